@@ -1,0 +1,85 @@
+// Makes a checkout ready: installs what the lock file names, and with --build builds the package and the sample's page. Does only what is
+// out of date, and says what it does. Uses nothing but Node, because it runs before anything is installed.
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const NEEDED_NODE = [20, 19];
+const SOURCES = ['entries', 'src', 'stores', 'plugins', 'test/conformance', 'test/support', 'samples/support/page'];
+const CONFIGS = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsdown.config.ts'];
+
+function main() {
+  checkNode();
+  install();
+  if (process.argv.includes('--build')) build();
+}
+
+function checkNode() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major > NEEDED_NODE[0] || (major === NEEDED_NODE[0] && minor >= NEEDED_NODE[1])) return;
+  fail(`Node ${NEEDED_NODE.join('.')} or newer is needed; this is ${process.versions.node}.`);
+}
+
+function install() {
+  const wanted = sha256(readFileSync(join(root, 'package-lock.json')));
+  const stamp = join(root, 'node_modules', '.setup-stamp');
+  if (read(stamp) === wanted) return;
+  say('Installing the dependencies that package-lock.json names (once; it takes a minute or two) ...');
+  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
+  writeFileSync(stamp, wanted);
+}
+
+function build() {
+  const wanted = fingerprint();
+  const stamp = join(root, 'dist', '.build-stamp');
+  if (read(stamp) === wanted) return;
+  say('Building the package and the chat page ...');
+  run('npx', ['--no-install', 'tsdown', '--log-level', 'warn']);
+  run('npx', ['--no-install', 'vite', 'build', '--config', 'samples/support/page/vite.config.ts', '--logLevel', 'warn']);
+  mkdirSync(join(root, 'dist'), { recursive: true });
+  writeFileSync(stamp, wanted);
+}
+
+/** Changes when a source file is added, removed or edited. */
+function fingerprint() {
+  const lines = CONFIGS.map((file) => `${file} ${sha256(readFileSync(join(root, file)))}`);
+  for (const folder of SOURCES) lines.push(...filesBelow(folder).map((file) => `${file} ${sha256(readFileSync(join(root, file)))}`));
+  return sha256(lines.join('\n'));
+}
+
+function filesBelow(folder) {
+  if (!existsSync(join(root, folder))) return [];
+  return readdirSync(join(root, folder), { recursive: true })
+    .map((name) => join(folder, String(name)))
+    .filter((file) => statSync(join(root, file)).isFile())
+    .toSorted();
+}
+
+function run(command, args) {
+  const windows = process.platform === 'win32';
+  const { status, error } = spawnSync(command, args, { cwd: root, stdio: 'inherit', shell: windows });
+  if (error) fail(`${command} could not be started: ${error.message}`);
+  if (status !== 0) fail(`'${command} ${args.join(' ')}' failed (exit code ${status}); what it printed is above.`);
+}
+
+function read(file) {
+  return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+}
+
+function sha256(data) {
+  return createHash('sha256').update(data).digest('hex');
+}
+
+function say(text) {
+  console.error(`setup: ${text}`);
+}
+
+function fail(text) {
+  say(text);
+  process.exit(1);
+}
+
+main();
