@@ -1,0 +1,190 @@
+import { alignEqual } from './align.ts';
+import { findFault, isPlain, JsonValueError } from './fault.ts';
+import { escapeToken } from './pointer.ts';
+import { jsonBytes, jsonStringBytes } from './size.ts';
+import { copyNested, getMember, jsonEqual } from './value.ts';
+
+/** One operation of a JSON Patch (RFC 6902). */
+export interface JsonPatchOperation {
+  op: 'add' | 'remove' | 'replace' | 'move' | 'copy' | 'test';
+  /** RFC 6901 pointer to the place that is changed or tested, `/messages/0` for instance. */
+  path: string;
+  /** RFC 6901 pointer to the source; `move` and `copy` have it. */
+  from?: string;
+  /** The new or expected value; `add`, `replace` and `test` have it. */
+  value?: unknown;
+}
+
+/** A JSON Patch (RFC 6902): operations, applied one after the other. */
+export type JsonPatch = JsonPatchOperation[];
+
+export interface DiffOptions {
+  /**
+   * Emit no operation whose path has a token `__proto__`, `prototype` or `constructor`: the nearest container whose own
+   * path has none is replaced instead. For receivers that refuse such paths, as Genkit's clients do. Default `false`.
+   */
+  safeTokens?: boolean;
+}
+
+/** What is to be done at one place. A leaf's value is a copy; `to` of nested edits is the caller's. */
+type Change =
+  | { readonly kind: 'remove' }
+  | { readonly kind: 'add' | 'replace'; readonly value: unknown }
+  | { readonly kind: 'edit'; readonly to: object; readonly edits: readonly Edit[] };
+
+/** A change of a member or an element. The indices of an array's edits hold when they are made one after the other. */
+interface Edit {
+  readonly token: string | number;
+  readonly change: Change;
+}
+
+/** Differences deeper down are told by replacing the container at this depth. It bounds the recursion and the length of paths. */
+const DEEPEST_EDIT = 200;
+
+const UNSAFE_TOKENS: ReadonlySet<string | number> = new Set(['__proto__', 'prototype', 'constructor']);
+
+const REMOVE_BYTES = '{"op":"remove","path":""},'.length;
+const ADD_BYTES = '{"op":"add","path":"","value":},'.length;
+const REPLACE_BYTES = '{"op":"replace","path":"","value":},'.length;
+
+/**
+ * The patch that turns `from` into `to`, of `add`, `remove` and `replace` operations; empty when the two are the same.
+ *
+ * At each object and array it takes what is smaller as JSON: the operations inside it, or one `replace` of it. Where
+ * nothing differs the cost is that of comparing, and parts that are the same object in both are not looked into.
+ * Elements of arrays are aligned, so that dropping some from the head and appending others names only those.
+ *
+ * Members that are `undefined` count as absent, and so does a whole document: `diff(undefined, to)` is a `replace` at the
+ * root, `diff(from, undefined)` a `remove` of it. The values in the patch are copies.
+ *
+ * @throws JsonValueError when what is new in `to` is not JSON.
+ * @example
+ * diff({ turns: 1, topic: 'the order that never came' }, { turns: 2, topic: 'the order that never came' });
+ * // [{ op: 'replace', path: '/turns', value: 2 }]
+ */
+export function diff(from: unknown, to: unknown, options: DiffOptions = {}): JsonPatch {
+  if (to === undefined) return from === undefined ? [] : [{ op: 'remove', path: '' }];
+  const patch: JsonPatch = [];
+  try {
+    const change = changeBetween(from, to, 0);
+    if (change !== undefined) emit(settle(change, 0, 0, options.safeTokens ?? false).change, '', patch);
+  } catch (error) {
+    if (error instanceof JsonValueError) throw findFault(to) ?? error;
+    throw error;
+  }
+  return patch;
+}
+
+// First the differences are found, then, from the innermost outwards, it is settled how each is told.
+
+function changeBetween(from: unknown, to: unknown, depth: number): Change | undefined {
+  if (depth < DEEPEST_EDIT && from !== to && isContainer(from) && isContainer(to)) {
+    if (Array.isArray(from) && Array.isArray(to)) return arrayChange(from, to, depth);
+    if (!Array.isArray(from) && !Array.isArray(to)) return objectChange(from, to, depth);
+  }
+  return jsonEqual(from, to) ? undefined : { kind: 'replace', value: copyNested(to, depth) };
+}
+
+function isContainer(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && isPlain(value);
+}
+
+function objectChange(from: object, to: object, depth: number): Change | undefined {
+  const edits: Edit[] = [];
+  for (const key of Object.keys(from)) {
+    const before = getMember(from, key);
+    if (before === undefined) continue;
+    const after = getMember(to, key);
+    const change: Change | undefined =
+      after === undefined ? { kind: 'remove' } : changeBetween(before, after, depth + 1);
+    if (change !== undefined) edits.push({ token: key, change });
+  }
+  for (const key of Object.keys(to)) {
+    const after = getMember(to, key);
+    if (after === undefined || getMember(from, key) !== undefined) continue;
+    edits.push({ token: key, change: { kind: 'add', value: copyNested(after, depth + 1) } });
+  }
+  return edits.length === 0 ? undefined : { kind: 'edit', to, edits };
+}
+
+function arrayChange(from: readonly unknown[], to: readonly unknown[], depth: number): Change | undefined {
+  const shorter = Math.min(from.length, to.length);
+  let head = 0;
+  while (head < shorter && jsonEqual(from[head], to[head])) head++;
+  if (head === from.length && head === to.length) return undefined;
+  let tail = 0;
+  while (tail < shorter - head && jsonEqual(from[from.length - 1 - tail], to[to.length - 1 - tail])) tail++;
+  return { kind: 'edit', to, edits: middleEdits(from, to, head, tail, depth) };
+}
+
+/** The edits of two arrays whose first `head` and last `tail` elements are equal. */
+function middleEdits(
+  from: readonly unknown[],
+  to: readonly unknown[],
+  head: number,
+  tail: number,
+  depth: number,
+): Edit[] {
+  const fromEnd = from.length - tail;
+  const toEnd = to.length - tail;
+  const alignable = fromEnd - head > 1 || toEnd - head > 1;
+  const matches = alignable ? alignEqual(from.slice(head, fromEnd), to.slice(head, toEnd)) : [];
+  const edits: Edit[] = [];
+  let i = head;
+  let j = head;
+  for (const match of [...matches, { i: fromEnd - head, j: toEnd - head }]) {
+    // Between two matches elements are taken to be changed in pairs, and what is left over to be removed or added.
+    for (; i < head + match.i && j < head + match.j; i++, j++) {
+      const change = changeBetween(from[i], to[j], depth + 1);
+      if (change !== undefined) edits.push({ token: j, change });
+    }
+    for (; i < head + match.i; i++) edits.push({ token: j, change: { kind: 'remove' } });
+    for (; j < head + match.j; j++) {
+      edits.push({ token: i === from.length ? '-' : j, change: { kind: 'add', value: copyNested(to[j], depth + 1) } });
+    }
+    i++;
+    j++;
+  }
+  return edits;
+}
+
+interface Settled {
+  readonly change: Change;
+  /** What its operations take in the patch, as UTF-8 bytes. */
+  readonly bytes: number;
+}
+
+/** Decides for a change whose path takes `pathBytes`, and for each inside it, whether its edits or one `replace` is smaller. */
+function settle(change: Change, pathBytes: number, depth: number, safeTokens: boolean): Settled {
+  if (change.kind === 'remove') return { change, bytes: REMOVE_BYTES + pathBytes };
+  if (change.kind !== 'edit') {
+    const operationBytes = change.kind === 'add' ? ADD_BYTES : REPLACE_BYTES;
+    return { change, bytes: operationBytes + pathBytes + jsonBytes(change.value) };
+  }
+  const { to } = change;
+  const replaced = (): Change => ({ kind: 'replace', value: copyNested(to, depth) });
+  if (safeTokens && change.edits.some((edit) => UNSAFE_TOKENS.has(edit.token))) {
+    return settle(replaced(), pathBytes, depth, safeTokens);
+  }
+  let bytes = 0;
+  const edits = change.edits.map((edit) => {
+    const settled = settle(edit.change, pathBytes + tokenBytes(edit.token), depth + 1, safeTokens);
+    bytes += settled.bytes;
+    return { token: edit.token, change: settled.change };
+  });
+  const replaceBytes = REPLACE_BYTES + pathBytes;
+  const whole = replaceBytes + jsonBytes(to, bytes - replaceBytes);
+  return whole < bytes ? { change: replaced(), bytes: whole } : { change: { kind: 'edit', to, edits }, bytes };
+}
+
+function tokenBytes(token: string | number): number {
+  return typeof token === 'number' ? 1 + String(token).length : jsonStringBytes(escapeToken(token)) - 1;
+}
+
+function emit(change: Change, path: string, patch: JsonPatch): void {
+  if (change.kind === 'remove') patch.push({ op: 'remove', path });
+  else if (change.kind !== 'edit') patch.push({ op: change.kind, path, value: change.value });
+  else {
+    for (const edit of change.edits) emit(edit.change, `${path}/${escapeToken(String(edit.token))}`, patch);
+  }
+}

@@ -1,0 +1,103 @@
+import { formatPointer } from './pointer.ts';
+
+/** How many containers may enclose a value, the outermost included. Every walk of this folder recurses at most this far. */
+export const MAX_DEPTH = 2000;
+
+const MARK = Symbol.for('genkitx-agents.JsonValueError');
+const LONGEST_SHOWN_PATH = 200;
+
+/** A value that JSON cannot hold. `path` is the RFC 6901 pointer to the culprit, `reason` says what it is and what to store instead. */
+export class JsonValueError extends Error {
+  override readonly name = 'JsonValueError';
+  readonly path: string;
+  readonly reason: string;
+  readonly [MARK] = true;
+
+  constructor(path: string, reason: string) {
+    super(`Not a JSON value ${path === '' ? 'at the root' : `at "${shorten(path)}"`}: ${reason}.`);
+    this.path = path;
+    this.reason = reason;
+  }
+
+  /** Like `instanceof`, but also true of an error made by another copy of this package in the process. */
+  static isInstance(error: unknown): error is JsonValueError {
+    return typeof error === 'object' && error !== null && MARK in error;
+  }
+}
+
+/** A pointer or key as it is shown in messages. */
+export function shorten(path: string): string {
+  return path.length > LONGEST_SHOWN_PATH ? `${path.slice(0, LONGEST_SHOWN_PATH)}…` : path;
+}
+
+/**
+ * Whether an object is a plain one or a plain array, of any realm: its prototype is `null`, a root prototype, or the
+ * `Array.prototype` of its realm (which is itself an array; the prototype of an array subclass is not).
+ */
+export function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (Array.isArray(value)) return prototype === Array.prototype || Array.isArray(prototype);
+  return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+/**
+ * Finds the first thing in `value`, in document order, that JSON cannot hold. The fast walks only notice that there is
+ * one; this slow walk keeps the path and the ancestors that an explanation needs.
+ *
+ * @param depth how many containers `value` is known to be enclosed by.
+ */
+export function findFault(value: unknown, depth = 0): JsonValueError | undefined {
+  const tokens: (string | number)[] = [];
+  const reason = faultIn(value, depth, tokens, new Map());
+  return reason === undefined ? undefined : new JsonValueError(formatPointer(tokens), reason);
+}
+
+/** The reason, with `tokens` left pointing at the culprit; or `undefined`, with `tokens` as they were. */
+function faultIn(
+  value: unknown,
+  depth: number,
+  tokens: (string | number)[],
+  ancestors: Map<object, number>,
+): string | undefined {
+  if (typeof value !== 'object' || value === null) return scalarFault(value);
+  const ancestor = ancestors.get(value);
+  if (ancestor !== undefined) {
+    const place = shorten(formatPointer(tokens.slice(0, ancestor)));
+    return `it contains itself (it is the object at "${place}"); store an id of it instead`;
+  }
+  if (!isPlain(value)) return `it is an instance of ${className(value)}; store a plain object, an array or a string`;
+  if (depth >= MAX_DEPTH) return `it is nested deeper than ${MAX_DEPTH} levels; flatten it or store it as a string`;
+  ancestors.set(value, tokens.length);
+  for (const key of Array.isArray(value) ? value.keys() : Object.keys(value)) {
+    const member = (value as Record<string | number, unknown>)[key];
+    if (member === undefined && typeof key === 'string') continue;
+    tokens.push(key);
+    const reason = faultIn(member, depth + 1, tokens, ancestors);
+    if (reason !== undefined) return reason;
+    tokens.pop();
+  }
+  ancestors.delete(value);
+  return undefined;
+}
+
+function scalarFault(value: unknown): string | undefined {
+  switch (typeof value) {
+    case 'number':
+      return Number.isFinite(value) ? undefined : `${value} is not a JSON number; store null or a string`;
+    case 'undefined':
+      return 'it is undefined (or a hole in an array); store null or leave it out';
+    case 'bigint':
+      return 'it is a BigInt; store a string or a number';
+    case 'function':
+      return 'it is a function; store the data that it stands for';
+    case 'symbol':
+      return 'it is a symbol; store a string';
+    default:
+      return undefined;
+  }
+}
+
+function className(value: object): string {
+  const constructor: unknown = (value as { constructor?: unknown }).constructor;
+  return typeof constructor === 'function' && constructor.name !== '' ? constructor.name : 'a class';
+}

@@ -1,0 +1,28 @@
+/** JSON Pointer (RFC 6901): text that names one place in a JSON value. `''` is the whole value, `/a/0` the first element of its member `a`. */
+
+/** One reference token as it stands in a pointer: `~` becomes `~0` and `/` becomes `~1`. */
+export function escapeToken(token: string): string {
+  return token.includes('~') || token.includes('/') ? token.replaceAll('~', '~0').replaceAll('/', '~1') : token;
+}
+
+/** The pointer that leads through `tokens`: object keys, and array indices in decimal. */
+export function formatPointer(tokens: readonly (string | number)[]): string {
+  return tokens.map((token) => `/${escapeToken(String(token))}`).join('');
+}
+
+/**
+ * The tokens of a pointer, unescaped, outermost first; none for the whole value.
+ *
+ * @throws SyntaxError when `pointer` is neither empty nor begins with `/`, or has a `~` that is not part of `~0` or `~1`.
+ */
+export function parsePointer(pointer: string): string[] {
+  if (pointer === '') return [];
+  if (!pointer.startsWith('/')) throw new SyntaxError('a JSON Pointer is empty or begins with "/"');
+  const tokens = pointer.slice(1).split('/');
+  return pointer.includes('~') ? tokens.map(unescapeToken) : tokens;
+}
+
+function unescapeToken(token: string): string {
+  if (/~(?![01])/.test(token)) throw new SyntaxError('in a JSON Pointer "~" is written "~0" and "/" is written "~1"');
+  return token.replaceAll('~1', '/').replaceAll('~0', '~');
+}

@@ -1,0 +1,159 @@
+import { findFault, isPlain, JsonValueError } from './fault.ts';
+import { copyNested, getMember, isOwn, jsonEqual, setMember } from './value.ts';
+
+type Members = Record<string, unknown>;
+
+/**
+ * A copy of `value` that reuses what `base` already holds: every part that is equal to its counterpart in `base` is that very object (or
+ * string), only the rest is copied. So the memory that a version of a document takes is what it added, and a later comparison with `base`
+ * is done at the first identical object. When all is equal the answer is `base` itself, in its order of members.
+ *
+ * `base` must be an earlier answer of this function or of `copyJson`, and neither it nor the answer may ever be changed: they hold the same
+ * objects. Elements of arrays are matched where they stand, and after removals and insertions where they moved to.
+ *
+ * @throws JsonValueError as `copyJson` does.
+ */
+export function shareJson<T>(base: unknown, value: T): T {
+  try {
+    return share(base, value, 0) as T;
+  } catch (error) {
+    throw (error instanceof JsonValueError && findFault(value)) || error;
+  }
+}
+
+/** Recursion follows `base`, which is no deeper than a JSON value may be, so it ends even where `value` contains itself. */
+function share(base: unknown, value: unknown, depth: number): unknown {
+  if (base === value && value !== undefined) return base === 0 ? value : base;
+  if (typeof base !== 'object' || typeof value !== 'object' || base === null || value === null) {
+    return copyNested(value, depth);
+  }
+  if (Array.isArray(value)) {
+    return Array.isArray(base) && isPlain(value) ? shareElements(base, value, depth + 1) : copyNested(value, depth);
+  }
+  return Array.isArray(base) || !isPlain(value) ? copyNested(value, depth) : shareMembers(base, value, depth + 1);
+}
+
+// Nearly always all is equal, so nothing is allocated before the first difference.
+
+function shareMembers(base: object, value: object, depth: number): object {
+  let result: Members | undefined;
+  let count = 0;
+  for (const key in value) {
+    if (!isOwn(value, key)) continue;
+    const member = (value as Members)[key];
+    if (member === undefined) continue;
+    const known = getMember(base, key);
+    const shared = known === member && typeof known === 'string' ? known : share(known, member, depth);
+    if (!result && !isSame(known, shared)) result = firstMembers(base, value, count);
+    if (result) setMember(result, key, shared);
+    count++;
+  }
+  if (result) return result;
+  return count === Object.keys(base).length ? base : firstMembers(base, value, count);
+}
+
+/** The first `count` members of `value`, as `base` has them. */
+function firstMembers(base: object, value: object, count: number): Members {
+  const result: Members = {};
+  let left = count;
+  for (const key in value) {
+    if (left === 0) break;
+    if (!isOwn(value, key) || (value as Members)[key] === undefined) continue;
+    setMember(result, key, getMember(base, key));
+    left--;
+  }
+  return result;
+}
+
+function shareElements(base: readonly unknown[], value: readonly unknown[], depth: number): readonly unknown[] {
+  let index = 0;
+  while (index < value.length && index < base.length && matches(base[index], value[index])) index++;
+  if (index === value.length && index === base.length) return base;
+  const result: unknown[] = base.slice(0, index);
+  const resync = new Resync(base, value);
+  for (let at = index; index < value.length; index++, at++) {
+    let shared = share(base[at], value[index], depth);
+    const skip = isSame(base[at], shared) ? 0 : resync.skip(at, index);
+    if (skip > 0) {
+      at += skip;
+      shared = share(base[at], value[index], depth);
+    } else if (skip < 0) {
+      // Inserted here: the element of `base` belongs to a later one of `value`.
+      shared = copyNested(value[index], depth);
+      at--;
+    }
+    result.push(shared);
+  }
+  return result;
+}
+
+/**
+ * Whether sharing would answer `base` itself, found without the bookkeeping that an answer takes: nearly all of a session's messages are
+ * as they were. May say no where it is not sure.
+ */
+function matches(base: unknown, value: unknown): boolean {
+  if (base === value) return isSame(base, value);
+  if (typeof base !== 'object' || typeof value !== 'object' || base === null || value === null) return false;
+  if (!isPlain(value)) return false;
+  if (Array.isArray(value)) {
+    if (!Array.isArray(base) || base.length !== value.length) return false;
+    for (let index = 0; index < value.length; index++) {
+      if (!matches(base[index], value[index])) return false;
+    }
+    return true;
+  }
+  return !Array.isArray(base) && membersMatch(base, value);
+}
+
+function membersMatch(base: object, value: object): boolean {
+  let unmatched = 0;
+  for (const key in value) {
+    if (!isOwn(value, key)) continue;
+    const member = (value as Members)[key];
+    if (member === undefined) continue;
+    // An inherited member of `base` does no harm: the count is then wrong. `__proto__` alone would be taken for a value.
+    if (key === '__proto__' || !matches((base as Members)[key], member)) return false;
+    unmatched++;
+  }
+  for (const key in base) {
+    if (isOwn(base, key)) unmatched--;
+  }
+  return unmatched === 0;
+}
+
+/** Whether sharing answered what `base` holds; `-0` and `0` are not the same value. */
+function isSame(known: unknown, shared: unknown): boolean {
+  return known === shared && (known !== 0 || Object.is(known, shared));
+}
+
+/**
+ * Finds where two arrays go on together after they stopped matching. Only objects are worth a search; the comparisons it may spend are
+ * bounded by the arrays' length, after which elements are matched where they stand.
+ */
+class Resync {
+  readonly #base: readonly unknown[];
+  readonly #value: readonly unknown[];
+  #budget: number;
+
+  constructor(base: readonly unknown[], value: readonly unknown[]) {
+    this.#base = base;
+    this.#value = value;
+    this.#budget = 64 + 4 * (base.length + value.length);
+  }
+
+  /** How many elements of `base` were removed at `at`, before `value[index]`; -1 when `value[index]` was inserted; 0: neither. */
+  skip(at: number, index: number): number {
+    if (at >= this.#base.length || typeof this.#value[index] !== 'object') return 0;
+    const removed = this.#find(this.#value[index], this.#base, at + 1);
+    if (removed !== undefined) return removed - at;
+    return this.#find(this.#base[at], this.#value, index + 1) === undefined ? 0 : -1;
+  }
+
+  #find(wanted: unknown, among: readonly unknown[], from: number): number | undefined {
+    for (let i = from; i < among.length && this.#budget > 0; i++) {
+      this.#budget--;
+      if (jsonEqual(wanted, among[i])) return i;
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,236 @@
+import { findFault, isPlain, JsonValueError, MAX_DEPTH } from './fault.ts';
+
+export { JsonValueError, MAX_DEPTH } from './fault.ts';
+
+/** A value that JSON can hold. */
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+type Members = Record<string, unknown>;
+
+/** Real values are shallower than this. Only from here on are ancestors remembered, so that a cycle is met before it is copied many times over. */
+const UNTRACKED_DEPTH = 32;
+
+const LARGE_ARRAY = 100_000;
+
+/**
+ * A deep copy that shares nothing with `value` and holds only what JSON holds. Members that are `undefined` or keyed by
+ * a symbol are dropped; `-0`, lone surrogates and keys such as `__proto__` are kept. An object that occurs several times
+ * is copied each time.
+ *
+ * @throws JsonValueError, with the path, for anything else: functions, symbols, BigInt, NaN and the infinities,
+ * `undefined` elements and holes of arrays, instances of classes (`Date`, `Map`, ...), cycles, and nesting deeper than
+ * {@link MAX_DEPTH}.
+ */
+export function copyJson<T>(value: T): T {
+  return copyNested(value, 0);
+}
+
+/** {@link copyJson} for a value that is going to be enclosed by `depth` containers. Paths of errors begin at `value`. */
+export function copyNested<T>(value: T, depth: number): T {
+  if (isScalar(value)) return value;
+  return explained(value, depth, () => copyContainer(mustBeObject(value), depth + 1, undefined) as T);
+}
+
+/** Refuses what {@link copyNested} refuses, without copying. Answers whether there is a `-0` in it, which `JSON.stringify` would lose. */
+export function inspectNested(value: unknown, depth: number): { negativeZero: boolean } {
+  if (isScalar(value)) return { negativeZero: Object.is(value, -0) };
+  return explained(value, depth, () => ({
+    negativeZero: inspectContainer(mustBeObject(value), depth + 1, undefined),
+  }));
+}
+
+/**
+ * Whether two JSON values are the same. The order of members does not matter and an `undefined` member counts as absent;
+ * `0` and `-0` differ, since a value has to come back as it was saved. Other values than JSON are not refused.
+ *
+ * @throws JsonValueError when both are nested deeper than {@link MAX_DEPTH}.
+ */
+export function jsonEqual(a: unknown, b: unknown): boolean {
+  if (a === b) return a !== 0 || Object.is(a, b);
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  return explained(a, 0, () => equalContainers(a, b, 1));
+}
+
+/**
+ * JSON text from which {@link parseJson} reads the very same value: unlike `JSON.stringify` it writes `-0`, and it
+ * refuses what {@link copyJson} refuses rather than writing something else in its place.
+ */
+export function stringifyJson(value: unknown): string {
+  return inspectNested(value, 0).negativeZero ? writeJson(value) : JSON.stringify(value);
+}
+
+/**
+ * Reads JSON text. Keys such as `__proto__` become own members like any other.
+ *
+ * @throws SyntaxError when `text` is not JSON.
+ */
+export function parseJson(text: string): Json {
+  return JSON.parse(text) as Json;
+}
+
+/** Sets an own member whatever its key is: plain assignment would run the `__proto__` setter and miss a read-only inherited key. */
+export function setMember(target: object, key: string, value: unknown): void {
+  if (key in Object.prototype) {
+    Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
+  } else {
+    (target as Members)[key] = value;
+  }
+}
+
+/** Faster than `Object.hasOwn`: inside a `for ... in` V8 does away with the whole call. */
+export function isOwn(value: object, key: string): boolean {
+  return Object.prototype.hasOwnProperty.call(value, key);
+}
+
+/** The own member, or `undefined` when there is none. */
+export function getMember(target: object, key: string): unknown {
+  return isOwn(target, key) ? (target as Members)[key] : undefined;
+}
+
+function isScalar(value: unknown): boolean {
+  if (typeof value === 'number') return value - value === 0;
+  return typeof value === 'string' || typeof value === 'boolean' || value === null;
+}
+
+/** Runs a fast walk over `value`. Walks know neither path nor reason: those are found, slowly, once it has refused. */
+function explained<R>(value: unknown, depth: number, walk: () => R): R {
+  try {
+    return walk();
+  } catch (error) {
+    if (error instanceof JsonValueError) throw findFault(value, depth) ?? error;
+    throw error;
+  }
+}
+
+function refuse(): never {
+  throw new JsonValueError('', `it cannot be stored, or is nested deeper than ${MAX_DEPTH} levels`);
+}
+
+function mustBeObject(value: unknown): object {
+  return typeof value === 'object' && value !== null ? value : refuse();
+}
+
+/** Called at the depths where ancestors are remembered. */
+function enter(value: object, depth: number, ancestors = new Set<object>()): Set<object> {
+  if (depth > MAX_DEPTH || ancestors.has(value)) refuse();
+  return ancestors.add(value);
+}
+
+// The walks below take one stack frame a level, arrays and objects in one function, because values may be MAX_DEPTH
+// deep. They check members where they meet them: a call for each would double the time.
+
+function copyContainer(value: object, depth: number, above: Set<object> | undefined): object {
+  const ancestors = depth > UNTRACKED_DEPTH ? enter(value, depth, above) : undefined;
+  let copy: object;
+  if (Array.isArray(value)) {
+    const elements = slicePlain(value);
+    for (let index = 0; index < elements.length; index++) {
+      const element = elements[index];
+      if (isScalar(element)) continue;
+      if (typeof element !== 'object') refuse();
+      elements[index] = copyContainer(element as object, depth + 1, ancestors);
+    }
+    copy = elements;
+  } else {
+    if (!isPlain(value)) refuse();
+    const members: Members = {};
+    for (const key in value) {
+      if (!isOwn(value, key)) continue;
+      let member = (value as Members)[key];
+      if (!isScalar(member)) {
+        if (member === undefined) continue;
+        if (typeof member !== 'object') refuse();
+        member = copyContainer(member as object, depth + 1, ancestors);
+      }
+      if (key === '__proto__') setMember(members, key, member);
+      else members[key] = member;
+    }
+    copy = members;
+  }
+  ancestors?.delete(value);
+  return copy;
+}
+
+/** A flat copy, of this realm. */
+function slicePlain(array: unknown[]): unknown[] {
+  // A sparse array may claim billions of elements; this stops at the first hole.
+  if (array.length > LARGE_ARRAY && array.includes(undefined)) refuse();
+  if (Object.getPrototypeOf(array) === Array.prototype) return array.slice();
+  return isPlain(array) ? Array.prototype.slice.call(array) : refuse();
+}
+
+function inspectContainer(value: object, depth: number, above: Set<object> | undefined): boolean {
+  const ancestors = depth > UNTRACKED_DEPTH ? enter(value, depth, above) : undefined;
+  if (!isPlain(value)) refuse();
+  let negativeZero = false;
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) {
+      const element: unknown = value[index];
+      if (isScalar(element)) negativeZero ||= Object.is(element, -0);
+      else if (inspectContainer(mustBeObject(element), depth + 1, ancestors)) negativeZero = true;
+    }
+  } else {
+    for (const key in value) {
+      if (!isOwn(value, key)) continue;
+      const member = (value as Members)[key];
+      if (isScalar(member)) negativeZero ||= Object.is(member, -0);
+      else if (member !== undefined && inspectContainer(mustBeObject(member), depth + 1, ancestors))
+        negativeZero = true;
+    }
+  }
+  ancestors?.delete(value);
+  return negativeZero;
+}
+
+function equalContainers(a: object, b: object, depth: number): boolean {
+  if (depth > MAX_DEPTH) refuse();
+  if (Array.isArray(a)) {
+    if (!Array.isArray(b) || a.length !== b.length) return false;
+    for (let index = 0; index < a.length; index++) {
+      const x: unknown = a[index];
+      const y: unknown = b[index];
+      if (x === y) {
+        if (x === 0 && !Object.is(x, y)) return false;
+      } else if (typeof x !== 'object' || typeof y !== 'object' || x === null || y === null) return false;
+      else if (!equalContainers(x, y, depth + 1)) return false;
+    }
+    return true;
+  }
+  if (Array.isArray(b)) return false;
+  let members = 0;
+  for (const key in a) {
+    if (!isOwn(a, key)) continue;
+    const x = (a as Members)[key];
+    if (x === undefined) continue;
+    // Reading an inherited member does no harm: none but `__proto__` is a JSON value.
+    const y = (b as Members)[key];
+    if (x === y) {
+      if (x === 0 && !Object.is(x, y)) return false;
+    } else if (typeof x !== 'object' || typeof y !== 'object' || x === null || y === null) return false;
+    else if (!equalContainers(x, y, depth + 1)) return false;
+    if (key === '__proto__' && !isOwn(b, key)) return false;
+    members++;
+  }
+  let unmatched = members;
+  for (const key in b) {
+    if (isOwn(b, key) && (b as Members)[key] !== undefined) unmatched--;
+  }
+  // A `Date` or a `Map` looks like an empty object.
+  return unmatched === 0 && (members > 0 || (isPlain(a) && isPlain(b)));
+}
+
+/** Writes what `JSON.stringify` would, but for `-0`. For a value that has been inspected. */
+function writeJson(value: unknown): string {
+  if (Object.is(value, -0)) return '-0';
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  let text = '';
+  if (Array.isArray(value)) {
+    for (const element of value) text += `${text === '' ? '' : ','}${writeJson(element)}`;
+    return `[${text}]`;
+  }
+  for (const key of Object.keys(value)) {
+    const member = (value as Members)[key];
+    if (member !== undefined) text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${writeJson(member)}`;
+  }
+  return `{${text}}`;
+}
