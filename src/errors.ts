@@ -1,0 +1,93 @@
+import { GenkitError, type StatusName } from 'genkit';
+
+/**
+ * The package ships as ES modules and as CommonJS, so one process can hold two copies of these classes. `instanceof` tells the copies
+ * apart, this marker does not.
+ */
+const KIND = Symbol.for('genkitx-agents.error-kind');
+
+function isKind(error: unknown, kind: string): boolean {
+  return typeof error === 'object' && error !== null && (error as { [KIND]?: unknown })[KIND] === kind;
+}
+
+/**
+ * A save named the leaf it expected, and the session has another one by now (status `ABORTED`): somebody else's turn came first.
+ * Read the session again and repeat the turn, or branch by resuming from the `snapshotId`.
+ */
+export class SessionConflictError extends GenkitError {
+  readonly [KIND] = 'SessionConflictError';
+  readonly sessionId: string;
+  /** The leaf that the save expected; `null`: none. */
+  readonly expectedLeafId: string | null;
+  /** The leaf that the session has; `null`: none. */
+  readonly actualLeafId: string | null;
+
+  constructor(conflict: { sessionId: string; expectedLeafId: string | null; actualLeafId: string | null }) {
+    const { sessionId, expectedLeafId, actualLeafId } = conflict;
+    super({
+      status: 'ABORTED',
+      message:
+        `Session ${quote(sessionId)} has ${actualLeafId === null ? 'no snapshot' : `the leaf ${quote(actualLeafId)}`}, ` +
+        `not ${expectedLeafId === null ? 'none' : quote(expectedLeafId)} as this save expected. ` +
+        `Read the session again and repeat the turn, or resume by snapshotId to branch.`,
+    });
+    this.name = 'SessionConflictError';
+    this.sessionId = sessionId;
+    this.expectedLeafId = expectedLeafId;
+    this.actualLeafId = actualLeafId;
+  }
+
+  /** Recognises the error whichever copy of the package threw it. */
+  static isInstance(error: unknown): error is SessionConflictError {
+    return isKind(error, 'SessionConflictError');
+  }
+}
+
+/**
+ * An agent was called in a way that does not fit how it keeps its state: `state` sent to an agent with a store, `sessionId` to one without,
+ * a `snapshotId` of another session. Thrown to the caller instead of ending the turn as failed.
+ */
+export class AgentInitError extends GenkitError {
+  readonly [KIND] = 'AgentInitError';
+
+  constructor(options: { status: StatusName; message: string; detail?: unknown }) {
+    super(options);
+    this.name = 'AgentInitError';
+  }
+
+  /** Recognises the error whichever copy of the package threw it. */
+  static isInstance(error: unknown): error is AgentInitError {
+    return isKind(error, 'AgentInitError');
+  }
+}
+
+/** The caller's argument is wrong; sending it again will not help. */
+export function invalidArgument(message: string, detail?: unknown): GenkitError {
+  return new GenkitError({ status: 'INVALID_ARGUMENT', message, ...(detail !== undefined && { detail }) });
+}
+
+/** The argument is fine, what is stored does not allow the operation. */
+export function failedPrecondition(message: string): GenkitError {
+  return new GenkitError({ status: 'FAILED_PRECONDITION', message });
+}
+
+/** A call after `close()`. `what` is the closed thing, say the store's class. */
+export function closed(what: string): GenkitError {
+  return failedPrecondition(`This ${what} is closed; use a new one.`);
+}
+
+/** Something that was stored is gone or unreadable. */
+export function dataLoss(message: string): GenkitError {
+  return new GenkitError({ status: 'DATA_LOSS', message });
+}
+
+/** The medium does not answer, or not now; the same call may go through later. */
+export function unavailable(message: string): GenkitError {
+  return new GenkitError({ status: 'UNAVAILABLE', message });
+}
+
+/** An id in a message: quoted, escaped, never longer than a line. */
+export function quote(id: string): string {
+  const text = JSON.stringify(id);
+  return text.length <= 100 ? text : `${text.slice(0, 96)}…"`;
+}

@@ -1,0 +1,33 @@
+import { invalidArgument, quote } from '../errors.ts';
+
+/** The longest id, in UTF-16 code units. */
+export const MAX_ID_LENGTH = 1024;
+
+/** What an id names, as messages call it. */
+export type IdKind = 'snapshotId' | 'sessionId' | 'parentId' | 'expectedLeafId' | 'tenant prefix';
+
+/**
+ * Refuses what cannot be an id: anything but a string, a blank one, one longer than {@link MAX_ID_LENGTH}. Every other string is an id;
+ * stores encode it, they never put it into a path.
+ */
+export function assertId(id: unknown, kind: IdKind): asserts id is string {
+  if (typeof id !== 'string') {
+    throw invalidArgument(`A ${kind} must be a string, not ${id === null ? 'null' : typeof id}.`);
+  }
+  if (id.trim() === '') {
+    throw invalidArgument(`A ${kind} must not be blank.`);
+  }
+  if (id.length > MAX_ID_LENGTH) {
+    throw invalidArgument(
+      `The ${kind} ${quote(id)} has ${id.length} characters; at most ${MAX_ID_LENGTH} are allowed.`,
+    );
+  }
+}
+
+/**
+ * A new snapshot id, a random UUID. For callers that must know the id of a turn's snapshot before it is saved, say to name a branch or a
+ * file after it.
+ */
+export function reserveSnapshotId(): string {
+  return globalThis.crypto.randomUUID();
+}

@@ -1,0 +1,156 @@
+import { invalidArgument } from '../errors.ts';
+import type { SessionTree, SnapshotNode } from './lineage.ts';
+
+/** The part of a retention policy that concerns the inside of one session; see `PrunePolicy`. */
+export interface RetentionPolicy {
+  maxAgeMs?: number;
+  idleMs?: number;
+  maxChainLength?: number;
+}
+
+/** What becomes of a session: removed whole, or these of its snapshots, in commit order. */
+export type RetentionPlan = { readonly whole: true } | { readonly whole: false; readonly remove: readonly string[] };
+
+/**
+ * @throws `INVALID_ARGUMENT` for an unknown or impossible member, or a policy that names nothing.
+ */
+export function assertPolicy(policy: RetentionPolicy): void {
+  if (typeof policy !== 'object' || policy === null) throw invalidArgument('prune needs a policy object.');
+  const known = ['maxAgeMs', 'idleMs', 'maxChainLength'] as const;
+  const unknown = Object.keys(policy).find((key) => !(known as readonly string[]).includes(key));
+  if (unknown !== undefined) {
+    throw invalidArgument(`prune does not know the policy '${unknown}'; it knows ${known.join(', ')}.`);
+  }
+  if (known.every((key) => policy[key] === undefined)) {
+    throw invalidArgument(`prune needs a policy: give at least one of ${known.join(', ')}.`);
+  }
+  for (const key of known) {
+    const value = policy[key];
+    const least = key === 'maxChainLength' ? 1 : 0;
+    if (value !== undefined && !(Number.isFinite(value) && value >= least)) {
+      throw invalidArgument(`prune: ${key} must be a number of at least ${least}.`);
+    }
+  }
+  if (policy.maxChainLength !== undefined && !Number.isInteger(policy.maxChainLength)) {
+    throw invalidArgument('prune: maxChainLength must be a whole number.');
+  }
+}
+
+/** What `policy` removes of a session. `nowMs` is compared with the snapshots' own times; a time that can't be read is never old. */
+export function planRetention(
+  tree: SessionTree<SnapshotNode>,
+  policy: RetentionPolicy,
+  nowMs: number,
+): RetentionPlan {
+  if (policy.idleMs !== undefined && isIdle(tree, nowMs - policy.idleMs)) return { whole: true };
+  const remove = new Set<string>();
+  if (policy.maxAgeMs !== undefined) addOld(tree, nowMs - policy.maxAgeMs, remove);
+  if (policy.maxChainLength !== undefined) addBeyond(tree, policy.maxChainLength, remove);
+  keepLeavesAsTheyAre(tree, remove);
+  const ordered = [...tree.nodes()].map((node) => node.snapshotId).filter((id) => remove.has(id));
+  return { whole: false, remove: ordered };
+}
+
+/** The snapshots further than `length` from every leaf, except running ones and what hides them from being leaves. */
+export function beyondChainLength(tree: SessionTree<SnapshotNode>, length: number): Set<string> {
+  const remove = new Set<string>();
+  addBeyond(tree, length, remove);
+  keepLeavesAsTheyAre(tree, remove);
+  return remove;
+}
+
+/**
+ * A snapshot that stays must not become a leaf because all of its children go: the session would look branched, or change its latest leaf.
+ * Then the child that was saved last stays as well.
+ */
+function keepLeavesAsTheyAre(tree: SessionTree<SnapshotNode>, remove: Set<string>): void {
+  for (const node of tree.nodes()) {
+    for (let id: string | undefined = node.snapshotId; id !== undefined && !remove.has(id); ) {
+      const children = tree.children(id);
+      const last: string | undefined = children.every((child) => remove.has(child)) ? children.at(-1) : undefined;
+      if (last !== undefined) remove.delete(last);
+      id = last;
+    }
+  }
+}
+
+function addBeyond(tree: SessionTree<SnapshotNode>, length: number, remove: Set<string>): void {
+  const kept = new Set<string>();
+  for (const leaf of tree.leaves()) {
+    let count = 0;
+    for (const id of tree.ancestors(leaf.snapshotId)) {
+      if (count++ >= length) break;
+      kept.add(id);
+    }
+  }
+  for (const node of tree.nodes()) {
+    if (!kept.has(node.snapshotId) && node.status !== 'pending') remove.add(node.snapshotId);
+  }
+}
+
+function addOld(tree: SessionTree<SnapshotNode>, beforeMs: number, remove: Set<string>): void {
+  const leaves = new Set(tree.leaves().map((leaf) => leaf.snapshotId));
+  for (const node of tree.nodes()) {
+    const isOld = Date.parse(node.createdAt) < beforeMs;
+    if (isOld && node.status !== 'pending' && !leaves.has(node.snapshotId)) remove.add(node.snapshotId);
+  }
+}
+
+function isIdle(tree: SessionTree<SnapshotNode>, beforeMs: number): boolean {
+  for (const node of tree.nodes()) {
+    if (node.status === 'pending') return false;
+    if (!(Date.parse(node.updatedAt ?? node.createdAt) < beforeMs)) return false;
+  }
+  return true;
+}
+
+/**
+ * What {@link beyondChainLength} would remove once `added` is saved, as far as it is on that snapshot's path: the rest was so before. Looks
+ * at the newest `length` snapshots of the path and what branches off from them, never at the whole session.
+ *
+ * @param added A new snapshot, not yet in the tree.
+ * @returns Ids, those nearest to the new snapshot first.
+ */
+export function overflow(
+  tree: SessionTree<SnapshotNode>,
+  added: Pick<SnapshotNode, 'snapshotId' | 'parentId'>,
+  length: number,
+): string[] {
+  if (added.parentId === undefined) return [];
+  const beyond: string[] = [];
+  let child = added.snapshotId;
+  let distance = distanceToLeaf(tree, child, length);
+  for (const id of tree.ancestors(added.parentId)) {
+    if (!tree.has(id)) break;
+    distance++;
+    for (const other of tree.children(id)) {
+      if (other !== child) distance = Math.min(distance, 1 + distanceToLeaf(tree, other, distance - 2));
+    }
+    if (distance >= length) beyond.push(id);
+    child = id;
+  }
+  return removable(tree, beyond);
+}
+
+/** Steps from a snapshot down to its nearest leaf; something above `limit` when that is further. */
+function distanceToLeaf(tree: SessionTree<SnapshotNode>, snapshotId: string, limit: number): number {
+  let layer = [snapshotId];
+  for (let steps = 0; steps <= limit; steps++) {
+    if (layer.some((id) => !tree.hasChildren(id))) return steps;
+    layer = layer.flatMap((id) => tree.children(id));
+  }
+  return limit + 1;
+}
+
+/** Of a path's snapshots those that may go: no running ones, and, as in {@link keepLeavesAsTheyAre}, no only child of one that stays. */
+function removable(tree: SessionTree<SnapshotNode>, path: readonly string[]): string[] {
+  const removed = new Set<string>();
+  for (const id of path.toReversed()) {
+    const node = tree.mustGet(id);
+    const { parentId } = node;
+    const parentStays = parentId !== undefined && tree.has(parentId) && !removed.has(parentId);
+    const hidesLeaf = parentStays && tree.children(parentId).length === 1;
+    if (node.status !== 'pending' && !hidesLeaf) removed.add(id);
+  }
+  return path.filter((id) => removed.has(id));
+}

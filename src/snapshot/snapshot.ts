@@ -1,0 +1,118 @@
+import type { SessionSnapshot, SessionSnapshotInput } from 'genkit/beta';
+import { failedPrecondition, invalidArgument, quote } from '../errors.ts';
+import { isPlain } from '../json/fault.ts';
+import { assertId } from './ids.ts';
+import { canBecome, SNAPSHOT_STATUSES } from './status.ts';
+
+export type { SessionSnapshot, SessionSnapshotInput };
+
+/** A snapshot's status; absent in data of other writers only. */
+export type SnapshotStatus = NonNullable<SessionSnapshot['status']>;
+
+/** A snapshot without its state. */
+export type SnapshotMetadata = Omit<SessionSnapshot, 'state'>;
+
+/** The session that a snapshot belongs to: its own `sessionId`, else the one its state carries; `undefined`: none. */
+export function sessionOf(snapshot: {
+  readonly sessionId?: string;
+  readonly state?: { readonly sessionId?: string };
+}): string | undefined {
+  return snapshot.sessionId ?? snapshot.state?.sessionId;
+}
+
+/** The snapshot without its state. */
+export function metadataOf(snapshot: SessionSnapshot): SnapshotMetadata {
+  const { state: _state, ...metadata } = snapshot;
+  return metadata;
+}
+
+/** What {@link revise} needs to know of a stored snapshot: its metadata, and the state's `sessionId` where that alone names the session. */
+export type StoredSnapshot = SnapshotMetadata & { readonly state?: { readonly sessionId?: string } };
+
+/**
+ * What a mutator's answer becomes in the store: new when there is no `current`, else a rewrite of it. Decides all that can be decided
+ * without the rest of the session: ids, the sticky fields (`parentId` and `createdAt` stay as first saved, the snapshot stays in its
+ * session), the status. Pure; the answer shares its state with `input`.
+ *
+ * @throws `INVALID_ARGUMENT` when the answer is no snapshot, `FAILED_PRECONDITION` when it would change what never changes.
+ */
+export function revise<S>(
+  snapshotId: string,
+  current: StoredSnapshot | undefined,
+  input: SessionSnapshotInput<S>,
+  now: () => string,
+): SessionSnapshot<S> {
+  assertShape(snapshotId, input);
+  const next: SessionSnapshot<S> = { ...input, snapshotId };
+  if (!current) {
+    if (next.createdAt === undefined) next.createdAt = now();
+    return next;
+  }
+  assertTransition(snapshotId, current, next);
+  keep(next, 'createdAt', current.createdAt);
+  keep(next, 'parentId', current.parentId);
+  assertSameSession(snapshotId, sessionOf(current), sessionOf(next));
+  // A rewrite that names no session does not leave the one it is in.
+  const session = current.sessionId ?? (sessionOf(next) === undefined ? sessionOf(current) : undefined);
+  if (session !== undefined) next.sessionId = session;
+  return next;
+}
+
+function assertShape(snapshotId: string, input: unknown): asserts input is SessionSnapshotInput {
+  const where = `The mutator for snapshot ${quote(snapshotId)}`;
+  if (input instanceof Promise) {
+    input.catch(() => {});
+    throw invalidArgument(`${where} must return a snapshot, not a promise; do what it awaits before the save.`);
+  }
+  if (typeof input !== 'object' || input === null || Array.isArray(input) || !isPlain(input)) {
+    throw invalidArgument(`${where} must return a snapshot, a plain object, or null to skip the write.`);
+  }
+  const { sessionId, parentId, createdAt, status, state } = input as Record<string, unknown>;
+  if (sessionId !== undefined) assertId(sessionId, 'sessionId');
+  if (parentId !== undefined) assertId(parentId, 'parentId');
+  if (createdAt !== undefined && typeof createdAt !== 'string') {
+    throw invalidArgument(`${where} returned a createdAt that is no string; use new Date().toISOString().`);
+  }
+  if (status !== undefined && !(SNAPSHOT_STATUSES as readonly unknown[]).includes(status)) {
+    throw invalidArgument(`${where} returned an unknown status; use one of ${SNAPSHOT_STATUSES.join(', ')}.`);
+  }
+  if (state === undefined) return;
+  if (typeof state !== 'object' || state === null || Array.isArray(state)) {
+    throw invalidArgument(`${where} returned a state that is no object.`);
+  }
+  const stateSessionId = (state as Record<string, unknown>)['sessionId'];
+  if (sessionId === undefined && stateSessionId !== undefined) assertId(stateSessionId, 'sessionId');
+}
+
+function assertTransition(snapshotId: string, current: SnapshotMetadata, next: SessionSnapshot): void {
+  if (!canBecome(current.status, next.status)) {
+    throw failedPrecondition(
+      `Snapshot ${quote(snapshotId)} is ${current.status ?? 'without a status'} and can't become ${next.status ?? 'without a status'}. ` +
+        `A settled snapshot never changes its status: save a new one with this as its parentId.`,
+    );
+  }
+}
+
+function keep<K extends 'createdAt' | 'parentId'>(
+  next: SessionSnapshot,
+  field: K,
+  value: SessionSnapshot[K] | undefined,
+): void {
+  if (value === undefined) delete next[field];
+  else next[field] = value;
+}
+
+/**
+ * A rewrite never moves a snapshot to another session. {@link revise} asks this of what it is given; a store that knows the session of
+ * `current` from elsewhere asks it too.
+ *
+ * @throws `FAILED_PRECONDITION`
+ */
+export function assertSameSession(snapshotId: string, current: string | undefined, next: string | undefined): void {
+  if (current !== next && next !== undefined) {
+    throw failedPrecondition(
+      `Snapshot ${quote(snapshotId)} belongs to ${current === undefined ? 'no session' : `session ${quote(current)}`} and can't move to ` +
+        `session ${quote(next)}. Save a new snapshot in that session instead.`,
+    );
+  }
+}

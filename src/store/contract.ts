@@ -1,0 +1,190 @@
+/**
+ * What a session store of this package guarantees, then its methods.
+ *
+ * A store keeps snapshots. A snapshot belongs to at most one session and names at most one parent, so a session is a forest, nearly always
+ * one tree. Within the tenant that `snapshotPathPrefix({ context })` names, and for every process that shares the store's medium:
+ *
+ * - **Atomic.** A save is all or nothing. Of concurrent saves of one snapshot each sees the one before: 30 increments give 30.
+ *   A mutator may run more than once; only its last answer counts, so it must be free of side effects that add up.
+ * - **One leaf rule.** A leaf is a snapshot that no other of its session names as parent. The latest leaf is the one that was first saved
+ *   last, in the store's own order of commits.
+ * - **Terminal is final.** `completed`, `failed` and `aborted` never change to another status. `parentId`, `createdAt` and `sessionId` stay
+ *   as first saved.
+ * - **Rewrites are safe.** Rewriting a snapshot never changes what its descendants read as.
+ * - **Values come back as saved**, or are refused with `INVALID_ARGUMENT` and the path, before anything is written.
+ * - **Nothing is aliased.** What a method hands out is the caller's own copy.
+ * - **Ids are data.** Any non-blank string of at most 1,024 characters names a snapshot, a session or a tenant.
+ * - **Errors are `GenkitError`s** whose message names the id and says what to do.
+ */
+import type { SessionStore, SessionStoreOptions, SnapshotMutator } from 'genkit/beta';
+import type { SessionSnapshot, SnapshotMetadata, SnapshotStatus } from '../snapshot/snapshot.ts';
+
+export type { SessionSnapshotInput } from '../snapshot/snapshot.ts';
+export type { SessionSnapshot, SessionStore, SessionStoreOptions, SnapshotMetadata, SnapshotMutator, SnapshotStatus };
+
+/** Exactly one of the two: an exact snapshot, or the latest leaf of a session. */
+export interface SnapshotLookup extends SessionStoreOptions {
+  snapshotId?: string;
+  sessionId?: string;
+}
+
+/** Options of {@link SnapshotStore.saveSnapshot}. */
+export interface SaveSnapshotOptions extends SessionStoreOptions {
+  /**
+   * The save succeeds only while this snapshot is the session's latest leaf (`null`: while the session has no snapshot), else it throws
+   * `SessionConflictError`. Omitted: the leaf is not looked at.
+   */
+  expectedLeafId?: string | null;
+}
+
+/** Which part of a list to answer. */
+export interface PageOptions extends SessionStoreOptions {
+  /** At most so many items, 1 to 1,000; 100 unless told. */
+  limit?: number;
+  /** `nextCursor` of the page before. */
+  cursor?: string;
+}
+
+/** A part of a list; there is more while it has a `nextCursor`. */
+export interface Page<T> {
+  items: T[];
+  nextCursor?: string;
+}
+
+/** One line about a session. */
+export interface SessionSummary {
+  sessionId: string;
+  /** The latest leaf. */
+  leafId: string;
+  leafCount: number;
+  snapshotCount: number;
+  /** `createdAt` of the snapshot that was saved first. */
+  createdAt: string;
+  /** When the session was last written: `updatedAt`, else `createdAt`, of the snapshot that was written last. Pruning is no write. */
+  updatedAt: string;
+  /** Status of the latest leaf. */
+  status?: SnapshotStatus;
+}
+
+/**
+ * What {@link SnapshotStore.prune} removes; the members add up. Ages are measured against the snapshots' own times. Nothing that stays
+ * becomes a leaf by it: where all children of a snapshot would go but not the snapshot itself, the child first saved last stays.
+ */
+export interface PrunePolicy {
+  /** Snapshots created longer ago than this, in ms, except leaves and running ones: a leaf goes only with its session. */
+  maxAgeMs?: number;
+  /** Whole sessions not written for this long, in ms; a session with a running snapshot stays. */
+  idleMs?: number;
+  /** Of every path from a leaf to its root, all but the newest so many snapshots (at least 1). */
+  maxChainLength?: number;
+}
+
+/** What was removed, or with `dryRun` what would be. */
+export interface PruneResult {
+  /** Sessions removed whole. */
+  sessions: number;
+  /** Snapshots removed, those of whole sessions included. */
+  snapshots: number;
+  /** Pieces of shared state that nothing needed any more; 0 in stores that have none. */
+  shards: number;
+  dryRun: boolean;
+}
+
+/** What {@link SnapshotStore.deleteSession} removed; zeros when there was no such session. */
+export interface DeleteResult {
+  snapshots: number;
+  /** Pieces of shared state that nothing else needed; 0 in stores that have none. */
+  shards: number;
+}
+
+/** What a store can do: ask this, never probe for methods. */
+export interface StoreCapabilities {
+  /** `onSnapshotStateChange` is there. */
+  watch: boolean;
+  /** Watchers also hear of saves made by other processes. */
+  watchAcrossProcesses: boolean;
+  /** `getSnapshotMetadata` is there. */
+  metadata: boolean;
+  /** `listSnapshots` and `listSessions` are there. */
+  list: boolean;
+  /** `deleteSession` is there. */
+  delete: boolean;
+  /** `prune` is there. */
+  prune: boolean;
+  /** `saveSnapshot` honours `expectedLeafId`. */
+  compareLeaf: boolean;
+  /** `readScopes` and scoped saves are there. */
+  scopes: boolean;
+  /** What was saved outlives the process. */
+  durable: boolean;
+}
+
+/** What is known of a `SessionStore` of another make: Genkit's three methods. */
+export const FOREIGN_CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
+  watch: false,
+  watchAcrossProcesses: false,
+  metadata: false,
+  list: false,
+  delete: false,
+  prune: false,
+  compareLeaf: false,
+  scopes: false,
+  durable: false,
+});
+
+/** A store of this package: Genkit's `SessionStore`, and what our rules add. `S` types the custom state. */
+export interface SnapshotStore<S = unknown> extends SessionStore<S> {
+  readonly capabilities: Readonly<StoreCapabilities>;
+
+  /** The snapshot, or the session's latest leaf; `undefined` when there is none. */
+  getSnapshot(lookup: SnapshotLookup): Promise<SessionSnapshot<S> | undefined>;
+
+  /** As `getSnapshot`, without the state; its cost does not depend on the state's size. */
+  getSnapshotMetadata(lookup: SnapshotLookup): Promise<SnapshotMetadata | undefined>;
+
+  /**
+   * Reads the snapshot, hands it to `mutator`, and saves what that answers.
+   *
+   * @param snapshotId The snapshot to create or rewrite; omitted: the answer's own `snapshotId`, else a new id.
+   * @param mutator Gets the snapshot as it is (`undefined`: none yet); `null` skips the write; what it throws is thrown.
+   * @returns The id used, or `null` when the mutator answered `null`.
+   */
+  saveSnapshot(
+    snapshotId: string | undefined,
+    mutator: SnapshotMutator<S>,
+    options?: SaveSnapshotOptions,
+  ): Promise<string | null>;
+
+  /**
+   * Tells `callback` the snapshot as it is soon after subscribing (never before this returns; nothing while there is no such snapshot), then
+   * each later status once and in order. Other rewrites may be merged.
+   *
+   * @returns Ends the subscription: nothing is told afterwards.
+   */
+  onSnapshotStateChange(
+    snapshotId: string,
+    callback: (snapshot: SessionSnapshot<S>) => void,
+    options?: SessionStoreOptions,
+  ): () => void;
+
+  /** The session's snapshots without their states, in the order in which they were first saved. */
+  listSnapshots(options: PageOptions & { sessionId: string }): Promise<Page<SnapshotMetadata>>;
+
+  /** The tenant's sessions, the one written last first. */
+  listSessions(options?: PageOptions): Promise<Page<SessionSummary>>;
+
+  /** Removes every byte of a session. */
+  deleteSession(options: SessionStoreOptions & { sessionId: string }): Promise<DeleteResult>;
+
+  /** Removes what the policy names in the caller's tenant; what stays reads as before. */
+  prune(policy: PrunePolicy, options?: SessionStoreOptions & { dryRun?: boolean }): Promise<PruneResult>;
+
+  /** Releases watchers, timers and what else the store opened; any later call is refused. May be called twice. */
+  close(): Promise<void>;
+}
+
+/** What the store can do; one of another make has Genkit's three methods. */
+export function capabilitiesOf(store: SessionStore<never> | SessionStore): Readonly<StoreCapabilities> {
+  const declared = (store as Partial<SnapshotStore>).capabilities;
+  return declared ?? { ...FOREIGN_CAPABILITIES, watch: typeof store.onSnapshotStateChange === 'function' };
+}

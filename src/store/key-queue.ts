@@ -1,0 +1,33 @@
+/**
+ * Runs tasks of the same key one after the other, in the order in which they came; tasks of different keys do not wait for each other.
+ * Holds nothing for a key that has no task.
+ */
+export class KeyQueue {
+  readonly #tails = new Map<string, Promise<unknown>>();
+
+  /** Keys with a task that has not ended. */
+  get size(): number {
+    return this.#tails.size;
+  }
+
+  /** Runs `task` when all earlier tasks of `key` have ended, well or badly. Never call it for a key from inside a task of that key. */
+  async run<T>(key: string, task: () => Promise<T> | T): Promise<T> {
+    const before = this.#tails.get(key);
+    const result = before ? before.then(task, task) : Promise.resolve().then(task);
+    // The tail never rejects: a task that failed must not fail the next one.
+    const tail = result.then(ignore, ignore);
+    this.#tails.set(key, tail);
+    try {
+      return await result;
+    } finally {
+      if (this.#tails.get(key) === tail) this.#tails.delete(key);
+    }
+  }
+
+  /** When every task that is there now has ended. */
+  async idle(): Promise<void> {
+    await Promise.all(this.#tails.values());
+  }
+}
+
+function ignore(): void {}

@@ -1,0 +1,109 @@
+import { failedPrecondition, invalidArgument, quote, SessionConflictError } from '../errors.ts';
+import { assertId } from '../snapshot/ids.ts';
+import type { SessionTree, SnapshotNode } from '../snapshot/lineage.ts';
+import type { PageOptions, SnapshotLookup } from './contract.ts';
+
+/** A checked {@link SnapshotLookup}. */
+export type Lookup = { readonly by: 'snapshot' | 'session'; readonly id: string };
+
+/**
+ * @throws `INVALID_ARGUMENT` unless exactly one of `snapshotId` and `sessionId` is there, and is an id.
+ */
+export function checkLookup(lookup: SnapshotLookup): Lookup {
+  const { snapshotId, sessionId } = lookup ?? {};
+  if ((snapshotId === undefined) === (sessionId === undefined)) {
+    const got = snapshotId === undefined ? 'neither' : 'both';
+    throw invalidArgument(`Look a snapshot up by exactly one of snapshotId and sessionId; got ${got}.`);
+  }
+  if (snapshotId !== undefined) {
+    assertId(snapshotId, 'snapshotId');
+    return { by: 'snapshot', id: snapshotId };
+  }
+  assertId(sessionId, 'sessionId');
+  return { by: 'session', id: sessionId };
+}
+
+/**
+ * The snapshot that a `sessionId` lookup means; `undefined` when the session has none.
+ *
+ * @throws `FAILED_PRECONDITION` when `rejectBranching` is on and the session has more than one leaf, or when foreign data runs in a circle.
+ */
+export function resolveLeaf<N extends SnapshotNode>(
+  tree: SessionTree<N>,
+  sessionId: string,
+  rejectBranching: boolean,
+): N | undefined {
+  if (tree.size === 0) return undefined;
+  if (rejectBranching && tree.leafCount > 1) {
+    throw failedPrecondition(
+      `Session ${quote(sessionId)} has ${tree.leafCount} leaves, so it has no single latest snapshot. Look it up by snapshotId.`,
+    );
+  }
+  const leaf = tree.latestLeaf();
+  if (!leaf) {
+    throw failedPrecondition(
+      `The snapshots of session ${quote(sessionId)} name each other as parents in a circle, so it has no leaf. Look it up by snapshotId.`,
+    );
+  }
+  return leaf;
+}
+
+/**
+ * Decides a save that named the leaf it expects (`SaveSnapshotOptions.expectedLeafId`); call it inside the save's atomic part.
+ *
+ * @param sessionId The session of the snapshot being saved.
+ * @param actual The session's latest leaf, `null` when it has no snapshot.
+ * @throws `SessionConflictError` when the session has another leaf, `INVALID_ARGUMENT` when there is no session to compare with.
+ */
+export function assertExpectedLeaf(
+  expected: string | null | undefined,
+  sessionId: string | undefined,
+  actual: string | null,
+): void {
+  if (expected === undefined) return;
+  if (expected !== null) assertId(expected, 'expectedLeafId');
+  if (sessionId === undefined) throw invalidArgument('expectedLeafId needs a snapshot that has a sessionId.');
+  if (expected !== actual) throw new SessionConflictError({ sessionId, expectedLeafId: expected, actualLeafId: actual });
+}
+
+/** @throws `INVALID_ARGUMENT` unless `value`, the argument that `what` names, can be called. */
+export function assertFunction(value: unknown, what: 'mutator' | 'callback'): void {
+  if (typeof value !== 'function') throw invalidArgument(`The ${what} must be a function, not ${typeof value}.`);
+}
+
+const DEFAULT_PAGE = 100;
+const MAX_PAGE = 1000;
+
+/** The checked limit of a page. */
+export function checkLimit(options: PageOptions | undefined): number {
+  const limit = options?.limit ?? DEFAULT_PAGE;
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE) {
+    throw invalidArgument(`limit must be a whole number from 1 to ${MAX_PAGE}.`);
+  }
+  return limit;
+}
+
+/** A cursor is opaque to callers: base64url of the JSON position of the last item. */
+export function encodeCursor(position: readonly (string | number)[]): string {
+  const bytes = new TextEncoder().encode(JSON.stringify(position));
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_');
+}
+
+/**
+ * @throws `INVALID_ARGUMENT` for anything that no list of this store answered as `nextCursor`.
+ */
+export function decodeCursor(cursor: string, shape: readonly ('string' | 'number')[]): (string | number)[] {
+  try {
+    const binary = atob(cursor.replaceAll('-', '+').replaceAll('_', '/'));
+    const bytes = Uint8Array.from(binary, (char) => char.charCodeAt(0));
+    const position: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    if (Array.isArray(position) && position.length === shape.length && shape.every((t, i) => typeof position[i] === t)) {
+      return position as (string | number)[];
+    }
+  } catch {
+    // Whatever is wrong with it, the answer is the same.
+  }
+  throw invalidArgument('This cursor is none that a list answered; pass nextCursor of the page before, unchanged.');
+}

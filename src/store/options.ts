@@ -1,0 +1,36 @@
+import { invalidArgument } from '../errors.ts';
+
+/** Checks one option's value; answers what it must be, or `undefined` when it is fine. */
+export type OptionCheck = (value: unknown) => string | undefined;
+
+export const isBoolean: OptionCheck = (value) => (typeof value === 'boolean' ? undefined : 'true or false');
+
+export const isFunction: OptionCheck = (value) => (typeof value === 'function' ? undefined : 'a function');
+
+/** A whole number from `least` on. */
+export function isWhole(least: number): OptionCheck {
+  return (value) => (Number.isInteger(value) && (value as number) >= least ? undefined : `a whole number of at least ${least}`);
+}
+
+/** One of these strings. */
+export function isOneOf(...values: string[]): OptionCheck {
+  return (value) => (values.includes(value as string) ? undefined : values.map((v) => `'${v}'`).join(' or '));
+}
+
+/**
+ * A misspelt option must not pass in silence.
+ *
+ * @throws `INVALID_ARGUMENT` naming the option and what is allowed.
+ */
+export function checkOptions(owner: string, options: object | undefined, checks: Readonly<Record<string, OptionCheck>>): void {
+  if (options === undefined) return;
+  if (typeof options !== 'object' || options === null) throw invalidArgument(`${owner}: options must be an object.`);
+  for (const [name, value] of Object.entries(options)) {
+    const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
+    if (!check) {
+      throw invalidArgument(`${owner} has no option '${name}'; it has ${Object.keys(checks).join(', ')}.`);
+    }
+    const expected = value === undefined ? undefined : check(value);
+    if (expected !== undefined) throw invalidArgument(`${owner}: ${name} must be ${expected}.`);
+  }
+}

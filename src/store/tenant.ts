@@ -1,0 +1,28 @@
+import { invalidArgument } from '../errors.ts';
+import { assertId } from '../snapshot/ids.ts';
+import type { SessionStoreOptions } from './contract.ts';
+
+/** The tenant of callers for whom no prefix is configured; Genkit's stores use the same. */
+export const DEFAULT_TENANT = 'global';
+
+/**
+ * Names the caller's tenant from the call's `context`, say the signed-in user's id. Two callers see the same data exactly when their
+ * prefixes are the same string. Any id is a prefix; stores encode it, so no prefix reaches another's data.
+ */
+export type SnapshotPathPrefix = (options?: SessionStoreOptions) => string;
+
+/**
+ * The tenant of a call.
+ *
+ * @throws `INVALID_ARGUMENT` when the prefix function answers no id: better no data than somebody else's.
+ */
+export function tenantOf(prefix: SnapshotPathPrefix | undefined, options: SessionStoreOptions | undefined): string {
+  if (!prefix) return DEFAULT_TENANT;
+  const tenant: unknown = prefix(options);
+  if (tenant instanceof Promise) {
+    tenant.catch(() => {});
+    throw invalidArgument('snapshotPathPrefix must answer a string, not a promise; put what it needs into the context.');
+  }
+  assertId(tenant, 'tenant prefix');
+  return tenant;
+}

@@ -1,0 +1,118 @@
+import { logger } from 'genkit/logging';
+import type { SessionSnapshot } from './contract.ts';
+
+/** Told a snapshot whenever there is news of it. */
+export type SnapshotListener<S> = (snapshot: SessionSnapshot<S>) => void;
+
+interface Subscription<S> {
+  readonly listener: SnapshotListener<S>;
+  /** News not told yet, oldest first. */
+  readonly queue: SessionSnapshot<S>[];
+  /** Status told or queued last; `unheard` before the first. */
+  last: SessionSnapshot['status'] | typeof UNHEARD;
+  scheduled: boolean;
+  closed: boolean;
+}
+
+const UNHEARD = Symbol('unheard');
+
+/**
+ * Who listens to which snapshot, and what each was told: the one implementation of the watching rules for every store. A store calls
+ * `publish` with each state of a watched snapshot in order; the hub sees to it that every listener hears each status once, never inside
+ * the call that caused it, nothing after it unsubscribed, and that a listener that throws harms nobody.
+ */
+export class WatchHub<S> {
+  readonly #subscriptions = new Map<string, Set<Subscription<S>>>();
+
+  /** Watched keys. */
+  get size(): number {
+    return this.#subscriptions.size;
+  }
+
+  isWatched(key: string): boolean {
+    return this.#subscriptions.has(key);
+  }
+
+  keys(): string[] {
+    return [...this.#subscriptions.keys()];
+  }
+
+  /** Subscribes; the answer ends the subscription, `onIdle` runs when that was the key's last one. */
+  subscribe(key: string, listener: SnapshotListener<S>, onIdle?: () => void): () => void {
+    const subscription: Subscription<S> = { listener, queue: [], last: UNHEARD, scheduled: false, closed: false };
+    const set = this.#subscriptions.get(key) ?? new Set();
+    this.#subscriptions.set(key, set.add(subscription));
+    return () => {
+      if (subscription.closed) return;
+      subscription.closed = true;
+      subscription.queue.length = 0;
+      set.delete(subscription);
+      if (set.size > 0 || this.#subscriptions.get(key) !== set) return;
+      this.#subscriptions.delete(key);
+      onIdle?.();
+    };
+  }
+
+  /**
+   * Tells the key's listeners a state of the snapshot. `copy` answers an own copy for each listener; it is called only for those that have
+   * something to hear. A rewrite that keeps the status is merged into news not told yet, and told by itself otherwise.
+   */
+  publish(key: string, status: SessionSnapshot['status'], copy: () => SessionSnapshot<S>): void {
+    for (const subscription of this.#subscriptions.get(key) ?? []) this.#enqueue(subscription, status, copy);
+  }
+
+  /**
+   * Tells a state of the snapshot to those of the key's listeners that nothing was told yet, so to new ones only. A store calls it after
+   * `subscribe` with what it reads; news that came in between has been published, and is not followed by what is older.
+   */
+  announce(key: string, status: SessionSnapshot['status'], copy: () => SessionSnapshot<S>): void {
+    for (const subscription of this.#subscriptions.get(key) ?? []) {
+      if (subscription.last === UNHEARD) this.#enqueue(subscription, status, copy);
+    }
+  }
+
+  /** Ends all subscriptions. */
+  close(): void {
+    for (const set of this.#subscriptions.values()) {
+      for (const subscription of set) {
+        subscription.closed = true;
+        subscription.queue.length = 0;
+      }
+    }
+    this.#subscriptions.clear();
+  }
+
+  #enqueue(
+    subscription: Subscription<S>,
+    status: SessionSnapshot['status'],
+    copy: () => SessionSnapshot<S>,
+  ): void {
+    if (subscription.last === status && subscription.queue.length > 0) subscription.queue.pop();
+    subscription.queue.push(copy());
+    subscription.last = status;
+    this.#schedule(subscription);
+  }
+
+  #schedule(subscription: Subscription<S>): void {
+    if (subscription.scheduled) return;
+    subscription.scheduled = true;
+    setImmediate(() => {
+      subscription.scheduled = false;
+      this.#deliver(subscription);
+    });
+  }
+
+  #deliver(subscription: Subscription<S>): void {
+    for (let next = subscription.queue.shift(); next && !subscription.closed; next = subscription.queue.shift()) {
+      try {
+        subscription.listener(next);
+      } catch (error) {
+        logger.error(`A snapshot listener threw; the snapshot and the other listeners are not affected. ${describe(error)}`);
+      }
+    }
+  }
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
