@@ -1,0 +1,7 @@
+/** Talk to an agent that is served over HTTP. Runs in browsers and in Node. */
+export { AgentError, type AgentErrorOptions } from '../src/client/errors.ts';
+export { remoteAgent, type RemoteAgentOptions } from '../src/client/remote-agent.ts';
+export type { ErrorStatus } from '../src/client/status.ts';
+export type * from '../src/client/types.ts';
+export { applyPatch, PatchError, type ApplyOptions } from '../src/json/apply.ts';
+export type { JsonPatch, JsonPatchOperation } from '../src/json/diff.ts';

@@ -1,0 +1,112 @@
+import type { Conversation } from './conversation.ts';
+import { BackgroundTask } from './detached-task.ts';
+import { AgentError, toAgentError } from './errors.ts';
+import type { AgentTransport } from './transport.ts';
+import { refusedTurn, Turn } from './turn.ts';
+import type {
+  AgentChat,
+  AgentInput,
+  AgentResponse,
+  AgentTurn,
+  Artifact,
+  DetachedTask,
+  MessageData,
+  SnapshotStatus,
+  TurnOptions,
+} from './types.ts';
+
+/** A conversation over a transport, one turn at a time. */
+export class Chat<State> implements AgentChat<State> {
+  readonly #transport: AgentTransport;
+  readonly #conversation: Conversation<State>;
+  #busy = false;
+
+  constructor(transport: AgentTransport, conversation: Conversation<State>) {
+    this.#transport = transport;
+    this.#conversation = conversation;
+  }
+
+  get snapshotId(): string | undefined {
+    return this.#conversation.snapshotId;
+  }
+
+  get sessionId(): string | undefined {
+    return this.#conversation.sessionId;
+  }
+
+  get state(): State | undefined {
+    return this.#conversation.custom;
+  }
+
+  /** What this chat sent and got; after `loadChat` also all that came before. */
+  get messages(): MessageData[] {
+    return this.#conversation.messages;
+  }
+
+  get artifacts(): Artifact[] {
+    return this.#conversation.artifacts;
+  }
+
+  async send(input: string | AgentInput, options?: TurnOptions): Promise<AgentResponse<State>> {
+    return this.sendStream(input, options).response;
+  }
+
+  sendStream(input: string | AgentInput, options: TurnOptions = {}): AgentTurn<State> {
+    if (this.#busy) {
+      return refusedTurn(
+        new AgentError({
+          status: 'FAILED_PRECONDITION',
+          message:
+            'This chat has a turn under way. Wait for its response before sending the next; ' +
+            'for turns side by side, open a chat for each.',
+        }),
+      );
+    }
+    this.#busy = true;
+    return new Turn<State>({
+      transport: this.#transport,
+      conversation: this.#conversation,
+      input: toAgentInput(input),
+      options,
+      onEnd: () => {
+        this.#busy = false;
+      },
+    });
+  }
+
+  resume(resume: AgentInput['resume'], options?: TurnOptions): Promise<AgentResponse<State>> {
+    return this.send({ resume }, options);
+  }
+
+  resumeStream(resume: AgentInput['resume'], options?: TurnOptions): AgentTurn<State> {
+    return this.sendStream({ resume }, options);
+  }
+
+  async detach(input: string | AgentInput, options?: TurnOptions): Promise<DetachedTask<State>> {
+    const response = await this.send({ ...toAgentInput(input), detach: true }, options);
+    if (response.snapshotId === undefined) {
+      throw new AgentError<State>({
+        status: 'FAILED_PRECONDITION',
+        message: 'The agent answered no snapshot to follow: only an agent with a store runs turns in the background.',
+        response,
+      });
+    }
+    return new BackgroundTask<State>(response.snapshotId, this.#transport);
+  }
+
+  async abort(): Promise<SnapshotStatus | undefined> {
+    const { snapshotId } = this;
+    if (snapshotId === undefined) {
+      return undefined;
+    }
+    try {
+      return await this.#transport.abort(snapshotId);
+    } catch (error) {
+      throw toAgentError(error);
+    }
+  }
+}
+
+function toAgentInput(input: string | AgentInput): AgentInput {
+  return typeof input === 'string' ? { message: { role: 'user', content: [{ text: input }] } } : input;
+}

@@ -1,0 +1,115 @@
+import { AgentError, readErrorRecord } from './errors.ts';
+import { readEvents, type StreamField } from './read-stream.ts';
+import { statusOfHttp } from './status.ts';
+import type { AgentOutput, AgentStreamChunk } from './types.ts';
+
+/** The three kinds of message of a server: a chunk, the result, an error. */
+interface Envelope {
+  message?: AgentStreamChunk;
+  result?: unknown;
+  error?: unknown;
+}
+
+/**
+ * Reads the answer to a turn: chunks as they come, then the output.
+ *
+ * @throws AgentError for an error that the server sent, an answer that is no agent's, and one that was cut short.
+ */
+export async function readTurn(response: Response, onChunk: (chunk: AgentStreamChunk) => void): Promise<AgentOutput> {
+  if (!isEventStream(response)) {
+    return mustBeOutput(await readResult(response));
+  }
+  for await (const event of readEvents(response.body ?? new ReadableStream({ start: (empty) => empty.close() }))) {
+    const envelope = parseEvent(event);
+    if (envelope === undefined) {
+      continue;
+    }
+    if ('message' in envelope) {
+      onChunk(envelope.message as AgentStreamChunk);
+    } else if ('result' in envelope) {
+      return mustBeOutput(envelope.result);
+    } else {
+      throw new AgentError(readErrorRecord(envelope.error, 'UNKNOWN'));
+    }
+  }
+  throw cutShort();
+}
+
+/**
+ * Reads an answer that is one JSON document, and what it says under `result`.
+ *
+ * @throws AgentError with the error that the answer holds, else with the status that its HTTP status stands for.
+ */
+export async function readResult(response: Response): Promise<unknown> {
+  const body = parseObject(await response.text());
+  // A turn that failed has both: the output, and the error that its HTTP status is about.
+  if (body && 'result' in body) {
+    return body.result;
+  }
+  const fallback = statusOfHttp(response.status);
+  if (body && (!response.ok || 'error' in body)) {
+    // Genkit's own server puts the error into the body without an envelope.
+    throw new AgentError(readErrorRecord(body.error ?? body, fallback));
+  }
+  if (response.ok && response.status !== 204) {
+    throw notAnAgent();
+  }
+  const { status: httpStatus } = response;
+  throw new AgentError({
+    status: fallback,
+    message: `The server answered HTTP ${httpStatus}.`,
+    details: { httpStatus },
+  });
+}
+
+/** Genkit's own server labels its streams `text/plain`. */
+function isEventStream(response: Response): boolean {
+  const type = response.headers.get('content-type') ?? '';
+  return response.status === 200 && !/json|html/i.test(type);
+}
+
+function parseEvent(fields: StreamField[]): Envelope | undefined {
+  const payload = fields.filter(({ name }) => name === 'data' || name === 'error').map(({ value }) => value);
+  if (payload.length === 0) {
+    return undefined;
+  }
+  const envelope = parseObject(payload.join('\n'));
+  if (!envelope) {
+    throw cutShort();
+  }
+  if (!('message' in envelope) && !('result' in envelope) && !('error' in envelope)) {
+    throw notAnAgent();
+  }
+  return envelope;
+}
+
+function mustBeOutput(result: unknown): AgentOutput {
+  if (typeof result !== 'object' || result === null) {
+    throw notAnAgent();
+  }
+  return result;
+}
+
+function parseObject(text: string): (Envelope & Record<string, unknown>) | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function cutShort(): AgentError {
+  return new AgentError({
+    status: 'UNAVAILABLE',
+    message:
+      'The answer breaks off before the end of the turn. Whether the turn went through can be seen in its session.',
+  });
+}
+
+function notAnAgent(): AgentError {
+  return new AgentError({
+    status: 'UNKNOWN',
+    message: 'What answered does not speak as an agent does. Check the URL.',
+  });
+}

@@ -1,0 +1,91 @@
+import { AgentError, toAgentError } from './errors.ts';
+import type { CallOptions } from './types.ts';
+
+/** Aborts the controller when the signal aborts. The answer ends that, and leaves no listener behind. */
+export function followSignal(signal: AbortSignal | undefined, controller: AbortController): () => void {
+  if (!signal) {
+    return () => {};
+  }
+  const onAbort = () => controller.abort(signal.reason);
+  if (signal.aborted) {
+    onAbort();
+    return () => {};
+  }
+  signal.addEventListener('abort', onAbort, { once: true });
+  return () => signal.removeEventListener('abort', onAbort);
+}
+
+/**
+ * Runs `work` with one signal for the caller's signal and time limit, and rejects as soon as it aborts, even if `work` does not listen.
+ * Nothing is left behind: no timer, no listener.
+ *
+ * @param what Names the work in the messages.
+ */
+export async function withLimits<T>(
+  options: CallOptions,
+  what: string,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { abortSignal, timeoutMs } = options;
+  const controller = new AbortController();
+  const unfollow = followSignal(abortSignal, controller);
+  const timer =
+    timeoutMs === undefined ? undefined : setTimeout(() => controller.abort(timedOut(what)), Math.max(0, timeoutMs));
+  try {
+    return await untilAborted(controller.signal, work, what);
+  } catch (error) {
+    throw toAgentError(error);
+  } finally {
+    clearTimeout(timer);
+    unfollow();
+  }
+}
+
+async function untilAborted<T>(
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+  what: string,
+): Promise<T> {
+  let onAbort = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(toCancellation(signal.reason, what));
+  });
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    if (signal.aborted) {
+      throw toCancellation(signal.reason, what);
+    }
+    return await Promise.race([work(signal), aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** Resolves after `ms`; rejects with the signal's reason when it aborts before. */
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      clearTimeout(timer);
+      reject(signal.reason as Error);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', onAbort);
+      resolve();
+    }, ms);
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
+}
+
+function timedOut(what: string): AgentError {
+  return new AgentError({ status: 'DEADLINE_EXCEEDED', message: `${what} was not done in time.` });
+}
+
+function toCancellation(reason: unknown, what: string): AgentError {
+  if (AgentError.isInstance(reason)) {
+    return reason;
+  }
+  if (reason instanceof Error && reason.name === 'TimeoutError') {
+    return timedOut(what);
+  }
+  return new AgentError({ status: 'CANCELLED', message: `${what} was given up by its caller.`, cause: reason });
+}

@@ -1,0 +1,155 @@
+import { TurnChunk } from './chunk.ts';
+import type { Conversation } from './conversation.ts';
+import { AgentError, describeError, readErrorRecord } from './errors.ts';
+import { ReplayStream } from './replay-stream.ts';
+import { TurnResponse } from './response.ts';
+import { followSignal } from './signals.ts';
+import type { AgentTransport } from './transport.ts';
+import type {
+  AgentChunk,
+  AgentInit,
+  AgentInput,
+  AgentOutput,
+  AgentStreamChunk,
+  AgentTurn,
+  TurnOptions,
+} from './types.ts';
+
+/** What a {@link Turn} works with. */
+export interface TurnSetting<State> {
+  transport: AgentTransport;
+  conversation: Conversation<State>;
+  input: AgentInput;
+  options: TurnOptions;
+  /** Called when the turn is over, before its response settles. */
+  onEnd: () => void;
+}
+
+/**
+ * A turn under way. It reads the transport's stream itself, as it comes: the response settles and the conversation moves on whether or not
+ * anybody reads {@link stream}, and `stream` can be read at any time, from the beginning.
+ */
+export class Turn<State> implements AgentTurn<State> {
+  readonly stream: AsyncIterable<AgentChunk<State>>;
+  readonly response: Promise<TurnResponse<State>>;
+  readonly #chunks = new ReplayStream<AgentChunk<State>>();
+  readonly #controller = new AbortController();
+  readonly #conversation: Conversation<State>;
+  /** Why a change of the custom state did not fit; later changes are then left alone. */
+  #misfit: unknown;
+
+  constructor(setting: TurnSetting<State>) {
+    this.#conversation = setting.conversation;
+    this.stream = this.#chunks;
+    this.response = this.#run(setting);
+    // This also marks a rejection as handled: whoever reads only the stream gets it there.
+    this.response.then(
+      () => this.#chunks.close(),
+      (error: unknown) => this.#chunks.fail(error),
+    );
+  }
+
+  abort(): void {
+    this.#controller.abort();
+  }
+
+  async #run(setting: TurnSetting<State>): Promise<TurnResponse<State>> {
+    const init = this.#conversation.nextInit();
+    const before = this.#conversation.begin(setting.input);
+    const unfollow = followSignal(setting.options.abortSignal, this.#controller);
+    let output: AgentOutput<State>;
+    let cause: unknown;
+    try {
+      output = await this.#exchange(setting, init);
+    } catch (error) {
+      output = this.#outputWithout(error);
+      cause = error;
+    } finally {
+      unfollow();
+    }
+    this.#conversation.settle(output, before);
+    setting.onEnd();
+    return this.#judge(output, cause);
+  }
+
+  async #exchange(setting: TurnSetting<State>, init: AgentInit<State>): Promise<AgentOutput<State>> {
+    const { signal } = this.#controller;
+    signal.throwIfAborted();
+    const { stream, output } = setting.transport.runTurn(setting.input, init, { abortSignal: signal });
+    // Both to the end, also of a turn that fails: a chunk that came late would change a conversation that has been settled.
+    const [result, reading] = await Promise.allSettled([output as Promise<AgentOutput<State>>, this.#consume(stream)]);
+    if (result.status === 'rejected') {
+      throw result.reason;
+    }
+    if (reading.status === 'rejected') {
+      throw reading.reason;
+    }
+    return result.value;
+  }
+
+  async #consume(stream: AsyncIterable<AgentStreamChunk>): Promise<void> {
+    let text = '';
+    for await (const raw of stream) {
+      const chunk = new TurnChunk<State>(raw, text, this.#change(raw));
+      text = chunk.accumulatedText;
+      this.#chunks.push(chunk);
+    }
+  }
+
+  /** The custom state after the chunk; `undefined` when the chunk does not change it. */
+  #change({ customPatch }: AgentStreamChunk): State | undefined {
+    if (!customPatch || this.#misfit !== undefined) {
+      return undefined;
+    }
+    try {
+      this.#conversation.change(customPatch);
+      return this.#conversation.custom;
+    } catch (error) {
+      this.#misfit = error;
+      return undefined;
+    }
+  }
+
+  /** The output of a turn of which none arrived. */
+  #outputWithout(error: unknown): AgentOutput<State> {
+    const { signal } = this.#controller;
+    const failure = signal.aborted ? describeError(signal.reason) : describeError(error);
+    const wanted = signal.aborted && failure.status !== 'DEADLINE_EXCEEDED';
+    return wanted ? { finishReason: 'aborted' } : { finishReason: 'failed', error: failure };
+  }
+
+  /** The response of a turn that went well; throws for one that did not. */
+  #judge(output: AgentOutput<State>, cause: unknown): TurnResponse<State> {
+    const response = new TurnResponse<State>(output, this.#conversation.aftermath());
+    const { snapshotId } = this.#conversation;
+    if (output.finishReason === 'failed') {
+      const failure = readErrorRecord(output.error, 'UNKNOWN');
+      throw new AgentError<State>({ ...failure, state: response.state, snapshotId, response, cause });
+    }
+    if (this.#misfit !== undefined) {
+      throw new AgentError<State>({
+        status: 'DATA_LOSS',
+        message:
+          'The turn went through, but a change of the custom state did not fit the state that this client has. ' +
+          'The state here is the one before that change; load the chat again, or send another turn.',
+        state: response.state,
+        snapshotId,
+        response,
+        cause: this.#misfit,
+      });
+    }
+    return response;
+  }
+}
+
+/** A turn that never started. */
+export function refusedTurn<State>(refusal: AgentError): AgentTurn<State> {
+  const stream = new ReplayStream<AgentChunk<State>>();
+  stream.fail(refusal);
+  const refused = async (): Promise<TurnResponse<State>> => {
+    throw refusal;
+  };
+  const response = refused();
+  response.catch(() => {});
+  return { stream, response, abort: () => {} };
+}

@@ -1,0 +1,123 @@
+/**
+ * The agent client's surface. It is Genkit's own (`genkit/beta/client`), to which every interface here is assignable, with what ours adds.
+ */
+import type {
+  AgentAPI as GenkitAgentAPI,
+  AgentChat as GenkitAgentChat,
+  AgentInit,
+  AgentInput,
+  AgentInterrupt as GenkitAgentInterrupt,
+  AgentResponse as GenkitAgentResponse,
+  AgentTurn as GenkitAgentTurn,
+  DetachedTask as GenkitDetachedTask,
+  SessionSnapshot,
+  ToolRequestPart,
+  ToolResponsePart,
+} from 'genkit/beta/client';
+
+export type {
+  AgentChunk,
+  AgentFinishReason,
+  AgentInit,
+  AgentInput,
+  AgentOutput,
+  AgentStreamChunk,
+  Artifact,
+  MessageData,
+  Part,
+  SessionSnapshot,
+  SessionState,
+  ToolRequestPart,
+  ToolResponsePart,
+} from 'genkit/beta/client';
+
+/** A snapshot's status. */
+export type SnapshotStatus = NonNullable<SessionSnapshot['status']>;
+
+/** Which snapshot to read: an exact one, or the latest leaf of a session. */
+export type SnapshotLookup = { snapshotId: string } | { sessionId: string };
+
+/** Options of a turn. */
+export interface TurnOptions {
+  /**
+   * Ends the turn: its response then resolves with `finishReason: 'aborted'`. The signal of `AbortSignal.timeout()` ends it with an
+   * `AgentError` of status `DEADLINE_EXCEEDED` instead.
+   */
+  abortSignal?: AbortSignal;
+}
+
+/** Options of a call that is not a turn. */
+export interface CallOptions {
+  /** Gives up; the call rejects with an `AgentError` of status `CANCELLED`. */
+  abortSignal?: AbortSignal;
+  /** Gives up after so many ms with `DEADLINE_EXCEEDED`. No limit unless told. */
+  timeoutMs?: number;
+}
+
+/** Options of {@link DetachedTask.poll} and {@link DetachedTask.wait}. */
+export interface PollOptions extends CallOptions {
+  /** Pause between two reads, in ms; 1,000 unless told. */
+  intervalMs?: number;
+}
+
+/** A tool request on which the turn waits for an answer. Both methods build an entry of `resume`; neither sends it. */
+export interface AgentInterrupt<Input = unknown, Output = unknown> extends GenkitAgentInterrupt<Input, Output> {
+  /**
+   * An entry of `resume.respond`: the tool does not run, the model is told `output`.
+   *
+   * @param metadata Kept with the response; `true` unless told.
+   */
+  respond(output: Output, metadata?: Record<string, unknown>): ToolResponsePart;
+
+  /**
+   * An entry of `resume.restart`: the tool runs, with its input as it was.
+   *
+   * @param metadata What the tool gets as `resumed`, say who approved; `true` unless told.
+   */
+  restart(metadata?: Record<string, unknown>): ToolRequestPart;
+}
+
+/** A completed turn. */
+export interface AgentResponse<State = unknown, O = unknown> extends GenkitAgentResponse<State, O> {
+  readonly interrupts: AgentInterrupt[];
+}
+
+/** A turn that is under way. */
+export interface AgentTurn<State = unknown, O = unknown> extends GenkitAgentTurn<State, O> {
+  /** Settles whether or not anybody reads `stream`. */
+  readonly response: Promise<AgentResponse<State, O>>;
+}
+
+/** A turn that goes on in the background. */
+export interface DetachedTask<State = unknown> extends GenkitDetachedTask<State> {
+  /**
+   * Yields the task's snapshot at once and then every `intervalMs`, up to and including the one that is final.
+   *
+   * @throws AgentError `NOT_FOUND` when the snapshot is gone, and as {@link CallOptions} say.
+   */
+  poll(options?: PollOptions): AsyncIterable<SessionSnapshot<State>>;
+
+  /** The task's final snapshot; throws as `poll` does. */
+  wait(options?: PollOptions): Promise<SessionSnapshot<State>>;
+
+  /** Stops the task; answers the status it had before. */
+  abort(options?: CallOptions): Promise<SnapshotStatus | undefined>;
+}
+
+/**
+ * A conversation. It remembers where it stands, so that each turn continues from the one before. One turn at a time: while one is under
+ * way another is refused with `FAILED_PRECONDITION`.
+ */
+export interface AgentChat<State = unknown> extends GenkitAgentChat<State> {
+  send(input: string | AgentInput, options?: TurnOptions): Promise<AgentResponse<State>>;
+  sendStream(input: string | AgentInput, options?: TurnOptions): AgentTurn<State>;
+  resume(resume: AgentInput['resume'], options?: TurnOptions): Promise<AgentResponse<State>>;
+  resumeStream(resume: AgentInput['resume'], options?: TurnOptions): AgentTurn<State>;
+  detach(input: string | AgentInput, options?: TurnOptions): Promise<DetachedTask<State>>;
+}
+
+/** An agent as its callers see it, in process and remote alike. */
+export interface AgentAPI<State = unknown> extends GenkitAgentAPI<State> {
+  chat(init?: AgentInit<State>): AgentChat<State>;
+  loadChat(lookup: SnapshotLookup): Promise<AgentChat<State>>;
+}

@@ -1,0 +1,95 @@
+import type { ContextProvider } from 'genkit/context';
+
+const MIB = 1024 * 1024;
+
+/** Options of `agentHandler` and `agentRouter`. One of `context` and `anonymous` must be there. */
+export interface AgentServerOptions {
+  /**
+   * Says who is asking: gets the request and answers the context that the agent runs in, or throws. What it throws turns the request
+   * down: a `UserFacingError` (or any `GenkitError`) with its status and message, anything else with 500. Genkit's `apiKey()` and the
+   * Firebase plugin's `firebaseContext()` are such providers.
+   */
+  context?: ContextProvider;
+  /** `true`: anybody may talk to the agents and read whatever snapshot they can name. */
+  anonymous?: boolean;
+  /** The path under which the agents are served, `/api` say. Unless told they are at the root, or where the router is mounted. */
+  basePath?: string;
+  /** Longest body, in bytes; 4 MiB unless told. A client that keeps the state sends all of it with each turn. */
+  maxBodyBytes?: number;
+  /** How long a body may take to arrive, in ms; 30,000 unless told. */
+  bodyTimeoutMs?: number;
+  /** How many objects and arrays a body may nest; 100 unless told. */
+  maxDepth?: number;
+  /** How long a turn may take, in ms; without limit unless told. The turn's signal is then aborted and the client gets `DEADLINE_EXCEEDED`. */
+  timeoutMs?: number;
+}
+
+/** {@link AgentServerOptions} with nothing left open. */
+export interface ServerSettings {
+  context: ContextProvider;
+  basePath: string;
+  maxBodyBytes: number;
+  bodyTimeoutMs: number;
+  maxDepth: number;
+  timeoutMs: number | undefined;
+}
+
+const OPTION_NAMES = [
+  'context',
+  'anonymous',
+  'basePath',
+  'maxBodyBytes',
+  'bodyTimeoutMs',
+  'maxDepth',
+  'timeoutMs',
+] as const satisfies (keyof AgentServerOptions)[];
+
+/** @throws Error when an option is unknown, is not what it has to be, or the question who may ask is left open. */
+export function readOptions(options: AgentServerOptions): ServerSettings {
+  for (const name of Object.keys(options)) {
+    if (!OPTION_NAMES.includes(name as (typeof OPTION_NAMES)[number])) {
+      throw new Error(`Unknown option "${name}". The options are: ${OPTION_NAMES.join(', ')}.`);
+    }
+  }
+  return {
+    context: readContext(options),
+    basePath: readBasePath(options.basePath),
+    maxBodyBytes: readCount('maxBodyBytes', options.maxBodyBytes) ?? 4 * MIB,
+    bodyTimeoutMs: readCount('bodyTimeoutMs', options.bodyTimeoutMs) ?? 30_000,
+    maxDepth: readCount('maxDepth', options.maxDepth) ?? 100,
+    timeoutMs: readCount('timeoutMs', options.timeoutMs),
+  };
+}
+
+function readContext({ context, anonymous }: AgentServerOptions): ContextProvider {
+  if (anonymous !== undefined && typeof anonymous !== 'boolean') {
+    throw new Error('The option "anonymous" must be true or false.');
+  }
+  if (context === undefined && !anonymous) {
+    throw new Error(
+      'Serving agents needs to know who is asking: give "context", a function that answers the context of a request ' +
+        'or throws (Genkit\'s apiKey() is one), or "anonymous: true" to let anybody in.',
+    );
+  }
+  if (context !== undefined && anonymous) {
+    throw new Error('Give either "context" or "anonymous: true", not both.');
+  }
+  if (context !== undefined && typeof context !== 'function') {
+    throw new Error('The option "context" must be a function.');
+  }
+  return context ?? (() => ({}));
+}
+
+function readBasePath(basePath = ''): string {
+  if (typeof basePath !== 'string' || (basePath !== '' && !basePath.startsWith('/'))) {
+    throw new Error('The option "basePath" must be a path that starts with "/".');
+  }
+  return basePath.replace(/\/+$/, '');
+}
+
+function readCount(name: keyof AgentServerOptions, value: number | undefined): number | undefined {
+  if (value !== undefined && !(Number.isSafeInteger(value) && value > 0)) {
+    throw new Error(`The option "${name}" must be a whole number above 0.`);
+  }
+  return value;
+}

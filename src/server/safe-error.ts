@@ -1,0 +1,178 @@
+import { logger } from 'genkit/logging';
+import { isErrorStatus, type ErrorStatus } from '../client/status.ts';
+import { Refusal } from './refusal.ts';
+import { httpStatusOf } from './status.ts';
+
+/** An error as a client may see it. */
+export interface SafeError {
+  status: ErrorStatus;
+  message: string;
+  details?: unknown;
+}
+
+/**
+ * The statuses of errors that the caller can do something about: their messages are written for the caller. All others tell of the inside,
+ * and go out as the sentence below.
+ */
+const CALLERS_BUSINESS: ReadonlySet<ErrorStatus> = new Set<ErrorStatus>([
+  'CANCELLED',
+  'INVALID_ARGUMENT',
+  'NOT_FOUND',
+  'ALREADY_EXISTS',
+  'PERMISSION_DENIED',
+  'UNAUTHENTICATED',
+  'RESOURCE_EXHAUSTED',
+  'FAILED_PRECONDITION',
+  'ABORTED',
+  'OUT_OF_RANGE',
+  'UNIMPLEMENTED',
+]);
+
+/** What is said when the message is withheld. */
+const SENTENCES: Readonly<Record<ErrorStatus, string>> = {
+  CANCELLED: 'The request was cancelled.',
+  UNKNOWN: 'Something went wrong inside the agent.',
+  INVALID_ARGUMENT: 'The agent refused the request.',
+  DEADLINE_EXCEEDED: 'The agent did not finish in time. Try again later.',
+  NOT_FOUND: 'What the request names does not exist.',
+  ALREADY_EXISTS: 'What the request would create exists already.',
+  PERMISSION_DENIED: 'The request is not allowed.',
+  UNAUTHENTICATED: 'The request has no valid credentials.',
+  RESOURCE_EXHAUSTED: 'A limit is reached. Try again later.',
+  FAILED_PRECONDITION: 'The request does not fit the present state.',
+  ABORTED: 'Something else came first. Read the session again and repeat the request.',
+  OUT_OF_RANGE: 'The request goes beyond what there is.',
+  UNIMPLEMENTED: 'The agent can not do that.',
+  INTERNAL: 'Something went wrong inside the agent.',
+  UNAVAILABLE: 'Something that the agent needs is not available. Try again later.',
+  DATA_LOSS: 'Something that was stored can not be read.',
+};
+
+/**
+ * What no message for a caller holds, whatever its status: stacks, paths, addresses, credentials. Models and stores throw errors of any
+ * status with the text of whatever failed below them; such a message is withheld whole rather than cleaned. What the caller sent may be
+ * repeated: each pattern takes in all of the word, so that only whoever knows a path gets to see it.
+ */
+const INTERNALS: readonly RegExp[] = [
+  /\n\s*at\s.*/g, // a stack
+  /(?<![\w./\\-])(?:\/|~\/|\.\.?\/|[A-Za-z]:[\\/]|\\\\)[\w.@~-]+[\\/][^\s"'`)]*/g, // a path of two names or more
+  /\b[a-z][a-z\d+.-]*:\/\/[^\s"'`)]*/gi, // an address
+  /\b(?:sk|pk|rk|ghp|gho|ghs|ghu|xox[abprs])[-_][\w-]{8,}/g, // keys of well-known makes
+  /\b(?:AIza[\w-]{20,}|ya29\.[\w-]+|AKIA[A-Z\d]{12,}|github_pat_\w+)/g,
+  /\beyJ[\w-]{8,}\.[\w.-]+/g, // a JSON Web Token
+  /\b(?:bearer|basic)\s+[\w.~+/=-]{8,}/gi,
+  /\b(?:api|access|secret|private|auth)[-_ ]?(?:key|token)\b["']?\s*[:=].*/gi,
+  /\b(?:password|passwd|pwd|secret|token|apikey)["']?\s*[:=].*/gi,
+  /-----BEGIN .*/g,
+];
+
+const UUID = /\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b/gi;
+
+/** Nobody writes longer messages for a caller; this one quotes something. */
+const MAX_MESSAGE = 2000;
+
+/** Details longer than this, as JSON, are left out. */
+const MAX_DETAILS = 4096;
+
+/** What was thrown, or travelled in an output, taken apart. */
+interface Report {
+  status: ErrorStatus;
+  /** `undefined`: nothing in it is meant for the caller. */
+  message: string | undefined;
+  details?: unknown;
+}
+
+/**
+ * The one place where errors leave the server. An error whose status is the caller's business keeps its message, unless that message shows
+ * something of the inside; every other becomes its status, a sentence, and an `errorId` in the details under which the log has all of it.
+ *
+ * @param error What was thrown, or the error record of a failed turn or snapshot.
+ * @param request The text of the request: ids in it are known to the caller, other ids are withheld.
+ */
+export function toSafeError(error: unknown, request = ''): SafeError {
+  try {
+    const { status, message, details } = takeApart(error);
+    if (message !== undefined && (error instanceof Refusal || isForCaller(status, message, request))) {
+      return {
+        status,
+        message: message.replace(UUID, (id) => (request.includes(id) ? id : '…')),
+        ...(isSafeDetails(details, request) && { details }),
+      };
+    }
+    // In a turn the caller is known already: who is not let in there is the server itself, by a model say.
+    const isServersOwn = !(error instanceof Error) && (status === 'UNAUTHENTICATED' || status === 'PERMISSION_DENIED');
+    return withheld(isServersOwn ? 'INTERNAL' : status, error);
+  } catch {
+    // Something was thrown that throws when it is looked at.
+    return withheld('INTERNAL', undefined);
+  }
+}
+
+/** The HTTP status that goes with an error. */
+export function httpStatusOfError(error: unknown, safe: SafeError): number {
+  return error instanceof Refusal ? error.httpStatus : httpStatusOf(safe.status);
+}
+
+function takeApart(error: unknown): Report {
+  if (error instanceof Refusal) {
+    return error;
+  }
+  const { status, message, originalMessage, detail, details } = (error ?? {}) as Record<string, unknown>;
+  const known: ErrorStatus = isErrorStatus(status) ? status : 'INTERNAL';
+  if (!(error instanceof Error)) {
+    return {
+      status: known,
+      message: typeof message === 'string' ? forCaller(message, known) : undefined,
+      details: isValidation(details) ? undefined : details,
+    };
+  }
+  // A GenkitError, of whatever copy of Genkit: the only thrown errors whose messages are written for callers. Not so the one that says that
+  // a value does not fit its schema, for the request itself was checked before: something inside does not fit.
+  if (typeof originalMessage !== 'string' || !isErrorStatus(status) || isValidation(detail)) {
+    return { status: isValidation(detail) ? 'INTERNAL' : known, message: undefined };
+  }
+  return { status, message: originalMessage, details: detail };
+}
+
+/** The details of Genkit's errors about values that do not fit their schema: the schema, and what is wrong. */
+function isValidation(details: unknown): boolean {
+  const { errors, schema } = (details ?? {}) as { errors?: unknown; schema?: unknown };
+  return Array.isArray(errors) && schema !== undefined;
+}
+
+/** The message of an error record, without the status before it and without the data that Genkit appends to its validation errors. */
+function forCaller(message: string, status: ErrorStatus): string {
+  const bare = message.replace(new RegExp(`^(?:[\\w/@.-]+: )?${status}: `), '');
+  const faults = /^Schema validation failed\. Parse Errors:\s+([\s\S]*?)\s+Provided data:/.exec(bare)?.[1];
+  return faults === undefined
+    ? bare
+    : `The data does not fit its schema: ${faults.replace(/\s*\n- |^- /g, ' ').trim()}`;
+}
+
+function isForCaller(status: ErrorStatus, message: string, request: string): boolean {
+  return CALLERS_BUSINESS.has(status) && message.length <= MAX_MESSAGE && !showsInternals(message, request);
+}
+
+function showsInternals(text: string, request: string): boolean {
+  return INTERNALS.some((pattern) => text.match(pattern)?.some((found) => !request.includes(found)));
+}
+
+function isSafeDetails(details: unknown, request: string): boolean {
+  const text = details === undefined ? undefined : JSON.stringify(details);
+  if (text === undefined || text.length > MAX_DETAILS || showsInternals(text, request)) {
+    return false;
+  }
+  return (text.match(UUID) ?? []).every((id) => request.includes(id));
+}
+
+function withheld(status: ErrorStatus, error: unknown): SafeError {
+  const errorId = knownErrorId(error) ?? globalThis.crypto.randomUUID();
+  logger.error({ message: `An agent request failed (errorId ${errorId}).`, metadata: { errorId, status }, error });
+  return { status, message: SENTENCES[status], details: { errorId } };
+}
+
+/** The runtime may have logged the error of a turn, and given it its id, when it happened. */
+function knownErrorId(error: unknown): string | undefined {
+  const { errorId } = ((error as { details?: unknown } | undefined)?.details ?? {}) as { errorId?: unknown };
+  return typeof errorId === 'string' && /^[\da-f-]{8,64}$/i.test(errorId) ? errorId : undefined;
+}

@@ -1,0 +1,72 @@
+import { jsonAnswer } from './answer.ts';
+import type { IncomingCall } from './call.ts';
+import { readOptions, type AgentServerOptions } from './options.ts';
+import { readBody } from './read-body.ts';
+import { Refusal } from './refusal.ts';
+import { findRoute, layRoutes, noSuchPath, type Route, type RouteTable, type ServedAgents } from './routes.ts';
+import { runAction } from './run-action.ts';
+import { httpStatusOfError, toSafeError } from './safe-error.ts';
+import { validateBody } from './validate.ts';
+
+/** Serves agents, whatever the server is made of. */
+export interface AgentServer {
+  /** Whether some agent is served at the path. */
+  knows(path: string): boolean;
+  /** Answers a request. Does not reject. */
+  serve(call: IncomingCall): Promise<Response>;
+}
+
+/** @throws Error when the options or the agents are not what they have to be. */
+export function createAgentServer(agents: ServedAgents, options: AgentServerOptions): AgentServer {
+  const settings = readOptions(options);
+  const routes = layRoutes(agents, settings.basePath);
+
+  const authenticateAndRun = async (route: Route, call: IncomingCall): Promise<Response> => {
+    const body = await readBody(call, settings);
+    try {
+      const context = await settings.context({ method: 'POST', headers: call.headers, input: body.data });
+      validateBody(route, body);
+      return await runAction({
+        route,
+        body,
+        context: context ?? {},
+        wantsStream: wantsStream(call),
+        signal: call.signal,
+        timeoutMs: settings.timeoutMs,
+      });
+    } catch (error) {
+      return answerError(error, body.text);
+    }
+  };
+
+  return {
+    knows: (path) => findRoute(routes, path) !== undefined,
+    serve: async (call) => {
+      try {
+        return await authenticateAndRun(mustFindRoute(routes, call), call);
+      } catch (error) {
+        return answerError(error);
+      }
+    },
+  };
+}
+
+function mustFindRoute(routes: RouteTable, { path, method }: IncomingCall): Route {
+  const route = findRoute(routes, path);
+  if (!route) {
+    throw noSuchPath();
+  }
+  if (method !== 'POST') {
+    throw new Refusal(405, 'UNIMPLEMENTED', 'Agents answer to POST only.', { headers: { allow: 'POST' } });
+  }
+  return route;
+}
+
+function wantsStream({ headers, query }: IncomingCall): boolean {
+  return (headers.accept ?? '').toLowerCase().includes('text/event-stream') || query.get('stream') === 'true';
+}
+
+function answerError(thrown: unknown, request?: string): Response {
+  const error = toSafeError(thrown, request);
+  return jsonAnswer(httpStatusOfError(thrown, error), { error }, thrown instanceof Refusal ? thrown.headers : {});
+}

@@ -1,0 +1,124 @@
+/** What of an error a client gets to see. */
+import { GenkitError, UserFacingError, z, type StatusName } from 'genkit';
+import { parseSchema } from 'genkit/schema';
+import { describe, expect, it } from 'vitest';
+import { Refusal } from '../../src/server/refusal.ts';
+import { toSafeError } from '../../src/server/safe-error.ts';
+import { catchErrorLog } from './support/log.ts';
+
+const errorLog = catchErrorLog();
+const theirs = '6c1b8a52-3f0e-4a43-9d2f-0123456789ab';
+const mine = 'a3b5c7d9-3f0e-4a43-9d2f-0123456789ab';
+
+const genkitError = (status: StatusName, message: string, detail?: unknown) =>
+  new GenkitError({ status, message, detail });
+
+describe('an error that is the caller’s business', () => {
+  it.each([
+    "Snapshot 'x' is not resumable (status: failed). Only 'completed' snapshots can be resumed.",
+    'Give a date as 31/12/2026, and/or a ratio as 1/2.',
+    "resume.restart for tool 'pay' (ref: r1) has modified inputs.",
+    'You have used 5 of 5 requests. Try again at 12:30:00.',
+    'Größe über 5 € — nicht möglich…',
+  ])('keeps its message: %s', (message) => {
+    expect(toSafeError(genkitError('INVALID_ARGUMENT', message))).toEqual({ status: 'INVALID_ARGUMENT', message });
+    const record = { status: 'INVALID_ARGUMENT', message: `INVALID_ARGUMENT: ${message}` };
+    expect(toSafeError(record)).toEqual({ status: 'INVALID_ARGUMENT', message });
+    expect(errorLog()).toBe('');
+  });
+
+  it('keeps details that were meant for it', () => {
+    const details = { field: 'sum', max: 5 };
+    expect(toSafeError(new UserFacingError('OUT_OF_RANGE', 'Too much.', details))).toMatchObject({ details });
+    for (const inside of [{ dsn: 'postgres://db/app' }, { owner: theirs }, { text: 'x'.repeat(5000) }, { n: 1n }]) {
+      const safe = toSafeError(genkitError('ABORTED', 'No.', inside));
+      expect(safe.details).not.toEqual(inside);
+    }
+  });
+
+  it('names only those ids that the caller named', () => {
+    const error = genkitError('INVALID_ARGUMENT', `Snapshot ${mine} does not belong to you (it belongs to ${theirs}).`);
+    const { message } = toSafeError(error, `{"snapshotId":"${mine}"}`);
+    expect(message).toBe(`Snapshot ${mine} does not belong to you (it belongs to …).`);
+  });
+
+  it('may repeat what the caller sent, be it a path', () => {
+    const error = genkitError('NOT_FOUND', "Snapshot '/etc/app/secrets' not found.");
+    expect(toSafeError(error, '{"snapshotId":"/etc/app/secrets"}').message).toBe(error.originalMessage);
+    expect(toSafeError(error, '{"snapshotId":"/etc/app/"}').message).not.toContain('/etc');
+    expect(toSafeError(error, '{"snapshotId":"/etc/app/s"}').message).not.toContain('/etc');
+  });
+});
+
+describe('any other error', () => {
+  it('becomes its status, a sentence, and an id that the log has too', () => {
+    const safe = toSafeError(genkitError('UNAVAILABLE', 'Backend db-7 is down.'));
+    expect(safe.status).toBe('UNAVAILABLE');
+    expect(safe.message).not.toContain('db-7');
+    const { errorId } = safe.details as { errorId: string };
+    expect(errorLog()).toContain(errorId);
+    expect(errorLog()).toContain('db-7');
+  });
+
+  it('keeps the id under which the runtime has logged it already', () => {
+    const record = { status: 'INTERNAL', message: 'boom', details: { errorId: mine } };
+    expect(toSafeError(record).details).toEqual({ errorId: mine });
+  });
+
+  it('is INTERNAL when it is no GenkitError, whatever status it claims', () => {
+    const claimed = Object.assign(new Error('User 7 not found in shard 3'), { status: 'WHATEVER' });
+    expect(toSafeError(claimed)).toMatchObject({ status: 'INTERNAL' });
+    const foreign = Object.assign(new Error('User 7 not found in shard 3'), { status: 'NOT_FOUND' });
+    expect(toSafeError(foreign).message).not.toContain('shard');
+  });
+
+  it('in a turn is INTERNAL when a model did not let the server in: the caller is not to sign in again', () => {
+    const message = 'Error fetching from https://models.example/v1: [401 Unauthorized]';
+    expect(toSafeError({ status: 'UNAUTHENTICATED', message })).toMatchObject({ status: 'INTERNAL' });
+    expect(toSafeError({ status: 'PERMISSION_DENIED', message: 'Refunds need a manager.' })).toEqual({
+      status: 'PERMISSION_DENIED',
+      message: 'Refunds need a manager.',
+    });
+    expect(toSafeError(genkitError('UNAUTHENTICATED', message))).toMatchObject({ status: 'UNAUTHENTICATED' });
+  });
+
+  it('is recognised as a GenkitError across copies of Genkit', () => {
+    const copy = Object.assign(new Error('ABORTED: Again.'), { status: 'ABORTED', originalMessage: 'Again.' });
+    expect(toSafeError(copy)).toEqual({ status: 'ABORTED', message: 'Again.' });
+  });
+});
+
+describe('Genkit’s error about a value that does not fit its schema', () => {
+  const mismatch = ((): GenkitError => {
+    try {
+      parseSchema({ count: 'hunter2' }, { schema: z.object({ count: z.number() }) });
+      throw new Error('It fits.');
+    } catch (error) {
+      return error as GenkitError;
+    }
+  })();
+
+  it('in a failed turn says which member, not what it held', () => {
+    const { status, message, detail } = mismatch;
+    const safe = toSafeError({ status, message, details: detail });
+    expect(safe).toEqual({
+      status: 'INVALID_ARGUMENT',
+      message: 'The data does not fit its schema: count: must be number',
+    });
+  });
+
+  it('thrown is an error of the server: the request was checked before', () => {
+    const safe = toSafeError(mismatch);
+    expect(safe.status).toBe('INTERNAL');
+    expect(JSON.stringify(safe)).not.toContain('hunter2');
+  });
+});
+
+describe('a refusal', () => {
+  it('is told as it is', () => {
+    expect(toSafeError(new Refusal(413, 'INVALID_ARGUMENT', 'Too long.'))).toEqual({
+      status: 'INVALID_ARGUMENT',
+      message: 'Too long.',
+    });
+  });
+});

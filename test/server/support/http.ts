@@ -1,0 +1,107 @@
+/** Servers on free ports of this machine, one of each kind that an agent can be served by. */
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import { expressHandler } from '@genkit-ai/express';
+import express from 'express';
+import type { Agent } from 'genkit/beta';
+import { agentHandler, agentRouter, type AgentServerOptions, type ServedAgents } from 'genkitx-agents/server';
+
+export interface Running {
+  /** Where the agents are: `<url>/<agent>`. */
+  url: string;
+  stop: () => Promise<void>;
+}
+
+export async function listen(listener: RequestListener): Promise<Running> {
+  const server: Server = createServer(listener);
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** `agentHandler` behind the smallest bridge from `node:http` to `Request` and `Response`. */
+export async function serveByHandler(agents: ServedAgents, options: AgentServerOptions): Promise<Running> {
+  const handler = agentHandler(agents, { basePath: '/api', ...options });
+  const running = await listen((request, response) => {
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    const answering = async () => {
+      const answer = await handler(toRequest(request, gone.signal));
+      response.writeHead(answer.status, Object.fromEntries(answer.headers));
+      const body = Readable.from(answer.body ?? []);
+      response.once('close', () => body.destroy());
+      body.on('error', () => {}).pipe(response);
+    };
+    void answering();
+  });
+  return { ...running, url: `${running.url}/api` };
+}
+
+function toRequest(request: IncomingMessage, signal: AbortSignal): Request {
+  const hasBody = request.method !== 'GET' && request.method !== 'HEAD';
+  return new Request(`http://${request.headers.host}${request.url}`, {
+    method: request.method,
+    headers: Object.entries(request.headers).map(([name, value]): [string, string] => [name, String(value)]),
+    ...(hasBody && { body: bytesOf(request), duplex: 'half' }),
+    signal,
+  });
+}
+
+function bytesOf(request: IncomingMessage): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    start: (controller) => {
+      request.on('data', (chunk: Uint8Array) => {
+        try {
+          controller.enqueue(chunk);
+        } catch {
+          // Cancelled: the rest of the body is thrown away.
+        }
+      });
+      request.on('end', () => {
+        try {
+          controller.close();
+        } catch {
+          // Cancelled.
+        }
+      });
+      request.on('error', (error) => controller.error(error));
+    },
+  });
+}
+
+/** `agentRouter` mounted in an Express app. */
+export async function serveByRouter(agents: ServedAgents, options: AgentServerOptions): Promise<Running> {
+  const app = express();
+  app.use('/api', agentRouter(agents, options));
+  const running = await listen(app as RequestListener);
+  return { ...running, url: `${running.url}/api` };
+}
+
+/** Genkit's own `expressHandler`, laid out as its documentation shows. */
+export async function serveByGenkit(agents: Record<string, Agent<never>>): Promise<Running> {
+  const app = express();
+  app.use(express.json());
+  for (const [name, agent] of Object.entries(agents)) {
+    app.post(`/api/${name}`, expressHandler(agent));
+    app.post(`/api/${name}/getSnapshot`, expressHandler(agent.getSnapshotDataAction));
+    app.post(`/api/${name}/abort`, expressHandler(agent.abortAgentAction));
+  }
+  const running = await listen(app as RequestListener);
+  return { ...running, url: `${running.url}/api` };
+}
+
+/** Our two servers. */
+export const ourServers = [
+  { name: 'agentHandler', serve: serveByHandler },
+  { name: 'agentRouter', serve: serveByRouter },
+];
