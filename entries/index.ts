@@ -1,0 +1,56 @@
+export { agentRuntime, type AgentRuntimeOptions } from '../plugins/agent-runtime.ts';
+export { AgentsGenkit, genkit } from '../plugins/genkit.ts';
+export { defineAgent, defineCustomAgent, definePromptAgent } from '../src/agent/define-agent.ts';
+export type {
+  Agent,
+  AgentCallOptions,
+  AgentConfig,
+  AgentFn,
+  AgentFnOptions,
+  AgentStateOptions,
+  CustomAgentConfig,
+  GenkitOrRegistry,
+  PromptAgentConfig,
+  SchemaOf,
+  WithStateSchema,
+} from '../src/agent/types.ts';
+export { AgentError, type AgentErrorOptions } from '../src/client/errors.ts';
+export type { ErrorStatus } from '../src/client/status.ts';
+export type * from '../src/client/types.ts';
+export { AgentInitError, SessionConflictError } from '../src/errors.ts';
+export { applyPatch, PatchError, type ApplyOptions } from '../src/json/apply.ts';
+export { diff, type DiffOptions, type JsonPatch, type JsonPatchOperation } from '../src/json/diff.ts';
+export { JsonValueError } from '../src/json/value.ts';
+export { SessionRunner } from '../src/session/session-runner.ts';
+export type {
+  RunTurn,
+  RuntimeError,
+  TurnContext,
+  TurnHandler,
+  TurnOutcome,
+  TurnResult,
+} from '../src/session/session-runner.ts';
+export { Session, type SessionEvents } from '../src/session/session.ts';
+export { reserveSnapshotId } from '../src/snapshot/ids.ts';
+export type {
+  DeleteResult,
+  Page,
+  PageOptions,
+  PrunePolicy,
+  PruneResult,
+  SaveSnapshotOptions,
+  SessionSnapshot,
+  SessionSnapshotInput,
+  SessionStore,
+  SessionStoreOptions,
+  SessionSummary,
+  SnapshotLookup,
+  SnapshotMetadata,
+  SnapshotMutator,
+  SnapshotStatus,
+  SnapshotStore,
+  StoreCapabilities,
+} from '../src/store/contract.ts';
+export type { SnapshotPathPrefix } from '../src/store/tenant.ts';
+export { InMemorySessionStore, type InMemorySessionStoreOptions } from '../stores/in-memory/in-memory-session-store.ts';
+export type { ClientTransform } from 'genkit/beta';

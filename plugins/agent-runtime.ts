@@ -1,0 +1,36 @@
+import type { GenkitPlugin } from 'genkit/plugin';
+import { attachDefaults, type RuntimeDefaults } from '../src/agent/runtime-defaults.ts';
+import { registerSessionActions } from '../src/agent/session-actions.ts';
+import { checkOptions, type OptionCheck } from '../src/store/options.ts';
+
+/** Options of {@link agentRuntime}: what agents get unless they say otherwise. */
+export type AgentRuntimeOptions = RuntimeDefaults;
+
+/** The plugin's name, and the namespace of its actions. */
+const NAME = 'genkitx-agents';
+
+const isStore: OptionCheck = (value) =>
+  typeof (value as AgentRuntimeOptions['store'])?.saveSnapshot === 'function' ? undefined : 'a session store';
+
+/**
+ * The Genkit plugin of this package. It gives agents without a `store` of their own the default one (an agent opts out with
+ * `state: 'client'`), and registers the actions that list, delete and prune the sessions of that store, as far as it can.
+ *
+ * @throws `INVALID_ARGUMENT` for an unknown or impossible option.
+ * @example
+ * const ai = genkit({ plugins: [agentRuntime({ store: new FileSessionStore('./.genkit/snapshots') })] });
+ */
+export function agentRuntime(defaults: AgentRuntimeOptions = {}): GenkitPlugin {
+  checkOptions('agentRuntime', defaults, { store: isStore });
+  const { store } = defaults;
+  // Genkit calls the plugin while it is constructed, before any agent can be defined.
+  return ({ registry }) => {
+    attachDefaults(registry, { store });
+    return {
+      name: NAME,
+      initializer: () => {
+        if (store) registerSessionActions(registry, NAME, store);
+      },
+    };
+  };
+}

@@ -1,0 +1,64 @@
+import type { z } from 'genkit';
+import { GenkitBeta, type AgentFn as GenkitAgentFn, type GenkitBetaOptions } from 'genkit/beta';
+import { defineAgent, defineCustomAgent, definePromptAgent } from '../src/agent/define-agent.ts';
+import type {
+  Agent,
+  AgentConfig,
+  AgentFn,
+  CustomAgentConfig,
+  PromptAgentConfig,
+  WithStateSchema,
+} from '../src/agent/types.ts';
+
+/**
+ * Genkit's own `genkit()` of `genkit/beta`, whose instance's `defineAgent`, `definePromptAgent` and `defineCustomAgent` are those of this
+ * package: an application written for `genkit/beta` moves by changing that one import.
+ *
+ * @example
+ * import { genkit } from 'genkitx-agents';
+ *
+ * const ai = genkit({ plugins: [googleAI()] });
+ * const support = ai.defineAgent({ name: 'support', model: 'googleai/gemini-2.5-flash', system: 'Help.' });
+ */
+export function genkit(options: GenkitBetaOptions = {}): AgentsGenkit {
+  return new AgentsGenkit(options);
+}
+
+/** What {@link genkit} answers. */
+export class AgentsGenkit extends GenkitBeta {
+  /** `defineAgent` of this package, in this instance. */
+  override defineAgent<State, I extends z.ZodTypeAny = z.ZodTypeAny>(
+    config: WithStateSchema<State, AgentConfig<NoInfer<State>, I>>,
+  ): Agent<State>;
+  override defineAgent<State = unknown, I extends z.ZodTypeAny = z.ZodTypeAny>(
+    config: AgentConfig<State, I>,
+  ): Agent<State>;
+  override defineAgent<State, I extends z.ZodTypeAny>(config: AgentConfig<State, I>): Agent<State> {
+    return defineAgent<State, I>(this.registry, config);
+  }
+
+  /** `definePromptAgent` of this package, in this instance. */
+  override definePromptAgent<State, I extends z.ZodTypeAny = z.ZodTypeAny>(
+    config: WithStateSchema<State, PromptAgentConfig<NoInfer<State>, I>>,
+  ): Agent<State>;
+  override definePromptAgent<State = unknown, I extends z.ZodTypeAny = z.ZodTypeAny>(
+    config: PromptAgentConfig<State, I>,
+  ): Agent<State>;
+  override definePromptAgent<State, I extends z.ZodTypeAny>(config: PromptAgentConfig<State, I>): Agent<State> {
+    return definePromptAgent<State, I>(this.registry, config);
+  }
+
+  /** `defineCustomAgent` of this package, in this instance. A function typed with Genkit's own `AgentFn` does as well. */
+  override defineCustomAgent<State>(
+    config: WithStateSchema<State, CustomAgentConfig<NoInfer<State>>>,
+    fn: AgentFn<NoInfer<State>>,
+  ): Agent<State>;
+  override defineCustomAgent<State = unknown>(config: CustomAgentConfig<State>, fn: AgentFn<State>): Agent<State>;
+  override defineCustomAgent<State = unknown>(config: CustomAgentConfig<State>, fn: GenkitAgentFn<State>): Agent<State>;
+  override defineCustomAgent<State>(
+    config: CustomAgentConfig<State>,
+    fn: AgentFn<State> | GenkitAgentFn<State>,
+  ): Agent<State> {
+    return defineCustomAgent<State>(this.registry, config, fn as AgentFn<State>);
+  }
+}

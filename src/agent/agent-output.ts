@@ -1,0 +1,65 @@
+import type { AgentResult } from '@genkit-ai/ai';
+import type { AgentInit, AgentOutput, MessageData } from 'genkit/beta';
+import type { RuntimeError, TurnOutcome } from '../session/session-runner.ts';
+import { toClientState, type AgentDefinition } from './agent-definition.ts';
+import type { LastGood } from './commit-turn.ts';
+import { toRuntimeError } from './runtime-error.ts';
+
+/** What an agent's call has come to. */
+export interface Ending<State> {
+  sessionId: string;
+  /** How the last turn ended; `undefined` when the agent ran none. */
+  outcome: TurnOutcome | undefined;
+  /** What the agent's function answered, if it did. */
+  result: AgentResult | undefined;
+  lastGood: LastGood<State>;
+}
+
+/** The output of a call whose session could not be opened. The caller's own state comes back as it was. */
+export function unopenedOutput(init: AgentInit, ending: 'aborted' | RuntimeError): AgentOutput {
+  return {
+    ...(init.sessionId !== undefined && { sessionId: init.sessionId }),
+    ...(init.state && { state: init.state }),
+    ...(ending === 'aborted' ? { finishReason: 'aborted' } : { finishReason: 'failed', error: ending }),
+  };
+}
+
+/**
+ * The output of a call. A failed or aborted one carries the last good state, none of its own; only a turn whose snapshot could not be saved
+ * has its reply in it.
+ */
+export function agentOutput<State>(agent: AgentDefinition<State>, ending: Ending<State>): AgentOutput {
+  const { outcome, result, lastGood } = ending;
+  try {
+    const where = { sessionId: ending.sessionId, ...whereabouts(agent, lastGood) };
+    if (outcome?.status === 'aborted') return { ...where, finishReason: 'aborted' };
+    if (outcome?.status === 'failed') {
+      const reply = outcome.unsaved ? replyOf(result) : {};
+      return { ...where, ...reply, finishReason: 'failed', error: outcome.error };
+    }
+    const finishReason = result?.finishReason ?? outcome?.finishReason;
+    return { ...where, ...replyOf(result), ...(finishReason && { finishReason }) };
+  } catch (error) {
+    // A transform that throws must not let the state through as it is.
+    return { sessionId: ending.sessionId, finishReason: 'failed', error: toRuntimeError(error) };
+  }
+}
+
+/** Where the conversation stands: in a snapshot, or in the state that the caller keeps. */
+function whereabouts<State>(agent: AgentDefinition<State>, lastGood: LastGood<State>): AgentOutput {
+  if (!agent.store) return { state: toClientState(agent, lastGood.state) };
+  return lastGood.snapshotId === undefined ? {} : { snapshotId: lastGood.snapshotId };
+}
+
+function replyOf(result: AgentResult | undefined): AgentOutput {
+  return {
+    ...(result?.artifacts?.length && { artifacts: result.artifacts }),
+    ...(result?.message && { message: plain(result.message) }),
+  };
+}
+
+/** A custom agent may well answer Genkit's `response.message`, an instance that has more than data in it. */
+function plain(message: MessageData): MessageData {
+  const { toJSON } = message as { toJSON?: () => MessageData };
+  return typeof toJSON === 'function' ? toJSON.call(message) : message;
+}

@@ -1,0 +1,71 @@
+import type { AgentStreamChunk, ClientTransform, SessionState } from 'genkit/beta';
+import { diff } from '../json/diff.ts';
+import { shareJson } from '../json/share.ts';
+import { copyJson } from '../json/value.ts';
+import { viewOf, type Session, type SessionView } from '../session/session.ts';
+
+export type CustomPatch = NonNullable<AgentStreamChunk['customPatch']>;
+
+/**
+ * What the caller must be told to keep up with the session's custom state, as the caller may see it: the whole of it first in each turn, then
+ * what changed since it was told last. The work of each call is that of the custom state alone.
+ */
+export class CustomPatches<State> {
+  readonly #session: Session<State>;
+  readonly #transform: ClientTransform<State>['state'];
+  #told: unknown;
+  #whole = true;
+  /** The copies that the transform gets, as long as the messages and artifacts they were made of are the session's. */
+  #copied:
+    | { of: SessionView<State>; messages?: SessionState['messages']; artifacts?: SessionState['artifacts'] }
+    | undefined;
+
+  constructor(session: Session<State>, transform: ClientTransform<State>['state']) {
+    this.#session = session;
+    this.#transform = transform;
+  }
+
+  /** The caller may know nothing, or something else: the next patch is the whole document. */
+  restart(): void {
+    this.#whole = true;
+  }
+
+  /** The patch that is due now; empty when the caller sees no change. Throws what the transform throws. */
+  next(): CustomPatch {
+    const told = this.#told;
+    const visible = this.#visible(told);
+    const whole = this.#whole || visible === undefined;
+    this.#told = visible;
+    this.#whole = false;
+    if (!whole) return diff(told, visible, { safeTokens: true });
+    return [{ op: 'replace', path: '', value: visible === undefined ? undefined : copyJson(visible) }];
+  }
+
+  /** The custom state as the caller may see it now; nobody changes it. Shares with `told` what did not change. */
+  #visible(told: unknown): unknown {
+    const view = viewOf(this.#session);
+    const custom = this.#transform ? this.#transform(this.#stateFor(view)).custom : view.custom;
+    return custom === undefined ? undefined : shareJson(told, custom);
+  }
+
+  /**
+   * The state for the transform, which may change what it gets. Messages and artifacts are many and a transform of the custom state seldom
+   * looks at them, so they are copied when it does, and once for all updates in between which they stay the same.
+   */
+  #stateFor(view: SessionView<State>): SessionState<State> {
+    const known = this.#copied;
+    const copied =
+      known && known.of.messages === view.messages && known.of.artifacts === view.artifacts ? known : { of: view };
+    this.#copied = copied;
+    return {
+      sessionId: view.sessionId,
+      custom: view.custom === undefined ? undefined : copyJson(view.custom),
+      get messages() {
+        return (copied.messages ??= copyJson([...view.messages]));
+      },
+      get artifacts() {
+        return (copied.artifacts ??= copyJson([...view.artifacts]));
+      },
+    };
+  }
+}

@@ -1,0 +1,141 @@
+import {
+  AgentInitSchema,
+  AgentInputSchema,
+  AgentOutputSchema,
+  AgentStreamChunkSchema,
+  definePrompt,
+} from '@genkit-ai/ai';
+import { defineBidiAction } from '@genkit-ai/core';
+import type { z } from 'genkit';
+import { toJsonSchema } from 'genkit/schema';
+import { capabilitiesOf } from '../store/contract.ts';
+import { settleAgent, type AgentDefinition } from './agent-definition.ts';
+import { promptAgentFn } from './generate-turn.ts';
+import { contextFor, inProcessApi } from './in-process.ts';
+import { runAgent } from './run-agent.ts';
+import { readSnapshot, registerSnapshotActions } from './snapshot-actions.ts';
+import type {
+  Agent,
+  AgentCallOptions,
+  AgentConfig,
+  AgentFn,
+  CustomAgentConfig,
+  GenkitOrRegistry,
+  PromptAgentConfig,
+  WithStateSchema,
+} from './types.ts';
+
+/**
+ * Defines an agent that speaks with a prompt of its own: `config` takes all that `ai.definePrompt` takes, and where the sessions live.
+ *
+ * @throws `INVALID_ARGUMENT` when the configuration contradicts itself.
+ * @example
+ * const pirate = defineAgent(ai, {
+ *   name: 'pirate',
+ *   model: 'googleai/gemini-2.5-flash',
+ *   system: 'Talk like a pirate.',
+ *   store: new InMemorySessionStore(),
+ * });
+ * const chat = pirate.chat();
+ * console.log((await chat.send('Where is my parrot?')).text);
+ */
+export function defineAgent<State, I extends z.ZodTypeAny = z.ZodTypeAny>(
+  ai: GenkitOrRegistry,
+  config: WithStateSchema<State, AgentConfig<NoInfer<State>, I>>,
+): Agent<State>;
+export function defineAgent<State = unknown, I extends z.ZodTypeAny = z.ZodTypeAny>(
+  ai: GenkitOrRegistry,
+  config: AgentConfig<State, I>,
+): Agent<State>;
+export function defineAgent<State, I extends z.ZodTypeAny>(
+  ai: GenkitOrRegistry,
+  config: AgentConfig<State, I>,
+): Agent<State> {
+  const { stateSchema, store, state, clientTransform, promptInput, ...prompt } = config;
+  const agent = settleAgent<State>(ai, prompt, { stateSchema, store, state, clientTransform });
+  definePrompt(agent.registry, prompt);
+  const promptName = prompt.variant ? `${prompt.name}.${prompt.variant}` : prompt.name;
+  return register(agent, promptAgentFn<State>({ registry: agent.registry, promptName, promptInput }));
+}
+
+/** Defines an agent that speaks with a prompt that is defined elsewhere, in a `.prompt` file say. It has the prompt's name. */
+export function definePromptAgent<State, I extends z.ZodTypeAny = z.ZodTypeAny>(
+  ai: GenkitOrRegistry,
+  config: WithStateSchema<State, PromptAgentConfig<NoInfer<State>, I>>,
+): Agent<State>;
+export function definePromptAgent<State = unknown, I extends z.ZodTypeAny = z.ZodTypeAny>(
+  ai: GenkitOrRegistry,
+  config: PromptAgentConfig<State, I>,
+): Agent<State>;
+export function definePromptAgent<State, I extends z.ZodTypeAny>(
+  ai: GenkitOrRegistry,
+  config: PromptAgentConfig<State, I>,
+): Agent<State> {
+  const { promptName, promptInput, description } = config;
+  const agent = settleAgent<State>(ai, { name: promptName, description }, config);
+  return register(agent, promptAgentFn<State>({ registry: agent.registry, promptName, promptInput }));
+}
+
+/** Defines an agent whose turns are the application's own code; see `SessionRunner` for an example. */
+export function defineCustomAgent<State>(
+  ai: GenkitOrRegistry,
+  config: WithStateSchema<State, CustomAgentConfig<NoInfer<State>>>,
+  fn: AgentFn<NoInfer<State>>,
+): Agent<State>;
+export function defineCustomAgent<State = unknown>(
+  ai: GenkitOrRegistry,
+  config: CustomAgentConfig<State>,
+  fn: AgentFn<State>,
+): Agent<State>;
+export function defineCustomAgent<State>(
+  ai: GenkitOrRegistry,
+  config: CustomAgentConfig<State>,
+  fn: AgentFn<State>,
+): Agent<State> {
+  return register(settleAgent<State>(ai, config, config), fn);
+}
+
+/** Registers the agent's actions and gives the first of them the agent's surface. */
+function register<State>(agent: AgentDefinition<State>, fn: AgentFn<State>): Agent<State> {
+  const { name, description, registry } = agent;
+  const action = defineBidiAction(
+    registry,
+    {
+      actionType: 'agent',
+      name,
+      description,
+      inputSchema: AgentInputSchema,
+      outputSchema: AgentOutputSchema,
+      streamSchema: AgentStreamChunkSchema,
+      initSchema: AgentInitSchema,
+      metadata: { agent: describeAgent(agent) },
+    },
+    // Chunks are not yielded: a consumer that has gone must not end the turn.
+    // oxlint-disable-next-line require-yield
+    async function* ({ init, inputStream, sendChunk, abortSignal, context }) {
+      return runAgent(agent, fn, { init: init ?? {}, inputs: inputStream, sendChunk, abortSignal, context });
+    },
+  );
+  const ambient = inProcessApi(agent, action, undefined);
+  const apiFor = (options?: AgentCallOptions) =>
+    options?.context ? inProcessApi(agent, action, options.context) : ambient;
+  const surface: Omit<Agent<State>, keyof typeof action> = {
+    ...registerSnapshotActions(agent),
+    chat: (init, options) => apiFor(options).chat(init),
+    loadChat: (lookup, options) => apiFor(options).loadChat(lookup),
+    getSnapshot: (lookup, options) => apiFor(options).getSnapshot(lookup),
+    abort: (snapshotId, options) => apiFor(options).abort(snapshotId),
+    getSnapshotData: ({ context, ...lookup }) =>
+      readSnapshot(agent, { ...lookup, context: contextFor(registry, context) }),
+  };
+  return Object.assign(action, surface);
+}
+
+/** What Genkit's tools read of an agent in its action's metadata. */
+function describeAgent<State>({ store, stateSchema }: AgentDefinition<State>): Record<string, unknown> {
+  return {
+    stateManagement: store ? 'server' : 'client',
+    abortable: store !== undefined && capabilitiesOf(store).watch,
+    ...(stateSchema && { stateSchema: toJsonSchema({ schema: stateSchema }) }),
+  };
+}

@@ -1,0 +1,80 @@
+import { generate, type PromptAction } from '@genkit-ai/ai';
+import { GenkitError, type GenerateOptions } from 'genkit';
+import type { AgentFinishReason, AgentInput, AgentStreamChunk, MessageData } from 'genkit/beta';
+import type { Registry } from 'genkit/registry';
+import type { TurnResult } from '../session/session-runner.ts';
+import { adoptMessages, viewOf, type Session } from '../session/session.ts';
+import { conversationOf, tagHistory, tagPreamble, toPlainMessage } from './prompt-history.ts';
+import { toResumeOptions } from './resume.ts';
+import type { AgentFn } from './types.ts';
+
+/** What an agent says with a prompt. */
+export interface PromptVoice {
+  registry: Registry;
+  promptName: string;
+  /** The values of the prompt's input variables. */
+  promptInput?: object;
+}
+
+/** The function of an agent that answers each input with its prompt. */
+export function promptAgentFn<State>(voice: PromptVoice): AgentFn<State> {
+  const findPrompt = promptFinder(voice);
+  return async (sess, { sendChunk, abortSignal }) => {
+    await sess.run(async (input) => {
+      const render = await findPrompt();
+      return generateTurn({ ...voice, render, session: sess.session, input, sendChunk, abortSignal });
+    });
+    return { message: viewOf(sess.session).messages.at(-1), artifacts: sess.getArtifacts() };
+  };
+}
+
+/** A prompt as the turn needs it; Genkit types its input as the schema, not as what the schema reads. */
+type Render = (input: object, options: { messages: MessageData[] }) => Promise<GenerateOptions>;
+
+interface GenerateTurn<State> extends PromptVoice {
+  render: Render;
+  session: Session<State>;
+  input: AgentInput;
+  sendChunk: (chunk: AgentStreamChunk) => void;
+  abortSignal: AbortSignal;
+}
+
+/** One turn of a prompt agent: render the prompt around the conversation, call the model and its tools, keep what was said. */
+async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResult> {
+  const { session, sendChunk, abortSignal } = turn;
+  const history = viewOf(session).messages;
+  const resume = turn.input.resume && toResumeOptions(turn.input.resume, history);
+  const rendered = await turn.render(turn.promptInput ?? {}, { messages: tagHistory(history) });
+  const response = await generate(turn.registry, {
+    ...rendered,
+    messages: tagPreamble(rendered.messages ?? [], history),
+    ...(resume && { resume }),
+    abortSignal,
+    onChunk: (chunk) => sendChunk({ modelChunk: chunk.toJSON() }),
+  });
+  const said = response.request ? conversationOf(response.request.messages) : history;
+  const reply = response.message && toPlainMessage(response.message.toJSON());
+  adoptMessages(session, reply ? [...said, reply] : said);
+  const finishReason = response.finishReason as AgentFinishReason | undefined;
+  if (reply && finishReason === 'interrupted') sendChunk(interruptChunk(reply));
+  return { ...(finishReason && { finishReason }) };
+}
+
+/** The tool requests that wait for the caller. Genkit's agents send them as a chunk of the role 'tool'. */
+function interruptChunk(reply: MessageData): AgentStreamChunk {
+  return { modelChunk: { role: 'tool', content: reply.content.filter((part) => part.toolRequest !== undefined) } };
+}
+
+/** Finds the prompt when it is first needed: it may be defined after the agent. */
+function promptFinder({ registry, promptName }: PromptVoice): () => Promise<Render> {
+  let found: PromptAction | undefined;
+  return async () => {
+    found ??= (await registry.lookupAction(`/prompt/${promptName}`)) as PromptAction | undefined;
+    const prompt = found?.__executablePrompt;
+    if (prompt) return (input, options) => (prompt.render as Render)(input, options);
+    throw new GenkitError({
+      status: 'NOT_FOUND',
+      message: `Prompt '${promptName}' was not found. Define it before the agent's first turn.`,
+    });
+  };
+}

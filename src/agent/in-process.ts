@@ -1,0 +1,42 @@
+import { getContext, type ActionContext } from '@genkit-ai/core';
+import type { Registry } from 'genkit/registry';
+import { createAgentApi } from '../client/agent-api.ts';
+import type { AgentTransport } from '../client/transport.ts';
+import type { AgentAPI } from '../client/types.ts';
+import type { AgentDefinition } from './agent-definition.ts';
+import { abortSnapshot, readSnapshot } from './snapshot-actions.ts';
+import type { Agent } from './types.ts';
+
+/** The agent's action, as far as a transport needs it. */
+export type AgentAction = Pick<Agent, 'streamBidi'>;
+
+/**
+ * The surface that `remoteAgent` has, for an agent in this process.
+ *
+ * @param given The caller's context, for all calls and all turns of the chats; the ambient one, as it is at each call, unless told.
+ */
+export function inProcessApi<State>(
+  agent: AgentDefinition<State>,
+  action: AgentAction,
+  given: ActionContext | undefined,
+): AgentAPI<State> {
+  const context = () => contextFor(agent.registry, given);
+  const transport: AgentTransport = {
+    stateManagement: agent.store ? 'server' : 'client',
+    runTurn: (input, init, { abortSignal }) => {
+      const turn = action.streamBidi(init, { abortSignal, ...(given && { context: given }) });
+      turn.send(input);
+      turn.close();
+      return turn;
+    },
+    getSnapshot: (lookup) => readSnapshot(agent, { ...lookup, context: context() }),
+    abort: (snapshotId) => abortSnapshot(agent, snapshotId, context()),
+  };
+  return createAgentApi<State>(transport);
+}
+
+/** What an action called from here would get as its context: the registry's for all, and over it the given or the ambient one. */
+export function contextFor(registry: Registry, given: ActionContext | undefined): ActionContext | undefined {
+  const own = given ?? getContext();
+  return registry.context || own ? { ...registry.context, ...own } : undefined;
+}

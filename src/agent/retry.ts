@@ -1,0 +1,27 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { JsonValueError } from '../json/value.ts';
+import { statusOf } from './runtime-error.ts';
+
+/** Pauses between the attempts, in ms; their number is that of the further attempts. */
+const PAUSES_MS = [25, 200];
+
+/** Errors that may be gone the next time. An error that is no `GenkitError` counts as `INTERNAL`. */
+const TRANSIENT = new Set(['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'RESOURCE_EXHAUSTED', 'INTERNAL', 'UNKNOWN']);
+
+/** Whether repeating the same call can help. */
+export function isTransient(error: unknown): boolean {
+  return !JsonValueError.isInstance(error) && TRANSIENT.has(statusOf(error));
+}
+
+/** What `attempt` answers; tried again, a few times, while it fails with an error that `worthIt`. */
+export async function withRetries<T>(attempt: () => Promise<T>, worthIt: (error: unknown) => boolean): Promise<T> {
+  for (const ms of PAUSES_MS) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!worthIt(error)) throw error;
+      await pause(ms);
+    }
+  }
+  return attempt();
+}

@@ -1,0 +1,97 @@
+import type { AgentInput } from 'genkit/beta';
+import { runInNewSpan, setCustomMetadataAttribute, SPAN_TYPE_ATTR } from 'genkit/tracing';
+import type { TurnContext, TurnHandler, TurnOutcome } from '../session/session-runner.ts';
+import type { Session } from '../session/session.ts';
+import { reserveSnapshotId } from '../snapshot/ids.ts';
+import { Aborted, type AbortScope } from './abort-scope.ts';
+import { assertClientInput } from './client-input.ts';
+import type { ChunkStream } from './chunk-stream.ts';
+import type { TurnCommits } from './commit-turn.ts';
+import { toRuntimeError } from './runtime-error.ts';
+
+/** What the turns of one call of an agent share. */
+export interface TurnSetting<State> {
+  session: Session<State>;
+  chunks: ChunkStream<State>;
+  commits: TurnCommits<State>;
+  scope: AbortScope;
+}
+
+/** One turn: take the input, run the handler, save, report. Never rejects: how it ended is the answer. */
+export async function runTurn<State>(
+  setting: TurnSetting<State>,
+  input: AgentInput,
+  handler: TurnHandler,
+  turnIndex: number,
+): Promise<TurnOutcome> {
+  const parentSnapshotId = setting.commits.parentId;
+  const context: TurnContext = {
+    snapshotId: reserveSnapshotId(),
+    ...(parentSnapshotId !== undefined && { parentSnapshotId }),
+    turnIndex,
+  };
+  const outcome = await inTurnSpan(input, turnIndex, () => attempt(setting, input, handler, context));
+  report(setting, outcome);
+  return outcome;
+}
+
+async function attempt<State>(
+  { session, chunks, commits, scope }: TurnSetting<State>,
+  input: AgentInput,
+  handler: TurnHandler,
+  context: TurnContext,
+): Promise<TurnOutcome> {
+  try {
+    assertClientInput(input);
+  } catch (error) {
+    return { status: 'failed', error: toRuntimeError(error) };
+  }
+  chunks.beginTurn();
+  try {
+    if (input.message) session.addMessages([input.message]);
+    const result = await scope.race(() => handler(input, context));
+    return await commits.complete(context.snapshotId, result?.finishReason);
+  } catch (error) {
+    if (error instanceof Aborted) return { status: 'aborted' };
+    return commits.fail(context.snapshotId, toRuntimeError(error));
+  }
+}
+
+function report<State>({ chunks, commits }: TurnSetting<State>, outcome: TurnOutcome): void {
+  if (outcome.status === 'completed') {
+    chunks.endTurn(outcome);
+  } else {
+    const { snapshotId } = outcome.status === 'failed' ? outcome : commits.lastGood;
+    chunks.endTurn({ snapshotId, finishReason: outcome.status });
+  }
+}
+
+/** Carries an outcome out of a span that is to be marked as failed; the message is the redacted one, and there is no stack of the cause. */
+class FailedTurn extends Error {
+  readonly outcome: TurnOutcome;
+
+  constructor(outcome: TurnOutcome, message: string) {
+    super(message);
+    this.name = 'FailedTurn';
+    this.outcome = outcome;
+  }
+}
+
+/** The span of a turn. It holds the turn's own input and the id of its snapshot, never the state. */
+async function inTurnSpan(input: AgentInput, turnIndex: number, run: () => Promise<TurnOutcome>): Promise<TurnOutcome> {
+  const name = `runTurn-${turnIndex + 1}`;
+  try {
+    return await runInNewSpan({ metadata: { name, input }, labels: { [SPAN_TYPE_ATTR]: 'flowStep' } }, async (span) => {
+      const outcome = await run();
+      const { status } = outcome;
+      const snapshotId = status === 'aborted' ? undefined : outcome.snapshotId;
+      if (snapshotId !== undefined) setCustomMetadataAttribute('agent:snapshotId', snapshotId);
+      if (status === 'failed') throw new FailedTurn(outcome, `${outcome.error.status}: ${outcome.error.message}`);
+      span.output = JSON.stringify({ finishReason: status === 'aborted' ? status : outcome.finishReason });
+      return outcome;
+    });
+  } catch (error) {
+    if (error instanceof FailedTurn) return error.outcome;
+    throw error;
+  }
+}

@@ -1,0 +1,26 @@
+import type { SessionStore } from 'genkit/beta';
+import type { Registry } from 'genkit/registry';
+
+/** What agents of a registry get unless they say otherwise. */
+export interface RuntimeDefaults {
+  /** The store of agents that have none of their own; unless told they have none at all. */
+  readonly store?: SessionStore;
+}
+
+/** A registered symbol: the ES module and the CommonJS copy of the package find each other's defaults. */
+const DEFAULTS = Symbol.for('genkitx-agents.runtime-defaults');
+
+type WithDefaults = Registry & { [DEFAULTS]?: RuntimeDefaults };
+
+/** Sets the defaults of all agents that will be defined in the registry. */
+export function attachDefaults(registry: Registry, defaults: RuntimeDefaults): void {
+  Object.defineProperty(registry, DEFAULTS, { value: defaults, configurable: true });
+}
+
+/** The defaults of the registry, or of the one it stands on. */
+export function defaultsOf(registry: Registry): RuntimeDefaults {
+  for (let at: WithDefaults | undefined = registry; at; at = at.parent) {
+    if (at[DEFAULTS]) return at[DEFAULTS];
+  }
+  return {};
+}

@@ -1,0 +1,74 @@
+import { StatusNameSchema, type StatusName } from 'genkit';
+import { copyJson, JsonValueError } from '../json/value.ts';
+import type { RuntimeError } from '../session/session-runner.ts';
+
+/** Longer messages are cut: they are stored with the snapshot and sent to the caller. */
+const MAX_MESSAGE_LENGTH = 4096;
+
+/** Members of `detail` that Genkit's own errors fill with the model's whole request or response: nobody meant those to leave the process. */
+const INTERNAL_DETAILS = new Set(['request', 'response']);
+
+/**
+ * What is told and stored of a thrown value, whatever it is: never a stack, never the value itself. A status that is none becomes `INTERNAL`.
+ * Never throws, not even for a value whose members do.
+ */
+export function toRuntimeError(thrown: unknown): RuntimeError {
+  try {
+    return describe(thrown);
+  } catch {
+    return { status: 'INTERNAL', message: 'The agent threw something that cannot be read.' };
+  }
+}
+
+/** The status of a thrown value. */
+export function statusOf(thrown: unknown): StatusName {
+  if (JsonValueError.isInstance(thrown)) return 'INVALID_ARGUMENT';
+  const status = StatusNameSchema.safeParse(isObject(thrown) ? thrown['status'] : undefined);
+  return status.success && status.data !== 'OK' ? status.data : 'INTERNAL';
+}
+
+function describe(thrown: unknown): RuntimeError {
+  const details = isObject(thrown) ? detailsOf(thrown) : undefined;
+  return {
+    status: statusOf(thrown),
+    message: cut(messageOf(thrown)),
+    ...(details !== undefined && { details }),
+  };
+}
+
+function messageOf(thrown: unknown): string {
+  if (typeof thrown === 'string' && thrown !== '') return thrown;
+  if (isObject(thrown)) {
+    // A GenkitError's `message` begins with its status, which is told anyway.
+    for (const text of [thrown['originalMessage'], thrown['message']]) {
+      if (typeof text === 'string' && text !== '') return text;
+    }
+  }
+  return 'The agent failed without a message.';
+}
+
+/** What the thrower gave along on purpose, as far as JSON can hold it. */
+function detailsOf(thrown: Record<string, unknown>): unknown {
+  const given = thrown['detail'] ?? thrown['details'];
+  if (given === undefined || given === null) return undefined;
+  const meant = isObject(given) && !Array.isArray(given) ? withoutInternals(given) : given;
+  if (meant === undefined) return undefined;
+  try {
+    return copyJson(meant);
+  } catch {
+    return undefined;
+  }
+}
+
+function withoutInternals(details: Record<string, unknown>): Record<string, unknown> | undefined {
+  const entries = Object.entries(details).filter(([name]) => !INTERNAL_DETAILS.has(name));
+  return entries.length > 0 ? Object.fromEntries(entries) : undefined;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
+function cut(message: string): string {
+  return message.length <= MAX_MESSAGE_LENGTH ? message : `${message.slice(0, MAX_MESSAGE_LENGTH - 1)}…`;
+}

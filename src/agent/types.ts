@@ -1,0 +1,92 @@
+import type { Agent as GenkitAgent, AgentResult, GetSnapshotDataInput } from '@genkit-ai/ai';
+import type { ActionContext, z } from 'genkit';
+import type { AgentInit, AgentStreamChunk, ClientTransform, PromptConfig, SessionStore } from 'genkit/beta';
+import type { Registry } from 'genkit/registry';
+import type { AgentAPI, AgentChat, SessionSnapshot, SnapshotLookup, SnapshotStatus } from '../client/types.ts';
+import type { SessionRunner } from '../session/session-runner.ts';
+
+/** A `Genkit` instance, or its registry. */
+export type GenkitOrRegistry = Registry | { registry: Registry };
+
+/** A Zod schema whose parsed value is a `T`, whatever it reads. */
+export type SchemaOf<T> = z.ZodType<T, z.ZodTypeDef, unknown>;
+
+/** How an agent keeps its state; the same for every kind of agent. */
+export interface AgentStateOptions<State = unknown> {
+  /**
+   * What the custom state looks like. It is checked when a session is opened and again before a turn is saved: a turn that leaves something
+   * else behind fails with `INVALID_ARGUMENT` and is not saved as completed. Its JSON schema is in the action's metadata.
+   */
+  stateSchema?: SchemaOf<State>;
+  /** Where the sessions live; unless told the `store` given to `agentRuntime`. */
+  store?: SessionStore<State> | SessionStore;
+  /** `'client'`: the agent has no store, not even the default one; its callers keep the state and send it with each turn. */
+  state?: 'client';
+  /** What of the state and of the stream the callers may see. */
+  clientTransform?: ClientTransform<State>;
+}
+
+/** A configuration in which the schema alone says what the state is: the store may be one for agents of any state. */
+export type WithStateSchema<State, Config> = { stateSchema: SchemaOf<State> } & Config;
+
+/** What `defineAgent` takes: all that a prompt takes, and how the agent keeps its state. */
+export interface AgentConfig<State = unknown, I extends z.ZodTypeAny = z.ZodTypeAny>
+  extends PromptConfig<I>, AgentStateOptions<State> {
+  /** The values of the prompt's input variables. */
+  promptInput?: z.infer<I>;
+}
+
+/** What `definePromptAgent` takes. */
+export interface PromptAgentConfig<
+  State = unknown,
+  I extends z.ZodTypeAny = z.ZodTypeAny,
+> extends AgentStateOptions<State> {
+  /** The prompt that the agent speaks with, and the agent's own name. It may be defined later, but before the first turn. */
+  promptName: string;
+  description?: string;
+  /** The values of the prompt's input variables, so that one prompt serves several agents. */
+  promptInput?: z.infer<I>;
+}
+
+/** What `defineCustomAgent` takes besides its function. */
+export interface CustomAgentConfig<State = unknown> extends AgentStateOptions<State> {
+  name: string;
+  description?: string;
+}
+
+/** What a custom agent's function gets besides the session. */
+export interface AgentFnOptions {
+  /** Sends a chunk to the caller, if the caller listens. Never throws. */
+  sendChunk: (chunk: AgentStreamChunk) => void;
+  /** Fires when the turn is to stop: pass it on to whatever takes long. */
+  abortSignal: AbortSignal;
+  /** The caller's context. */
+  context?: ActionContext;
+}
+
+/** A custom agent: it runs turns (`sess.run`) until the caller has no more, and answers the last one's result. */
+export type AgentFn<State = unknown> = (sess: SessionRunner<State>, options: AgentFnOptions) => Promise<AgentResult>;
+
+/** Options of the calls of an agent in this process. */
+export interface AgentCallOptions {
+  /** The caller's context, which the store and the turns get; the ambient one unless told. */
+  context?: ActionContext;
+}
+
+/** A registered agent: a Genkit action, and what `chat` and its like add to it. Genkit's own `Agent` type, with what ours adds. */
+export interface Agent<State = unknown> extends GenkitAgent<State>, AgentAPI<State> {
+  /** Begins a conversation, or attaches to one. */
+  chat(init?: AgentInit<State>, options?: AgentCallOptions): AgentChat<State>;
+
+  /** Reads a snapshot and answers a conversation that continues from it. Needs a store. */
+  loadChat(lookup: SnapshotLookup, options?: AgentCallOptions): Promise<AgentChat<State>>;
+
+  /** Reads a snapshot as a client sees it; `undefined` when there is none. Needs a store. */
+  getSnapshot(lookup: string | SnapshotLookup, options?: AgentCallOptions): Promise<SessionSnapshot<State> | undefined>;
+
+  /** {@link getSnapshot}, by the name it has in Genkit. */
+  getSnapshotData(lookup: GetSnapshotDataInput): Promise<SessionSnapshot<State> | undefined>;
+
+  /** Stops a running snapshot. Answers the status it had before; `undefined` when there is no such snapshot. Needs a store. */
+  abort(snapshotId: string, options?: AgentCallOptions): Promise<SnapshotStatus | undefined>;
+}

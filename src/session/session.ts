@@ -1,0 +1,188 @@
+import { getAsyncContext } from '@genkit-ai/core';
+import type { Artifact, MessageData, SessionState } from 'genkit/beta';
+import { logger } from 'genkit/logging';
+import { invalidArgument } from '../errors.ts';
+import { copyJson } from '../json/value.ts';
+
+/** What {@link Session.on} listens to, and what each listener is told. */
+export interface SessionEvents {
+  artifactAdded: (artifact: Artifact) => void;
+  artifactUpdated: (artifact: Artifact) => void;
+  customChanged: () => void;
+}
+
+/** A session's state as it is, shared with the session: to be read at once, never to be changed. */
+export interface SessionView<S = unknown> {
+  readonly sessionId: string;
+  readonly messages: readonly MessageData[];
+  readonly artifacts: readonly Artifact[];
+  readonly custom: S | undefined;
+}
+
+/** Where Genkit keeps the current session: `ai.currentSession()`, prompts and helpers look there. */
+const CURRENT_SESSION = 'ai.session';
+
+type Listeners = { [E in keyof SessionEvents]: Set<SessionEvents[E]> };
+
+/** The runtime's own access, without copies; not exported from the package. */
+let view: <S>(session: Session<S>) => SessionView<S>;
+let replace: <S>(session: Session<S>, messages: readonly MessageData[]) => void;
+
+/**
+ * A conversation while a turn works on it: its messages, its custom state and its artifacts. What the turn leaves behind becomes the next
+ * snapshot. Handlers and tools get it as `ai.currentSession()`.
+ *
+ * Messages and artifacts are copied on their way in and out. The custom state is not: `getCustom` answers the object itself, so that a
+ * mutator may change it in place.
+ */
+export class Session<S = unknown> {
+  /** The same for all turns of the conversation. */
+  readonly sessionId: string;
+  readonly #listeners: Listeners = { artifactAdded: new Set(), artifactUpdated: new Set(), customChanged: new Set() };
+  // The arrays and what is in them never change: a change puts another array in their place, so a view stays as it was.
+  #messages: readonly MessageData[];
+  #artifacts: readonly Artifact[];
+  #custom: S | undefined;
+  #version = 0;
+
+  static {
+    view = (session) => ({
+      sessionId: session.sessionId,
+      messages: session.#messages,
+      artifacts: session.#artifacts,
+      custom: session.#custom,
+    });
+    replace = (session, messages) => {
+      session.#messages = messages;
+      session.#version++;
+    };
+  }
+
+  /** @param initial Copied. Without a `sessionId` the session gets a new one, a random UUID. */
+  constructor(initial: SessionState<S> = {}) {
+    this.sessionId = initial.sessionId || globalThis.crypto.randomUUID();
+    this.#messages = copyMessages(initial.messages ?? []);
+    this.#artifacts = copyJson(initial.artifacts ?? []);
+    this.#custom = initial.custom === undefined ? undefined : copyJson(initial.custom);
+  }
+
+  /** A copy of all of it. */
+  getState(): SessionState<S> {
+    return {
+      sessionId: this.sessionId,
+      messages: this.getMessages(),
+      ...(this.#custom !== undefined && { custom: copyJson(this.#custom) }),
+      artifacts: this.getArtifacts(),
+    };
+  }
+
+  /** A copy of the messages. */
+  getMessages(): MessageData[] {
+    return copyJson([...this.#messages]);
+  }
+
+  /** Appends copies of the messages. */
+  addMessages(messages: readonly MessageData[]): void {
+    replace(this, [...this.#messages, ...copyMessages(messages)]);
+  }
+
+  /** Puts copies of these messages in the place of all there are. */
+  setMessages(messages: readonly MessageData[]): void {
+    replace(this, copyMessages(messages));
+  }
+
+  /** The custom state itself, not a copy. */
+  getCustom(): S | undefined {
+    return this.#custom;
+  }
+
+  /**
+   * Changes the custom state.
+   *
+   * @param mutator Gets the custom state, `undefined` before the first change, and answers the new one. It may change what it gets and
+   *   answer that.
+   */
+  updateCustom(mutator: (custom?: S) => S): void {
+    const next: unknown = mutator(this.#custom);
+    if (next instanceof Promise) {
+      next.catch(() => {});
+      throw invalidArgument(
+        'updateCustom needs a mutator that answers the state, not a promise: await before the update.',
+      );
+    }
+    this.#custom = next as S;
+    this.#version++;
+    this.#emit('customChanged');
+  }
+
+  /** A copy of the artifacts. */
+  getArtifacts(): Artifact[] {
+    return copyJson([...this.#artifacts]);
+  }
+
+  /** Adds copies of the artifacts; one with the name of an earlier one takes its place. */
+  addArtifacts(artifacts: readonly Artifact[]): void {
+    if (artifacts.length === 0) return;
+    const next = [...this.#artifacts];
+    const added: Artifact[] = [];
+    const updated: Artifact[] = [];
+    for (const artifact of copyJson([...artifacts])) {
+      const place = artifact.name ? next.findIndex((other) => other.name === artifact.name) : -1;
+      if (place < 0) next.push(artifact);
+      else next[place] = artifact;
+      (place < 0 ? added : updated).push(artifact);
+    }
+    this.#artifacts = next;
+    this.#version++;
+    for (const artifact of added) this.#emit('artifactAdded', artifact);
+    for (const artifact of updated) this.#emit('artifactUpdated', artifact);
+  }
+
+  /** Goes up with every change. */
+  getVersion(): number {
+    return this.#version;
+  }
+
+  /** Runs `fn` with this as the current session: `ai.currentSession()`, and `{{@state}}` in prompts. */
+  run<O>(fn: () => O): O {
+    return getAsyncContext().run(CURRENT_SESSION, this, fn);
+  }
+
+  /** Listens until {@link off}. A listener that throws is logged and harms nobody. */
+  on<E extends keyof SessionEvents>(event: E, listener: SessionEvents[E]): void {
+    this.#listeners[event].add(listener);
+  }
+
+  /** Ends what {@link on} began. */
+  off<E extends keyof SessionEvents>(event: E, listener: SessionEvents[E]): void {
+    this.#listeners[event].delete(listener);
+  }
+
+  #emit<E extends keyof SessionEvents>(event: E, ...args: Parameters<SessionEvents[E]>): void {
+    for (const listener of this.#listeners[event]) {
+      try {
+        (listener as (...args: Parameters<SessionEvents[E]>) => void)(...args);
+      } catch (error) {
+        logger.error(`A session's '${event}' listener threw; the turn goes on. ${String(error)}`);
+      }
+    }
+  }
+}
+
+/** The session's state without a copy. */
+export function viewOf<S>(session: Session<S>): SessionView<S> {
+  return view(session);
+}
+
+/** Puts messages that nobody else will change in the place of all there are. */
+export function adoptMessages<S>(session: Session<S>, messages: readonly MessageData[]): void {
+  replace(session, messages);
+}
+
+/** Genkit's `response.message` is an instance with more than data in it; its `toJSON` is the data. */
+function copyMessages(messages: readonly MessageData[]): MessageData[] {
+  return messages.map((message) => {
+    const { toJSON } = message as { toJSON?: () => MessageData };
+    return copyJson(typeof toJSON === 'function' ? toJSON.call(message) : message);
+  });
+}

@@ -1,0 +1,256 @@
+import { genkit, type SessionStore } from 'genkit/beta';
+import { z } from 'genkit';
+import { applyPatch, defineCustomAgent, type AgentFn } from 'genkitx-agents';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { CustomPatches } from '../../src/agent/custom-patches.ts';
+import { adoptMessages, Session } from '../../src/session/session.ts';
+import { call, model, user } from './helpers.ts';
+import { STORE_KINDS } from './stores.ts';
+
+const schema = z.object({
+  counter: z.number().int().default(0),
+  tags: z.array(z.object({ name: z.string() })).optional(),
+});
+type State = z.infer<typeof schema>;
+
+function checked(store: SessionStore<State> | undefined, fn: AgentFn<State>) {
+  return defineCustomAgent(genkit({}), { name: 'checked', stateSchema: schema, store }, fn);
+}
+
+const setTo =
+  (value: unknown): AgentFn<State> =>
+  async (sess) => {
+    await sess.run(async () => sess.updateCustom(() => value as State));
+    return { message: model('done') };
+  };
+
+describe.each(STORE_KINDS)('stateSchema on $name', ({ make }) => {
+  test('state that fits is saved', async () => {
+    const agent = checked(await make(), setTo({ counter: 1, tags: [{ name: 'a' }] }));
+    const { output } = await call(agent, ['go']);
+    expect((await agent.getSnapshot(output.snapshotId as string))?.state?.custom).toEqual({
+      counter: 1,
+      tags: [{ name: 'a' }],
+    });
+  });
+
+  test('a turn that leaves state that does not fit fails with its path, and is not saved as completed', async () => {
+    const store = await make();
+    const good = await call(checked(store, setTo({ counter: 1 })), ['go'], { sessionId: 's' });
+    const bad = await call(checked(store, setTo({ counter: 1.5, tags: [{ name: 'a' }, {}] })), ['go'], {
+      sessionId: 's',
+    });
+    expect(bad.output).toMatchObject({
+      finishReason: 'failed',
+      error: { status: 'INVALID_ARGUMENT' },
+      snapshotId: good.output.snapshotId,
+    });
+    expect(bad.output.error?.message).toContain('/custom/counter: ');
+    expect(bad.output.error?.message).toContain('/custom/tags/1/name: ');
+    const leaf = await store.getSnapshot({ sessionId: 's' });
+    expect(leaf).toMatchObject({
+      status: 'failed',
+      parentId: good.output.snapshotId,
+      error: { status: 'INVALID_ARGUMENT' },
+    });
+    expect(bad.chunks.at(-1)).toEqual({ turnEnd: { snapshotId: leaf?.snapshotId, finishReason: 'failed' } });
+    const next = await call(checked(store, setTo({ counter: 2 })), ['go'], { sessionId: 's' });
+    expect((await store.getSnapshot({ snapshotId: next.output.snapshotId }))?.parentId).toBe(good.output.snapshotId);
+  });
+
+  test('state that does not fit any more when it is loaded ends the call before any turn', async () => {
+    const store = await make();
+    await store.saveSnapshot('old', () => ({
+      sessionId: 's',
+      createdAt: new Date().toISOString(),
+      status: 'completed',
+      state: { sessionId: 's', custom: { counter: 'many' } },
+    }));
+    const turns = vi.fn();
+    const agent = checked(store, async (sess) => {
+      await sess.run(async () => turns());
+      return {};
+    });
+    const { output } = await call(agent, ['go'], { sessionId: 's' });
+    expect(output).toMatchObject({ sessionId: 's', finishReason: 'failed', error: { status: 'INVALID_ARGUMENT' } });
+    expect(output.error?.message).toContain('snapshot "old"');
+    expect(turns).not.toHaveBeenCalled();
+  });
+
+  test('state that JSON cannot hold fails the turn with its path, and the session goes on', async () => {
+    const store = await make();
+    const agent = checked(store, setTo({ counter: 1, at: [new Date()] }));
+    const { output } = await call(agent, ['go'], { sessionId: 's' });
+    expect(output).toMatchObject({ finishReason: 'failed', error: { status: 'INVALID_ARGUMENT' } });
+    expect(output.error?.message).toContain('/at/0');
+    const kept = await store.getSnapshot({ sessionId: 's' });
+    expect(kept).toMatchObject({ status: 'failed', state: { messages: [user('go')] } });
+    expect(kept?.state?.custom).toBeUndefined();
+    expect(
+      (await call(checked(store, setTo({ counter: 1 })), ['go'], { sessionId: 's' })).output.error,
+    ).toBeUndefined();
+  });
+
+  test('nothing is checked as long as there is no state', async () => {
+    const agent = checked(await make(), async (sess) => {
+      await sess.run(async () => {});
+      return {};
+    });
+    expect((await call(agent, ['go'])).output.error).toBeUndefined();
+  });
+});
+
+describe("a client's own state", () => {
+  test('is checked when it comes and before it goes', async () => {
+    const agent = checked(undefined, setTo({ counter: 'x' }));
+    const sent = { custom: { counter: 'no' } };
+    expect((await call(agent, ['go'], { state: sent })).output).toEqual({
+      finishReason: 'failed',
+      error: {
+        status: 'INVALID_ARGUMENT',
+        message: expect.stringContaining('The custom state of the state sent along does not fit') as string,
+      },
+      state: sent,
+    });
+    const { output } = await call(agent, ['go'], { state: { custom: { counter: 1 } } });
+    expect(output).toMatchObject({ finishReason: 'failed', state: { custom: { counter: 1 } } });
+  });
+
+  test("the schema's JSON form is in the action's metadata", () => {
+    const { metadata } = checked(undefined, setTo({})).__action;
+    expect(metadata?.['agent']).toMatchObject({ stateSchema: { properties: { counter: { type: 'integer' } } } });
+  });
+});
+
+describe('patches of the custom state', () => {
+  test('are the whole state first in every turn, then what changed', async () => {
+    const rest = 'x'.repeat(200);
+    const agent = defineCustomAgent<{ n: number; list: number[]; rest: string }>(
+      genkit({}),
+      { name: 'patching' },
+      async (sess) => {
+        await sess.run(async () => {
+          for (let i = 0; i < 2; i++) {
+            sess.updateCustom((custom) => ({ n: (custom?.n ?? 0) + 1, list: [...(custom?.list ?? []), i], rest }));
+          }
+          sess.updateCustom((custom) => custom ?? { n: 0, list: [], rest });
+        });
+        return {};
+      },
+    );
+    const { chunks, output } = await call(agent, ['one', 'two']);
+    const patches = chunks.flatMap(({ customPatch }) => (customPatch ? [customPatch] : []));
+    expect(patches).toEqual([
+      [{ op: 'replace', path: '', value: { n: 1, list: [0], rest } }],
+      [
+        { op: 'replace', path: '/n', value: 2 },
+        { op: 'add', path: '/list/-', value: 1 },
+      ],
+      [{ op: 'replace', path: '', value: { n: 3, list: [0, 1, 0], rest } }],
+      [
+        { op: 'replace', path: '/n', value: 4 },
+        { op: 'add', path: '/list/-', value: 1 },
+      ],
+    ]);
+    let followed: unknown;
+    for (const patch of patches) followed = applyPatch(followed, patch);
+    expect(followed).toEqual(output.state?.custom);
+  });
+
+  test('a change in place is seen as well', async () => {
+    const agent = defineCustomAgent<{ n: number }>(genkit({}), { name: 'inPlace' }, async (sess) => {
+      await sess.run(async () => {
+        sess.updateCustom(() => ({ n: 1 }));
+        sess.updateCustom((custom) => {
+          custom!.n = 2;
+          return custom!;
+        });
+      });
+      return {};
+    });
+    const { chunks, output } = await call(agent, ['go']);
+    expect(chunks[1]).toEqual({ customPatch: [{ op: 'replace', path: '/n', value: 2 }] });
+    expect(output.state?.custom).toEqual({ n: 2 });
+  });
+
+  test('never touch a path that receivers refuse', async () => {
+    const agent = defineCustomAgent<Record<string, unknown>>(genkit({}), { name: 'hostile' }, async (sess) => {
+      await sess.run(async () => {
+        sess.updateCustom(() => ({ keep: 'x'.repeat(500), deep: { constructor: { n: 1 } } }));
+        sess.updateCustom(() => ({ keep: 'x'.repeat(500), deep: { constructor: { n: 2 } } }));
+      });
+      return {};
+    });
+    const { chunks } = await call(agent, ['go']);
+    expect(chunks[1]).toEqual({ customPatch: [{ op: 'replace', path: '/deep', value: { constructor: { n: 2 } } }] });
+  });
+
+  test('state that goes away is a whole document without a value', () => {
+    const session = new Session<{ n: number } | undefined>({ custom: { n: 1 } });
+    const patches = new CustomPatches(session, undefined);
+    expect(patches.next()).toEqual([{ op: 'replace', path: '', value: { n: 1 } }]);
+    session.updateCustom(() => undefined);
+    expect(patches.next()).toEqual([{ op: 'replace', path: '', value: undefined }]);
+    session.updateCustom(() => ({ n: 2 }));
+    expect(patches.next()).toEqual([{ op: 'replace', path: '', value: { n: 2 } }]);
+  });
+});
+
+describe('the cost of an update', () => {
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
+  /** Counts how often the messages' parts are read: every copy and every comparison has to. */
+  function countedMessages(count: number) {
+    let reads = 0;
+    const messages = Array.from({ length: count }, () => {
+      const part = { text: 'x'.repeat(2000) };
+      Object.defineProperty(part, 'text', {
+        enumerable: true,
+        get: () => {
+          reads++;
+          return 'x';
+        },
+      });
+      return { role: 'user' as const, content: [part] };
+    });
+    return { messages, reads: () => reads };
+  }
+
+  test.each([
+    ['without a transform', undefined],
+    [
+      'with a transform of the custom state',
+      (state: object) => ({ ...state, custom: (state as { custom: object }).custom }),
+    ],
+  ])('is that of the custom state, not of the conversation: %s', (_, state) => {
+    const { messages, reads } = countedMessages(1000);
+    const clone = vi.spyOn(globalThis, 'structuredClone');
+    const session = new Session<{ n: number }>();
+    // Past the copy that the session makes, so that the counting messages are the ones it holds.
+    adoptMessages(session, messages);
+    const patches = new CustomPatches(session, state);
+    for (let n = 0; n < 100; n++) {
+      session.updateCustom(() => ({ n }));
+      patches.next();
+    }
+    // A transform that looks at the messages has them copied once, not a hundred times.
+    expect(reads()).toBeLessThanOrEqual(state ? 2000 : 0);
+    expect(clone).not.toHaveBeenCalled();
+  });
+
+  test('a turn of 100 updates beside 2 MB of messages streams only the updates', async () => {
+    const agent = defineCustomAgent<{ n: number }>(genkit({}), { name: 'busy' }, async (sess) => {
+      await sess.run(async () => {
+        for (let n = 0; n < 100; n++) sess.updateCustom(() => ({ n }));
+      });
+      return {};
+    });
+    const clone = vi.spyOn(globalThis, 'structuredClone');
+    const { chunks } = await call(agent, ['go'], { state: { messages: [user('x'.repeat(2_000_000))] } });
+    expect(chunks.filter(({ customPatch }) => customPatch)).toHaveLength(100);
+    expect(JSON.stringify(chunks).length).toBeLessThan(10_000);
+    expect(clone).not.toHaveBeenCalled();
+  });
+});

@@ -1,0 +1,393 @@
+import { getEventListeners } from 'node:events';
+import { genkit, GenkitError, z, type Genkit } from 'genkit';
+import { genkit as betaGenkit, InMemorySessionStore as GenkitStore, type SessionStore } from 'genkit/beta';
+import { AgentError, defineAgent, defineCustomAgent, type Agent } from 'genkitx-agents';
+import { describe, expect, test } from 'vitest';
+import { scriptedModel } from '../support/scripted-model.ts';
+import { call, deferred, kinds, model, recordingStore, user } from './helpers.ts';
+import { STORE_KINDS } from './stores.ts';
+
+const circular: Record<string, unknown> = { name: 'circular' };
+circular['self'] = circular;
+
+const hugeStack = new Error('deep');
+hugeStack.stack = `Error: deep\n${'    at /srv/app/secret.ts:1:1\n'.repeat(50_000)}`;
+
+/** What may be thrown, and what is told of it. */
+const THROWN: [name: string, thrown: unknown, told: object][] = [
+  ['an Error', new Error('plain'), { status: 'INTERNAL', message: 'plain' }],
+  [
+    'a GenkitError with details',
+    new GenkitError({ status: 'NOT_FOUND', message: 'no order', detail: { orderId: 7 } }),
+    { status: 'NOT_FOUND', message: 'no order', details: { orderId: 7 } },
+  ],
+  [
+    "a GenkitError with the model's request in it",
+    new GenkitError({ status: 'ABORTED', message: 'loop', detail: { request: { messages: ['secret'] }, tries: 5 } }),
+    { status: 'ABORTED', message: 'loop', details: { tries: 5 } },
+  ],
+  ['a string', 'just text', { status: 'INTERNAL', message: 'just text' }],
+  ['undefined', undefined, { status: 'INTERNAL', message: 'The agent failed without a message.' }],
+  ['null', null, { status: 'INTERNAL', message: 'The agent failed without a message.' }],
+  ['a number', 404, { status: 'INTERNAL', message: 'The agent failed without a message.' }],
+  ['a symbol', Symbol('s'), { status: 'INTERNAL', message: 'The agent failed without a message.' }],
+  ['a plain object', { message: 'object', code: 'E1' }, { status: 'INTERNAL', message: 'object' }],
+  [
+    'a circular object',
+    Object.assign(circular, { message: 'round', details: circular }),
+    { status: 'INTERNAL', message: 'round' },
+  ],
+  ['an error with a huge stack', hugeStack, { status: 'INTERNAL', message: 'deep' }],
+  [
+    'an error with an HTTP status',
+    Object.assign(new Error('busy'), { status: 503 }),
+    { status: 'INTERNAL', message: 'busy' },
+  ],
+  ['a frozen error', Object.freeze(new Error('cold')), { status: 'INTERNAL', message: 'cold' }],
+  [
+    'an object whose members throw',
+    Object.defineProperty({}, 'message', {
+      get: () => {
+        throw new Error('trap');
+      },
+    }),
+    { status: 'INTERNAL', message: 'The agent threw something that cannot be read.' },
+  ],
+  [
+    'a promise',
+    Promise.resolve('never awaited'),
+    { status: 'INTERNAL', message: 'The agent failed without a message.' },
+  ],
+];
+
+function thrower(ai: Genkit, place: string, thrown: unknown, store: SessionStore): Agent {
+  return defineCustomAgent(ai, { name: 'thrower', store }, async (sess) => {
+    if (place === 'beside the turns') throw thrown;
+    await sess.run(async () => {
+      throw thrown;
+    });
+    return { message: sess.getMessages().at(-1) };
+  });
+}
+
+describe.each(['inside a turn', 'beside the turns'])('R5 throw corpus: thrown %s', (place) => {
+  describe.each(STORE_KINDS)('on $name', ({ make }) => {
+    test.each(THROWN)('%s ends the call as failed, told without internals', async (_, thrown, told) => {
+      const store = await make();
+      const { output } = await call(thrower(genkit({}), place, thrown, store), ['hi'], { sessionId: 's' });
+      expect(output).toStrictEqual({ sessionId: 's', finishReason: 'failed', error: told });
+      const kept = await store.getSnapshot({ sessionId: 's' });
+      expect(kept).toMatchObject({ status: 'failed', finishReason: 'failed', error: told, sessionId: 's' });
+      expect(JSON.stringify(kept)).not.toMatch(/secret|stack/);
+    });
+  });
+});
+
+describe.each(STORE_KINDS)('a turn that fails on $name', ({ make }) => {
+  test('is kept for inspection, ends the call, and the session goes on from the last good turn', async () => {
+    const ai = genkit({});
+    const scripted = scriptedModel(ai, {
+      replies: [
+        'one',
+        () => {
+          throw new GenkitError({ status: 'RESOURCE_EXHAUSTED', message: 'too many requests' });
+        },
+        'three',
+      ],
+    });
+    const store = await make();
+    const agent = defineAgent(ai, { name: 'unlucky', model: scripted.name, store });
+    const { output, chunks } = await call(agent, ['a', 'b', 'c'], { sessionId: 's' });
+    const [good, bad] = chunks.map(({ turnEnd }) => turnEnd);
+    expect(chunks).toHaveLength(2);
+    expect(bad?.finishReason).toBe('failed');
+    expect(output).toEqual({
+      sessionId: 's',
+      snapshotId: good?.snapshotId,
+      finishReason: 'failed',
+      error: { status: 'RESOURCE_EXHAUSTED', message: 'too many requests' },
+    });
+    expect(await store.getSnapshot({ sessionId: 's' })).toMatchObject({
+      snapshotId: bad?.snapshotId,
+      parentId: good?.snapshotId,
+      state: { messages: [user('a'), model('one'), user('b')] },
+    });
+    const next = await call(agent, ['c'], { sessionId: 's' });
+    expect(next.output.message).toEqual(model('three'));
+    expect(scripted.requests.at(-1)?.messages).toEqual([user('a'), model('one'), user('c')]);
+  });
+
+  test('reaches the chat as an AgentError', async () => {
+    const ai = genkit({});
+    const scripted = scriptedModel(ai, { replies: ['one'] });
+    const agent = defineAgent(ai, { name: 'short', model: scripted.name, store: await make() });
+    const chat = agent.chat();
+    await chat.send('a');
+    const failed = chat.send('b');
+    await expect(failed).rejects.toSatisfy((error) => AgentError.isInstance(error));
+    await expect(failed).rejects.toMatchObject({ status: 'FAILED_PRECONDITION', snapshotId: chat.snapshotId });
+    expect(chat.messages).toEqual([user('a'), model('one')]);
+  });
+
+  test('a failing tool fails the turn', async () => {
+    const ai = genkit({});
+    const scripted = scriptedModel(ai, { replies: [[{ toolRequest: { name: 'broken', input: {} } }]] });
+    ai.defineTool({ name: 'broken', description: 'Breaks.', inputSchema: z.object({}) }, async () => {
+      throw new Error('out of order');
+    });
+    const agent = defineAgent(ai, { name: 'clumsy', model: scripted.name, tools: ['broken'], store: await make() });
+    const { output } = await call(agent, ['go']);
+    expect(output.error).toEqual({ status: 'INTERNAL', message: 'out of order' });
+  });
+});
+
+describe('R4 store failure', () => {
+  function setUp(
+    failures: number,
+    error: unknown = new GenkitError({ status: 'UNAVAILABLE', message: 'store is away' }),
+  ) {
+    const ai = genkit({});
+    const scripted = scriptedModel(ai, { otherwise: 'the reply' });
+    let left = failures;
+    const { store, calls } = recordingStore(new GenkitStore(), ({ method }) => {
+      if (method === 'saveSnapshot' && left-- > 0) throw error;
+    });
+    return { agent: defineAgent(ai, { name: 'stored', model: scripted.name, store }), scripted, calls, store };
+  }
+
+  test('a save that fails once is repeated, and the model is called once', async () => {
+    const { agent, scripted, calls } = setUp(1);
+    const { output } = await call(agent, ['hi']);
+    expect(output).toMatchObject({ finishReason: 'stop', message: model('the reply') });
+    expect(calls.map(({ method }) => method)).toEqual(['saveSnapshot', 'saveSnapshot']);
+    expect(scripted.requests).toHaveLength(1);
+  });
+
+  test('a save that keeps failing is given up, and the reply comes with the error', async () => {
+    const { agent, scripted, calls } = setUp(Infinity);
+    const { output, chunks } = await call(agent, ['hi', 'never'], { sessionId: 's' });
+    expect(output).toEqual({
+      sessionId: 's',
+      message: model('the reply'),
+      finishReason: 'failed',
+      error: { status: 'UNAVAILABLE', message: 'store is away' },
+    });
+    expect(chunks).toEqual([{ turnEnd: { finishReason: 'failed' } }]);
+    expect(calls).toHaveLength(4);
+    expect(scripted.requests).toHaveLength(1);
+  });
+
+  test('the chat gets the reply with the error, and its next turn goes on from the last good snapshot', async () => {
+    const { agent } = setUp(3);
+    const chat = agent.chat();
+    const error = (await chat.send('lost').catch((thrown: unknown) => thrown)) as AgentError;
+    expect(error.status).toBe('UNAVAILABLE');
+    expect(error.response.text).toBe('the reply');
+    expect((await chat.send('again')).finishReason).toBe('stop');
+  });
+
+  test('a save that is refused is not repeated', async () => {
+    const { agent, calls } = setUp(Infinity, new GenkitError({ status: 'PERMISSION_DENIED', message: 'no' }));
+    expect((await call(agent, ['hi'])).output).toMatchObject({
+      message: model('the reply'),
+      error: { status: 'PERMISSION_DENIED' },
+    });
+    expect(calls).toHaveLength(1);
+  });
+
+  test('a save whose answer got lost is found done', async () => {
+    const ai = genkit({});
+    const scripted = scriptedModel(ai, { otherwise: 'ok' });
+    const inner = new GenkitStore();
+    let saves = 0;
+    const store: SessionStore = {
+      getSnapshot: (lookup) => inner.getSnapshot(lookup),
+      saveSnapshot: async (id, mutator, options) => {
+        const saved = await inner.saveSnapshot(id, mutator, options);
+        if (++saves === 1) throw new Error('connection reset');
+        return saved;
+      },
+    };
+    const agent = defineAgent(ai, { name: 'lossy', model: scripted.name, store });
+    const { output } = await call(agent, ['hi']);
+    expect(output.finishReason).toBe('stop');
+    expect(saves).toBe(2);
+    expect((await inner.getSnapshot({ snapshotId: output.snapshotId }))?.status).toBe('completed');
+  });
+
+  test('a store that cannot read ends the call as failed before any turn', async () => {
+    const ai = genkit({});
+    const scripted = scriptedModel(ai);
+    const { store } = recordingStore(new GenkitStore(), ({ method }) => {
+      if (method === 'getSnapshot') throw new GenkitError({ status: 'DATA_LOSS', message: 'snapshot is broken' });
+    });
+    const agent = defineAgent(ai, { name: 'blind', model: scripted.name, store });
+    const { output } = await call(agent, ['hi'], { sessionId: 's' });
+    expect(output).toEqual({
+      sessionId: 's',
+      finishReason: 'failed',
+      error: { status: 'DATA_LOSS', message: 'snapshot is broken' },
+    });
+    expect(scripted.requests).toHaveLength(0);
+  });
+});
+
+describe.each(STORE_KINDS)("R3 abort: the caller's signal on $name", ({ make }) => {
+  test('reaches the model, ends the turn as aborted, and nothing is saved', async () => {
+    const ai = genkit({});
+    const started = deferred();
+    const stopped = deferred();
+    const scripted = scriptedModel(ai, {
+      replies: [
+        'one',
+        async ({ abortSignal }) => {
+          abortSignal.addEventListener('abort', () => stopped.resolve());
+          started.resolve();
+          await stopped.promise;
+          throw new Error('stopped');
+        },
+      ],
+    });
+    const { store, calls } = recordingStore(await make());
+    const agent = defineAgent(ai, { name: 'patient', model: scripted.name, store });
+    const first = await call(agent, ['a'], { sessionId: 's' });
+    calls.length = 0;
+    const controller = new AbortController();
+    const running = call(agent, ['b', 'never'], { sessionId: 's' }, { abortSignal: controller.signal });
+    await started.promise;
+    controller.abort();
+    await stopped.promise;
+    const { output, chunks } = await running;
+    const { snapshotId } = first.output;
+    expect(output).toEqual({ sessionId: 's', snapshotId, finishReason: 'aborted' });
+    expect(chunks).toEqual([{ turnEnd: { snapshotId, finishReason: 'aborted' } }]);
+    expect(calls.map(({ method }) => method)).toEqual(['getSnapshot']);
+    expect((await store.getSnapshot({ sessionId: 's' }))?.snapshotId).toBe(snapshotId);
+  });
+
+  test('ends a turn that does not heed it, and what that does afterwards counts for nothing', async () => {
+    const ai = genkit({});
+    const started = deferred();
+    const release = deferred();
+    const finished = deferred();
+    const store = await make();
+    const agent = defineCustomAgent<{ late: boolean }>(ai, { name: 'deaf', store }, async (sess, { sendChunk }) => {
+      await sess.run(async () => {
+        started.resolve();
+        await release.promise;
+        sess.updateCustom(() => ({ late: true }));
+        sendChunk({ artifact: { parts: [] } });
+        finished.resolve();
+      });
+      return { message: model('late') };
+    });
+    const controller = new AbortController();
+    const running = call(agent, ['go'], { sessionId: 's' }, { abortSignal: controller.signal });
+    await started.promise;
+    controller.abort();
+    const { output, chunks } = await running;
+    release.resolve();
+    await finished.promise;
+    expect(output).toEqual({ sessionId: 's', finishReason: 'aborted' });
+    expect(kinds(chunks)).toEqual(['turnEnd']);
+    expect(await store.getSnapshot({ sessionId: 's' })).toBeUndefined();
+  });
+
+  test.each(['inside a turn', 'without a turn'])('ends an agent that stops in peace %s all the same', async (place) => {
+    const started = deferred();
+    const { store, calls } = recordingStore(await make());
+    const agent = defineCustomAgent<{ stopped: boolean }>(
+      genkit({}),
+      { name: 'obedient', store },
+      async (sess, { abortSignal }) => {
+        const work = () =>
+          new Promise<void>((resolve) => {
+            abortSignal.addEventListener('abort', () => {
+              sess.updateCustom(() => ({ stopped: true }));
+              resolve();
+            });
+            started.resolve();
+          });
+        await (place === 'inside a turn' ? sess.run(work) : work());
+        return { message: model('stopped') };
+      },
+    );
+    const controller = new AbortController();
+    const running = call(agent, ['go'], {}, { abortSignal: controller.signal });
+    await started.promise;
+    controller.abort();
+    expect((await running).output).toEqual({ sessionId: expect.any(String) as string, finishReason: 'aborted' });
+    expect(calls).toEqual([]);
+  });
+
+  test('before the call nothing is even read', async () => {
+    const ai = genkit({});
+    const { store, calls } = recordingStore(await make());
+    const agent = defineAgent(ai, { name: 'early', model: scriptedModel(ai).name, store });
+    const { output } = await call(agent, ['go'], { sessionId: 's' }, { abortSignal: AbortSignal.abort() });
+    expect(output).toEqual({ sessionId: 's', finishReason: 'aborted' });
+    expect(calls).toEqual([]);
+  });
+
+  test('while the agent waits for the next input ends the call', async () => {
+    const ai = genkit({});
+    const scripted = scriptedModel(ai, { otherwise: 'ok' });
+    const agent = defineAgent(ai, { name: 'waiting', model: scripted.name, store: await make() });
+    const controller = new AbortController();
+    const stream = agent.streamBidi({}, { abortSignal: controller.signal });
+    stream.send({ message: user('one') });
+    const { value } = await stream.stream[Symbol.asyncIterator]().next();
+    controller.abort();
+    expect(await stream.output).toMatchObject({ finishReason: 'aborted', snapshotId: value?.turnEnd?.snapshotId });
+  });
+
+  test('a chat whose turn is aborted goes on from before', async () => {
+    const ai = genkit({});
+    const started = deferred();
+    const scripted = scriptedModel(ai, {
+      replies: [
+        'one',
+        () => {
+          started.resolve();
+          return new Promise(() => {});
+        },
+        'three',
+      ],
+    });
+    const agent = defineAgent(ai, { name: 'again', model: scripted.name, store: await make() });
+    const chat = agent.chat();
+    await chat.send('a');
+    const turn = chat.sendStream('b');
+    await started.promise;
+    turn.abort();
+    expect((await turn.response).finishReason).toBe('aborted');
+    await chat.send('c');
+    expect(scripted.requests.at(-1)?.messages).toEqual([user('a'), model('one'), user('c')]);
+  });
+});
+
+test.each(STORE_KINDS)('a snapshot that was aborted meanwhile is not overwritten on $name', async ({ make }) => {
+  const store = await make();
+  for (const ending of ['well', 'badly']) {
+    const agent = defineCustomAgent(genkit({}), { name: 'beaten', store }, async (sess) => {
+      await sess.run(async (_input, { snapshotId }) => {
+        const createdAt = new Date().toISOString();
+        await store.saveSnapshot(snapshotId, () => ({ sessionId: sess.sessionId, createdAt, status: 'aborted' }));
+        if (ending === 'badly') throw new Error('too late');
+      });
+      return { message: model('done') };
+    });
+    const { output } = await call(agent, ['go'], { sessionId: ending });
+    expect(output).toEqual({ sessionId: ending, finishReason: 'aborted' });
+    expect((await store.getSnapshot({ sessionId: ending }))?.status).toBe('aborted');
+  }
+});
+
+test('R6 soak: a signal that outlives many turns is left without listeners', async () => {
+  const ai = betaGenkit({});
+  const scripted = scriptedModel(ai, { otherwise: 'ok' });
+  const agent = defineAgent(ai, { name: 'soak', model: scripted.name });
+  const { signal } = new AbortController();
+  for (let i = 0; i < 50; i++) await call(agent, ['hi'], {}, { abortSignal: signal });
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+});

@@ -1,0 +1,169 @@
+import { z } from 'genkit';
+import { genkit, type Part } from 'genkit/beta';
+import { defineAgent, type AgentInput } from 'genkitx-agents';
+import { describe, expect, test } from 'vitest';
+import { scriptedModel, type ScriptedReply } from '../support/scripted-model.ts';
+import { call, model, user } from './helpers.ts';
+import { STORE_KINDS } from './stores.ts';
+
+const ask = (ref: string, question = 'sure?'): Part => ({ toolRequest: { name: 'ask', input: { question }, ref } });
+const pay = (ref: string, amount = 5): Part => ({ toolRequest: { name: 'pay', input: { amount }, ref } });
+
+describe.each(STORE_KINDS)('interrupts on $name', ({ make }) => {
+  async function setUp(...replies: ScriptedReply[]) {
+    const ai = genkit({});
+    const scripted = scriptedModel(ai, { replies });
+    const paid: { amount: number; resumed: unknown }[] = [];
+    ai.defineInterrupt({ name: 'ask', description: 'Asks.', inputSchema: z.object({ question: z.string() }) });
+    ai.defineTool(
+      { name: 'pay', description: 'Pays.', inputSchema: z.object({ amount: z.number() }) },
+      async ({ amount }, { interrupt, resumed }) => {
+        if (!resumed) interrupt({ reason: 'money' });
+        paid.push({ amount, resumed });
+        return 'paid';
+      },
+    );
+    let flags = 0;
+    ai.defineTool({ name: 'flag', description: 'Answers nothing much.', inputSchema: z.object({}) }, async () => {
+      flags++;
+      return false;
+    });
+    const tools = ['ask', 'pay', 'flag'];
+    const agent = defineAgent(ai, { name: 'careful', model: scripted.name, tools, store: await make() });
+    const first = await call(agent, ['go']);
+    const init = { snapshotId: first.output.snapshotId };
+    const resume = (resumed: AgentInput['resume']) => call(agent, [{ resume: resumed }], init);
+    return { agent, scripted, first, resume, paid, flags: () => flags };
+  }
+
+  test('an interrupted turn is completed and says so, in the stream too', async () => {
+    const { agent, first } = await setUp([ask('1')]);
+    const waiting = { ...ask('1'), metadata: { interrupt: true } };
+    expect(first.output).toMatchObject({ finishReason: 'interrupted', message: { role: 'model', content: [waiting] } });
+    expect(first.chunks).toEqual([
+      { modelChunk: { role: 'tool', content: [waiting] } },
+      { turnEnd: { finishReason: 'interrupted', snapshotId: first.output.snapshotId } },
+    ]);
+    const saved = await agent.getSnapshot(first.output.snapshotId as string);
+    expect(saved).toMatchObject({ status: 'completed', finishReason: 'interrupted' });
+  });
+
+  test('an answer goes to the model and into the conversation', async () => {
+    const { agent, scripted, resume } = await setUp([ask('1')], 'thanks');
+    const { output, chunks } = await resume({ respond: [{ toolResponse: { name: 'ask', ref: '1', output: 'yes' } }] });
+    const response = { toolResponse: { name: 'ask', ref: '1', output: 'yes' } };
+    expect(output).toMatchObject({ finishReason: 'stop', message: model('thanks') });
+    expect(chunks[0]).toMatchObject({ modelChunk: { role: 'tool', content: [response] } });
+    expect(scripted.requests[1]?.messages.at(-1)).toMatchObject({ role: 'tool', content: [response] });
+    const messages = (await agent.getSnapshot(output.snapshotId as string))?.state?.messages;
+    expect(messages?.map(({ role }) => role)).toEqual(['user', 'model', 'tool', 'model']);
+    expect(messages?.[1]?.content[0]?.metadata).toEqual({ resolvedInterrupt: true });
+  });
+
+  test('a chat answers by the builders of its interrupts', async () => {
+    const { agent, first } = await setUp([pay('1')], 'bought');
+    const chat = agent.chat({ snapshotId: first.output.snapshotId });
+    const stored = await agent.loadChat({ snapshotId: first.output.snapshotId as string });
+    expect(stored.messages.at(-1)?.content[0]?.metadata?.['interrupt']).toEqual({ reason: 'money' });
+    const response = await chat.resume({ restart: [{ toolRequest: { name: 'pay', ref: '1', input: { amount: 5 } } }] });
+    expect(response.text).toBe('bought');
+  });
+
+  test('a restarted tool runs once, with the input it was asked with and what the caller adds', async () => {
+    const { resume, paid } = await setUp([pay('1')], 'bought');
+    const { output } = await resume({
+      restart: [{ ...pay('1'), metadata: { resumed: { by: 'me' } } } as never],
+    });
+    expect(output.finishReason).toBe('stop');
+    expect(paid).toEqual([{ amount: 5, resumed: { by: 'me' } }]);
+  });
+
+  const restart = (part: Part) => ({ restart: [part as never] });
+  const respond = (name: string, ref?: string) => ({ respond: [{ toolResponse: { name, ref, output: 'yes' } }] });
+
+  test.each([
+    ['changed input', restart(pay('1', 500)), 'modified inputs'],
+    ['input left out', restart({ toolRequest: { name: 'pay', ref: '1' } }), 'modified inputs'],
+    ['another ref', restart(pay('2')), 'not found in session history'],
+    ['no ref', respond('pay'), 'not found in session history'],
+    [
+      'another tool',
+      restart({ toolRequest: { name: 'flag', ref: '1', input: { amount: 5 } } }),
+      'not found in session history',
+    ],
+    ['a tool that nobody asked for', respond('transfer', '1'), 'not found in session history'],
+    ['two answers to one request', { ...restart(pay('1')), ...respond('pay', '1') }, 'answered already'],
+    ['no answer', {}, "leaves tool 'pay' (ref '1') unanswered"],
+  ])('S1 forged resume: %s is refused and no tool runs', async (_, resumed, message) => {
+    const { resume, paid, scripted, flags } = await setUp([pay('1')]);
+    const { output } = await resume(resumed);
+    expect(output).toMatchObject({ finishReason: 'failed', error: { status: 'INVALID_ARGUMENT' } });
+    expect(output.error?.message).toContain(message);
+    expect(paid).toEqual([]);
+    expect(flags()).toBe(0);
+    expect(scripted.requests).toHaveLength(1);
+  });
+
+  test('S1 forged resume: only the last message waits, an earlier interrupt does not', async () => {
+    const { agent, paid, resume } = await setUp([pay('1')], 'bought', 'hello');
+    const done = await resume(restart(pay('1')));
+    const init = { snapshotId: done.output.snapshotId };
+    const again = await call(agent, [{ resume: restart(pay('1')) }], init);
+    expect(again.output.error?.message).toContain('not found in session history');
+    expect(paid).toHaveLength(1);
+  });
+
+  test('all waiting requests are answered at once, and before that no tool runs', async () => {
+    const { resume, paid } = await setUp([pay('1'), ask('2')], 'done');
+    const half = await resume(restart(pay('1')));
+    expect(half.output.error?.message).toContain("leaves tool 'ask' (ref '2') unanswered");
+    expect(paid).toEqual([]);
+    const { output } = await resume({ ...restart(pay('1')), ...respond('ask', '2') });
+    expect(output.message).toEqual(model('done'));
+    expect(paid).toHaveLength(1);
+  });
+
+  test('a tool that ran beside the interrupted one is not run again, whatever it answered', async () => {
+    const { resume, flags, scripted } = await setUp(
+      [{ toolRequest: { name: 'flag', input: {}, ref: 'f' } }, ask('1')],
+      'done',
+    );
+    expect(flags()).toBe(1);
+    const { output } = await resume(respond('ask', '1'));
+    expect(output.message).toEqual(model('done'));
+    expect(flags()).toBe(1);
+    expect(scripted.requests[1]?.messages.at(-1)?.content.map((part) => part.toolResponse?.output)).toEqual([
+      false,
+      'yes',
+    ]);
+  });
+
+  test('nothing can be resumed where nothing waits', async () => {
+    const { agent } = await setUp('hello');
+    expect((await call(agent, [{ resume: {} }])).output.error?.message).toContain('nothing to resume');
+  });
+
+  test('a conversation may go on without an answer', async () => {
+    const { agent, first } = await setUp([ask('1')], 'never mind');
+    const { output } = await call(agent, ['forget it'], { snapshotId: first.output.snapshotId });
+    expect(output.message).toEqual(model('never mind'));
+  });
+});
+
+test('an agent that returns its tool requests gets their answers by resume', async () => {
+  const ai = genkit({});
+  const scripted = scriptedModel(ai, { replies: [[ask('1')], 'done'] });
+  ai.defineTool(
+    { name: 'ask', description: 'Asks.', inputSchema: z.object({ question: z.string() }) },
+    async () => 'never',
+  );
+  const agent = defineAgent(ai, { name: 'manual', model: scripted.name, tools: ['ask'], returnToolRequests: true });
+  const chat = agent.chat();
+  expect((await chat.send('go')).toolRequests).toEqual([ask('1')]);
+  const { text, messages } = await chat.resume({
+    respond: [{ toolResponse: { name: 'ask', ref: '1', output: 'mine' } }],
+  });
+  expect(text).toBe('done');
+  expect(messages[0]).toEqual(user('go'));
+  expect(messages[2]?.content[0]?.toolResponse?.output).toBe('mine');
+});

@@ -1,0 +1,55 @@
+import { genkit } from 'genkit/beta';
+import { enableTelemetry } from 'genkit/tracing';
+import { defineCustomAgent, InMemorySessionStore } from 'genkitx-agents';
+import { beforeAll, expect, test } from 'vitest';
+import { call, model } from './helpers.ts';
+
+interface Span {
+  name: string;
+  attributes: Record<string, unknown>;
+  status: { code: number; message?: string };
+  events: unknown[];
+}
+
+const spans: Span[] = [];
+
+beforeAll(async () => {
+  const collector = {
+    onStart: () => {},
+    onEnd: (span: unknown) => void spans.push(span as Span),
+    forceFlush: async () => {},
+    shutdown: async () => {},
+  };
+  await enableTelemetry({ spanProcessors: [collector] });
+});
+
+test('spans name the session and the snapshots, and a failed turn is marked; none of them holds the state', async () => {
+  const ai = genkit({});
+  const agent = defineCustomAgent<{ secret: string }>(
+    ai,
+    { name: 'traced', store: new InMemorySessionStore() },
+    async (sess) => {
+      await sess.run(async (input) => {
+        sess.updateCustom(() => ({ secret: 'state-of-the-session' }));
+        sess.addMessages([model('said-in-the-session')]);
+        if (input.message?.content[0]?.text === 'fail')
+          throw Object.assign(new Error('went wrong'), { stack: 'stack-of-the-cause' });
+      });
+      return {};
+    },
+  );
+  const { chunks, output } = await call(agent, ['one', 'two', 'fail']);
+  const ids = chunks.flatMap(({ turnEnd }) => turnEnd?.snapshotId ?? []);
+  const named = (name: string) => spans.find((span) => span.name === name);
+  expect(named('traced')?.attributes['genkit:metadata:agent:sessionId']).toBe(output.sessionId);
+  expect([1, 2, 3].map((n) => named(`runTurn-${n}`)?.attributes['genkit:metadata:agent:snapshotId'])).toEqual(ids);
+  expect(named('runTurn-1')?.attributes['genkit:input']).toContain('"one"');
+  expect(named('runTurn-3')).toMatchObject({
+    attributes: { 'genkit:state': 'error' },
+    status: { message: 'INTERNAL: went wrong' },
+  });
+  for (const span of spans) {
+    const text = JSON.stringify([span.attributes, span.status, span.events]);
+    expect(text).not.toMatch(/state-of-the-session|said-in-the-session|stack-of-the-cause/);
+  }
+});
