@@ -1,0 +1,78 @@
+import { accessSync, constants, mkdirSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { SetupError } from './setup-error.ts';
+
+/** Which model answers: the best one that is there, or one asked for by name. */
+const MODEL_CHOICES = ['auto', 'gemini', 'ollama', 'offline'] as const;
+export type ModelChoice = (typeof MODEL_CHOICES)[number];
+
+export interface Config {
+  /** 0: any free port. */
+  port: number;
+  host: string;
+  /** Absolute. */
+  dataDir: string;
+  model: ModelChoice;
+  geminiApiKey?: string;
+}
+
+export const USAGE = `npm start takes no arguments; these environment variables change what it does:
+
+  PORT      the port to listen on (3400; 0 takes any free one)
+  HOST      the address to listen on (127.0.0.1, which only this machine can reach)
+  DATA_DIR  where conversations and orders are kept (.data)
+  MODEL     ${MODEL_CHOICES.join(', ')} (auto: Gemini when GEMINI_API_KEY is set, else Ollama when it runs, else offline)`;
+
+/** @throws SetupError naming the setting that can't be used. */
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  return {
+    port: readPort(env.PORT || '3400'),
+    host: env.HOST || '127.0.0.1',
+    dataDir: resolve(env.DATA_DIR || '.data'),
+    model: readModel(env.MODEL || 'auto'),
+    geminiApiKey: env.GEMINI_API_KEY || env.GOOGLE_API_KEY || undefined,
+  };
+}
+
+/**
+ * Makes the folder when it is missing.
+ *
+ * @throws SetupError when it can't be read and written.
+ */
+export function prepareFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw new SetupError(`The folder '${folder}' can't be used: ${reason(error)}; name another with DATA_DIR.`);
+  }
+}
+
+/** Whether only this machine can reach a server that listens on `host`. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+function readPort(text: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65_535) return port;
+  throw new SetupError(`PORT must be a whole number from 0 to 65535, not '${text}'.`);
+}
+
+function readModel(text: string): ModelChoice {
+  const choice = MODEL_CHOICES.find((name) => name === text);
+  if (choice) return choice;
+  throw new SetupError(`MODEL must be one of ${MODEL_CHOICES.join(', ')}, not '${text}'.`);
+}
+
+function reason(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const known: Record<string, string> = {
+    EACCES: 'this user may not write there',
+    EROFS: 'the file system is read-only',
+    EEXIST: 'there is a file of that name',
+    ENOTDIR: 'a part of the path is a file',
+    ENOSPC: 'the disk is full',
+  };
+  return known[code ?? ''] ?? message;
+}

@@ -1,0 +1,73 @@
+import { join } from 'node:path';
+import { FileSessionStore, genkit, type SnapshotStore } from 'genkitx-agents';
+import { OrderBook } from './agent/orders.ts';
+import type { SupportState } from './agent/state.ts';
+import { defineSupportAgent } from './agent/support-agent.ts';
+import { isLoopback, prepareFolder, readConfig, USAGE, type Config } from './config.ts';
+import { chooseModel, type SupportModel } from './models/choose-model.ts';
+import { startServer, type RunningServer } from './server/start-server.ts';
+import { SetupError } from './setup-error.ts';
+
+async function main(): Promise<void> {
+  const [argument] = process.argv.slice(2);
+  if (argument === '--help') return console.log(USAGE);
+  if (argument) throw new SetupError(`'${argument}' is not understood; 'npm start -- --help' lists the settings.`);
+
+  const config = readConfig(process.env);
+  const sessions = join(config.dataDir, 'sessions');
+  prepareFolder(sessions);
+  const book = await OrderBook.open(config.dataDir);
+  const model = await chooseModel(config);
+
+  const ai = genkit({ plugins: model.plugins });
+  const store = new FileSessionStore<SupportState>(sessions);
+  const agent = defineSupportAgent(ai, { book, model, store });
+
+  const { kind, label, note } = model;
+  const server = await startServer({ ...config, agent, store, hello: { model: { kind, label, note } } });
+  endOnSignal(server, store);
+  console.log(greeting(server, model, config));
+}
+
+/** The first SIGINT or SIGTERM ends the process in order, a second one at once. */
+function endOnSignal(server: RunningServer, store: SnapshotStore<SupportState>): void {
+  const end = async () => {
+    await server.stop();
+    await store.close();
+    process.exit(0);
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      process.once(signal, () => process.exit(1));
+      end().catch(fail);
+    });
+  }
+}
+
+function greeting({ url }: RunningServer, { label, note }: SupportModel, { dataDir, host }: Config): string {
+  const body = { data: { message: { role: 'user', content: [{ text: 'Where is order 1042?' }] } } };
+  const lines = [
+    'The support agent is ready.',
+    '',
+    `  Chat page  ${url}/`,
+    `  Agent      ${url}/api/support`,
+    `  Model      ${label}${note ? ` (${note})` : ''}`,
+    `  Data       ${dataDir}`,
+    '',
+    'Without a browser:',
+    '',
+    `  curl -s ${url}/api/support -H 'content-type: application/json' -d '${JSON.stringify(body)}'`,
+    '',
+  ];
+  if (!isLoopback(host)) {
+    lines.push(`WARNING: HOST is ${host} and there is no log-in: whoever reaches this port can read everything.`, '');
+  }
+  return lines.join('\n');
+}
+
+function fail(error: unknown): void {
+  console.error(error instanceof SetupError ? error.message : error);
+  process.exit(1);
+}
+
+main().catch(fail);

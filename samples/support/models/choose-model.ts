@@ -1,0 +1,73 @@
+import type { MiddlewareRef } from 'genkit';
+import type { GenkitPlugin, GenkitPluginV2 } from 'genkit/plugin';
+import type { Config } from '../config.ts';
+import { SetupError } from '../setup-error.ts';
+import { OFFLINE_MODEL, offlinePlugin } from './offline-model.ts';
+import { findOllamaModel, withoutStreaming, type OllamaChoice } from './ollama.ts';
+
+/** The model that answers, and how the page and the start-up text call it. */
+export interface SupportModel {
+  kind: 'gemini' | 'ollama' | 'offline';
+  /** As the agent names it. */
+  name: string;
+  label: string;
+  /** One sentence more, for the person who started the sample. */
+  note?: string;
+  /** What Genkit needs to know the model. */
+  plugins: (GenkitPlugin | GenkitPluginV2)[];
+  /** Middleware that this model needs. */
+  use: MiddlewareRef[];
+}
+
+const GEMINI_MODEL = 'gemini-2.5-flash';
+
+/**
+ * Gemini when there is a key, else a local Ollama that has a model which can use tools, else the offline stand-in.
+ *
+ * @throws SetupError when the model asked for by name is not to be had.
+ */
+export async function chooseModel(config: Pick<Config, 'model' | 'geminiApiKey'>): Promise<SupportModel> {
+  const { model: wanted, geminiApiKey } = config;
+  if (wanted === 'offline') return offlineModel();
+  if (wanted === 'gemini' || (wanted === 'auto' && geminiApiKey)) return geminiModel(geminiApiKey);
+
+  const found = await findOllamaModel();
+  if (found) return ollamaModel(found);
+  if (wanted === 'auto') return offlineModel();
+  throw new SetupError('MODEL is ollama, but no Ollama with a model that can use tools answers on 127.0.0.1:11434.');
+}
+
+async function geminiModel(apiKey: string | undefined): Promise<SupportModel> {
+  if (!apiKey) throw new SetupError('MODEL is gemini, but GEMINI_API_KEY is not set.');
+  const { googleAI } = await import('@genkit-ai/google-genai');
+  return {
+    kind: 'gemini',
+    name: `googleai/${GEMINI_MODEL}`,
+    label: GEMINI_MODEL,
+    plugins: [googleAI({ apiKey })],
+    use: [],
+  };
+}
+
+/** A model of the Ollama at `serverAddress`. */
+export async function ollamaModel({ name, serverAddress }: OllamaChoice): Promise<SupportModel> {
+  const { ollama } = await import('genkitx-ollama');
+  return {
+    kind: 'ollama',
+    name: `ollama/${name}`,
+    label: `${name} (Ollama)`,
+    plugins: [ollama({ serverAddress, models: [{ name, type: 'chat', supports: { tools: true } }] })],
+    use: [withoutStreaming()],
+  };
+}
+
+function offlineModel(): SupportModel {
+  return {
+    kind: 'offline',
+    name: OFFLINE_MODEL,
+    label: 'offline model',
+    note: 'It is a set of rules, not a language model. Set GEMINI_API_KEY, or start Ollama, for a real one.',
+    plugins: [offlinePlugin()],
+    use: [],
+  };
+}

@@ -1,0 +1,124 @@
+import type { MessageData } from 'genkit';
+import type { FindOrderOutput, ListOrdersOutput, RefundOutput } from '../agent/tools.ts';
+import { SAY, sayFound, sayListed, sayNoRefund, sayPolicy, sayRefunded } from './offline-words.ts';
+
+/** What the offline model does next: ask for a tool, or say something. */
+export type Plan = { tool: string; ref: string; input: Record<string, string> } | { text: string };
+
+/** What a customer may want. */
+export type Intent =
+  | { kind: 'greeting' | 'help' | 'thanks' | 'policy' | 'whichOrder' | 'whichRefund' | 'whichCustomer' | 'unclear' }
+  | { kind: 'order'; orderId: string }
+  | { kind: 'refund'; orderId: string; reason: string }
+  | { kind: 'orders'; customer: string };
+
+type Messages = readonly MessageData[];
+
+interface Outputs {
+  findOrder: FindOrderOutput;
+  listOrders: ListOrdersOutput;
+  requestRefund: RefundOutput;
+}
+
+const REFUND = /\b(refund|money back|return|send (it|this|them) back)/i;
+const POLICY = /\b(policy|policies|conditions|rules)\b/i;
+const ORDERS = /\b(my orders|orders|what did i (order|buy))\b/i;
+const ORDER = /\b(order|package|parcel|delivery|where|when|status|track|arrive)/i;
+const NAME = /\b(?:[Ii]'?m|[Ii] am|[Mm]y name is|[Tt]his is|[Oo]rders (?:of|for|from))\s+([A-Z]\w+(?:\s[A-Z]\w+)?)/;
+
+/** The next step of the turn that the last user message began. */
+export function planReply(messages: Messages): Plan {
+  const start = messages.findLastIndex(({ role }) => role === 'user');
+  const turn = messages.slice(start);
+  const intent = understand(textOf(turn[0]), messages.slice(0, start));
+  const step = (tool: string, input: Record<string, string>): Plan => ({
+    tool,
+    ref: `${tool}-${messages.length}`,
+    input,
+  });
+
+  switch (intent.kind) {
+    case 'order': {
+      const found = resultOf(turn, 'findOrder');
+      return found ? { text: sayFound(found) } : step('findOrder', { orderId: intent.orderId });
+    }
+    case 'orders': {
+      const listed = resultOf(turn, 'listOrders');
+      return listed ? { text: sayListed(listed, intent.customer) } : step('listOrders', { customer: intent.customer });
+    }
+    case 'refund': {
+      // Looks before it pays.
+      const refunded = resultOf(turn, 'requestRefund');
+      if (refunded) return { text: sayRefunded(refunded, intent.orderId) };
+      const found = resultOf(turn, 'findOrder');
+      if (!found) return step('findOrder', { orderId: intent.orderId });
+      if (!found.order || !(found.order.refund || found.order.refundable.allowed)) return { text: sayNoRefund(found) };
+      return step('requestRefund', { orderId: intent.orderId, reason: intent.reason });
+    }
+    case 'policy':
+      return { text: sayPolicy(textOf(messages.find(({ role }) => role === 'system'))) };
+    default:
+      return { text: SAY[intent.kind] };
+  }
+}
+
+/** @param before What was said earlier: it tells which order "it" is, and who "I" am. */
+export function understand(text: string, before: Messages): Intent {
+  const orderId = /\b(\d{4})\b/.exec(text)?.[1];
+  const customer = /[^\s<>]+@[^\s<>]+\.\w+/.exec(text)?.[0] ?? NAME.exec(text)?.[1];
+
+  if (POLICY.test(text)) return { kind: 'policy' };
+  if (REFUND.test(text) || (orderId && wasAskedWhichRefund(before))) {
+    const which = orderId ?? lastOrder(before);
+    return which ? { kind: 'refund', orderId: which, reason: reasonIn(text) } : { kind: 'whichRefund' };
+  }
+  if (orderId) return { kind: 'order', orderId };
+  if (customer) return { kind: 'orders', customer };
+  if (/\b(thanks?|thank you|cheers|bye)\b/i.test(text)) return { kind: 'thanks' };
+  if (ORDERS.test(text)) {
+    const known = lastCustomer(before);
+    return known ? { kind: 'orders', customer: known } : { kind: 'whichCustomer' };
+  }
+  if (/\b(help|what can you|who are you)\b/i.test(text)) return { kind: 'help' };
+  if (ORDER.test(text)) {
+    const known = lastOrder(before);
+    return known ? { kind: 'order', orderId: known } : { kind: 'whichOrder' };
+  }
+  return { kind: /^\W*(hi|hello|hey|good (morning|evening|day))\b/i.test(text) ? 'greeting' : 'unclear' };
+}
+
+/** `Refund 1038, it came broken`: what follows the comma or the "because". */
+function reasonIn(text: string): string {
+  return /(?:[,:;–-]\s+because|\bbecause|[,:;–-])\s+(.+?)[.!]*$/i.exec(text)?.[1] ?? 'not given';
+}
+
+function wasAskedWhichRefund(before: Messages): boolean {
+  return textOf(before.at(-1)) === SAY.whichRefund;
+}
+
+function lastOrder(before: Messages): string | undefined {
+  const inputs = parts(before).map((part) => part.toolRequest?.input as { orderId?: string } | undefined);
+  return inputs.findLast((input) => input?.orderId)?.orderId;
+}
+
+function lastCustomer(before: Messages): string | undefined {
+  const outputs = parts(before).map(
+    (part) => part.toolResponse?.output as (FindOrderOutput & ListOrdersOutput) | undefined,
+  );
+  const known = outputs.findLast((output) => output?.customer ?? output?.order);
+  return (known?.customer ?? known?.order?.customer)?.email;
+}
+
+/** What a tool answered in this turn, of the type that its schema says. */
+function resultOf<Tool extends keyof Outputs>(turn: Messages, tool: Tool): Outputs[Tool] | undefined {
+  const part = parts(turn).findLast(({ toolResponse }) => toolResponse?.name === tool);
+  return part?.toolResponse?.output as Outputs[Tool] | undefined;
+}
+
+function parts(messages: Messages) {
+  return messages.flatMap(({ content }) => content);
+}
+
+function textOf(message: MessageData | undefined): string {
+  return (message?.content ?? []).map((part) => part.text ?? '').join('');
+}

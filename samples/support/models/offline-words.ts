@@ -1,0 +1,49 @@
+import type { FindOrderOutput, ListOrdersOutput, RefundOutput } from '../agent/tools.ts';
+
+const EXAMPLES = `- Where is order **1042**?
+- I am **Ana Silva**, what are my orders?
+- **Refund** order 1038, it came broken.
+- What is your refund **policy**?`;
+
+/** What the offline model says when no tool is needed. */
+export const SAY = {
+  greeting: `Hello! I am the offline stand-in for a language model: I follow simple rules, but the tools I use are real. Try:\n\n${EXAMPLES}`,
+  help: `I can look up orders, list them and make refunds. I am not a language model, so keep it simple:\n\n${EXAMPLES}`,
+  thanks: 'You are welcome. Is there anything else?',
+  whichOrder: 'Which order is it? Tell me its number, such as 1042, or your e-mail address.',
+  whichRefund: 'Which order shall I refund? Tell me its number.',
+  whichCustomer: 'Whose orders? Tell me your name or your e-mail address, such as ana@example.com.',
+  unclear: `I am only the offline model and did not understand that. I do understand:\n\n${EXAMPLES}`,
+};
+
+export function sayFound({ order, problem }: FindOrderOutput): string {
+  if (!order) return `${problem ?? 'I found no such order.'} Please check the number.`;
+  const items = order.items.map(({ name, quantity }) => `- ${quantity} × ${name}`).join('\n');
+  const refund = order.refund ? `It was refunded: ${order.refund.refundId}.` : `Refund: ${order.refundable.why}`;
+  return `Order **${order.id}** for ${order.customer.name} (${order.total}) is **${order.status}**. ${order.statusNote}\n\n${items}\n\n${refund}`;
+}
+
+export function sayListed({ customer, orders }: ListOrdersOutput, asked: string): string {
+  if (!customer) return `I found no orders for ${asked}. Is the name or address spelled as in your confirmation mail?`;
+  const lines = orders.map(
+    ({ id, placedOn, status, total, items }) => `- **${id}**, ${placedOn}: ${items} (${total}), ${status}`,
+  );
+  return `${customer.name}, you have ${orders.length} ${orders.length === 1 ? 'order' : 'orders'} with us:\n\n${lines.join('\n')}\n\nWhich one is it about?`;
+}
+
+export function sayNoRefund({ order, problem }: FindOrderOutput): string {
+  if (!order) return sayFound({ problem });
+  return `I can't refund order **${order.id}**. ${order.refundable.why}`;
+}
+
+export function sayRefunded({ outcome, refund, why }: RefundOutput, orderId: string): string {
+  if (!refund) return `I can't refund order **${orderId}**. ${why ?? ''}`.trim();
+  const receipt = `The receipt **${refund.refundId}** is with this conversation.`;
+  if (outcome === 'refunded before') return `Order **${orderId}** was refunded before: ${refund.amount}. ${receipt}`;
+  return `Done: I refunded **${refund.amount}** for order **${orderId}**. ${receipt}`;
+}
+
+/** @param instructions The system message, which holds the policy. */
+export function sayPolicy(instructions: string): string {
+  return /^Refund policy: (.*)$/m.exec(instructions)?.[1] ?? 'I was not told the refund policy.';
+}

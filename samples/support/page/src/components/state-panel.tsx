@@ -1,0 +1,36 @@
+import type { SupportState } from '../../../agent/state.ts';
+
+/** What the agent knows at this point of the conversation, as it changes. */
+export function StatePanel({ state }: { state?: SupportState }) {
+  return (
+    <section className="panel state" aria-labelledby="state">
+      <h2 id="state">State</h2>
+      {state ? (
+        <dl>
+          <Row name="customer" value={state.customer && `${state.customer.name}, ${state.customer.email}`} />
+          <Row name="orderId" value={state.orderId} />
+          <Row name="topic" value={state.topic} />
+          <Row
+            name="refunds"
+            value={state.refunds.map(({ orderId, amount }) => `${orderId}: ${amount.toFixed(2)}`).join(', ')}
+          />
+          <Row name="turns" value={String(state.turns)} />
+        </dl>
+      ) : (
+        <p className="empty">What the agent learns is shown here.</p>
+      )}
+    </section>
+  );
+}
+
+function Row({ name, value }: { name: string; value?: string }) {
+  return (
+    <div className="row">
+      <dt>{name}</dt>
+      {/* A new key restarts the highlight when the value changes. */}
+      <dd key={value} className={value ? 'set' : undefined}>
+        {value || '–'}
+      </dd>
+    </div>
+  );
+}

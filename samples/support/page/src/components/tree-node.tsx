@@ -1,0 +1,42 @@
+import { Handle, Position, type Node, type NodeProps } from '@xyflow/react';
+import type { SnapshotNode } from '../../../server/api-types.ts';
+
+export type TurnNode = Node<{
+  node: SnapshotNode;
+  turn: number;
+  /** Leads to the turn that is shown. */
+  onPath: boolean;
+  current: boolean;
+  disabled: boolean;
+  onSelect: (snapshotId: string) => void;
+}>;
+
+/** One turn in the picture; a button, so that the keyboard reaches it. */
+export function TreeNode({ data: { node, turn, onPath, current, disabled, onSelect } }: NodeProps<TurnNode>) {
+  const { asked, tools } = node.preview;
+  const settled = node.status === undefined || node.status === 'completed';
+  return (
+    <>
+      <Handle type="target" position={Position.Top} isConnectable={false} />
+      <button
+        type="button"
+        className="box"
+        data-on-path={onPath}
+        data-status={node.status}
+        aria-current={current ? 'true' : undefined}
+        aria-label={`Turn ${turn}: ${asked}`}
+        title={asked}
+        disabled={disabled}
+        onClick={() => onSelect(node.snapshotId)}
+      >
+        <span className="what">{asked || 'No message'}</span>
+        <span className="how">
+          turn {turn}
+          {tools.length > 0 && ` · ${tools.join(', ')}`}
+          {!settled && ` · ${node.status}`}
+        </span>
+      </button>
+      <Handle type="source" position={Position.Bottom} isConnectable={false} />
+    </>
+  );
+}

@@ -1,0 +1,28 @@
+const EXAMPLES = [
+  'Where is order 1042?',
+  'I am Ana Silva, what are my orders?',
+  'Refund order 1038, it came broken.',
+  'What is your refund policy?',
+];
+
+/** What an empty conversation shows. */
+export function Welcome({ onPick }: { onPick: (text: string) => void }) {
+  return (
+    <section className="welcome" aria-labelledby="welcome">
+      <h2 id="welcome">How can we help?</h2>
+      <p>
+        Ask about an order or a refund. Every message is kept as a snapshot: go back to any of them and take another
+        way, and both stay.
+      </p>
+      <ul>
+        {EXAMPLES.map((text) => (
+          <li key={text}>
+            <button type="button" onClick={() => onPick(text)}>
+              {text}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,24 @@
+import { useEffect, useRef, type RefObject } from 'react';
+
+const NEAR_PX = 120;
+
+/** Keeps a scrolling element at its bottom while it grows, unless the reader has scrolled up. */
+export function useFollowBottom(content: string): RefObject<HTMLDivElement | null> {
+  const element = useRef<HTMLDivElement>(null);
+  const near = useRef(true);
+
+  useEffect(() => {
+    const box = element.current;
+    const look = () => {
+      if (box) near.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_PX;
+    };
+    box?.addEventListener('scroll', look, { passive: true });
+    return () => box?.removeEventListener('scroll', look);
+  }, []);
+
+  useEffect(() => {
+    if (near.current) element.current?.scrollTo({ top: element.current.scrollHeight });
+  }, [content]);
+
+  return element;
+}

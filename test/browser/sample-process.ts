@@ -1,0 +1,84 @@
+/** The sample as its user runs it: a process of its own. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+export interface Ended {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  stdout: string;
+  stderr: string;
+}
+
+export interface Sample {
+  /** `http://127.0.0.1:<port>` */
+  url: string;
+  port: number;
+  /** What it printed when it was ready. */
+  stdout: string;
+  /** Sends the signal and answers how the process ended. */
+  end(signal: 'SIGKILL' | 'SIGTERM' | 'SIGINT'): Promise<Ended>;
+}
+
+/** Runs the sample until it ends by itself. */
+export async function runSample(env: Record<string, string>, args: string[] = []): Promise<Ended> {
+  return ended(launch(env, args));
+}
+
+/** Starts the sample on a free port (or the one in `env`) and waits until it says that it is ready. */
+export async function startSample(env: Record<string, string>): Promise<Sample> {
+  const child = launch({ PORT: '0', ...env });
+  const end = ended(child);
+  const stdout = await Promise.race([ready(child), end.then(({ stderr }) => Promise.reject(new Error(stderr)))]);
+  const url = /Chat page\s+(http:\S+)\//.exec(stdout)?.[1];
+  if (!url) throw new Error(`No address in: ${stdout}`);
+  return {
+    url,
+    port: Number(new URL(url).port),
+    stdout,
+    end: (signal) => {
+      child.kill(signal);
+      return end;
+    },
+  };
+}
+
+/** A folder that is there while `work` runs. */
+export async function withFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'support-sample-'));
+  try {
+    return await work(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function launch(env: Record<string, string>, args: string[] = []): ChildProcess {
+  return spawn(process.execPath, ['--import', 'tsx', 'samples/support/main.ts', ...args], {
+    cwd: ROOT,
+    env: { ...process.env, NODE_ENV: 'production', MODEL: 'offline', HOST: '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}
+
+async function ready(child: ChildProcess): Promise<string> {
+  let text = '';
+  for await (const piece of child.stdout!.iterator({ destroyOnReturn: false })) {
+    text += piece;
+    if (/curl .*\n/.test(text)) return text;
+  }
+  return text;
+}
+
+async function ended(child: ChildProcess): Promise<Ended> {
+  const result = { stdout: '', stderr: '' };
+  child.stdout!.on('data', (piece) => (result.stdout += piece));
+  child.stderr!.on('data', (piece) => (result.stderr += piece));
+  const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+  return { ...result, code, signal };
+}

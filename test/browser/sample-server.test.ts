@@ -1,0 +1,121 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+import { remoteAgent } from 'genkitx-agents/client';
+import { afterEach, describe, expect, it } from 'vitest';
+import { ollamaModel } from '../../samples/support/models/choose-model.ts';
+import { findOllamaModel } from '../../samples/support/models/ollama.ts';
+import type { SupportState } from '../../samples/support/agent/state.ts';
+import type { SnapshotList } from '../../samples/support/server/api-types.ts';
+import { brittleModel, serve } from './sample-in-process.ts';
+import { withFolder } from './sample-process.ts';
+
+const closing: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+/** What stands in for an Ollama: its answers by path, called with the parsed body. */
+type Answers = Record<string, (body: { model?: string; messages?: { role: string }[]; stream?: boolean }) => unknown>;
+
+async function fakeOllama(answers: Answers): Promise<string> {
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+    const body = (await json(request).catch(() => ({}))) as object;
+    const found = await answers[request.url ?? '']?.(body);
+    response.writeHead(found === undefined ? 404 : 200).end(JSON.stringify(found));
+  };
+  const server = createServer((request, response) => void answer(request, response)).listen(0, '127.0.0.1');
+  closing.push(() => server.close().closeAllConnections());
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+describe('stopping the server', () => {
+  it('ends a reply that goes on for too long', async () => {
+    await withFolder(async (folder) => {
+      let asked = () => {};
+      const isAsked = new Promise<void>((resolve) => (asked = resolve));
+      const never = () => new Promise(() => asked());
+      const serverAddress = await fakeOllama({ '/api/chat': never });
+      const server = await serve(folder, await ollamaModel({ name: 'slow', serverAddress }), 50);
+
+      const reply = remoteAgent({ url: `${server.url}/api/support` })
+        .chat()
+        .send('Hello');
+      const cut = expect(reply).rejects.toThrow();
+      await isAsked;
+      await server.stop();
+      await cut;
+    });
+  });
+});
+
+describe('a turn that fails', () => {
+  it('is in the list, and the list does not tell what broke', async () => {
+    await withFolder(async (folder) => {
+      const server = await serve(folder, brittleModel());
+      closing.push(() => server.stop());
+      const chat = remoteAgent({ url: `${server.url}/api/support` }).chat({ sessionId: 's' });
+      await chat.send('Hello');
+      await expect(chat.send('Break')).rejects.toThrow();
+      await chat.send('Again');
+
+      const answer = await (await fetch(`${server.url}/api/sessions/s/snapshots`)).text();
+      expect(answer).not.toContain('secret');
+      const { items } = JSON.parse(answer) as SnapshotList;
+      expect(items.map(({ status, preview }) => [status, preview.asked])).toEqual([
+        ['completed', 'Hello'],
+        ['failed', 'Break'],
+        ['completed', 'Again'],
+      ]);
+    });
+  });
+});
+
+describe('Ollama', () => {
+  it('is used with the first installed model that can use tools', async () => {
+    const capabilities: Record<string, string[]> = {
+      embedder: ['embedding'],
+      old: ['completion'],
+      good: ['completion', 'tools'],
+    };
+    const serverAddress = await fakeOllama({
+      '/api/tags': () => ({ models: Object.keys(capabilities).map((name) => ({ name })) }),
+      '/api/show': ({ model = '' }) => ({ capabilities: capabilities[model] }),
+    });
+    expect(await findOllamaModel(serverAddress)).toEqual({ name: 'good', serverAddress });
+  });
+
+  it('is not used when none can, when something else answers, or when nothing does', async () => {
+    const none = await fakeOllama({ '/api/tags': () => ({ models: [] }) });
+    const other = await fakeOllama({ '/api/tags': () => 'hello' });
+    expect(await findOllamaModel(none)).toBeUndefined();
+    expect(await findOllamaModel(other)).toBeUndefined();
+    expect(await findOllamaModel('http://127.0.0.1:1')).toBeUndefined();
+  });
+
+  it('drives the tools, and its reply reaches a streaming client', async () => {
+    await withFolder(async (folder) => {
+      const call = { function: { name: 'findOrder', arguments: { orderId: '1042' } } };
+      const serverAddress = await fakeOllama({
+        '/api/chat': ({ messages }) =>
+          messages?.at(-1)?.role === 'tool'
+            ? { message: { role: 'assistant', content: 'It is on its way.' } }
+            : { message: { role: 'assistant', content: '', tool_calls: [call] } },
+      });
+      const server = await serve(folder, await ollamaModel({ name: 'good', serverAddress }));
+      closing.push(() => server.stop());
+
+      const turn = remoteAgent<SupportState>({ url: `${server.url}/api/support` })
+        .chat()
+        .sendStream('Where is 1042?');
+      let streamed = '';
+      for await (const { text } of turn.stream) streamed += text;
+      const reply = await turn.response;
+      expect(streamed).toBe('It is on its way.');
+      expect(reply.state).toMatchObject({ orderId: '1042', customer: { name: 'Ana Silva' } });
+    });
+  });
+});
