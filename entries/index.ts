@@ -52,5 +52,6 @@ export type {
   StoreCapabilities,
 } from '../src/store/contract.ts';
 export type { SnapshotPathPrefix } from '../src/store/tenant.ts';
+export { FileSessionStore, type FileSessionStoreOptions } from '../stores/file/file-session-store.ts';
 export { InMemorySessionStore, type InMemorySessionStoreOptions } from '../stores/in-memory/in-memory-session-store.ts';
 export type { ClientTransform } from 'genkit/beta';
