@@ -38,7 +38,15 @@ function build() {
   if (read(stamp) === wanted) return;
   say('Building the package and the chat page ...');
   run('npx', ['--no-install', 'tsdown', '--log-level', 'warn']);
-  run('npx', ['--no-install', 'vite', 'build', '--config', 'samples/support/page/vite.config.ts', '--logLevel', 'warn']);
+  run('npx', [
+    '--no-install',
+    'vite',
+    'build',
+    '--config',
+    'samples/support/page/vite.config.ts',
+    '--logLevel',
+    'warn',
+  ]);
   mkdirSync(join(root, 'dist'), { recursive: true });
   writeFileSync(stamp, wanted);
 }
@@ -46,7 +54,8 @@ function build() {
 /** Changes when a source file is added, removed or edited. */
 function fingerprint() {
   const lines = CONFIGS.map((file) => `${file} ${sha256(readFileSync(join(root, file)))}`);
-  for (const folder of SOURCES) lines.push(...filesBelow(folder).map((file) => `${file} ${sha256(readFileSync(join(root, file)))}`));
+  for (const folder of SOURCES)
+    lines.push(...filesBelow(folder).map((file) => `${file} ${sha256(readFileSync(join(root, file)))}`));
   return sha256(lines.join('\n'));
 }
 

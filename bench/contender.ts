@@ -1,0 +1,106 @@
+/**
+ * One store under test, in a process of its own: its heap, its garbage and its caches are its own, and the parent lets the contenders take
+ * turns. Started by `race.ts` only.
+ */
+import {
+  FileSessionStore as GenkitFileStore,
+  InMemorySessionStore as GenkitInMemoryStore,
+  type SessionStore,
+} from 'genkit/beta';
+import { FileSessionStore, InMemorySessionStore } from 'genkitx-agents';
+import { randomUUID } from 'node:crypto';
+import { heapInUse, timed } from './measure.ts';
+import { completedSnapshot, Workload, type WorkloadState } from './workload.ts';
+
+type Store = SessionStore<WorkloadState>;
+
+/** What a contender is: which store, with which options. */
+export interface ContenderSpec {
+  name: string;
+  kind: 'memory' | 'file' | 'genkit-memory' | 'genkit-file';
+  folder?: string;
+  options?: Record<string, unknown>;
+}
+
+/** What the parent may ask for; each request is answered by one number. */
+export type ContenderRequest =
+  /** Plays the next turn of the workload; answers its ms. `cold`: on a store object that has seen nothing before. */
+  | { do: 'turn'; resumeBy?: 'sessionId' | 'snapshotId'; cold?: boolean }
+  /** Looks the session up by its id; answers the ms. */
+  | { do: 'lookup' }
+  /** Saves the first turn of so many other sessions; answers 0. */
+  | { do: 'crowd'; sessions: number }
+  /** Answers the bytes of heap that the store took since the process was ready. */
+  | { do: 'heap' }
+  /** Answers the bytes of new information so far. */
+  | { do: 'information' };
+
+const spec = JSON.parse(process.argv[2]!) as ContenderSpec;
+const workload = new Workload();
+let store = open();
+let leafId: string | undefined;
+const heapBefore = heapInUse();
+
+function open(): Store {
+  const { kind, folder, options } = spec;
+  switch (kind) {
+    case 'memory':
+      return new InMemorySessionStore<WorkloadState>(options);
+    case 'file':
+      return new FileSessionStore<WorkloadState>(folder!, options);
+    case 'genkit-memory':
+      return new GenkitInMemoryStore<WorkloadState>(options);
+    case 'genkit-file':
+      return new GenkitFileStore<WorkloadState>(folder!, options);
+  }
+}
+
+async function turn(resumeBy: 'sessionId' | 'snapshotId', cold: boolean): Promise<number> {
+  // What Genkit's runtime hands over is a clone, so no message is the very object that was saved before.
+  const state = structuredClone(workload.next());
+  const newId = randomUUID();
+  if (cold) store = open();
+  const ms = await timed(async () => {
+    const byId = resumeBy === 'snapshotId' && leafId !== undefined;
+    const leaf = await store.getSnapshot(byId ? { snapshotId: leafId! } : { sessionId: workload.sessionId });
+    await store.saveSnapshot(newId, () => completedSnapshot(state, leaf?.snapshotId));
+  });
+  leafId = newId;
+  return ms;
+}
+
+async function crowd(sessions: number): Promise<number> {
+  for (let i = 0; i < sessions; i++) {
+    const other = new Workload({ sessionId: `other-${i}`, seed: i });
+    await store.saveSnapshot(randomUUID(), () => completedSnapshot(other.next(), undefined));
+  }
+  return 0;
+}
+
+function heap(): number {
+  // What the generator holds is not the store's; it holds each byte of information once.
+  return heapInUse() - heapBefore - workload.information;
+}
+
+async function answer(request: ContenderRequest): Promise<number> {
+  switch (request.do) {
+    case 'turn':
+      return turn(request.resumeBy ?? 'sessionId', request.cold ?? false);
+    case 'lookup':
+      return timed(() => store.getSnapshot({ sessionId: workload.sessionId }));
+    case 'crowd':
+      return crowd(request.sessions);
+    case 'heap':
+      return heap();
+    case 'information':
+      return workload.information;
+  }
+}
+
+process.on('message', (request: ContenderRequest) => {
+  answer(request).then(
+    (value) => process.send!({ value }),
+    (error: unknown) => process.send!({ error: String(error) }),
+  );
+});
+process.send!({ value: 0 });

@@ -1,0 +1,54 @@
+/**
+ * `npm run bench`: every figure of the README and the docs, ours beside Genkit's own, in one run.
+ * `npm run bench -- stores --turns 500` picks a part and a length, `--check` exits non-zero when a goal is missed.
+ */
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { Report } from './report.ts';
+import { benchCrowd, benchFile, benchInMemory } from './stores.ts';
+
+const PARTS = {
+  memory: (report: Report, turns: number) => benchInMemory(report, turns),
+  file: (report: Report, turns: number) => benchFile(report, turns),
+  crowd: (report: Report) => benchCrowd(report, 1000),
+};
+
+type Part = keyof typeof PARTS;
+
+const GROUPS: Record<string, Part[]> = { stores: ['memory', 'file', 'crowd'] };
+
+function fail(message: string): never {
+  console.error(`bench: ${message}`);
+  process.exit(2);
+}
+
+function options(): { parts: Part[]; turns: number; check: boolean } {
+  try {
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
+      options: { turns: { type: 'string', default: '1000' }, check: { type: 'boolean', default: false } },
+    });
+    const turns = Number(values.turns);
+    if (!Number.isInteger(turns) || turns < 10) fail('--turns must be a whole number of at least 10.');
+    const names = positionals.length > 0 ? positionals : Object.keys(PARTS);
+    const parts = names.flatMap(
+      (name) =>
+        GROUPS[name] ??
+        (name in PARTS
+          ? [name as Part]
+          : fail(
+              `there is no part '${name}'; there are ${[...Object.keys(GROUPS), ...Object.keys(PARTS)].join(', ')}.`,
+            )),
+    );
+    return { parts, turns, check: values.check };
+  } catch (error) {
+    return fail(error instanceof Error ? error.message : String(error));
+  }
+}
+
+const { parts, turns, check } = options();
+const report = new Report();
+for (const part of parts) await PARTS[part](report, turns);
+const missed = await report.finish(fileURLToPath(new URL('./results', import.meta.url)));
+for (const figure of missed) console.error(`missed: ${figure.name}`);
+if (check && missed.length > 0) process.exitCode = 1;

@@ -1,0 +1,57 @@
+import { rm, mkdtemp, readdir, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** A set of timings in ms. */
+export interface Spread {
+  median: number;
+  min: number;
+  max: number;
+  count: number;
+}
+
+export function spread(samples: readonly number[]): Spread {
+  const sorted = [...samples].toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const median = sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+  return { median, min: sorted[0]!, max: sorted.at(-1)!, count: sorted.length };
+}
+
+/** Runs `work` and answers how long it took, in ms. */
+export async function timed(work: () => Promise<unknown>): Promise<number> {
+  const start = process.hrtime.bigint();
+  await work();
+  return Number(process.hrtime.bigint() - start) / 1e6;
+}
+
+/** A folder that is gone when `use` has ended. */
+export async function inTemporaryFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'genkitx-agents-bench-'));
+  try {
+    return await use(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** What a folder holds: the sum of the files' sizes, and what the disk gives them in blocks. */
+export async function bytesAtRest(folder: string): Promise<{ bytes: number; onDisk: number; files: number }> {
+  let bytes = 0;
+  let onDisk = 0;
+  let files = 0;
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    const info = await stat(join(entry.parentPath, entry.name));
+    onDisk += info.blocks * 512;
+    if (!entry.isFile()) continue;
+    bytes += info.size;
+    files++;
+  }
+  return { bytes, onDisk, files };
+}
+
+/** Bytes of heap in use after everything that can be freed was. Needs --expose-gc. */
+export function heapInUse(): number {
+  if (!globalThis.gc) throw new Error('Run the bench with `npm run bench`: it needs --expose-gc.');
+  for (let i = 0; i < 4; i++) globalThis.gc();
+  return process.memoryUsage().heapUsed;
+}

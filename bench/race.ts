@@ -1,0 +1,78 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { ContenderRequest, ContenderSpec } from './contender.ts';
+import type { Report } from './report.ts';
+
+const SCRIPT = fileURLToPath(new URL('./contender.ts', import.meta.url));
+
+/** A contender's process. */
+export class Contender {
+  readonly #child: ChildProcess;
+  /** Ms of each turn played so far. */
+  readonly times: number[] = [];
+
+  private constructor(child: ChildProcess) {
+    this.#child = child;
+  }
+
+  static async start(spec: ContenderSpec): Promise<Contender> {
+    const execArgv = ['--expose-gc', '--max-old-space-size=8192', '--import', 'tsx'];
+    const child = fork(SCRIPT, [JSON.stringify(spec)], { execArgv });
+    const contender = new Contender(child);
+    await contender.#answer();
+    return contender;
+  }
+
+  async ask(request: ContenderRequest): Promise<number> {
+    this.#child.send(request);
+    return this.#answer();
+  }
+
+  async stop(): Promise<void> {
+    const ended = once(this.#child, 'exit');
+    this.#child.kill();
+    await ended;
+  }
+
+  async #answer(): Promise<number> {
+    const dead = new AbortController();
+    const gone = once(this.#child, 'exit', { signal: dead.signal }).then(() => {
+      throw new Error('a contender ended by itself; what it printed is above');
+    });
+    gone.catch(() => {});
+    try {
+      const [message] = (await Promise.race([once(this.#child, 'message'), gone])) as [
+        { value: number; error?: string },
+      ];
+      if (message.error !== undefined) throw new Error(message.error);
+      return message.value;
+    } finally {
+      dead.abort();
+    }
+  }
+}
+
+/** Starts the contenders, lets `use` work with them, and ends them whatever happens. */
+export async function withContenders<T>(
+  specs: ContenderSpec[],
+  use: (contenders: Contender[]) => Promise<T>,
+): Promise<T> {
+  const contenders: Contender[] = [];
+  try {
+    for (const spec of specs) contenders.push(await Contender.start(spec));
+    return await use(contenders);
+  } finally {
+    await Promise.all(contenders.map((contender) => contender.stop()));
+  }
+}
+
+/** Plays the workload, the contenders taking turns in alternating order. */
+export async function race(contenders: Contender[], turns: number, report: Report): Promise<void> {
+  for (let turn = 1; turn <= turns; turn++) {
+    for (const contender of turn % 2 === 0 ? contenders : contenders.toReversed()) {
+      contender.times.push(await contender.ask({ do: 'turn' }));
+    }
+    report.progress();
+  }
+}

@@ -1,0 +1,99 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { cpus } from 'node:os';
+import { Presets, SingleBar } from 'cli-progress';
+import Table from 'cli-table3';
+import { GENKIT_VERSION } from 'genkit/beta';
+import pc from 'picocolors';
+import type { Spread } from './measure.ts';
+
+/** One line of the result: ours beside a peer. Less is better in every figure. */
+export interface Figure {
+  name: string;
+  unit: 'ms' | 'bytes' | '1/s';
+  ours: Spread;
+  theirs: Spread;
+  /** Who the peer is; Genkit's own unless told. */
+  peer?: string;
+  goal?: { atMostOfTheirs?: number; atMost?: number };
+}
+
+/** Collects figures, shows the progress, prints the table. */
+export class Report {
+  readonly #figures: Figure[] = [];
+  #bar: SingleBar | undefined;
+
+  /** Starts a phase of so many steps. */
+  start(phase: string, steps: number): void {
+    this.#bar?.stop();
+    this.#bar = new SingleBar(
+      { format: `${phase.padEnd(34)} {bar} {percentage}% | {eta_formatted} left`, clearOnComplete: true },
+      Presets.shades_classic,
+    );
+    this.#bar.start(steps, 0);
+  }
+
+  progress(): void {
+    this.#bar?.increment();
+  }
+
+  add(...figures: Figure[]): void {
+    this.#figures.push(...figures);
+  }
+
+  /** Prints the table and writes `latest.json`; answers the figures that missed their goal. */
+  async finish(folder: string): Promise<Figure[]> {
+    this.#bar?.stop();
+    const table = new Table({
+      head: ['figure', 'ours', 'peer', 'peer / ours', 'goal'],
+      style: { head: [], border: [] },
+    });
+    for (const figure of this.#figures) table.push(row(figure));
+    const about = machine();
+    console.log(table.toString());
+    console.log(
+      `${about.date}, Node ${about.node}, ${about.cores} cores; genkit ${about.genkit}. Medians, with (least to most).`,
+    );
+    await mkdir(folder, { recursive: true });
+    await writeFile(`${folder}/latest.json`, `${JSON.stringify({ ...about, figures: this.#figures }, null, 2)}\n`);
+    return this.#figures.filter((figure) => !meetsGoal(figure));
+  }
+}
+
+function meetsGoal(figure: Figure): boolean {
+  const { goal, ours, theirs } = figure;
+  if (goal?.atMost !== undefined && ours.median > goal.atMost) return false;
+  return goal?.atMostOfTheirs === undefined || ours.median <= goal.atMostOfTheirs * theirs.median;
+}
+
+function row(figure: Figure): string[] {
+  const { goal, ours, theirs, peer } = figure;
+  const verdict = goal ? (meetsGoal(figure) ? pc.green('met') : pc.red('missed')) : '';
+  return [
+    figure.name,
+    cell(ours, figure.unit),
+    `${cell(theirs, figure.unit)}${peer ? ` [${peer}]` : ''}`,
+    (theirs.median / ours.median).toFixed(1),
+    goal ? `${describeGoal(goal)} ${verdict}` : '',
+  ];
+}
+
+function describeGoal(goal: NonNullable<Figure['goal']>): string {
+  if (goal.atMost !== undefined) return `<= ${goal.atMost}`;
+  const share = goal.atMostOfTheirs!;
+  return share < 1 ? `<= 1/${Math.round(1 / share)} of peer` : `<= ${share} of peer`;
+}
+
+function cell(value: Spread, unit: string): string {
+  const digits = value.median >= 100 ? 0 : 2;
+  const range = value.count > 1 ? ` (${value.min.toFixed(digits)} to ${value.max.toFixed(digits)})` : '';
+  return `${value.median.toFixed(digits)} ${unit}${range}`;
+}
+
+function machine(): { date: string; node: string; cores: number; genkit: string } {
+  return {
+    date: new Date().toISOString().slice(0, 10),
+    node: process.versions.node,
+    cores: cpus().length,
+    genkit: GENKIT_VERSION,
+  };
+}

@@ -1,0 +1,175 @@
+/** The store turn: `getSnapshot({ sessionId })`, then `saveSnapshot` of the next state with the leaf as parent. */
+import { join } from 'node:path';
+import type { ContenderSpec } from './contender.ts';
+import { bytesAtRest, inTemporaryFolder, spread, type Spread } from './measure.ts';
+import { race, withContenders, type Contender } from './race.ts';
+import type { Figure, Report } from './report.ts';
+
+/** Turn numbers at which figures are taken; each is the median of the turns just before it. */
+const MARKS = [10, 100, 500, 1000, 2000];
+const WINDOW = 9;
+
+function at(contender: Contender, mark: number): Spread {
+  return spread(contender.times.slice(Math.max(0, mark - WINDOW), mark));
+}
+
+function compare(label: string, ours: Contender, theirs: Contender, turns: number, goal: number): Figure[] {
+  return MARKS.filter((mark) => mark <= turns).map((mark) => ({
+    name: `${label}, store turn ${mark}`,
+    unit: 'ms' as const,
+    ours: at(ours, mark),
+    theirs: at(theirs, mark),
+    ...(mark === 1000 && { goal: { atMostOfTheirs: goal } }),
+  }));
+}
+
+async function repeated(count: number, measure: () => Promise<number>): Promise<Spread> {
+  const samples: number[] = [];
+  for (let i = 0; i < count; i++) samples.push(await measure());
+  return spread(samples);
+}
+
+/** A turn on a store object that has seen nothing before, and one that resumes by snapshot, on the session as it is. */
+async function otherTurns(label: string, ours: Contender, theirs: Contender): Promise<Figure[]> {
+  const cold = (contender: Contender) => repeated(WINDOW, () => contender.ask({ do: 'turn', cold: true }));
+  const bySnapshot = (contender: Contender) =>
+    repeated(WINDOW, () => contender.ask({ do: 'turn', resumeBy: 'snapshotId' }));
+  return [
+    {
+      name: `${label}, after the last turn, by snapshotId`,
+      unit: 'ms',
+      ours: await bySnapshot(ours),
+      theirs: await bySnapshot(theirs),
+    },
+    { name: `${label}, after the last turn, cold`, unit: 'ms', ours: await cold(ours), theirs: await cold(theirs) },
+  ];
+}
+
+export async function benchInMemory(report: Report, turns: number): Promise<void> {
+  const specs: ContenderSpec[] = [
+    { name: 'ours', kind: 'memory' },
+    { name: 'genkit', kind: 'genkit-memory' },
+  ];
+  await withContenders(specs, async ([ours, theirs]) => {
+    report.start('in memory', turns);
+    await race([ours!, theirs!], turns, report);
+    report.add(...compare('in memory', ours!, theirs!, turns, 1 / 15));
+    const information = await ours!.ask({ do: 'information' });
+    report.add({
+      name: `in memory, heap for a byte of new information after ${turns} turns`,
+      unit: 'bytes',
+      ours: single((await ours!.ask({ do: 'heap' })) / information),
+      theirs: single((await theirs!.ask({ do: 'heap' })) / information),
+      goal: { atMost: 3 },
+    });
+  });
+}
+
+export async function benchFile(report: Report, turns: number): Promise<void> {
+  await inTemporaryFolder(async (folder) => {
+    await withContenders(fileSpecs(folder, {}), async (contenders) => {
+      const [fast, full, genkit] = contenders as [Contender, Contender, Contender];
+      report.start('files', turns);
+      await race(contenders, turns, report);
+      report.add(...compare("files, 'fast'", fast, genkit, turns, 1 / 20));
+      report.add(...compare("files, 'full'", full, genkit, turns, 1 / 10));
+      await addSizes(report, folder, turns, await fast.ask({ do: 'information' }));
+      report.add(...(await otherTurns("files, 'fast'", fast, genkit)));
+    });
+    await benchBranchCheck(report, folder);
+  });
+  await inTemporaryFolder(async (folder) => {
+    await withContenders(fileSpecs(folder, { maxPersistedChainLength: 20 }), async (contenders) => {
+      const [fast, full, genkit] = contenders as [Contender, Contender, Contender];
+      report.start('files, pruned to 20', turns);
+      await race(contenders, turns, report);
+      report.add(...compare("files pruned to 20, 'fast'", fast, genkit, turns, 1 / 20));
+      report.add(...compare("files pruned to 20, 'full'", full, genkit, turns, 1 / 10));
+    });
+  });
+}
+
+function fileSpecs(folder: string, options: Record<string, unknown>): ContenderSpec[] {
+  return [
+    { name: 'fast', kind: 'file', folder: join(folder, 'fast'), options: { ...options, durability: 'fast' } },
+    { name: 'full', kind: 'file', folder: join(folder, 'full'), options: { ...options, durability: 'full' } },
+    { name: 'genkit', kind: 'genkit-file', folder: join(folder, 'genkit'), options },
+  ];
+}
+
+async function addSizes(report: Report, folder: string, turns: number, information: number): Promise<void> {
+  const ours = await bytesAtRest(join(folder, 'fast'));
+  const theirs = await bytesAtRest(join(folder, 'genkit'));
+  for (const [what, key] of [
+    ['bytes at rest', 'bytes'],
+    ['disk blocks', 'onDisk'],
+  ] as const) {
+    report.add({
+      name: `files, ${what} for a byte of new information after ${turns} turns`,
+      unit: 'bytes',
+      ours: single(ours[key] / information),
+      theirs: single(theirs[key] / information),
+      goal: { atMost: 3 },
+    });
+  }
+}
+
+/** A `sessionId` lookup with and without `rejectBranchingSessions`, on the session that the turns left. */
+async function benchBranchCheck(report: Report, folder: string): Promise<void> {
+  const options = { rejectBranchingSessions: true };
+  const specs: ContenderSpec[] = [
+    { name: 'strict', kind: 'file', folder: join(folder, 'fast'), options },
+    { name: 'lenient', kind: 'file', folder: join(folder, 'fast') },
+    { name: 'genkit', kind: 'genkit-file', folder: join(folder, 'genkit'), options },
+  ];
+  await withContenders(specs, async (contenders) => {
+    const [strict, lenient, genkit] = contenders as [Contender, Contender, Contender];
+    const lookup = (contender: Contender) => contender.ask({ do: 'lookup' });
+    const ours = await repeated(15, () => lookup(strict));
+    const without = await repeated(15, () => lookup(lenient));
+    const theirs = await repeated(1, () => lookup(genkit));
+    report.add(
+      { name: 'files, lookup that refuses branches', unit: 'ms', ours, theirs },
+      {
+        name: 'files, the same beside one that does not refuse',
+        unit: 'ms',
+        ours,
+        theirs: without,
+        peer: 'ours',
+        goal: { atMostOfTheirs: 1.5 },
+      },
+    );
+  });
+}
+
+/** One session alone, and the same among many others of the same tenant. */
+export async function benchCrowd(report: Report, sessions: number): Promise<void> {
+  const turns = 100;
+  await inTemporaryFolder(async (folder) => {
+    for (const [label, kind] of [
+      ['in memory', 'memory'],
+      ['files', 'file'],
+    ] as const) {
+      const options = kind === 'file' ? { durability: 'fast' } : {};
+      const specs = ['alone', 'crowded'].map((name) => ({ name, kind, folder: join(folder, kind, name), options }));
+      await withContenders(specs, async (contenders) => {
+        const [alone, crowded] = contenders as [Contender, Contender];
+        report.start(`${label}, among ${sessions} others`, turns);
+        await crowded.ask({ do: 'crowd', sessions });
+        await race(contenders, turns, report);
+        report.add({
+          name: `${label}, store turn ${turns} among ${sessions} other sessions, beside alone`,
+          unit: 'ms',
+          ours: spread(crowded.times.slice(-40)),
+          theirs: spread(alone.times.slice(-40)),
+          peer: 'alone',
+          goal: { atMostOfTheirs: 1.2 },
+        });
+      });
+    }
+  });
+}
+
+function single(value: number): Spread {
+  return { median: value, min: value, max: value, count: 1 };
+}

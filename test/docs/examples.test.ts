@@ -1,0 +1,63 @@
+/** Runs every TypeScript example of the README and of `docs/`. What an example says it prints (`// -> text`) must be what it prints. A block whose
+ * first line names a file (`// support.ts`) can be imported by the page's other blocks. */
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const pages = [
+  'README.md',
+  ...readdirSync(join(root, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+];
+
+interface Example {
+  page: string;
+  line: number;
+  file: string;
+  code: string;
+}
+
+function examplesOf(page: string): Example[] {
+  const text = readFileSync(join(root, page), 'utf8');
+  return [...text.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map((match) => {
+    const line = text.slice(0, match.index).split('\n').length;
+    const code = match[1]!;
+    return { page, line, code, file: /^\/\/ ([\w-]+\.ts)\n/.exec(code)?.[1] ?? `line-${line}.ts` };
+  });
+}
+
+const examples = pages.flatMap(examplesOf);
+let folder: string;
+
+describe('the examples of the docs', () => {
+  // Inside the checkout, so that they import the package by its name.
+  beforeAll(() => {
+    mkdirSync(join(root, '.tmp'), { recursive: true });
+    folder = mkdtempSync(join(root, '.tmp', 'docs-'));
+    for (const { page, file, code } of examples) {
+      mkdirSync(homeOf(page), { recursive: true });
+      writeFileSync(join(homeOf(page), file), code);
+    }
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('are there', () => {
+    expect(examples.length).toBeGreaterThan(5);
+  });
+
+  const homeOf = (page: string) => join(folder, page.replaceAll(/\W/g, '-'));
+
+  it.each(examples)('$page line $line runs and prints what it says', async ({ page, file, code }) => {
+    const args = ['--import', 'tsx', join(homeOf(page), file)];
+    const env = { ...process.env, GENKIT_ENV: 'prod', TSX_TSCONFIG_PATH: join(root, 'tsconfig.json') };
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: homeOf(page), env, timeout: 60_000 });
+    const promised = [...code.matchAll(/\/\/ (?:->|→) (.*)$/gm)].map((match) => match[1]!.trim());
+    const lines = stdout.split('\n').map((text) => text.trim());
+    for (const text of promised) expect(lines).toContain(text);
+  });
+});

@@ -1,0 +1,97 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Each folder and what it may import from; a folder may always import from itself. */
+const LAYERS: Record<string, string[]> = {
+  'src/errors.ts': [],
+  'src/json': [],
+  'src/snapshot': ['src/json', 'src/errors.ts'],
+  'src/store': ['src/snapshot', 'src/json', 'src/errors.ts'],
+  'src/session': ['src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
+  'src/client': ['src/json'],
+  'src/agent': ['src/client', 'src/session', 'src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
+  'src/server': ['src/agent', 'src/client', 'src/session', 'src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
+  'stores/chain': ['src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
+  'stores/in-memory': ['src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
+  'stores/file': ['stores/chain', 'src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
+  plugins: ['src/agent', 'src/session', 'src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
+};
+
+const IMPORT =
+  /(?:^|\n)\s*(?:import|export)\b[^'"`;]*?\bfrom\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)|(?:^|\n)\s*import\s*['"]([^'"]+)['"]/g;
+
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(root, file), 'utf8');
+  return [...text.matchAll(IMPORT)].map((match) => (match[1] ?? match[2] ?? match[3])!);
+}
+
+function layerOf(file: string): string | undefined {
+  return Object.keys(LAYERS).find((layer) => file === layer || file.startsWith(`${layer}/`));
+}
+
+/** The imports of a file that go against the arrows. */
+function trespasses(file: string, specifiers: string[]): string[] {
+  const layer = layerOf(file);
+  if (!layer) return [];
+  return specifiers
+    .filter((specifier) => specifier.startsWith('.'))
+    .map((specifier) => relative(root, join(root, dirname(file), specifier)))
+    .filter((target) => {
+      const targetLayer = layerOf(target);
+      return targetLayer !== layer && !(targetLayer && LAYERS[layer]!.includes(targetLayer));
+    })
+    .map((target) => `${file} -> ${target}`);
+}
+
+function sourcesBelow(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.tsx?$/.test(name))
+    .map((name) => join(folder, name));
+}
+
+const sources = ['src', 'stores', 'plugins'].flatMap(sourcesBelow);
+
+describe('the layers of the house', () => {
+  it('import one way only', () => {
+    expect(sources.length).toBeGreaterThan(20);
+    expect(sources.flatMap((file) => trespasses(file, importsOf(file)))).toEqual([]);
+  });
+
+  it('leave no source file outside every layer', () => {
+    expect(sources.filter((file) => !layerOf(file))).toEqual([]);
+  });
+
+  it('keep Node and Genkit out of what runs in a browser', () => {
+    const files = sources.filter((file) => file.startsWith('src/client/') || file.startsWith('src/json/'));
+    const foreign = files.flatMap((file) => {
+      const text = readFileSync(join(root, file), 'utf8').replaceAll(/(?:^|\n)\s*(?:import|export) type\b[^;]*;/g, '');
+      return [...text.matchAll(IMPORT)]
+        .map((match) => (match[1] ?? match[2] ?? match[3])!)
+        .filter((specifier) => !specifier.startsWith('.'))
+        .map((specifier) => `${file} -> ${specifier}`);
+    });
+    expect(foreign).toEqual([]);
+  });
+
+  it('let the samples import the package by its public name only', () => {
+    const inside = sourcesBelow('samples').flatMap((file) =>
+      importsOf(file)
+        .filter((specifier) => specifier.startsWith('.'))
+        .map((specifier) => relative(root, join(root, dirname(file), specifier)))
+        .filter((target) => !target.startsWith('samples/'))
+        .map((target) => `${file} -> ${target}`),
+    );
+    expect(inside).toEqual([]);
+  });
+
+  it('are enforced: an import against the arrows is found', () => {
+    expect(trespasses('src/json/diff.ts', ['../snapshot/ids.ts', './value.ts'])).toEqual([
+      'src/json/diff.ts -> src/snapshot/ids.ts',
+    ]);
+    expect(trespasses('stores/in-memory/store.ts', ['../file/lock.ts'])).toHaveLength(1);
+  });
+});
