@@ -114,7 +114,7 @@ export class SessionTree<N extends SnapshotNode = SnapshotMetadata> {
   /** The id itself, then its parent, and so on; ends with the first id that is not there, or where foreign data runs in a circle. */
   *ancestors(snapshotId: string): Generator<string> {
     const seen = new Set<string>();
-    for (let id: string | undefined = snapshotId; id !== undefined && !seen.has(id); ) {
+    for (let id: string | undefined = snapshotId; id !== undefined && !seen.has(id);) {
       seen.add(id);
       yield id;
       id = this.#nodes.get(id)?.parentId;

@@ -37,11 +37,7 @@ export function assertPolicy(policy: RetentionPolicy): void {
 }
 
 /** What `policy` removes of a session. `nowMs` is compared with the snapshots' own times; a time that can't be read is never old. */
-export function planRetention(
-  tree: SessionTree<SnapshotNode>,
-  policy: RetentionPolicy,
-  nowMs: number,
-): RetentionPlan {
+export function planRetention(tree: SessionTree<SnapshotNode>, policy: RetentionPolicy, nowMs: number): RetentionPlan {
   if (policy.idleMs !== undefined && isIdle(tree, nowMs - policy.idleMs)) return { whole: true };
   const remove = new Set<string>();
   if (policy.maxAgeMs !== undefined) addOld(tree, nowMs - policy.maxAgeMs, remove);
@@ -65,7 +61,7 @@ export function beyondChainLength(tree: SessionTree<SnapshotNode>, length: numbe
  */
 function keepLeavesAsTheyAre(tree: SessionTree<SnapshotNode>, remove: Set<string>): void {
   for (const node of tree.nodes()) {
-    for (let id: string | undefined = node.snapshotId; id !== undefined && !remove.has(id); ) {
+    for (let id: string | undefined = node.snapshotId; id !== undefined && !remove.has(id);) {
       const children = tree.children(id);
       const last: string | undefined = children.every((child) => remove.has(child)) ? children.at(-1) : undefined;
       if (last !== undefined) remove.delete(last);

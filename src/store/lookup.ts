@@ -63,7 +63,8 @@ export function assertExpectedLeaf(
   if (expected === undefined) return;
   if (expected !== null) assertId(expected, 'expectedLeafId');
   if (sessionId === undefined) throw invalidArgument('expectedLeafId needs a snapshot that has a sessionId.');
-  if (expected !== actual) throw new SessionConflictError({ sessionId, expectedLeafId: expected, actualLeafId: actual });
+  if (expected !== actual)
+    throw new SessionConflictError({ sessionId, expectedLeafId: expected, actualLeafId: actual });
 }
 
 /** @throws `INVALID_ARGUMENT` unless `value`, the argument that `what` names, can be called. */
@@ -99,7 +100,11 @@ export function decodeCursor(cursor: string, shape: readonly ('string' | 'number
     const binary = atob(cursor.replaceAll('-', '+').replaceAll('_', '/'));
     const bytes = Uint8Array.from(binary, (char) => char.charCodeAt(0));
     const position: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-    if (Array.isArray(position) && position.length === shape.length && shape.every((t, i) => typeof position[i] === t)) {
+    if (
+      Array.isArray(position) &&
+      position.length === shape.length &&
+      shape.every((t, i) => typeof position[i] === t)
+    ) {
       return position as (string | number)[];
     }
   } catch {

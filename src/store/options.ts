@@ -9,7 +9,8 @@ export const isFunction: OptionCheck = (value) => (typeof value === 'function' ?
 
 /** A whole number from `least` on. */
 export function isWhole(least: number): OptionCheck {
-  return (value) => (Number.isInteger(value) && (value as number) >= least ? undefined : `a whole number of at least ${least}`);
+  return (value) =>
+    Number.isInteger(value) && (value as number) >= least ? undefined : `a whole number of at least ${least}`;
 }
 
 /** One of these strings. */
@@ -22,7 +23,11 @@ export function isOneOf(...values: string[]): OptionCheck {
  *
  * @throws `INVALID_ARGUMENT` naming the option and what is allowed.
  */
-export function checkOptions(owner: string, options: object | undefined, checks: Readonly<Record<string, OptionCheck>>): void {
+export function checkOptions(
+  owner: string,
+  options: object | undefined,
+  checks: Readonly<Record<string, OptionCheck>>,
+): void {
   if (options === undefined) return;
   if (typeof options !== 'object' || options === null) throw invalidArgument(`${owner}: options must be an object.`);
   for (const [name, value] of Object.entries(options)) {

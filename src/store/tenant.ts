@@ -21,7 +21,9 @@ export function tenantOf(prefix: SnapshotPathPrefix | undefined, options: Sessio
   const tenant: unknown = prefix(options);
   if (tenant instanceof Promise) {
     tenant.catch(() => {});
-    throw invalidArgument('snapshotPathPrefix must answer a string, not a promise; put what it needs into the context.');
+    throw invalidArgument(
+      'snapshotPathPrefix must answer a string, not a promise; put what it needs into the context.',
+    );
   }
   assertId(tenant, 'tenant prefix');
   return tenant;

@@ -82,11 +82,7 @@ export class WatchHub<S> {
     this.#subscriptions.clear();
   }
 
-  #enqueue(
-    subscription: Subscription<S>,
-    status: SessionSnapshot['status'],
-    copy: () => SessionSnapshot<S>,
-  ): void {
+  #enqueue(subscription: Subscription<S>, status: SessionSnapshot['status'], copy: () => SessionSnapshot<S>): void {
     if (subscription.last === status && subscription.queue.length > 0) subscription.queue.pop();
     subscription.queue.push(copy());
     subscription.last = status;
@@ -107,7 +103,9 @@ export class WatchHub<S> {
       try {
         subscription.listener(next);
       } catch (error) {
-        logger.error(`A snapshot listener threw; the snapshot and the other listeners are not affected. ${describe(error)}`);
+        logger.error(
+          `A snapshot listener threw; the snapshot and the other listeners are not affected. ${describe(error)}`,
+        );
       }
     }
   }

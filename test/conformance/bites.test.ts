@@ -1,0 +1,130 @@
+/** The suite bites: it is run on stores that break one rule each, and on Genkit's own two stores. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import {
+  FileSessionStore as GenkitFileSessionStore,
+  InMemorySessionStore as GenkitInMemorySessionStore,
+  type SessionStore,
+} from 'genkit/beta';
+import { afterAll, describe, expect, it } from 'vitest';
+import { InMemorySessionStore } from '../../stores/in-memory/in-memory-session-store.ts';
+import type { ConformanceOptions, OpenOptions, OpenStores } from './index.ts';
+import { Connection } from './support/connection.ts';
+import { MUTANTS } from './support/mutants/index.ts';
+import { caughtBy, runSuite, type Result } from './support/run-suite.ts';
+
+/** Enough to be caught; the suite repeats more often where it is meant to find the unknown. */
+const QUICK = { seed: 1, effort: 0.1, shrink: false, patienceMs: 250 };
+
+const page = fileURLToPath(new URL('../../docs/conformance.md', import.meta.url));
+
+/** The rows of the page's two tables. */
+const faults: string[] = [];
+const failures = new Map<string, Map<string, string>>();
+
+function suiteOf(make: (options: OpenOptions) => SessionStore): ConformanceOptions {
+  return {
+    ...QUICK,
+    name: 'the store under test',
+    capabilities: new InMemorySessionStore().capabilities,
+    open: async (options) => {
+      const store = make(options);
+      const close = async (): Promise<void> => {};
+      return { a: store, b: store, reopen: async () => new InMemorySessionStore(options), close };
+    },
+  };
+}
+
+describe('the suite', () => {
+  it('passes the sound store from which the faulty ones are made', async () => {
+    const options = suiteOf((open) => new InMemorySessionStore(open));
+    const results = await runSuite({ ...options, patienceMs: 5000 });
+    expect(results.length).toBeGreaterThan(80);
+    expect(results.filter((result) => 'error' in result)).toEqual([]);
+  });
+
+  it('passes a sound store with two connections to one backend', async () => {
+    const open = async (options: OpenOptions): Promise<OpenStores> => {
+      const backend = new InMemorySessionStore(options);
+      const connect = (): Connection => new Connection(backend);
+      return { a: connect(), b: connect(), reopen: async () => connect(), close: () => backend.close() };
+    };
+    const { capabilities } = new Connection(new InMemorySessionStore());
+    const results = await runSuite({ ...QUICK, patienceMs: 5000, name: 'two connections', capabilities, open });
+    expect(results.filter((result) => 'error' in result)).toEqual([]);
+  });
+
+  it.each(MUTANTS)('catches a store that $fault, in "$subject"', async ({ fault, subject, ...mutant }) => {
+    const subjects = caughtBy(await runSuite(suiteOf((options) => mutant.make(options))));
+    expect(subjects).toContain(subject);
+    faults.push(`| ${fault} | ${subject} |`);
+  });
+});
+
+describe('the suite on Genkit’s own stores', () => {
+  it('finds what the in-memory store does not keep', async () => {
+    const open = async ({ rejectBranchingSessions }: OpenOptions): Promise<OpenStores> => {
+      const store = new GenkitInMemorySessionStore({ rejectBranchingSessions });
+      return { a: store, b: store, close: async () => {} };
+    };
+    const results = await runSuite({ ...QUICK, name: 'Genkit’s InMemorySessionStore', tenants: false, open });
+    note('memory', results);
+    expect(caughtBy(results)).toEqual(
+      expect.arrayContaining(['leaf rule', 'terminal statuses', 'values', 'watchers', 'model']),
+    );
+  });
+
+  it('finds what the file store does not keep', async () => {
+    const results = await runSuite({
+      ...QUICK,
+      name: 'Genkit’s FileSessionStore',
+      foreign: { durable: true },
+      open: openFiles,
+    });
+    note('files', results);
+    const subjects = ['atomic saves', 'terminal statuses', 'values', 'ids', 'tenants', 'model'];
+    expect(caughtBy(results)).toEqual(expect.arrayContaining(subjects));
+  });
+
+  it('is what docs/conformance.md says', () => {
+    if (process.env['UPDATE_DOCS']) rewritePage();
+    const text = readFileSync(page, 'utf8');
+    for (const row of [...faults, ...failureRows()]) expect(text).toContain(row);
+  });
+});
+
+const folders: string[] = [];
+afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
+
+/** Far down in a folder of its own: some of the prefixes climb out of the store's. */
+async function openFiles(options: OpenOptions): Promise<OpenStores> {
+  const folder = mkdtempSync(join(tmpdir(), 'genkit-files-'));
+  folders.push(folder);
+  const path = join(folder, '1', '2', '3', '4', '5', '6', '7', '8', 'store');
+  const make = (): SessionStore => new GenkitFileSessionStore(path, { ...options, snapshotWatchPollIntervalMs: 20 });
+  return { a: make(), b: make(), reopen: async () => make(), close: async () => {} };
+}
+
+/** Remembers which tests failed. How often a test repeats is no part of its name here. */
+function note(store: 'memory' | 'files', results: readonly Result[]): void {
+  for (const result of results) {
+    const test = result.test.replace(/ \(seed \d+\)$/, '').replaceAll(/\b\d+\b/g, 'n');
+    const row = `| ${result.subject} | ${test} |`;
+    const cells = failures.get(row) ?? new Map<string, string>();
+    failures.set(row, cells.set(store, 'error' in result ? 'fails' : 'passes'));
+  }
+}
+
+function failureRows(): string[] {
+  const failed = [...failures].filter(([, cells]) => [...cells.values()].includes('fails'));
+  return failed.map(([row, cells]) => `${row} ${cells.get('memory') ?? '–'} | ${cells.get('files') ?? '–'} |`);
+}
+
+function rewritePage(): void {
+  const tables = [faults, failureRows()].map((rows) => rows.join('\n'));
+  const [head, found] = readFileSync(page, 'utf8').split('## What it caught');
+  const filled = found!.replaceAll(/(\n\|[-|]+\|\n)(\|.*\n)*/g, (_, rule: string) => `${rule}${tables.shift()}\n`);
+  writeFileSync(page, `${head}## What it caught${filled}`);
+}

@@ -1,0 +1,88 @@
+import { aliasing } from './aliasing.ts';
+import { atomic } from './atomic.ts';
+import { conditionalSaves } from './conditional-saves.ts';
+import { ids } from './ids.ts';
+import { leafRule } from './leaf-rule.ts';
+import { lineage } from './lineage.ts';
+import { lists } from './lists.ts';
+import { lookups } from './lookups.ts';
+import { model } from './model.ts';
+import type { ConformanceOptions, Runner } from './options.ts';
+import { reopening } from './reopening.ts';
+import { retention } from './retention.ts';
+import { rewrites } from './rewrites.ts';
+import { Kit, type Subject } from './support/kit.ts';
+import { tenants } from './tenants.ts';
+import { terminal } from './terminal.ts';
+import { values } from './values.ts';
+import { watchers } from './watchers.ts';
+
+export type { ConformanceOptions, OpenOptions, OpenStores, Runner } from './options.ts';
+
+const SUBJECTS: readonly Subject[] = [
+  lookups,
+  lineage,
+  leafRule,
+  terminal,
+  atomic,
+  rewrites,
+  values,
+  ids,
+  tenants,
+  aliasing,
+  watchers,
+  lists,
+  retention,
+  conditionalSaves,
+  reopening,
+  model,
+];
+
+/**
+ * Defines the tests of the session store contract for one store: call it at the top level of a test file. The suite is defined twice, the
+ * second time under a tenant prefix, unless `tenants` is `false`.
+ *
+ * A store with `capabilities` is tested for all that they promise, and for what happens instead of what they do not. A `SessionStore` of
+ * another make is tested by its three methods.
+ *
+ * @throws Error when there are no `describe` and `it`, neither given nor global.
+ *
+ * @example
+ * import { describe, it } from 'vitest';
+ * import { InMemorySessionStore } from 'genkitx-agents';
+ * import { sessionStoreConformance } from 'genkitx-agents/testing';
+ *
+ * sessionStoreConformance({
+ *   name: 'InMemorySessionStore',
+ *   runner: { describe, it },
+ *   capabilities: new InMemorySessionStore().capabilities,
+ *   open: async (options) => {
+ *     const store = new InMemorySessionStore(options);
+ *     return { a: store, b: store, reopen: async () => new InMemorySessionStore(options), close: () => store.close() };
+ *   },
+ * });
+ */
+export function sessionStoreConformance(options: ConformanceOptions): void {
+  const runner = options.runner ?? globalRunner();
+  const define = (title: string, underTenant: boolean): void => {
+    runner.describe(title, () => {
+      const kit = new Kit(options, runner, underTenant);
+      for (const subject of SUBJECTS) {
+        if (subject.isFor?.(kit) ?? true) runner.describe(subject.name, () => subject.tests(kit));
+      }
+    });
+  };
+  define(`${options.name} keeps the session store contract`, false);
+  if (options.tenants ?? true) define(`${options.name} keeps the session store contract under a tenant prefix`, true);
+}
+
+function globalRunner(): Runner {
+  const { describe, it, test } = globalThis as Partial<Runner> & { test?: Runner['it'] };
+  const define = it ?? test;
+  if (!describe || !define) {
+    throw new Error(
+      'sessionStoreConformance finds no describe and it; pass those of your test runner as runner: { describe, it }.',
+    );
+  }
+  return { describe, it: define };
+}

@@ -1,0 +1,148 @@
+import type { SessionStore } from '../../src/store/contract.ts';
+import { equal, refuses } from './support/assertions.ts';
+import type { Handle } from './support/handle.ts';
+import type { Kit, Stage, Subject } from './support/kit.ts';
+import { message, second, snapshot } from './support/snapshots.ts';
+import { VALUES } from './support/value-corpus.ts';
+
+/** What is there after a restart, and what a closed store does. */
+export const reopening: Subject = {
+  name: 'reopening and closing',
+  // Of a store of another make that is not said to be durable, nothing is known.
+  isFor: (kit) => kit.capabilities.durable || !kit.isForeign,
+  tests(kit) {
+    restart(kit);
+    if (!kit.isForeign) closing(kit);
+  },
+};
+
+/** A few sessions: a long one with branches, rewrites and all values, one that runs, one with hostile names. */
+async function fill({ a, b }: Stage): Promise<void> {
+  for (let turn = 0; turn < 70; turn++) {
+    const messages = Array.from({ length: turn }, (_, i) => message(i));
+    const [, custom] = VALUES[turn % VALUES.length]!;
+    const input = snapshot({ sessionId: 'long', createdAt: second(turn % 7), custom });
+    const parentId = turn === 0 ? {} : { parentId: `turn ${turn % 10 === 0 ? turn - 5 : turn - 1}` };
+    await (turn % 2 === 0 ? a : b).save(`turn ${turn}`, { ...input, ...parentId, state: { ...input.state, messages } });
+  }
+  for (const id of ['turn 3', 'turn 50', 'turn 69']) {
+    await b.save(id, (current) => ({ ...current!, updatedAt: second(1000), state: { custom: { rewritten: id } } }));
+  }
+  await a.save('running', snapshot({ sessionId: 'runs', status: 'pending' }));
+  await a.save('../é/\u0000', snapshot({ sessionId: 'chat/../\uD800' }));
+}
+
+/** All that can be read of what {@link fill} saved. */
+async function readAll(kit: Kit, handle: Handle): Promise<unknown[]> {
+  const ids = [...Array.from({ length: 70 }, (_, turn) => `turn ${turn}`), 'running', '../é/\u0000'];
+  const all: unknown[] = [];
+  for (const id of ids) all.push(await handle.byId(id));
+  for (const sessionId of ['long', 'runs', 'chat/../\uD800']) {
+    all.push(await handle.leafId(sessionId));
+    if (kit.capabilities.list) all.push((await handle.listSnapshots({ sessionId })).items);
+  }
+  if (kit.capabilities.list) all.push((await handle.listSessions()).items);
+  return all;
+}
+
+/** Closes both stores and runs `body` on a new one. */
+async function reopened(kit: Kit, { a, b, stores }: Stage, body: (again: Handle) => Promise<void>): Promise<void> {
+  if (!stores.reopen) throw new Error('what open() answers needs reopen()');
+  for (const store of new Set<SessionStore>([a.store, b.store])) await close(kit.handle(store));
+  const again = kit.handle(await stores.reopen());
+  try {
+    await body(again);
+  } finally {
+    await close(again);
+  }
+}
+
+/** A store of another make may have nothing to close. */
+async function close(handle: Handle): Promise<void> {
+  if ('close' in handle.store) await handle.close();
+}
+
+function restart(kit: Kit): void {
+  kit.either(
+    'durable',
+    {
+      name: 'all that was saved is there after reopening, and the session goes on',
+      body: async (stage) => {
+        await fill(stage);
+        const before = await readAll(kit, stage.a);
+        await reopened(kit, stage, async (again) => {
+          equal(await readAll(kit, again), before, 'what is read');
+          await again.save('next', snapshot({ sessionId: 'long', parentId: 'turn 69' }));
+          equal(await again.leafId('long'), 'next', 'the leaf');
+          await again.save('running', snapshot({ sessionId: 'runs', status: 'completed' }));
+          await refuses('FAILED_PRECONDITION', () => again.save('running', snapshot({ status: 'failed' })), 'running');
+        });
+      },
+    },
+    {
+      name: 'a store that is not durable is empty after reopening',
+      body: async (stage) => {
+        await fill(stage);
+        await reopened(kit, stage, async (again) => {
+          equal(await again.byId('turn 1'), undefined, 'a snapshot');
+          equal(await again.bySession('long'), undefined, 'a session');
+          if (kit.capabilities.list) equal((await again.listSessions()).items, [], 'the sessions');
+        });
+      },
+    },
+  );
+}
+
+function closing(kit: Kit): void {
+  kit.test('the store says what it is able to do, as the suite was told', async ({ a }) => {
+    equal((a.store as { capabilities?: unknown }).capabilities, kit.capabilities, 'the capabilities');
+  });
+
+  kit.test('a closed store refuses every call, and may be closed again', async ({ a }) => {
+    await a.save('one', snapshot({ sessionId: 'chat' }));
+    await a.close();
+    await a.close();
+    const calls: (() => unknown)[] = [() => a.byId('one'), () => a.bySession('chat')];
+    calls.push(
+      () => a.save('two', snapshot()),
+      () => a.save(undefined, () => null),
+    );
+    if (kit.capabilities.watch) calls.push(() => a.watch('one', () => {}));
+    if (kit.capabilities.metadata) calls.push(() => a.metadata({ snapshotId: 'one' }));
+    if (kit.capabilities.list)
+      calls.push(
+        () => a.listSnapshots({ sessionId: 'chat' }),
+        () => a.listSessions(),
+      );
+    if (kit.capabilities.delete) calls.push(() => a.deleteSession('chat'));
+    if (kit.capabilities.prune) calls.push(() => a.prune({ idleMs: 0 }));
+    for (const call of calls) await refuses('FAILED_PRECONDITION', call);
+  });
+
+  if (kit.capabilities.watch) {
+    kit.test('closing ends the watchers', async (stage) => {
+      const { a } = stage;
+      await a.save('one', snapshot({ status: 'pending' }));
+      const told: unknown[] = [];
+      const end = a.watch('one', (news) => told.push(news.status));
+      await kit.eventually(() => told.length === 1, 'the first telling');
+      await a.save('one', snapshot({ status: 'expired' }));
+      await a.close();
+      const toldAtClose = told.length;
+      await reopened(kit, stage, async (again) => {
+        let heard = false;
+        again.watch('one', (news) => (heard ||= news.status === 'completed'));
+        await again.save('one', snapshot({ status: 'completed' }));
+        await kit.eventually(() => heard, 'the telling of a new watcher');
+      });
+      equal(told.length, toldAtClose, 'tellings after the end');
+      end();
+    });
+  }
+
+  if (!kit.capabilities.scopes) {
+    kit.test('a store without scopes has no readScopes', async ({ a }) => {
+      equal('readScopes' in a.store, false, 'readScopes');
+    });
+  }
+}

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { tmpdir } from 'node:os';
+
+/** A typed error, recognised by what it has: stores may come with another copy of Genkit than the kit's. */
+interface TypedError extends Error {
+  status: string;
+}
+
+const STATUSES = new Set([
+  'INVALID_ARGUMENT',
+  'FAILED_PRECONDITION',
+  'ABORTED',
+  'ALREADY_EXISTS',
+  'NOT_FOUND',
+  'DATA_LOSS',
+  'UNAVAILABLE',
+  'RESOURCE_EXHAUSTED',
+  'PERMISSION_DENIED',
+  'DEADLINE_EXCEEDED',
+  'UNIMPLEMENTED',
+]);
+
+export function isTyped(error: unknown): error is TypedError {
+  return error instanceof Error && STATUSES.has((error as { status?: unknown }).status as string);
+}
+
+/** The status of a typed error. What else was thrown fails the test. */
+export function statusOf(error: unknown): string {
+  assert.ok(isTyped(error), `expected a GenkitError with a status, got ${describe(error)}`);
+  return error.status;
+}
+
+/**
+ * Runs `call`, which must be refused with one of these statuses.
+ *
+ * @param mention What the message must contain, an id say.
+ */
+export async function refuses(
+  status: string | readonly string[],
+  call: () => unknown,
+  mention?: string,
+): Promise<TypedError> {
+  const expected = [status].flat();
+  let answer: unknown;
+  try {
+    answer = await call();
+  } catch (error) {
+    assert.ok(expected.includes(statusOf(error)), `expected ${expected.join(' or ')}, got ${describe(error)}`);
+    assertSpeaksSafely(error as TypedError, mention);
+    return error as TypedError;
+  }
+  assert.fail(`expected ${expected.join(' or ')}, but the call went through and answered ${show(answer)}`);
+}
+
+function assertSpeaksSafely(error: TypedError, mention: string | undefined): void {
+  const { message } = error;
+  assert.ok(!/\n\s+at /.test(message), `the message holds a stack: ${message}`);
+  for (const path of [process.cwd(), tmpdir()]) {
+    assert.ok(!message.includes(path), `the message holds a path of the server: ${message}`);
+  }
+  if (mention !== undefined) assert.ok(message.includes(mention), `the message does not name ${mention}: ${message}`);
+}
+
+/** Deep equality: `0` is not `-0`, `undefined` is not absent, and an own `__proto__` counts. */
+export function equal(actual: unknown, expected: unknown, what: string): void {
+  try {
+    assert.deepStrictEqual(actual, expected);
+  } catch {
+    assert.fail(`${what}: expected ${show(expected)}, got ${show(actual)}`);
+  }
+}
+
+/** The same text for the same JSON value, whatever the order of its members. */
+export function textOf(value: unknown): string {
+  if (Object.is(value, -0)) return '-0';
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'undefined';
+  if (Array.isArray(value)) return `[${value.map(textOf).join()}]`;
+  const members = Object.entries(value).toSorted(([x], [y]) => (x < y ? -1 : 1));
+  return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${textOf(member)}`).join()}}`;
+}
+
+/** Runs `check` on each case, though an earlier one failed, and fails with the names of those that did. */
+export async function each<T>(
+  cases: readonly T[],
+  nameOf: (one: T) => string,
+  check: (one: T) => Promise<void>,
+): Promise<void> {
+  const failed: string[] = [];
+  let first: unknown;
+  for (const one of cases) {
+    try {
+      await check(one);
+    } catch (error) {
+      first ??= error;
+      failed.push(nameOf(one));
+    }
+  }
+  if (failed.length === 0) return;
+  const message = `${failed.length} of ${cases.length} fail: ${failed.join('; ')}. The first: ${describe(first)}`;
+  throw new assert.AssertionError({ message });
+}
+
+/** Waits until `check` is true. */
+export async function eventually(
+  check: () => boolean | Promise<boolean>,
+  patienceMs: number,
+  what: string,
+): Promise<void> {
+  const deadline = Date.now() + patienceMs;
+  while (!(await check())) {
+    if (Date.now() > deadline) assert.fail(`${what} did not happen within ${patienceMs} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+/** The value in a message. */
+export function show(value: unknown): string {
+  const text = typeof value === 'bigint' || typeof value === 'symbol' ? value.toString() : textOf(value);
+  return text.length <= 600 ? text : `${text.slice(0, 600)}… (${text.length} characters)`;
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : show(error);
+}

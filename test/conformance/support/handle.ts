@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import type {
+  DeleteResult,
+  Page,
+  PageOptions,
+  PrunePolicy,
+  PruneResult,
+  SaveSnapshotOptions,
+  SessionSnapshot,
+  SessionSnapshotInput,
+  SessionStore,
+  SessionStoreOptions,
+  SessionSummary,
+  SnapshotLookup,
+  SnapshotMetadata,
+  SnapshotMutator,
+  SnapshotStore,
+} from '../../../src/store/contract.ts';
+
+type Context = SessionStoreOptions['context'];
+
+/** A store as one tenant's caller uses it: adds the caller's context to every call. */
+export class Handle {
+  readonly store: SessionStore;
+  readonly #context: Context;
+  readonly #ends: (() => void)[];
+
+  constructor(store: SessionStore, context?: Context, ends: (() => void)[] = []) {
+    this.store = store;
+    this.#context = context;
+    this.#ends = ends;
+  }
+
+  /** The same store, used by another tenant. */
+  as(tenant: unknown): Handle {
+    return new Handle(this.store, { tenant }, this.#ends);
+  }
+
+  get(lookup: SnapshotLookup): Promise<SessionSnapshot | undefined> {
+    return this.store.getSnapshot(this.#with(lookup));
+  }
+
+  byId(snapshotId: string): Promise<SessionSnapshot | undefined> {
+    return this.get({ snapshotId });
+  }
+
+  bySession(sessionId: string): Promise<SessionSnapshot | undefined> {
+    return this.get({ sessionId });
+  }
+
+  async mustGet(snapshotId: string): Promise<SessionSnapshot> {
+    const snapshot = await this.byId(snapshotId);
+    assert.ok(snapshot, `snapshot ${JSON.stringify(snapshotId)} is gone`);
+    return snapshot;
+  }
+
+  async leafId(sessionId: string): Promise<string | undefined> {
+    return (await this.bySession(sessionId))?.snapshotId;
+  }
+
+  /** Saves what `answer` is, or what it answers. */
+  save(
+    snapshotId: string | undefined,
+    answer: SessionSnapshotInput | SnapshotMutator,
+    options?: SaveSnapshotOptions,
+  ): Promise<string | null> {
+    const mutator: SnapshotMutator = typeof answer === 'function' ? answer : () => answer;
+    return this.store.saveSnapshot(snapshotId, mutator, this.#with(options ?? {}));
+  }
+
+  watch(snapshotId: string, callback: (snapshot: SessionSnapshot) => void): () => void {
+    const end = this.#full.onSnapshotStateChange(snapshotId, callback, this.#with({})) ?? (() => {});
+    this.#ends.push(end);
+    return end;
+  }
+
+  /** Ends what a test that failed has left. */
+  endWatching(): void {
+    for (const end of this.#ends) end();
+  }
+
+  metadata(lookup: SnapshotLookup): Promise<SnapshotMetadata | undefined> {
+    return this.#full.getSnapshotMetadata(this.#with(lookup));
+  }
+
+  listSnapshots(options: PageOptions & { sessionId: string }): Promise<Page<SnapshotMetadata>> {
+    return this.#full.listSnapshots(this.#with(options));
+  }
+
+  listSessions(options: PageOptions = {}): Promise<Page<SessionSummary>> {
+    return this.#full.listSessions(this.#with(options));
+  }
+
+  deleteSession(sessionId: string): Promise<DeleteResult> {
+    return this.#full.deleteSession(this.#with({ sessionId }));
+  }
+
+  prune(policy: PrunePolicy, options: { dryRun?: boolean } = {}): Promise<PruneResult> {
+    return this.#full.prune(policy, this.#with(options));
+  }
+
+  close(): Promise<void> {
+    return this.#full.close();
+  }
+
+  /** Only tests of abilities that the store declared go through here. */
+  get #full(): SnapshotStore {
+    return this.store as SnapshotStore;
+  }
+
+  #with<T extends object>(options: T): T {
+    return this.#context === undefined ? options : { ...options, context: this.#context };
+  }
+}

@@ -1,0 +1,116 @@
+import { FOREIGN_CAPABILITIES, type StoreCapabilities } from '../../../src/store/contract.ts';
+import { scale, seed } from '../../support/scale.ts';
+import type { ConformanceOptions, OpenOptions, OpenStores, Runner } from '../options.ts';
+import { eventually } from './assertions.ts';
+import { Handle } from './handle.ts';
+
+/** What a test gets: two handles on one empty backend. */
+export interface Stage {
+  a: Handle;
+  b: Handle;
+  stores: OpenStores;
+}
+
+/** A part of the contract and its tests. */
+export interface Subject {
+  name: string;
+  /** Whether it has tests for this store; it does unless told. */
+  isFor?(kit: Kit): boolean;
+  tests(kit: Kit): void;
+}
+
+/** The tenant that the second run of the suite lives in; no file system and no database takes it as it is. */
+const TENANT = '../Tenant/é %2F\u0000';
+
+const CALLER = { tenant: TENANT };
+
+/** What the subjects are written against. */
+export class Kit {
+  readonly capabilities: Readonly<StoreCapabilities>;
+  /** Whether the store under test is known by Genkit's three methods only. */
+  readonly isForeign: boolean;
+  readonly seed: number;
+  readonly patienceMs: number;
+  readonly #options: ConformanceOptions;
+  readonly #runner: Runner;
+  readonly #underTenant: boolean;
+
+  constructor(options: ConformanceOptions, runner: Runner, underTenant: boolean) {
+    this.#options = options;
+    this.#runner = runner;
+    this.#underTenant = underTenant;
+    this.isForeign = options.capabilities === undefined;
+    this.capabilities = options.capabilities ?? { ...FOREIGN_CAPABILITIES, watch: true, ...options.foreign };
+    this.seed = options.seed ?? seed;
+    this.patienceMs = options.patienceMs ?? 10_000;
+  }
+
+  get hasTenants(): boolean {
+    return this.#options.tenants ?? true;
+  }
+
+  get canRejectBranching(): boolean {
+    return this.#options.rejectBranching ?? true;
+  }
+
+  get underTenant(): boolean {
+    return this.#underTenant;
+  }
+
+  /** How often a repeated test repeats. */
+  runs(short: number, long: number): number {
+    return Math.max(1, Math.round(scale(short, long) * (this.#options.effort ?? 1)));
+  }
+
+  /** Parameters of a fast-check run; the names of such tests say the seed. */
+  property(short: number, long: number): { seed: number; numRuns: number; endOnFailure: boolean } {
+    return { seed: this.seed, numRuns: this.runs(short, long), endOnFailure: !(this.#options.shrink ?? true) };
+  }
+
+  test(name: string, body: (stage: Stage) => Promise<void>, open: OpenOptions = {}): void {
+    const timeoutMs = scale(120_000, 3_600_000);
+    this.#runner.it(name, () => this.onStage(body, open), timeoutMs);
+  }
+
+  /** A test of what an ability gives, and one of what happens without it: the one that applies is run. */
+  either(
+    ability: keyof StoreCapabilities,
+    withIt: { name: string; body: (stage: Stage) => Promise<void>; open?: OpenOptions },
+    without: { name: string; body: (stage: Stage) => Promise<void> },
+  ): void {
+    const { name, body, open } = this.capabilities[ability] ? withIt : { ...without, open: {} };
+    this.test(name, body, open);
+  }
+
+  /** Runs `body` on a backend of its own. */
+  async onStage<T>(body: (stage: Stage) => Promise<T>, open: OpenOptions = {}): Promise<T> {
+    const prefix = this.#underTenant ? { snapshotPathPrefix: tenantOfContext } : {};
+    const stores = await this.#options.open({ ...prefix, ...open });
+    const [a, b] = [this.handle(stores.a), this.handle(stores.b)];
+    try {
+      return await body({ a, b, stores });
+    } finally {
+      for (const handle of [a, b]) handle.endWatching();
+      await stores.close();
+    }
+  }
+
+  handle(store: OpenStores['a']): Handle {
+    return new Handle(store, this.#underTenant ? CALLER : undefined);
+  }
+
+  /** Waits until `check` is true. */
+  eventually(check: () => boolean | Promise<boolean>, what: string): Promise<void> {
+    return eventually(check, this.patienceMs, what);
+  }
+
+  /** Options for a stage on which {@link Handle.as} chooses the tenant. */
+  get manyTenants(): OpenOptions {
+    return { snapshotPathPrefix: tenantOfContext };
+  }
+}
+
+/** What the tests configure: the caller's context names the tenant. */
+function tenantOfContext(options?: { context?: Record<string, unknown> }): string {
+  return options?.context?.['tenant'] as string;
+}

@@ -1,0 +1,9 @@
+/** Stores that keep the contract but for one rule: what the suite has to catch. */
+import { contents, names } from './content.ts';
+import { trees } from './lineage.ts';
+import type { Mutant } from './mutant.ts';
+import { removals } from './removal.ts';
+import { terminals } from './saves.ts';
+import { watching } from './watching.ts';
+
+export const MUTANTS: readonly Mutant[] = [...terminals, ...trees, ...contents, ...names, ...watching, ...removals];

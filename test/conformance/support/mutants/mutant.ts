@@ -1,0 +1,125 @@
+import type {
+  SessionSnapshot,
+  SessionSnapshotInput,
+  SessionStoreOptions,
+  SnapshotMetadata,
+  SnapshotMutator,
+  SnapshotStore,
+} from '../../../../src/store/contract.ts';
+import {
+  InMemorySessionStore,
+  type InMemorySessionStoreOptions,
+} from '../../../../stores/in-memory/in-memory-session-store.ts';
+
+/** A faulty store: what it does wrong, the subject that must catch it, and how to make one. */
+export interface Mutant {
+  fault: string;
+  subject: string;
+  make(options: InMemorySessionStoreOptions): SnapshotStore;
+}
+
+type Methods = Omit<SnapshotStore, 'capabilities'>;
+export type News = (snapshot: SessionSnapshot) => void;
+
+/** Replaces methods of a sound store; `sound` answers what they were. */
+export function replacing(replace: (sound: Methods) => Partial<Methods>): Mutant['make'] {
+  return (options) => {
+    const store: SnapshotStore = new InMemorySessionStore(options);
+    const sound: Methods = {
+      getSnapshot: store.getSnapshot.bind(store),
+      getSnapshotMetadata: store.getSnapshotMetadata.bind(store),
+      saveSnapshot: store.saveSnapshot.bind(store),
+      onSnapshotStateChange: store.onSnapshotStateChange.bind(store),
+      listSnapshots: store.listSnapshots.bind(store),
+      listSessions: store.listSessions.bind(store),
+      deleteSession: store.deleteSession.bind(store),
+      prune: store.prune.bind(store),
+      close: store.close.bind(store),
+    };
+    return Object.assign(store, replace(sound));
+  };
+}
+
+/** Changes each answer of a mutator before the store sees it. */
+export function answering(
+  change: (answer: SessionSnapshotInput, current?: SessionSnapshot) => SessionSnapshotInput,
+): Mutant['make'] {
+  return replacing((sound) => ({
+    saveSnapshot: (id, mutator, options) => {
+      const changed: SnapshotMutator = (current) => {
+        const answer = mutator(current);
+        return answer === null ? null : change(answer, current);
+      };
+      return sound.saveSnapshot(id, changed, options);
+    },
+  }));
+}
+
+/** Changes each snapshot that is read; `note` hears of each that was saved. */
+export function reading(
+  make: () => { note: News; change: (read: SessionSnapshot) => SessionSnapshot },
+): Mutant['make'] {
+  return replacing((sound) => {
+    const { note, change } = make();
+    return {
+      getSnapshot: async (lookup) => {
+        const read = await sound.getSnapshot(lookup);
+        return read && change(read);
+      },
+      saveSnapshot: async (id, mutator, options) => {
+        let answered: SessionSnapshotInput | null = null;
+        const saved = await sound.saveSnapshot(id, (current) => (answered = mutator(current)), options);
+        if (saved !== null) note({ ...answered!, snapshotId: saved });
+        return saved;
+      },
+    };
+  });
+}
+
+/** Passes on to a watcher only what `deliver` lets through. */
+export function telling(deliver: (callback: News) => News): Mutant['make'] {
+  return replacing((sound) => ({
+    onSnapshotStateChange: (id, callback, options) => sound.onSnapshotStateChange(id, deliver(callback), options),
+  }));
+}
+
+/** Chooses the leaf in its own way. */
+export function choosing(choose: (leaves: SnapshotMetadata[]) => SnapshotMetadata | undefined): Mutant['make'] {
+  return replacing((sound) => ({
+    getSnapshot: async ({ sessionId, context, ...lookup }) => {
+      const leaf = await sound.getSnapshot({ ...lookup, ...(sessionId !== undefined && { sessionId }), context });
+      if (sessionId === undefined || !leaf) return leaf;
+      const { items } = await sound.listSnapshots({ sessionId, context, limit: 1000 });
+      const leaves = items.filter((item) => items.every((other) => other.parentId !== item.snapshotId));
+      const chosen = choose(leaves) ?? leaf;
+      return sound.getSnapshot({ snapshotId: chosen.snapshotId, context });
+    },
+  }));
+}
+
+export function later(x: SnapshotMetadata, y: SnapshotMetadata): SnapshotMetadata {
+  return y.createdAt > x.createdAt ? y : x;
+}
+
+/** All that is stored of a session, in order. */
+export async function contentOf(
+  sound: Methods,
+  sessionId: string,
+  options?: SessionStoreOptions,
+): Promise<SessionSnapshot[]> {
+  const caller = { context: options?.context };
+  const { items } = await sound.listSnapshots({ ...caller, sessionId, limit: 1000 });
+  const snapshots = await Promise.all(items.map(({ snapshotId }) => sound.getSnapshot({ ...caller, snapshotId })));
+  return snapshots.filter((snapshot) => snapshot !== undefined);
+}
+
+export const underTenant = (change: (tenant: string) => string): Mutant['make'] => {
+  return ({ snapshotPathPrefix, ...options }) => {
+    if (!snapshotPathPrefix) return new InMemorySessionStore(options);
+    const prefix = (call?: SessionStoreOptions): string => {
+      const tenant = snapshotPathPrefix(call);
+      return typeof tenant === 'string' ? change(tenant) : tenant;
+    };
+    return new InMemorySessionStore({ ...options, snapshotPathPrefix: prefix });
+  };
+};

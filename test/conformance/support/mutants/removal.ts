@@ -1,0 +1,74 @@
+import { contentOf, replacing, type Mutant } from './mutant.ts';
+
+/** Lists, deleting, pruning, closing. */
+export const removals: readonly Mutant[] = [
+  {
+    fault: 'loses an item between two pages',
+    subject: 'lists',
+    make: replacing((sound) => ({
+      listSnapshots: async (options) => {
+        const page = await sound.listSnapshots(options);
+        return options.cursor === undefined ? page : { ...page, items: page.items.slice(1) };
+      },
+    })),
+  },
+  {
+    fault: 'lists by createdAt',
+    subject: 'lists',
+    make: replacing((sound) => ({
+      listSnapshots: async (options) => {
+        const page = await sound.listSnapshots(options);
+        return { ...page, items: page.items.toSorted((x, y) => (x.createdAt < y.createdAt ? -1 : 1)) };
+      },
+    })),
+  },
+  {
+    fault: 'leaves one snapshot of a deleted session behind',
+    subject: 'deleting and pruning',
+    make: replacing((sound) => ({
+      deleteSession: async (options) => {
+        const [first] = await contentOf(sound, options.sessionId, options);
+        const result = await sound.deleteSession(options);
+        if (first) await sound.saveSnapshot(first.snapshotId, () => first, options);
+        return result;
+      },
+    })),
+  },
+  {
+    fault: 'prunes in a dry run',
+    subject: 'deleting and pruning',
+    make: replacing((sound) => ({
+      prune: async (policy, options) => ({
+        ...(await sound.prune(policy, { ...options, dryRun: false })),
+        dryRun: options?.dryRun ?? false,
+      }),
+    })),
+  },
+  {
+    fault: 'prunes what only another branch needs',
+    subject: 'deleting and pruning',
+    make: replacing((sound) => ({
+      prune: async (policy, options) => {
+        const result = await sound.prune(policy, options);
+        if (policy.maxChainLength === undefined || options?.dryRun) return result;
+        for (const { sessionId } of (await sound.listSessions(options)).items) {
+          const content = await contentOf(sound, sessionId, options);
+          const line = new Set<string | undefined>();
+          for (let at = content.at(-1); at; at = content.find(({ snapshotId }) => snapshotId === at?.parentId)) {
+            line.add(at.snapshotId);
+          }
+          await sound.deleteSession({ ...options, sessionId });
+          for (const kept of content.filter(({ snapshotId }) => line.has(snapshotId))) {
+            await sound.saveSnapshot(kept.snapshotId, () => kept, options);
+          }
+        }
+        return result;
+      },
+    })),
+  },
+  {
+    fault: 'answers after it was closed',
+    subject: 'reopening and closing',
+    make: replacing(() => ({ close: async () => {} })),
+  },
+];

@@ -1,0 +1,70 @@
+import { sessionOf } from '../../../../src/snapshot/snapshot.ts';
+import type { SnapshotMutator, SnapshotStatus } from '../../../../src/store/contract.ts';
+import { replacing, type Mutant } from './mutant.ts';
+
+/** Statuses and atomic saves. */
+export const terminals: readonly Mutant[] = [
+  {
+    fault: 'overwrites a settled status',
+    subject: 'terminal statuses',
+    make: replacing((sound) => {
+      const overwritten = new Map<string, SnapshotStatus>();
+      return {
+        getSnapshot: async (lookup) => {
+          const read = await sound.getSnapshot(lookup);
+          const status = read && overwritten.get(read.snapshotId);
+          return status ? { ...read, status } : read;
+        },
+        saveSnapshot: (id, mutator, options) =>
+          sound.saveSnapshot(
+            id,
+            (current) => {
+              const answer = mutator(current);
+              if (!answer?.status || !current || !['completed', 'failed', 'aborted'].includes(current.status!))
+                return answer;
+              overwritten.set(current.snapshotId, answer.status);
+              return { ...answer, status: current.status };
+            },
+            options,
+          ),
+      };
+    }),
+  },
+  {
+    fault: 'reads, waits, and writes what came of the old reading',
+    subject: 'atomic saves',
+    make: replacing((sound) => ({
+      saveSnapshot: async (id, mutator, options) => {
+        const current = id === undefined ? undefined : await sound.getSnapshot({ ...options, snapshotId: id });
+        const answer = mutator(current);
+        return answer === null ? null : sound.saveSnapshot(id, () => answer, options);
+      },
+    })),
+  },
+  {
+    fault: 'compares the expected leaf before it waits for its turn',
+    subject: 'conditional saves',
+    make: replacing((sound) => ({
+      saveSnapshot: async (id, mutator, { expectedLeafId, ...options } = {}) => {
+        let session: string | undefined;
+        const ask: SnapshotMutator = (current) => {
+          const answer = mutator(current);
+          session = answer ? sessionOf(answer) : undefined;
+          return null;
+        };
+        if (expectedLeafId === undefined) return sound.saveSnapshot(id, mutator, options);
+        await sound.saveSnapshot(id, ask, options);
+        const leaf = session === undefined ? undefined : await sound.getSnapshot({ ...options, sessionId: session });
+        const isStale = session === undefined || (leaf?.snapshotId ?? null) !== expectedLeafId;
+        return sound.saveSnapshot(id, mutator, isStale ? { ...options, expectedLeafId } : options);
+      },
+    })),
+  },
+  {
+    fault: 'does not compare the expected leaf',
+    subject: 'conditional saves',
+    make: replacing((sound) => ({
+      saveSnapshot: (id, mutator, options) => sound.saveSnapshot(id, mutator, { context: options?.context }),
+    })),
+  },
+];

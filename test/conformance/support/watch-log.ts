@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import type { SessionSnapshot } from '../../../src/store/contract.ts';
+import { show, textOf } from './assertions.ts';
+import type { Handle } from './handle.ts';
+import type { Kit } from './kit.ts';
+
+/** Who wrote: the watcher's own store; another that it hears; several at once, so that it may hear of the last only; one that it does not hear. */
+type Writer = 'own' | 'other' | 'crowd' | 'unheard';
+
+/** A watcher, what it was told, and what it should have been told. */
+export class WatchLog {
+  readonly handle: Handle;
+  readonly snapshotId: string;
+  readonly #told: SessionSnapshot[] = [];
+  /** The snapshot as it was on subscribing and after each write since. */
+  readonly #history: SessionSnapshot[];
+  readonly #unsubscribe: () => void;
+  #toldAtEnd: number | undefined;
+  /** Whether every status is to be told, or the last one, or it is not known. */
+  #expects: 'all' | 'last' | 'nothing' = 'all';
+
+  constructor(handle: Handle, snapshotId: string, current: SessionSnapshot | undefined) {
+    this.handle = handle;
+    this.snapshotId = snapshotId;
+    this.#history = current ? [current] : [];
+    this.#unsubscribe = handle.watch(snapshotId, (news) => this.#told.push(news));
+    assert.equal(this.#told.length, 0, `the watcher of ${show(snapshotId)} was told inside the call`);
+  }
+
+  get hasHeard(): boolean {
+    return this.#told.length > 0;
+  }
+
+  /** Notes what was written. What another store wrote has to be heard before more is written: only its own it surely hears one by one. */
+  async wrote(kit: Kit, writer: Writer, ...states: SessionSnapshot[]): Promise<void> {
+    if (this.#toldAtEnd !== undefined) return;
+    this.#history.push(...states);
+    if (writer === 'unheard') this.#expects = 'nothing';
+    if (writer === 'crowd' && this.#expects === 'all') this.#expects = 'last';
+    if (writer === 'other' || writer === 'crowd') await this.#caughtUp(kit);
+  }
+
+  end(): void {
+    this.#toldAtEnd ??= this.#told.length;
+    this.#unsubscribe();
+  }
+
+  /** Waits until all is told that has to be, and checks it. */
+  async settled(kit: Kit): Promise<void> {
+    if (this.#toldAtEnd === undefined) {
+      await this.#caughtUp(kit);
+      const told = `the statuses of ${show(this.snapshotId)} that were told`;
+      if (this.#expects === 'all') assert.deepEqual(changes(this.#told), changes(this.#history), told);
+    } else {
+      assert.equal(this.#told.length, this.#toldAtEnd, `tellings of ${show(this.snapshotId)} after the end`);
+    }
+    this.#checkOrder();
+  }
+
+  async #caughtUp(kit: Kit): Promise<void> {
+    if (this.#expects === 'nothing') return;
+    const expected = changes(this.#history);
+    const last = expected.at(-1);
+    const what = `the telling that ${show(this.snapshotId)} is ${show(last)}`;
+    const isDone = (told: unknown[]): boolean =>
+      this.#expects === 'all' ? told.length >= expected.length : told.at(-1) === last;
+    await kit.eventually(() => isDone(changes(this.#told)), what);
+  }
+
+  /** Each telling is a state that the snapshot had, later than the telling before. */
+  #checkOrder(): void {
+    let at = 0;
+    for (const news of this.#told) {
+      const text = textOf(news);
+      const found = this.#history.findIndex((state, i) => i >= at && textOf(state) === text);
+      assert.ok(found >= 0, `${show(news)} was told, which ${show(this.snapshotId)} was not at that time`);
+      at = found + 1;
+    }
+  }
+}
+
+function changes(states: readonly SessionSnapshot[]): unknown[] {
+  return states.map((state) => state.status).filter((status, i, all) => i === 0 || status !== all[i - 1]);
+}

@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest';
+import { capabilitiesOf, FOREIGN_CAPABILITIES, type SessionStore } from '../../../src/store/contract.ts';
+import { checkOptions, isBoolean, isFunction, isOneOf, isWhole } from '../../../src/store/options.ts';
+import { DEFAULT_TENANT, tenantOf } from '../../../src/store/tenant.ts';
+
+const CHECKS = { flag: isBoolean, prefix: isFunction, count: isWhole(1), durability: isOneOf('full', 'fast') };
+const check = (options: unknown): void => checkOptions('Store', options as object, CHECKS);
+
+describe('checkOptions', () => {
+  it('takes what is right, and what is left away', () => {
+    for (const good of [
+      undefined,
+      {},
+      { flag: true, count: 3, durability: 'fast', prefix: () => 'x' },
+      { flag: undefined },
+    ]) {
+      expect(() => check(good)).not.toThrow();
+    }
+  });
+
+  it.each([
+    [{ flga: true }, "Store has no option 'flga'; it has flag, prefix, count, durability."],
+    [{ toString: 1 }, "Store has no option 'toString'"],
+    [{ flag: 1 }, 'Store: flag must be true or false.'],
+    [{ prefix: 'x' }, 'Store: prefix must be a function.'],
+    [{ count: 0 }, 'Store: count must be a whole number of at least 1.'],
+    [{ count: '3' }, 'Store: count must be a whole number of at least 1.'],
+    [{ durability: 'slow' }, "Store: durability must be 'full' or 'fast'."],
+    [null, 'Store: options must be an object.'],
+    ['x', 'Store: options must be an object.'],
+  ])('refuses %j in one sentence', (options, message) => {
+    expect(() => check(options)).toThrow(message);
+  });
+});
+
+describe('tenantOf', () => {
+  it('is the default one without a prefix, else what the prefix says, word for word', () => {
+    expect(tenantOf(undefined, { context: { uid: 'x' } })).toBe(DEFAULT_TENANT);
+    expect(tenantOf((options) => `../${String(options?.context?.['uid'])} `, { context: { uid: 'É' } })).toBe('../É ');
+  });
+
+  it.each([undefined, null, '', ' ', 7, {}])('refuses a prefix that answers %j', (answer) => {
+    expect(() => tenantOf(() => answer as string, undefined)).toThrow('tenant prefix');
+  });
+
+  it('refuses a promise, and leaves no rejection behind when that fails', async () => {
+    const failing = Promise.reject(new Error('never seen'));
+    expect(() => tenantOf(() => failing as unknown as string, undefined)).toThrow('promise');
+    await expect(failing).rejects.toThrow('never seen');
+  });
+});
+
+describe('capabilitiesOf', () => {
+  it('answers what a store declares, else what a store of another make is known to have', () => {
+    const declared = { ...FOREIGN_CAPABILITIES, list: true };
+    const foreign: SessionStore = { getSnapshot: async () => undefined, saveSnapshot: async () => null };
+    expect(capabilitiesOf({ ...foreign, capabilities: declared } as SessionStore)).toBe(declared);
+    expect(capabilitiesOf(foreign)).toEqual(FOREIGN_CAPABILITIES);
+    expect(capabilitiesOf({ ...foreign, onSnapshotStateChange: () => {} })).toEqual({
+      ...FOREIGN_CAPABILITIES,
+      watch: true,
+    });
+  });
+});
