@@ -1,5 +1,5 @@
-import { accessSync, constants, mkdirSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { SetupError } from './setup-error.ts';
 
 /** Which model answers: the best one that is there, or one asked for by name. */
@@ -41,11 +41,18 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
  */
 export function prepareFolder(folder: string): void {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     throw new SetupError(`The folder '${folder}' can't be used: ${reason(error)}; name another with DATA_DIR.`);
   }
+}
+
+/** Node's own `recursive` never returns where a folder that is there answers ENOENT, as those of /proc do. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  makeFolder(dirname(folder));
+  mkdirSync(folder, { mode: 0o700 });
 }
 
 /** Whether only this machine can reach a server that listens on `host`. */
@@ -69,6 +76,7 @@ function reason(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   const known: Record<string, string> = {
     EACCES: 'this user may not write there',
+    ENOENT: 'no folder can be made there',
     EROFS: 'the file system is read-only',
     EEXIST: 'there is a file of that name',
     ENOTDIR: 'a part of the path is a file',

@@ -222,6 +222,13 @@ describe('a start that can not work', () => {
     expect(await runSample({}, ['--prot'])).toMatchObject(failure(sentence));
   });
 
+  // Node's own recursive mkdir never comes back from there.
+  it.runIf(process.platform === 'linux')('a data folder below one that takes no folders gets one sentence', async () => {
+    const sentence =
+      "The folder '/proc/nope/sessions' can't be used: no folder can be made there; name another with DATA_DIR.";
+    expect(await runSample({ PORT: '0', DATA_DIR: '/proc/nope' })).toMatchObject(failure(sentence));
+  });
+
   it('a port in use gets one sentence', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
