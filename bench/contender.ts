@@ -56,8 +56,7 @@ function open(): Store {
 }
 
 async function turn(resumeBy: 'sessionId' | 'snapshotId', cold: boolean): Promise<number> {
-  // What Genkit's runtime hands over is a clone, so no message is the very object that was saved before.
-  const state = structuredClone(workload.next());
+  const state = workload.next();
   const newId = randomUUID();
   if (cold) store = open();
   const ms = await timed(async () => {

@@ -5,3 +5,9 @@ export {
   type OpenStores,
   type Runner,
 } from '../test/conformance/index.ts';
+export {
+  scriptedModel,
+  type ScriptedCall,
+  type ScriptedModelOptions,
+  type ScriptedReply,
+} from '../test/support/scripted-model.ts';

@@ -1,0 +1,159 @@
+import { promisify } from 'node:util';
+import { deflate } from 'node:zlib';
+import { quote } from '../../src/errors.ts';
+import type { SnapshotMetadata } from '../../src/snapshot/snapshot.ts';
+import type { CutShard } from '../chain/cut.ts';
+import { Cleanup } from './cleanup.ts';
+import { setMark } from './id-marks.ts';
+import { outcomeUnknown } from './io-error.ts';
+import type { HeldLock } from './lock.ts';
+import { nextTime, type SaveEntry } from './log-entry.ts';
+import type { Session } from './session.ts';
+import type { StoredVersion } from './session-index.ts';
+import { formatSnapshot, packPatches, type StateText, type Version } from './snapshot-file.ts';
+import { attempt } from './store-folder.ts';
+
+/** A save that was decided and is to be carried out. */
+export interface Commit extends Version {
+  readonly meta: SnapshotMetadata;
+  readonly rev: number;
+  /** The session's id; `null`: none. */
+  readonly sessionId: string | null;
+  readonly state: StateText;
+  /** Shards of the state; those that are there already are left alone. */
+  readonly shards: readonly CutShard[];
+  /** `seq` of the snapshots that this save removes. */
+  readonly retire: readonly number[];
+  /** The version that the snapshot has now, when others start from it and the save gives the snapshot another one. */
+  readonly preserve: StoredVersion | undefined;
+}
+
+const deflateAsync = promisify(deflate);
+
+/**
+ * Carries out a save, under the session's lock. In this order:
+ *
+ * 1. shards, and the snapshot under a temporary name, are written;
+ * 2. the log says what is about to happen;
+ * 3. with `durability: 'full'` all of that is flushed;
+ * 4. the snapshot's file is moved into its place: the commit point, after which the save counts; the folder is flushed;
+ * 5. what the save removes is removed, and the log says that all is done.
+ *
+ * A failure before 4 leaves everything as it was; one in 5 is the next writer's to mend.
+ *
+ * @param onCommitted Told the inode of the snapshot's file, before anybody else hears of the save.
+ */
+export async function carryOut(
+  session: Session,
+  lock: HeldLock,
+  commit: Commit,
+  onCommitted: (inode: number) => void,
+): Promise<void> {
+  const { folder, log } = session;
+  const { store } = folder;
+  const what = `Saving snapshot ${quote(commit.meta.snapshotId)}`;
+  const entry = entryOf(commit);
+  await writeShards(session, commit.shards);
+  if (commit.preserve) keepAsPiece(session, commit.preserve);
+  const packed = await packPatches(commit.state.patches ?? []);
+  const text = formatSnapshot({ ...commit, session: commit.sessionId }, { ...commit.state, ...(packed !== undefined && { packed }) });
+  const { path, fd } = store.writeTemporary(Buffer.from(text));
+  try {
+    const inode = store.fs.inode(fd);
+    await announce(session, commit.sessionId, entry, fd);
+    lock.assertHeld();
+    store.fs.rename(path, folder.snapshot(commit.meta.snapshotId));
+    onCommitted(inode);
+  } catch (error) {
+    attempt(() => store.remove(path));
+    throw (await isUndone(session, entry)) ? error : outcomeUnknown(what, error);
+  } finally {
+    store.fs.close(fd);
+  }
+  await store.flushFolder(folder.path).catch((error: unknown) => {
+    throw outcomeUnknown(what, error);
+  });
+  log.apply(entry);
+  log.settle();
+  if (commit.rev === 1) attempt(() => setMark(folder, session.name, commit.meta.snapshotId));
+  await conclude(session).catch(() => {
+    // The save counts. Who locks the session next does what is left to do.
+  });
+}
+
+/** Writes the log's entry, and flushes it and the snapshot's file. */
+async function announce(session: Session, sessionId: string | null, entry: SaveEntry, fd: number): Promise<void> {
+  const { store } = session.folder;
+  const announced = session.hasLog
+    ? session.log.append(entry, (log) => store.flush(log))
+    : session.writeLog(sessionId, [entry]);
+  // Both have to end before a file is closed.
+  const results = await Promise.allSettled([announced, store.flush(fd)]);
+  const failed = results.find((result) => result.status === 'rejected');
+  if (failed) throw failed.reason;
+}
+
+/** After a failure: makes sure that the entry does not count, if it is in the log; `false`: it does, or that can't be told. */
+async function isUndone(session: Session, entry: SaveEntry): Promise<boolean> {
+  const { log } = session;
+  if (log.open?.seq !== entry.seq || log.open.rev !== entry.rev) return true;
+  if (await session.isCommitted(entry).catch(() => true)) return false;
+  await log.append({ op: 'void' }).catch(() => {
+    // Who locks the session next finds that it does not count.
+  });
+  return true;
+}
+
+async function conclude(session: Session): Promise<void> {
+  const { log } = session;
+  await new Cleanup(session).carryOut(log.aftermath);
+  await log.append({ op: 'ok', t: log.index.lastTime });
+  await session.compact();
+}
+
+function entryOf({ seq, rev, stateRev, state, retire, meta }: Commit): SaveEntry {
+  return {
+    op: 'save',
+    seq,
+    rev,
+    stateRev,
+    ...(state.base && { base: [state.base.seq, state.base.stateRev] }),
+    ...(state.lifts && state.lifts.length > 0 && { lifted: true }),
+    t: nextTime(),
+    ...(retire.length > 0 && { retire }),
+    meta,
+  };
+}
+
+/** Writes the shards that are not there yet. They do no harm when the save fails: nothing names them. */
+async function writeShards(session: Session, shards: readonly CutShard[]): Promise<void> {
+  const { folder, name } = session;
+  const { store } = folder;
+  const missing = shards.filter((shard) => !store.fs.stat(folder.shard(name, shard.name))?.size);
+  if (missing.length === 0) return;
+  const changed = new Set([folder.shards(name), ...store.makeFolder(folder.shards(name))]);
+  for (const shard of missing) {
+    const { path, fd } = store.writeTemporary(await deflateAsync(Buffer.from(shard.text())));
+    try {
+      await store.flush(fd);
+      store.fs.rename(path, folder.shard(name, shard.name));
+    } catch (error) {
+      attempt(() => store.remove(path));
+      throw error;
+    } finally {
+      store.fs.close(fd);
+    }
+  }
+  for (const path of changed) await store.flushFolder(path);
+}
+
+/** Gives the snapshot's file a second name, under which those find it that start from the state it has now. */
+function keepAsPiece(session: Session, version: StoredVersion): void {
+  const { folder, name } = session;
+  const { store } = folder;
+  store.makeFolder(folder.shards(name));
+  const piece = folder.piece(name, version);
+  // What an earlier attempt left is of the same version, but perhaps not of its last revision.
+  store.remove(piece);
+  store.fs.link(folder.snapshot(version.snapshotId), piece);
+}

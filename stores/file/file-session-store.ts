@@ -1,0 +1,297 @@
+import { dirname, resolve } from 'node:path';
+import { closed, dataLoss, failedPrecondition, invalidArgument, quote } from '../../src/errors.ts';
+import { copyJson } from '../../src/json/value.ts';
+import { assertId } from '../../src/snapshot/ids.ts';
+import type {
+  DeleteResult,
+  Page,
+  PageOptions,
+  PrunePolicy,
+  PruneResult,
+  SaveSnapshotOptions,
+  SessionSnapshot,
+  SessionStoreOptions,
+  SessionSummary,
+  SnapshotLookup,
+  SnapshotMetadata,
+  SnapshotMutator,
+  SnapshotStore,
+  StoreCapabilities,
+} from '../../src/store/contract.ts';
+import { assertFunction, checkLimit, checkLookup, decodeCursor, encodeCursor, resolveLeaf } from '../../src/store/lookup.ts';
+import { checkOptions, isBoolean, isFunction, isOneOf, isWhole } from '../../src/store/options.ts';
+import { tenantOf, type SnapshotPathPrefix } from '../../src/store/tenant.ts';
+import { WatchHub } from '../../src/store/watch-hub.ts';
+import { nodeFileSystem, type FileSystem } from './file-system.ts';
+import { reportingFailures } from './io-error.ts';
+import { listSessions } from './list-sessions.ts';
+import { LruCache } from './lru-cache.ts';
+import { sessionNameOf } from './names.ts';
+import { assertPresent, readSnapshot } from './read-snapshot.ts';
+import { deleteSession, prune } from './remove-snapshots.ts';
+import { handOut, Save, type SaveSettings } from './save-snapshot.ts';
+import type { Session } from './session.ts';
+import type { IndexNode } from './session-index.ts';
+import { StateCache } from './state-cache.ts';
+import { StoreFolder, type Durability } from './store-folder.ts';
+import { Tenant } from './tenant.ts';
+import { TenantWatch } from './tenant-watch.ts';
+
+/** Options of {@link FileSessionStore}. */
+export interface FileSessionStoreOptions {
+  /**
+   * With each save, removes the snapshots that are further than so many from every leaf of their session, leaves counted; running ones
+   * stay. Unless told, nothing is removed.
+   */
+  maxPersistedChainLength?: number;
+  /** Names the caller's tenant; callers see what was saved under their own prefix only. One tenant unless told. */
+  snapshotPathPrefix?: SnapshotPathPrefix;
+  /** Lookups by `sessionId` of a session with more than one leaf throw `FAILED_PRECONDITION`; `false` unless told. */
+  rejectBranchingSessions?: boolean;
+  /** How often watchers look for changes that the system did not tell of, in ms; 2,000 unless told. */
+  snapshotWatchPollIntervalMs?: number;
+  /**
+   * What an acknowledged save outlives. `full`, the default: the end of the machine's power, because it has been flushed to the disk.
+   * `fast`: the end of the process; when to flush is left to the system.
+   */
+  durability?: Durability;
+  /**
+   * A snapshot holds its whole state after at most so many; those in between hold what changed. 25 unless told. With 1 each is a full
+   * snapshot, and Genkit's own file store can read the directory.
+   */
+  checkpointInterval?: number;
+  /** How long a save waits for other processes that save to the same session, in ms, before it throws `ABORTED`; 10,000 unless told. */
+  lockTimeoutMs?: number;
+}
+
+const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
+  watch: true,
+  watchAcrossProcesses: true,
+  metadata: true,
+  list: true,
+  delete: true,
+  prune: true,
+  compareLeaf: true,
+  scopes: false,
+  durable: true,
+});
+
+/** Tenants whose state is kept between calls. */
+const MOST_TENANTS = 1000;
+
+/**
+ * Keeps snapshots in files below a directory, one file each. Several processes of a machine may share the directory. Opens a directory that
+ * Genkit's own `FileSessionStore` wrote. `docs/file-store.md` tells the layout and what file systems it is for.
+ *
+ * Reading makes no files and no directories. What a method hands out is the caller's own copy.
+ *
+ * @example
+ * const store = new FileSessionStore<{ orderId?: string }>('./.genkit/snapshots', { maxPersistedChainLength: 100 });
+ * const id = await store.saveSnapshot(undefined, () => ({
+ *   sessionId: 'support-1',
+ *   createdAt: new Date().toISOString(),
+ *   status: 'completed',
+ *   state: { custom: { orderId: 'A-17' } },
+ * }));
+ * const leaf = await store.getSnapshot({ sessionId: 'support-1' });
+ */
+export class FileSessionStore<S = unknown> implements SnapshotStore<S> {
+  readonly capabilities = CAPABILITIES;
+  readonly #folder: StoreFolder;
+  readonly #prefix: SnapshotPathPrefix | undefined;
+  readonly #rejectBranching: boolean;
+  readonly #pollIntervalMs: number;
+  readonly #settings: SaveSettings;
+  readonly #tenants = new LruCache<Tenant>(MOST_TENANTS);
+  readonly #hub = new WatchHub<S>();
+  readonly #watches = new Map<string, TenantWatch<S>>();
+  #closed = false;
+
+  /**
+   * @param directory Where to keep the files; made by the first save. Relative to the working directory.
+   * @param fileSystem For tests: what the store does its system calls through.
+   * @throws `INVALID_ARGUMENT` for an unknown or impossible option, `FAILED_PRECONDITION` when the directory can't be one.
+   */
+  constructor(directory: string, options?: FileSessionStoreOptions, fileSystem: FileSystem = nodeFileSystem) {
+    checkOptions('FileSessionStore', options, {
+      maxPersistedChainLength: isWhole(1),
+      snapshotPathPrefix: isFunction,
+      rejectBranchingSessions: isBoolean,
+      snapshotWatchPollIntervalMs: isWhole(1),
+      durability: isOneOf('full', 'fast'),
+      checkpointInterval: isWhole(1),
+      lockTimeoutMs: isWhole(0),
+    });
+    const path = usableDirectory(directory, fileSystem);
+    const { durability = 'full', lockTimeoutMs = 10_000, checkpointInterval = 25, maxPersistedChainLength } = options ?? {};
+    this.#folder = new StoreFolder(fileSystem, path, { durability, lockTimeoutMs });
+    this.#prefix = options?.snapshotPathPrefix;
+    this.#rejectBranching = options?.rejectBranchingSessions ?? false;
+    this.#pollIntervalMs = options?.snapshotWatchPollIntervalMs ?? 2000;
+    this.#settings = { cache: new StateCache(), checkpointInterval, maxPersistedChainLength };
+  }
+
+  async getSnapshot(lookup: SnapshotLookup): Promise<SessionSnapshot<S> | undefined> {
+    return this.#find(lookup, (session, node) => this.#read(session, node.snapshotId));
+  }
+
+  async getSnapshotMetadata(lookup: SnapshotLookup): Promise<SnapshotMetadata | undefined> {
+    return this.#find(lookup, async (session, node) => {
+      assertPresent(session, node);
+      return copyJson(node.meta);
+    });
+  }
+
+  async saveSnapshot(
+    snapshotId: string | undefined,
+    mutator: SnapshotMutator<S>,
+    options?: SaveSnapshotOptions,
+  ): Promise<string | null> {
+    const tenant = this.#tenantOf(options);
+    if (snapshotId !== undefined) assertId(snapshotId, 'snapshotId');
+    assertFunction(mutator, 'mutator');
+    const what = snapshotId === undefined ? 'Saving a snapshot' : `Saving snapshot ${quote(snapshotId)}`;
+    const save = new Save(tenant, mutator, { expectedLeafId: options?.expectedLeafId, settings: this.#settings });
+    return reportingFailures(what, () => save.run(snapshotId));
+  }
+
+  onSnapshotStateChange(
+    snapshotId: string,
+    callback: (snapshot: SessionSnapshot<S>) => void,
+    options?: SessionStoreOptions,
+  ): () => void {
+    const tenant = this.#tenantOf(options);
+    assertId(snapshotId, 'snapshotId');
+    assertFunction(callback, 'callback');
+    return this.#watchOf(tenant).subscribe(snapshotId, callback);
+  }
+
+  async listSnapshots(options: PageOptions & { sessionId: string }): Promise<Page<SnapshotMetadata>> {
+    const tenant = this.#tenantOf(options);
+    const { sessionId, cursor } = options;
+    assertId(sessionId, 'sessionId');
+    const limit = checkLimit(options);
+    const after = cursor === undefined ? -Infinity : (decodeCursor(cursor, ['number'])[0] as number);
+    return reportingFailures(`Listing session ${quote(sessionId)}`, async () => {
+      const session = tenant.folder.kind() === 'none' ? undefined : await this.#session(tenant, sessionId);
+      const rest = [...(session?.index.tree.nodes() ?? [])].filter((node) => node.version.seq > after);
+      const page = rest.slice(0, limit);
+      const items = page.map((node) => copyJson(node.meta));
+      return rest.length > limit ? { items, nextCursor: encodeCursor([page.at(-1)!.version.seq]) } : { items };
+    });
+  }
+
+  async listSessions(options?: PageOptions): Promise<Page<SessionSummary>> {
+    const tenant = this.#tenantOf(options);
+    const limit = checkLimit(options);
+    const [time, name] = options?.cursor === undefined ? [] : decodeCursor(options.cursor, ['number', 'string']);
+    const after = time === undefined ? undefined : { time: time as number, name: name as string };
+    return reportingFailures('Listing the sessions', async () => {
+      const { sessions, hasMore } = await listSessions(tenant, limit, after);
+      const items = sessions.map(({ position: _position, ...summary }) => summary);
+      const last = sessions.at(-1)?.position;
+      return hasMore && last ? { items, nextCursor: encodeCursor([last.time, last.name]) } : { items };
+    });
+  }
+
+  async deleteSession(options: SessionStoreOptions & { sessionId: string }): Promise<DeleteResult> {
+    const tenant = this.#tenantOf(options);
+    const { sessionId } = options;
+    assertId(sessionId, 'sessionId');
+    return reportingFailures(`Deleting session ${quote(sessionId)}`, () => deleteSession(tenant, sessionId));
+  }
+
+  async prune(policy: PrunePolicy, options?: SessionStoreOptions & { dryRun?: boolean }): Promise<PruneResult> {
+    const tenant = this.#tenantOf(options);
+    return reportingFailures('Pruning', () => prune(tenant, policy, options?.dryRun ?? false));
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#hub.close();
+    for (const watch of this.#watches.values()) watch.close();
+    this.#watches.clear();
+    this.#tenants.clear();
+    this.#settings.cache.clear();
+    this.#folder.locks.close();
+  }
+
+  #tenantOf(options: SessionStoreOptions | undefined): Tenant {
+    if (this.#closed) throw closed('FileSessionStore');
+    const name = tenantOf(this.#prefix, options);
+    this.#folder.tidy();
+    const known = this.#tenants.get(name);
+    if (known) return known;
+    const tenant = new Tenant(this.#folder, name);
+    this.#tenants.set(name, tenant, 1);
+    return tenant;
+  }
+
+  #watchOf(tenant: Tenant): TenantWatch<S> {
+    const key = tenant.folder.tenant;
+    const known = this.#watches.get(key);
+    if (known) return known;
+    const read = (session: Session, id: string): Promise<SessionSnapshot<S> | undefined> => this.#read(session, id);
+    const watch = new TenantWatch(tenant, this.#hub, { read, pollIntervalMs: this.#pollIntervalMs });
+    this.#watches.set(key, watch);
+    return watch;
+  }
+
+  /** Hands the snapshot that a lookup means to `use`. */
+  async #find<T>(
+    lookup: SnapshotLookup,
+    use: (session: Session, node: IndexNode) => Promise<T | undefined>,
+  ): Promise<T | undefined> {
+    const tenant = this.#tenantOf(lookup);
+    const { by, id } = checkLookup(lookup);
+    return reportingFailures(`Reading ${by} ${quote(id)}`, async () => {
+      if (tenant.folder.kind() === 'none') return undefined;
+      const session = by === 'snapshot' ? await tenant.locate(id) : await this.#session(tenant, id);
+      if (!session) return undefined;
+      const node = by === 'snapshot' ? session.index.tree.get(id) : this.#leafOf(session, id);
+      return node && use(session, node);
+    });
+  }
+
+  async #session(tenant: Tenant, sessionId: string): Promise<Session | undefined> {
+    const session = await tenant.session(sessionNameOf(sessionId));
+    return session.id === sessionId ? session : undefined;
+  }
+
+  #leafOf({ index, missingLeaf }: Session, sessionId: string): IndexNode | undefined {
+    if (missingLeaf === undefined) return resolveLeaf(index.tree, sessionId, this.#rejectBranching);
+    throw dataLoss(
+      `Snapshot ${quote(missingLeaf)}, the latest of session ${quote(sessionId)}, is missing or damaged. Restore it from a backup, or ` +
+        `resume from another snapshot.`,
+    );
+  }
+
+  async #read(session: Session, snapshotId: string): Promise<SessionSnapshot<S> | undefined> {
+    const loaded = await readSnapshot(session, snapshotId, this.#settings.cache);
+    return loaded && handOut<S>(loaded);
+  }
+}
+
+/** The absolute path of a directory that is there, or can be made. */
+function usableDirectory(directory: unknown, fs: FileSystem): string {
+  if (typeof directory !== 'string' || directory.trim() === '' || directory.includes('\0')) {
+    throw invalidArgument('FileSessionStore needs the path of a directory as its first argument.');
+  }
+  const path = resolve(directory);
+  for (let at = path; ; at = dirname(at)) {
+    const found = statOrThrow(fs, at);
+    if (found?.isDirectory()) return path;
+    if (found) throw failedPrecondition(`FileSessionStore can't use ${quote(directory)}: ${at === path ? 'it' : 'a part of its path'} is no directory.`);
+    if (at === dirname(at)) return path;
+  }
+}
+
+function statOrThrow(fs: FileSystem, path: string): ReturnType<FileSystem['statTarget']> {
+  try {
+    return fs.statTarget(path);
+  } catch {
+    // A file is a part of the path: it is found on the way up.
+    return undefined;
+  }
+}

@@ -1,0 +1,46 @@
+import { codeOf, CREATE, type FileSystem } from './file-system.ts';
+import type { SessionName } from './names.ts';
+import type { TenantFolder } from './tenant-folder.ts';
+
+/**
+ * For every saved snapshot there is a mark, an empty file named by its id, so that one whose file was lost is told from one that never was.
+ * A mark is set after the snapshot's file is in its place, and removed before that is.
+ *
+ * The marks of a session are hard links to its card, an empty file that says that there is a session of this name.
+ */
+export function setMark(folder: TenantFolder, session: SessionName, snapshotId: string): void {
+  const { fs } = folder.store;
+  const mark = folder.mark(snapshotId);
+  const card = folder.card(session);
+  try {
+    fs.link(card, mark);
+    return;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return;
+  }
+  // The card is not there, or has as many links as it can have; or the marks' folder is not there; or there are no hard links.
+  folder.store.remove(card);
+  makeEmpty(fs, card);
+  folder.store.makeFolder(folder.ids);
+  try {
+    fs.link(card, mark);
+  } catch {
+    makeEmpty(fs, mark);
+  }
+}
+
+export function removeMark(folder: TenantFolder, snapshotId: string): void {
+  folder.store.remove(folder.mark(snapshotId));
+}
+
+export function hasMark(folder: TenantFolder, snapshotId: string): boolean {
+  return folder.store.fs.stat(folder.mark(snapshotId)) !== undefined;
+}
+
+function makeEmpty(fs: FileSystem, path: string): void {
+  try {
+    fs.close(fs.open(path, CREATE));
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  }
+}

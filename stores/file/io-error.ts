@@ -1,0 +1,59 @@
+import { GenkitError, type StatusName } from 'genkit';
+import { codeOf } from './file-system.ts';
+
+/** What a mutator threw: it goes to the caller as it is, whatever it is. */
+export class MutatorFailure {
+  readonly cause: unknown;
+
+  constructor(cause: unknown) {
+    this.cause = cause;
+  }
+}
+
+/** What a failed system call means to the caller; any other is `UNAVAILABLE`. */
+const MEANINGS: Readonly<Record<string, { status: StatusName; reason: string }>> = {
+  ENOSPC: { status: 'RESOURCE_EXHAUSTED', reason: 'there is no space left on the disk' },
+  EDQUOT: { status: 'RESOURCE_EXHAUSTED', reason: 'the disk quota is used up' },
+  EMFILE: { status: 'RESOURCE_EXHAUSTED', reason: 'the process has too many files open' },
+  ENFILE: { status: 'RESOURCE_EXHAUSTED', reason: 'the system has too many files open' },
+  ENOMEM: { status: 'RESOURCE_EXHAUSTED', reason: 'the system is out of memory' },
+  EROFS: { status: 'UNAVAILABLE', reason: 'the file system is read-only' },
+  EACCES: { status: 'UNAVAILABLE', reason: 'the process may not access the files of the store' },
+  EPERM: { status: 'UNAVAILABLE', reason: 'the process may not access the files of the store' },
+  EIO: { status: 'UNAVAILABLE', reason: 'the disk failed' },
+};
+
+/** Runs a call of the store; failures of the system become `GenkitError`s that name neither a path nor a system call. */
+export async function reportingFailures<T>(what: string, call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    throw reported(what, error);
+  }
+}
+
+/** The error that a caller gets for `error`. */
+export function reported(what: string, error: unknown): unknown {
+  if (error instanceof MutatorFailure) return error.cause;
+  if (error instanceof GenkitError || !isSystemError(error)) return error;
+  const { status, reason } = meaningOf(error);
+  return new GenkitError({ status, message: `${what} failed: ${reason}. Nothing was changed; try again when that is mended.` });
+}
+
+/** For a save that failed after its commit point. */
+export function outcomeUnknown(what: string, error: unknown): GenkitError {
+  const { status, reason } = meaningOf(error);
+  return new GenkitError({
+    status,
+    message: `${what} failed at its very end: ${reason}. It is not known whether the snapshot was saved: read it before saving again.`,
+  });
+}
+
+/** Whether a system call failed with this. */
+export function isSystemError(error: unknown): boolean {
+  return error instanceof Error && codeOf(error) !== undefined && 'syscall' in error;
+}
+
+function meaningOf(error: unknown): { status: StatusName; reason: string } {
+  return MEANINGS[codeOf(error) ?? ''] ?? { status: 'UNAVAILABLE', reason: 'the file system did not do what it was asked' };
+}

@@ -1,0 +1,77 @@
+import { stringifyJson } from '../../src/json/value.ts';
+import type { SnapshotMetadata } from '../../src/snapshot/snapshot.ts';
+
+/** A snapshot was saved, or will be: see `SessionLog` for when an entry counts. */
+export interface SaveEntry {
+  readonly op: 'save';
+  /** The snapshot's place in the order of first saves. */
+  readonly seq: number;
+  /** Counts the writes of the snapshot. */
+  readonly rev: number;
+  /** Counts the changes of its state. */
+  readonly stateRev: number;
+  /** `seq` and `stateRev` of what its patches start from. */
+  readonly base?: readonly [number, number];
+  /** Parts of its state are in shards. */
+  readonly lifted?: boolean;
+  /** The name of its file, when that is another writer's. */
+  readonly foreign?: string;
+  /** When, in µs since 1970; later entries of any session have a higher one. */
+  readonly t: number;
+  /** `seq` of the snapshots that this save removes. */
+  readonly retire?: readonly number[];
+  /** It counts as it stands; no confirmation follows. */
+  readonly ok?: true;
+  readonly meta: SnapshotMetadata;
+}
+
+/** Snapshots were removed. It counts as it stands; the confirmation says that their files were taken care of. */
+export interface RetireEntry {
+  readonly op: 'retire';
+  readonly retire: readonly number[];
+}
+
+/** A version that no snapshot reads as, but that others start from. In rewritten logs only. */
+export interface PieceEntry {
+  readonly op: 'piece';
+  readonly id: string;
+  readonly seq: number;
+  readonly stateRev: number;
+  readonly base?: readonly [number, number];
+  readonly lifted?: boolean;
+}
+
+/** The session was deleted. It counts as it stands; soon there is no log at all. */
+export interface DeleteEntry {
+  readonly op: 'delete';
+}
+
+/** The entry before was carried out whole. */
+export interface ConfirmEntry {
+  readonly op: 'ok';
+  /** The `t` of the last save, so that a log's last line says when that was. */
+  readonly t: number;
+}
+
+/** The entry before was not carried out, and never will be. */
+export interface VoidEntry {
+  readonly op: 'void';
+}
+
+/** One line of a session's log. */
+export type LogEntry = SaveEntry | RetireEntry | PieceEntry | DeleteEntry | ConfirmEntry | VoidEntry;
+
+let last = 0;
+
+/** The time for the next entry, in µs: what this process asks for later is higher, even within one tick of the clock. */
+export function nextTime(): number {
+  last = Math.max(last + 1, Date.now() * 1000);
+  return last;
+}
+
+/** The line of an entry, its end included. */
+export function formatEntry(entry: LogEntry): string {
+  if (entry.op !== 'save') return `${JSON.stringify(entry)}\n`;
+  const { meta, ...rest } = entry;
+  return `${JSON.stringify(rest).slice(0, -1)},"meta":${stringifyJson(meta)}}\n`;
+}

@@ -1,0 +1,90 @@
+import { codeOf, CREATE, READ, type FileSystem } from './file-system.ts';
+
+/** What a file system answers to a call that it, or the user's rights, do not allow. */
+const REFUSALS = new Set(['EPERM', 'EACCES', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL', 'EMLINK', 'EXDEV', 'UNKNOWN']);
+
+const LONGEST_NOTE = 256;
+
+/**
+ * Notes are short texts with a path that come into being whole and at most once: of several who make the same note one succeeds.
+ *
+ * A note is a hard link to a master file that has the text, so it costs a folder entry, and neither an inode nor a block. Where there are no
+ * hard links it is a symbolic link whose target is the text; nothing ever follows it.
+ */
+export class Notes {
+  readonly #fs: FileSystem;
+  #hasLinks = true;
+
+  constructor(fs: FileSystem) {
+    this.#fs = fs;
+  }
+
+  /**
+   * Makes the note.
+   *
+   * @param master A file of this text, for this process only; made when it is not there.
+   * @returns Whether it was made; `false`: there is one already.
+   */
+  create(path: string, text: string, master: string): boolean {
+    try {
+      return this.#create(path, text, master);
+    } catch (error) {
+      if (codeOf(error) === 'EEXIST') return false;
+      throw error;
+    }
+  }
+
+  /** The text of a note; `undefined`: there is none. */
+  read(path: string): string | undefined {
+    try {
+      return this.#readFile(path);
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return undefined;
+      if (this.#fs.stat(path)?.isSymbolicLink()) return this.#fs.readlink(path);
+      throw error;
+    }
+  }
+
+  #create(path: string, text: string, master: string): boolean {
+    if (this.#hasLinks) {
+      try {
+        this.#link(path, text, master);
+        return true;
+      } catch (error) {
+        if (!REFUSALS.has(codeOf(error) ?? '')) throw error;
+        this.#hasLinks = false;
+      }
+    }
+    this.#fs.symlink(text, path);
+    return true;
+  }
+
+  #link(path: string, text: string, master: string): void {
+    try {
+      this.#fs.link(master, path);
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw error;
+      this.#writeMaster(master, text);
+      this.#fs.link(master, path);
+    }
+  }
+
+  #writeMaster(path: string, text: string): void {
+    const fd = this.#fs.open(path, CREATE);
+    try {
+      this.#fs.write(fd, Buffer.from(text, 'latin1'));
+    } finally {
+      this.#fs.close(fd);
+    }
+  }
+
+  #readFile(path: string): string {
+    const fd = this.#fs.open(path, READ);
+    try {
+      const bytes = Buffer.alloc(LONGEST_NOTE);
+      return bytes.toString('latin1', 0, this.#fs.read(fd, bytes, 0));
+    } finally {
+      this.#fs.close(fd);
+    }
+  }
+}

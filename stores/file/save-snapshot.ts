@@ -1,0 +1,263 @@
+import { failedPrecondition, quote, unavailable } from '../../src/errors.ts';
+import { shareJson } from '../../src/json/share.ts';
+import { copyJson, type Json } from '../../src/json/value.ts';
+import { guarded } from '../../src/snapshot/guard.ts';
+import { assertId, reserveSnapshotId } from '../../src/snapshot/ids.ts';
+import { overflow } from '../../src/snapshot/retention.ts';
+import {
+  metadataOf,
+  revise,
+  sessionOf,
+  type SessionSnapshot,
+  type SessionSnapshotInput,
+  type SnapshotMetadata,
+  type StoredSnapshot,
+} from '../../src/snapshot/snapshot.ts';
+import type { SnapshotMutator } from '../../src/store/contract.ts';
+import { assertExpectedLeaf } from '../../src/store/lookup.ts';
+import { compacted } from '../chain/cut.ts';
+import { planNew, planRewrite, type WritePlan } from '../chain/plan-write.ts';
+import type { KnownState } from '../chain/written-state.ts';
+import { Cleanup } from './cleanup.ts';
+import { carryOut, type Commit } from './commit.ts';
+import { MutatorFailure } from './io-error.ts';
+import type { HeldLock } from './lock.ts';
+import { hashOf } from './names.ts';
+import { writePointer } from './pointer.ts';
+import { assertPresent, readSnapshot, type LoadedSnapshot } from './read-snapshot.ts';
+import { readVersion } from './read-version.ts';
+import type { Session } from './session.ts';
+import type { IndexNode } from './session-index.ts';
+import { stateTextOf, type StateText } from './snapshot-file.ts';
+import type { StateCache } from './state-cache.ts';
+import type { Tenant } from './tenant.ts';
+
+/** What a save needs to know beside the snapshot. */
+export interface SaveSettings {
+  readonly cache: StateCache;
+  readonly checkpointInterval: number;
+  readonly maxPersistedChainLength: number | undefined;
+}
+
+/** How often a save may start again because others create or remove the same snapshot. */
+const MOST_ATTEMPTS = 50;
+
+/** The snapshot came or went between looking and locking. */
+const AGAIN = Symbol('again');
+
+/** One call of `saveSnapshot`. */
+export class Save<S> {
+  readonly #tenant: Tenant;
+  readonly #mutator: SnapshotMutator<S>;
+  readonly #expectedLeafId: string | null | undefined;
+  readonly #settings: SaveSettings;
+
+  constructor(
+    tenant: Tenant,
+    mutator: SnapshotMutator<S>,
+    options: { expectedLeafId: string | null | undefined; settings: SaveSettings },
+  ) {
+    this.#tenant = tenant;
+    this.#mutator = mutator;
+    this.#expectedLeafId = options.expectedLeafId;
+    this.#settings = options.settings;
+  }
+
+  /** @returns The snapshot's id; `null`: the mutator skipped the write. */
+  async run(snapshotId: string | undefined): Promise<string | null> {
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+      const answer = snapshotId === undefined ? this.#ask(undefined) : undefined;
+      if (answer === null) return null;
+      const id = snapshotId ?? answer?.snapshotId ?? reserveSnapshotId();
+      assertId(id, 'snapshotId');
+      const saved = await this.#save(id, answer);
+      if (saved !== AGAIN) return saved;
+    }
+    throw unavailable(`Snapshot ${quote(snapshotId ?? '')} was created and removed too often while it was saved. Try again.`);
+  }
+
+  async #save(id: string, answer: SessionSnapshotInput<S> | undefined): Promise<string | null | typeof AGAIN> {
+    const kind = this.#tenant.folder.kind();
+    const home = await this.#tenant.homeOf(id);
+    if (home) return home.locked((lock) => this.#rewrite(home, lock, id));
+    if (kind !== 'own') {
+      // A first save that is refused, or that the mutator skips, makes no folders.
+      const trial = answer ?? ((await this.#tenant.locate(id)) ? undefined : this.#ask(undefined));
+      if (trial === null) return null;
+      if (trial) this.#check(id, trial);
+      await this.#tenant.prepare();
+    }
+    // Two sessions must not both get a snapshot of this id.
+    const { locks } = this.#tenant.folder.store;
+    const name = hashOf(this.#tenant.folder.tenant, id, 'id');
+    return locks.run(name, `Snapshot ${quote(id)}`, async () => {
+      if (await this.#tenant.locate(id)) return AGAIN;
+      const first = answer ?? this.#ask(undefined);
+      if (first === null) return null;
+      const next = revise(id, undefined, first, () => new Date().toISOString());
+      const target = this.#tenant.sessionFor(sessionOf(next) ?? null);
+      return target.locked((lock) => this.#create(target, lock, next));
+    });
+  }
+
+  /** Refuses an answer that can't be saved. */
+  #check(id: string, answer: SessionSnapshotInput<S>): void {
+    const next = revise(id, undefined, answer, () => new Date().toISOString());
+    copyMetadata(next);
+    copyState(next, undefined);
+  }
+
+  #ask(current: SessionSnapshot<S> | undefined): SessionSnapshotInput<S> | null {
+    try {
+      return this.#mutator(current);
+    } catch (error) {
+      throw new MutatorFailure(error);
+    }
+  }
+
+  async #create(session: Session, lock: HeldLock, next: SessionSnapshot<S>): Promise<string | typeof AGAIN> {
+    const { snapshotId: id, parentId } = next;
+    const { tree, nextSeq } = session.index;
+    if (tree.has(id)) return AGAIN;
+    const sessionId = sessionOf(next) ?? null;
+    this.#assertLeaf(session, sessionId ?? undefined);
+    if (tree.wouldCycle(id, parentId)) {
+      throw failedPrecondition(`Snapshot ${quote(id)} can't have the parent ${quote(parentId!)}: it would become its own ancestor.`);
+    }
+    const parentNode = parentId === undefined ? undefined : tree.get(parentId);
+    const parent = parentNode && (await this.#readParent(session, parentNode));
+    const meta = copyMetadata(next);
+    const state = copyState(next, parent?.known);
+    const plan = state === undefined ? undefined : this.#planNew(state, parent);
+    const { maxPersistedChainLength: longest } = this.#settings;
+    const beyond = longest === undefined ? [] : overflow(tree, next, longest);
+    const commit: Commit = {
+      meta,
+      sessionId,
+      seq: nextSeq,
+      rev: 1,
+      stateRev: 1,
+      state: textOf(plan, parent?.node),
+      shards: plan?.kind === 'whole' ? plan.cut.shards : [],
+      retire: beyond.map((ancestor) => tree.mustGet(ancestor).version.seq),
+      preserve: undefined,
+    };
+    await carryOut(session, lock, commit, (inode) => this.#remember(session, commit, inode, state, plan, parent?.known));
+    this.#tenant.noteHome(id, session);
+    await writePointer(session, id, this.#settings.checkpointInterval);
+    return id;
+  }
+
+  async #rewrite(session: Session, lock: HeldLock, id: string): Promise<string | null | typeof AGAIN> {
+    const current = await readSnapshot(session, id, this.#settings.cache);
+    if (!current) {
+      await new Cleanup(session, { isRepeated: true }).removeLeftover(id);
+      return AGAIN;
+    }
+    const answer = this.#ask(handOut<S>(current));
+    if (answer === null) return null;
+    const sessionId = session.id ?? null;
+    const next = revise(id, storedOf(current.meta, sessionId), answer, () => new Date().toISOString());
+    this.#assertLeaf(session, sessionId ?? undefined);
+    const meta = copyMetadata(next);
+    const state = copyState(next, current.known);
+    const { node } = current;
+    const { isForeign } = current;
+    const isSameState = state === current.known?.state && !isForeign;
+    const file = isForeign ? undefined : await readVersion(session, node.version);
+    const written = file ? stateTextOf(file.written) : {};
+    const plan = isSameState || state === undefined ? undefined : this.#planRewrite(state, current, written);
+    const commit: Commit = {
+      meta,
+      sessionId,
+      seq: node.version.seq,
+      rev: node.rev + 1,
+      stateRev: node.version.stateRev + (isSameState ? 0 : 1),
+      state: isSameState ? written : rewritten(written, plan),
+      shards: plan?.kind === 'whole' ? plan.cut.shards : [],
+      retire: [],
+      preserve: !isSameState && session.index.isBase(node) ? node.version : undefined,
+    };
+    await carryOut(session, lock, commit, (inode) => this.#remember(session, commit, inode, state, plan, current.known));
+    return id;
+  }
+
+  #assertLeaf(session: Session, sessionId: string | undefined): void {
+    assertExpectedLeaf(this.#expectedLeafId, sessionId, session.index.tree.latestLeaf()?.snapshotId ?? null);
+  }
+
+  /** A snapshot is never saved on top of one that can't be read. */
+  async #readParent(session: Session, node: IndexNode): Promise<LoadedSnapshot | undefined> {
+    if (this.#settings.checkpointInterval > 1 || node.foreign !== undefined) {
+      return readSnapshot(session, node.snapshotId, this.#settings.cache);
+    }
+    assertPresent(session, node);
+    return undefined;
+  }
+
+  #planNew(state: Json, parent: LoadedSnapshot | undefined): WritePlan {
+    const options = { interval: this.#settings.checkpointInterval, known: parent?.known?.memory };
+    // Nothing starts from a file of another writer, which may rewrite or remove it.
+    const isBase = parent?.known && !parent.isForeign;
+    return planNew(state, isBase ? { state: parent.known!.state, depth: parent.node.version.depth } : undefined, options);
+  }
+
+  #planRewrite(state: Json, { known, node }: LoadedSnapshot, written: StateText): WritePlan {
+    const options = { interval: this.#settings.checkpointInterval, known: known?.memory };
+    const origin = known && (written.base || written.skeleton !== undefined) ? known.state : undefined;
+    const { depth } = node.version;
+    return origin === undefined
+      ? planNew(state, undefined, options)
+      : planRewrite(state, { state: origin, depth, patches: written.patches ?? [] }, options);
+  }
+
+  /** Keeps the state for the next turn. */
+  #remember(
+    session: Session,
+    commit: Commit,
+    inode: number,
+    state: Json | undefined,
+    plan: WritePlan | undefined,
+    before: KnownState | undefined,
+  ): void {
+    if (state === undefined) return;
+    const known: KnownState =
+      plan?.kind === 'whole'
+        ? { ...compacted(state, plan.cut.memory), length: plan.cut.length }
+        : { state, memory: before?.memory ?? new Map(), length: (before?.length ?? 0) + (plan?.patch.length ?? 0) };
+    this.#settings.cache.set(session.keyOf(commit), known, inode);
+  }
+}
+
+/** A snapshot as a caller gets it: a copy of its own. */
+export function handOut<S>({ meta, known }: LoadedSnapshot): SessionSnapshot<S> {
+  const snapshot: SessionSnapshot = copyJson(meta);
+  if (known) snapshot.state = copyJson(known.state) as NonNullable<SessionSnapshot['state']>;
+  return snapshot as SessionSnapshot<S>;
+}
+
+/** The session may be known from the state alone. */
+function storedOf(meta: SnapshotMetadata, sessionId: string | null): StoredSnapshot {
+  return sessionId === null || meta.sessionId !== undefined ? meta : { ...meta, state: { sessionId } };
+}
+
+function copyMetadata<S>(next: SessionSnapshot<S>): SnapshotMetadata {
+  return guarded(next.snapshotId, '', () => copyJson(metadataOf(next as SessionSnapshot)));
+}
+
+/** The store's own state, which shares with `known` what is equal. */
+function copyState<S>(next: SessionSnapshot<S>, known: KnownState | undefined): Json | undefined {
+  const { state } = next;
+  if (state === undefined) return undefined;
+  return guarded(next.snapshotId, '/state', () => shareJson<unknown>(known?.state, state) as Json);
+}
+
+function textOf(plan: WritePlan | undefined, parent: IndexNode | undefined): StateText {
+  if (plan?.kind === 'whole') return { skeleton: plan.cut.skeleton, lifts: plan.cut.lifts };
+  return plan ? { base: parent!.version, patches: [plan.patch] } : {};
+}
+
+function rewritten(written: StateText, plan: WritePlan | undefined): StateText {
+  return plan?.kind === 'appended' ? { ...written, patches: [...(written.patches ?? []), plan.patch] } : textOf(plan, undefined);
+}
+

@@ -1,0 +1,206 @@
+import { SessionTree, type SnapshotNode } from '../../src/snapshot/lineage.ts';
+import type { SnapshotMetadata } from '../../src/snapshot/snapshot.ts';
+import type { PieceEntry, RetireEntry, SaveEntry } from './log-entry.ts';
+import { snapshotName } from './names.ts';
+import type { Version } from './snapshot-file.ts';
+
+/** One state of one snapshot, as it is on the disk. */
+export interface StoredVersion extends Version {
+  readonly snapshotId: string;
+  /** The version that its patches start from. */
+  readonly base: StoredVersion | undefined;
+  /** Patched versions between it and a whole one. */
+  readonly depth: number;
+  /** Parts of it are in shards. */
+  readonly lifted: boolean;
+  /** Versions that start from this one. */
+  dependents: number;
+  /** It is what its snapshot reads as; else it is kept as a piece, because others start from it. */
+  live: boolean;
+}
+
+/** A snapshot of the session. */
+export interface IndexNode extends SnapshotNode {
+  readonly meta: SnapshotMetadata;
+  readonly rev: number;
+  readonly version: StoredVersion;
+  /** The name of its file when another writer made it. */
+  readonly foreign: string | undefined;
+}
+
+/** What an entry makes of the files. Whoever wrote the entry carries it out; doing it twice does no harm. */
+export interface Aftermath {
+  /** Removed snapshots that others start from: their files become pieces. */
+  readonly pieces: readonly StoredVersion[];
+  /** Versions that nothing needs any more. `live`: it is the snapshot's file, else a piece. */
+  readonly dropped: readonly StoredVersion[];
+  readonly removed: readonly IndexNode[];
+  /** Names of files of another writer in whose place the store's own have come. */
+  readonly replaced: readonly string[];
+}
+
+export const NO_AFTERMATH: Aftermath = { pieces: [], dropped: [], removed: [], replaced: [] };
+
+/** An aftermath in the making. */
+type Growing = { -readonly [K in keyof Aftermath]: Aftermath[K][number][] };
+
+/**
+ * What is known of a session without its states, kept up to date by the entries of its log: its tree, and which version starts from which.
+ *
+ * Invariant: a version is here exactly when it is live or has dependents, and starts from one of an earlier snapshot.
+ */
+export class SessionIndex {
+  readonly tree = new SessionTree<IndexNode>();
+  readonly #bySeq = new Map<number, IndexNode>();
+  readonly #versions = new Map<string, StoredVersion>();
+  #nextSeq = 1;
+  #lastTime = 0;
+  #entries = 0;
+
+  /** The place of the next new snapshot in the order of first saves. */
+  get nextSeq(): number {
+    return this.#nextSeq;
+  }
+
+  /** When the session was saved to last, in µs; see `nextTime`. */
+  get lastTime(): number {
+    return this.#lastTime;
+  }
+
+  /** Whether a log that holds only what is needed would be much shorter. */
+  get isWordy(): boolean {
+    return this.#entries > 2 * this.#versions.size + 64;
+  }
+
+  versions(): IterableIterator<StoredVersion> {
+    return this.#versions.values();
+  }
+
+  version({ seq, stateRev }: Version): StoredVersion | undefined {
+    return this.#versions.get(`${seq}.${stateRev}`);
+  }
+
+  /** Whether rewriting the state of this snapshot must keep the old one, because others start from it. */
+  isBase(node: IndexNode): boolean {
+    return node.version.dependents > 0;
+  }
+
+  apply(entry: SaveEntry | PieceEntry | RetireEntry): Aftermath {
+    this.#entries++;
+    const aftermath: Growing = { pieces: [], dropped: [], removed: [], replaced: [] };
+    if (entry.op === 'piece') {
+      this.#addVersion(entry.id, entry, false);
+      return aftermath;
+    }
+    if (entry.op === 'save') this.#save(entry, aftermath);
+    for (const seq of entry.retire ?? []) this.#retire(seq, aftermath);
+    return aftermath;
+  }
+
+  /** The entries that make an index like this one. */
+  *entries(): Generator<SaveEntry | PieceEntry> {
+    const nodes = [...this.#bySeq.values()].map((node) => this.#entryOf(node));
+    const pieces = [...this.#versions.values()].filter((version) => !version.live).map(pieceOf);
+    // A version starts from one of an earlier snapshot, so in this order each finds what it starts from.
+    yield* [...nodes, ...pieces].toSorted((a, b) => a.seq - b.seq);
+    const last = this.tree.lastWritten();
+    if (last) yield this.#entryOf(last);
+  }
+
+  #save(entry: SaveEntry, aftermath: Growing): void {
+    const { meta } = entry;
+    this.#lastTime = Math.max(this.#lastTime, entry.t);
+    const before = this.tree.get(meta.snapshotId);
+    const isSameState = before?.version.seq === entry.seq && before.version.stateRev === entry.stateRev;
+    const version = isSameState ? before.version : this.#addVersion(meta.snapshotId, entry, true);
+    const node: IndexNode = {
+      snapshotId: meta.snapshotId,
+      parentId: meta.parentId,
+      createdAt: meta.createdAt ?? '',
+      updatedAt: meta.updatedAt,
+      status: meta.status,
+      meta,
+      rev: entry.rev,
+      version,
+      foreign: entry.foreign,
+    };
+    this.tree.put(node);
+    this.#bySeq.set(entry.seq, node);
+    this.#nextSeq = Math.max(this.#nextSeq, entry.seq + 1);
+    if (!before) return;
+    if (before.foreign !== undefined && before.foreign !== snapshotName(meta.snapshotId) && node.foreign === undefined) {
+      aftermath.replaced.push(before.foreign);
+    }
+    if (isSameState) return;
+    before.version.live = false;
+    // Its file was replaced, so there is none to remove, but for what it started from.
+    if (before.version.dependents === 0) this.#forget(before.version, aftermath);
+  }
+
+  #retire(seq: number, aftermath: Growing): void {
+    const node = this.#bySeq.get(seq);
+    if (!node) return;
+    this.#bySeq.delete(seq);
+    this.tree.remove(node.snapshotId);
+    aftermath.removed.push(node);
+    if (node.version.dependents > 0) {
+      node.version.live = false;
+      aftermath.pieces.push(node.version);
+    } else this.#drop(node.version, aftermath);
+  }
+
+  #drop(version: StoredVersion, aftermath: Growing): void {
+    aftermath.dropped.push(version);
+    this.#forget(version, aftermath);
+  }
+
+  #forget(version: StoredVersion, aftermath: Growing): void {
+    this.#versions.delete(`${version.seq}.${version.stateRev}`);
+    const { base } = version;
+    if (!base) return;
+    base.dependents--;
+    if (!base.live && base.dependents === 0) this.#drop(base, aftermath);
+  }
+
+  #addVersion(snapshotId: string, entry: SaveEntry | PieceEntry, live: boolean): StoredVersion {
+    const { seq, stateRev } = entry;
+    const base = entry.base && this.#mustGetBase(entry.base);
+    if (base) base.dependents++;
+    const depth = base ? base.depth + 1 : 0;
+    const version = { snapshotId, seq, stateRev, base, depth, lifted: entry.lifted ?? false, dependents: 0, live };
+    this.#versions.set(`${seq}.${stateRev}`, version);
+    return version;
+  }
+
+  /** A base that is not there stands in for itself: who reads it finds that it is missing. */
+  #mustGetBase([seq, stateRev]: readonly [number, number]): StoredVersion {
+    return this.version({ seq, stateRev }) ?? this.#addVersion('', { op: 'piece', id: '', seq, stateRev }, false);
+  }
+
+  #entryOf(node: IndexNode): SaveEntry {
+    const { seq, stateRev, base, lifted } = node.version;
+    return {
+      op: 'save',
+      seq,
+      rev: node.rev,
+      stateRev,
+      ...(base && { base: [base.seq, base.stateRev] }),
+      ...(lifted && { lifted }),
+      ...(node.foreign !== undefined && { foreign: node.foreign }),
+      t: this.#lastTime,
+      ok: true,
+      meta: node.meta,
+    };
+  }
+}
+
+function pieceOf({ snapshotId, seq, stateRev, base, lifted }: StoredVersion): PieceEntry {
+  return {
+    op: 'piece',
+    id: snapshotId,
+    seq,
+    stateRev,
+    ...(base && { base: [base.seq, base.stateRev] }),
+    ...(lifted && { lifted }),
+  };
+}

@@ -1,0 +1,259 @@
+import { randomBytes } from 'node:crypto';
+import { parseJson } from '../../src/json/value.ts';
+import { codeOf, CREATE, READ, READ_APPEND, type FileSystem } from './file-system.ts';
+import { formatEntry } from './log-entry.ts';
+import type { DeleteEntry, LogEntry, PieceEntry, RetireEntry, SaveEntry } from './log-entry.ts';
+import { NO_AFTERMATH, SessionIndex, type Aftermath, type IndexNode } from './session-index.ts';
+import { assertReadable, FORMAT } from './snapshot-file.ts';
+
+/** An entry that has to be confirmed, and is not yet. */
+export type OpenEntry = SaveEntry | RetireEntry | DeleteEntry;
+
+/** What was found where the log should be. */
+export type LogState = 'present' | 'missing' | 'damaged';
+
+/** Told of every snapshot that an entry wrote, in order; not of what was there when the log was first read. */
+export type EntryListener = (node: IndexNode) => void;
+
+/** `{"format":1,"log":"0123456789abcdef"`: two logs never begin the same, so a log that was replaced is told from one that grew. */
+const BEGINNING = `{"format":${FORMAT},"log":"0123456789abcdef"`.length;
+
+class Damage extends Error {}
+
+/**
+ * The log of a session: one JSON object a line, in the order of commits. The first line names the session; each other is a `LogEntry`.
+ *
+ * An entry that is not confirmed can only be the last one. A save counts, before it is confirmed, exactly when the snapshot's file has the
+ * revision that the entry names; other entries count as they stand. Whoever writes next settles the last entry first. A last line without
+ * its end is one that somebody is just writing, or could not: it does not count, and is cut off by whoever writes next.
+ *
+ * Several processes may read while one, which holds the session's lock, writes.
+ */
+export class SessionLog {
+  /** What the entries amount to. */
+  index = new SessionIndex();
+  /** The last entry, when it is not confirmed and was not found to count. */
+  open: SaveEntry | undefined;
+  /** The last entry is to be confirmed, though it counts already. */
+  unconfirmed: OpenEntry | undefined;
+  /** What the last applied entry makes of the files. */
+  aftermath: Aftermath = NO_AFTERMATH;
+  /** Stays the same while the session lives, and never comes back when another one takes its place. */
+  epoch = '';
+  /** `null`: the log of the snapshots that have no session. `undefined`: no log was read. */
+  sessionId: string | null | undefined;
+  /** The session was deleted; removing its files may not be done. */
+  deleted = false;
+  readonly #fs: FileSystem;
+  readonly #path: string;
+  readonly #onEntry: EntryListener;
+  #beginning: Buffer | undefined;
+  /** How much of the file was read: up to the end of a line. */
+  #offset = 0;
+  /** Whether what follows the last whole line, which somebody left who died or failed, is still there. */
+  #isTorn = false;
+  #fd: number | undefined;
+
+  constructor(fs: FileSystem, path: string, onEntry: EntryListener) {
+    this.#fs = fs;
+    this.#path = path;
+    this.#onEntry = onEntry;
+  }
+
+  /** Changes whenever an entry was read. */
+  get position(): string {
+    return `${this.#beginning?.toString('latin1') ?? ''}${this.#offset}`;
+  }
+
+  /** Reads what is new. `damaged`: what is there can't be a log; nothing of it counts. */
+  read(): LogState {
+    const fd = this.#openFile(READ);
+    if (fd === undefined) return 'missing';
+    try {
+      return this.#readFrom(fd);
+    } finally {
+      this.#fs.close(fd);
+    }
+  }
+
+  /** For the holder of the session's lock: reads what is new, and keeps the file open for `append` until `close`. */
+  readForWriting(): LogState {
+    this.close();
+    const fd = this.#openFile(READ_APPEND);
+    if (fd === undefined) return 'missing';
+    this.#fd = fd;
+    return this.#readFrom(fd);
+  }
+
+  close(): void {
+    if (this.#fd !== undefined) this.#fs.close(this.#fd);
+    this.#fd = undefined;
+  }
+
+  /**
+   * For the holder of the session's lock, after `readForWriting`: appends an entry. It is not applied.
+   *
+   * @param flush Told the file once the entry is written.
+   */
+  async append(entry: LogEntry, flush?: (fd: number) => Promise<void>): Promise<void> {
+    const fd = this.#fd;
+    if (fd === undefined) throw new Error('invariant: a log is written to while it is open for writing');
+    const bytes = Buffer.from(formatEntry(entry));
+    this.#cutOffTornLine(fd);
+    this.#writeWhole(fd, bytes);
+    this.#offset += bytes.length;
+    this.#note(entry);
+    await flush?.(fd);
+  }
+
+  /** Applies an entry that counts from now on. */
+  apply(entry: OpenEntry): void {
+    this.#apply(entry);
+    const node = entry.op === 'save' ? this.index.tree.get(entry.meta.snapshotId) : undefined;
+    if (node) this.#onEntry(node);
+  }
+
+  /** Notes that the last entry counts. */
+  settle(): void {
+    this.unconfirmed = this.open ?? this.unconfirmed;
+    this.open = undefined;
+  }
+
+  /** Forgets all, so that the next `read` starts from the beginning. */
+  reset(): void {
+    this.index = new SessionIndex();
+    this.open = undefined;
+    this.unconfirmed = undefined;
+    this.epoch = '';
+    this.sessionId = undefined;
+    this.deleted = false;
+    this.aftermath = NO_AFTERMATH;
+    this.#beginning = undefined;
+    this.#offset = 0;
+  }
+
+  #openFile(flags: number): number | undefined {
+    try {
+      return this.#fs.open(this.#path, flags);
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw error;
+      this.reset();
+      return undefined;
+    }
+  }
+
+  #readFrom(fd: number): LogState {
+    const size = this.#fs.size(fd);
+    const beginning = Buffer.alloc(BEGINNING);
+    const length = this.#fs.read(fd, beginning, 0);
+    const isSame = length === BEGINNING && this.#beginning?.equals(beginning) === true && size >= this.#offset;
+    this.#isTorn = isSame && size > this.#offset;
+    if (isSame && !this.#isTorn) return 'present';
+    const isFirst = !isSame;
+    if (isFirst) this.reset();
+    const bytes = Buffer.alloc(size - this.#offset);
+    const lines = bytes.subarray(0, bytes.subarray(0, this.#fs.read(fd, bytes, this.#offset)).lastIndexOf(10) + 1);
+    if (lines.length === 0) return this.#beginning ? 'present' : 'missing';
+    try {
+      this.#readLines(lines.toString('utf8').split('\n').slice(0, -1), isFirst);
+    } catch (error) {
+      if (!(error instanceof Damage || error instanceof SyntaxError)) throw error;
+      this.reset();
+      return 'damaged';
+    }
+    this.#beginning = beginning;
+    this.#offset += lines.length;
+    this.#isTorn = size > this.#offset;
+    return 'present';
+  }
+
+  #readLines(lines: readonly string[], isFirst: boolean): void {
+    if (isFirst) this.#readHeader(lines[0]!);
+    for (const line of isFirst ? lines.slice(1) : lines) {
+      const entry: unknown = parseJson(line);
+      if (typeof entry !== 'object' || entry === null || !('op' in entry)) throw new Damage();
+      this.#readEntry(entry as LogEntry, isFirst);
+    }
+  }
+
+  #readHeader(line: string): void {
+    const header = parseJson(line) as { format?: unknown; epoch?: unknown; session?: unknown } | null;
+    if (typeof header?.format !== 'number') throw new Damage();
+    assertReadable(header.format, 'The index of a session');
+    const { epoch, session } = header;
+    if (typeof epoch !== 'string' || (typeof session !== 'string' && session !== null)) throw new Damage();
+    this.epoch = epoch;
+    this.sessionId = session;
+  }
+
+  #readEntry(entry: LogEntry, isFirst: boolean): void {
+    const { open } = this;
+    const isSettled = !open && !this.unconfirmed;
+    const settles = entry.op === 'ok' || entry.op === 'void';
+    // What was found to count can't be void.
+    if (settles ? isSettled || (entry.op === 'void' && !open) : !isSettled) throw new Damage();
+    this.#note(entry);
+    const counts = entry.op === 'ok' ? open : entry.op === 'void' || (entry.op === 'save' && !entry.ok) ? undefined : entry;
+    if (!counts) return;
+    if (counts.op === 'piece' || isFirst) this.#apply(counts);
+    else this.apply(counts);
+  }
+
+  #apply(entry: OpenEntry | PieceEntry): void {
+    if (entry.op !== 'delete') {
+      this.aftermath = this.index.apply(entry);
+      return;
+    }
+    this.aftermath = { ...NO_AFTERMATH, dropped: [...this.index.versions()], removed: [...this.index.tree.nodes()] };
+    this.deleted = true;
+    this.index = new SessionIndex();
+  }
+
+  /** Keeps track of what the last entry awaits. */
+  #note(entry: LogEntry): void {
+    this.open = entry.op === 'save' && !entry.ok ? entry : undefined;
+    this.unconfirmed = entry.op === 'retire' || entry.op === 'delete' ? entry : undefined;
+  }
+
+  #cutOffTornLine(fd: number): void {
+    if (this.#isTorn) this.#fs.truncate(fd, this.#offset);
+    this.#isTorn = false;
+  }
+
+  #writeWhole(fd: number, bytes: Uint8Array): void {
+    try {
+      this.#fs.write(fd, bytes);
+    } catch (error) {
+      try {
+        this.#fs.truncate(fd, this.#offset);
+      } catch {
+        // Then a torn line stays, which does not count, until the next entry is written.
+        this.#isTorn = true;
+      }
+      throw error;
+    }
+  }
+}
+
+/**
+ * Writes a new log to a path from where it can be moved into place.
+ *
+ * @param epoch That of the log it replaces; none for a new session.
+ * @returns The open file.
+ */
+export function writeLog(
+  fs: FileSystem,
+  path: string,
+  log: { sessionId: string | null; entries: Iterable<LogEntry>; epoch?: string },
+): number {
+  const fd = fs.open(path, CREATE);
+  try {
+    const nonce = randomBytes(8).toString('hex');
+    const header = { format: FORMAT, log: nonce, epoch: log.epoch ?? nonce, session: log.sessionId };
+    fs.write(fd, Buffer.from([`${JSON.stringify(header)}\n`, ...Array.from(log.entries, formatEntry)].join('')));
+    return fd;
+  } catch (error) {
+    fs.close(fd);
+    throw error;
+  }
+}

@@ -1,0 +1,125 @@
+import { basename, join } from 'node:path';
+import { failedPrecondition } from '../../src/errors.ts';
+import { fileNameOf, isPlainName, snapshotName, type SessionName } from './names.ts';
+import { readWhole } from './read-file.ts';
+import { parseSnapshot, type ParsedFile, type Version } from './snapshot-file.ts';
+import type { StoreFolder } from './store-folder.ts';
+
+/** The folder of one tenant: where everything is. */
+export class TenantFolder {
+  readonly store: StoreFolder;
+  readonly tenant: string;
+  #path: string | undefined;
+
+  constructor(store: StoreFolder, tenant: string) {
+    this.store = store;
+    this.tenant = tenant;
+  }
+
+  get path(): string {
+    return (this.#path ??= this.#find()) ?? join(this.store.path, fileNameOf(this.tenant));
+  }
+
+  get sessions(): string {
+    return join(this.path, '.sessions');
+  }
+
+  get ids(): string {
+    return join(this.path, '.ids');
+  }
+
+  get pointers(): string {
+    return join(this.path, '.pointers');
+  }
+
+  get allShards(): string {
+    return join(this.path, '.shards');
+  }
+
+  snapshot(snapshotId: string): string {
+    return join(this.path, snapshotName(snapshotId));
+  }
+
+  /** The names that a snapshot's file may have: the store's own, and the raw one that Genkit's store gives it. */
+  candidates(snapshotId: string): string[] {
+    const own = snapshotName(snapshotId);
+    const raw = `${snapshotId}.json`;
+    return raw !== own && isPlainName(snapshotId) ? [own, raw] : [own];
+  }
+
+  log(session: SessionName): string {
+    return join(this.sessions, `${session}.log`);
+  }
+
+  /** Says that there is a session of this name; see `setMark`. */
+  card(session: SessionName): string {
+    return join(this.sessions, `${session}.id`);
+  }
+
+  /** Says that there is a snapshot of this id; see `setMark`. */
+  mark(snapshotId: string): string {
+    return join(this.ids, fileNameOf(snapshotId));
+  }
+
+  shards(session: SessionName): string {
+    return join(this.allShards, session);
+  }
+
+  shard(session: SessionName, name: string): string {
+    return join(this.shards(session), name);
+  }
+
+  piece(session: SessionName, { seq, stateRev }: Version): string {
+    return join(this.shards(session), `${seq}.${stateRev}.json`);
+  }
+
+  pointer(session: SessionName): string {
+    return join(this.pointers, `${session}.json`);
+  }
+
+  /** A snapshot's file, by its name; `undefined`: there is none. */
+  async readFile(fileName: string): Promise<ParsedFile | undefined> {
+    const content = await readWhole(this.store.fs, join(this.path, fileName));
+    if (content === 'missing') return undefined;
+    return content === 'no-file' ? { kind: 'broken' } : parseSnapshot(content.toString('utf8'));
+  }
+
+  /**
+   * `none`: nothing was saved for the tenant. `foreign`: there may be snapshots of another writer, and no log.
+   *
+   * @throws `FAILED_PRECONDITION` when a symbolic link, or something else, is in the place of a folder.
+   */
+  kind(): 'none' | 'foreign' | 'own' {
+    if (!this.#isFolder(this.path)) return 'none';
+    return this.#isFolder(this.sessions) ? 'own' : 'foreign';
+  }
+
+  /** Whether there is such a folder; refuses what stands in its place. */
+  #isFolder(path: string): boolean {
+    const found = this.store.fs.stat(path);
+    if (!found) return false;
+    if (found.isDirectory()) return true;
+    throw failedPrecondition(
+      'Something that is no folder, a symbolic link perhaps, is where the store keeps the data of this tenant. The store does not follow ' +
+        'links inside its directory: put the folder itself there.',
+    );
+  }
+
+  /** @throws as {@link kind} does. */
+  assertNoLinks(session: SessionName): void {
+    for (const path of [this.ids, this.pointers, this.allShards, this.shards(session)]) this.#isFolder(path);
+  }
+
+  /** The folder that is there. Genkit's own store names it by the raw prefix; a name is taken only when it is the very same. */
+  #find(): string | undefined {
+    const { fs, path } = this.store;
+    const name = fileNameOf(this.tenant);
+    const encoded = join(path, name);
+    // Where case is ignored, a folder of another tenant answers to this name.
+    const found = fs.stat(encoded);
+    if (found && (!found.isDirectory() || basename(fs.realpath(encoded)) === name)) return encoded;
+    const raw = join(path, this.tenant);
+    const isRaw = isPlainName(this.tenant) && fs.stat(raw) !== undefined && fs.readdir(path).includes(this.tenant);
+    return isRaw ? raw : undefined;
+  }
+}

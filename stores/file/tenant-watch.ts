@@ -1,0 +1,162 @@
+import type { SessionSnapshot } from '../../src/store/contract.ts';
+import type { WatchHub } from '../../src/store/watch-hub.ts';
+import type { Watch } from './file-system.ts';
+import type { Session } from './session.ts';
+import type { IndexNode } from './session-index.ts';
+import type { Tenant } from './tenant.ts';
+
+/** Reads a snapshot as a caller gets it; `undefined`: the session does not have it. */
+export type ReadForWatch<S> = (session: Session, snapshotId: string) => Promise<SessionSnapshot<S> | undefined>;
+
+/** A write of a watched snapshot that its listeners are to hear of. */
+interface News {
+  readonly session: Session;
+  readonly node: IndexNode;
+  /** Tells the session from one of the same id that was deleted before. */
+  readonly epoch: string;
+}
+
+interface Watched {
+  readonly key: string;
+  /** What is to be told, oldest first. */
+  readonly news: News[];
+  /** The write told last. */
+  told: News | undefined;
+  /** A new listener wants to be told how things are. */
+  isAsked: boolean;
+  isTelling: boolean;
+}
+
+/**
+ * Watches the snapshots of one tenant for listeners: what this process saves, what others save as soon as the system tells of a change in
+ * the folder of logs, and every so often by looking. Works while there is nothing yet; makes no folders.
+ */
+export class TenantWatch<S> {
+  readonly #tenant: Tenant;
+  readonly #hub: WatchHub<S>;
+  readonly #read: ReadForWatch<S>;
+  readonly #pollIntervalMs: number;
+  readonly #watched = new Map<string, Watched>();
+  #timer: NodeJS.Timeout | undefined;
+  #watch: (Watch & { readonly path: string }) | undefined;
+  #isLooking = false;
+  #looksAgain = false;
+
+  constructor(tenant: Tenant, hub: WatchHub<S>, options: { read: ReadForWatch<S>; pollIntervalMs: number }) {
+    this.#tenant = tenant;
+    this.#hub = hub;
+    this.#read = options.read;
+    this.#pollIntervalMs = options.pollIntervalMs;
+    tenant.onEntry = (session, node) => this.#note(session, node);
+  }
+
+  subscribe(snapshotId: string, listener: (snapshot: SessionSnapshot<S>) => void): () => void {
+    const key = JSON.stringify([this.#tenant.folder.tenant, snapshotId]);
+    const watched = this.#watched.get(snapshotId) ?? { key, news: [], told: undefined, isAsked: false, isTelling: false };
+    this.#watched.set(snapshotId, watched);
+    watched.isAsked = true;
+    const unsubscribe = this.#hub.subscribe(key, listener, () => this.#forget(snapshotId));
+    this.#start();
+    this.#lookSoon();
+    return unsubscribe;
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#watch?.close();
+    this.#watch = undefined;
+    this.#watched.clear();
+  }
+
+  #forget(snapshotId: string): void {
+    this.#watched.delete(snapshotId);
+    if (this.#watched.size === 0) this.close();
+  }
+
+  #start(): void {
+    this.#timer ??= setInterval(() => this.#lookSoon(), this.#pollIntervalMs).unref();
+    this.#watchFolder();
+  }
+
+  /** Watches the folder of logs, or the nearest one above it that there is. */
+  #watchFolder(): void {
+    const { fs, path: top } = this.#tenant.folder.store;
+    const { folder } = this.#tenant;
+    const path = [folder.sessions, folder.path, top].find((candidate) => fs.stat(candidate)?.isDirectory());
+    if (path === undefined || path === this.#watch?.path) return;
+    this.#watch?.close();
+    this.#watch = undefined;
+    const end = (): void => {
+      this.#watch?.close();
+      this.#watch = undefined;
+    };
+    try {
+      const watch = fs.watch(path, () => this.#lookSoon(), end);
+      this.#watch = { path, close: () => watch.close() };
+    } catch {
+      // Not every system can; the timer looks.
+    }
+  }
+
+  /** However many changes are told at once, all are seen by one look; one that comes during a look by another one. */
+  #lookSoon(): void {
+    this.#looksAgain = true;
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    setImmediate(() => void this.#look());
+  }
+
+  async #look(): Promise<void> {
+    while (this.#looksAgain && this.#watched.size > 0) {
+      this.#looksAgain = false;
+      this.#watchFolder();
+      for (const snapshotId of this.#watched.keys()) await this.#lookAt(snapshotId);
+    }
+    this.#isLooking = false;
+  }
+
+  /** Reading the log tells `#note` of what is new in it; what was there when it was first read is found here. */
+  async #lookAt(snapshotId: string): Promise<void> {
+    try {
+      const session = await this.#tenant.locate(snapshotId);
+      const node = session?.index.tree.get(snapshotId);
+      if (session && node) this.#note(session, node);
+    } catch {
+      // It can't be read now; who asks for the snapshot is told why. The next look tries again.
+    }
+  }
+
+  #note(session: Session, node: IndexNode): void {
+    const watched = this.#watched.get(node.snapshotId);
+    if (!watched) return;
+    const news = { session, node, epoch: session.log.epoch };
+    const isNews = isNewer(news, watched.news.at(-1) ?? watched.told);
+    if (isNews || (watched.isAsked && watched.news.length === 0)) watched.news.push(news);
+    if (watched.news.length > 0 && !watched.isTelling) void this.#tell(watched);
+  }
+
+  async #tell(watched: Watched): Promise<void> {
+    watched.isTelling = true;
+    for (let next = watched.news.shift(); next; next = watched.news.shift()) {
+      const { session, node } = next;
+      const snapshot = await this.#read(session, node.snapshotId).catch(() => undefined);
+      if (!snapshot) continue;
+      // Of a write that was overtaken by the next one the state is gone, but not what it was about.
+      const { state } = snapshot;
+      const told = node.foreign === undefined ? ({ ...node.meta, ...(state && { state }) } as SessionSnapshot<S>) : snapshot;
+      const copy = (): SessionSnapshot<S> => structuredClone(told);
+      if (isNewer(next, watched.told)) this.#hub.publish(watched.key, told.status, copy);
+      else this.#hub.announce(watched.key, told.status, copy);
+      watched.isAsked = false;
+      watched.told = next;
+    }
+    watched.isTelling = false;
+  }
+}
+
+/** Whether a write came after another one of the same snapshot; one that was removed and saved anew counts as later. */
+function isNewer(news: News, than: News | undefined): boolean {
+  if (than === undefined || news.epoch !== than.epoch || news.node.version.seq !== than.node.version.seq) return true;
+  return news.node.rev > than.node.rev;
+}

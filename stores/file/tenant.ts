@@ -1,0 +1,167 @@
+import { join } from 'node:path';
+import { dataLoss, quote } from '../../src/errors.ts';
+import { codeOf } from './file-system.ts';
+import { LruCache } from './lru-cache.ts';
+import { hasMark, setMark } from './id-marks.ts';
+import { hashOf, isSessionName, sessionNameOf, snapshotName, type SessionName } from './names.ts';
+import { readHeader } from './read-version.ts';
+import { entriesOf, scanned, TenantScan, type ScannedSnapshot } from './scan.ts';
+import { Session } from './session.ts';
+import { SessionIndex, type IndexNode } from './session-index.ts';
+import { writeLog } from './session-log.ts';
+import type { StoreFolder } from './store-folder.ts';
+import { TenantFolder } from './tenant-folder.ts';
+
+/** Snapshots whose metadata are kept in memory. */
+const MOST_SNAPSHOTS = 100_000;
+
+/** One tenant: its sessions, and which of them a snapshot is in. */
+export class Tenant {
+  readonly folder: TenantFolder;
+  /** Told of each snapshot that is found to have been written, by whomever. */
+  onEntry: ((session: Session, node: IndexNode) => void) | undefined;
+  readonly #scan: TenantScan;
+  readonly #sessions = new LruCache<Session>(MOST_SNAPSHOTS);
+  /** Which session a snapshot was last found in. */
+  readonly #homes = new LruCache<SessionName>(MOST_SNAPSHOTS);
+
+  constructor(store: StoreFolder, tenant: string) {
+    this.folder = new TenantFolder(store, tenant);
+    this.#scan = new TenantScan(this.folder);
+  }
+
+  /** The session of a name, brought up to date; it may have no snapshots, and there may be no such session. */
+  async session(name: SessionName): Promise<Session> {
+    const session = this.#sessionOf(name);
+    await session.refresh();
+    this.#sessions.set(name, session, session.index.tree.size + 1);
+    return session;
+  }
+
+  /**
+   * The session that a snapshot is in, or was when last heard of.
+   *
+   * @throws `DATA_LOSS` when the snapshot's file was lost, or when what has its name is no snapshot.
+   */
+  async locate(snapshotId: string): Promise<Session | undefined> {
+    const home = await this.homeOf(snapshotId);
+    if (home) return home;
+    // A mark is set after the file is there and removed before it is, so it takes two looks to be sure of a loss.
+    for (let looks = 0; looks < 2; looks++) {
+      const session = await this.#findSession(snapshotId);
+      if (session) this.noteHome(snapshotId, session);
+      if (session || !hasMark(this.folder, snapshotId)) return session;
+    }
+    throw dataLoss(`Snapshot ${quote(snapshotId)} can't be read: its file is missing. Restore it from a backup, or resume from another snapshot.`);
+  }
+
+  /** The session that a snapshot is in, if that is remembered; else it may be in one all the same. */
+  async homeOf(snapshotId: string): Promise<Session | undefined> {
+    const name = this.#homes.get(snapshotId);
+    const session = name === undefined ? undefined : await this.session(name);
+    if (session?.index.tree.has(snapshotId)) return session;
+    this.#homes.delete(snapshotId);
+    return undefined;
+  }
+
+  /** For writing: the session of an id, not brought up to date. */
+  sessionFor(sessionId: string | null): Session {
+    return this.#sessionOf(sessionNameOf(sessionId));
+  }
+
+  /** The names of all sessions that there are, and perhaps some more. */
+  async sessionNames(): Promise<SessionName[]> {
+    const kind = this.folder.kind();
+    if (kind === 'none') return [];
+    if (kind === 'foreign') return [...(await this.#scan.sessions()).keys()];
+    const names = new Set(this.#namesIn(this.folder.sessions, '.log'));
+    const strangers = [...this.#namesIn(this.folder.sessions, '.id'), ...this.#namesIn(this.folder.pointers, '.json')];
+    for (const name of strangers) names.add(name);
+    return [...names];
+  }
+
+  /** Before the first save: makes the folders, and takes in what another writer left. */
+  async prepare(): Promise<void> {
+    const { folder } = this;
+    if (folder.kind() === 'own') return;
+    const { store } = folder;
+    await store.locks.run(hashOf(folder.tenant), 'The tenant', async (lock) => {
+      const changed = store.makeFolder(folder.path);
+      changed.push(...store.makeFolder(folder.ids));
+      if (folder.kind() !== 'own') {
+        const found = await this.#scan.sessions();
+        if (found.size === 0) changed.push(...store.makeFolder(folder.sessions));
+        else {
+          const logs = await this.#writeLogs(found);
+          lock.assertHeld();
+          store.fs.rename(logs, folder.sessions);
+          changed.push(folder.path);
+          for (const [name, snapshots] of found) for (const { meta } of snapshots) setMark(folder, name, meta.snapshotId);
+        }
+      }
+      for (const path of new Set(changed)) await store.flushFolder(path);
+    });
+  }
+
+  /** Remembers where a snapshot is, so that it need not be looked for. */
+  noteHome(snapshotId: string, session: Session): void {
+    this.#homes.set(snapshotId, session.name, 1);
+  }
+
+  #sessionOf(name: SessionName): Session {
+    const known = this.#sessions.get(name);
+    if (known) return known;
+    const session = new Session(this.folder, name, this.#scan, (from, node) => this.onEntry?.(from, node));
+    this.#sessions.set(name, session, 1);
+    return session;
+  }
+
+  /** Writes the logs of what another writer left into a folder of its own, so that they come into being all at once. */
+  async #writeLogs(found: ReadonlyMap<SessionName, readonly ScannedSnapshot[]>): Promise<string> {
+    const { folder } = this;
+    const { store } = folder;
+    const logs = store.newTemporary();
+    store.makeFolder(logs);
+    for (const [name, snapshots] of found) {
+      const index = new SessionIndex();
+      for (const entry of await entriesOf(folder, name, snapshots)) index.apply(entry);
+      const sessionId = snapshots[0]!.session;
+      const fd = writeLog(store.fs, join(logs, `${name}.log`), { sessionId, entries: index.entries() });
+      try {
+        await store.flush(fd);
+      } finally {
+        store.fs.close(fd);
+      }
+    }
+    await store.flushFolder(logs);
+    return logs;
+  }
+
+  async #findSession(snapshotId: string): Promise<Session | undefined> {
+    for (const name of this.folder.candidates(snapshotId)) {
+      const header = await readHeader(this.folder, name);
+      if (header === 'missing') continue;
+      if (header !== 'foreign') return this.session(sessionNameOf(header.session));
+      const parsed = await this.folder.readFile(name);
+      if (parsed?.kind === 'broken') {
+        throw dataLoss(`Snapshot ${quote(snapshotId)} can't be read: its file is damaged. Restore it from a backup, or remove it.`);
+      }
+      const found = parsed && scanned(name, parsed);
+      if (found?.meta.snapshotId !== snapshotId) continue;
+      const session = await this.session(sessionNameOf(found.session));
+      if (!found.own) session.welcome(found);
+      return session;
+    }
+    return undefined;
+  }
+
+  #namesIn(path: string, ending: string): string[] {
+    try {
+      const names = this.folder.store.fs.readdir(path).filter((name) => name.endsWith(ending));
+      return names.map((name) => name.slice(0, -ending.length)).filter(isSessionName);
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return [];
+      throw error;
+    }
+  }
+}
