@@ -160,7 +160,7 @@ class Cutter {
   #runs(array: readonly unknown[], known: readonly KnownShard[]): KnownShard[] {
     const byFirst = new Map(known.map((run) => [run.values[0], run]));
     const runs: KnownShard[] = [];
-    for (let start = 0; start < array.length; ) {
+    for (let start = 0; start < array.length;) {
       const same = byFirst.get(array[start]);
       const run = same && continuesWith(array, start, same) ? same : this.#run(array, start);
       runs.push(run);

@@ -22,7 +22,7 @@ export interface ChainReader<Ref> {
  */
 export async function materialise<Ref>(ref: Ref, reader: ChainReader<Ref>): Promise<KnownState | undefined> {
   const newestFirst: JsonPatch[] = [];
-  for (let at = ref; ; ) {
+  for (let at = ref; ;) {
     const known = reader.known(at);
     if (known) return patched(known, newestFirst.toReversed());
     const written = await reader.read(at);

@@ -3,7 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { shareJson } from '../../../src/json/share.ts';
 import { copyJson, jsonEqual, JsonValueError, type Json } from '../../../src/json/value.ts';
 
-const key = fc.oneof(fc.constantFrom('a', 'b', 'c', '__proto__', 'constructor', 'toString', ''), fc.string({ maxLength: 4 }));
+const key = fc.oneof(
+  fc.constantFrom('a', 'b', 'c', '__proto__', 'constructor', 'toString', ''),
+  fc.string({ maxLength: 4 }),
+);
 const scalar = fc.oneof(fc.integer({ min: -3, max: 3 }), fc.constantFrom<Json>(null, true, 'x', 'y', -0, 0, ''));
 const { json } = fc.letrec<{ json: Json }>((tie) => ({
   json: fc.oneof(

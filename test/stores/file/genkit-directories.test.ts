@@ -1,0 +1,210 @@
+import { randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { FileSessionStore as GenkitFileSessionStore } from 'genkit/beta';
+import { describe, expect, it } from 'vitest';
+import { FileSessionStore } from '../../../stores/file/file-session-store.ts';
+import { entriesBelow, readJson, temporaryFolder } from './support/folders.ts';
+
+interface Custom {
+  n: number;
+}
+
+const A = '11111111-1111-4111-8111-111111111111';
+const B = '22222222-2222-4222-8222-222222222222';
+
+type AnyStore = Pick<FileSessionStore<Custom>, 'getSnapshot' | 'saveSnapshot'>;
+
+async function save(store: AnyStore, id: string, n: number, parentId?: string, sessionId = A): Promise<void> {
+  await store.saveSnapshot(id, () => ({
+    sessionId,
+    createdAt: new Date(1.7e12 + n * 1000).toISOString(),
+    status: 'completed',
+    ...(parentId !== undefined && { parentId }),
+    state: { sessionId, custom: { n }, messages: [{ role: 'user', content: [{ text: `message ${n}` }] }] },
+  }));
+}
+
+/** A folder of Genkit's own store: a session of four snapshots with a branch, and one of a single snapshot. */
+async function genkitFolder(): Promise<{ folder: string; genkit: GenkitFileSessionStore<Custom> }> {
+  const folder = temporaryFolder();
+  const genkit = new GenkitFileSessionStore<Custom>(folder);
+  await save(genkit, 'a1', 1);
+  await save(genkit, 'a2', 2, 'a1');
+  await save(genkit, 'a3', 3, 'a2');
+  await save(genkit, 'a2b', 4, 'a1');
+  await save(genkit, 'b1', 5, undefined, B);
+  return { folder, genkit };
+}
+
+describe('a folder that Genkit’s own store wrote', () => {
+  it('is opened: every snapshot by its id, the latest leaf, the lists', async () => {
+    const { folder, genkit } = await genkitFolder();
+    const before = entriesBelow(folder);
+    const store = new FileSessionStore<Custom>(folder);
+    for (const id of ['a1', 'a2', 'a3', 'a2b', 'b1']) {
+      expect(await store.getSnapshot({ snapshotId: id })).toEqual(await genkit.getSnapshot({ snapshotId: id }));
+    }
+    expect((await store.getSnapshot({ sessionId: A }))?.snapshotId).toBe('a2b');
+    expect((await store.getSnapshotMetadata({ sessionId: B }))?.snapshotId).toBe('b1');
+    const { items } = await store.listSnapshots({ sessionId: A });
+    expect(items.map((item) => item.snapshotId)).toEqual(['a1', 'a2', 'a3', 'a2b']);
+    const sessions = (await store.listSessions()).items;
+    expect(sessions.map(({ sessionId, leafId, leafCount }) => [sessionId, leafId, leafCount])).toEqual([
+      [B, 'b1', 1],
+      [A, 'a2b', 2],
+    ]);
+    expect(entriesBelow(folder), 'reading writes nothing').toEqual(before);
+  });
+
+  it('goes on with our saves; nothing of ours starts from its files', async () => {
+    const { folder } = await genkitFolder();
+    const store = new FileSessionStore<Custom>(folder);
+    await save(store, 'a4', 10, 'a3');
+    await save(store, 'a5', 11, 'a4');
+    rmSync(join(folder, 'global/a3.json'));
+    const cold = new FileSessionStore<Custom>(folder);
+    expect((await cold.getSnapshot({ sessionId: A }))?.state?.custom).toEqual({ n: 11 });
+    expect((await cold.getSnapshot({ snapshotId: 'a4' }))?.state?.custom).toEqual({ n: 10 });
+    await expect(cold.getSnapshot({ snapshotId: 'a3' })).rejects.toMatchObject({ status: 'DATA_LOSS' });
+    expect((await cold.getSnapshot({ sessionId: B }))?.snapshotId).toBe('b1');
+    expect((await cold.listSessions()).items).toHaveLength(2);
+  });
+
+  it('its snapshots can be rewritten, pruned and deleted by our store', async () => {
+    const { folder } = await genkitFolder();
+    const store = new FileSessionStore<Custom>(folder);
+    await store.saveSnapshot('a3', (current) => ({ ...current!, state: { ...current!.state, custom: { n: 33 } } }));
+    expect((await new FileSessionStore<Custom>(folder).getSnapshot({ snapshotId: 'a3' }))?.state?.custom).toEqual({
+      n: 33,
+    });
+    expect(await store.prune({ maxChainLength: 1 })).toMatchObject({ snapshots: 2 });
+    expect((await store.listSnapshots({ sessionId: A })).items.map((item) => item.snapshotId)).toEqual(['a3', 'a2b']);
+    expect(await store.deleteSession({ sessionId: A })).toMatchObject({ snapshots: 2 });
+    expect(entriesBelow(folder).filter((path) => path.includes('a2') || path.includes(A))).toEqual([]);
+  });
+
+  it('a snapshot under a name that our store would write differently is found, with the right case only', async () => {
+    const folder = temporaryFolder();
+    const genkit = new GenkitFileSessionStore<Custom>(folder, { snapshotPathPrefix: () => 'Tenant One' });
+    await save(genkit, 'Snapshot.1', 1);
+    const store = new FileSessionStore<Custom>(folder, { snapshotPathPrefix: () => 'Tenant One' });
+    expect((await store.getSnapshot({ snapshotId: 'Snapshot.1' }))?.state?.custom).toEqual({ n: 1 });
+    expect(await store.getSnapshot({ snapshotId: 'snapshot.1' })).toBeUndefined();
+    const other = new FileSessionStore<Custom>(folder, { snapshotPathPrefix: () => 'tenant one' });
+    expect(await other.getSnapshot({ snapshotId: 'Snapshot.1' })).toBeUndefined();
+    // A rewrite gives it the store's own name.
+    await store.saveSnapshot('Snapshot.1', (current) => ({ ...current!, updatedAt: '2026-01-01T00:00:00.000Z' }));
+    expect(readdirSync(join(folder, 'Tenant One')).filter((name) => name.endsWith('.json'))).toEqual([
+      '%0053napshot%002e1.json',
+    ]);
+    expect((await store.getSnapshot({ sessionId: A }))?.updatedAt).toBe('2026-01-01T00:00:00.000Z');
+  });
+
+  it('what Genkit’s store adds later is noticed through its pointer', async () => {
+    const { folder, genkit } = await genkitFolder();
+    const store = new FileSessionStore<Custom>(folder);
+    await save(store, 'b2', 20, 'b1', B);
+    await save(genkit, 'a6', 30, 'a2b');
+    await save(genkit, 'a7', 31, 'a6');
+    expect((await store.getSnapshot({ sessionId: A }))?.snapshotId).toBe('a7');
+    await save(store, 'a8', 32, 'a7');
+    const cold = new FileSessionStore<Custom>(folder);
+    expect((await cold.listSnapshots({ sessionId: A })).items.map((item) => item.snapshotId).slice(-3)).toEqual([
+      'a6',
+      'a7',
+      'a8',
+    ]);
+    await save(genkit, 'c1', 40, undefined, randomUUID());
+    expect((await cold.listSessions()).items).toHaveLength(3);
+  });
+
+  it('when its latest snapshot is gone, the session answers DATA_LOSS instead of an older one', async () => {
+    const { folder } = await genkitFolder();
+    rmSync(join(folder, 'global/b1.json'));
+    const store = new FileSessionStore<Custom>(folder);
+    await expect(store.getSnapshot({ sessionId: B })).rejects.toMatchObject({
+      status: 'DATA_LOSS',
+      message: expect.stringContaining('"b1"'),
+    });
+    expect((await store.getSnapshot({ sessionId: A }))?.snapshotId).toBe('a2b');
+  });
+});
+
+describe('with checkpointInterval 1', () => {
+  it('Genkit’s own store reads every snapshot and the right leaf', async () => {
+    const folder = temporaryFolder();
+    const store = new FileSessionStore<Custom>(folder, { checkpointInterval: 1 });
+    await save(store, 's1', 1);
+    await save(store, 's2', 2, 's1');
+    await save(store, 's1b', 0, 's1');
+    const genkit = new GenkitFileSessionStore<Custom>(folder);
+    expect((await genkit.getSnapshot({ sessionId: A }))?.snapshotId).toBe('s1b');
+    for (const id of ['s1', 's2', 's1b']) {
+      const { state } = (await store.getSnapshot({ snapshotId: id }))!;
+      expect((await genkit.getSnapshot({ snapshotId: id }))?.state).toEqual(state);
+    }
+    // What Genkit's store rewrites in place, ours reads.
+    await genkit.saveSnapshot('s2', (current) => ({ ...current!, state: { custom: { n: 99 } } }));
+    expect((await store.getSnapshot({ snapshotId: 's2' }))?.state?.custom).toEqual({ n: 99 });
+    await store.saveSnapshot('s2', (current) => ({ ...current!, updatedAt: '2026-01-01T00:00:00.000Z' }));
+    const { state, updatedAt } = (await new FileSessionStore<Custom>(folder).getSnapshot({ snapshotId: 's2' }))!;
+    expect({ state, updatedAt }).toEqual({ state: { custom: { n: 99 } }, updatedAt: '2026-01-01T00:00:00.000Z' });
+  });
+
+  it('each file is a snapshot that can be read by itself', async () => {
+    const folder = temporaryFolder();
+    const store = new FileSessionStore<Custom>(folder, { checkpointInterval: 1 });
+    await save(store, 's1', 1);
+    await save(store, 's2', 2, 's1');
+    const file = readJson(join(folder, 'global/s2.json'));
+    expect(file).toMatchObject(JSON.parse(JSON.stringify(await store.getSnapshot({ snapshotId: 's2' }))) as object);
+    expect(readdirSync(join(folder, 'global'))).not.toContain('.shards');
+  });
+});
+
+describe('faults of Genkit’s file store that this one has not', () => {
+  it('50 concurrent increments of one snapshot give 50', async () => {
+    const store = new FileSessionStore<Custom>(temporaryFolder());
+    await save(store, 'counter', 0);
+    const increments = Array.from({ length: 50 }, () =>
+      store.saveSnapshot('counter', (current) => ({
+        ...current!,
+        state: { custom: { n: current!.state!.custom!.n + 1 } },
+      })),
+    );
+    await Promise.all(increments);
+    expect((await store.getSnapshot({ snapshotId: 'counter' }))?.state?.custom).toEqual({ n: 50 });
+  });
+
+  it('a sessionId with a slash is an id like any other', async () => {
+    const folder = temporaryFolder();
+    const store = new FileSessionStore<Custom>(folder);
+    await save(store, 'x', 1, undefined, 'a/../b');
+    expect((await store.getSnapshot({ sessionId: 'a/../b' }))?.snapshotId).toBe('x');
+  });
+
+  it('its watcher reads no file outside', async () => {
+    const parent = temporaryFolder();
+    writeFileSync(
+      join(parent, 'secret.json'),
+      JSON.stringify({ snapshotId: '../../secret', createdAt: 'x', status: 'completed' }),
+    );
+    const store = new FileSessionStore<Custom>(join(parent, 'store'), { snapshotWatchPollIntervalMs: 5 });
+    await save(store, 'x', 1);
+    const told: unknown[] = [];
+    const heard = new Promise<void>((resolve) => store.onSnapshotStateChange('x', () => resolve()));
+    store.onSnapshotStateChange('../../secret', (snapshot) => told.push(snapshot));
+    await heard;
+    await store.saveSnapshot('x', (current) => ({ ...current!, updatedAt: 'later' }));
+    expect(told).toEqual([]);
+    await store.close();
+  });
+
+  it('the same record round-trips through both stores’ files', async () => {
+    const { folder } = await genkitFolder();
+    const text = readFileSync(join(folder, 'global/a1.json'), 'utf8');
+    const store = new FileSessionStore<Custom>(folder);
+    expect(await store.getSnapshot({ snapshotId: 'a1' })).toEqual(JSON.parse(text));
+  });
+});
