@@ -268,7 +268,8 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S> {
 
   async #session(tenant: Tenant, sessionId: string): Promise<Session | undefined> {
     const session = await tenant.session(sessionNameOf(sessionId));
-    return session.id === sessionId ? session : undefined;
+    const isIt = session.id === sessionId || (session.id === undefined && session.missingLeaf !== undefined);
+    return isIt ? session : undefined;
   }
 
   #leafOf({ index, missingLeaf }: Session, sessionId: string): IndexNode | undefined {

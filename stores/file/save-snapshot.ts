@@ -81,7 +81,10 @@ export class Save<S> {
   async #save(id: string, answer: SessionSnapshotInput<S> | undefined): Promise<string | null | typeof AGAIN> {
     const kind = this.#tenant.folder.kind();
     const home = await this.#tenant.homeOf(id);
-    if (home) return home.locked((lock) => this.#rewrite(home, lock, id));
+    if (home) {
+      if (kind !== 'own') await this.#tenant.prepare();
+      return home.locked((lock) => this.#rewrite(home, lock, id));
+    }
     if (kind !== 'own') {
       // A first save that is refused, or that the mutator skips, makes no folders.
       const trial = answer ?? ((await this.#tenant.locate(id)) ? undefined : this.#ask(undefined));

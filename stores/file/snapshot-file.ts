@@ -133,13 +133,17 @@ export function parseSnapshot(text: string): ParsedFile {
   const { state, [OWN_MEMBER]: own, ...meta } = json;
   if (typeof meta['snapshotId'] !== 'string') return { kind: 'broken' };
   const format = isRecord(own) ? own['format'] : undefined;
-  if (!isRecord(own) || typeof format !== 'number') {
-    if (state !== undefined && !isRecord(state)) return { kind: 'broken' };
-    const metadata = own === undefined ? meta : { ...meta, [OWN_MEMBER]: own };
-    return { kind: 'foreign', meta: metadata as unknown as SnapshotMetadata, state };
-  }
+  if (!isRecord(own) || typeof format !== 'number') return foreignFile(meta, own, state);
   assertReadable(format, `Snapshot ${quote(meta['snapshotId'])}`);
-  return ownFile(meta, own, state);
+  // Another writer that rewrites a full snapshot of ours passes on the member that it does not know.
+  const isRewritten = !HEADER.test(text) && !['base', 'lifts', 'patches', 'packed'].some((name) => name in own);
+  return isRewritten ? foreignFile(meta, own['field'], state) : ownFile(meta, own, state);
+}
+
+function foreignFile(meta: Record<string, Json>, field: Json | undefined, state: Json | undefined): ParsedFile {
+  if (state !== undefined && !isRecord(state)) return { kind: 'broken' };
+  const metadata = field === undefined ? meta : { ...meta, [OWN_MEMBER]: field };
+  return { kind: 'foreign', meta: metadata as unknown as SnapshotMetadata, state };
 }
 
 /** @throws `FAILED_PRECONDITION` when a newer version of this store wrote `what`. */

@@ -12,7 +12,7 @@ for (const options of [{}, { checkpointInterval: 1 }, { checkpointInterval: 3 }]
     name: `FileSessionStore ${JSON.stringify(options)}`,
     runner: { describe, it },
     capabilities: new FileSessionStore(tmpdir(), durable).capabilities,
-    effort: 'checkpointInterval' in options ? 0.2 : 1,
+    effort: 'checkpointInterval' in options ? 0.1 : 0.5,
     open: async (stage) => {
       const folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-kit-'));
       const open = () => new FileSessionStore(folder, { ...durable, ...stage });

@@ -1,0 +1,213 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { random } from '../../support/scale.ts';
+import { jsonEqual, parseJson, setMember, type Json } from '../../../src/json/value.ts';
+import { compacted, cut, shardName, type Cut } from '../../../stores/chain/cut.ts';
+import { fill } from '../../../stores/chain/fill.ts';
+import { materialise, type ChainReader } from '../../../stores/chain/materialise.ts';
+import { planNew, planRewrite } from '../../../stores/chain/plan-write.ts';
+import { patchText, type WrittenState } from '../../../stores/chain/written-state.ts';
+
+const message = (i: number, length = 1000): Json => ({ role: 'user', content: [{ text: `${i} `.repeat(length / 4).slice(0, length) }] });
+const messages = (count: number, from = 0): Json[] => Array.from({ length: count }, (_, i) => message(from + i));
+
+function filled(made: Cut): Json {
+  const texts = new Map(made.shards.map((shard) => [shard.name, shard.text()]));
+  return fill(parseJson(made.skeleton), made.lifts, (name) => texts.get(name)!).state;
+}
+
+function shardsOf(made: Cut): string[] {
+  return made.lifts.flatMap((lift) => lift.shards);
+}
+
+describe('a cut state', () => {
+  it('is itself again when it is filled, whatever is in it', () => {
+    const key = fc.oneof(fc.string({ maxLength: 5 }), fc.constantFrom('__proto__', 'constructor', 'a/b', '~', ''));
+    const long = fc.nat(3).map((n) => 'x\uD800é'.repeat(n * 8000));
+    const scalar = fc.oneof(fc.string(), fc.double({ noNaN: true, noDefaultInfinity: true }), fc.constant(-0), fc.boolean(), fc.constant(null), long);
+    const { value } = fc.letrec<{ value: Json }>((tie) => ({
+      value: fc.oneof(
+        { depthSize: 'small', withCrossShrink: true },
+        scalar,
+        fc.array(tie('value'), { maxLength: 4 }).map((items) => Array.from({ length: 1 + items.length * 40 }, (_, i) => items[i % items.length] ?? i)),
+        fc.array(fc.tuple(key, tie('value')), { maxLength: 4 }).map((members) => {
+          const object = {};
+          for (const [name, member] of members) setMember(object, name, member);
+          return object as Json;
+        }),
+      ),
+    }));
+    fc.assert(
+      fc.property(value, (state) => {
+        expect(jsonEqual(filled(cut(state)), state)).toBe(true);
+      }),
+      random(150, 5000),
+    );
+  });
+
+  it('keeps small things inline and lifts long arrays, long strings and crowded objects', () => {
+    const made = cut({ small: [1, 2], messages: messages(100), note: 'x'.repeat(40_000), deep: { crowd: Object.fromEntries(messages(60).entries()) } });
+    expect(made.lifts.map(({ path, holds }) => [path.join('.'), holds])).toEqual([
+      ['messages', 'elements'],
+      ['note', 'value'],
+      ['deep.crowd', 'value'],
+    ]);
+    expect(parseJson(made.skeleton)).toEqual({ small: [1, 2], messages: [], note: null, deep: { crowd: null } });
+    for (const { name, text } of made.shards) expect(shardName(text())).toBe(name);
+  });
+
+  it('puts inner lifts back into an object that was lifted itself', () => {
+    const state = { crowd: { ...Object.fromEntries(messages(60).entries()), list: messages(50) } };
+    expect(filled(cut(state))).toEqual(state);
+    const root = Object.fromEntries(messages(60).entries());
+    expect(filled(cut(root))).toEqual(root);
+  });
+
+  it('shares all shards but the last with one that has more messages', () => {
+    const before = shardsOf(cut({ messages: messages(500) }));
+    const after = shardsOf(cut({ messages: messages(520) }));
+    expect(before.length).toBeGreaterThan(5);
+    expect(after.slice(0, before.length - 1)).toEqual(before.slice(0, -1));
+  });
+
+  it('shares most shards with one that lost messages at its head or in its middle', () => {
+    const all = messages(500);
+    const before = new Set(shardsOf(cut({ messages: all })));
+    for (const kept of [all.slice(7), [...all.slice(0, 200), ...all.slice(203)], [message(9999), ...all]]) {
+      const after = shardsOf(cut({ messages: kept }));
+      const fresh = after.filter((name) => !before.has(name));
+      expect(fresh.length).toBeLessThanOrEqual(3);
+      expect(after.length).toBeGreaterThan(5);
+    }
+  });
+
+  it('comes out the same with the memory of an earlier one, and says so of what it did not serialise again', () => {
+    const state = { messages: messages(300), note: 'x'.repeat(50_000) };
+    const first = cut(state);
+    for (const known of [first.memory, compacted(state, first.memory).memory]) {
+      const base = known === first.memory ? state : (compacted(state, first.memory).state as typeof state);
+      const grown = { ...base, messages: [...base.messages, ...messages(40, 300)] };
+      const again = cut(grown, known);
+      const anew = cut(grown);
+      expect(again.lifts).toEqual(anew.lifts);
+      expect(again.skeleton).toBe(anew.skeleton);
+      expect(filled(again)).toEqual(grown);
+    }
+  });
+
+  it('remembers its shards when it was filled', () => {
+    const state = { messages: messages(300) };
+    const made = cut(state);
+    const texts = new Map(made.shards.map((shard) => [shard.name, shard.text()]));
+    const read = fill(parseJson(made.skeleton), made.lifts, (name) => texts.get(name)!);
+    const grown = { messages: [...(read.state as typeof state).messages, message(300)] };
+    expect(shardsOf(cut(grown, read.memory))).toEqual(shardsOf(cut(grown)));
+  });
+
+  it('that was damaged is refused, not filled with something else', () => {
+    const made = cut({ messages: messages(100) });
+    expect(() => fill(parseJson(made.skeleton), made.lifts, () => '{"not":"elements"}')).toThrow();
+    expect(() => fill(parseJson(made.skeleton), made.lifts, () => '[1, 2')).toThrow(SyntaxError);
+    expect(() => fill({ other: 1 }, made.lifts, () => '[]')).toThrow();
+  });
+});
+
+describe('the plan of a write', () => {
+  const parent = { messages: messages(100) };
+  const state = { messages: [...parent.messages, message(100)] };
+  const options = { interval: 5, known: undefined };
+
+  it('is what changed since the parent, until there are too many of those in a row', () => {
+    expect(planNew(state, { state: parent, depth: 0 }, options)).toMatchObject({ kind: 'on-parent', depth: 1 });
+    expect(planNew(state, { state: parent, depth: 3 }, options)).toMatchObject({ kind: 'on-parent', depth: 4 });
+    expect(planNew(state, { state: parent, depth: 4 }, options)).toMatchObject({ kind: 'whole' });
+    expect(planNew(state, undefined, options)).toMatchObject({ kind: 'whole' });
+  });
+
+  it('is the whole state where that is smaller', () => {
+    expect(planNew({ summary: 'short' }, { state: parent, depth: 0 }, options)).toMatchObject({ kind: 'whole' });
+    expect(planNew({}, { state: {}, depth: 0 }, options)).toMatchObject({ kind: 'whole' });
+  });
+
+  it('of a rewrite adds a patch, but not for ever', () => {
+    expect(planRewrite(state, { state: parent, depth: 0, patches: ['[]'] }, options)).toMatchObject({ kind: 'appended' });
+    const many = Array.from({ length: 8 }, () => '[]');
+    expect(planRewrite(state, { state: parent, depth: 0, patches: many }, options)).toMatchObject({ kind: 'whole' });
+  });
+
+  it('with an interval of 1 is always one whole text', () => {
+    const whole = { interval: 1, known: undefined };
+    const plans = [
+      planNew(state, { state: parent, depth: 0 }, whole),
+      planRewrite(state, { state: parent, depth: 0, patches: [] }, whole),
+    ];
+    for (const plan of plans) expect(plan).toMatchObject({ kind: 'whole', cut: { lifts: [], skeleton: JSON.stringify(state) } });
+  });
+});
+
+/** A chain in memory: each snapshot's state is written on the one before it. */
+function chainOf(states: readonly Json[]): { reader: ChainReader<number>; reads: number[] } {
+  const written: WrittenState<number>[] = [];
+  const shards = new Map<string, string>();
+  let depth = 0;
+  for (const [i, state] of states.entries()) {
+    const plan = planNew(state, i === 0 ? undefined : { state: states[i - 1]!, depth }, { interval: 4, known: undefined });
+    if (plan.kind === 'on-parent') {
+      depth = plan.depth;
+      written.push({ kind: 'base', base: i - 1, patches: [JSON.parse(plan.patch)] });
+    } else if (plan.kind === 'whole') {
+      depth = 0;
+      for (const shard of plan.cut.shards) shards.set(shard.name, shard.text());
+      written.push({ kind: 'whole', skeleton: parseJson(plan.cut.skeleton), lifts: plan.cut.lifts, patches: [] });
+    }
+  }
+  const reads: number[] = [];
+  const reader: ChainReader<number> = {
+    read: async (ref) => {
+      reads.push(ref);
+      const found = written[ref]!;
+      return found.kind === 'whole' ? { ...found, skeleton: structuredClone(found.skeleton) } : found;
+    },
+    shards: async (names) => new Map(names.map((name) => [name, shards.get(name)!])),
+    known: () => undefined,
+  };
+  return { reader, reads };
+}
+
+describe('a state that is read', () => {
+  const states = Array.from({ length: 11 }, (_, i) => ({ messages: messages(20 + i), custom: { turn: i } }));
+
+  it('is the one that was written, for every snapshot of the chain', async () => {
+    const { reader } = chainOf(states);
+    for (const [i, state] of states.entries()) expect((await materialise(i, reader))?.state).toEqual(state);
+  });
+
+  it('is read from its last whole one on, or from one that is known', async () => {
+    const { reader, reads } = chainOf(states);
+    await materialise(7, reader);
+    expect(reads).toEqual([7, 6, 5, 4]);
+    reads.length = 0;
+    const at6 = { state: states[6]!, memory: new Map(), length: 0 };
+    const read = await materialise(7, { ...reader, known: (ref) => (ref === 6 ? at6 : undefined) });
+    expect(reads).toEqual([7]);
+    expect(read?.state).toEqual(states[7]);
+    expect((read?.state as (typeof states)[0]).messages[0], 'shared, not copied').toBe(states[6]!.messages[0]);
+  });
+
+  it('is undefined where there is none, and an error where the chain has no beginning', async () => {
+    const none: ChainReader<number> = { ...chainOf([]).reader, read: async () => ({ kind: 'none' }) };
+    expect(await materialise(0, none)).toBeUndefined();
+    const patched: WrittenState<number> = { kind: 'base', base: 1, patches: [] };
+    const broken = { ...none, read: async (ref: number) => (ref === 0 ? { ...patched, patches: [[]] } : { kind: 'none' as const }) };
+    await expect(materialise(0, broken)).rejects.toThrow();
+  });
+});
+
+describe('the text of a patch', () => {
+  it('is the patch, however deep its values are', () => {
+    let deep: Json = 1;
+    for (let i = 0; i < 1999; i++) deep = [deep];
+    expect(JSON.parse(patchText([{ op: 'replace', path: '', value: deep }, { op: 'remove', path: '/a' }]))).toHaveLength(2);
+    expect(patchText([{ op: 'add', path: '/a', value: -0 }])).toBe('[{"op":"add","path":"/a","value":-0}]');
+  });
+});
