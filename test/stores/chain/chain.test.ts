@@ -33,7 +33,7 @@ describe('a cut state', () => {
         fc.array(fc.tuple(key, tie('value')), { maxLength: 4 }).map((members) => {
           const object = {};
           for (const [name, member] of members) setMember(object, name, member);
-          return object as Json;
+          return object;
         }),
       ),
     }));

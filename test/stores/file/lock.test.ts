@@ -1,0 +1,185 @@
+import { existsSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { GenkitError } from 'genkit';
+import { describe, expect, it } from 'vitest';
+import { nodeFileSystem, type FileSystem } from '../../../stores/file/file-system.ts';
+import { LockFolder } from '../../../stores/file/lock.ts';
+import { formatOwner, livenessOf, newOwner, parseOwner, type Owner } from '../../../stores/file/owner.ts';
+import { entriesBelow, temporaryFolder } from './support/folders.ts';
+
+/** No process has so high a number. */
+const NO_PROCESS = 4_194_305;
+
+function deadOwner(nonce: string): Owner {
+  return { ...newOwner(), pid: NO_PROCESS, nonce };
+}
+
+function open(folder: string, fileSystem: FileSystem = nodeFileSystem): LockFolder {
+  return new LockFolder(fileSystem, folder, { timeoutMs: 20, makeFolder: () => {} });
+}
+
+function note(folder: string, name: string, owner: Owner): void {
+  writeFileSync(join(folder, name), formatOwner(owner));
+}
+
+async function take(locks: LockFolder): Promise<'taken'> {
+  return locks.run('a-lock', 'It', async () => 'taken' as const);
+}
+
+/** Nothing but what the store has for its own use while it is open. */
+async function expectTidy(locks: LockFolder, folder: string): Promise<void> {
+  await locks.close();
+  expect(entriesBelow(folder)).toEqual([]);
+}
+
+describe('a lock', () => {
+  it('keeps others out while its owner lives; who waits too long gets ABORTED and a sentence', async () => {
+    const folder = temporaryFolder();
+    note(folder, 'a-lock', newOwner());
+    await expect(take(open(folder))).rejects.toMatchObject({
+      status: 'ABORTED',
+      message: expect.stringMatching(/^ABORTED: It was locked/),
+    });
+  });
+
+  it('whose owner died is taken over, and so is one that died taking it over, and so on', async () => {
+    const folder = temporaryFolder();
+    note(folder, 'a-lock', deadOwner('00000000000a'));
+    note(folder, 'a-lock.00000000000a', deadOwner('00000000000b'));
+    note(folder, 'a-lock.00000000000b', deadOwner('00000000000c'));
+    const locks = open(folder);
+    expect(await take(locks)).toBe('taken');
+    await expectTidy(locks, folder);
+  });
+
+  it('that a living process took over from a dead one is not taken', async () => {
+    const folder = temporaryFolder();
+    note(folder, 'a-lock', deadOwner('00000000000a'));
+    note(folder, 'a-lock.00000000000a', newOwner());
+    await expect(take(open(folder))).rejects.toBeInstanceOf(GenkitError);
+  });
+
+  it('that was released while it was claimed is not taken by the late claim', async () => {
+    const folder = temporaryFolder();
+    const path = join(folder, 'a-lock');
+    note(folder, 'a-lock', deadOwner('00000000000a'));
+    let claims = 0;
+    const fs: FileSystem = {
+      ...nodeFileSystem,
+      link: (from, to) => {
+        nodeFileSystem.link(from, to);
+        // Right after the claim somebody else, who had it before, turns out to have released the lock, and a third one has it now.
+        if (to === `${path}.00000000000a` && claims++ === 0) {
+          unlinkSync(path);
+          note(folder, 'a-lock', newOwner());
+        }
+      },
+    };
+    await expect(take(open(folder, fs))).rejects.toMatchObject({ status: 'ABORTED' });
+    expect(claims).toBe(1);
+    expect(existsSync(`${path}.00000000000a`), 'the claim was withdrawn').toBe(false);
+    expect(existsSync(path), 'the third one has it still').toBe(true);
+  });
+
+  it('of an owner that can’t be asked is taken over when it is old, not before', async () => {
+    const folder = temporaryFolder();
+    let age = 29_000;
+    const fs: FileSystem = {
+      ...nodeFileSystem,
+      stat: (path) => {
+        const found = nodeFileSystem.stat(path);
+        if (found && path.endsWith('/a-lock')) found.ctimeMs -= age;
+        return found;
+      },
+    };
+    const locks = open(folder, fs);
+    note(folder, 'a-lock', { ...newOwner(), host: '0123456789ab' });
+    await expect(take(locks)).rejects.toBeInstanceOf(GenkitError);
+    age = 31_000;
+    expect(await take(locks)).toBe('taken');
+    await expectTidy(locks, folder);
+  });
+
+  it('that a power failure left without its text is taken over', async () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, 'a-lock'), '');
+    const locks = open(folder);
+    expect(await take(locks)).toBe('taken');
+    await expectTidy(locks, folder);
+  });
+
+  it('that could not be released is the owner’s own the next time', async () => {
+    const folder = temporaryFolder();
+    let fails = true;
+    const fs: FileSystem = {
+      ...nodeFileSystem,
+      unlink: (path) => {
+        if (fails) throw Object.assign(new Error('EIO'), { code: 'EIO', syscall: 'unlink' });
+        nodeFileSystem.unlink(path);
+      },
+    };
+    const locks = open(folder, fs);
+    expect(await take(locks)).toBe('taken');
+    expect(entriesBelow(folder)).toContain('a-lock');
+    fails = false;
+    expect(await take(locks)).toBe('taken');
+    await expectTidy(locks, folder);
+  });
+
+  it('held for too long is given up before the commit point', async () => {
+    const locks = open(temporaryFolder());
+    const now = Date.now;
+    const held = locks.run('a-lock', 'It', async (lock) => {
+      lock.assertHeld();
+      Date.now = () => now() + 16_000;
+      lock.assertHeld();
+    });
+    await expect(held.finally(() => (Date.now = now))).rejects.toMatchObject({ status: 'ABORTED' });
+  });
+
+  it('works where there are no hard links', async () => {
+    const folder = temporaryFolder();
+    const fs: FileSystem = {
+      ...nodeFileSystem,
+      link: () => {
+        throw Object.assign(new Error('EPERM'), { code: 'EPERM', syscall: 'link' });
+      },
+    };
+    const [one, other] = [open(folder, fs), open(folder, fs)];
+    await one.run('a-lock', 'It', async () => {
+      expect(parseOwner(nodeFileSystem.readlink(join(folder, 'a-lock')))).toBeDefined();
+    });
+    expect(await take(other)).toBe('taken');
+    note(folder, 'a-lock', deadOwner('00000000000a'));
+    expect(await take(one)).toBe('taken');
+    await one.close();
+    await expectTidy(other, folder);
+  });
+
+  it('of the dead is removed when the folder is opened, with their marks and claims; of the living nothing is', () => {
+    const folder = temporaryFolder();
+    const living = newOwner();
+    note(folder, 'owner-00000000000a', deadOwner('00000000000a'));
+    note(folder, 'lock-1', deadOwner('00000000000a'));
+    note(folder, 'lock-2.00000000000a', deadOwner('00000000000b'));
+    note(folder, `owner-${living.nonce}`, living);
+    note(folder, 'lock-3', living);
+    open(folder).tidy();
+    expect(
+      entriesBelow(folder).filter((name) => !readFileSync(join(folder, name), 'latin1').includes(living.nonce)),
+    ).toEqual(entriesBelow(folder).filter((name) => name.startsWith('owner-') && name !== `owner-${living.nonce}`));
+    expect(entriesBelow(folder)).toEqual(expect.arrayContaining(['lock-3', `owner-${living.nonce}`]));
+  });
+});
+
+describe('an owner', () => {
+  it('can be told from a later process of the same number, and from one of another machine', () => {
+    const self = newOwner();
+    expect(parseOwner(formatOwner(self))).toEqual(self);
+    expect(parseOwner('anything else')).toBeUndefined();
+    expect(livenessOf(self)).toBe('alive');
+    expect(livenessOf({ ...self, pid: NO_PROCESS })).toBe('dead');
+    if (process.platform === 'linux') expect(livenessOf({ ...self, started: '1' })).toBe('dead');
+    expect(livenessOf({ ...self, host: '0123456789ab' })).toBe('remote');
+  });
+});
