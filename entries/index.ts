@@ -1,3 +1,5 @@
+/** All that `genkit/beta` has, so that an application moves by changing that one import. What is named below takes the place of its namesake there. */
+export * from 'genkit/beta';
 export { agentRuntime, type AgentRuntimeOptions } from '../plugins/agent-runtime.ts';
 export { AgentsGenkit, genkit } from '../plugins/genkit.ts';
 export { defineAgent, defineCustomAgent, definePromptAgent } from '../src/agent/define-agent.ts';
@@ -15,8 +17,31 @@ export type {
   WithStateSchema,
 } from '../src/agent/types.ts';
 export { AgentError, type AgentErrorOptions } from '../src/client/errors.ts';
+export { remoteAgent, type RemoteAgentOptions } from '../src/client/remote-agent.ts';
 export type { ErrorStatus } from '../src/client/status.ts';
-export type * from '../src/client/types.ts';
+export type {
+  AgentAPI,
+  AgentChat,
+  AgentChunk,
+  AgentFinishReason,
+  AgentInit,
+  AgentInput,
+  AgentInterrupt,
+  AgentOutput,
+  AgentResponse,
+  AgentStreamChunk,
+  AgentTurn,
+  Artifact,
+  CallOptions,
+  DetachedTask,
+  MessageData,
+  Part,
+  PollOptions,
+  SessionState,
+  ToolRequestPart,
+  ToolResponsePart,
+  TurnOptions,
+} from '../src/client/types.ts';
 export { AgentInitError, SessionConflictError } from '../src/errors.ts';
 export { applyPatch, PatchError, type ApplyOptions } from '../src/json/apply.ts';
 export { diff, type DiffOptions, type JsonPatch, type JsonPatchOperation } from '../src/json/diff.ts';
@@ -54,4 +79,3 @@ export type {
 export type { SnapshotPathPrefix } from '../src/store/tenant.ts';
 export { FileSessionStore, type FileSessionStoreOptions } from '../stores/file/file-session-store.ts';
 export { InMemorySessionStore, type InMemorySessionStoreOptions } from '../stores/in-memory/in-memory-session-store.ts';
-export type { ClientTransform } from 'genkit/beta';

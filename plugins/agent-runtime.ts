@@ -1,16 +1,14 @@
 import type { GenkitPlugin } from 'genkit/plugin';
+import { isStore } from '../src/agent/agent-definition.ts';
 import { attachDefaults, type RuntimeDefaults } from '../src/agent/runtime-defaults.ts';
 import { registerSessionActions } from '../src/agent/session-actions.ts';
-import { checkOptions, type OptionCheck } from '../src/store/options.ts';
+import { checkOptions } from '../src/store/options.ts';
 
 /** Options of {@link agentRuntime}: what agents get unless they say otherwise. */
 export type AgentRuntimeOptions = RuntimeDefaults;
 
 /** The plugin's name, and the namespace of its actions. */
 const NAME = 'genkitx-agents';
-
-const isStore: OptionCheck = (value) =>
-  typeof (value as AgentRuntimeOptions['store'])?.saveSnapshot === 'function' ? undefined : 'a session store';
 
 /**
  * The Genkit plugin of this package. It gives agents without a `store` of their own the default one (an agent opts out with

@@ -28,7 +28,7 @@ function install() {
   const stamp = join(root, 'node_modules', '.setup-stamp');
   if (read(stamp) === wanted) return;
   say('Installing the dependencies that package-lock.json names (once; it takes a minute or two) ...');
-  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
+  run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error']);
   writeFileSync(stamp, wanted);
 }
 

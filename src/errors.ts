@@ -6,6 +6,25 @@ import { GenkitError, type StatusName } from 'genkit';
  */
 const KIND = Symbol.for('genkitx-agents.error-kind');
 
+/** Registered too: the server may be of the other copy than the runtime. */
+const AUDIENCE = Symbol.for('genkitx-agents.error-audience');
+
+/**
+ * Whom an error speaks to: `caller`, its message was written for whoever called the agent; `status`, only its status was; `operator`, nothing
+ * in it. In the process all of it may be read; what goes out to clients goes by this.
+ */
+export type Audience = 'caller' | 'status' | 'operator';
+
+/** Marks an error, or the record of one, with its audience. The mark is in no JSON: a record that was stored and read again has none. */
+export function addressTo<T extends object>(audience: Audience, error: T): T {
+  return Object.defineProperty(error, AUDIENCE, { value: audience, configurable: true });
+}
+
+/** The mark that {@link addressTo} left; `undefined` without one. */
+export function markedAudience(error: unknown): Audience | undefined {
+  return typeof error === 'object' && error !== null ? (error as { [AUDIENCE]?: Audience })[AUDIENCE] : undefined;
+}
+
 function isKind(error: unknown, kind: string): boolean {
   return typeof error === 'object' && error !== null && (error as { [KIND]?: unknown })[KIND] === kind;
 }
@@ -32,6 +51,7 @@ export class SessionConflictError extends GenkitError {
         `Read the session again and repeat the turn, or resume by snapshotId to branch.`,
     });
     this.name = 'SessionConflictError';
+    addressTo('caller', this);
     this.sessionId = sessionId;
     this.expectedLeafId = expectedLeafId;
     this.actualLeafId = actualLeafId;
@@ -53,6 +73,7 @@ export class AgentInitError extends GenkitError {
   constructor(options: { status: StatusName; message: string; detail?: unknown }) {
     super(options);
     this.name = 'AgentInitError';
+    addressTo('caller', this);
   }
 
   /** Recognises the error whichever copy of the package threw it. */
@@ -63,12 +84,18 @@ export class AgentInitError extends GenkitError {
 
 /** The caller's argument is wrong; sending it again will not help. */
 export function invalidArgument(message: string, detail?: unknown): GenkitError {
-  return new GenkitError({ status: 'INVALID_ARGUMENT', message, ...(detail !== undefined && { detail }) });
+  const error = new GenkitError({ status: 'INVALID_ARGUMENT', message, ...(detail !== undefined && { detail }) });
+  return addressTo('caller', error);
 }
 
 /** The argument is fine, what is stored does not allow the operation. */
 export function failedPrecondition(message: string): GenkitError {
-  return new GenkitError({ status: 'FAILED_PRECONDITION', message });
+  return addressTo('caller', new GenkitError({ status: 'FAILED_PRECONDITION', message }));
+}
+
+/** What the caller names is not there. */
+export function notFound(message: string): GenkitError {
+  return addressTo('caller', new GenkitError({ status: 'NOT_FOUND', message }));
 }
 
 /** A call after `close()`. `what` is the closed thing, say the store's class. */

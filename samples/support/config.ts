@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { SetupError } from './setup-error.ts';
 
@@ -40,17 +40,24 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
  * @throws SetupError when it can't be read and written.
  */
 export function prepareFolder(folder: string): void {
+  const problem = problemWith(folder);
+  if (problem) throw new SetupError(`The folder '${folder}' can't be used: ${problem}; name another with DATA_DIR.`);
+}
+
+function problemWith(folder: string): string | undefined {
   try {
     makeFolder(folder);
+    if (!statSync(folder).isDirectory()) return 'there is a file of that name';
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+    return undefined;
   } catch (error) {
-    throw new SetupError(`The folder '${folder}' can't be used: ${reason(error)}; name another with DATA_DIR.`);
+    return reason(error);
   }
 }
 
 /** Node's own `recursive` never returns where a folder that is there answers ENOENT, as those of /proc do. */
 function makeFolder(folder: string): void {
-  if (existsSync(folder)) return;
+  if (statSync(folder, { throwIfNoEntry: false })) return;
   makeFolder(dirname(folder));
   mkdirSync(folder, { mode: 0o700 });
 }
@@ -78,7 +85,10 @@ function reason(error: unknown): string {
     EACCES: 'this user may not write there',
     ENOENT: 'no folder can be made there',
     EROFS: 'the file system is read-only',
-    EEXIST: 'there is a file of that name',
+    // Nothing was found there, and yet the name is taken.
+    EEXIST: 'a link in the path leads nowhere',
+    ELOOP: 'the links in the path lead in a circle',
+    ENAMETOOLONG: 'the name is too long',
     ENOTDIR: 'a part of the path is a file',
     ENOSPC: 'the disk is full',
   };

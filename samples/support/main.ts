@@ -1,9 +1,10 @@
 import { join } from 'node:path';
-import { FileSessionStore, genkit, type SnapshotStore } from 'genkitx-agents';
+import { FileSessionStore, genkit } from 'genkitx-agents';
 import { OrderBook } from './agent/orders.ts';
 import type { SupportState } from './agent/state.ts';
 import { defineSupportAgent } from './agent/support-agent.ts';
 import { isLoopback, prepareFolder, readConfig, USAGE, type Config } from './config.ts';
+import { endInOrder } from './end-in-order.ts';
 import { chooseModel, type SupportModel } from './models/choose-model.ts';
 import { startServer, type RunningServer } from './server/start-server.ts';
 import { SetupError } from './setup-error.ts';
@@ -25,23 +26,12 @@ async function main(): Promise<void> {
 
   const { kind, label, note } = model;
   const server = await startServer({ ...config, agent, store, hello: { model: { kind, label, note } } });
-  endOnSignal(server, store);
-  console.log(greeting(server, model, config));
-}
-
-/** The first SIGINT or SIGTERM ends the process in order, a second one at once. */
-function endOnSignal(server: RunningServer, store: SnapshotStore<SupportState>): void {
-  const end = async () => {
+  const close = async () => {
     await server.stop();
     await store.close();
-    process.exit(0);
   };
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => {
-      process.once(signal, () => process.exit(1));
-      end().catch(fail);
-    });
-  }
+  endInOrder({ close, fail });
+  console.log(greeting(server, model, config));
 }
 
 function greeting({ url }: RunningServer, { label, note }: SupportModel, { dataDir, host }: Config): string {

@@ -2,6 +2,7 @@ import type { ClientTransform, SessionState, SessionStore } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import { failedPrecondition, invalidArgument } from '../errors.ts';
 import { copyJson } from '../json/value.ts';
+import { checkOptions, isFunction, type OptionCheck } from '../store/options.ts';
 import { defaultsOf } from './runtime-defaults.ts';
 import type { AgentStateOptions, GenkitOrRegistry, SchemaOf } from './types.ts';
 
@@ -14,6 +15,52 @@ export interface AgentDefinition<State = unknown> {
   readonly store?: SessionStore<State>;
   readonly stateSchema?: SchemaOf<State>;
   readonly clientTransform?: ClientTransform<State>;
+}
+
+const anything: OptionCheck = () => undefined;
+
+/** What is taken for a store: the two methods that every one has. */
+export const isStore: OptionCheck = (value) => {
+  const { getSnapshot, saveSnapshot } = (value ?? {}) as { [name: string]: unknown };
+  const isOne = typeof getSnapshot === 'function' && typeof saveSnapshot === 'function';
+  return isOne ? undefined : 'a session store, with getSnapshot and saveSnapshot';
+};
+
+const isSchema: OptionCheck = (value) => {
+  const { safeParseAsync, _def } = (value ?? {}) as { [name: string]: unknown };
+  return typeof safeParseAsync === 'function' && _def !== undefined ? undefined : "a Zod schema, made with genkit's z";
+};
+
+const isTransform: OptionCheck = (value) => {
+  const { state, chunk } = (value ?? {}) as { [name: string]: unknown };
+  const isOne = [state, chunk].every((member) => member === undefined || isFunction(member) === undefined);
+  return typeof value === 'object' && value !== null && isOne
+    ? undefined
+    : "an object with functions 'state' and 'chunk'";
+};
+
+const isString: OptionCheck = (value) => (typeof value === 'string' ? undefined : 'a string');
+
+const STATE_OPTIONS = { stateSchema: isSchema, store: isStore, state: anything, clientTransform: isTransform };
+
+const PROMPT_AGENT_OPTIONS = { ...STATE_OPTIONS, promptName: isString, description: isString, promptInput: anything };
+
+const CUSTOM_AGENT_OPTIONS = { ...STATE_OPTIONS, name: isString, description: isString };
+
+/**
+ * Refuses what an agent of the kind does not take. Of `defineAgent` only the own options are looked at: the others are the prompt's.
+ *
+ * @throws `INVALID_ARGUMENT`
+ */
+export function assertConfig(
+  definer: 'defineAgent' | 'definePromptAgent' | 'defineCustomAgent',
+  config: unknown,
+): void {
+  if (typeof config !== 'object' || config === null) throw invalidArgument(`${definer} needs a configuration.`);
+  if (definer === 'definePromptAgent') return checkOptions(definer, config, PROMPT_AGENT_OPTIONS);
+  if (definer === 'defineCustomAgent') return checkOptions(definer, config, CUSTOM_AGENT_OPTIONS);
+  const own = Object.entries(config).filter(([name]) => Object.hasOwn(STATE_OPTIONS, name));
+  checkOptions(definer, Object.fromEntries(own), STATE_OPTIONS);
 }
 
 function registryOf(ai: GenkitOrRegistry): Registry {

@@ -1,8 +1,11 @@
 import type { AgentResult } from '@genkit-ai/ai';
-import type { AgentInit, AgentOutput, MessageData } from 'genkit/beta';
+import type { AgentInit, AgentOutput, MessageData, SessionState } from 'genkit/beta';
+import { logger } from 'genkit/logging';
+import { jsonEqual } from '../json/value.ts';
 import type { RuntimeError, TurnOutcome } from '../session/session-runner.ts';
 import { toClientState, type AgentDefinition } from './agent-definition.ts';
 import type { LastGood } from './commit-turn.ts';
+import { toPlainMessage } from './prompt-history.ts';
 import { toRuntimeError } from './runtime-error.ts';
 
 /** What an agent's call has come to. */
@@ -34,11 +37,11 @@ export function agentOutput<State>(agent: AgentDefinition<State>, ending: Ending
     const where = { sessionId: ending.sessionId, ...whereabouts(agent, lastGood) };
     if (outcome?.status === 'aborted') return { ...where, finishReason: 'aborted' };
     if (outcome?.status === 'failed') {
-      const reply = outcome.unsaved ? replyOf(result) : {};
+      const reply = outcome.unsaved ? replyOf(agent, result, lastGood.state) : {};
       return { ...where, ...reply, finishReason: 'failed', error: outcome.error };
     }
     const finishReason = result?.finishReason ?? outcome?.finishReason;
-    return { ...where, ...replyOf(result), ...(finishReason && { finishReason }) };
+    return { ...where, ...replyOf(agent, result, lastGood.state), ...(finishReason && { finishReason }) };
   } catch (error) {
     // A transform that throws must not let the state through as it is.
     return { sessionId: ending.sessionId, finishReason: 'failed', error: toRuntimeError(error) };
@@ -51,11 +54,46 @@ function whereabouts<State>(agent: AgentDefinition<State>, lastGood: LastGood<St
   return lastGood.snapshotId === undefined ? {} : { snapshotId: lastGood.snapshotId };
 }
 
-function replyOf(result: AgentResult | undefined): AgentOutput {
-  return {
-    ...(result?.artifacts?.length && { artifacts: result.artifacts }),
-    ...(result?.message && { message: plain(result.message) }),
-  };
+/** What the agent's function answered, as far as the caller may see it. */
+function replyOf<State>(
+  agent: AgentDefinition<State>,
+  result: AgentResult | undefined,
+  state: SessionState<State>,
+): AgentOutput {
+  const answered = { artifacts: result?.artifacts, message: result?.message && plain(result.message) };
+  const { artifacts, message } = agent.clientTransform?.state ? projected(agent, answered, state) : answered;
+  return { ...(artifacts?.length && { artifacts }), ...(message && { message }) };
+}
+
+/** The answer as the transform leaves it in a state of which it is part. */
+function projected<State>(
+  agent: AgentDefinition<State>,
+  { artifacts = [], message }: Pick<AgentOutput, 'artifacts' | 'message'>,
+  state: SessionState<State>,
+): Pick<AgentOutput, 'artifacts' | 'message'> {
+  const reply = message && toPlainMessage(message);
+  const said = state.messages ?? [];
+  const before = reply && jsonEqual(said.at(-1), reply) ? said.slice(0, -1) : said;
+  const messages = reply ? [...before, reply] : before;
+  try {
+    const seen = toClientState(agent, { ...state, artifacts, messages });
+    return { artifacts: seen.artifacts, message: reply && lastSeen(seen, reply, before) };
+  } catch (error) {
+    // The turn is saved all the same.
+    logger.error(`A reply was withheld because it could not be projected for the client. ${String(error)}`);
+    return {};
+  }
+}
+
+/** What became of the reply: the last message that is left, unless that is one from before it. */
+function lastSeen(
+  { messages }: SessionState,
+  reply: MessageData,
+  before: readonly MessageData[],
+): MessageData | undefined {
+  const last = messages?.at(-1);
+  if (last?.role !== reply.role) return undefined;
+  return jsonEqual(last, reply) || !before.some((message) => jsonEqual(message, last)) ? last : undefined;
 }
 
 /** A custom agent may well answer Genkit's `response.message`, an instance that has more than data in it. */

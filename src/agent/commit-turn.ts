@@ -1,14 +1,13 @@
 import type { ActionContext } from 'genkit';
 import type { AgentFinishReason, SessionSnapshot, SessionSnapshotInput, SessionState, SessionStore } from 'genkit/beta';
 import { failedPrecondition, quote } from '../errors.ts';
-import { copyJson } from '../json/value.ts';
 import type { RuntimeError, TurnOutcome } from '../session/session-runner.ts';
 import { viewOf, type Session } from '../session/session.ts';
 import { isTerminal } from '../snapshot/status.ts';
 import type { AgentDefinition } from './agent-definition.ts';
-import { assertCustomState } from './custom-state.ts';
+import { assertCustomState, copyCustomState } from './custom-state.ts';
 import { isTransient, withRetries } from './retry.ts';
-import { toRuntimeError } from './runtime-error.ts';
+import { statusOf, toRuntimeError } from './runtime-error.ts';
 
 /** What {@link TurnCommits} needs to know. */
 export interface TurnCommitsOptions<State> {
@@ -44,7 +43,7 @@ export class TurnCommits<State> {
     this.#context = context;
     this.#parentId = parentId;
     this.#savedVersion = session.getVersion();
-    this.#lastGood = { ...(parentId !== undefined && { snapshotId: parentId }), state: stateOf(session) };
+    this.#lastGood = { ...(parentId !== undefined && { snapshotId: parentId }), state: stateOf(agent, session) };
   }
 
   /** The snapshot that the next one continues from. */
@@ -64,12 +63,12 @@ export class TurnCommits<State> {
   /**
    * Saves the session as a completed snapshot. A store that cannot save makes it a failed outcome whose reply is still good.
    *
-   * @throws `INVALID_ARGUMENT` when the custom state does not fit the `stateSchema`, or holds what JSON cannot: the turn is at fault.
+   * @throws `INTERNAL` when the custom state does not fit the `stateSchema`, or holds what JSON cannot: the turn is at fault.
    */
   async complete(snapshotId: string, finishReason?: AgentFinishReason): Promise<TurnOutcome> {
     const version = this.#session.getVersion();
-    const state = stateOf(this.#session);
-    await assertCustomState(this.#agent, state.custom, 'this turn');
+    const state = stateOf(this.#agent, this.#session);
+    await assertCustomState(this.#agent, state.custom, { what: 'this turn' });
     const reason = finishReason && { finishReason };
     const { store } = this.#agent;
     let saved: { snapshotId?: string } | undefined = {};
@@ -77,7 +76,9 @@ export class TurnCommits<State> {
       try {
         saved = await this.#save(store, snapshotId, { status: 'completed', ...reason, state });
       } catch (error) {
-        return { status: 'failed', error: toRuntimeError(error), unsaved: true };
+        // What the store does not take, the turn made.
+        const audience = statusOf(error) === 'INVALID_ARGUMENT' ? 'operator' : undefined;
+        return { status: 'failed', error: toRuntimeError(error, audience), unsaved: true };
       }
       if (!saved) return { status: 'aborted' };
     }
@@ -104,7 +105,7 @@ export class TurnCommits<State> {
   /** The state as it is; custom state that cannot be stored is left out, it is what the turn failed with. */
   #stateToInspect(): SessionState<State> {
     try {
-      return stateOf(this.#session);
+      return stateOf(this.#agent, this.#session);
     } catch {
       const { sessionId, messages, artifacts } = viewOf(this.#session);
       return { sessionId, messages: [...messages], artifacts: [...artifacts] };
@@ -141,12 +142,12 @@ export class TurnCommits<State> {
 }
 
 /** The state to keep. Messages and artifacts never change and are shared, the custom state is copied as JSON. */
-function stateOf<State>(session: Session<State>): SessionState<State> {
+function stateOf<State>(agent: AgentDefinition<State>, session: Session<State>): SessionState<State> {
   const { sessionId, messages, artifacts, custom } = viewOf(session);
   return {
     sessionId,
     messages: [...messages],
-    ...(custom !== undefined && { custom: copyJson(custom) }),
+    ...(custom !== undefined && { custom: copyCustomState(agent, custom, 'this turn') }),
     artifacts: [...artifacts],
   };
 }

@@ -8,8 +8,9 @@ import {
 import { defineBidiAction } from '@genkit-ai/core';
 import type { z } from 'genkit';
 import { toJsonSchema } from 'genkit/schema';
+import { invalidArgument } from '../errors.ts';
 import { capabilitiesOf } from '../store/contract.ts';
-import { settleAgent, type AgentDefinition } from './agent-definition.ts';
+import { assertConfig, settleAgent, type AgentDefinition } from './agent-definition.ts';
 import { promptAgentFn } from './generate-turn.ts';
 import { contextFor, inProcessApi } from './in-process.ts';
 import { runAgent } from './run-agent.ts';
@@ -51,6 +52,7 @@ export function defineAgent<State, I extends z.ZodTypeAny>(
   ai: GenkitOrRegistry,
   config: AgentConfig<State, I>,
 ): Agent<State> {
+  assertConfig('defineAgent', config);
   const { stateSchema, store, state, clientTransform, promptInput, ...prompt } = config;
   const agent = settleAgent<State>(ai, prompt, { stateSchema, store, state, clientTransform });
   definePrompt(agent.registry, prompt);
@@ -71,6 +73,7 @@ export function definePromptAgent<State, I extends z.ZodTypeAny>(
   ai: GenkitOrRegistry,
   config: PromptAgentConfig<State, I>,
 ): Agent<State> {
+  assertConfig('definePromptAgent', config);
   const { promptName, promptInput, description } = config;
   const agent = settleAgent<State>(ai, { name: promptName, description }, config);
   return register(agent, promptAgentFn<State>({ registry: agent.registry, promptName, promptInput }));
@@ -92,6 +95,8 @@ export function defineCustomAgent<State>(
   config: CustomAgentConfig<State>,
   fn: AgentFn<State>,
 ): Agent<State> {
+  assertConfig('defineCustomAgent', config);
+  if (typeof fn !== 'function') throw invalidArgument(`Agent '${config.name}' needs a function that runs its turns.`);
   return register(settleAgent<State>(ai, config, config), fn);
 }
 

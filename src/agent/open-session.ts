@@ -1,6 +1,8 @@
-import { GenkitError, type ActionContext } from 'genkit';
+import type { ActionContext } from 'genkit';
 import type { AgentInit, SessionSnapshot, SessionStore } from 'genkit/beta';
-import { AgentInitError, failedPrecondition, invalidArgument, quote } from '../errors.ts';
+import { AgentInitError, failedPrecondition, invalidArgument, notFound, quote } from '../errors.ts';
+import { parsePointer } from '../json/pointer.ts';
+import { JsonValueError } from '../json/value.ts';
 import { Session } from '../session/session.ts';
 import { assertId } from '../snapshot/ids.ts';
 import { sessionOf } from '../snapshot/snapshot.ts';
@@ -48,14 +50,25 @@ export async function openSession<State>(
   context: ActionContext | undefined,
 ): Promise<OpenedSession<State>> {
   if (!agent.store) {
-    await assertCustomState(agent, init.state?.custom, 'the state sent along');
-    return { session: new Session<State>(init.state as AgentInit<State>['state']) };
+    await assertCustomState(agent, init.state?.custom, { what: 'the state sent along', sentByCaller: true });
+    return { session: sessionOfClient<State>(init) };
   }
   const snapshot = await findSnapshot(agent.store, init, context);
   if (!snapshot) return { session: new Session<State>({ sessionId: init.sessionId }) };
   const { snapshotId } = snapshot;
-  await assertCustomState(agent, snapshot.state?.custom, `snapshot ${quote(snapshotId)}`);
+  await assertCustomState(agent, snapshot.state?.custom, { what: `snapshot ${quote(snapshotId)}` });
   return { session: new Session<State>({ ...snapshot.state, sessionId: sessionOf(snapshot) }), parentId: snapshotId };
+}
+
+function sessionOfClient<State>({ state }: AgentInit): Session<State> {
+  try {
+    return new Session<State>(state as AgentInit<State>['state']);
+  } catch (error) {
+    if (!JsonValueError.isInstance(error)) throw error;
+    throw invalidArgument(
+      `The state sent along is not JSON, at ${parsePointer(error.path).join('.')}: ${error.reason}.`,
+    );
+  }
 }
 
 async function findSnapshot<State>(
@@ -76,8 +89,7 @@ function mustBeResumable<State>(
   snapshotId: string,
   sessionId: string | undefined,
 ): SessionSnapshot<State> {
-  if (!snapshot)
-    throw new GenkitError({ status: 'NOT_FOUND', message: `Snapshot ${quote(snapshotId)} was not found.` });
+  if (!snapshot) throw notFound(`Snapshot ${quote(snapshotId)} was not found.`);
   if (sessionId !== undefined && sessionOf(snapshot) !== sessionId) {
     throw new AgentInitError({
       status: 'INVALID_ARGUMENT',

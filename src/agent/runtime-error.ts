@@ -1,5 +1,6 @@
 import { StatusNameSchema, type StatusName } from 'genkit';
-import { copyJson, JsonValueError } from '../json/value.ts';
+import { addressTo, markedAudience, type Audience } from '../errors.ts';
+import { copyJson } from '../json/value.ts';
 import type { RuntimeError } from '../session/session-runner.ts';
 
 /** Longer messages are cut: they are stored with the snapshot and sent to the caller. */
@@ -11,18 +12,43 @@ const INTERNAL_DETAILS = new Set(['request', 'response']);
 /**
  * What is told and stored of a thrown value, whatever it is: never a stack, never the value itself. A status that is none becomes `INTERNAL`.
  * Never throws, not even for a value whose members do.
+ *
+ * @param audience Whom the record speaks to; unless told the same as the thrown value.
  */
-export function toRuntimeError(thrown: unknown): RuntimeError {
+export function toRuntimeError(thrown: unknown, audience?: Audience): RuntimeError {
   try {
-    return describe(thrown);
+    return addressTo(audience ?? audienceOf(thrown), describe(thrown));
   } catch {
-    return { status: 'INTERNAL', message: 'The agent threw something that cannot be read.' };
+    return addressTo('operator', {
+      status: 'INTERNAL',
+      message: 'The agent threw something that cannot be read.',
+    });
   }
+}
+
+/**
+ * Whom a thrown value speaks to. The origin decides, never the words: errors of this package are marked, a `UserFacingError` is written for
+ * callers, any other `GenkitError` has a status that was chosen on purpose.
+ */
+export function audienceOf(thrown: unknown): Audience {
+  const marked = markedAudience(thrown);
+  if (marked) return marked;
+  if (!(thrown instanceof Error)) return 'operator';
+  // `instanceof GenkitError` would miss those of another copy of Genkit.
+  const { name, originalMessage, status, detail } = thrown as Error & Record<string, unknown>;
+  if (typeof originalMessage !== 'string' || !StatusNameSchema.safeParse(status).success) return 'operator';
+  if (name === 'UserFacingError') return 'caller';
+  // The request was checked before anything ran: something inside does not fit its schema.
+  return isValidation(detail) ? 'operator' : 'status';
+}
+
+/** The details of Genkit's errors about values that do not fit their schema: the schema, and what is wrong. */
+function isValidation(details: unknown): boolean {
+  return isObject(details) && Array.isArray(details['errors']) && details['schema'] !== undefined;
 }
 
 /** The status of a thrown value. */
 export function statusOf(thrown: unknown): StatusName {
-  if (JsonValueError.isInstance(thrown)) return 'INVALID_ARGUMENT';
   const status = StatusNameSchema.safeParse(isObject(thrown) ? thrown['status'] : undefined);
   return status.success && status.data !== 'OK' ? status.data : 'INTERNAL';
 }

@@ -6,9 +6,9 @@ import {
 } from '@genkit-ai/ai';
 import { SessionSnapshotSchema } from '@genkit-ai/ai/session';
 import { defineAction, type ActionContext } from '@genkit-ai/core';
-import { GenkitError, type Action } from 'genkit';
+import type { Action } from 'genkit';
 import type { SessionSnapshot } from 'genkit/beta';
-import { quote } from '../errors.ts';
+import { notFound, quote } from '../errors.ts';
 import { assertId } from '../snapshot/ids.ts';
 import type { SnapshotStatus } from '../snapshot/snapshot.ts';
 import type { SnapshotLookup } from '../store/contract.ts';
@@ -84,7 +84,7 @@ export function registerSnapshotActions<State>(agent: AgentDefinition<State>): S
       const what = lookup.snapshotId
         ? `snapshot ${quote(lookup.snapshotId)}`
         : `session ${quote(lookup.sessionId ?? '')}`;
-      throw new GenkitError({ status: 'NOT_FOUND', message: `Agent '${name}' has no ${what}.` });
+      throw notFound(`Agent '${name}' has no ${what}.`);
     },
   );
   const abortAgentAction = defineAction(

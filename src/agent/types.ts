@@ -8,21 +8,27 @@ import type { SessionRunner } from '../session/session-runner.ts';
 /** A `Genkit` instance, or its registry. */
 export type GenkitOrRegistry = Registry | { registry: Registry };
 
-/** A Zod schema whose parsed value is a `T`, whatever it reads. */
-export type SchemaOf<T> = z.ZodType<T, z.ZodTypeDef, unknown>;
+/**
+ * A Zod schema that reads a `T` and answers a `T`. The state is checked, never replaced by what the schema makes of it, so one that transforms
+ * does not fit; a member with a default may be absent, and its type says so.
+ */
+export type SchemaOf<T> = z.ZodType<T, z.ZodTypeDef, T>;
 
 /** How an agent keeps its state; the same for every kind of agent. */
 export interface AgentStateOptions<State = unknown> {
   /**
    * What the custom state looks like. It is checked when a session is opened and again before a turn is saved: a turn that leaves something
-   * else behind fails with `INVALID_ARGUMENT` and is not saved as completed. Its JSON schema is in the action's metadata.
+   * else behind fails with `INTERNAL` and is not saved as completed. Its JSON schema is in the action's metadata.
    */
   stateSchema?: SchemaOf<State>;
   /** Where the sessions live; unless told the `store` given to `agentRuntime`. */
   store?: SessionStore<State> | SessionStore;
   /** `'client'`: the agent has no store, not even the default one; its callers keep the state and send it with each turn. */
   state?: 'client';
-  /** What of the state and of the stream the callers may see. */
+  /**
+   * What of the state and of the stream the callers may see. Of an answer they get the artifacts and the reply as `state` leaves them: one that
+   * leaves out the last message leaves out the reply.
+   */
   clientTransform?: ClientTransform<State>;
 }
 

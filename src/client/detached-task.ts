@@ -1,5 +1,5 @@
 import { AgentError } from './errors.ts';
-import { pause, withLimits } from './signals.ts';
+import { assertDelay, pause, withLimits } from './signals.ts';
 import type { AgentTransport } from './transport.ts';
 import type { CallOptions, DetachedTask, PollOptions, SessionSnapshot, SnapshotStatus } from './types.ts';
 
@@ -20,6 +20,8 @@ export class BackgroundTask<State> implements DetachedTask<State> {
 
   async *poll(options: PollOptions = {}): AsyncGenerator<SessionSnapshot<State>, void, undefined> {
     const { intervalMs = DEFAULT_INTERVAL_MS, abortSignal, timeoutMs } = options;
+    assertDelay('intervalMs', intervalMs);
+    assertDelay('timeoutMs', timeoutMs);
     const deadline = timeoutMs === undefined ? undefined : performance.now() + timeoutMs;
     const within = <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
       const left = deadline === undefined ? undefined : deadline - performance.now();

@@ -1,6 +1,20 @@
 import { AgentError, toAgentError } from './errors.ts';
 import type { CallOptions } from './types.ts';
 
+/** Timers take no more: a longer delay would end at once. */
+const MAX_DELAY_MS = 2_147_483_647;
+
+/** @throws AgentError `INVALID_ARGUMENT` for a delay that no timer takes. */
+export function assertDelay(name: string, ms: number | undefined): void {
+  if (ms === undefined || ms <= MAX_DELAY_MS) {
+    return;
+  }
+  throw new AgentError({
+    status: 'INVALID_ARGUMENT',
+    message: `${name} must be a number of at most ${MAX_DELAY_MS} ms, about 24 days.`,
+  });
+}
+
 /** Aborts the controller when the signal aborts. The answer ends that, and leaves no listener behind. */
 export function followSignal(signal: AbortSignal | undefined, controller: AbortController): () => void {
   if (!signal) {
@@ -27,6 +41,7 @@ export async function withLimits<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { abortSignal, timeoutMs } = options;
+  assertDelay('timeoutMs', timeoutMs);
   const controller = new AbortController();
   const unfollow = followSignal(abortSignal, controller);
   const timer =

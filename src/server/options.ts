@@ -6,7 +6,7 @@ const MIB = 1024 * 1024;
 export interface AgentServerOptions {
   /**
    * Says who is asking: gets the request and answers the context that the agent runs in, or throws. What it throws turns the request
-   * down: a `UserFacingError` (or any `GenkitError`) with its status and message, anything else with 500. Genkit's `apiKey()` and the
+   * down: a `UserFacingError` with its status and message, any other `GenkitError` with its status, anything else with 500. Genkit's `apiKey()` and the
    * Firebase plugin's `firebaseContext()` are such providers.
    */
   context?: ContextProvider;
@@ -34,6 +34,9 @@ export interface ServerSettings {
   timeoutMs: number | undefined;
 }
 
+/** Timers take no more: a longer delay would end at once. */
+const MAX_DELAY_MS = 2_147_483_647;
+
 const OPTION_NAMES = [
   'context',
   'anonymous',
@@ -46,6 +49,9 @@ const OPTION_NAMES = [
 
 /** @throws Error when an option is unknown, is not what it has to be, or the question who may ask is left open. */
 export function readOptions(options: AgentServerOptions): ServerSettings {
+  if (typeof options !== 'object' || options === null) {
+    throw new Error('Serving agents needs options: give "context", or "anonymous: true".');
+  }
   for (const name of Object.keys(options)) {
     if (!OPTION_NAMES.includes(name as (typeof OPTION_NAMES)[number])) {
       throw new Error(`Unknown option "${name}". The options are: ${OPTION_NAMES.join(', ')}.`);
@@ -55,9 +61,9 @@ export function readOptions(options: AgentServerOptions): ServerSettings {
     context: readContext(options),
     basePath: readBasePath(options.basePath),
     maxBodyBytes: readCount('maxBodyBytes', options.maxBodyBytes) ?? 4 * MIB,
-    bodyTimeoutMs: readCount('bodyTimeoutMs', options.bodyTimeoutMs) ?? 30_000,
+    bodyTimeoutMs: readDelay('bodyTimeoutMs', options.bodyTimeoutMs) ?? 30_000,
     maxDepth: readCount('maxDepth', options.maxDepth) ?? 100,
-    timeoutMs: readCount('timeoutMs', options.timeoutMs),
+    timeoutMs: readDelay('timeoutMs', options.timeoutMs),
   };
 }
 
@@ -85,6 +91,14 @@ function readBasePath(basePath = ''): string {
     throw new Error('The option "basePath" must be a path that starts with "/".');
   }
   return basePath.replace(/\/+$/, '');
+}
+
+function readDelay(name: keyof AgentServerOptions, value: number | undefined): number | undefined {
+  const delay = readCount(name, value);
+  if (delay !== undefined && delay > MAX_DELAY_MS) {
+    throw new Error(`The option "${name}" must be at most ${MAX_DELAY_MS} ms, about 24 days.`);
+  }
+  return delay;
 }
 
 function readCount(name: keyof AgentServerOptions, value: number | undefined): number | undefined {

@@ -43,6 +43,9 @@ export type RouteTable = ReadonlyMap<string, Route>;
  * @throws Error for what is no agent, no agents at all, and two agents with one path.
  */
 export function layRoutes(agents: ServedAgents, basePath: string): RouteTable {
+  if (typeof agents !== 'object' || agents === null) {
+    throw new Error('Pass the agents to serve in a list, or by name.');
+  }
   const named: [string, ServedAgent][] = Array.isArray(agents)
     ? agents.map((agent: ServedAgent): [string, ServedAgent] => [agent?.__action?.name, agent])
     : Object.entries(agents);
@@ -69,7 +72,7 @@ export function layRoutes(agents: ServedAgents, basePath: string): RouteTable {
 /** The route of a path as it came in a request, if there is one. */
 export function findRoute(routes: RouteTable, path: string): Route | undefined {
   try {
-    return routes.get(decodeURIComponent(path));
+    return routes.get(decodeURIComponent(path.replace(/\/$/, '')));
   } catch {
     return undefined;
   }

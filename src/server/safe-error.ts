@@ -1,5 +1,7 @@
 import { logger } from 'genkit/logging';
+import { audienceOf } from '../agent/runtime-error.ts';
 import { isErrorStatus, type ErrorStatus } from '../client/status.ts';
+import { markedAudience, type Audience } from '../errors.ts';
 import { Refusal } from './refusal.ts';
 import { httpStatusOf } from './status.ts';
 
@@ -11,8 +13,8 @@ export interface SafeError {
 }
 
 /**
- * The statuses of errors that the caller can do something about: their messages are written for the caller. All others tell of the inside,
- * and go out as the sentence below.
+ * The statuses of errors that the caller can do something about. All others tell of the inside, and go out as the sentence below whoever wrote
+ * their messages.
  */
 const CALLERS_BUSINESS: ReadonlySet<ErrorStatus> = new Set<ErrorStatus>([
   'CANCELLED',
@@ -49,20 +51,32 @@ const SENTENCES: Readonly<Record<ErrorStatus, string>> = {
 };
 
 /**
- * What no message for a caller holds, whatever its status: stacks, paths, addresses, credentials. Models and stores throw errors of any
- * status with the text of whatever failed below them; such a message is withheld whole rather than cleaned. What the caller sent may be
- * repeated: each pattern takes in all of the word, so that only whoever knows a path gets to see it.
+ * What no message for a caller holds: stacks, paths, addresses, credentials. This is the second net: where a message comes from decides first,
+ * but one written for callers may still quote what failed below it. It is then withheld whole rather than cleaned. What the caller sent may
+ * be repeated: each pattern takes in all of the word, so that only whoever knows a path gets to see it.
  */
 const INTERNALS: readonly RegExp[] = [
   /\n\s*at\s.*/g, // a stack
+  /\b[\w.-]+\.[cm]?[jt]sx?:\d+\S*/g,
   /(?<![\w./\\-])(?:\/|~\/|\.\.?\/|[A-Za-z]:[\\/]|\\\\)[\w.@~-]+[\\/][^\s"'`)]*/g, // a path of two names or more
+  /(?<![\w./\\-])(?:\/|~\/)(?:etc|home|mnt|opt|private|proc|root|run|secrets?|srv|tmp|usr|var)\b[^\s"'`)]*/g,
+  /\bE(?:ACCES|ADDRINUSE|AI_AGAIN|CONN\w+|EXIST|HOSTUNREACH|INVAL|IO|ISDIR|MFILE|NETUNREACH|NOENT|NOSPC|NOTDIR|NOTEMPTY|NOTFOUND|PERM|PIPE|PROTO|ROFS|TIMEDOUT)\b.*/g,
   /\b[a-z][a-z\d+.-]*:\/\/[^\s"'`)]*/gi, // an address
+  /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b/g,
+  /\b(?:localhost|(?:[a-z\d-]+\.)+[a-z]{2,}):\d{2,5}\b/gi,
+  /[\w.%+-]+@[\w-]+(?:\.[\w-]+)+/g, // of a person
   /\b(?:sk|pk|rk|ghp|gho|ghs|ghu|xox[abprs])[-_][\w-]{8,}/g, // keys of well-known makes
+  /\b(?:hf|npm|ghr|glpat|gloas|glrt|dckr_pat|shpat|whsec|r8|gsk|pypi|lin_api|sntrys)[-_][\w-]{8,}/g,
+  /\bSG\.[\w.-]{8,}/g,
+  /\b(?:org|proj|organization|project)-[a-zA-Z\d]{4,}\b/g, // accounts at a model's provider
+  /\b(?:organization|tenant|account)\s+["'`]?[\w-]*\d[\w-]*/gi,
   /\b(?:AIza[\w-]{20,}|ya29\.[\w-]+|AKIA[A-Z\d]{12,}|github_pat_\w+)/g,
   /\beyJ[\w-]{8,}\.[\w.-]+/g, // a JSON Web Token
   /\b(?:bearer|basic)\s+[\w.~+/=-]{8,}/gi,
-  /\b(?:api|access|secret|private|auth)[-_ ]?(?:key|token)\b["']?\s*[:=].*/gi,
-  /\b(?:password|passwd|pwd|secret|token|apikey)["']?\s*[:=].*/gi,
+  /\b(?:x[-_])?(?:api|access|secret|private|auth|client|session|refresh|id)[-_ ]?(?:key|token|secret|id)\b["']?\s*(?:[:=]|\b(?:is|was)\b).*/gi,
+  /\b(?:password|passwd|pwd|passphrase|secret|token|apikey|credentials?)["']?\s*[:=].*/gi,
+  /\b(?:set-)?cookies?\b["']?\s*:?\s*["']?[\w-]+=.*/gi,
+  /\b(?:authorization|x-[a-z-]*(?:key|token|secret))\b.*/gi,
   /-----BEGIN .*/g,
 ];
 
@@ -77,22 +91,27 @@ const MAX_DETAILS = 4096;
 /** What was thrown, or travelled in an output, taken apart. */
 interface Report {
   status: ErrorStatus;
-  /** `undefined`: nothing in it is meant for the caller. */
-  message: string | undefined;
+  audience: Audience;
+  message: unknown;
   details?: unknown;
 }
 
 /**
- * The one place where errors leave the server. An error whose status is the caller's business keeps its message, unless that message shows
- * something of the inside; every other becomes its status, a sentence, and an `errorId` in the details under which the log has all of it.
+ * The one place where errors leave the server. Only what was written for callers keeps its message: a `UserFacingError`, and the errors of this
+ * package itself, unless the message shows something of the inside all the same. Every other becomes a status (`INTERNAL` unless the error is a
+ * `GenkitError`), a sentence, and an `errorId` in the details under which the log has all of it.
  *
  * @param error What was thrown, or the error record of a failed turn or snapshot.
  * @param request The text of the request: ids in it are known to the caller, other ids are withheld.
  */
 export function toSafeError(error: unknown, request = ''): SafeError {
   try {
-    const { status, message, details } = takeApart(error);
-    if (message !== undefined && (error instanceof Refusal || isForCaller(status, message, request))) {
+    if (error instanceof Refusal) {
+      const { status, message, details } = error;
+      return { status, message, ...(details && { details }) };
+    }
+    const { status, audience, message, details } = takeApart(error);
+    if (audience === 'caller' && typeof message === 'string' && isForCaller(status, message, request)) {
       return {
         status,
         message: message.replace(UUID, (id) => (request.includes(id) ? id : '…')),
@@ -101,7 +120,7 @@ export function toSafeError(error: unknown, request = ''): SafeError {
     }
     // In a turn the caller is known already: who is not let in there is the server itself, by a model say.
     const isServersOwn = !(error instanceof Error) && (status === 'UNAUTHENTICATED' || status === 'PERMISSION_DENIED');
-    return withheld(isServersOwn ? 'INTERNAL' : status, error);
+    return withheld(audience === 'operator' || (audience === 'status' && isServersOwn) ? 'INTERNAL' : status, error);
   } catch {
     // Something was thrown that throws when it is looked at.
     return withheld('INTERNAL', undefined);
@@ -114,39 +133,13 @@ export function httpStatusOfError(error: unknown, safe: SafeError): number {
 }
 
 function takeApart(error: unknown): Report {
-  if (error instanceof Refusal) {
-    return error;
-  }
   const { status, message, originalMessage, detail, details } = (error ?? {}) as Record<string, unknown>;
   const known: ErrorStatus = isErrorStatus(status) ? status : 'INTERNAL';
-  if (!(error instanceof Error)) {
-    return {
-      status: known,
-      message: typeof message === 'string' ? forCaller(message, known) : undefined,
-      details: isValidation(details) ? undefined : details,
-    };
+  if (error instanceof Error) {
+    return { status: known, audience: audienceOf(error), message: originalMessage, details: detail };
   }
-  // A GenkitError, of whatever copy of Genkit: the only thrown errors whose messages are written for callers. Not so the one that says that
-  // a value does not fit its schema, for the request itself was checked before: something inside does not fit.
-  if (typeof originalMessage !== 'string' || !isErrorStatus(status) || isValidation(detail)) {
-    return { status: isValidation(detail) ? 'INTERNAL' : known, message: undefined };
-  }
-  return { status, message: originalMessage, details: detail };
-}
-
-/** The details of Genkit's errors about values that do not fit their schema: the schema, and what is wrong. */
-function isValidation(details: unknown): boolean {
-  const { errors, schema } = (details ?? {}) as { errors?: unknown; schema?: unknown };
-  return Array.isArray(errors) && schema !== undefined;
-}
-
-/** The message of an error record, without the status before it and without the data that Genkit appends to its validation errors. */
-function forCaller(message: string, status: ErrorStatus): string {
-  const bare = message.replace(new RegExp(`^(?:[\\w/@.-]+: )?${status}: `), '');
-  const faults = /^Schema validation failed\. Parse Errors:\s+([\s\S]*?)\s+Provided data:/.exec(bare)?.[1];
-  return faults === undefined
-    ? bare
-    : `The data does not fit its schema: ${faults.replace(/\s*\n- |^- /g, ' ').trim()}`;
+  // A record that was stored, or that an agent of Genkit's runtime made, does not tell where its message comes from.
+  return { status: known, audience: markedAudience(error) ?? 'status', message, details };
 }
 
 function isForCaller(status: ErrorStatus, message: string, request: string): boolean {

@@ -1,3 +1,4 @@
+import type { AgentInput } from 'genkit/beta';
 import { validateSchema, type ValidationErrorDetail } from 'genkit/schema';
 import { assertId } from '../snapshot/ids.ts';
 import type { CallBody } from './read-body.ts';
@@ -17,12 +18,20 @@ export function validateBody({ kind, action }: Route, { data, init }: CallBody):
   if (kind === 'turn') {
     mustFit('init', init, initSchema);
     mustHaveIds(init as Ids);
+    mustSaySomething(data as AgentInput);
     return;
   }
   mustHaveIds(data as Ids);
   const { snapshotId, sessionId } = data as Ids;
   if (kind === 'getSnapshot' && (snapshotId === undefined) === (sessionId === undefined)) {
     throw badRequest('data must name a snapshot by its snapshotId or a session by its sessionId: one of the two.');
+  }
+}
+
+/** An input of nothing would have the model called with nothing new. */
+function mustSaySomething({ message, resume, detach }: AgentInput): void {
+  if (!message && !resume && !detach) {
+    throw badRequest('data must have a message, a resume or detach.');
   }
 }
 

@@ -6,7 +6,6 @@ import { readHeader, readVersion } from './read-version.ts';
 import type { Session } from './session.ts';
 import type { Aftermath, SessionIndex, StoredVersion } from './session-index.ts';
 
-
 /**
  * Removes what a session's log says is not needed any more. Only for the holder of the session's lock, and after the log says so: then a
  * crash in between leaves files that nobody looks at, and the next holder removes them.
@@ -31,7 +30,7 @@ export class Cleanup {
   async removeFiles(aftermath: Aftermath): Promise<void> {
     const { folder, name } = this.#session;
     const { store } = folder;
-    // First, because a mark without a file means that the file was lost.
+    // Before the file, by which it can be told that the mark is not another session's by now.
     for (const { snapshotId } of aftermath.removed) await this.#removeMark(snapshotId);
     for (const fileName of aftermath.replaced) store.remove(join(folder.path, fileName));
     for (const version of aftermath.pieces) await this.#makePiece(version);
@@ -109,6 +108,8 @@ export class Cleanup {
       store.makeFolder(folder.shards(name));
       if (store.fs.stat(from)) store.fs.rename(from, to);
     }
+    // Both may be links to one file, after a rewrite that was cut short: then the rename has left them both.
+    store.remove(from);
   }
 
   async #removeMark(snapshotId: string): Promise<void> {

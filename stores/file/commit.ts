@@ -4,6 +4,7 @@ import { quote } from '../../src/errors.ts';
 import type { SnapshotMetadata } from '../../src/snapshot/snapshot.ts';
 import type { CutShard } from '../chain/cut.ts';
 import { Cleanup } from './cleanup.ts';
+import { closeQuietly } from './file-system.ts';
 import { setMark } from './id-marks.ts';
 import { outcomeUnknown } from './io-error.ts';
 import type { HeldLock } from './lock.ts';
@@ -54,21 +55,21 @@ export async function carryOut(
   const what = `Saving snapshot ${quote(commit.meta.snapshotId)}`;
   const entry = entryOf(commit);
   await writeShards(session, commit.shards);
-  if (commit.preserve) keepAsPiece(session, commit.preserve);
+  if (commit.preserve) await keepAsPiece(session, commit.preserve);
   const packed = await packPatches(commit.state.patches ?? []);
-  const text = formatSnapshot({ ...commit, session: commit.sessionId }, { ...commit.state, ...(packed !== undefined && { packed }) });
+  const text = formatSnapshot(
+    { ...commit, session: commit.sessionId },
+    { ...commit.state, ...(packed !== undefined && { packed }) },
+  );
   const { path, fd } = store.writeTemporary(Buffer.from(text));
   try {
-    const inode = store.fs.inode(fd);
-    await announce(session, commit.sessionId, entry, fd);
+    const inode = await announce(session, commit.sessionId, entry, fd);
     lock.assertHeld();
     store.fs.rename(path, folder.snapshot(commit.meta.snapshotId));
     onCommitted(inode);
   } catch (error) {
     attempt(() => store.remove(path));
     throw (await isUndone(session, entry)) ? error : outcomeUnknown(what, error);
-  } finally {
-    store.fs.close(fd);
   }
   await store.flushFolder(folder.path).catch((error: unknown) => {
     throw outcomeUnknown(what, error);
@@ -81,16 +82,19 @@ export async function carryOut(
   });
 }
 
-/** Writes the log's entry, and flushes it and the snapshot's file. */
-async function announce(session: Session, sessionId: string | null, entry: SaveEntry, fd: number): Promise<void> {
+/** Writes the log's entry, flushes it and the snapshot's file, and closes the latter. Answers the file's inode. */
+async function announce(session: Session, sessionId: string | null, entry: SaveEntry, fd: number): Promise<number> {
   const { store } = session.folder;
   const announced = session.hasLog
     ? session.log.append(entry, (log) => store.flush(log))
     : session.writeLog(sessionId, [entry]);
   // Both have to end before a file is closed.
   const results = await Promise.allSettled([announced, store.flush(fd)]);
+  const inode = store.fs.inode(fd);
+  store.fs.close(fd);
   const failed = results.find((result) => result.status === 'rejected');
   if (failed) throw failed.reason;
+  return inode;
 }
 
 /** After a failure: makes sure that the entry does not count, if it is in the log; `false`: it does, or that can't be told. */
@@ -141,19 +145,20 @@ async function writeShards(session: Session, shards: readonly CutShard[]): Promi
       attempt(() => store.remove(path));
       throw error;
     } finally {
-      store.fs.close(fd);
+      closeQuietly(store.fs, fd);
     }
   }
   for (const path of changed) await store.flushFolder(path);
 }
 
 /** Gives the snapshot's file a second name, under which those find it that start from the state it has now. */
-function keepAsPiece(session: Session, version: StoredVersion): void {
+async function keepAsPiece(session: Session, version: StoredVersion): Promise<void> {
   const { folder, name } = session;
   const { store } = folder;
-  store.makeFolder(folder.shards(name));
+  const changed = new Set([folder.shards(name), ...store.makeFolder(folder.shards(name))]);
   const piece = folder.piece(name, version);
   // What an earlier attempt left is of the same version, but perhaps not of its last revision.
   store.remove(piece);
   store.fs.link(folder.snapshot(version.snapshotId), piece);
+  for (const path of changed) await store.flushFolder(path);
 }

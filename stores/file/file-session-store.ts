@@ -18,7 +18,14 @@ import type {
   SnapshotStore,
   StoreCapabilities,
 } from '../../src/store/contract.ts';
-import { assertFunction, checkLimit, checkLookup, decodeCursor, encodeCursor, resolveLeaf } from '../../src/store/lookup.ts';
+import {
+  assertFunction,
+  checkLimit,
+  checkLookup,
+  decodeCursor,
+  encodeCursor,
+  resolveLeaf,
+} from '../../src/store/lookup.ts';
 import { checkOptions, isBoolean, isFunction, isOneOf, isWhole } from '../../src/store/options.ts';
 import { tenantOf, type SnapshotPathPrefix } from '../../src/store/tenant.ts';
 import { WatchHub } from '../../src/store/watch-hub.ts';
@@ -123,7 +130,12 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S> {
       lockTimeoutMs: isWhole(0),
     });
     const path = usableDirectory(directory, fileSystem);
-    const { durability = 'full', lockTimeoutMs = 10_000, checkpointInterval = 25, maxPersistedChainLength } = options ?? {};
+    const {
+      durability = 'full',
+      lockTimeoutMs = 10_000,
+      checkpointInterval = 25,
+      maxPersistedChainLength,
+    } = options ?? {};
     this.#folder = new StoreFolder(fileSystem, path, { durability, lockTimeoutMs });
     this.#prefix = options?.snapshotPathPrefix;
     this.#rejectBranching = options?.rejectBranchingSessions ?? false;
@@ -282,7 +294,10 @@ function usableDirectory(directory: unknown, fs: FileSystem): string {
   for (let at = path; ; at = dirname(at)) {
     const found = statOrThrow(fs, at);
     if (found?.isDirectory()) return path;
-    if (found) throw failedPrecondition(`FileSessionStore can't use ${quote(directory)}: ${at === path ? 'it' : 'a part of its path'} is no directory.`);
+    if (found)
+      throw failedPrecondition(
+        `FileSessionStore can't use ${quote(directory)}: ${at === path ? 'it' : 'a part of its path'} is no directory.`,
+      );
     if (at === dirname(at)) return path;
   }
 }

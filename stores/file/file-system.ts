@@ -92,7 +92,7 @@ export const nodeFileSystem: FileSystem = {
   read: (fd, into, position) => readSync(fd, into, 0, into.length, position),
   readLater: async (fd, into, position) => (await readAsync(fd, into, 0, into.length, position)).bytesRead,
   write(fd, bytes) {
-    for (let written = 0; written < bytes.length; ) written += writeSync(fd, bytes, written);
+    for (let written = 0; written < bytes.length;) written += writeSync(fd, bytes, written);
   },
   truncate: ftruncateSync,
   flush: fsyncAsync,
@@ -120,4 +120,13 @@ export const nodeFileSystem: FileSystem = {
 /** The `code` of a failed system call, such as `ENOENT`. */
 export function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException | undefined)?.code;
+}
+
+/** Closes a file whose content is safe, or only was read: whether that fails does not matter. */
+export function closeQuietly(fs: FileSystem, fd: number): void {
+  try {
+    fs.close(fd);
+  } catch {
+    // The descriptor is gone all the same.
+  }
 }

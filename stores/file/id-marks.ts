@@ -1,10 +1,10 @@
-import { codeOf, CREATE, type FileSystem } from './file-system.ts';
+import { closeQuietly, codeOf, CREATE, type FileSystem } from './file-system.ts';
 import type { SessionName } from './names.ts';
 import type { TenantFolder } from './tenant-folder.ts';
 
 /**
- * For every saved snapshot there is a mark, an empty file named by its id, so that one whose file was lost is told from one that never was.
- * A mark is set after the snapshot's file is in its place, and removed before that is.
+ * For every saved snapshot there is a mark, an empty file named by its id. So when a snapshot's file is not there it takes one look to tell
+ * that it never was; only where there is a mark the logs have to be searched for whether it was lost or removed.
  *
  * The marks of a session are hard links to its card, an empty file that says that there is a session of this name.
  */
@@ -39,7 +39,7 @@ export function hasMark(folder: TenantFolder, snapshotId: string): boolean {
 
 function makeEmpty(fs: FileSystem, path: string): void {
   try {
-    fs.close(fs.open(path, CREATE));
+    closeQuietly(fs, fs.open(path, CREATE));
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
   }

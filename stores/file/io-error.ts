@@ -37,7 +37,10 @@ export function reported(what: string, error: unknown): unknown {
   if (error instanceof MutatorFailure) return error.cause;
   if (error instanceof GenkitError || !isSystemError(error)) return error;
   const { status, reason } = meaningOf(error);
-  return new GenkitError({ status, message: `${what} failed: ${reason}. Nothing was changed; try again when that is mended.` });
+  return new GenkitError({
+    status,
+    message: `${what} failed: ${reason}. Nothing was changed; try again when that is mended.`,
+  });
 }
 
 /** For a save that failed after its commit point. */
@@ -55,5 +58,7 @@ export function isSystemError(error: unknown): boolean {
 }
 
 function meaningOf(error: unknown): { status: StatusName; reason: string } {
-  return MEANINGS[codeOf(error) ?? ''] ?? { status: 'UNAVAILABLE', reason: 'the file system did not do what it was asked' };
+  return (
+    MEANINGS[codeOf(error) ?? ''] ?? { status: 'UNAVAILABLE', reason: 'the file system did not do what it was asked' }
+  );
 }

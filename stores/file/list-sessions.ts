@@ -1,7 +1,7 @@
 import { summarize } from '../../src/store/session-summary.ts';
 import type { SessionSummary } from '../../src/store/contract.ts';
 import { parseJson } from '../../src/json/value.ts';
-import { codeOf, READ } from './file-system.ts';
+import { closeQuietly, codeOf, READ } from './file-system.ts';
 import { NO_SESSION, type SessionName } from './names.ts';
 import type { Tenant } from './tenant.ts';
 
@@ -63,7 +63,7 @@ function endTimeOf({ folder }: Tenant, name: SessionName): number | undefined {
     const length = fs.read(fd, end, Math.max(0, fs.size(fd) - END_OF_LOG));
     return timeIn(end.toString('latin1', 0, length));
   } finally {
-    fs.close(fd);
+    closeQuietly(fs, fd);
   }
 }
 

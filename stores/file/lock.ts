@@ -91,8 +91,8 @@ export class LockFolder {
     for (const name of names) {
       const path = join(this.#folder, name);
       const owner = parseOwner(this.#notes.read(path) ?? '');
-      if (!owner || owner.nonce === this.#owner?.nonce) continue;
-      if (!this.#isGone(owner, path, REMOTE_OWNER_FORGOTTEN_MS)) continue;
+      if (owner?.nonce === this.#owner?.nonce && owner) continue;
+      if (owner && !this.#isGone(owner, path, REMOTE_OWNER_FORGOTTEN_MS)) continue;
       const [lock, claimed] = name.split('.') as [string, string | undefined];
       if (lock.startsWith(MARK)) this.#fs.unlink(path);
       else if (claimed === undefined) this.#release(this.#tryAcquire(path) ?? []);
@@ -124,15 +124,15 @@ export class LockFolder {
   #tryAcquire(path: string): string[] | undefined {
     if (this.#create(path)) return [path];
     const chain: { path: string; text: string }[] = [];
-    for (let last = path; ; ) {
+    for (let last = path; ;) {
       const text = this.#notes.read(last);
-      const owner = text === undefined ? undefined : parseOwner(text);
-      if (text === undefined || !owner) return undefined;
+      if (text === undefined) return undefined;
       chain.push({ path: last, text });
+      const owner = parseOwner(text);
       // Tasks of this process come one after the other, so this is a lock that could not be released.
-      if (owner.nonce === this.nonce) return chain.map((note) => note.path);
-      if (!this.#isGone(owner, last, REMOTE_LOCK_EXPIRES_MS)) return undefined;
-      last = `${path}.${owner.nonce}`;
+      if (owner?.nonce === this.nonce) return chain.map((note) => note.path);
+      if (owner && !this.#isGone(owner, last, REMOTE_LOCK_EXPIRES_MS)) return undefined;
+      last = `${path}.${owner?.nonce ?? this.#nonceOfUnreadable(last)}`;
       if (!this.#create(last)) continue;
       if (chain.every((note) => this.#notes.read(note.path) === note.text)) return [...chain.map((n) => n.path), last];
       this.#fs.unlink(last);
@@ -175,6 +175,11 @@ export class LockFolder {
 
   #master(nonce: string): string {
     return join(this.#folder, `${MARK}${nonce}`);
+  }
+
+  /** A note has its text from the start, unless the machine lost its power: then its owner is gone, and only the note itself tells it from others. */
+  #nonceOfUnreadable(path: string): string {
+    return `unreadable-${this.#fs.stat(path)?.ino ?? 0}`;
   }
 
   #isGone(owner: Owner, path: string, remoteExpiresMs: number): boolean {

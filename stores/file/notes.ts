@@ -1,9 +1,22 @@
-import { codeOf, CREATE, READ, type FileSystem } from './file-system.ts';
+import { closeQuietly, codeOf, CREATE, READ, type FileSystem } from './file-system.ts';
 
 /** What a file system answers to a call that it, or the user's rights, do not allow. */
-const REFUSALS = new Set(['EPERM', 'EACCES', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL', 'EMLINK', 'EXDEV', 'UNKNOWN']);
+const REFUSALS = new Set([
+  'EPERM',
+  'EACCES',
+  'ENOTSUP',
+  'EOPNOTSUPP',
+  'ENOSYS',
+  'EINVAL',
+  'EMLINK',
+  'EXDEV',
+  'UNKNOWN',
+]);
 
 const LONGEST_NOTE = 256;
+
+/** How often a master is made anew: another process that tidies up may take one that is just being written for a leftover. */
+const MOST_MASTERS = 5;
 
 /**
  * Notes are short texts with a path that come into being whole and at most once: of several who make the same note one succeeds.
@@ -60,12 +73,13 @@ export class Notes {
   }
 
   #link(path: string, text: string, master: string): void {
-    try {
-      this.#fs.link(master, path);
-    } catch (error) {
-      if (codeOf(error) !== 'ENOENT') throw error;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return this.#fs.link(master, path);
+      } catch (error) {
+        if (codeOf(error) !== 'ENOENT' || attempt > MOST_MASTERS) throw error;
+      }
       this.#writeMaster(master, text);
-      this.#fs.link(master, path);
     }
   }
 
@@ -74,7 +88,7 @@ export class Notes {
     try {
       this.#fs.write(fd, Buffer.from(text, 'latin1'));
     } finally {
-      this.#fs.close(fd);
+      closeQuietly(this.#fs, fd);
     }
   }
 
@@ -84,7 +98,7 @@ export class Notes {
       const bytes = Buffer.alloc(LONGEST_NOTE);
       return bytes.toString('latin1', 0, this.#fs.read(fd, bytes, 0));
     } finally {
-      this.#fs.close(fd);
+      closeQuietly(this.#fs, fd);
     }
   }
 }

@@ -1,4 +1,4 @@
-import { codeOf, READ, type FileSystem } from './file-system.ts';
+import { closeQuietly, codeOf, READ, type FileSystem } from './file-system.ts';
 
 /** Up to this size reading a file at once takes less than handing it to another thread. */
 const SMALL = 64 * 1024;
@@ -31,7 +31,7 @@ function readSmall(fs: FileSystem, path: string): FileContent | number {
   } catch (error) {
     return absence(error);
   } finally {
-    if (fd !== undefined) fs.close(fd);
+    if (fd !== undefined) closeQuietly(fs, fd);
   }
 }
 
@@ -46,7 +46,7 @@ async function readLarge(fs: FileSystem, fd: number): Promise<Buffer> {
     }
     return bytes.subarray(0, length);
   } finally {
-    fs.close(fd);
+    closeQuietly(fs, fd);
   }
 }
 
@@ -62,7 +62,7 @@ export function readBeginning(fs: FileSystem, path: string, length: number): Fil
   } catch (error) {
     return absence(error);
   } finally {
-    if (fd !== undefined) fs.close(fd);
+    if (fd !== undefined) closeQuietly(fs, fd);
   }
 }
 

@@ -40,7 +40,11 @@ class Unreadable extends Error {}
  * @returns `undefined` when the session does not have it.
  * @throws `DATA_LOSS` when it has, and a part of it is missing or damaged.
  */
-export async function readSnapshot(session: Session, snapshotId: string, cache: StateCache): Promise<LoadedSnapshot | undefined> {
+export async function readSnapshot(
+  session: Session,
+  snapshotId: string,
+  cache: StateCache,
+): Promise<LoadedSnapshot | undefined> {
   for (let attempt = 1; ; attempt++) {
     const node = session.index.tree.get(snapshotId);
     if (!node) return undefined;
@@ -51,7 +55,9 @@ export async function readSnapshot(session: Session, snapshotId: string, cache: 
       if (!(error instanceof Unreadable)) throw error;
       await session.refresh();
       if (session.position === position && isSame(session.index.tree.get(snapshotId), node)) {
-        throw dataLoss(`Snapshot ${quote(snapshotId)} can't be read: ${error.message}. Restore it from a backup, or resume from another snapshot.`);
+        throw dataLoss(
+          `Snapshot ${quote(snapshotId)} can't be read: ${error.message}. Restore it from a backup, or resume from another snapshot.`,
+        );
       }
       if (attempt === MOST_ATTEMPTS) {
         throw unavailable(`Snapshot ${quote(snapshotId)} changed too often while it was read. Try again.`);
@@ -64,13 +70,16 @@ export async function readSnapshot(session: Session, snapshotId: string, cache: 
 export function assertPresent(session: Session, node: IndexNode): void {
   const { folder } = session;
   if (!folder.store.fs.stat(fileOf(session, node))?.isFile()) {
-    throw dataLoss(`Snapshot ${quote(node.snapshotId)} can't be read: its file is missing. Restore it from a backup, or resume from another snapshot.`);
+    throw dataLoss(
+      `Snapshot ${quote(node.snapshotId)} can't be read: its file is missing. Restore it from a backup, or resume from another snapshot.`,
+    );
   }
 }
 
 async function load(session: Session, node: IndexNode, cache: StateCache): Promise<LoadedSnapshot> {
   const found = session.folder.store.fs.stat(fileOf(session, node));
-  if (!found?.isFile()) throw new Unreadable(found ? 'something else is in the place of its file' : 'its file is missing');
+  if (!found?.isFile())
+    throw new Unreadable(found ? 'something else is in the place of its file' : 'its file is missing');
   if (node.foreign !== undefined) return loadForeign(session, node, node.foreign);
   const key = session.keyOf(node.version);
   const cached = cache.get(key);

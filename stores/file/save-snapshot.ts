@@ -73,7 +73,9 @@ export class Save<S> {
       const saved = await this.#save(id, answer);
       if (saved !== AGAIN) return saved;
     }
-    throw unavailable(`Snapshot ${quote(snapshotId ?? '')} was created and removed too often while it was saved. Try again.`);
+    throw unavailable(
+      `Snapshot ${quote(snapshotId ?? '')} was created and removed too often while it was saved. Try again.`,
+    );
   }
 
   async #save(id: string, answer: SessionSnapshotInput<S> | undefined): Promise<string | null | typeof AGAIN> {
@@ -122,7 +124,9 @@ export class Save<S> {
     const sessionId = sessionOf(next) ?? null;
     this.#assertLeaf(session, sessionId ?? undefined);
     if (tree.wouldCycle(id, parentId)) {
-      throw failedPrecondition(`Snapshot ${quote(id)} can't have the parent ${quote(parentId!)}: it would become its own ancestor.`);
+      throw failedPrecondition(
+        `Snapshot ${quote(id)} can't have the parent ${quote(parentId!)}: it would become its own ancestor.`,
+      );
     }
     const parentNode = parentId === undefined ? undefined : tree.get(parentId);
     const parent = parentNode && (await this.#readParent(session, parentNode));
@@ -142,9 +146,11 @@ export class Save<S> {
       retire: beyond.map((ancestor) => tree.mustGet(ancestor).version.seq),
       preserve: undefined,
     };
-    await carryOut(session, lock, commit, (inode) => this.#remember(session, commit, inode, state, plan, parent?.known));
+    await carryOut(session, lock, commit, (inode) =>
+      this.#remember(session, commit, inode, state, plan, parent?.known),
+    );
     this.#tenant.noteHome(id, session);
-    await writePointer(session, id, this.#settings.checkpointInterval);
+    writePointer(session, id, this.#settings.checkpointInterval);
     return id;
   }
 
@@ -178,7 +184,9 @@ export class Save<S> {
       retire: [],
       preserve: !isSameState && session.index.isBase(node) ? node.version : undefined,
     };
-    await carryOut(session, lock, commit, (inode) => this.#remember(session, commit, inode, state, plan, current.known));
+    await carryOut(session, lock, commit, (inode) =>
+      this.#remember(session, commit, inode, state, plan, current.known),
+    );
     return id;
   }
 
@@ -199,7 +207,11 @@ export class Save<S> {
     const options = { interval: this.#settings.checkpointInterval, known: parent?.known?.memory };
     // Nothing starts from a file of another writer, which may rewrite or remove it.
     const isBase = parent?.known && !parent.isForeign;
-    return planNew(state, isBase ? { state: parent.known!.state, depth: parent.node.version.depth } : undefined, options);
+    return planNew(
+      state,
+      isBase ? { state: parent.known!.state, depth: parent.node.version.depth } : undefined,
+      options,
+    );
   }
 
   #planRewrite(state: Json, { known, node }: LoadedSnapshot, written: StateText): WritePlan {
@@ -258,6 +270,7 @@ function textOf(plan: WritePlan | undefined, parent: IndexNode | undefined): Sta
 }
 
 function rewritten(written: StateText, plan: WritePlan | undefined): StateText {
-  return plan?.kind === 'appended' ? { ...written, patches: [...(written.patches ?? []), plan.patch] } : textOf(plan, undefined);
+  return plan?.kind === 'appended'
+    ? { ...written, patches: [...(written.patches ?? []), plan.patch] }
+    : textOf(plan, undefined);
 }
-

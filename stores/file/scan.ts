@@ -157,7 +157,11 @@ function ownEntry({ meta, own }: ScannedSnapshot): SaveEntry {
 }
 
 /** The pieces that these versions start from, and those that they start from in turn. */
-async function piecesOf(folder: TenantFolder, session: SessionName, saves: readonly SaveEntry[]): Promise<PieceEntry[]> {
+async function piecesOf(
+  folder: TenantFolder,
+  session: SessionName,
+  saves: readonly SaveEntry[],
+): Promise<PieceEntry[]> {
   const present = new Set(saves.map(({ seq, stateRev }) => `${seq}.${stateRev}`));
   const pieces: PieceEntry[] = [];
   const wanted = saves.flatMap(({ base }) => (base ? [base] : []));

@@ -128,7 +128,11 @@ export class SessionIndex {
     this.#bySeq.set(entry.seq, node);
     this.#nextSeq = Math.max(this.#nextSeq, entry.seq + 1);
     if (!before) return;
-    if (before.foreign !== undefined && before.foreign !== snapshotName(meta.snapshotId) && node.foreign === undefined) {
+    if (
+      before.foreign !== undefined &&
+      before.foreign !== snapshotName(meta.snapshotId) &&
+      node.foreign === undefined
+    ) {
       aftermath.replaced.push(before.foreign);
     }
     if (isSameState) return;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { parseJson } from '../../src/json/value.ts';
-import { codeOf, CREATE, READ, READ_APPEND, type FileSystem } from './file-system.ts';
+import { closeQuietly, codeOf, READ, READ_APPEND, type FileSystem } from './file-system.ts';
 import { formatEntry } from './log-entry.ts';
 import type { DeleteEntry, LogEntry, PieceEntry, RetireEntry, SaveEntry } from './log-entry.ts';
 import { NO_AFTERMATH, SessionIndex, type Aftermath, type IndexNode } from './session-index.ts';
@@ -12,8 +12,8 @@ export type OpenEntry = SaveEntry | RetireEntry | DeleteEntry;
 /** What was found where the log should be. */
 export type LogState = 'present' | 'missing' | 'damaged';
 
-/** Told of every snapshot that an entry wrote, in order; not of what was there when the log was first read. */
-export type EntryListener = (node: IndexNode) => void;
+/** Told of every snapshot that an entry wrote, in order. `isFirst`: it was there when the log was first read. */
+export type EntryListener = (node: IndexNode, isFirst: boolean) => void;
 
 /** `{"format":1,"log":"0123456789abcdef"`: two logs never begin the same, so a log that was replaced is told from one that grew. */
 const BEGINNING = `{"format":${FORMAT},"log":"0123456789abcdef"`.length;
@@ -72,7 +72,7 @@ export class SessionLog {
     try {
       return this.#readFrom(fd);
     } finally {
-      this.#fs.close(fd);
+      closeQuietly(this.#fs, fd);
     }
   }
 
@@ -86,8 +86,9 @@ export class SessionLog {
   }
 
   close(): void {
-    if (this.#fd !== undefined) this.#fs.close(this.#fd);
+    const fd = this.#fd;
     this.#fd = undefined;
+    if (fd !== undefined) closeQuietly(this.#fs, fd);
   }
 
   /**
@@ -107,10 +108,10 @@ export class SessionLog {
   }
 
   /** Applies an entry that counts from now on. */
-  apply(entry: OpenEntry): void {
+  apply(entry: OpenEntry, isFirst = false): void {
     this.#apply(entry);
     const node = entry.op === 'save' ? this.index.tree.get(entry.meta.snapshotId) : undefined;
-    if (node) this.#onEntry(node);
+    if (node) this.#onEntry(node, isFirst);
   }
 
   /** Notes that the last entry counts. */
@@ -193,10 +194,11 @@ export class SessionLog {
     // What was found to count can't be void.
     if (settles ? isSettled || (entry.op === 'void' && !open) : !isSettled) throw new Damage();
     this.#note(entry);
-    const counts = entry.op === 'ok' ? open : entry.op === 'void' || (entry.op === 'save' && !entry.ok) ? undefined : entry;
+    const counts =
+      entry.op === 'ok' ? open : entry.op === 'void' || (entry.op === 'save' && !entry.ok) ? undefined : entry;
     if (!counts) return;
-    if (counts.op === 'piece' || isFirst) this.#apply(counts);
-    else this.apply(counts);
+    if (counts.op === 'piece') this.#apply(counts);
+    else this.apply(counts, isFirst);
   }
 
   #apply(entry: OpenEntry | PieceEntry): void {
@@ -236,24 +238,12 @@ export class SessionLog {
 }
 
 /**
- * Writes a new log to a path from where it can be moved into place.
+ * The content of a log.
  *
- * @param epoch That of the log it replaces; none for a new session.
- * @returns The open file.
+ * @param log.epoch That of the log it replaces; none for a new session.
  */
-export function writeLog(
-  fs: FileSystem,
-  path: string,
-  log: { sessionId: string | null; entries: Iterable<LogEntry>; epoch?: string },
-): number {
-  const fd = fs.open(path, CREATE);
-  try {
-    const nonce = randomBytes(8).toString('hex');
-    const header = { format: FORMAT, log: nonce, epoch: log.epoch ?? nonce, session: log.sessionId };
-    fs.write(fd, Buffer.from([`${JSON.stringify(header)}\n`, ...Array.from(log.entries, formatEntry)].join('')));
-    return fd;
-  } catch (error) {
-    fs.close(fd);
-    throw error;
-  }
+export function formatLog(log: { sessionId: string | null; entries: Iterable<LogEntry>; epoch?: string }): Buffer {
+  const nonce = randomBytes(8).toString('hex');
+  const header = { format: FORMAT, log: nonce, epoch: log.epoch ?? nonce, session: log.sessionId };
+  return Buffer.from([`${JSON.stringify(header)}\n`, ...Array.from(log.entries, formatEntry)].join(''));
 }

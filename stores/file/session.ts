@@ -1,6 +1,7 @@
 import { quote } from '../../src/errors.ts';
 import { parseJson } from '../../src/json/value.ts';
 import { Cleanup } from './cleanup.ts';
+import { closeQuietly } from './file-system.ts';
 import type { HeldLock } from './lock.ts';
 import { nextTime, type LogEntry, type SaveEntry } from './log-entry.ts';
 import { setMark } from './id-marks.ts';
@@ -9,7 +10,8 @@ import { readWhole } from './read-file.ts';
 import { readHeader } from './read-version.ts';
 import { entriesOf, foreignEntry, scanned, type ScannedSnapshot, type TenantScan } from './scan.ts';
 import { SessionIndex, type IndexNode } from './session-index.ts';
-import { SessionLog, writeLog, type LogState } from './session-log.ts';
+import { formatLog, SessionLog, type LogState } from './session-log.ts';
+import { attempt } from './store-folder.ts';
 import type { TenantFolder } from './tenant-folder.ts';
 
 /**
@@ -34,11 +36,16 @@ export class Session {
   #lockName: string | undefined;
   #hasLockedBefore = false;
 
-  constructor(folder: TenantFolder, name: SessionName, scan: TenantScan, onEntry: (session: Session, node: IndexNode) => void) {
+  constructor(
+    folder: TenantFolder,
+    name: SessionName,
+    scan: TenantScan,
+    onEntry: (session: Session, node: IndexNode, isFirst: boolean) => void,
+  ) {
     this.folder = folder;
     this.name = name;
     this.#scan = scan;
-    this.log = new SessionLog(folder.store.fs, folder.log(name), (node) => onEntry(this, node));
+    this.log = new SessionLog(folder.store.fs, folder.log(name), (node, isFirst) => onEntry(this, node, isFirst));
   }
 
   get index(): SessionIndex {
@@ -124,16 +131,15 @@ export class Session {
   /** Writes a log of these entries in the place of the one there is, if any, and reads it. */
   async writeLog(sessionId: string | null, entries: Iterable<LogEntry>, epoch?: string): Promise<void> {
     const { store } = this.folder;
-    const path = store.newTemporary();
-    const fd = writeLog(store.fs, path, { sessionId, entries, ...(epoch !== undefined && { epoch }) });
+    const { path, fd } = store.writeTemporary(formatLog({ sessionId, entries, ...(epoch !== undefined && { epoch }) }));
     try {
       await store.flush(fd);
       store.fs.rename(path, this.folder.log(this.name));
     } catch (error) {
-      store.remove(path);
+      attempt(() => store.remove(path));
       throw error;
     } finally {
-      store.fs.close(fd);
+      closeQuietly(store.fs, fd);
     }
     await store.flushFolder(this.folder.sessions);
     this.#reset();
@@ -237,7 +243,11 @@ export class Session {
     this.#missingLeaf = undefined;
     const guests: ScannedSnapshot[] = [];
     let next = await this.#pointedAt();
-    while (next !== undefined && !this.index.tree.has(next) && !guests.some((guest) => guest.meta.snapshotId === next)) {
+    while (
+      next !== undefined &&
+      !this.index.tree.has(next) &&
+      !guests.some((guest) => guest.meta.snapshotId === next)
+    ) {
       const guest = await this.#readGuest(next);
       if (!guest && guests.length === 0) this.#missingLeaf = next;
       if (!guest || guest.own || (this.id !== undefined && guest.session !== this.id)) break;

@@ -77,7 +77,9 @@ export type ParsedFile =
 export function formatSnapshot(header: SnapshotHeader, state: StateText): string {
   const { [OWN_MEMBER]: field, ...meta } = header.meta as SnapshotMetadata & { [OWN_MEMBER]?: unknown };
   const { seq, rev, stateRev, session } = header;
-  const own = [`"format":${FORMAT},"seq":${seq},"rev":${rev},"stateRev":${stateRev},"session":${JSON.stringify(session)}`];
+  const own = [
+    `"format":${FORMAT},"seq":${seq},"rev":${rev},"stateRev":${stateRev},"session":${JSON.stringify(session)}`,
+  ];
   if (field !== undefined) own.push(`"field":${stringifyJson(field)}`);
   if (state.base) own.push(`"base":${JSON.stringify([state.base.seq, state.base.stateRev])}`);
   if (state.lifts && state.lifts.length > 0) own.push(`"lifts":${JSON.stringify(state.lifts)}`);
@@ -99,7 +101,12 @@ export function parseHeader(beginning: string): Omit<SnapshotHeader, 'meta'> | u
   const match = HEADER.exec(beginning);
   if (!match) return undefined;
   const [, seq, rev, stateRev, session] = match as unknown as [string, string, string, string, string];
-  return { seq: Number(seq), rev: Number(rev), stateRev: Number(stateRev), session: parseJson(session) as string | null };
+  return {
+    seq: Number(seq),
+    rev: Number(rev),
+    stateRev: Number(stateRev),
+    session: parseJson(session) as string | null,
+  };
 }
 
 /** The state's part of a file that was read, for writing it again as it is. */
@@ -154,7 +161,10 @@ function ownFile(meta: Record<string, Json>, own: Record<string, Json>, state: J
   if (field !== undefined) meta[OWN_MEMBER] = field;
   const written = writtenState(state, base, lifts as unknown as Lift[], patches);
   if (!written) return { kind: 'broken' };
-  return { kind: 'own', file: { meta: meta as unknown as SnapshotMetadata, session, seq, rev, stateRev, written } as SnapshotFile };
+  return {
+    kind: 'own',
+    file: { meta: meta as unknown as SnapshotMetadata, session, seq, rev, stateRev, written } as SnapshotFile,
+  };
 }
 
 function patchesOf({ patches = [], packed }: Record<string, Json>): JsonPatch[] | undefined {
@@ -181,4 +191,3 @@ function writtenState(
 function isRecord(value: unknown): value is Record<string, Json> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
-

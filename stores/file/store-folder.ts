@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import { codeOf, CREATE, READ_FOLDER, type FileSystem } from './file-system.ts';
+import { closeQuietly, codeOf, CREATE, READ_FOLDER, type FileSystem } from './file-system.ts';
 import { LockFolder } from './lock.ts';
 
 /** How much is on the disk when a save is acknowledged. */
@@ -33,7 +33,7 @@ export class StoreFolder {
     attempt(() => {
       for (const name of this.fs.readdir(this.#temporary)) {
         const [nonce] = name.split('-') as [string];
-        if (this.locks.isLeftBehind(nonce)) attempt(() => this.#removeLeftover(join(this.#temporary, name)));
+        if (this.locks.isLeftBehind(nonce)) attempt(() => this.removeTemporary(join(this.#temporary, name)));
       }
     });
   }
@@ -46,15 +46,26 @@ export class StoreFolder {
   /** Writes a file to a temporary path and answers both; the file is open, and is not flushed. */
   writeTemporary(bytes: Uint8Array): { path: string; fd: number } {
     const path = this.newTemporary();
-    const fd = this.#create(path);
+    try {
+      return { path, fd: this.writeNew(path, bytes) };
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw error;
+      this.makeFolder(this.#temporary);
+      return { path, fd: this.writeNew(path, bytes) };
+    }
+  }
+
+  /** Writes a file that must not be there yet, and answers it open and not flushed. */
+  writeNew(path: string, bytes: Uint8Array): number {
+    const fd = this.fs.open(path, CREATE);
     try {
       this.fs.write(fd, bytes);
+      return fd;
     } catch (error) {
-      this.fs.close(fd);
+      closeQuietly(this.fs, fd);
       attempt(() => this.remove(path));
       throw error;
     }
-    return { path, fd };
   }
 
   /** Flushes an open file, or not, as the durability says. */
@@ -69,7 +80,7 @@ export class StoreFolder {
     try {
       await this.fs.flush(fd);
     } finally {
-      this.fs.close(fd);
+      closeQuietly(this.fs, fd);
     }
   }
 
@@ -103,21 +114,12 @@ export class StoreFolder {
     }
   }
 
-  #removeLeftover(path: string): void {
+  /** Removes what was made at a temporary path, a file or a folder of files. */
+  removeTemporary(path: string): void {
     if (this.fs.stat(path)?.isDirectory()) {
       for (const name of this.fs.readdir(path)) this.remove(join(path, name));
       this.fs.rmdir(path);
     } else this.remove(path);
-  }
-
-  #create(path: string): number {
-    try {
-      return this.fs.open(path, CREATE);
-    } catch (error) {
-      if (codeOf(error) !== 'ENOENT') throw error;
-      this.makeFolder(this.#temporary);
-      return this.fs.open(path, CREATE);
-    }
   }
 }
 

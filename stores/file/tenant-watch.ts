@@ -25,6 +25,8 @@ interface Watched {
   /** A new listener wants to be told how things are. */
   isAsked: boolean;
   isTelling: boolean;
+  /** A look found no such snapshot: all that is found later is news. */
+  wasMissing: boolean;
 }
 
 /**
@@ -47,12 +49,22 @@ export class TenantWatch<S> {
     this.#hub = hub;
     this.#read = options.read;
     this.#pollIntervalMs = options.pollIntervalMs;
-    tenant.onEntry = (session, node) => this.#note(session, node);
+    tenant.onEntry = (session, node, isFirst) => {
+      // What came to be between two looks is told whole, though its log is read for the first time.
+      if (!isFirst || this.#watched.get(node.snapshotId)?.wasMissing) this.#note(session, node);
+    };
   }
 
   subscribe(snapshotId: string, listener: (snapshot: SessionSnapshot<S>) => void): () => void {
     const key = JSON.stringify([this.#tenant.folder.tenant, snapshotId]);
-    const watched = this.#watched.get(snapshotId) ?? { key, news: [], told: undefined, isAsked: false, isTelling: false };
+    const watched = this.#watched.get(snapshotId) ?? {
+      key,
+      news: [],
+      told: undefined,
+      isAsked: false,
+      isTelling: false,
+      wasMissing: false,
+    };
     this.#watched.set(snapshotId, watched);
     watched.isAsked = true;
     const unsubscribe = this.#hub.subscribe(key, listener, () => this.#forget(snapshotId));
@@ -122,6 +134,10 @@ export class TenantWatch<S> {
       const session = await this.#tenant.locate(snapshotId);
       const node = session?.index.tree.get(snapshotId);
       if (session && node) this.#note(session, node);
+      else {
+        const watched = this.#watched.get(snapshotId);
+        if (watched) watched.wasMissing = true;
+      }
     } catch {
       // It can't be read now; who asks for the snapshot is told why. The next look tries again.
     }
@@ -144,7 +160,8 @@ export class TenantWatch<S> {
       if (!snapshot) continue;
       // Of a write that was overtaken by the next one the state is gone, but not what it was about.
       const { state } = snapshot;
-      const told = node.foreign === undefined ? ({ ...node.meta, ...(state && { state }) } as SessionSnapshot<S>) : snapshot;
+      const told =
+        node.foreign === undefined ? ({ ...node.meta, ...(state && { state }) } as SessionSnapshot<S>) : snapshot;
       const copy = (): SessionSnapshot<S> => structuredClone(told);
       if (isNewer(next, watched.told)) this.#hub.publish(watched.key, told.status, copy);
       else this.#hub.announce(watched.key, told.status, copy);

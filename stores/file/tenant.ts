@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { dataLoss, quote } from '../../src/errors.ts';
-import { codeOf } from './file-system.ts';
+import { closeQuietly, codeOf } from './file-system.ts';
+import type { HeldLock } from './lock.ts';
 import { LruCache } from './lru-cache.ts';
 import { hasMark, setMark } from './id-marks.ts';
 import { hashOf, isSessionName, sessionNameOf, snapshotName, type SessionName } from './names.ts';
@@ -8,8 +9,8 @@ import { readHeader } from './read-version.ts';
 import { entriesOf, scanned, TenantScan, type ScannedSnapshot } from './scan.ts';
 import { Session } from './session.ts';
 import { SessionIndex, type IndexNode } from './session-index.ts';
-import { writeLog } from './session-log.ts';
-import type { StoreFolder } from './store-folder.ts';
+import { formatLog } from './session-log.ts';
+import { attempt, type StoreFolder } from './store-folder.ts';
 import { TenantFolder } from './tenant-folder.ts';
 
 /** Snapshots whose metadata are kept in memory. */
@@ -19,7 +20,7 @@ const MOST_SNAPSHOTS = 100_000;
 export class Tenant {
   readonly folder: TenantFolder;
   /** Told of each snapshot that is found to have been written, by whomever. */
-  onEntry: ((session: Session, node: IndexNode) => void) | undefined;
+  onEntry: ((session: Session, node: IndexNode, isFirst: boolean) => void) | undefined;
   readonly #scan: TenantScan;
   readonly #sessions = new LruCache<Session>(MOST_SNAPSHOTS);
   /** Which session a snapshot was last found in. */
@@ -41,18 +42,15 @@ export class Tenant {
   /**
    * The session that a snapshot is in, or was when last heard of.
    *
-   * @throws `DATA_LOSS` when the snapshot's file was lost, or when what has its name is no snapshot.
+   * @throws `DATA_LOSS` when what has the name of its file is no snapshot.
    */
   async locate(snapshotId: string): Promise<Session | undefined> {
     const home = await this.homeOf(snapshotId);
     if (home) return home;
-    // A mark is set after the file is there and removed before it is, so it takes two looks to be sure of a loss.
-    for (let looks = 0; looks < 2; looks++) {
-      const session = await this.#findSession(snapshotId);
-      if (session) this.noteHome(snapshotId, session);
-      if (session || !hasMark(this.folder, snapshotId)) return session;
-    }
-    throw dataLoss(`Snapshot ${quote(snapshotId)} can't be read: its file is missing. Restore it from a backup, or resume from another snapshot.`);
+    const found = await this.#findSession(snapshotId);
+    const session = found ?? (hasMark(this.folder, snapshotId) ? await this.#searchLogs(snapshotId) : undefined);
+    if (session) this.noteHome(snapshotId, session);
+    return session;
   }
 
   /** The session that a snapshot is in, if that is remembered; else it may be in one all the same. */
@@ -92,11 +90,10 @@ export class Tenant {
         const found = await this.#scan.sessions();
         if (found.size === 0) changed.push(...store.makeFolder(folder.sessions));
         else {
-          const logs = await this.#writeLogs(found);
-          lock.assertHeld();
-          store.fs.rename(logs, folder.sessions);
+          await this.#writeLogs(found, lock);
           changed.push(folder.path);
-          for (const [name, snapshots] of found) for (const { meta } of snapshots) setMark(folder, name, meta.snapshotId);
+          for (const [name, snapshots] of found)
+            for (const { meta } of snapshots) setMark(folder, name, meta.snapshotId);
         }
       }
       for (const path of new Set(changed)) await store.flushFolder(path);
@@ -111,30 +108,37 @@ export class Tenant {
   #sessionOf(name: SessionName): Session {
     const known = this.#sessions.get(name);
     if (known) return known;
-    const session = new Session(this.folder, name, this.#scan, (from, node) => this.onEntry?.(from, node));
+    const session = new Session(this.folder, name, this.#scan, (from, node, isFirst) =>
+      this.onEntry?.(from, node, isFirst),
+    );
     this.#sessions.set(name, session, 1);
     return session;
   }
 
-  /** Writes the logs of what another writer left into a folder of its own, so that they come into being all at once. */
-  async #writeLogs(found: ReadonlyMap<SessionName, readonly ScannedSnapshot[]>): Promise<string> {
-    const { folder } = this;
-    const { store } = folder;
+  /** Writes the logs of what another writer left into a folder of their own, so that they come into being all at once. */
+  async #writeLogs(found: ReadonlyMap<SessionName, readonly ScannedSnapshot[]>, lock: HeldLock): Promise<void> {
+    const { store } = this.folder;
     const logs = store.newTemporary();
-    store.makeFolder(logs);
-    for (const [name, snapshots] of found) {
-      const index = new SessionIndex();
-      for (const entry of await entriesOf(folder, name, snapshots)) index.apply(entry);
-      const sessionId = snapshots[0]!.session;
-      const fd = writeLog(store.fs, join(logs, `${name}.log`), { sessionId, entries: index.entries() });
-      try {
-        await store.flush(fd);
-      } finally {
-        store.fs.close(fd);
+    try {
+      store.makeFolder(logs);
+      for (const [name, snapshots] of found) {
+        const index = new SessionIndex();
+        for (const entry of await entriesOf(this.folder, name, snapshots)) index.apply(entry);
+        const log = formatLog({ sessionId: snapshots[0]!.session, entries: index.entries() });
+        const fd = store.writeNew(join(logs, `${name}.log`), log);
+        try {
+          await store.flush(fd);
+        } finally {
+          closeQuietly(store.fs, fd);
+        }
       }
+      await store.flushFolder(logs);
+      lock.assertHeld();
+      store.fs.rename(logs, this.folder.sessions);
+    } catch (error) {
+      attempt(() => store.removeTemporary(logs));
+      throw error;
     }
-    await store.flushFolder(logs);
-    return logs;
   }
 
   async #findSession(snapshotId: string): Promise<Session | undefined> {
@@ -144,13 +148,24 @@ export class Tenant {
       if (header !== 'foreign') return this.session(sessionNameOf(header.session));
       const parsed = await this.folder.readFile(name);
       if (parsed?.kind === 'broken') {
-        throw dataLoss(`Snapshot ${quote(snapshotId)} can't be read: its file is damaged. Restore it from a backup, or remove it.`);
+        throw dataLoss(
+          `Snapshot ${quote(snapshotId)} can't be read: its file is damaged. Restore it from a backup, or remove it.`,
+        );
       }
       const found = parsed && scanned(name, parsed);
       if (found?.meta.snapshotId !== snapshotId) continue;
       const session = await this.session(sessionNameOf(found.session));
       if (!found.own) session.welcome(found);
       return session;
+    }
+    return undefined;
+  }
+
+  /** The file is not there, but was once: it was lost, or it was removed and the mark is still there. The logs know. */
+  async #searchLogs(snapshotId: string): Promise<Session | undefined> {
+    for (const name of await this.sessionNames()) {
+      const session = await this.session(name);
+      if (session.index.tree.has(snapshotId)) return session;
     }
     return undefined;
   }

@@ -8,7 +8,7 @@ import { call, model, user } from './helpers.ts';
 import { STORE_KINDS } from './stores.ts';
 
 const schema = z.object({
-  counter: z.number().int().default(0),
+  counter: z.number().int(),
   tags: z.array(z.object({ name: z.string() })).optional(),
 });
 type State = z.infer<typeof schema>;
@@ -42,16 +42,16 @@ describe.each(STORE_KINDS)('stateSchema on $name', ({ make }) => {
     });
     expect(bad.output).toMatchObject({
       finishReason: 'failed',
-      error: { status: 'INVALID_ARGUMENT' },
+      error: { status: 'INTERNAL' },
       snapshotId: good.output.snapshotId,
     });
-    expect(bad.output.error?.message).toContain('/custom/counter: ');
-    expect(bad.output.error?.message).toContain('/custom/tags/1/name: ');
+    expect(bad.output.error?.message).toContain('custom.counter must be of type integer');
+    expect(bad.output.error?.message).toContain('custom.tags.1.name is missing');
     const leaf = await store.getSnapshot({ sessionId: 's' });
     expect(leaf).toMatchObject({
       status: 'failed',
       parentId: good.output.snapshotId,
-      error: { status: 'INVALID_ARGUMENT' },
+      error: { status: 'INTERNAL' },
     });
     expect(bad.chunks.at(-1)).toEqual({ turnEnd: { snapshotId: leaf?.snapshotId, finishReason: 'failed' } });
     const next = await call(checked(store, setTo({ counter: 2 })), ['go'], { sessionId: 's' });
@@ -72,7 +72,7 @@ describe.each(STORE_KINDS)('stateSchema on $name', ({ make }) => {
       return {};
     });
     const { output } = await call(agent, ['go'], { sessionId: 's' });
-    expect(output).toMatchObject({ sessionId: 's', finishReason: 'failed', error: { status: 'INVALID_ARGUMENT' } });
+    expect(output).toMatchObject({ sessionId: 's', finishReason: 'failed', error: { status: 'INTERNAL' } });
     expect(output.error?.message).toContain('snapshot "old"');
     expect(turns).not.toHaveBeenCalled();
   });
@@ -81,8 +81,8 @@ describe.each(STORE_KINDS)('stateSchema on $name', ({ make }) => {
     const store = await make();
     const agent = checked(store, setTo({ counter: 1, at: [new Date()] }));
     const { output } = await call(agent, ['go'], { sessionId: 's' });
-    expect(output).toMatchObject({ finishReason: 'failed', error: { status: 'INVALID_ARGUMENT' } });
-    expect(output.error?.message).toContain('/at/0');
+    expect(output).toMatchObject({ finishReason: 'failed', error: { status: 'INTERNAL' } });
+    expect(output.error?.message).toContain('custom.at.0 is not a JSON value: ');
     const kept = await store.getSnapshot({ sessionId: 's' });
     expect(kept).toMatchObject({ status: 'failed', state: { messages: [user('go')] } });
     expect(kept?.state?.custom).toBeUndefined();
@@ -97,6 +97,54 @@ describe.each(STORE_KINDS)('stateSchema on $name', ({ make }) => {
       return {};
     });
     expect((await call(agent, ['go'])).output.error).toBeUndefined();
+  });
+});
+
+describe('what is told of state that does not fit', () => {
+  const SECRET = 'SECRET-VALUE';
+  const telling = z
+    .object({
+      when: z.enum(['now', 'later']),
+      at: z.literal('home').optional(),
+      ages: z.record(z.string(), z.number()).optional(),
+      odd: z.string().refine(
+        (text) => text === '',
+        (text) => ({ message: `odd: ${text}` }),
+      ),
+    })
+    .strict();
+  const wrong = { when: SECRET, at: SECRET, ages: { [SECRET]: SECRET }, odd: SECRET, [SECRET]: 1 };
+
+  const tell = async (redacted: boolean, value: unknown) => {
+    const agent = defineCustomAgent(
+      genkit({}),
+      {
+        name: 'telling',
+        stateSchema: telling,
+        ...(redacted && { clientTransform: { state: (state) => ({ ...state, custom: undefined }) } }),
+      },
+      async (sess) => {
+        await sess.run(async () => sess.updateCustom(() => value));
+        return {};
+      },
+    );
+    return (await call(agent, ['go'])).output.error?.message ?? '';
+  };
+
+  test('is no value of it', async () => {
+    const message = await tell(false, { ...wrong, ages: { bob: SECRET } });
+    expect(message).not.toContain(SECRET);
+    expect(message).toContain('custom.when must be one of "now", "later"');
+    expect(message).toContain('custom.ages.bob must be of type number');
+    expect(message).toContain('custom.odd is not valid');
+  });
+
+  test('is no key of it either where a transform says what may be seen', async () => {
+    for (const value of [wrong, { [SECRET]: Number.NaN }, { [SECRET]: [new Date()] }]) {
+      const message = await tell(true, value);
+      expect(message).toContain('a member');
+      expect(message).not.toMatch(/SECRET|ages|when/);
+    }
   });
 });
 

@@ -65,8 +65,8 @@ describe('agentRuntime', () => {
 
   test.each([
     [{ stor: new GenkitStore() }, "agentRuntime has no option 'stor'; it has store."],
-    [{ store: {} }, 'agentRuntime: store must be a session store.'],
-    [{ store: null }, 'agentRuntime: store must be a session store.'],
+    [{ store: {} }, 'agentRuntime: store must be a session store'],
+    [{ store: null }, 'agentRuntime: store must be a session store'],
   ])('refuses options that it does not know or cannot use: %o', (options, sentence) => {
     expect(() => agentRuntime(options as never)).toThrow(sentence);
   });
@@ -166,7 +166,7 @@ describe("genkit(), the drop-in for genkit/beta's", () => {
 
   test("an agent is assignable to Genkit's type, and its state is inferred from the schema", () => {
     const ai = genkit({});
-    const stateSchema = z.object({ orderId: z.string().optional(), visits: z.number().default(0) });
+    const stateSchema = z.object({ orderId: z.string().optional(), visits: z.number() });
     const inferred = ai.defineAgent({ name: 'a', stateSchema, store: new GenkitStore() });
     expectTypeOf(inferred).toExtend<GenkitAgent<{ orderId?: string; visits: number }>>();
     expectTypeOf(inferred.chat().state).toEqualTypeOf<{ orderId?: string; visits: number } | undefined>();
@@ -188,5 +188,11 @@ describe("genkit(), the drop-in for genkit/beta's", () => {
     ai.defineAgent({ name: 'e', input: { schema: input }, promptInput: { tone: 'loud' } });
     // @ts-expect-error -- There is no such option.
     ai.defineAgent({ name: 'f', stateShema: stateSchema });
+    // The state is checked, not parsed: what a default would fill in may be absent, and nothing is transformed.
+    const defaulted = defineAgent(ai, { name: 'g', stateSchema: z.object({ visits: z.number().default(0) }) });
+    expectTypeOf(defaulted.chat().state).toEqualTypeOf<{ visits?: number } | undefined>();
+    const transforming = z.object({ visits: z.string().transform(Number) });
+    // @ts-expect-error -- The state would be of another type than the schema's.
+    defineAgent(ai, { name: 'h', stateSchema: transforming });
   });
 });

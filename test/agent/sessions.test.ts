@@ -256,7 +256,7 @@ describe('sessions whose callers keep the state', () => {
     const state = { sessionId: 's', custom: { at: Number.NaN } };
     const { output } = await call(agent, ['hi'], { state });
     expect(output).toMatchObject({ finishReason: 'failed', error: { status: 'INVALID_ARGUMENT' }, state });
-    expect(output.error?.message).toContain('/at');
+    expect(output.error?.message).toContain(', at at: ');
   });
 
   test('snapshots cannot be read or aborted', async () => {

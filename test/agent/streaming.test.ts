@@ -245,6 +245,31 @@ describe.each(STORE_KINDS)('clientTransform on $name', ({ make }) => {
   });
 });
 
+test('the artifacts and the reply of an answer are what the transform leaves of them', async () => {
+  const answer = async (state: NonNullable<ClientTransform['state']>) => {
+    const agent = defineCustomAgent(genkit({}), { name: 'shy', clientTransform: { state } }, async (sess) => {
+      await sess.run(async () => {
+        sess.addArtifacts(['public', 'secret'].map((name) => ({ name, parts: [{ text: name }] })));
+        sess.addMessages([model('the code is 1234')]);
+      });
+      return { message: sess.getMessages().at(-1), artifacts: sess.getArtifacts() };
+    });
+    const { message, artifacts } = (await call(agent, ['go'])).output;
+    return { text: message?.content[0]?.text, artifacts: artifacts?.map(({ name }) => name) };
+  };
+  const all = { text: 'the code is 1234', artifacts: ['public', 'secret'] };
+  expect(await answer((state) => state)).toEqual(all);
+  expect(await answer((state) => ({ ...state, messages: state.messages?.slice(-1) }))).toEqual(all);
+  const publicOnly = await answer((state) => ({
+    ...state,
+    messages: state.messages?.map((message) => ({ ...message, content: [{ text: 'redacted' }] })),
+    artifacts: state.artifacts?.filter(({ name }) => name === 'public'),
+  }));
+  expect(publicOnly).toEqual({ text: 'redacted', artifacts: ['public'] });
+  expect(await answer((state) => ({ ...state, messages: state.messages?.slice(0, -1), artifacts: [] }))).toEqual({});
+  expect(await answer(() => ({}))).toEqual({});
+});
+
 test('a transform that changes in place what it gets does not reach a store that hands out its own objects', async () => {
   const kept = { snapshotId: 'a', createdAt: 'now', status: 'completed' as const, state: { custom: { secret: 'x' } } };
   const store: SessionStore<{ secret: string }> = { getSnapshot: async () => kept, saveSnapshot: async () => null };

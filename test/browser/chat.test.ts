@@ -162,6 +162,36 @@ describe.skipIf(!executablePath)('the chat page', () => {
     await page.getByText('There is no such conversation any more.').waitFor();
   });
 
+  it('opens at a new conversation when the address makes no sense', async () => {
+    const chat = await ChatPage.open(browser, server.url, '#/%');
+    await chat.page.getByText('How can we help?').waitFor();
+    await chat.say('Where is order 1042?', 'shipped');
+    expect(chat.complaints).toEqual([]);
+  });
+
+  it('lists older conversations when asked to, and opens one with an odd name', async () => {
+    const api = remoteAgent({ url: `${server.url}/api/support` });
+    for (const sessionId of ['..', ...Array.from({ length: 50 }, (_, number) => `s${number}`)]) {
+      await api.chat({ sessionId }).send('Hello');
+    }
+    const chat = await ChatPage.open(browser, server.url);
+    const { page } = chat;
+    const listed = (count: number) =>
+      page.waitForFunction((wanted) => document.querySelectorAll('.session').length === wanted, count);
+    await listed(50);
+    await page.getByRole('button', { name: 'Older conversations' }).click();
+    await listed(51);
+    expect(await page.getByRole('button', { name: 'Older conversations' }).count()).toBe(0);
+
+    await page.locator('.session .open').last().click();
+    await chat.expectAsked(['Hello']);
+    expect(new URL(page.url()).hash).toMatch(/^#\/\.\.\//);
+    page.once('dialog', (dialog) => void dialog.accept());
+    await page.locator('.session .remove').last().click();
+    await listed(50);
+    expect(chat.complaints).toEqual([]);
+  });
+
   it('stops a reply, and gives the message back', async () => {
     const chat = await ChatPage.open(browser, server.url);
     const { page } = chat;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { SnapshotNode } from '../../samples/support/server/api-types.ts';
+import { parse } from '../../samples/support/page/src/place.ts';
 import { continueFrom, draw, NODE_SIZE, pathTo } from '../../samples/support/page/src/tree.ts';
 import { turnsOf, withChunk } from '../../samples/support/page/src/turns.ts';
 
@@ -40,6 +41,16 @@ describe('the tree', () => {
   it('draws what is left of a tree whose first snapshots were pruned', () => {
     expect(draw([node('b', 'pruned'), node('c', 'b')]).nodes.map(({ turn }) => turn)).toEqual([1, 2]);
   });
+});
+
+describe('the place in the address', () => {
+  it.each<[hash: string, place: object]>([
+    ['#/s%2F1/a', { sessionId: 's/1', snapshotId: 'a' }],
+    ['#/..', { sessionId: '..' }],
+    ['#/new', {}],
+    ['#/%', {}],
+    ['#/s/%', { sessionId: 's' }],
+  ])('%s', (hash, place) => expect(parse(hash)).toEqual(place));
 });
 
 describe('the turns', () => {

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { get as httpGet, type IncomingMessage } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ import { remoteAgent, type MessageData } from 'genkitx-agents/client';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { SessionList, SnapshotList } from '../../samples/support/server/api-types.ts';
 import type { SupportState } from '../../samples/support/agent/state.ts';
-import { runSample, startSample, withFolder, type Sample } from './sample-process.ts';
+import { runSample, startSample, startWithNpm, withFolder, type Sample } from './sample-process.ts';
 import { OTHER_WAY, SCRIPT } from './script.ts';
 
 const SESSION = 'a customer/1';
@@ -40,7 +40,7 @@ async function get<T>(url: string): Promise<T> {
 }
 
 async function listSnapshots({ url }: Sample): Promise<SnapshotList['items']> {
-  const { items } = await get<SnapshotList>(`${url}/api/sessions/${encodeURIComponent(SESSION)}/snapshots`);
+  const { items } = await get<SnapshotList>(`${url}/api/snapshots?${new URLSearchParams({ sessionId: SESSION })}`);
   return items;
 }
 
@@ -123,11 +123,25 @@ describe('a conversation over HTTP', () => {
     });
   });
 
+  it.each(['.', '..', '%', 'a/b?c#d'])('can be about a session with the name %s', async (sessionId) => {
+    await withFolder(async (folder) => {
+      const server = await start({ DATA_DIR: folder });
+      const snapshotId = await say(server, SCRIPT[0]!, { sessionId });
+      const query = new URLSearchParams({ sessionId });
+      const { items } = await get<SnapshotList>(`${server.url}/api/snapshots?${query}`);
+      expect(items).toMatchObject([{ snapshotId, preview: { asked: SCRIPT[0]![0] } }]);
+      const deleted = await fetch(`${server.url}/api/sessions?${query}`, { method: 'DELETE' });
+      expect(await deleted.json()).toMatchObject({ snapshots: 1 });
+    });
+  });
+
   it('deletes a conversation when asked to', async () => {
     await withFolder(async (folder) => {
       const server = await start({ DATA_DIR: folder });
       await say(server, SCRIPT[0]!, { sessionId: SESSION });
-      const deleted = await fetch(`${server.url}/api/sessions/${encodeURIComponent(SESSION)}`, { method: 'DELETE' });
+      const deleted = await fetch(`${server.url}/api/sessions?${new URLSearchParams({ sessionId: SESSION })}`, {
+        method: 'DELETE',
+      });
       expect(await deleted.json()).toMatchObject({ snapshots: 1 });
       expect(await listSnapshots(server)).toEqual([]);
     });
@@ -202,6 +216,49 @@ describe('the process', () => {
   });
 });
 
+const REFUND: [said: string, answered: string] = ['Refund 1038, it came broken', 'Done'];
+
+/** Begins a turn of several steps, does `interrupt` when its first chunk is there, and wants the whole reply. */
+async function replyDespite(server: Sample, interrupt: () => unknown): Promise<void> {
+  const turn = agentOf(server).chat({ sessionId: SESSION }).sendStream(REFUND[0]);
+  let chunks = 0;
+  for await (const _ of turn.stream) if (chunks++ === 0) interrupt();
+  expect((await turn.response).text).toContain(REFUND[1]);
+}
+
+describe('a reply that is being streamed', () => {
+  // Some shells let the server hear Ctrl-C from the terminal and from npm.
+  it.each<NodeJS.Signals[]>([['SIGTERM'], ['SIGINT', 'SIGINT']])(
+    'arrives whole when the server is ended by %s, and is kept',
+    async (...signals) => {
+      await withFolder(async (folder) => {
+        const server = await start({ DATA_DIR: folder });
+        await replyDespite(server, () => signals.forEach((signal) => void server.end(signal)));
+        expect(await server.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+        expect(await listSnapshots(await start({ DATA_DIR: folder }))).toMatchObject([{ status: 'completed' }]);
+      });
+    },
+  );
+});
+
+// Windows has neither signals nor groups of processes.
+describe.skipIf(process.platform === 'win32')('npm start', () => {
+  it('leaves no server behind when npm gets SIGTERM', async () => {
+    await withFolder(async (folder) => {
+      const server = await startWithNpm({ DATA_DIR: folder });
+      try {
+        // What it started has ended too: the output is closed.
+        expect(await server.end('SIGTERM')).toMatchObject({ stderr: '' });
+        const next = createServer().listen(server.port, '127.0.0.1');
+        await once(next, 'listening');
+        next.close();
+      } finally {
+        server.killAll();
+      }
+    });
+  });
+});
+
 describe('a start that can not work', () => {
   const cases: [what: string, env: Record<string, string>, sentence: string][] = [
     ['a port that is no number', { PORT: 'http' }, "PORT must be a whole number from 0 to 65535, not 'http'."],
@@ -223,11 +280,14 @@ describe('a start that can not work', () => {
   });
 
   // Node's own recursive mkdir never comes back from there.
-  it.runIf(process.platform === 'linux')('a data folder below one that takes no folders gets one sentence', async () => {
-    const sentence =
-      "The folder '/proc/nope/sessions' can't be used: no folder can be made there; name another with DATA_DIR.";
-    expect(await runSample({ PORT: '0', DATA_DIR: '/proc/nope' })).toMatchObject(failure(sentence));
-  });
+  it.runIf(process.platform === 'linux')(
+    'a data folder below one that takes no folders gets one sentence',
+    async () => {
+      const sentence =
+        "The folder '/proc/nope/sessions' can't be used: no folder can be made there; name another with DATA_DIR.";
+      expect(await runSample({ PORT: '0', DATA_DIR: '/proc/nope' })).toMatchObject(failure(sentence));
+    },
+  );
 
   it('a port in use gets one sentence', async () => {
     const other = createServer().listen(0, '127.0.0.1');
@@ -248,6 +308,23 @@ describe('a start that can not work', () => {
         [join(folder, 'sessions'), 'a part of the path is a file'],
       ];
       for (const [dataDir, why] of problems) {
+        const sentence = `The folder '${join(dataDir, 'sessions')}' can't be used: ${why}; name another with DATA_DIR.`;
+        expect(await runSample({ PORT: '0', DATA_DIR: dataDir })).toMatchObject(failure(sentence));
+      }
+    });
+  });
+
+  it('a data folder behind a broken link, or with too long a name, gets one sentence', async () => {
+    await withFolder(async (folder) => {
+      await symlink('nowhere', join(folder, 'dangling'));
+      await symlink('circle', join(folder, 'circle'));
+      const problems: [dataDir: string, why: string][] = [
+        ['dangling', 'a link in the path leads nowhere'],
+        ['circle', 'the links in the path lead in a circle'],
+        ['x'.repeat(300), 'the name is too long'],
+      ];
+      for (const [name, why] of problems) {
+        const dataDir = join(folder, name);
         const sentence = `The folder '${join(dataDir, 'sessions')}' can't be used: ${why}; name another with DATA_DIR.`;
         expect(await runSample({ PORT: '0', DATA_DIR: dataDir })).toMatchObject(failure(sentence));
       }

@@ -8,6 +8,9 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
+const NODE = [process.execPath, '--import', 'tsx', 'samples/support/main.ts'];
+const NPM = ['npm', 'start', '--silent', '--ignore-scripts'];
+
 export interface Ended {
   code: number | null;
   signal: NodeJS.Signals | null;
@@ -21,18 +24,43 @@ export interface Sample {
   port: number;
   /** What it printed when it was ready. */
   stdout: string;
+  ended: Promise<Ended>;
   /** Sends the signal and answers how the process ended. */
-  end(signal: 'SIGKILL' | 'SIGTERM' | 'SIGINT'): Promise<Ended>;
+  end(signal: NodeJS.Signals): Promise<Ended>;
 }
 
 /** Runs the sample until it ends by itself. */
 export async function runSample(env: Record<string, string>, args: string[] = []): Promise<Ended> {
-  return ended(launch(env, args));
+  return ended(launch(NODE, args, env));
 }
 
 /** Starts the sample on a free port (or the one in `env`) and waits until it says that it is ready. */
-export async function startSample(env: Record<string, string>): Promise<Sample> {
-  const child = launch({ PORT: '0', ...env });
+export function startSample(env: Record<string, string>): Promise<Sample> {
+  return started(launch(NODE, [], { PORT: '0', ...env }));
+}
+
+export interface NpmSample extends Sample {
+  /** Kills what is left of it and of all that it started. */
+  killAll(): void;
+}
+
+/** As `startSample`, by `npm start`, which has ended when everything that it started has. The set-up before it is left out. */
+export async function startWithNpm(env: Record<string, string>): Promise<NpmSample> {
+  const child = launch(NPM, [], { PORT: '0', ...env }, true);
+  const sample = await started(child);
+  return {
+    ...sample,
+    killAll: () => {
+      try {
+        process.kill(-child.pid!, 'SIGKILL');
+      } catch {
+        // Nothing is left.
+      }
+    },
+  };
+}
+
+async function started(child: ChildProcess): Promise<Sample> {
   const end = ended(child);
   const stdout = await Promise.race([ready(child), end.then(({ stderr }) => Promise.reject(new Error(stderr)))]);
   const url = /Chat page\s+(http:\S+)\//.exec(stdout)?.[1];
@@ -41,6 +69,7 @@ export async function startSample(env: Record<string, string>): Promise<Sample> 
     url,
     port: Number(new URL(url).port),
     stdout,
+    ended: end,
     end: (signal) => {
       child.kill(signal);
       return end;
@@ -58,9 +87,16 @@ export async function withFolder<T>(work: (folder: string) => Promise<T>): Promi
   }
 }
 
-function launch(env: Record<string, string>, args: string[] = []): ChildProcess {
-  return spawn(process.execPath, ['--import', 'tsx', 'samples/support/main.ts', ...args], {
+/** @param group Whether it and all that it starts can be sent a signal together. */
+function launch(
+  [program, ...first]: string[],
+  args: string[],
+  env: Record<string, string>,
+  group = false,
+): ChildProcess {
+  return spawn(program!, [...first, ...args], {
     cwd: ROOT,
+    detached: group,
     env: { ...process.env, NODE_ENV: 'production', MODEL: 'offline', HOST: '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

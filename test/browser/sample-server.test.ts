@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { remoteAgent } from 'genkitx-agents/client';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ollamaModel } from '../../samples/support/models/choose-model.ts';
 import { findOllamaModel } from '../../samples/support/models/ollama.ts';
 import type { SupportState } from '../../samples/support/agent/state.ts';
@@ -62,7 +62,7 @@ describe('a turn that fails', () => {
       await expect(chat.send('Break')).rejects.toThrow();
       await chat.send('Again');
 
-      const answer = await (await fetch(`${server.url}/api/sessions/s/snapshots`)).text();
+      const answer = await (await fetch(`${server.url}/api/snapshots?sessionId=s`)).text();
       expect(answer).not.toContain('secret');
       const { items } = JSON.parse(answer) as SnapshotList;
       expect(items.map(({ status, preview }) => [status, preview.asked])).toEqual([
@@ -70,6 +70,30 @@ describe('a turn that fails', () => {
         ['failed', 'Break'],
         ['completed', 'Again'],
       ]);
+    });
+  });
+});
+
+describe("a caller's mistake", () => {
+  it.each([
+    ['GET', '/api/sessions?cursor=zzz'],
+    ['GET', '/api/sessions?cursor=a&cursor=b'],
+    ['GET', '/api/snapshots'],
+    ['GET', '/api/snapshots?sessionId='],
+    ['GET', '/api/snapshots?sessionId=%20'],
+    ['GET', `/api/snapshots?sessionId=${'x'.repeat(2_000)}`],
+    ['DELETE', '/api/sessions'],
+    ['DELETE', '/api/sessions?sessionId=%20'],
+  ])('is told to the caller, not to the log: %s %s', async (method, path) => {
+    await withFolder(async (folder) => {
+      const log = vi.spyOn(console, 'error').mockReturnValue();
+      closing.push(() => log.mockRestore());
+      const server = await serve(folder, brittleModel());
+      closing.push(() => server.stop());
+      const response = await fetch(server.url + path, { method });
+      expect(response.status).toBe(400);
+      expect(await response.json()).toEqual({ status: 'INVALID_ARGUMENT', message: expect.stringMatching(/\.$/) });
+      expect(log).not.toHaveBeenCalled();
     });
   });
 });

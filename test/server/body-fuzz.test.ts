@@ -89,6 +89,8 @@ function isValid(body: Uint8Array): boolean {
     const fits =
       validateSchema(data, { schema: AgentInputSchema }).valid &&
       validateSchema(init, { schema: AgentInitSchema }).valid;
+    const { message, resume, detach } = (data ?? {}) as Record<string, unknown>;
+    if (!message && !resume && !detach) return false;
     const { snapshotId, sessionId } = init as Record<string, string | undefined>;
     return fits && [snapshotId, sessionId].every((id) => id === undefined || id.trim() !== '');
   } catch {

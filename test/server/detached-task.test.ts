@@ -102,6 +102,9 @@ describe('a detached task', () => {
   it('abort answers the status before it, within its limits', async () => {
     expect(await task.abort()).toBe('pending');
     transport.abort = () => new Promise(() => {});
+    for (const options of [{ timeoutMs: 2 ** 31 }, { intervalMs: 2 ** 31 }, { timeoutMs: Number.NaN }]) {
+      expect(await statusOf(task.wait(options))).toBe('INVALID_ARGUMENT');
+    }
     const hanging = statusOf(task.abort({ timeoutMs: 10 }));
     await vi.advanceTimersByTimeAsync(10);
     expect(await hanging).toBe('DEADLINE_EXCEEDED');

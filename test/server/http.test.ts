@@ -5,6 +5,7 @@ import { GenkitError, UserFacingError, type ActionContext } from 'genkit';
 import { apiKey, type ContextProvider } from 'genkit/context';
 import { agentHandler, type AgentServerOptions } from 'genkitx-agents/server';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { addressTo } from '../../src/errors.ts';
 import { gate, makeAgents, makers } from './support/agents.ts';
 import { ourServers, type Running } from './support/http.ts';
 import { catchErrorLog } from './support/log.ts';
@@ -119,7 +120,8 @@ describe.each(ourServers)('H1 HTTP: $name', ({ serve }) => {
       const another = await post(url, { data: { snapshotId: mine } }, { authorization: 'eve' });
       const none = await post(url, { data: { snapshotId: mine.replace('f0', 'f1') } }, { authorization: 'eve' });
       expect(another.status).toBe(404);
-      expect(another.text.replaceAll('f0b0', 'f1b0')).toBe(none.text);
+      const withoutErrorId = ({ text }: Answer) => text.replaceAll('f0b0', 'f1b0').replace(UUID, '');
+      expect(withoutErrorId(another)).toBe(withoutErrorId(none));
       expect([...another.headers].filter(([name]) => name !== 'date')).toEqual(
         [...none.headers].filter(([name]) => name !== 'date'),
       );
@@ -272,6 +274,17 @@ describe.each(ourServers)('H1 HTTP: $name', ({ serve }) => {
       expect(answer.json.error.message).toContain(message);
     });
 
+    it('an input of nothing is refused', async () => {
+      const answer = await post(await start(), { data: {} });
+      expect(answer.status).toBe(400);
+      expect(answer.json.error.message).toBe('data must have a message, a resume or detach.');
+      expect(agent.runs).toEqual([]);
+    });
+
+    it('a slash at the end of the path does not matter', async () => {
+      expect((await post(`${await start()}/`, { data: hello })).status).toBe(200);
+    });
+
     it('a missing init is an empty one', async () => {
       await post(await start(), { data: hello });
       expect(agent.runs[0]).toMatchObject({ input: hello, options: { init: {}, context: {} } });
@@ -351,7 +364,10 @@ describe.each(ourServers)('H1 HTTP: $name', ({ serve }) => {
     });
 
     it('that have begun as a stream stay 200, and end with the failed output or the error', async () => {
-      const output = { finishReason: 'failed', error: { status: 'NOT_FOUND', message: 'No tool.' } };
+      const output = {
+        finishReason: 'failed',
+        error: addressTo('caller', { status: 'NOT_FOUND', message: 'No tool.' }),
+      };
       const failing = stubAgent('a', (_, { onChunk }) => {
         onChunk?.({});
         return output;
@@ -362,7 +378,7 @@ describe.each(ourServers)('H1 HTTP: $name', ({ serve }) => {
       await running?.stop();
       const throwing = stubAgent('a', (_, { onChunk }) => {
         onChunk?.({});
-        throw new GenkitError({ status: 'ABORTED', message: 'Late.' });
+        throw new UserFacingError('ABORTED', 'Late.');
       });
       const second = await post(await start(undefined, throwing), { data: hello }, streamed);
       expect(second.status).toBe(200);
@@ -584,17 +600,21 @@ describe.each(makers)('H1 HTTP with $name', (maker) => {
     },
   );
 
-  it.each(ourServers)('$name: what is not there is 404 with the words of Genkit', async ({ serve }) => {
-    const { agents } = makeAgents(maker);
-    const running = await serve(agents, { anonymous: true });
-    const turn = await post(`${running.url}/chatty`, { data: hello, init: { snapshotId: 'nowhere' } });
-    expect(turn.status).toBe(404);
-    expect(turn.json.result.error.message).toContain('nowhere');
-    const read = await post(`${running.url}/chatty/getSnapshot`, { data: { snapshotId: 'nowhere' } });
-    expect(read.status).toBe(404);
-    expect(read.json.error.message).toContain('nowhere');
-    await running.stop();
-  });
+  it.each(ourServers)(
+    '$name: what is not there is 404, in words of whoever wrote them for callers',
+    async ({ serve }) => {
+      const { agents } = makeAgents(maker);
+      const running = await serve(agents, { anonymous: true });
+      const turn = await post(`${running.url}/chatty`, { data: hello, init: { snapshotId: 'nowhere' } });
+      expect(turn.status).toBe(404);
+      const words = maker.name === 'our agents' ? 'nowhere' : 'does not exist';
+      expect(turn.json.result.error.message).toContain(words);
+      const read = await post(`${running.url}/chatty/getSnapshot`, { data: { snapshotId: 'nowhere' } });
+      expect(read.status).toBe(404);
+      expect(read.json.error.message).toContain(words);
+      await running.stop();
+    },
+  );
 });
 
 describe('agentHandler by itself', () => {
@@ -664,6 +684,8 @@ describe('building a server', () => {
     ['the provider is none', build({ context: 'key' }), /must be a function/],
     ['an option is unknown', build({ anonymous: true, maxBodySize: 5 }), /Unknown option "maxBodySize".*maxBodyBytes/],
     ['a limit is none', build({ anonymous: true, maxBodyBytes: 0 }), /maxBodyBytes.*whole number above 0/],
+    ['a delay overflows', build({ anonymous: true, timeoutMs: 2 ** 31 }), /at most 2147483647 ms/],
+    ['a body delay overflows', build({ anonymous: true, bodyTimeoutMs: 2 ** 31 }), /at most 2147483647 ms/],
     ['a limit is a text', build({ anonymous: true, timeoutMs: '5' }), /timeoutMs/],
     ['the base path is none', build({ anonymous: true, basePath: 'api' }), /basePath/],
     ['there is no agent', build({ anonymous: true }, []), /no agent/],

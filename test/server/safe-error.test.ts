@@ -2,6 +2,8 @@
 import { GenkitError, UserFacingError, z, type StatusName } from 'genkit';
 import { parseSchema } from 'genkit/schema';
 import { describe, expect, it } from 'vitest';
+import { toRuntimeError } from '../../src/agent/runtime-error.ts';
+import { invalidArgument, notFound } from '../../src/errors.ts';
 import { Refusal } from '../../src/server/refusal.ts';
 import { toSafeError } from '../../src/server/safe-error.ts';
 import { catchErrorLog } from './support/log.ts';
@@ -21,9 +23,10 @@ describe('an error that is the caller’s business', () => {
     'You have used 5 of 5 requests. Try again at 12:30:00.',
     'Größe über 5 € — nicht möglich…',
   ])('keeps its message: %s', (message) => {
-    expect(toSafeError(genkitError('INVALID_ARGUMENT', message))).toEqual({ status: 'INVALID_ARGUMENT', message });
-    const record = { status: 'INVALID_ARGUMENT', message: `INVALID_ARGUMENT: ${message}` };
-    expect(toSafeError(record)).toEqual({ status: 'INVALID_ARGUMENT', message });
+    for (const error of [invalidArgument(message), new UserFacingError('INVALID_ARGUMENT', message)]) {
+      expect(toSafeError(error)).toEqual({ status: 'INVALID_ARGUMENT', message });
+      expect(toSafeError(toRuntimeError(error))).toEqual({ status: 'INVALID_ARGUMENT', message });
+    }
     expect(errorLog()).toBe('');
   });
 
@@ -37,13 +40,13 @@ describe('an error that is the caller’s business', () => {
   });
 
   it('names only those ids that the caller named', () => {
-    const error = genkitError('INVALID_ARGUMENT', `Snapshot ${mine} does not belong to you (it belongs to ${theirs}).`);
+    const error = invalidArgument(`Snapshot ${mine} does not belong to you (it belongs to ${theirs}).`);
     const { message } = toSafeError(error, `{"snapshotId":"${mine}"}`);
     expect(message).toBe(`Snapshot ${mine} does not belong to you (it belongs to …).`);
   });
 
   it('may repeat what the caller sent, be it a path', () => {
-    const error = genkitError('NOT_FOUND', "Snapshot '/etc/app/secrets' not found.");
+    const error = notFound("Snapshot '/etc/app/secrets' not found.");
     expect(toSafeError(error, '{"snapshotId":"/etc/app/secrets"}').message).toBe(error.originalMessage);
     expect(toSafeError(error, '{"snapshotId":"/etc/app/"}').message).not.toContain('/etc');
     expect(toSafeError(error, '{"snapshotId":"/etc/app/s"}').message).not.toContain('/etc');
@@ -75,16 +78,55 @@ describe('any other error', () => {
   it('in a turn is INTERNAL when a model did not let the server in: the caller is not to sign in again', () => {
     const message = 'Error fetching from https://models.example/v1: [401 Unauthorized]';
     expect(toSafeError({ status: 'UNAUTHENTICATED', message })).toMatchObject({ status: 'INTERNAL' });
-    expect(toSafeError({ status: 'PERMISSION_DENIED', message: 'Refunds need a manager.' })).toEqual({
+    expect(toSafeError(toRuntimeError(new UserFacingError('PERMISSION_DENIED', 'Refunds need a manager.')))).toEqual({
       status: 'PERMISSION_DENIED',
       message: 'Refunds need a manager.',
     });
     expect(toSafeError(genkitError('UNAUTHENTICATED', message))).toMatchObject({ status: 'UNAUTHENTICATED' });
   });
 
-  it('is recognised as a GenkitError across copies of Genkit', () => {
+  it('keeps its status, not its message, when it is a GenkitError that nobody wrote for callers', () => {
     const copy = Object.assign(new Error('ABORTED: Again.'), { status: 'ABORTED', originalMessage: 'Again.' });
-    expect(toSafeError(copy)).toEqual({ status: 'ABORTED', message: 'Again.' });
+    for (const error of [copy, genkitError('ABORTED', 'Again.'), toRuntimeError(copy), { ...toRuntimeError(copy) }]) {
+      const safe = toSafeError(error);
+      expect(safe).toMatchObject({ status: 'ABORTED', details: { errorId: expect.any(String) as string } });
+      expect(safe.message).not.toContain('Again.');
+    }
+    expect(toSafeError(Object.assign(copy, { name: 'UserFacingError' }))).toEqual({
+      status: 'ABORTED',
+      message: 'Again.',
+    });
+  });
+
+  it('is INTERNAL when it was thrown in a turn with a status of its own making', () => {
+    const foreign = Object.assign(new Error('User 7 not found in shard 3'), { status: 'NOT_FOUND' });
+    const safe = toSafeError(toRuntimeError(foreign));
+    expect(safe.status).toBe('INTERNAL');
+    expect(errorLog()).toContain((safe.details as { errorId: string }).errorId);
+    expect(errorLog()).toContain('shard 3');
+  });
+});
+
+describe('a message that was written for callers', () => {
+  it.each([
+    'hf_abcdefghijklmnop is not valid',
+    'glpat-abcdefghijklmnop',
+    'npm_abcdefghijklmnop',
+    'SG.abcdefghijk.lmnop',
+    'Cookie session=abcdef',
+    'x-api-key was 12345',
+    'connect ECONNREFUSED 10.0.3.7:5432',
+    'ENOENT: no such file, open /secrets',
+    'Mail ada@example.com',
+    'organization org-a1b2c3 has no quota',
+    'at Foo (app.js:10:5)',
+  ])('is withheld when it shows something of the inside all the same: %s', (message) => {
+    const safe = toSafeError(new UserFacingError('INVALID_ARGUMENT', message));
+    expect(safe).toEqual({
+      status: 'INVALID_ARGUMENT',
+      message: 'The agent refused the request.',
+      details: { errorId: expect.any(String) as string },
+    });
   });
 });
 
@@ -98,13 +140,11 @@ describe('Genkit’s error about a value that does not fit its schema', () => {
     }
   })();
 
-  it('in a failed turn says which member, not what it held', () => {
+  it('in a failed turn of Genkit’s keeps its status alone', () => {
     const { status, message, detail } = mismatch;
     const safe = toSafeError({ status, message, details: detail });
-    expect(safe).toEqual({
-      status: 'INVALID_ARGUMENT',
-      message: 'The data does not fit its schema: count: must be number',
-    });
+    expect(safe.status).toBe('INVALID_ARGUMENT');
+    expect(JSON.stringify(safe)).not.toMatch(/hunter2|count/);
   });
 
   it('thrown is an error of the server: the request was checked before', () => {

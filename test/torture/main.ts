@@ -7,8 +7,8 @@ import pc from 'picocolors';
 import type { Reporter, TestCase } from 'vitest/node';
 import { startVitest } from 'vitest/node';
 
-/** A reliability name at the start of a test's or suite's title, such as `D1 crash-kill`. */
-const NAME = /\b([CDFHIJRSX]\d)\b/;
+/** A reliability name in a test's title, such as `D1 crash-kill`, or one of the kit's random tapes against its model. */
+const NAME = /\b([CDFHIJRSX]\d|model)\b/;
 
 interface Line {
   passed: number;
@@ -41,9 +41,11 @@ class Tally implements Reporter {
 }
 
 const wanted = process.argv.slice(2);
-const bad = wanted.filter((name) => !/^[CDFHIJRSX]\d$/.test(name));
+const bad = wanted.filter((name) => !/^([CDFHIJRSX]\d|model)$/.test(name));
 if (bad.length > 0) {
-  console.error(`torture: '${bad[0]}' is no name of a reliability test; names look like D1 or C3.`);
+  console.error(
+    `torture: '${bad[0]}' is no name of a reliability test; names look like D1 or C3, and there is 'model'.`,
+  );
   process.exit(2);
 }
 

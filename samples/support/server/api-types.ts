@@ -12,7 +12,7 @@ export interface Preview {
   tools: string[];
 }
 
-/** `GET /api/sessions`: the newest first. */
+/** `GET /api/sessions?cursor=<nextCursor of the page before>`: the newest first. */
 export interface SessionList {
   items: (SessionSummary & { title: string })[];
   nextCursor?: string;
@@ -23,7 +23,7 @@ export type SnapshotNode = Pick<SnapshotMetadata, 'snapshotId' | 'parentId' | 'c
   preview: Preview;
 };
 
-/** `GET /api/sessions/<sessionId>/snapshots`: the oldest first. */
+/** `GET /api/snapshots?sessionId=<sessionId>`: the oldest first. */
 export interface SnapshotList {
   items: SnapshotNode[];
 }

@@ -4,8 +4,15 @@ import type { SupportState } from '../agent/state.ts';
 import type { Preview } from './api-types.ts';
 
 const LENGTH = 120;
-const KEPT = 2_000;
-const NONE: Preview = { title: '', asked: '', replied: '', tools: [] };
+/** A preview is some hundred bytes. */
+const KEPT = 20_000;
+/** A preview costs a state, which can be large: no more than this many are in memory at a time for one request. */
+const READ_AT_ONCE = 4;
+/** So that a request for a very long conversation is answered soon; the next one reads on where this one ended. */
+const READ_AT_MOST = 500;
+
+/** Of a snapshot that can't be read, or was not read yet. */
+export const NO_PREVIEW: Preview = { title: '', asked: '', replied: '', tools: [] };
 
 /**
  * One line about a snapshot. Lists of snapshots come without their states, so each state is read once; a snapshot that is settled does not
@@ -19,13 +26,33 @@ export class Previews {
     this.#store = store;
   }
 
-  async of(snapshotId: string): Promise<Preview> {
-    const kept = this.#kept.get(snapshotId);
-    if (kept) return kept;
+  /**
+   * @param snapshotIds The most wanted first.
+   * @returns What is known of them, by id: of very many, not all at first.
+   */
+  async of(snapshotIds: readonly string[]): Promise<ReadonlyMap<string, Preview>> {
+    const found = new Map<string, Preview>();
+    const missing: string[] = [];
+    for (const id of snapshotIds) {
+      const kept = this.#kept.get(id);
+      if (kept) found.set(id, kept);
+      else missing.push(id);
+    }
+    // The readers share the iterator: each takes the next id that none has taken.
+    const ids = missing.slice(0, READ_AT_MOST).values();
+    const read = async () => {
+      for (const id of ids) found.set(id, await this.#read(id));
+    };
+    await Promise.all(Array.from({ length: READ_AT_ONCE }, read));
+    return found;
+  }
+
+  async #read(snapshotId: string): Promise<Preview> {
     // One that can't be read must not hide the others.
     const snapshot = await this.#store.getSnapshot({ snapshotId }).catch(() => undefined);
-    const preview = snapshot ? describe(snapshot.state?.messages ?? []) : NONE;
-    if (snapshot && snapshot.status !== 'pending') this.#keep(snapshotId, preview);
+    if (!snapshot) return NO_PREVIEW;
+    const preview = describe(snapshot.state?.messages ?? []);
+    if (snapshot.status !== 'pending') this.#keep(snapshotId, preview);
     return preview;
   }
 

@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
+import { GenkitError } from 'genkit';
 import type { SnapshotStore } from 'genkitx-agents';
 import { agentRouter } from 'genkitx-agents/server';
 import type { SupportState } from '../agent/state.ts';
@@ -54,7 +55,7 @@ function supportApp({ agent, store, host }: ServerOptions, events: EventStreams)
   app.get('/api/events', (_request, response) => events.add(response));
 
   app.use(existsSync(PAGE) ? express.static(PAGE) : pageMissing);
-  app.use(notFound, internalError);
+  app.use(notFound, callersError, internalError);
   return app;
 }
 
@@ -98,6 +99,33 @@ const pageMissing: RequestHandler = (request, response, next) => {
 const notFound: RequestHandler = (request, response) => {
   response.status(404).json({ status: 'NOT_FOUND', message: `There is nothing at ${request.method} ${request.path}.` });
 };
+
+/** Mistakes of the caller, which the store, this server's own code or Express found: the caller is told, and the log is not. */
+const callersError: ErrorRequestHandler = (error, _request, response, next) => {
+  const { status, code, message } = mistake(error) ?? {};
+  if (!code || response.headersSent) next(error);
+  else response.status(code).json({ status, message });
+};
+
+interface Mistake {
+  status: string;
+  /** The HTTP status, 400 to 499. */
+  code: number;
+  message: string;
+}
+
+function mistake(error: unknown): Mistake | undefined {
+  const { statusCode } = (error ?? {}) as { statusCode?: unknown };
+  const found =
+    error instanceof GenkitError
+      ? { status: error.status, code: error.code, message: error.originalMessage }
+      : {
+          status: 'INVALID_ARGUMENT',
+          code: Number(statusCode),
+          message: 'The server does not understand the request.',
+        };
+  return found.code >= 400 && found.code < 500 ? found : undefined;
+}
 
 /** What went wrong is for the log; the caller learns only that something did. */
 const internalError: ErrorRequestHandler = (error, _request, response, next) => {

@@ -5,18 +5,26 @@ import type { SessionList, SnapshotNode, SnapshotList } from '../../server/api-t
 
 export const agent = remoteAgent<SupportState>({ url: 'api/support' });
 
-export async function listSessions(): Promise<SessionList['items']> {
-  const { items } = (await call('api/sessions')) as SessionList;
-  return items;
+/** The newest conversations: as many pages of them as asked for, and whether there are more. */
+export async function listSessions(pages: number): Promise<{ items: SessionList['items']; hasMore: boolean }> {
+  const items: SessionList['items'] = [];
+  let cursor: string | undefined;
+  for (let read = 0; read < pages; read++) {
+    const page = (await call(`api/sessions${cursor ? `?${new URLSearchParams({ cursor })}` : ''}`)) as SessionList;
+    items.push(...page.items);
+    cursor = page.nextCursor;
+    if (!cursor) break;
+  }
+  return { items, hasMore: cursor !== undefined };
 }
 
 export async function listSnapshots(sessionId: string): Promise<SnapshotNode[]> {
-  const { items } = (await call(`api/sessions/${encodeURIComponent(sessionId)}/snapshots`)) as SnapshotList;
+  const { items } = (await call(`api/snapshots?${new URLSearchParams({ sessionId })}`)) as SnapshotList;
   return items;
 }
 
 export async function deleteSession(sessionId: string): Promise<void> {
-  await call(`api/sessions/${encodeURIComponent(sessionId)}`, { method: 'DELETE' });
+  await call(`api/sessions?${new URLSearchParams({ sessionId })}`, { method: 'DELETE' });
 }
 
 /** What went wrong, as a sentence for the person at the page. */

@@ -34,10 +34,19 @@ function firstPlace(): Place {
   return parse(location.hash || localStorage.getItem(LAST_PLACE) || NEW);
 }
 
-function parse(hash: string): Place {
+/** What can't be read names no conversation. */
+export function parse(hash: string): Place {
   if (hash === NEW) return {};
-  const [, sessionId, snapshotId] = hash.split('/').map((part) => decodeURIComponent(part));
-  return { ...(sessionId && { sessionId }), ...(snapshotId && { snapshotId }) };
+  const [, sessionId, snapshotId] = hash.split('/').map(decode);
+  return { ...(sessionId && { sessionId }), ...(sessionId && snapshotId && { snapshotId }) };
+}
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return '';
+  }
 }
 
 function format({ sessionId, snapshotId }: Place): string {

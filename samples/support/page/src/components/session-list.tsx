@@ -10,7 +10,8 @@ interface Props {
   onOpen: (place: Place) => void;
 }
 
-export function SessionList({ sessions: { items, problem, remove }, current, disabled, onOpen }: Props) {
+export function SessionList({ sessions, current, disabled, onOpen }: Props) {
+  const { items, showMore, problem, remove } = sessions;
   const removeAndLeave = async (sessionId: string, title: string) => {
     if (!window.confirm(`Delete “${title}” with all its branches?`)) return;
     await remove(sessionId);
@@ -35,6 +36,11 @@ export function SessionList({ sessions: { items, problem, remove }, current, dis
           />
         ))}
       </ul>
+      {showMore && (
+        <button type="button" className="more" onClick={showMore}>
+          Older conversations
+        </button>
+      )}
     </nav>
   );
 }

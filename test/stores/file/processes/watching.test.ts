@@ -1,0 +1,205 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { SessionSnapshot, SnapshotStatus } from '../../../../src/store/contract.ts';
+import { FileSessionStore, type FileSessionStoreOptions } from '../../../../stores/file/file-session-store.ts';
+import { nodeFileSystem, type FileSystem } from '../../../../stores/file/file-system.ts';
+import { scale } from '../../../support/scale.ts';
+import { Fleet, type Child } from './fleet.ts';
+import { pending } from './snapshots.ts';
+import { FAST } from './stores.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** A system that can't tell of changes. */
+const unwatchable: FileSystem = {
+  ...nodeFileSystem,
+  watch() {
+    throw Object.assign(new Error('no watches left'), { code: 'ENOSPC', syscall: 'watch' });
+  },
+};
+
+interface Way {
+  readonly name: string;
+  readonly options: FileSessionStoreOptions;
+  readonly fileSystem: FileSystem;
+}
+
+const POLLING: Way = { name: 'polling', options: { snapshotWatchPollIntervalMs: 5 }, fileSystem: unwatchable };
+const TOLD: Way = { name: 'the system', options: { snapshotWatchPollIntervalMs: HOUR_MS }, fileSystem: nodeFileSystem };
+
+/** Looks when something subscribes, and not otherwise. */
+const SELDOM: Way = { name: 'nothing', options: TOLD.options, fileSystem: unwatchable };
+
+/** What a listener was told of a snapshot. */
+class Ear {
+  readonly heard: SessionSnapshot[] = [];
+  #waiting: { isEnough: () => boolean; resolve: () => void } | undefined;
+
+  readonly listener = (snapshot: SessionSnapshot): void => {
+    this.heard.push(snapshot);
+    if (this.#waiting?.isEnough()) this.#waiting.resolve();
+  };
+
+  /** Each status told, rewrites that kept it left out. */
+  get statuses(): (SnapshotStatus | undefined)[] {
+    return this.heard.map((s) => s.status).filter((status, i, all) => i === 0 || status !== all[i - 1]);
+  }
+
+  until(isEnough: () => boolean): Promise<void> {
+    if (isEnough()) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#waiting = { isEnough, resolve };
+    });
+  }
+
+  untilTold(status: SnapshotStatus): Promise<void> {
+    return this.until(() => this.heard.at(-1)?.status === status);
+  }
+}
+
+describe('watching what another process saves', () => {
+  const processes = new Fleet();
+  const folders = new Fleet();
+  const stores: FileSessionStore[] = [];
+  let other: Child;
+
+  function open(folder: string, { options, fileSystem }: Way): FileSessionStore {
+    const store = new FileSessionStore(folder, { ...FAST, ...options }, fileSystem);
+    stores.push(store);
+    return store;
+  }
+
+  beforeAll(async () => {
+    [other] = (await processes.launch(1)) as [Child];
+  });
+  afterEach(async () => {
+    await Promise.all(stores.splice(0).map((store) => store.close()));
+    await folders.end();
+  });
+  afterAll(() => processes.end());
+
+  for (const way of [POLLING, TOLD]) {
+    it(`tells each status once and in order, by ${way.name}`, async () => {
+      const folder = folders.folder();
+      const store = open(folder, way);
+      await store.saveSnapshot('first', () => pending('other'));
+      const ears = Array.from({ length: scale(20, 200) }, () => new Ear());
+      ears.forEach((ear, i) => store.onSnapshotStateChange(`s${i}`, ear.listener));
+      const statuses: SnapshotStatus[] = ['pending', 'pending', 'expired', 'pending', 'completed'];
+      for (const i of ears.keys()) await other.call('walk', { store: { folder }, id: `s${i}`, statuses });
+      for (const ear of ears) {
+        await ear.untilTold('completed');
+        expect(ear.statuses).toEqual(['pending', 'expired', 'pending', 'completed']);
+      }
+    });
+
+    it(`tells nothing after the end of a subscription, by ${way.name}`, async () => {
+      const folder = folders.folder();
+      const store = open(folder, way);
+      const [early, late] = [new Ear(), new Ear()];
+      const end = store.onSnapshotStateChange('left', early.listener);
+      await store.saveSnapshot('left', () => pending('watched'));
+      await early.untilTold('pending');
+      store.onSnapshotStateChange('left', late.listener);
+      end();
+      await other.call('walk', { store: { folder }, id: 'left', statuses: ['completed'] });
+      await late.untilTold('completed');
+      expect(early.statuses).toEqual(['pending']);
+    });
+
+    it(`tells how a snapshot is that another process saved before, by ${way.name}`, async () => {
+      const folder = folders.folder();
+      await other.call('walk', { store: { folder }, id: 'settled', statuses: ['pending', 'failed'] });
+      const ear = new Ear();
+      open(folder, way).onSnapshotStateChange('settled', ear.listener);
+      await ear.untilTold('failed');
+      expect(ear.statuses).toEqual(['failed']);
+    });
+  }
+
+  const changes = Array.from({ length: 15 }, () => ['expired', 'pending'] as const).flat();
+  it(`tells each of ${changes.length} statuses that a snapshot had between two looks`, async () => {
+    const folder = folders.folder();
+    const store = open(folder, SELDOM);
+    const ear = new Ear();
+    await store.saveSnapshot('busy', () => pending('watched'));
+    store.onSnapshotStateChange('busy', ear.listener);
+    await ear.untilTold('pending');
+    await other.call('walk', { store: { folder }, id: 'busy', statuses: [...changes, 'aborted'] });
+    // A new subscription looks.
+    store.onSnapshotStateChange('another', () => {});
+    await ear.untilTold('aborted');
+    expect(ear.statuses).toEqual(['pending', ...changes, 'aborted']);
+  });
+
+  // The index of a session is written anew when it has many lines about few snapshots; it then has the last of each.
+  it('tells the last status when the index was written anew between two looks', async () => {
+    const folder = folders.folder();
+    const store = open(folder, SELDOM);
+    const ear = new Ear();
+    await store.saveSnapshot('busy', () => pending('watched'));
+    store.onSnapshotStateChange('busy', ear.listener);
+    await ear.untilTold('pending');
+    const many = Array.from({ length: 200 }, (_, i) => (i % 2 === 0 ? ('expired' as const) : ('pending' as const)));
+    await other.call('walk', { store: { folder }, id: 'busy', statuses: [...many, 'aborted'] });
+    store.onSnapshotStateChange('another', () => {});
+    await ear.untilTold('aborted');
+    expect(ear.statuses[0]).toBe('pending');
+    expect(ear.statuses.filter((status) => status === 'aborted')).toEqual(['aborted']);
+  });
+
+  it('tells each status that a snapshot had between two looks when it was not there before', async () => {
+    const folder = folders.folder();
+    const store = open(folder, SELDOM);
+    const ear = new Ear();
+    store.onSnapshotStateChange('new', ear.listener);
+    await other.call('ready', {});
+    await other.call('walk', { store: { folder }, id: 'new', statuses: ['pending', 'expired', 'pending', 'failed'] });
+    store.onSnapshotStateChange('another', () => {});
+    await ear.untilTold('failed');
+    expect(ear.statuses).toEqual(['pending', 'expired', 'pending', 'failed']);
+  });
+
+  for (const way of [POLLING, { ...POLLING, name: 'polling and the system', fileSystem: nodeFileSystem }]) {
+    it(`works before there is a directory, and makes none, by ${way.name}`, async () => {
+      const folder = join(folders.folder(), 'not', 'yet');
+      const ear = new Ear();
+      open(folder, way).onSnapshotStateChange('early', ear.listener);
+      await other.call('ready', {});
+      expect(existsSync(folder)).toBe(false);
+      await other.call('walk', { store: { folder }, id: 'early', statuses: ['pending', 'completed'] });
+      await ear.untilTold('completed');
+      expect(ear.statuses.at(-1)).toBe('completed');
+      expect(['pending', 'completed']).toEqual(expect.arrayContaining(ear.statuses));
+    });
+  }
+
+  it('works in an empty directory, by the system', async () => {
+    const folder = folders.folder();
+    const ear = new Ear();
+    open(folder, TOLD).onSnapshotStateChange('early', ear.listener);
+    await other.call('walk', { store: { folder }, id: 'early', statuses: ['pending', 'completed'] });
+    await ear.untilTold('completed');
+    expect(ear.statuses.at(-1)).toBe('completed');
+  });
+
+  it('still tells everything when the system stops telling', async () => {
+    const folder = folders.folder();
+    const failing: FileSystem = {
+      ...nodeFileSystem,
+      watch(path, onEvent, onEnd) {
+        const watch = nodeFileSystem.watch(path, onEvent, onEnd);
+        setImmediate(() => {
+          watch.close();
+          onEnd();
+        });
+        return watch;
+      },
+    };
+    const ear = new Ear();
+    open(folder, { ...POLLING, fileSystem: failing }).onSnapshotStateChange('left alone', ear.listener);
+    await other.call('walk', { store: { folder }, id: 'left alone', statuses: ['pending', 'completed'] });
+    await ear.untilTold('completed');
+  });
+});

@@ -1,0 +1,25 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+
+/** An empty folder that is gone when the test has ended. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-file-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Paths of all files and folders below a folder, relative to it, sorted. */
+export function entriesBelow(folder: string): string[] {
+  return (readdirSync(folder, { recursive: true }) as string[]).toSorted();
+}
+
+/** Temporary files that a store left. */
+export function leftovers(folder: string): string[] {
+  return entriesBelow(folder).filter((path) => /(?:^|\/)\.tmp\/./.test(path));
+}
+
+export function readJson(path: string): Record<string, unknown> {
+  return JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
+}

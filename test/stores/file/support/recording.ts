@@ -1,0 +1,69 @@
+import { nodeFileSystem, type FileSystem } from '../../../../stores/file/file-system.ts';
+
+/** A system call that succeeded, with all that is needed to do it again. */
+export type Operation =
+  | { readonly call: 'open' | 'mkdir' | 'rmdir' | 'unlink'; readonly path: string }
+  | { readonly call: 'write'; readonly path: string; readonly bytes: Buffer }
+  | { readonly call: 'truncate'; readonly path: string; readonly size: number }
+  | { readonly call: 'flush' | 'close'; readonly path: string }
+  | { readonly call: 'rename' | 'link'; readonly from: string; readonly to: string }
+  | { readonly call: 'symlink'; readonly content: string; readonly path: string }
+  | { readonly call: 'look'; readonly path: string };
+
+/** Asked before each system call; what it throws is what the call fails with. */
+export type Interceptor = (call: keyof FileSystem, path: string) => void;
+
+/** The real file system; tells of every call, and lets a test make calls fail. */
+export class RecordingFileSystem {
+  readonly operations: Operation[] = [];
+  readonly fileSystem: FileSystem;
+  intercept: Interceptor = () => {};
+  readonly #paths = new Map<number, string>();
+
+  constructor() {
+    const fs = nodeFileSystem;
+    const call = <T>(name: keyof FileSystem, path: string, perform: () => T, done: (result: T) => Operation): T => {
+      this.intercept(name, path);
+      const result = perform();
+      this.operations.push(done(result));
+      return result;
+    };
+    const look = <T>(name: keyof FileSystem, path: string, perform: () => T): T =>
+      call(name, path, perform, () => ({ call: 'look', path }));
+    const of = (fd: number): string => this.#paths.get(fd) ?? '';
+    this.fileSystem = {
+      open: (path, flags) =>
+        call('open', path, () => fs.open(path, flags), (fd) => {
+          this.#paths.set(fd, path);
+          return { call: 'open', path };
+        }),
+      close: (fd) => call('close', of(fd), () => fs.close(fd), () => ({ call: 'close', path: of(fd) })),
+      size: (fd) => look('size', of(fd), () => fs.size(fd)),
+      inode: (fd) => look('inode', of(fd), () => fs.inode(fd)),
+      read: (fd, into, position) => look('read', of(fd), () => fs.read(fd, into, position)),
+      readLater: async (fd, into, position) => look('readLater', of(fd), () => fs.readLater(fd, into, position)),
+      write: (fd, bytes) =>
+        call('write', of(fd), () => fs.write(fd, bytes), () => ({ call: 'write', path: of(fd), bytes: Buffer.from(bytes) })),
+      truncate: (fd, size) =>
+        call('truncate', of(fd), () => fs.truncate(fd, size), () => ({ call: 'truncate', path: of(fd), size })),
+      flush: async (fd) => {
+        this.intercept('flush', of(fd));
+        await fs.flush(fd);
+        this.operations.push({ call: 'flush', path: of(fd) });
+      },
+      stat: (path) => look('stat', path, () => fs.stat(path)),
+      statTarget: (path) => look('statTarget', path, () => fs.statTarget(path)),
+      realpath: (path) => look('realpath', path, () => fs.realpath(path)),
+      rename: (from, to) => call('rename', to, () => fs.rename(from, to), () => ({ call: 'rename', from, to })),
+      link: (from, to) => call('link', to, () => fs.link(from, to), () => ({ call: 'link', from, to })),
+      symlink: (content, path) =>
+        call('symlink', path, () => fs.symlink(content, path), () => ({ call: 'symlink', content, path })),
+      readlink: (path) => look('readlink', path, () => fs.readlink(path)),
+      unlink: (path) => call('unlink', path, () => fs.unlink(path), () => ({ call: 'unlink', path })),
+      mkdir: (path) => call('mkdir', path, () => fs.mkdir(path), () => ({ call: 'mkdir', path })),
+      rmdir: (path) => call('rmdir', path, () => fs.rmdir(path), () => ({ call: 'rmdir', path })),
+      readdir: (path) => look('readdir', path, () => fs.readdir(path)),
+      watch: fs.watch,
+    };
+  }
+}

@@ -1,0 +1,134 @@
+import { FileSessionStore as GenkitFileSessionStore } from 'genkit/beta';
+import { FileSessionStore, type FileSessionStoreOptions } from '../../../../stores/file/file-session-store.ts';
+import type { FileSystem } from '../../../../stores/file/file-system.ts';
+import type { SessionSnapshot } from '../../../../src/store/contract.ts';
+
+export interface State {
+  messages?: { role: 'user' | 'model'; content: { text: string }[] }[];
+  custom?: { turn: number; filler?: string[] };
+}
+
+export type Store = FileSessionStore<State['custom']>;
+
+export const SESSION = 'a-session';
+
+/** One operation on a store, on top of what was there before it. */
+export interface Scenario {
+  readonly name: string;
+  readonly options?: FileSessionStoreOptions;
+  /** Makes what is there before. */
+  before(store: Store, folder: string): Promise<void>;
+  /** The operation. */
+  operate(store: Store): Promise<unknown>;
+}
+
+export function openStore(folder: string, options: FileSessionStoreOptions = {}, fileSystem?: FileSystem): Store {
+  return new FileSessionStore(folder, { checkpointInterval: 3, lockTimeoutMs: 1000, ...options }, fileSystem);
+}
+
+/** A state of some turns: large enough for shards where `wide`. */
+export function stateOf(turn: number, wide = false): SessionSnapshot<State['custom']>['state'] {
+  const filler = wide ? Array.from({ length: 30 + turn }, (_, i) => `${i} `.repeat(200)) : undefined;
+  return {
+    messages: Array.from({ length: turn }, (_, i) => ({ role: 'user' as const, content: [{ text: `message ${i}` }] })),
+    custom: { turn, ...(filler && { filler }) },
+  };
+}
+
+/** Saves a snapshot `t<turn>` below the one before it. */
+export async function saveTurn(store: Store, turn: number, options: { parent?: string; wide?: boolean } = {}): Promise<void> {
+  const parentId = options.parent ?? (turn > 1 ? `t${turn - 1}` : undefined);
+  await store.saveSnapshot(`t${turn}`, () => ({
+    sessionId: SESSION,
+    createdAt: `2026-01-01T00:00:${String(turn % 60).padStart(2, '0')}.000Z`,
+    status: 'completed',
+    ...(parentId !== undefined && { parentId }),
+    state: stateOf(turn, options.wide),
+  }));
+}
+
+export async function saveTurns(store: Store, count: number, wide = false): Promise<void> {
+  for (let turn = 1; turn <= count; turn++) await saveTurn(store, turn, { wide });
+}
+
+async function touch(store: Store, id: string, times = 1): Promise<void> {
+  for (let i = 0; i < times; i++) {
+    await store.saveSnapshot(id, (current) => ({ ...current!, updatedAt: `2026-02-01T00:00:00.${String(i).padStart(3, '0')}Z` }));
+  }
+}
+
+export const SCENARIOS: readonly Scenario[] = [
+  { name: 'the first save of all', before: async () => {}, operate: (store) => saveTurn(store, 1) },
+  { name: 'a save of what changed', before: (store) => saveTurns(store, 4), operate: (store) => saveTurn(store, 5) },
+  {
+    name: 'a checkpoint with shards',
+    before: (store) => saveTurns(store, 3, true),
+    operate: (store) => saveTurn(store, 4, { wide: true }),
+  },
+  { name: 'a branch', before: (store) => saveTurns(store, 4), operate: (store) => saveTurn(store, 5, { parent: 't2' }) },
+  { name: 'a heartbeat', before: (store) => saveTurns(store, 4), operate: (store) => touch(store, 't4') },
+  {
+    name: 'a rewrite of a state that others start from',
+    before: (store) => saveTurns(store, 4, true),
+    operate: (store) => store.saveSnapshot('t1', (current) => ({ ...current!, state: { custom: { turn: 77 } } })),
+  },
+  {
+    name: 'a save that removes old ones',
+    options: { maxPersistedChainLength: 2 },
+    before: (store) => saveTurns(store, 6, true),
+    operate: (store) => saveTurn(store, 7, { wide: true }),
+  },
+  {
+    name: 'a save with full snapshots only',
+    options: { checkpointInterval: 1 },
+    before: (store) => saveTurns(store, 3),
+    operate: (store) => saveTurn(store, 4),
+  },
+  {
+    name: 'a save after which the log is rewritten',
+    before: async (store) => {
+      await saveTurns(store, 2);
+      await touch(store, 't2', 66);
+    },
+    operate: (store) => touch(store, 't2', 1),
+  },
+  {
+    name: 'the first save to a folder of Genkit’s store',
+    before: async (_store, folder) => {
+      const genkit = new GenkitFileSessionStore<State['custom']>(folder);
+      for (let turn = 1; turn <= 3; turn++) {
+        await genkit.saveSnapshot(`t${turn}`, () => ({
+          sessionId: SESSION,
+          createdAt: `2026-01-01T00:00:0${turn}.000Z`,
+          status: 'completed',
+          ...(turn > 1 && { parentId: `t${turn - 1}` }),
+          state: stateOf(turn),
+        }));
+      }
+    },
+    operate: (store) => saveTurn(store, 4),
+  },
+  {
+    name: 'pruning',
+    before: (store) => saveTurns(store, 8, true),
+    operate: (store) => store.prune({ maxChainLength: 2 }),
+  },
+  {
+    name: 'deleting the session',
+    before: (store) => saveTurns(store, 5, true),
+    operate: (store) => store.deleteSession({ sessionId: SESSION }),
+  },
+];
+
+/** Everything that a caller can read: each snapshot that there may be, the session's latest, and the lists. */
+export async function readAll(store: Store): Promise<unknown> {
+  const snapshots: Record<string, unknown> = {};
+  for (let turn = 1; turn <= 8; turn++) snapshots[`t${turn}`] = await store.getSnapshot({ snapshotId: `t${turn}` });
+  const listed = (await store.listSnapshots({ sessionId: SESSION })).items;
+  return {
+    snapshots,
+    latest: (await store.getSnapshot({ sessionId: SESSION }))?.snapshotId,
+    listed: listed.map((item) => item.snapshotId),
+    sessions: (await store.listSessions()).items,
+  };
+}
