@@ -1,0 +1,197 @@
+import { createHash } from 'node:crypto';
+import { jsonBytes } from '../../src/json/size.ts';
+import { isOwn, stringifyJson } from '../../src/json/value.ts';
+
+/**
+ * A whole state, cut up so that what did not change since an earlier one is not stored again: long parts are lifted out into shards, which
+ * are named by their content, and a skeleton is left that says nothing of them.
+ */
+export interface Cut {
+  /** JSON text of the state without the lifted parts. */
+  readonly skeleton: string;
+  /** What was lifted, in the order in which it is put back. */
+  readonly lifts: readonly Lift[];
+  /** The shards that hold the lifted parts, each once. */
+  readonly shards: readonly CutShard[];
+  /** Lets the next cut reuse the shards of this one without serialising their content again. */
+  readonly memory: CutMemory;
+  /** Length of the whole state's JSON text, about. */
+  readonly length: number;
+}
+
+/** A part that was taken out of a state. */
+export interface Lift {
+  /** The keys that lead to it; there are objects only on the way. */
+  readonly path: readonly string[];
+  /** `elements`: an array, a run of its elements in each shard. `value`: any value, in one shard. */
+  readonly holds: 'elements' | 'value';
+  /** Names of shards. */
+  readonly shards: readonly string[];
+}
+
+/** A shard of a cut. */
+export interface CutShard {
+  /** SHA-256 of its text, in hex. */
+  readonly name: string;
+  /** The JSON text, serialised when asked for: who has the shard already need not ask. */
+  text(): string;
+}
+
+/** A run of elements, or a lifted value, as an earlier cut or read left it. */
+export interface KnownShard {
+  readonly name: string;
+  /** The elements of the run; for a lifted value the value alone. */
+  readonly values: readonly unknown[];
+  /** Length of its JSON text. */
+  readonly length: number;
+  /** It ends where it does because of its content; else because there was no more, and it goes on when there is. */
+  readonly sealed: boolean;
+}
+
+/** The shards of a state by the place they were lifted from; see {@link placeOf}. */
+export type CutMemory = ReadonlyMap<string, readonly KnownShard[]>;
+
+/** An array is lifted when its text is longer than this. */
+const LONGEST_INLINE_ARRAY = 8 * 1024;
+/** Any other value is lifted when its text is longer than this. */
+const LONGEST_INLINE_VALUE = 32 * 1024;
+/** A run is never ended before this length, but at the array's end, ... */
+const SHORTEST_RUN = 32 * 1024;
+/** ... always at this one, ... */
+const LONGEST_RUN = 128 * 1024;
+/** ... and in between after elements picked by their content, every so many bytes in the mean. */
+const MEAN_DISTANCE = 32 * 1024;
+
+/**
+ * Cuts a state up.
+ *
+ * Where a run ends depends on its own elements only, so elements that are appended, or dropped from the head, leave the other runs as they
+ * were, and with them the names of their shards.
+ *
+ * @param state An immutable JSON value.
+ * @param known The memory of an earlier cut of a state that shares structure with this one.
+ */
+export function cut(state: unknown, known: CutMemory = new Map()): Cut {
+  const cutter = new Cutter(known);
+  const skeleton = cutter.walk(state, []);
+  return {
+    skeleton,
+    lifts: cutter.lifts,
+    shards: [...cutter.shards.values()],
+    memory: cutter.memory,
+    length: skeleton.length + cutter.liftedLength,
+  };
+}
+
+/** The key of a place in a {@link CutMemory}. */
+export function placeOf(path: readonly string[]): string {
+  return JSON.stringify(path);
+}
+
+/** The name of a shard with this text. */
+export function shardName(text: string): string {
+  return createHash('sha256').update(text, 'utf8').digest('hex');
+}
+
+class Cutter {
+  readonly lifts: Lift[] = [];
+  readonly shards = new Map<string, CutShard>();
+  readonly memory = new Map<string, readonly KnownShard[]>();
+  liftedLength = 0;
+  readonly #known: CutMemory;
+
+  constructor(known: CutMemory) {
+    this.#known = known;
+  }
+
+  /** The text of `value` without what is lifted from it. */
+  walk(value: unknown, path: readonly string[]): string {
+    if (Array.isArray(value)) return this.#array(value, path);
+    if (typeof value === 'object' && value !== null) return this.#object(value, path);
+    if (typeof value !== 'string' || value.length <= LONGEST_INLINE_VALUE) return stringifyJson(value);
+    const same = this.#known.get(placeOf(path))?.find((shard) => shard.values[0] === value);
+    this.#lift(path, 'value', [same ?? this.#newShard([value], stringifyJson(value))], this.lifts.length);
+    return 'null';
+  }
+
+  #object(value: object, path: readonly string[]): string {
+    const at = this.lifts.length;
+    const members: string[] = [];
+    let length = 2;
+    for (const key in value) {
+      if (!isOwn(value, key)) continue;
+      const text = `${JSON.stringify(key)}:${this.walk((value as Record<string, unknown>)[key], [...path, key])}`;
+      members.push(text);
+      length += text.length + 1;
+    }
+    const text = `{${members.join(',')}}`;
+    if (length <= LONGEST_INLINE_VALUE) return text;
+    // Put back before what was lifted from inside it.
+    this.#lift(path, 'value', [this.#newShard([value], text)], at);
+    return 'null';
+  }
+
+  #array(value: readonly unknown[], path: readonly string[]): string {
+    if (jsonBytes(value, LONGEST_INLINE_ARRAY) <= LONGEST_INLINE_ARRAY) return stringifyJson(value);
+    this.#lift(path, 'elements', this.#runs(value, this.#known.get(placeOf(path)) ?? []), this.lifts.length);
+    return '[]';
+  }
+
+  #runs(array: readonly unknown[], known: readonly KnownShard[]): KnownShard[] {
+    const byFirst = new Map(known.map((run) => [run.values[0], run]));
+    const runs: KnownShard[] = [];
+    for (let start = 0; start < array.length; ) {
+      const same = byFirst.get(array[start]);
+      const run = same && continuesWith(array, start, same) ? same : this.#run(array, start);
+      runs.push(run);
+      start += run.values.length;
+    }
+    return runs;
+  }
+
+  #run(array: readonly unknown[], start: number): KnownShard {
+    const texts: string[] = [];
+    let length = 1;
+    let sealed = false;
+    for (let index = start; index < array.length && !sealed; index++) {
+      const text = stringifyJson(array[index]);
+      texts.push(text);
+      length += text.length + 1;
+      sealed = length >= LONGEST_RUN || (length >= SHORTEST_RUN && isPicked(text));
+    }
+    return this.#newShard(array.slice(start, start + texts.length), `[${texts.join(',')}]`, sealed);
+  }
+
+  #newShard(values: readonly unknown[], text: string, sealed = true): KnownShard {
+    const name = shardName(text);
+    this.shards.set(name, { name, text: () => text });
+    return { name, values, length: text.length, sealed };
+  }
+
+  #lift(path: readonly string[], holds: Lift['holds'], parts: readonly KnownShard[], at: number): void {
+    this.lifts.splice(at, 0, { path, holds, shards: parts.map((part) => part.name) });
+    this.memory.set(placeOf(path), parts);
+    for (const part of parts) {
+      this.liftedLength += part.length;
+      if (!this.shards.has(part.name)) this.shards.set(part.name, { name: part.name, text: () => textOf(part, holds) });
+    }
+  }
+}
+
+/** Whether `run` is what the array has from `start` on. */
+function continuesWith(array: readonly unknown[], start: number, { values, sealed }: KnownShard): boolean {
+  const end = start + values.length;
+  if (end > array.length || (!sealed && end < array.length)) return false;
+  return values.every((value, index) => Object.is(value, array[start + index]));
+}
+
+/** Whether a run may end after the element of this text: a matter of its content alone, the likelier the longer it is. */
+function isPicked(text: string): boolean {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  return (hash >>> 0) / 0x1_0000_0000 < text.length / MEAN_DISTANCE;
+}
+
+function textOf(part: KnownShard, holds: Lift['holds']): string {
+  return stringifyJson(holds === 'elements' ? part.values : part.values[0]);
+}

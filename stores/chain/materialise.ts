@@ -1,0 +1,45 @@
+import { applyShared } from '../../src/json/apply.ts';
+import type { JsonPatch } from '../../src/json/diff.ts';
+import { fill } from './fill.ts';
+import type { KnownState, WrittenState } from './written-state.ts';
+
+/** How a chain is read. What a method throws ends the walk. */
+export interface ChainReader<Ref> {
+  /** How the state of `ref` is written down. */
+  read(ref: Ref): Promise<WrittenState<Ref>>;
+  /** The texts of shards, by name. */
+  shards(names: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /** The state of `ref`, where it is at hand. */
+  known(ref: Ref): KnownState | undefined;
+}
+
+/**
+ * The state of a snapshot: walks back to one that is whole or known, then applies what changed since. The work is that of the patches on
+ * the way, and of one whole state at most.
+ *
+ * @returns `undefined` when the snapshot has no state.
+ * @throws What the reader throws; `Error` or `SyntaxError` when what it reads does not fit together.
+ */
+export async function materialise<Ref>(ref: Ref, reader: ChainReader<Ref>): Promise<KnownState | undefined> {
+  const newestFirst: JsonPatch[] = [];
+  for (let at = ref; ; ) {
+    const known = reader.known(at);
+    if (known) return patched(known, newestFirst.toReversed());
+    const written = await reader.read(at);
+    if (written.kind === 'none') {
+      if (newestFirst.length > 0) throw new Error('a patched snapshot has no state to start from');
+      return undefined;
+    }
+    newestFirst.push(...written.patches.toReversed());
+    if (written.kind === 'whole') {
+      const texts = await reader.shards([...new Set(written.lifts.flatMap((lift) => lift.shards))]);
+      const filled = fill(written.skeleton, written.lifts, (name) => texts.get(name)!);
+      return patched(filled, newestFirst.toReversed());
+    }
+    at = written.base;
+  }
+}
+
+function patched({ state, memory, length }: KnownState, patches: readonly JsonPatch[]): KnownState {
+  return { state: patches.reduce((document, patch) => applyShared(document, patch), state), memory, length };
+}

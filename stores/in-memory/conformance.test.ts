@@ -1,0 +1,14 @@
+import { InMemorySessionStore } from 'genkitx-agents';
+import { sessionStoreConformance } from 'genkitx-agents/testing';
+import { describe, it } from 'vitest';
+
+sessionStoreConformance({
+  name: 'InMemorySessionStore',
+  runner: { describe, it },
+  capabilities: new InMemorySessionStore().capabilities,
+  open: async (options) => {
+    // The medium is the store object itself, so both handles are one.
+    const store = new InMemorySessionStore(options);
+    return { a: store, b: store, reopen: async () => new InMemorySessionStore(options), close: () => store.close() };
+  },
+});

@@ -1,0 +1,265 @@
+import { closed, failedPrecondition, quote } from '../../src/errors.ts';
+import { assertId, reserveSnapshotId } from '../../src/snapshot/ids.ts';
+import { assertPolicy, planRetention } from '../../src/snapshot/retention.ts';
+import { revise, sessionOf, type SessionSnapshotInput } from '../../src/snapshot/snapshot.ts';
+import type {
+  DeleteResult,
+  Page,
+  PageOptions,
+  PrunePolicy,
+  PruneResult,
+  SaveSnapshotOptions,
+  SessionSnapshot,
+  SessionStoreOptions,
+  SessionSummary,
+  SnapshotLookup,
+  SnapshotMetadata,
+  SnapshotMutator,
+  SnapshotStore,
+  StoreCapabilities,
+} from '../../src/store/contract.ts';
+import {
+  assertExpectedLeaf,
+  assertFunction,
+  checkLimit,
+  checkLookup,
+  decodeCursor,
+  encodeCursor,
+  resolveLeaf,
+} from '../../src/store/lookup.ts';
+import { checkOptions, isBoolean, isFunction } from '../../src/store/options.ts';
+import { tenantOf, type SnapshotPathPrefix } from '../../src/store/tenant.ts';
+import { WatchHub } from '../../src/store/watch-hub.ts';
+import { SnapshotRecord } from './snapshot-record.ts';
+import { summarize } from '../../src/store/session-summary.ts';
+import { TenantData } from './tenant-data.ts';
+
+/** Options of {@link InMemorySessionStore}. */
+export interface InMemorySessionStoreOptions {
+  /** Lookups by `sessionId` of a session with more than one leaf throw `FAILED_PRECONDITION`; `false` unless told. */
+  rejectBranchingSessions?: boolean;
+  /** Names the caller's tenant; callers see what was saved under their own prefix only. One tenant unless told. */
+  snapshotPathPrefix?: SnapshotPathPrefix;
+}
+
+const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
+  watch: true,
+  watchAcrossProcesses: false,
+  metadata: true,
+  list: true,
+  delete: true,
+  prune: true,
+  compareLeaf: true,
+  scopes: false,
+  durable: false,
+});
+
+/** What a mutator answered, and the snapshot it was asked about. */
+interface Draft<S> {
+  readonly id: string;
+  readonly current: SnapshotRecord | undefined;
+  readonly answer: SessionSnapshotInput<S>;
+}
+
+/**
+ * Keeps snapshots in the memory of this process; they end with it, or with `close()`. For tests, development, and sessions that need not
+ * outlive their server.
+ *
+ * Snapshots share what their states have in common, so a session takes about the memory of what its turns added, however many snapshots it
+ * has. What a method hands out is the caller's own copy.
+ *
+ * @example
+ * const store = new InMemorySessionStore<{ orderId?: string }>();
+ * const id = await store.saveSnapshot(undefined, () => ({
+ *   sessionId: 'support-1',
+ *   createdAt: new Date().toISOString(),
+ *   status: 'completed',
+ *   state: { custom: { orderId: 'A-17' } },
+ * }));
+ * const leaf = await store.getSnapshot({ sessionId: 'support-1' });
+ */
+export class InMemorySessionStore<S = unknown> implements SnapshotStore<S> {
+  readonly capabilities = CAPABILITIES;
+  readonly #rejectBranching: boolean;
+  readonly #prefix: SnapshotPathPrefix | undefined;
+  readonly #tenants = new Map<string, TenantData>();
+  readonly #watchers = new WatchHub<S>();
+  #commits = 0;
+  #closed = false;
+
+  constructor(options?: InMemorySessionStoreOptions) {
+    checkOptions('InMemorySessionStore', options, {
+      rejectBranchingSessions: isBoolean,
+      snapshotPathPrefix: isFunction,
+    });
+    this.#rejectBranching = options?.rejectBranchingSessions ?? false;
+    this.#prefix = options?.snapshotPathPrefix;
+  }
+
+  async getSnapshot(lookup: SnapshotLookup): Promise<SessionSnapshot<S> | undefined> {
+    return this.#find(lookup)?.snapshot();
+  }
+
+  async getSnapshotMetadata(lookup: SnapshotLookup): Promise<SnapshotMetadata | undefined> {
+    return this.#find(lookup)?.metadata();
+  }
+
+  // Nothing is awaited between the read and the write, which makes them one step for every other caller in the process.
+  async saveSnapshot(
+    snapshotId: string | undefined,
+    mutator: SnapshotMutator<S>,
+    options?: SaveSnapshotOptions,
+  ): Promise<string | null> {
+    const tenantId = this.#tenantOf(options);
+    if (snapshotId !== undefined) assertId(snapshotId, 'snapshotId');
+    assertFunction(mutator, 'mutator');
+    const draft = this.#ask(tenantId, snapshotId, mutator);
+    if (!draft) return null;
+    const record = this.#commit(tenantId, draft, options?.expectedLeafId);
+    this.#watchers.publish(watchKey(tenantId, draft.id), record.status, () => record.snapshot());
+    return draft.id;
+  }
+
+  onSnapshotStateChange(
+    snapshotId: string,
+    callback: (snapshot: SessionSnapshot<S>) => void,
+    options?: SessionStoreOptions,
+  ): () => void {
+    const tenantId = this.#tenantOf(options);
+    assertId(snapshotId, 'snapshotId');
+    assertFunction(callback, 'callback');
+    const key = watchKey(tenantId, snapshotId);
+    const unsubscribe = this.#watchers.subscribe(key, callback);
+    const record = this.#tenants.get(tenantId)?.get(snapshotId);
+    if (record) this.#watchers.announce(key, record.status, () => record.snapshot());
+    return unsubscribe;
+  }
+
+  async listSnapshots(options: PageOptions & { sessionId: string }): Promise<Page<SnapshotMetadata>> {
+    const tenantId = this.#tenantOf(options);
+    assertId(options.sessionId, 'sessionId');
+    const limit = checkLimit(options);
+    const after = positionOf(options.cursor) ?? 0;
+    const nodes = this.#tenants.get(tenantId)?.tree(options.sessionId)?.nodes() ?? [];
+    const rest = [...nodes].filter((record) => record.sequence > after);
+    return pageOf(rest, limit, (record) => [record.sequence, record.metadata()]);
+  }
+
+  async listSessions(options?: PageOptions): Promise<Page<SessionSummary>> {
+    const tenantId = this.#tenantOf(options);
+    const limit = checkLimit(options);
+    const before = positionOf(options?.cursor) ?? Infinity;
+    const sessions = this.#tenants.get(tenantId)?.sessions() ?? [];
+    const rest = sessions.filter(([, session]) => session.lastCommit < before);
+    // No session is without a snapshot here, and none runs in a circle, so each has its summary.
+    return pageOf(rest, limit, ([id, session]) => [session.lastCommit, summarize(id, session.tree)!]);
+  }
+
+  async deleteSession(options: SessionStoreOptions & { sessionId: string }): Promise<DeleteResult> {
+    const tenantId = this.#tenantOf(options);
+    assertId(options.sessionId, 'sessionId');
+    const tree = this.#tenants.get(tenantId)?.tree(options.sessionId);
+    const ids = [...(tree?.nodes() ?? [])].map((record) => record.snapshotId);
+    this.#remove(tenantId, options.sessionId, ids);
+    return { snapshots: ids.length, shards: 0 };
+  }
+
+  async prune(policy: PrunePolicy, options?: SessionStoreOptions & { dryRun?: boolean }): Promise<PruneResult> {
+    const tenantId = this.#tenantOf(options);
+    assertPolicy(policy);
+    const dryRun = options?.dryRun ?? false;
+    const result: PruneResult = { sessions: 0, snapshots: 0, shards: 0, dryRun };
+    const now = Date.now();
+    for (const [sessionId, { tree }] of this.#tenants.get(tenantId)?.sessions() ?? []) {
+      const plan = planRetention(tree, policy, now);
+      const remove = plan.whole ? [...tree.nodes()].map((record) => record.snapshotId) : plan.remove;
+      if (plan.whole) result.sessions++;
+      result.snapshots += remove.length;
+      if (!dryRun) this.#remove(tenantId, sessionId, remove);
+    }
+    return result;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#watchers.close();
+    this.#tenants.clear();
+  }
+
+  #tenantOf(options: SessionStoreOptions | undefined): string {
+    if (this.#closed) throw closed('InMemorySessionStore');
+    return tenantOf(this.#prefix, options);
+  }
+
+  #find(lookup: SnapshotLookup): SnapshotRecord | undefined {
+    const tenant = this.#tenants.get(this.#tenantOf(lookup));
+    const { by, id } = checkLookup(lookup);
+    if (by === 'snapshot') return tenant?.get(id);
+    const tree = tenant?.tree(id);
+    return tree && resolveLeaf(tree, id, this.#rejectBranching);
+  }
+
+  /** Runs the mutator: on the snapshot of the given id, or of the id that its answer names. */
+  #ask(tenantId: string, givenId: string | undefined, mutator: SnapshotMutator<S>): Draft<S> | undefined {
+    const current = givenId === undefined ? undefined : this.#tenants.get(tenantId)?.get(givenId);
+    const answer = mutator(current?.snapshot());
+    if (answer === null) return undefined;
+    if (givenId === undefined) {
+      const id = answer?.snapshotId ?? reserveSnapshotId();
+      assertId(id, 'snapshotId');
+      // The mutator has not seen the snapshot that it is about to rewrite.
+      if (this.#tenants.get(tenantId)?.get(id)) return this.#ask(tenantId, id, mutator);
+      return { id, current, answer };
+    }
+    if (this.#tenants.get(tenantId)?.get(givenId) !== current) {
+      throw failedPrecondition(
+        `The mutator for snapshot ${quote(givenId)} saved that snapshot itself; save it by what the mutator returns only.`,
+      );
+    }
+    return { id: givenId, current, answer };
+  }
+
+  #commit(tenantId: string, { id, current, answer }: Draft<S>, expectedLeafId: string | null | undefined): SnapshotRecord {
+    const next = revise(id, current?.stored, answer, () => new Date().toISOString());
+    const sessionId = sessionOf(next);
+    const tenant = this.#tenants.get(tenantId) ?? new TenantData();
+    const tree = tenant.tree(sessionId);
+    const leaf = tree?.latestLeaf();
+    assertExpectedLeaf(expectedLeafId, sessionId, leaf?.snapshotId ?? null);
+    if (!current && (next.parentId === id || tree?.wouldCycle(id, next.parentId))) {
+      throw failedPrecondition(`Snapshot ${quote(id)} can't have the parent ${quote(next.parentId!)}: it would become its own ancestor.`);
+    }
+    const parent = next.parentId === undefined ? undefined : tenant.get(next.parentId);
+    const base = [current, parent, leaf].find((record) => record && !record.isBlank);
+    const commit = this.#commits + 1;
+    const record = new SnapshotRecord(current?.sequence ?? commit, next, base);
+    this.#commits = commit;
+    tenant.put(record, commit);
+    this.#tenants.set(tenantId, tenant);
+    return record;
+  }
+
+  #remove(tenantId: string, sessionId: string, snapshotIds: readonly string[]): void {
+    const tenant = this.#tenants.get(tenantId);
+    tenant?.remove(sessionId, snapshotIds);
+    if (tenant?.isEmpty) this.#tenants.delete(tenantId);
+  }
+}
+
+/** Unambiguous for every pair of ids. */
+function watchKey(tenantId: string, snapshotId: string): string {
+  return JSON.stringify([tenantId, snapshotId]);
+}
+
+/** The commit that a cursor names. */
+function positionOf(cursor: string | undefined): number | undefined {
+  return cursor === undefined ? undefined : (decodeCursor(cursor, ['number'])[0] as number);
+}
+
+/** The first page of what is left; `describe` answers each item's position, and the item as the caller gets it. */
+function pageOf<R, T>(rest: readonly R[], limit: number, describe: (entry: R) => [position: number, item: T]): Page<T> {
+  const described = rest.slice(0, limit).map(describe);
+  const items = described.map(([, item]) => item);
+  const last = described.at(-1);
+  return last && rest.length > limit ? { items, nextCursor: encodeCursor([last[0]]) } : { items };
+}

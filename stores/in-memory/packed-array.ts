@@ -1,0 +1,69 @@
+/** Elements in a chunk, and chunks in a chunk of chunks. */
+export const CHUNK = 32;
+
+/** Up to {@link CHUNK} elements, or chunks of the layer below. */
+type Chunk = readonly unknown[];
+
+/**
+ * A long immutable array as a tree of chunks. A list that grew by one element shares all chunks but its last with the list before it, and
+ * one that also lost elements at its head all but its first and last: a version costs no pointer per element.
+ */
+export class PackedArray {
+  readonly #top: readonly Chunk[];
+  /** Layers of chunks below those of `#top`. */
+  readonly #height: number;
+  /** Elements at the head of the first chunk that are no longer in the list. */
+  readonly #skip: number;
+
+  private constructor(top: readonly Chunk[], height: number, skip: number) {
+    this.#top = top;
+    this.#height = height;
+    this.#skip = skip;
+  }
+
+  /** Packs `elements`, sharing the chunks of `base`, an array packed before of which `baseElements` are the very elements. */
+  static from(elements: readonly unknown[], base?: PackedArray, baseElements: readonly unknown[] = []): PackedArray {
+    const layers = base ? base.#layers() : [];
+    const dropped = elements[0] === baseElements[0] ? 0 : Math.max(baseElements.indexOf(elements[0]), 0);
+    const head = base ? base.#skip + dropped : 0;
+    const skip = head % CHUNK;
+    const first = (head - skip) / CHUNK;
+    const gone = skip === 0 ? [] : layers[0]![first]!.slice(0, skip);
+    let top = cut([...gone, ...elements], layers[0]?.slice(first));
+    let height = 0;
+    while (top.length > CHUNK) top = cut(top, layers[++height]);
+    return new PackedArray(top, height, skip);
+  }
+
+  /** The elements, in an array of its own. */
+  elements(): unknown[] {
+    const elements = joined(this.#layers()[0]!);
+    return this.#skip === 0 ? elements : elements.slice(this.#skip);
+  }
+
+  /** The chunks of each layer, those of elements first. */
+  #layers(): (readonly Chunk[])[] {
+    const layers = [this.#top];
+    for (let level = this.#height; level > 0; level--) layers.unshift(joined(layers[0]!) as Chunk[]);
+    return layers;
+  }
+}
+
+/** Cuts a layer into chunks; where a chunk of `known` stands in the same place and holds the same, it is that one. */
+function cut(items: readonly unknown[], known: readonly Chunk[] = []): Chunk[] {
+  const chunks: Chunk[] = [];
+  for (let start = 0; start < items.length; start += CHUNK) {
+    const length = Math.min(CHUNK, items.length - start);
+    const before = known[chunks.length];
+    const isSame = before?.length === length && before.every((item, i) => Object.is(item, items[start + i]));
+    chunks.push(isSame ? before : items.slice(start, start + length));
+  }
+  return chunks;
+}
+
+/** What the chunks hold, in one array; much faster than `flat`. */
+function joined(chunks: readonly Chunk[]): unknown[] {
+  const items: unknown[] = [];
+  for (const chunk of chunks) items.push(...chunk);
+  return items;
+}

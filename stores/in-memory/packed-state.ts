@@ -1,0 +1,90 @@
+import { getMember, setMember } from '../../src/json/value.ts';
+import { CHUNK, PackedArray } from './packed-array.ts';
+
+/**
+ * How the store keeps a state: as plain immutable JSON, except that long arrays are packed. Only arrays that are reached from the state
+ * through objects alone are, so the elements of a packed array are plain values, and the same element is the same object.
+ */
+export type PackedState = { readonly packed: unknown };
+
+/** An object that has a packed array somewhere in it. */
+class PackedObject {
+  readonly members: object;
+
+  constructor(members: object) {
+    this.members = members;
+  }
+}
+
+/**
+ * Packs an immutable JSON value.
+ *
+ * @param value What `shareJson` answered when it compared the new state with `base.plain`.
+ * @param base An earlier packed state, and what `unpack` answered for it: what `value` shares with it is shared packed.
+ */
+export function pack(value: unknown, base?: { readonly plain: unknown; readonly state: PackedState }): PackedState {
+  if (base && value === base.plain) return base.state;
+  return { packed: packValue(value, base?.plain, base?.state.packed) };
+}
+
+/** The immutable JSON value. Packed arrays and the objects above them are made anew by each call. */
+export function unpack(state: PackedState): unknown {
+  return unpackValue(state.packed);
+}
+
+function packValue(value: unknown, basePlain: unknown, basePacked: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (value === basePlain) return basePacked;
+  if (!Array.isArray(value)) return packObject(value, basePlain, basePacked);
+  if (value.length <= CHUNK) return value;
+  return basePacked instanceof PackedArray
+    ? PackedArray.from(value, basePacked, basePlain as unknown[])
+    : PackedArray.from(value);
+}
+
+function packObject(value: object, basePlain: unknown, basePacked: unknown): unknown {
+  const plain = typeof basePlain === 'object' && basePlain !== null ? basePlain : {};
+  const packed = basePacked instanceof PackedObject ? basePacked.members : plain;
+  const members = {};
+  let isPacked = false;
+  for (const [key, member] of Object.entries(value)) {
+    const kept = packValue(member, getMember(plain, key), getMember(packed, key));
+    isPacked ||= kept !== member;
+    setMember(members, key, kept);
+  }
+  return isPacked ? new PackedObject(members) : value;
+}
+
+function unpackValue(packed: unknown): unknown {
+  if (packed instanceof PackedArray) return packed.elements();
+  if (!(packed instanceof PackedObject)) return packed;
+  const value = {};
+  for (const [key, member] of Object.entries(packed.members)) setMember(value, key, unpackValue(member));
+  return value;
+}
+
+/** The caller's own copy of the JSON value. What is packed has been checked, so this need not check it again as `copyJson` would. */
+export function copyOf(state: PackedState): unknown {
+  return copyValue(unpackValue(state.packed));
+}
+
+function copyValue(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) {
+    const elements: unknown[] = value.slice();
+    for (let index = 0; index < elements.length; index++) {
+      const element = elements[index];
+      if (typeof element === 'object') elements[index] = copyValue(element);
+    }
+    return elements;
+  }
+  const members: Record<string, unknown> = {};
+  for (const key in value) {
+    if (!Object.hasOwn(value, key)) continue;
+    const member = (value as Record<string, unknown>)[key];
+    const copy = typeof member === 'object' ? copyValue(member) : member;
+    if (key === '__proto__') setMember(members, key, copy);
+    else members[key] = copy;
+  }
+  return members;
+}

@@ -1,0 +1,57 @@
+import { SessionTree } from '../../src/snapshot/lineage.ts';
+import type { SnapshotRecord } from './snapshot-record.ts';
+
+/** One session: its tree, and the commit that wrote to it last. */
+export interface SessionData {
+  readonly tree: SessionTree<SnapshotRecord>;
+  lastCommit: number;
+}
+
+/**
+ * The snapshots of one tenant.
+ *
+ * Invariant: `#sessions` holds the sessions that have a snapshot, the one written last at the end.
+ */
+export class TenantData {
+  readonly #snapshots = new Map<string, SnapshotRecord>();
+  readonly #sessions = new Map<string, SessionData>();
+
+  get isEmpty(): boolean {
+    return this.#snapshots.size === 0;
+  }
+
+  get(snapshotId: string): SnapshotRecord | undefined {
+    return this.#snapshots.get(snapshotId);
+  }
+
+  tree(sessionId: string | undefined): SessionTree<SnapshotRecord> | undefined {
+    return sessionId === undefined ? undefined : this.#sessions.get(sessionId)?.tree;
+  }
+
+  /** The one written last first. */
+  sessions(): [sessionId: string, SessionData][] {
+    return [...this.#sessions].reverse();
+  }
+
+  /** Adds or replaces a snapshot. `commit` numbers this write. */
+  put(record: SnapshotRecord, commit: number): void {
+    this.#snapshots.set(record.snapshotId, record);
+    const { sessionId } = record;
+    if (sessionId === undefined) return;
+    const session = this.#sessions.get(sessionId) ?? { tree: new SessionTree<SnapshotRecord>(), lastCommit: commit };
+    session.tree.put(record);
+    session.lastCommit = commit;
+    this.#sessions.delete(sessionId);
+    this.#sessions.set(sessionId, session);
+  }
+
+  /** Removes snapshots of a session, and with its last one the session. */
+  remove(sessionId: string, snapshotIds: readonly string[]): void {
+    const tree = this.tree(sessionId);
+    for (const id of snapshotIds) {
+      this.#snapshots.delete(id);
+      tree?.remove(id);
+    }
+    if (tree?.size === 0) this.#sessions.delete(sessionId);
+  }
+}
