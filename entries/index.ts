@@ -8,6 +8,7 @@ export type {
   AgentFn,
   AgentFnOptions,
   AgentStateOptions,
+  BackgroundOptions,
   CustomAgentConfig,
   GenkitOrRegistry,
   PromptAgentConfig,

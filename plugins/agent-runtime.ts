@@ -12,6 +12,8 @@ const NAME = 'genkitx-agents';
 const isStore: OptionCheck = (value) =>
   typeof (value as AgentRuntimeOptions['store'])?.saveSnapshot === 'function' ? undefined : 'a session store';
 
+const isObject: OptionCheck = (value) => (typeof value === 'object' && value !== null ? undefined : 'an object');
+
 /**
  * The Genkit plugin of this package. It gives agents without a `store` of their own the default one (an agent opts out with
  * `state: 'client'`), and registers the actions that list, delete and prune the sessions of that store, as far as it can.
@@ -21,11 +23,11 @@ const isStore: OptionCheck = (value) =>
  * const ai = genkit({ plugins: [agentRuntime({ store: new FileSessionStore('./.genkit/snapshots') })] });
  */
 export function agentRuntime(defaults: AgentRuntimeOptions = {}): GenkitPlugin {
-  checkOptions('agentRuntime', defaults, { store: isStore });
-  const { store } = defaults;
+  checkOptions('agentRuntime', defaults, { store: isStore, background: isObject });
+  const { store, background } = defaults;
   // Genkit calls the plugin while it is constructed, before any agent can be defined.
   return ({ registry }) => {
-    attachDefaults(registry, { store });
+    attachDefaults(registry, { store, background });
     return {
       name: NAME,
       initializer: () => {

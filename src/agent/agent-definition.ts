@@ -3,7 +3,7 @@ import type { Registry } from 'genkit/registry';
 import { failedPrecondition, invalidArgument } from '../errors.ts';
 import { copyJson } from '../json/value.ts';
 import { defaultsOf } from './runtime-defaults.ts';
-import type { AgentStateOptions, GenkitOrRegistry, SchemaOf } from './types.ts';
+import type { AgentStateOptions, BackgroundOptions, GenkitOrRegistry, SchemaOf } from './types.ts';
 
 /** An agent's settled configuration. */
 export interface AgentDefinition<State = unknown> {
@@ -14,7 +14,12 @@ export interface AgentDefinition<State = unknown> {
   readonly store?: SessionStore<State>;
   readonly stateSchema?: SchemaOf<State>;
   readonly clientTransform?: ClientTransform<State>;
+  readonly onAbort: 'discard' | 'keep';
+  readonly background: BackgroundSettings;
 }
+
+/** {@link BackgroundOptions} with nothing left open. */
+export type BackgroundSettings = Readonly<Required<BackgroundOptions>>;
 
 function registryOf(ai: GenkitOrRegistry): Registry {
   return 'registry' in ai ? ai.registry : ai;
@@ -40,11 +45,30 @@ export function settleAgent<State>(
   }
   const registry = registryOf(ai);
   // Neither the default store nor one that agents share is typed by any one agent's state.
-  const store = (options.store ?? (options.state ? undefined : defaultsOf(registry).store)) as
-    | SessionStore<State>
-    | undefined;
-  const { stateSchema, clientTransform } = options;
-  return { name, description, registry, store, stateSchema, clientTransform };
+  const defaults = defaultsOf(registry);
+  const store = (options.store ?? (options.state ? undefined : defaults.store)) as SessionStore<State> | undefined;
+  const { stateSchema, clientTransform, onAbort = 'discard' } = options;
+  if (onAbort !== 'discard' && onAbort !== 'keep') {
+    throw invalidArgument(`Agent '${name}': onAbort must be 'discard' or 'keep'.`);
+  }
+  const background = settleBackground(name, { ...defaults.background, ...options.background });
+  return { name, description, registry, store, stateSchema, clientTransform, onAbort, background };
+}
+
+function settleBackground(name: string, options: BackgroundOptions): BackgroundSettings {
+  const { heartbeatIntervalMs = 30_000, leaseMs = 60_000 } = options;
+  for (const [option, value] of Object.entries({ heartbeatIntervalMs, leaseMs })) {
+    if (!Number.isSafeInteger(value) || value < 1) {
+      throw invalidArgument(`Agent '${name}': background.${option} must be a whole number of ms above 0.`);
+    }
+  }
+  if (leaseMs <= heartbeatIntervalMs) {
+    throw invalidArgument(
+      `Agent '${name}': background.leaseMs (${leaseMs}) must be longer than heartbeatIntervalMs (${heartbeatIntervalMs}): ` +
+        `a run that is alive would count as dead between two heartbeats.`,
+    );
+  }
+  return { heartbeatIntervalMs, leaseMs };
 }
 
 /**

@@ -4,6 +4,7 @@ import type { RuntimeError, TurnOutcome } from '../session/session-runner.ts';
 import { toClientState, type AgentDefinition } from './agent-definition.ts';
 import type { LastGood } from './commit-turn.ts';
 import { toRuntimeError } from './runtime-error.ts';
+import { isPartial } from './turn-progress.ts';
 
 /** What an agent's call has come to. */
 export interface Ending<State> {
@@ -32,7 +33,10 @@ export function agentOutput<State>(agent: AgentDefinition<State>, ending: Ending
   const { outcome, result, lastGood } = ending;
   try {
     const where = { sessionId: ending.sessionId, ...whereabouts(agent, lastGood) };
-    if (outcome?.status === 'aborted') return { ...where, finishReason: 'aborted' };
+    if (outcome?.status === 'aborted') {
+      const last = lastGood.state.messages?.at(-1);
+      return { ...where, ...(last && isPartial(last) && { message: last }), finishReason: 'aborted' };
+    }
     if (outcome?.status === 'failed') {
       const reply = outcome.unsaved ? replyOf(result) : {};
       return { ...where, ...reply, finishReason: 'failed', error: outcome.error };

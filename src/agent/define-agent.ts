@@ -51,8 +51,8 @@ export function defineAgent<State, I extends z.ZodTypeAny>(
   ai: GenkitOrRegistry,
   config: AgentConfig<State, I>,
 ): Agent<State> {
-  const { stateSchema, store, state, clientTransform, promptInput, ...prompt } = config;
-  const agent = settleAgent<State>(ai, prompt, { stateSchema, store, state, clientTransform });
+  const { stateSchema, store, state, clientTransform, onAbort, background, promptInput, ...prompt } = config;
+  const agent = settleAgent<State>(ai, prompt, { stateSchema, store, state, clientTransform, onAbort, background });
   definePrompt(agent.registry, prompt);
   const promptName = prompt.variant ? `${prompt.name}.${prompt.variant}` : prompt.name;
   return register(agent, promptAgentFn<State>({ registry: agent.registry, promptName, promptInput }));

@@ -6,6 +6,7 @@ import type { TurnResult } from '../session/session-runner.ts';
 import { adoptMessages, viewOf, type Session } from '../session/session.ts';
 import { conversationOf, tagHistory, tagPreamble, toPlainMessage } from './prompt-history.ts';
 import { toResumeOptions } from './resume.ts';
+import { isPartial, TurnProgress } from './turn-progress.ts';
 import type { AgentFn } from './types.ts';
 
 /** What an agent says with a prompt. */
@@ -42,15 +43,21 @@ interface GenerateTurn<State> extends PromptVoice {
 /** One turn of a prompt agent: render the prompt around the conversation, call the model and its tools, keep what was said. */
 async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResult> {
   const { session, sendChunk, abortSignal } = turn;
-  const history = viewOf(session).messages;
+  const history = historyOf(session, turn.input);
   const resume = turn.input.resume && toResumeOptions(turn.input.resume, history);
+  const progress = new TurnProgress(session);
   const rendered = await turn.render(turn.promptInput ?? {}, { messages: tagHistory(history) });
   const response = await generate(turn.registry, {
     ...rendered,
     messages: tagPreamble(rendered.messages ?? [], history),
     ...(resume && { resume }),
+    use: [...(rendered.use ?? []), progress.onModelCall],
     abortSignal,
-    onChunk: (chunk) => sendChunk({ modelChunk: chunk.toJSON() }),
+    onChunk: (chunk) => {
+      const modelChunk = chunk.toJSON();
+      progress.onChunk(modelChunk);
+      sendChunk({ modelChunk });
+    },
   });
   const said = response.request ? conversationOf(response.request.messages) : history;
   const reply = response.message && toPlainMessage(response.message.toJSON());
@@ -58,6 +65,13 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
   const finishReason = response.finishReason as AgentFinishReason | undefined;
   if (reply && finishReason === 'interrupted') sendChunk(interruptChunk(reply));
   return { ...(finishReason && { finishReason }) };
+}
+
+/** The messages. Without anything new to say, a turn that was stopped in the middle of the reply is run again: the reply is given anew. */
+function historyOf<State>(session: Session<State>, { message, resume }: AgentInput): readonly MessageData[] {
+  const { messages } = viewOf(session);
+  const last = messages.at(-1);
+  return last && isPartial(last) && !message && !resume ? messages.slice(0, -1) : messages;
 }
 
 /** The tool requests that wait for the caller. Genkit's agents send them as a chunk of the role 'tool'. */

@@ -84,9 +84,10 @@ function mustBeResumable<State>(
       message: `Snapshot ${quote(snapshotId)} does not belong to session ${quote(sessionId)}.`,
     });
   }
-  if (snapshot.status !== 'completed') {
+  if (snapshot.status !== 'completed' && snapshot.status !== 'aborted') {
     throw invalidArgument(
-      `Snapshot ${quote(snapshotId)} is ${snapshot.status ?? 'without a status'} and cannot be resumed: only completed snapshots can.`,
+      `Snapshot ${quote(snapshotId)} is ${snapshot.status ?? 'without a status'} and cannot be resumed: only completed and aborted ` +
+        `snapshots can.`,
     );
   }
   return snapshot;

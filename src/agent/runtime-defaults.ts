@@ -1,10 +1,12 @@
 import type { SessionStore } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
+import type { BackgroundOptions } from './types.ts';
 
 /** What agents of a registry get unless they say otherwise. */
 export interface RuntimeDefaults {
   /** The store of agents that have none of their own; unless told they have none at all. */
   readonly store?: SessionStore;
+  readonly background?: BackgroundOptions;
 }
 
 /** A registered symbol: the ES module and the CommonJS copy of the package find each other's defaults. */

@@ -15,9 +15,6 @@ import type { SnapshotLookup } from '../store/contract.ts';
 import { checkLookup } from '../store/lookup.ts';
 import { mustHaveStore, toClientState, type AgentDefinition } from './agent-definition.ts';
 
-/** A running snapshot whose heartbeat is older than this belongs to a process that died. */
-const HEARTBEAT_TIMEOUT_MS = 60_000;
-
 /** The two actions beside an agent's own. */
 export interface SnapshotActions<State> {
   getSnapshotDataAction: GetSnapshotDataAction<State>;
@@ -37,7 +34,9 @@ export async function readSnapshot<State>(
   checkLookup(lookup);
   const snapshot = await store.getSnapshot(lookup);
   if (!snapshot) return undefined;
-  const seen: SessionSnapshot<State> = isExpired(snapshot) ? { ...snapshot, status: 'expired' } : snapshot;
+  const seen: SessionSnapshot<State> = isExpired(snapshot, agent.background.leaseMs)
+    ? { ...snapshot, status: 'expired' }
+    : snapshot;
   return seen.state ? { ...seen, state: toClientState(agent, seen.state) as SessionSnapshot<State>['state'] } : seen;
 }
 
@@ -107,8 +106,7 @@ export function registerSnapshotActions<State>(agent: AgentDefinition<State>): S
   };
 }
 
-function isExpired({ status, heartbeatAt }: SessionSnapshot): boolean {
-  return (
-    status === 'pending' && heartbeatAt !== undefined && Date.now() - Date.parse(heartbeatAt) > HEARTBEAT_TIMEOUT_MS
-  );
+/** The process that ran it died, or can't reach the store. */
+function isExpired({ status, heartbeatAt }: SessionSnapshot, leaseMs: number): boolean {
+  return status === 'pending' && heartbeatAt !== undefined && Date.now() - Date.parse(heartbeatAt) > leaseMs;
 }

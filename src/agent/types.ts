@@ -11,6 +11,14 @@ export type GenkitOrRegistry = Registry | { registry: Registry };
 /** A Zod schema whose parsed value is a `T`, whatever it reads. */
 export type SchemaOf<T> = z.ZodType<T, z.ZodTypeDef, unknown>;
 
+/** Turns that go on after their caller detached. */
+export interface BackgroundOptions {
+  /** How often a run says that it is alive, in ms; each time is a write to the store. 30,000 unless told. */
+  heartbeatIntervalMs?: number;
+  /** How long after its last heartbeat a run counts as dead, in ms: its snapshot then reads as `expired`. 60,000 unless told. */
+  leaseMs?: number;
+}
+
 /** How an agent keeps its state; the same for every kind of agent. */
 export interface AgentStateOptions<State = unknown> {
   /**
@@ -24,6 +32,14 @@ export interface AgentStateOptions<State = unknown> {
   state?: 'client';
   /** What of the state and of the stream the callers may see. */
   clientTransform?: ClientTransform<State>;
+  /**
+   * What becomes of a turn that is aborted before it ends. `'discard'`, unless told: nothing of it is saved, the session is as it was before.
+   * `'keep'`: the prompt, the tools that ran and the words of the model so far are saved as a snapshot with the status `aborted`, which the
+   * output names; the conversation goes on from it, and a turn without a message runs it again.
+   */
+  onAbort?: 'discard' | 'keep';
+  /** How detached turns are watched over. Needs a store. */
+  background?: BackgroundOptions;
 }
 
 /** A configuration in which the schema alone says what the state is: the store may be one for agents of any state. */
