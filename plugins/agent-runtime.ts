@@ -1,7 +1,7 @@
 import type { GenkitPlugin } from 'genkit/plugin';
 import { attachDefaults, type RuntimeDefaults } from '../src/agent/runtime-defaults.ts';
 import { registerSessionActions } from '../src/agent/session-actions.ts';
-import { checkOptions, type OptionCheck } from '../src/store/options.ts';
+import { checkOptions, isOneOf, isWhole, type OptionCheck } from '../src/store/options.ts';
 
 /** Options of {@link agentRuntime}: what agents get unless they say otherwise. */
 export type AgentRuntimeOptions = RuntimeDefaults;
@@ -23,11 +23,16 @@ const isObject: OptionCheck = (value) => (typeof value === 'object' && value !==
  * const ai = genkit({ plugins: [agentRuntime({ store: new FileSessionStore('./.genkit/snapshots') })] });
  */
 export function agentRuntime(defaults: AgentRuntimeOptions = {}): GenkitPlugin {
-  checkOptions('agentRuntime', defaults, { store: isStore, background: isObject });
-  const { store, background } = defaults;
+  checkOptions('agentRuntime', defaults, {
+    store: isStore,
+    background: isObject,
+    onConflict: isOneOf('reject', 'queue', 'branch'),
+    storeTimeoutMs: isWhole(1),
+  });
+  const { store, background, onConflict, storeTimeoutMs } = defaults;
   // Genkit calls the plugin while it is constructed, before any agent can be defined.
   return ({ registry }) => {
-    attachDefaults(registry, { store, background });
+    attachDefaults(registry, { store, background, onConflict, storeTimeoutMs });
     return {
       name: NAME,
       initializer: () => {

@@ -2,8 +2,11 @@ import type { ClientTransform, SessionState, SessionStore } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import { failedPrecondition, invalidArgument } from '../errors.ts';
 import { copyJson } from '../json/value.ts';
+import { capabilitiesOf, FOREIGN_CAPABILITIES, type StoreCapabilities } from '../store/contract.ts';
+import { KeyQueue } from '../store/key-queue.ts';
+import { boundedStore } from './bounded-store.ts';
 import { defaultsOf } from './runtime-defaults.ts';
-import type { AgentStateOptions, BackgroundOptions, GenkitOrRegistry, SchemaOf } from './types.ts';
+import type { AgentStateOptions, BackgroundOptions, GenkitOrRegistry, OnConflict, SchemaOf } from './types.ts';
 
 /** An agent's settled configuration. */
 export interface AgentDefinition<State = unknown> {
@@ -15,7 +18,12 @@ export interface AgentDefinition<State = unknown> {
   readonly stateSchema?: SchemaOf<State>;
   readonly clientTransform?: ClientTransform<State>;
   readonly onAbort: 'discard' | 'keep';
+  readonly onConflict: OnConflict | undefined;
   readonly background: BackgroundSettings;
+  /** Turns that wait for each other, by their sessions. */
+  readonly turns: KeyQueue;
+  /** What the store can do. */
+  readonly can: Readonly<StoreCapabilities>;
 }
 
 /** {@link BackgroundOptions} with nothing left open. */
@@ -48,19 +56,51 @@ export function settleAgent<State>(
   const defaults = defaultsOf(registry);
   const store = (options.store ?? (options.state ? undefined : defaults.store)) as SessionStore<State> | undefined;
   const { stateSchema, clientTransform, onAbort = 'discard' } = options;
+  const { onConflict = defaults.onConflict, storeTimeoutMs = defaults.storeTimeoutMs ?? 10_000 } = options;
+  if (onConflict !== undefined && !CONFLICT_RULES.includes(onConflict)) {
+    throw invalidArgument(`Agent '${name}': onConflict must be one of ${CONFLICT_RULES.join(', ')}.`);
+  }
+  assertMs(name, 'storeTimeoutMs', storeTimeoutMs);
   if (onAbort !== 'discard' && onAbort !== 'keep') {
     throw invalidArgument(`Agent '${name}': onAbort must be 'discard' or 'keep'.`);
   }
   const background = settleBackground(name, { ...defaults.background, ...options.background });
-  return { name, description, registry, store, stateSchema, clientTransform, onAbort, background };
+  return {
+    name,
+    description,
+    registry,
+    store: store && boundedStore(store, storeTimeoutMs),
+    stateSchema,
+    clientTransform,
+    onAbort,
+    onConflict,
+    background,
+    turns: queueOf(store),
+    can: store ? capabilitiesOf(store) : FOREIGN_CAPABILITIES,
+  };
+}
+
+/** Agents that share a store may share its sessions. */
+const queues = new WeakMap<object, KeyQueue>();
+
+function queueOf(store: object | undefined): KeyQueue {
+  const queue = (store && queues.get(store)) ?? new KeyQueue();
+  if (store) queues.set(store, queue);
+  return queue;
+}
+
+const CONFLICT_RULES: readonly OnConflict[] = ['reject', 'queue', 'branch'];
+
+function assertMs(name: string, option: string, value: number): void {
+  if (!Number.isSafeInteger(value) || value < 1) {
+    throw invalidArgument(`Agent '${name}': ${option} must be a whole number of ms above 0.`);
+  }
 }
 
 function settleBackground(name: string, options: BackgroundOptions): BackgroundSettings {
   const { heartbeatIntervalMs = 30_000, leaseMs = 60_000 } = options;
   for (const [option, value] of Object.entries({ heartbeatIntervalMs, leaseMs })) {
-    if (!Number.isSafeInteger(value) || value < 1) {
-      throw invalidArgument(`Agent '${name}': background.${option} must be a whole number of ms above 0.`);
-    }
+    assertMs(name, `background.${option}`, value);
   }
   if (leaseMs <= heartbeatIntervalMs) {
     throw invalidArgument(

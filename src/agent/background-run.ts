@@ -95,7 +95,7 @@ export class BackgroundRun<State> {
 
   /** The id for what the function saves outside of a turn: that of the last pending snapshot which no turn settled, if there is one. */
   restId(): string | undefined {
-    return this.#turns.filter((turn) => !this.#ended.has(turn)).at(-1)?.snapshotId;
+    return this.#turns.findLast((turn) => !this.#ended.has(turn))?.snapshotId;
   }
 
   /** The call is over: whatever still waits for an end gets one, the timer and the watchers go. */

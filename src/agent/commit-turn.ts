@@ -8,12 +8,14 @@ import type {
   SnapshotMutator,
 } from 'genkit/beta';
 import { logger } from 'genkit/logging';
-import { failedPrecondition, quote } from '../errors.ts';
+import { failedPrecondition, quote, SessionConflictError } from '../errors.ts';
 import { copyJson } from '../json/value.ts';
 import type { RuntimeError, TurnOutcome } from '../session/session-runner.ts';
 import { messagesSoFar, viewOf, type Session } from '../session/session.ts';
 import { isTerminal } from '../snapshot/status.ts';
 import { mustHaveStore, type AgentDefinition } from './agent-definition.ts';
+import type { SaveSnapshotOptions } from '../store/contract.ts';
+import { findLastCompleted } from './open-session.ts';
 import { assertCustomState } from './custom-state.ts';
 import { isTransient, withRetries } from './retry.ts';
 import { toRuntimeError } from './runtime-error.ts';
@@ -24,6 +26,8 @@ export interface TurnCommitsOptions<State> {
   session: Session<State>;
   /** The snapshot that the session was opened from. */
   parentId: string | undefined;
+  /** What the first save of the call expects to be the session's leaf (`null`: nothing); absent: it does not look. */
+  expectedLeafId?: string | null;
   context: ActionContext | undefined;
 }
 
@@ -57,10 +61,12 @@ export class TurnCommits<State> {
   /** Turns that go on in the background: their snapshots are there, unless somebody removed them. */
   readonly #pending = new Set<string>();
   #parentId: string | undefined;
+  #expectedLeafId: string | null | undefined;
   #savedVersion: number;
   #lastGood: LastGood<State>;
 
-  constructor({ agent, session, parentId, context }: TurnCommitsOptions<State>) {
+  constructor({ agent, session, parentId, expectedLeafId, context }: TurnCommitsOptions<State>) {
+    this.#expectedLeafId = expectedLeafId;
     this.#agent = agent;
     this.#session = session;
     this.#context = context;
@@ -115,6 +121,8 @@ export class TurnCommits<State> {
     if (!store) return { status: 'failed', error };
     try {
       const content = { status: 'failed', finishReason: 'failed', error, state: this.stateSoFar() } as const;
+      // It stands in nobody's way: the session continues from before it.
+      this.#expectedLeafId = undefined;
       const saved = await this.#save(store, snapshotId, content);
       return saved ? { status: 'failed', error, ...saved } : { status: 'aborted' };
     } catch {
@@ -217,8 +225,34 @@ export class TurnCommits<State> {
     return { snapshotId, sessionId: this.#session.sessionId, ...parent, createdAt: now, updatedAt: now, ...content };
   }
 
-  #write(store: SessionStore<State>, snapshotId: string, mutator: SnapshotMutator<State>): Promise<string | null> {
-    return withRetries(() => store.saveSnapshot(snapshotId, mutator, { context: this.#context }), isTransient);
+  async #write(
+    store: SessionStore<State>,
+    snapshotId: string,
+    mutator: SnapshotMutator<State>,
+  ): Promise<string | null> {
+    for (;;) {
+      try {
+        const expected = this.#expectedLeafId !== undefined && { expectedLeafId: this.#expectedLeafId };
+        const options: SaveSnapshotOptions = { context: this.#context, ...expected };
+        const saved = await withRetries(() => store.saveSnapshot(snapshotId, mutator, options), isTransient);
+        // From here on the session's leaf is this call's own.
+        this.#expectedLeafId = undefined;
+        return saved;
+      } catch (error) {
+        if (!SessionConflictError.isInstance(error) || !(await this.#isStillLast(store))) throw error;
+      }
+    }
+  }
+
+  /** Whether what came first has come to nothing: the session continues from where it did. */
+  async #isStillLast(store: SessionStore<State>): Promise<boolean> {
+    const { sessionId } = this.#session;
+    const { leaf, snapshot } = await findLastCompleted(store, sessionId, this.#context);
+    const isRunning = leaf?.status === 'pending';
+    const isNew = leaf !== undefined && leaf.snapshotId !== this.#expectedLeafId;
+    if (isRunning || !isNew || snapshot?.snapshotId !== this.#parentId) return false;
+    this.#expectedLeafId = leaf.snapshotId;
+    return true;
   }
 }
 

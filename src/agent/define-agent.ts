@@ -8,7 +8,6 @@ import {
 import { defineBidiAction } from '@genkit-ai/core';
 import type { z } from 'genkit';
 import { toJsonSchema } from 'genkit/schema';
-import { capabilitiesOf } from '../store/contract.ts';
 import { settleAgent, type AgentDefinition } from './agent-definition.ts';
 import { promptAgentFn } from './generate-turn.ts';
 import { contextFor, inProcessApi } from './in-process.ts';
@@ -51,8 +50,19 @@ export function defineAgent<State, I extends z.ZodTypeAny>(
   ai: GenkitOrRegistry,
   config: AgentConfig<State, I>,
 ): Agent<State> {
-  const { stateSchema, store, state, clientTransform, onAbort, background, promptInput, ...prompt } = config;
-  const agent = settleAgent<State>(ai, prompt, { stateSchema, store, state, clientTransform, onAbort, background });
+  const { stateSchema, store, state, clientTransform, onAbort, onConflict, storeTimeoutMs, background, ...spoken } =
+    config;
+  const { promptInput, ...prompt } = spoken;
+  const agent = settleAgent<State>(ai, prompt, {
+    stateSchema,
+    store,
+    state,
+    clientTransform,
+    onAbort,
+    onConflict,
+    storeTimeoutMs,
+    background,
+  });
   definePrompt(agent.registry, prompt);
   const promptName = prompt.variant ? `${prompt.name}.${prompt.variant}` : prompt.name;
   return register(agent, promptAgentFn<State>({ registry: agent.registry, promptName, promptInput }));
@@ -132,10 +142,10 @@ function register<State>(agent: AgentDefinition<State>, fn: AgentFn<State>): Age
 }
 
 /** What Genkit's tools read of an agent in its action's metadata. */
-function describeAgent<State>({ store, stateSchema }: AgentDefinition<State>): Record<string, unknown> {
+function describeAgent<State>({ store, can, stateSchema }: AgentDefinition<State>): Record<string, unknown> {
   return {
     stateManagement: store ? 'server' : 'client',
-    abortable: store !== undefined && capabilitiesOf(store).watch,
+    abortable: store !== undefined && can.watch,
     ...(stateSchema && { stateSchema: toJsonSchema({ schema: stateSchema }) }),
   };
 }

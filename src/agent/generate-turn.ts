@@ -1,11 +1,13 @@
-import { generate, type PromptAction } from '@genkit-ai/ai';
-import { GenkitError, type GenerateOptions } from 'genkit';
+import { generate, generateMiddleware, type PromptAction } from '@genkit-ai/ai';
+import { GenerateResponse, GenkitError, type GenerateOptions } from 'genkit';
 import type { AgentFinishReason, AgentInput, AgentStreamChunk, MessageData } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import type { TurnResult } from '../session/session-runner.ts';
 import { adoptMessages, viewOf, type Session } from '../session/session.ts';
+import { reserveSnapshotId } from '../snapshot/ids.ts';
 import { conversationOf, tagHistory, tagPreamble, toPlainMessage } from './prompt-history.ts';
 import { toResumeOptions } from './resume.ts';
+import { ResumedTools } from './resumed-tools.ts';
 import { isPartial, TurnProgress } from './turn-progress.ts';
 import type { AgentFn } from './types.ts';
 
@@ -47,11 +49,12 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
   const resume = turn.input.resume && toResumeOptions(turn.input.resume, history);
   const progress = new TurnProgress(session);
   const rendered = await turn.render(turn.promptInput ?? {}, { messages: tagHistory(history) });
-  const response = await generate(turn.registry, {
+  const tools = new ResumedTools();
+  const answering = generate(turn.registry, {
     ...rendered,
     messages: tagPreamble(rendered.messages ?? [], history),
     ...(resume && { resume }),
-    use: [...(rendered.use ?? []), progress.onModelCall],
+    use: [...(rendered.use ?? []), observe(progress, tools)],
     abortSignal,
     onChunk: (chunk) => {
       const modelChunk = chunk.toJSON();
@@ -59,12 +62,36 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
       sendChunk({ modelChunk });
     },
   });
+  const response = await answering.catch((error: unknown) => {
+    const again = resume && tools.interruptedReply(history.at(-1), turn.input.resume);
+    if (again) return again;
+    throw error;
+  });
+  if (!(response instanceof GenerateResponse)) {
+    adoptMessages(session, [...history.slice(0, -1), response]);
+    sendChunk(interruptChunk(response));
+    return { finishReason: 'interrupted' };
+  }
   const said = response.request ? conversationOf(response.request.messages) : history;
   const reply = response.message && toPlainMessage(response.message.toJSON());
   adoptMessages(session, reply ? [...said, reply] : said);
   const finishReason = response.finishReason as AgentFinishReason | undefined;
   if (reply && finishReason === 'interrupted') sendChunk(interruptChunk(reply));
   return { ...(finishReason && { finishReason }) };
+}
+
+/** Lets the turn's own observers see each model call and each tool, inside of all other middleware. */
+function observe<State>(progress: TurnProgress<State>, tools: ResumedTools) {
+  // A name of its own: a `generate` inside a tool has its own observers.
+  const observer = generateMiddleware({ name: `turn-${reserveSnapshotId()}` }, () => ({
+    model: (request, options, next) => {
+      tools.end();
+      progress.onModelCall(request);
+      return next(request, options);
+    },
+    tool: (request, options, next) => tools.around(request, () => next(request, options)),
+  }));
+  return observer();
 }
 
 /** The messages. Without anything new to say, a turn that was stopped in the middle of the reply is run again: the reply is given anew. */

@@ -3,7 +3,7 @@ import type { ActionContext } from 'genkit';
 import type { AgentInit, AgentInput, AgentOutput, AgentStreamChunk } from 'genkit/beta';
 import { setCustomMetadataAttribute } from 'genkit/tracing';
 import { AgentInitError } from '../errors.ts';
-import { SessionRunner, type TurnOutcome } from '../session/session-runner.ts';
+import { SessionRunner, type TurnContext, type TurnOutcome } from '../session/session-runner.ts';
 import { reserveSnapshotId } from '../snapshot/ids.ts';
 import { Aborted, AbortScope } from './abort-scope.ts';
 import type { AgentDefinition } from './agent-definition.ts';
@@ -13,6 +13,7 @@ import { ChunkStream } from './chunk-stream.ts';
 import { TurnCommits } from './commit-turn.ts';
 import { Intake, type TurnRequest } from './intake.ts';
 import { assertInitFits, openSession, type OpenedSession } from './open-session.ts';
+import { ResumeClaim } from './resume-claim.ts';
 import { runTurn, type TurnSetting } from './run-turn.ts';
 import { toRuntimeError } from './runtime-error.ts';
 import type { AgentFn } from './types.ts';
@@ -42,8 +43,11 @@ export async function runAgent<State>(
   // A caller that detaches may leave at once.
   const intake = new Intake(call.inputs, () => scope.release());
   try {
-    const opened = await scope.race(() => openSession(agent, call.init, call.context));
-    return await converse(agent, fn, { ...call, intake, scope }, opened);
+    const running: RunningCall = { ...call, intake, scope };
+    return await inTurn(agent, running, async (onOver) => {
+      const opened = await scope.race(() => openSession(agent, call.init, call.context));
+      return converse(agent, fn, running, opened, onOver);
+    });
   } catch (error) {
     if (AgentInitError.isInstance(error)) throw error;
     return unopenedOutput(call.init, error instanceof Aborted ? 'aborted' : toRuntimeError(error));
@@ -58,19 +62,55 @@ interface RunningCall extends AgentCall {
   scope: AbortScope;
 }
 
+/**
+ * With `onConflict: 'queue'`, waits for the session's earlier turns in this process, those in the background included.
+ *
+ * @param work Has to say when the call is over, which may be after it was answered.
+ */
+async function inTurn<State>(
+  agent: AgentDefinition<State>,
+  { init, scope }: RunningCall,
+  work: (onOver: (over: Promise<unknown>) => void) => Promise<AgentOutput>,
+): Promise<AgentOutput> {
+  const { sessionId, snapshotId } = init;
+  if (agent.onConflict !== 'queue' || sessionId === undefined || snapshotId !== undefined) return work(() => {});
+  return scope.race(
+    () =>
+      new Promise<AgentOutput>((resolve, reject) => {
+        void agent.turns.run(sessionId, async () => {
+          if (scope.aborted) return;
+          let over: Promise<unknown> | undefined;
+          const answer = work((promise) => {
+            over = promise;
+          });
+          answer.then(resolve, reject);
+          await answer.catch(() => {});
+          await over?.catch(() => {});
+        });
+      }),
+    nextMacrotask,
+  );
+}
+
 /** Runs the agent's function, until it is done or the caller detaches. */
 async function converse<State>(
   agent: AgentDefinition<State>,
   fn: AgentFn<State>,
   call: RunningCall,
-  { session, parentId }: OpenedSession<State>,
+  { session, parentId, expectedLeafId }: OpenedSession<State>,
+  onOver: (over: Promise<unknown>) => void,
 ): Promise<AgentOutput> {
   const { intake, scope, context } = call;
   setCustomMetadataAttribute('agent:sessionId', session.sessionId);
   const chunks = new ChunkStream<State>({ session, send: call.sendChunk, transform: agent.clientTransform });
-  const commits = new TurnCommits<State>({ agent, session, parentId, context });
+  const commits = new TurnCommits<State>({ agent, session, parentId, expectedLeafId, context });
   const background = new BackgroundRun<State>({ agent, session, intake, commits, scope, context });
-  const work = perform(fn, { agent, session, intake, scope, context, chunks, commits, background });
+  const claim = async ({ snapshotId: turnId, parentSnapshotId: interruptedId }: TurnContext) =>
+    agent.store && interruptedId !== undefined
+      ? ResumeClaim.take<State>({ agent, interruptedId, turnId, context }, agent.store)
+      : undefined;
+  const work = perform(fn, { agent, session, intake, scope, context, chunks, commits, background, claim });
+  onOver(work);
   const detached = intake.detached.then((waiting) => {
     chunks.close();
     return background.begin(waiting);

@@ -7,6 +7,7 @@ import { assertClientInput } from './client-input.ts';
 import type { ChunkStream } from './chunk-stream.ts';
 import type { TurnCommits } from './commit-turn.ts';
 import type { TurnRequest } from './intake.ts';
+import type { ResumeClaim } from './resume-claim.ts';
 import { toRuntimeError } from './runtime-error.ts';
 
 /** What the turns of one call of an agent share. */
@@ -15,6 +16,8 @@ export interface TurnSetting<State> {
   chunks: ChunkStream<State>;
   commits: TurnCommits<State>;
   scope: AbortScope;
+  /** Takes the right to run the tools that the turn's parent has interrupted; nothing without a store. */
+  claim: (turn: TurnContext) => Promise<ResumeClaim<State> | undefined>;
 }
 
 /** One turn: take the input, run the handler, save, report. Never rejects: how it ended is the answer. */
@@ -36,7 +39,7 @@ export async function runTurn<State>(
 }
 
 async function attempt<State>(
-  { session, chunks, commits, scope }: TurnSetting<State>,
+  { session, chunks, commits, scope, claim: takeClaim }: TurnSetting<State>,
   request: TurnRequest,
   handler: TurnHandler,
   context: TurnContext,
@@ -48,14 +51,22 @@ async function attempt<State>(
     return { status: 'failed', error: toRuntimeError(error) };
   }
   chunks.beginTurn();
+  let claim: ResumeClaim<State> | undefined;
+  let outcome: TurnOutcome | undefined;
   try {
     if (input.message) session.addMessages([input.message]);
     request.begun = true;
+    claim = input.resume?.restart?.length ? await takeClaim(context) : undefined;
     const result = await scope.race(() => handler(input, context));
-    return await commits.complete(context.snapshotId, result?.finishReason);
+    chunks.endState();
+    outcome = await commits.complete(context.snapshotId, result?.finishReason);
+    return outcome;
   } catch (error) {
     if (error instanceof Aborted) return { status: 'aborted' };
-    return commits.fail(context.snapshotId, toRuntimeError(error));
+    return await commits.fail(context.snapshotId, toRuntimeError(error));
+  } finally {
+    // A reply that could not be saved is one: the tools did run.
+    await claim?.end(outcome !== undefined);
   }
 }
 

@@ -13,6 +13,7 @@ import { assertId } from '../snapshot/ids.ts';
 import type { SnapshotStatus } from '../snapshot/snapshot.ts';
 import type { SnapshotLookup } from '../store/contract.ts';
 import { checkLookup } from '../store/lookup.ts';
+import { isExpired } from './expiry.ts';
 import { mustHaveStore, toClientState, type AgentDefinition } from './agent-definition.ts';
 
 /** The two actions beside an agent's own. */
@@ -104,9 +105,4 @@ export function registerSnapshotActions<State>(agent: AgentDefinition<State>): S
     getSnapshotDataAction,
     abortAgentAction,
   };
-}
-
-/** The process that ran it died, or can't reach the store. */
-function isExpired({ status, heartbeatAt }: SessionSnapshot, leaseMs: number): boolean {
-  return status === 'pending' && heartbeatAt !== undefined && Date.now() - Date.parse(heartbeatAt) > leaseMs;
 }

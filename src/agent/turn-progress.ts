@@ -1,4 +1,4 @@
-import type { GenerateRequest, GenerateResponseData, MessageData, Part } from 'genkit';
+import type { GenerateRequest, MessageData, Part } from 'genkit';
 import type { GenerateResponseChunkData } from 'genkit/model';
 import { draftMessages, type Session } from '../session/session.ts';
 import { conversationOf, toPlainMessage } from './prompt-history.ts';
@@ -16,16 +16,12 @@ export class TurnProgress<State> {
     this.#session = session;
   }
 
-  /** Middleware: what the model is asked has in it all that the turn did before. */
-  readonly onModelCall = async (
-    request: GenerateRequest,
-    next: (request: GenerateRequest) => Promise<GenerateResponseData>,
-  ): Promise<GenerateResponseData> => {
-    this.#request = request.messages;
+  /** What the model is asked has in it all that the turn did before. */
+  onModelCall({ messages }: GenerateRequest): void {
+    this.#request = messages;
     this.#words = [];
-    draftMessages(this.#session, () => this.#messages(request.messages));
-    return next(request);
-  };
+    draftMessages(this.#session, () => this.#messages(messages));
+  }
 
   onChunk({ role, content }: GenerateResponseChunkData): void {
     // What the tools answered is part of the next request.

@@ -19,6 +19,9 @@ export interface BackgroundOptions {
   leaseMs?: number;
 }
 
+/** What becomes of two turns on one session at the same time. */
+export type OnConflict = 'reject' | 'queue' | 'branch';
+
 /** How an agent keeps its state; the same for every kind of agent. */
 export interface AgentStateOptions<State = unknown> {
   /**
@@ -32,6 +35,15 @@ export interface AgentStateOptions<State = unknown> {
   state?: 'client';
   /** What of the state and of the stream the callers may see. */
   clientTransform?: ClientTransform<State>;
+  /** How long a call of the store may take, in ms, before the turn ends without it with `DEADLINE_EXCEEDED`; 10,000 unless told. */
+  storeTimeoutMs?: number;
+  /**
+   * What becomes of two turns on one session at the same time. `'reject'`: the one that is saved second fails with `ABORTED`. `'queue'`: in
+   * one process the second waits for the first; between processes it is rejected. `'branch'`: the session gets two leaves. Unless told,
+   * `'reject'` for a turn that names the session by its `sessionId`, and `'branch'` for one that names the `snapshotId` to continue from.
+   * Rejecting needs a store that can compare leaves.
+   */
+  onConflict?: OnConflict;
   /**
    * What becomes of a turn that is aborted before it ends. `'discard'`, unless told: nothing of it is saved, the session is as it was before.
    * `'keep'`: the prompt, the tools that ran and the words of the model so far are saved as a snapshot with the status `aborted`, which the

@@ -106,7 +106,7 @@ export class Conversation<State> {
     const [first] = patch;
     // JSON drops a value that is undefined: this is how a state that was emptied arrives.
     const emptied = patch.length === 1 && first?.op === 'replace' && first.path === '' && first.value === undefined;
-    this.custom = emptied ? undefined : (applyPatch(this.custom, patch) as State);
+    this.custom = emptied ? undefined : applyPatch(this.custom, patch);
   }
 
   /** A turn ended. */

@@ -364,7 +364,7 @@ describe('R1 detach, beside Genkit', () => {
         return {};
       },
     );
-    return { agent: agent as unknown as Agent, started, mayEnd };
+    return { agent, started, mayEnd };
   }
 
   faultTest('a turn that is detached in its middle is not lost', async (makeGenkit) => {
