@@ -12,7 +12,9 @@ export type {
   CustomAgentConfig,
   GenkitOrRegistry,
   PromptAgentConfig,
+  OnConflict,
   SchemaOf,
+  TurnOverrides,
   WithStateSchema,
 } from '../src/agent/types.ts';
 export { AgentError, type AgentErrorOptions } from '../src/client/errors.ts';

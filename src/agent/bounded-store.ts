@@ -1,5 +1,6 @@
 import { GenkitError } from 'genkit';
 import type { SessionStore } from 'genkit/beta';
+import type { SnapshotLookup, SnapshotStore } from '../store/contract.ts';
 
 /** Marks the errors of {@link boundedStore}: repeating a call that hung would hang again. */
 const TIMED_OUT = Symbol('timed out');
@@ -9,7 +10,13 @@ const TIMED_OUT = Symbol('timed out');
  * at it already.
  */
 export function boundedStore<State>(store: SessionStore<State>, timeoutMs: number): SessionStore<State> {
+  const { getSnapshotMetadata } = store as Partial<SnapshotStore<State>>;
+  const metadata = getSnapshotMetadata && {
+    getSnapshotMetadata: (lookup: SnapshotLookup) =>
+      within(timeoutMs, 'read', () => getSnapshotMetadata.call(store, lookup)),
+  };
   return {
+    ...metadata,
     getSnapshot: (lookup) => within(timeoutMs, 'read', () => store.getSnapshot(lookup)),
     saveSnapshot: (snapshotId, mutator, options) =>
       within(timeoutMs, 'save', (isGivenUp) =>

@@ -1,18 +1,14 @@
-import {
-  AgentInitSchema,
-  AgentInputSchema,
-  AgentOutputSchema,
-  AgentStreamChunkSchema,
-  definePrompt,
-} from '@genkit-ai/ai';
+import { AgentInitSchema, AgentOutputSchema, AgentStreamChunkSchema, definePrompt } from '@genkit-ai/ai';
 import { defineBidiAction } from '@genkit-ai/core';
 import type { z } from 'genkit';
 import { toJsonSchema } from 'genkit/schema';
+import { TurnInputSchema } from './turn-overrides.ts';
 import { settleAgent, type AgentDefinition } from './agent-definition.ts';
 import { promptAgentFn } from './generate-turn.ts';
 import { contextFor, inProcessApi } from './in-process.ts';
 import { runAgent } from './run-agent.ts';
-import { readSnapshot, registerSnapshotActions } from './snapshot-actions.ts';
+import { readSnapshot } from './read-snapshot.ts';
+import { registerSnapshotActions } from './snapshot-actions.ts';
 import type {
   Agent,
   AgentCallOptions,
@@ -52,7 +48,7 @@ export function defineAgent<State, I extends z.ZodTypeAny>(
 ): Agent<State> {
   const { stateSchema, store, state, clientTransform, onAbort, onConflict, storeTimeoutMs, background, ...spoken } =
     config;
-  const { promptInput, ...prompt } = spoken;
+  const { promptInput, turnOverrides, ...prompt } = spoken;
   const agent = settleAgent<State>(ai, prompt, {
     stateSchema,
     store,
@@ -65,7 +61,7 @@ export function defineAgent<State, I extends z.ZodTypeAny>(
   });
   definePrompt(agent.registry, prompt);
   const promptName = prompt.variant ? `${prompt.name}.${prompt.variant}` : prompt.name;
-  return register(agent, promptAgentFn<State>({ registry: agent.registry, promptName, promptInput }));
+  return register(agent, promptAgentFn<State>({ registry: agent.registry, promptName, promptInput, turnOverrides }));
 }
 
 /** Defines an agent that speaks with a prompt that is defined elsewhere, in a `.prompt` file say. It has the prompt's name. */
@@ -81,9 +77,9 @@ export function definePromptAgent<State, I extends z.ZodTypeAny>(
   ai: GenkitOrRegistry,
   config: PromptAgentConfig<State, I>,
 ): Agent<State> {
-  const { promptName, promptInput, description } = config;
+  const { promptName, promptInput, turnOverrides, description } = config;
   const agent = settleAgent<State>(ai, { name: promptName, description }, config);
-  return register(agent, promptAgentFn<State>({ registry: agent.registry, promptName, promptInput }));
+  return register(agent, promptAgentFn<State>({ registry: agent.registry, promptName, promptInput, turnOverrides }));
 }
 
 /** Defines an agent whose turns are the application's own code; see `SessionRunner` for an example. */
@@ -114,7 +110,7 @@ function register<State>(agent: AgentDefinition<State>, fn: AgentFn<State>): Age
       actionType: 'agent',
       name,
       description,
-      inputSchema: AgentInputSchema,
+      inputSchema: TurnInputSchema,
       outputSchema: AgentOutputSchema,
       streamSchema: AgentStreamChunkSchema,
       initSchema: AgentInitSchema,
@@ -133,7 +129,8 @@ function register<State>(agent: AgentDefinition<State>, fn: AgentFn<State>): Age
     ...registerSnapshotActions(agent),
     chat: (init, options) => apiFor(options).chat(init),
     loadChat: (lookup, options) => apiFor(options).loadChat(lookup),
-    getSnapshot: (lookup, options) => apiFor(options).getSnapshot(lookup),
+    getSnapshot: (lookup, options) => apiFor(options).getSnapshot(lookup, options),
+    waitForSnapshot: (snapshotId, options) => apiFor(options).waitForSnapshot(snapshotId, options),
     abort: (snapshotId, options) => apiFor(options).abort(snapshotId),
     getSnapshotData: ({ context, ...lookup }) =>
       readSnapshot(agent, { ...lookup, context: contextFor(registry, context) }),

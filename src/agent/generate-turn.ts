@@ -9,7 +9,8 @@ import { conversationOf, tagHistory, tagPreamble, toPlainMessage } from './promp
 import { toResumeOptions } from './resume.ts';
 import { ResumedTools } from './resumed-tools.ts';
 import { isPartial, TurnProgress } from './turn-progress.ts';
-import type { AgentFn } from './types.ts';
+import { choiceOf } from './turn-overrides.ts';
+import type { AgentFn, TurnOverrides } from './types.ts';
 
 /** What an agent says with a prompt. */
 export interface PromptVoice {
@@ -17,6 +18,7 @@ export interface PromptVoice {
   promptName: string;
   /** The values of the prompt's input variables. */
   promptInput?: object;
+  turnOverrides?: TurnOverrides;
 }
 
 /** The function of an agent that answers each input with its prompt. */
@@ -48,10 +50,13 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
   const history = historyOf(session, turn.input);
   const resume = turn.input.resume && toResumeOptions(turn.input.resume, history);
   const progress = new TurnProgress(session);
+  const { model, config } = choiceOf(turn.input, turn.turnOverrides);
   const rendered = await turn.render(turn.promptInput ?? {}, { messages: tagHistory(history) });
   const tools = new ResumedTools();
   const answering = generate(turn.registry, {
     ...rendered,
+    ...(model !== undefined && { model }),
+    ...(config && { config: { ...(rendered.config as object | undefined), ...config } }),
     messages: tagPreamble(rendered.messages ?? [], history),
     ...(resume && { resume }),
     use: [...(rendered.use ?? []), observe(progress, tools)],

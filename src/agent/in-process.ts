@@ -4,7 +4,9 @@ import { createAgentApi } from '../client/agent-api.ts';
 import type { AgentTransport } from '../client/transport.ts';
 import type { AgentAPI } from '../client/types.ts';
 import type { AgentDefinition } from './agent-definition.ts';
-import { abortSnapshot, readSnapshot } from './snapshot-actions.ts';
+import { readSnapshot } from './read-snapshot.ts';
+import { abortSnapshot } from './snapshot-actions.ts';
+import { waitForSnapshot } from './wait-for-snapshot.ts';
 import type { Agent } from './types.ts';
 
 /** The agent's action, as far as a transport needs it. */
@@ -29,7 +31,10 @@ export function inProcessApi<State>(
       turn.close();
       return turn;
     },
-    getSnapshot: (lookup) => readSnapshot(agent, { ...lookup, context: context() }),
+    getSnapshot: (lookup, { abortSignal, metadataOnly, waitMs } = {}) => {
+      const request = { ...lookup, metadataOnly, context: context() };
+      return waitMs ? waitForSnapshot(agent, { ...request, waitMs }, abortSignal) : readSnapshot(agent, request);
+    },
     abort: (snapshotId) => abortSnapshot(agent, snapshotId, context()),
   };
   return createAgentApi<State>(transport);

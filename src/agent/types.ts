@@ -2,7 +2,15 @@ import type { Agent as GenkitAgent, AgentResult, GetSnapshotDataInput } from '@g
 import type { ActionContext, z } from 'genkit';
 import type { AgentInit, AgentStreamChunk, ClientTransform, PromptConfig, SessionStore } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
-import type { AgentAPI, AgentChat, SessionSnapshot, SnapshotLookup, SnapshotStatus } from '../client/types.ts';
+import type {
+  AgentAPI,
+  AgentChat,
+  ReadOptions,
+  SessionSnapshot,
+  SnapshotLookup,
+  SnapshotStatus,
+  WaitOptions,
+} from '../client/types.ts';
 import type { SessionRunner } from '../session/session-runner.ts';
 
 /** A `Genkit` instance, or its registry. */
@@ -57,11 +65,21 @@ export interface AgentStateOptions<State = unknown> {
 /** A configuration in which the schema alone says what the state is: the store may be one for agents of any state. */
 export type WithStateSchema<State, Config> = { stateSchema: SchemaOf<State> } & Config;
 
+/** What a caller may choose for one turn. A caller over HTTP is anybody: leave closed what costs money. */
+export interface TurnOverrides {
+  /** The models that a turn may name; `true`: any. None unless told. */
+  models?: readonly string[] | true;
+  /** Whether a turn may change the model's configuration, its temperature say; not unless told. */
+  config?: boolean;
+}
+
 /** What `defineAgent` takes: all that a prompt takes, and how the agent keeps its state. */
 export interface AgentConfig<State = unknown, I extends z.ZodTypeAny = z.ZodTypeAny>
   extends PromptConfig<I>, AgentStateOptions<State> {
   /** The values of the prompt's input variables. */
   promptInput?: z.infer<I>;
+  /** What a turn may choose otherwise: `chat.send('...', { model, config })`. */
+  turnOverrides?: TurnOverrides;
 }
 
 /** What `definePromptAgent` takes. */
@@ -74,6 +92,8 @@ export interface PromptAgentConfig<
   description?: string;
   /** The values of the prompt's input variables, so that one prompt serves several agents. */
   promptInput?: z.infer<I>;
+  /** What a turn may choose otherwise: `chat.send('...', { model, config })`. */
+  turnOverrides?: TurnOverrides;
 }
 
 /** What `defineCustomAgent` takes besides its function. */
@@ -110,7 +130,13 @@ export interface Agent<State = unknown> extends GenkitAgent<State>, AgentAPI<Sta
   loadChat(lookup: SnapshotLookup, options?: AgentCallOptions): Promise<AgentChat<State>>;
 
   /** Reads a snapshot as a client sees it; `undefined` when there is none. Needs a store. */
-  getSnapshot(lookup: string | SnapshotLookup, options?: AgentCallOptions): Promise<SessionSnapshot<State> | undefined>;
+  getSnapshot(
+    lookup: string | SnapshotLookup,
+    options?: AgentCallOptions & ReadOptions,
+  ): Promise<SessionSnapshot<State> | undefined>;
+
+  /** Waits until a snapshot is settled. Needs a store. */
+  waitForSnapshot(snapshotId: string, options?: AgentCallOptions & WaitOptions): Promise<SessionSnapshot<State>>;
 
   /** {@link getSnapshot}, by the name it has in Genkit. */
   getSnapshotData(lookup: GetSnapshotDataInput): Promise<SessionSnapshot<State> | undefined>;

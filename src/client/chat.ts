@@ -65,7 +65,7 @@ export class Chat<State> implements AgentChat<State> {
     const turn = new Turn<State>({
       transport: this.#transport,
       conversation: this.#conversation,
-      input: toAgentInput(input),
+      input: withChoice(toAgentInput(input), options),
       options,
       onEnd: () => {
         this.#running = undefined;
@@ -111,6 +111,14 @@ export class Chat<State> implements AgentChat<State> {
       throw toAgentError(error);
     }
   }
+}
+
+function withChoice(input: AgentInput, { model, config }: TurnOptions): AgentInput {
+  const choice: Pick<TurnOptions, 'model' | 'config'> = {
+    ...(model !== undefined && { model }),
+    ...(config && { config }),
+  };
+  return { ...input, ...choice };
 }
 
 function toAgentInput(input: string | AgentInput): AgentInput {

@@ -3,7 +3,7 @@ import { defineAgent, defineCustomAgent, InMemorySessionStore, type Agent, type 
 import { describe, expect, test, vi } from 'vitest';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { call, deferred, kinds, model, recordingStore, user } from './helpers.ts';
-import { faultTest } from './runtimes.ts';
+import { faultTest, type MakeGenkit } from './runtimes.ts';
 import { STORE_KINDS } from './stores.ts';
 
 /** A prompt agent whose model waits: each call is answered when the test says so. */
@@ -347,7 +347,7 @@ describe('a run in the background', () => {
 
 describe('R1 detach, beside Genkit', () => {
   /** A custom agent whose turns end when the test says so. */
-  function gated(makeGenkit: () => ReturnType<typeof genkit>) {
+  function gated(makeGenkit: MakeGenkit) {
     const started = deferred();
     const mayEnd = deferred();
     const agent = makeGenkit().defineCustomAgent(
