@@ -5,6 +5,7 @@ import { copyJson } from '../json/value.ts';
 import { capabilitiesOf, FOREIGN_CAPABILITIES, type StoreCapabilities } from '../store/contract.ts';
 import { KeyQueue } from '../store/key-queue.ts';
 import { boundedStore } from './bounded-store.ts';
+import { StateSigner } from './state-signature.ts';
 import { defaultsOf } from './runtime-defaults.ts';
 import type { AgentStateOptions, BackgroundOptions, GenkitOrRegistry, OnConflict, SchemaOf } from './types.ts';
 
@@ -17,6 +18,8 @@ export interface AgentDefinition<State = unknown> {
   readonly store?: SessionStore<State>;
   readonly stateSchema?: SchemaOf<State>;
   readonly clientTransform?: ClientTransform<State>;
+  /** Of an agent without a store: who signs its states. */
+  readonly signer: StateSigner | undefined;
   readonly onAbort: 'discard' | 'keep';
   readonly onConflict: OnConflict | undefined;
   readonly background: BackgroundSettings;
@@ -55,6 +58,11 @@ export function settleAgent<State>(
   // Neither the default store nor one that agents share is typed by any one agent's state.
   const defaults = defaultsOf(registry);
   const store = (options.store ?? (options.state ? undefined : defaults.store)) as SessionStore<State> | undefined;
+  if (options.signState !== undefined && store) {
+    throw invalidArgument(
+      `Agent '${name}' has a store, so there is no state of its callers to sign: leave signState out.`,
+    );
+  }
   const { stateSchema, clientTransform, onAbort = 'discard' } = options;
   const { onConflict = defaults.onConflict, storeTimeoutMs = defaults.storeTimeoutMs ?? 10_000 } = options;
   if (onConflict !== undefined && !CONFLICT_RULES.includes(onConflict)) {
@@ -72,6 +80,7 @@ export function settleAgent<State>(
     store: store && boundedStore(store, storeTimeoutMs),
     stateSchema,
     clientTransform,
+    signer: options.signState === undefined ? undefined : new StateSigner(name, options.signState),
     onAbort,
     onConflict,
     background,

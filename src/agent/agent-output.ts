@@ -51,7 +51,10 @@ export function agentOutput<State>(agent: AgentDefinition<State>, ending: Ending
 
 /** Where the conversation stands: in a snapshot, or in the state that the caller keeps. */
 function whereabouts<State>(agent: AgentDefinition<State>, lastGood: LastGood<State>): AgentOutput {
-  if (!agent.store) return { state: toClientState(agent, lastGood.state) };
+  if (!agent.store) {
+    const state = toClientState(agent, lastGood.state);
+    return { state: agent.signer ? agent.signer.sign(state) : state };
+  }
   return lastGood.snapshotId === undefined ? {} : { snapshotId: lastGood.snapshotId };
 }
 

@@ -46,8 +46,18 @@ export function defineAgent<State, I extends z.ZodTypeAny>(
   ai: GenkitOrRegistry,
   config: AgentConfig<State, I>,
 ): Agent<State> {
-  const { stateSchema, store, state, clientTransform, onAbort, onConflict, storeTimeoutMs, background, ...spoken } =
-    config;
+  const {
+    stateSchema,
+    store,
+    state,
+    clientTransform,
+    onAbort,
+    onConflict,
+    storeTimeoutMs,
+    background,
+    signState,
+    ...spoken
+  } = config;
   const { promptInput, turnOverrides, ...prompt } = spoken;
   const agent = settleAgent<State>(ai, prompt, {
     stateSchema,
@@ -58,6 +68,7 @@ export function defineAgent<State, I extends z.ZodTypeAny>(
     onConflict,
     storeTimeoutMs,
     background,
+    signState,
   });
   definePrompt(agent.registry, prompt);
   const promptName = prompt.variant ? `${prompt.name}.${prompt.variant}` : prompt.name;

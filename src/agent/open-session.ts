@@ -51,6 +51,7 @@ export async function openSession<State>(
   context: ActionContext | undefined,
 ): Promise<OpenedSession<State>> {
   if (!agent.store) {
+    if (init.state) agent.signer?.verify(init.state);
     await assertCustomState(agent, init.state?.custom, 'the state sent along');
     return { session: new Session<State>(init.state as AgentInit<State>['state']) };
   }

@@ -11,6 +11,7 @@ import type {
   SnapshotStatus,
   WaitOptions,
 } from '../client/types.ts';
+import type { SigningKey } from './state-signature.ts';
 import type { SessionRunner } from '../session/session-runner.ts';
 
 /** A `Genkit` instance, or its registry. */
@@ -41,6 +42,11 @@ export interface AgentStateOptions<State = unknown> {
   store?: SessionStore<State> | SessionStore;
   /** `'client'`: the agent has no store, not even the default one; its callers keep the state and send it with each turn. */
   state?: 'client';
+  /**
+   * Makes a state that the callers keep trustworthy: it is handed out with an HMAC under this key, and refused when it comes back changed.
+   * An old state is one that was issued, so a caller can go back to it. Of several keys the first signs, all are accepted.
+   */
+  signState?: SigningKey | readonly SigningKey[];
   /** What of the state and of the stream the callers may see. */
   clientTransform?: ClientTransform<State>;
   /** How long a call of the store may take, in ms, before the turn ends without it with `DEADLINE_EXCEEDED`; 10,000 unless told. */

@@ -28,7 +28,8 @@ export async function waitForSnapshot<State>(
   let snapshot = await readSnapshot(agent, lookup);
   // A session's latest leaf is waited for as the snapshot that it is now.
   const exact = { ...lookup, sessionId: undefined, snapshotId: snapshot?.snapshotId };
-  while (snapshot?.status === 'pending' && performance.now() < deadline && !signal?.aborted) {
+  const isOver = () => performance.now() >= deadline || signal?.aborted === true;
+  while (snapshot?.status === 'pending' && !isOver()) {
     const { snapshotId } = snapshot;
     const ms = Math.min(
       deadline - performance.now(),
