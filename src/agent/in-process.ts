@@ -1,6 +1,8 @@
 import { getContext, type ActionContext } from '@genkit-ai/core';
+import type { AgentOutput, AgentStreamChunk } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import { createAgentApi } from '../client/agent-api.ts';
+import { ReplayStream } from '../client/replay-stream.ts';
 import type { AgentTransport } from '../client/transport.ts';
 import type { AgentAPI } from '../client/types.ts';
 import type { AgentDefinition } from './agent-definition.ts';
@@ -10,7 +12,7 @@ import { waitForSnapshot } from './wait-for-snapshot.ts';
 import type { Agent } from './types.ts';
 
 /** The agent's action, as far as a transport needs it. */
-export type AgentAction = Pick<Agent, 'streamBidi'>;
+export type AgentAction = Pick<Agent, 'run'>;
 
 /**
  * The surface that `remoteAgent` has, for an agent in this process.
@@ -26,10 +28,12 @@ export function inProcessApi<State>(
   const transport: AgentTransport = {
     stateManagement: agent.store ? 'server' : 'client',
     runTurn: (input, init, { abortSignal }) => {
-      const turn = action.streamBidi(init, { abortSignal, ...(given && { context: given }) });
-      turn.send(input);
-      turn.close();
-      return turn;
+      // One input needs no channel, and a chunk no web stream.
+      const stream = new ReplayStream<AgentStreamChunk>();
+      const onChunk = (chunk: AgentStreamChunk) => stream.push(chunk);
+      const running = action.run(input, { init, abortSignal, onChunk, ...(given && { context: given }) });
+      const output = running.then(({ result }) => result as AgentOutput).finally(() => stream.close());
+      return { stream, output };
     },
     getSnapshot: (lookup, { abortSignal, metadataOnly, waitMs } = {}) => {
       const request = { ...lookup, metadataOnly, context: context() };
