@@ -17,6 +17,7 @@ export type {
   TurnOverrides,
   WithStateSchema,
 } from '../src/agent/types.ts';
+export type { SigningKey } from '../src/agent/state-signature.ts';
 export { AgentError, type AgentErrorOptions } from '../src/client/errors.ts';
 export type { ErrorStatus } from '../src/client/status.ts';
 export type * from '../src/client/types.ts';
