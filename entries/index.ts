@@ -10,12 +10,16 @@ export type {
   AgentFn,
   AgentFnOptions,
   AgentStateOptions,
+  BackgroundOptions,
   CustomAgentConfig,
   GenkitOrRegistry,
   PromptAgentConfig,
+  OnConflict,
   SchemaOf,
+  TurnOverrides,
   WithStateSchema,
 } from '../src/agent/types.ts';
+export type { SigningKey } from '../src/agent/state-signature.ts';
 export { AgentError, type AgentErrorOptions } from '../src/client/errors.ts';
 export { remoteAgent, type RemoteAgentOptions } from '../src/client/remote-agent.ts';
 export type { ErrorStatus } from '../src/client/status.ts';

@@ -2,7 +2,7 @@ import type { GenkitPlugin } from 'genkit/plugin';
 import { isStore } from '../src/agent/agent-definition.ts';
 import { attachDefaults, type RuntimeDefaults } from '../src/agent/runtime-defaults.ts';
 import { registerSessionActions } from '../src/agent/session-actions.ts';
-import { checkOptions } from '../src/store/options.ts';
+import { checkOptions, isObject, isOneOf, isWhole } from '../src/store/options.ts';
 
 /** Options of {@link agentRuntime}: what agents get unless they say otherwise. */
 export type AgentRuntimeOptions = RuntimeDefaults;
@@ -19,11 +19,16 @@ const NAME = 'genkitx-agents';
  * const ai = genkit({ plugins: [agentRuntime({ store: new FileSessionStore('./.genkit/snapshots') })] });
  */
 export function agentRuntime(defaults: AgentRuntimeOptions = {}): GenkitPlugin {
-  checkOptions('agentRuntime', defaults, { store: isStore });
-  const { store } = defaults;
+  checkOptions('agentRuntime', defaults, {
+    store: isStore,
+    background: isObject,
+    onConflict: isOneOf('reject', 'queue', 'branch'),
+    storeTimeoutMs: isWhole(1),
+  });
+  const { store, background, onConflict, storeTimeoutMs } = defaults;
   // Genkit calls the plugin while it is constructed, before any agent can be defined.
   return ({ registry }) => {
-    attachDefaults(registry, { store });
+    attachDefaults(registry, { store, background, onConflict, storeTimeoutMs });
     return {
       name: NAME,
       initializer: () => {

@@ -7,8 +7,8 @@ export class Aborted extends Error {
 }
 
 /**
- * The abort signal of one call of an agent: it fires with the caller's, and when the runtime itself stops the call. `dispose` lets go of the
- * caller's signal, which may live much longer.
+ * The abort signal of one call of an agent: it fires with the caller's, and when the runtime itself stops the call. `release` lets go of the
+ * caller's signal, which may live much longer, or has no say any more.
  */
 export class AbortScope {
   readonly #controller = new AbortController();
@@ -58,7 +58,7 @@ export class AbortScope {
     }
   }
 
-  dispose(): void {
+  release(): void {
     this.#caller.removeEventListener('abort', this.#follow);
   }
 }

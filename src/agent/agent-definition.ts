@@ -2,9 +2,13 @@ import type { ClientTransform, SessionState, SessionStore } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import { failedPrecondition, invalidArgument } from '../errors.ts';
 import { copyJson } from '../json/value.ts';
-import { checkOptions, isFunction, type OptionCheck } from '../store/options.ts';
+import { capabilitiesOf, FOREIGN_CAPABILITIES, type StoreCapabilities } from '../store/contract.ts';
+import { KeyQueue } from '../store/key-queue.ts';
+import { checkOptions, isFunction, isObject, type OptionCheck } from '../store/options.ts';
+import { boundedStore } from './bounded-store.ts';
+import { StateSigner } from './state-signature.ts';
 import { defaultsOf } from './runtime-defaults.ts';
-import type { AgentStateOptions, GenkitOrRegistry, SchemaOf } from './types.ts';
+import type { AgentStateOptions, BackgroundOptions, GenkitOrRegistry, OnConflict, SchemaOf } from './types.ts';
 
 /** An agent's settled configuration. */
 export interface AgentDefinition<State = unknown> {
@@ -15,8 +19,19 @@ export interface AgentDefinition<State = unknown> {
   readonly store?: SessionStore<State>;
   readonly stateSchema?: SchemaOf<State>;
   readonly clientTransform?: ClientTransform<State>;
+  /** Of an agent without a store: who signs its states. */
+  readonly signer: StateSigner | undefined;
+  readonly onAbort: 'discard' | 'keep';
+  readonly onConflict: OnConflict | undefined;
+  readonly background: BackgroundSettings;
+  /** Turns that wait for each other, by their sessions. */
+  readonly turns: KeyQueue;
+  /** What the store can do. */
+  readonly can: Readonly<StoreCapabilities>;
 }
 
+/** {@link BackgroundOptions} with nothing left open. */
+type BackgroundSettings = Readonly<Required<BackgroundOptions>>;
 const anything: OptionCheck = () => undefined;
 
 /** What is taken for a store: the two methods that every one has. */
@@ -41,9 +56,26 @@ const isTransform: OptionCheck = (value) => {
 
 const isString: OptionCheck = (value) => (typeof value === 'string' ? undefined : 'a string');
 
-const STATE_OPTIONS = { stateSchema: isSchema, store: isStore, state: anything, clientTransform: isTransform };
+/** Those that may be anything here are looked at when the agent is settled. */
+const STATE_OPTIONS = {
+  stateSchema: isSchema,
+  store: isStore,
+  state: anything,
+  clientTransform: isTransform,
+  onAbort: anything,
+  onConflict: anything,
+  storeTimeoutMs: anything,
+  background: isObject,
+  signState: anything,
+};
 
-const PROMPT_AGENT_OPTIONS = { ...STATE_OPTIONS, promptName: isString, description: isString, promptInput: anything };
+const PROMPT_AGENT_OPTIONS = {
+  ...STATE_OPTIONS,
+  promptName: isString,
+  description: isString,
+  promptInput: anything,
+  turnOverrides: isObject,
+};
 
 const CUSTOM_AGENT_OPTIONS = { ...STATE_OPTIONS, name: isString, description: isString };
 
@@ -59,8 +91,9 @@ export function assertConfig(
   if (typeof config !== 'object' || config === null) throw invalidArgument(`${definer} needs a configuration.`);
   if (definer === 'definePromptAgent') return checkOptions(definer, config, PROMPT_AGENT_OPTIONS);
   if (definer === 'defineCustomAgent') return checkOptions(definer, config, CUSTOM_AGENT_OPTIONS);
-  const own = Object.entries(config).filter(([name]) => Object.hasOwn(STATE_OPTIONS, name));
-  checkOptions(definer, Object.fromEntries(own), STATE_OPTIONS);
+  const options = { ...STATE_OPTIONS, turnOverrides: isObject };
+  const own = Object.entries(config).filter(([name]) => Object.hasOwn(options, name));
+  checkOptions(definer, Object.fromEntries(own), options);
 }
 
 function registryOf(ai: GenkitOrRegistry): Registry {
@@ -87,11 +120,68 @@ export function settleAgent<State>(
   }
   const registry = registryOf(ai);
   // Neither the default store nor one that agents share is typed by any one agent's state.
-  const store = (options.store ?? (options.state ? undefined : defaultsOf(registry).store)) as
-    | SessionStore<State>
-    | undefined;
-  const { stateSchema, clientTransform } = options;
-  return { name, description, registry, store, stateSchema, clientTransform };
+  const defaults = defaultsOf(registry);
+  const store = (options.store ?? (options.state ? undefined : defaults.store)) as SessionStore<State> | undefined;
+  if (options.signState !== undefined && store) {
+    throw invalidArgument(
+      `Agent '${name}' has a store, so there is no state of its callers to sign: leave signState out.`,
+    );
+  }
+  const { stateSchema, clientTransform, onAbort = 'discard' } = options;
+  const { onConflict = defaults.onConflict, storeTimeoutMs = defaults.storeTimeoutMs ?? 10_000 } = options;
+  if (onConflict !== undefined && !CONFLICT_RULES.includes(onConflict)) {
+    throw invalidArgument(`Agent '${name}': onConflict must be one of ${CONFLICT_RULES.join(', ')}.`);
+  }
+  assertMs(name, 'storeTimeoutMs', storeTimeoutMs);
+  if (onAbort !== 'discard' && onAbort !== 'keep') {
+    throw invalidArgument(`Agent '${name}': onAbort must be 'discard' or 'keep'.`);
+  }
+  const background = settleBackground(name, { ...defaults.background, ...options.background });
+  return {
+    name,
+    description,
+    registry,
+    store: store && boundedStore(store, storeTimeoutMs),
+    stateSchema,
+    clientTransform,
+    signer: options.signState === undefined ? undefined : new StateSigner(name, options.signState),
+    onAbort,
+    onConflict,
+    background,
+    turns: queueOf(store),
+    can: store ? capabilitiesOf(store) : FOREIGN_CAPABILITIES,
+  };
+}
+
+/** Agents that share a store may share its sessions. */
+const queues = new WeakMap<object, KeyQueue>();
+
+function queueOf(store: object | undefined): KeyQueue {
+  const queue = (store && queues.get(store)) ?? new KeyQueue();
+  if (store) queues.set(store, queue);
+  return queue;
+}
+
+const CONFLICT_RULES: readonly OnConflict[] = ['reject', 'queue', 'branch'];
+
+function assertMs(name: string, option: string, value: number): void {
+  if (!Number.isSafeInteger(value) || value < 1) {
+    throw invalidArgument(`Agent '${name}': ${option} must be a whole number of ms above 0.`);
+  }
+}
+
+function settleBackground(name: string, options: BackgroundOptions): BackgroundSettings {
+  const { heartbeatIntervalMs = 30_000, leaseMs = 60_000 } = options;
+  for (const [option, value] of Object.entries({ heartbeatIntervalMs, leaseMs })) {
+    assertMs(name, `background.${option}`, value);
+  }
+  if (leaseMs <= heartbeatIntervalMs) {
+    throw invalidArgument(
+      `Agent '${name}': background.leaseMs (${leaseMs}) must be longer than heartbeatIntervalMs (${heartbeatIntervalMs}): ` +
+        `a run that is alive would count as dead between two heartbeats.`,
+    );
+  }
+  return { heartbeatIntervalMs, leaseMs };
 }
 
 /**

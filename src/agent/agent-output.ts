@@ -7,6 +7,7 @@ import { toClientState, type AgentDefinition } from './agent-definition.ts';
 import type { LastGood } from './commit-turn.ts';
 import { toPlainMessage } from './prompt-history.ts';
 import { toRuntimeError } from './runtime-error.ts';
+import { isPartial } from './turn-progress.ts';
 
 /** What an agent's call has come to. */
 export interface Ending<State> {
@@ -35,7 +36,10 @@ export function agentOutput<State>(agent: AgentDefinition<State>, ending: Ending
   const { outcome, result, lastGood } = ending;
   try {
     const where = { sessionId: ending.sessionId, ...whereabouts(agent, lastGood) };
-    if (outcome?.status === 'aborted') return { ...where, finishReason: 'aborted' };
+    if (outcome?.status === 'aborted') {
+      const last = lastGood.state.messages?.at(-1);
+      return { ...where, ...(last && isPartial(last) && { message: last }), finishReason: 'aborted' };
+    }
     if (outcome?.status === 'failed') {
       const reply = outcome.unsaved ? replyOf(agent, result, lastGood.state) : {};
       return { ...where, ...reply, finishReason: 'failed', error: outcome.error };
@@ -50,7 +54,10 @@ export function agentOutput<State>(agent: AgentDefinition<State>, ending: Ending
 
 /** Where the conversation stands: in a snapshot, or in the state that the caller keeps. */
 function whereabouts<State>(agent: AgentDefinition<State>, lastGood: LastGood<State>): AgentOutput {
-  if (!agent.store) return { state: toClientState(agent, lastGood.state) };
+  if (!agent.store) {
+    const state = toClientState(agent, lastGood.state);
+    return { state: agent.signer ? agent.signer.sign(state) : state };
+  }
   return lastGood.snapshotId === undefined ? {} : { snapshotId: lastGood.snapshotId };
 }
 

@@ -53,7 +53,14 @@ export class ChunkStream<State> {
   }
 
   beginTurn(): void {
-    this.#patches.restart();
+    this.#guard('state', () => this.#patches.restart());
+  }
+
+  /** The handler is done: what it changed in the custom state without saying so is told now. */
+  endState(): void {
+    if (!this.#open) return;
+    const customPatch = this.#guard('state', () => this.#patches.rest());
+    if (customPatch && customPatch.length > 0) this.send({ customPatch });
   }
 
   endTurn(turn: { snapshotId?: string; finishReason?: AgentFinishReason }): void {

@@ -1,25 +1,5 @@
 import type { AgentInput } from 'genkit/beta';
-import { AgentInitError, invalidArgument } from '../errors.ts';
-
-/**
- * Passes the inputs on, as the caller sends them.
- *
- * @throws AgentInitError `UNIMPLEMENTED` for an input that asks for what this runtime does not do.
- */
-export async function* supportedInputs(
-  inputs: AsyncIterable<AgentInput>,
-  agentName: string,
-): AsyncGenerator<AgentInput> {
-  for await (const input of inputs) {
-    if (input.detach) {
-      throw new AgentInitError({
-        status: 'UNIMPLEMENTED',
-        message: `Agent '${agentName}' cannot detach: this version runs no turns in the background. Send the input without 'detach'.`,
-      });
-    }
-    yield input;
-  }
-}
+import { invalidArgument } from '../errors.ts';
 
 /**
  * A client speaks as the user and as nobody else: what tools were asked and what they answered is the server's to write.

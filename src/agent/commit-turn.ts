@@ -1,10 +1,20 @@
 import type { ActionContext } from 'genkit';
-import type { AgentFinishReason, SessionSnapshot, SessionSnapshotInput, SessionState, SessionStore } from 'genkit/beta';
-import { failedPrecondition, quote } from '../errors.ts';
+import type {
+  AgentFinishReason,
+  SessionSnapshot,
+  SessionSnapshotInput,
+  SessionState,
+  SessionStore,
+  SnapshotMutator,
+} from 'genkit/beta';
+import { logger } from 'genkit/logging';
+import { failedPrecondition, quote, SessionConflictError } from '../errors.ts';
 import type { RuntimeError, TurnOutcome } from '../session/session-runner.ts';
-import { viewOf, type Session } from '../session/session.ts';
+import { messagesSoFar, viewOf, type Session } from '../session/session.ts';
 import { isTerminal } from '../snapshot/status.ts';
-import type { AgentDefinition } from './agent-definition.ts';
+import { mustHaveStore, type AgentDefinition } from './agent-definition.ts';
+import type { SaveSnapshotOptions } from '../store/contract.ts';
+import { findLastCompleted } from './open-session.ts';
 import { assertCustomState, copyCustomState } from './custom-state.ts';
 import { isTransient, withRetries } from './retry.ts';
 import { statusOf, toRuntimeError } from './runtime-error.ts';
@@ -15,8 +25,22 @@ export interface TurnCommitsOptions<State> {
   session: Session<State>;
   /** The snapshot that the session was opened from. */
   parentId: string | undefined;
+  /** What the first save of the call expects to be the session's leaf (`null`: nothing); absent: it does not look. */
+  expectedLeafId?: string | null;
   context: ActionContext | undefined;
 }
+
+/** What a snapshot says besides where it belongs. */
+type Content<State> = Pick<SessionSnapshotInput<State>, 'status' | 'finishReason' | 'error' | 'state' | 'heartbeatAt'>;
+
+interface Saved {
+  readonly snapshotId: string;
+}
+
+/** How a turn ends that does not end by itself. */
+export type TurnEnding =
+  | { readonly status: 'aborted'; readonly finishReason: 'aborted' }
+  | { readonly status: 'failed'; readonly finishReason: 'failed'; readonly error: RuntimeError };
 
 /** The last state worth continuing from. */
 export interface LastGood<State> {
@@ -33,11 +57,15 @@ export class TurnCommits<State> {
   readonly #agent: AgentDefinition<State>;
   readonly #session: Session<State>;
   readonly #context: ActionContext | undefined;
+  /** Turns that go on in the background: their snapshots are there, unless somebody removed them. */
+  readonly #pending = new Set<string>();
   #parentId: string | undefined;
+  #expectedLeafId: string | null | undefined;
   #savedVersion: number;
   #lastGood: LastGood<State>;
 
-  constructor({ agent, session, parentId, context }: TurnCommitsOptions<State>) {
+  constructor({ agent, session, parentId, expectedLeafId, context }: TurnCommitsOptions<State>) {
+    this.#expectedLeafId = expectedLeafId;
     this.#agent = agent;
     this.#session = session;
     this.#context = context;
@@ -93,8 +121,10 @@ export class TurnCommits<State> {
     const { store } = this.#agent;
     if (!store) return { status: 'failed', error };
     try {
-      const state = this.#stateToInspect();
-      const saved = await this.#save(store, snapshotId, { status: 'failed', finishReason: 'failed', error, state });
+      const content = { status: 'failed', finishReason: 'failed', error, state: this.stateSoFar() } as const;
+      // It stands in nobody's way: the session continues from before it.
+      this.#expectedLeafId = undefined;
+      const saved = await this.#save(store, snapshotId, content);
       return saved ? { status: 'failed', error, ...saved } : { status: 'aborted' };
     } catch {
       // What the turn failed with matters more than that it could not be kept.
@@ -102,42 +132,128 @@ export class TurnCommits<State> {
     }
   }
 
-  /** The state as it is; custom state that cannot be stored is left out, it is what the turn failed with. */
-  #stateToInspect(): SessionState<State> {
+  /**
+   * Stores that the turn goes on in the background, before it does: its state so far, the prompt included.
+   *
+   * @param parentId The turn before it, which may not be done yet.
+   */
+  async pend(snapshotId: string, parentId: string | undefined, state: SessionState<State>): Promise<void> {
+    const store = mustHaveStore(this.#agent, 'Detaching');
+    this.#pending.add(snapshotId);
+    const now = new Date().toISOString();
+    const content = { status: 'pending', heartbeatAt: now, state } as const;
+    const input = this.#input(snapshotId, parentId, content);
+    // What is there already is what the turn has ended with in the meantime, or an earlier attempt.
+    await this.#write(store, snapshotId, (current) => (current ? null : input));
+  }
+
+  /** Tells that a turn in the background is alive. Answers whether it still is to go on: nobody aborted it or removed its session. */
+  async beat(snapshotId: string): Promise<boolean> {
+    const store = mustHaveStore(this.#agent, 'A heartbeat');
+    let isWanted = false;
+    await store.saveSnapshot(
+      snapshotId,
+      (current) => {
+        isWanted = current !== undefined && current.status !== 'aborted';
+        return current?.status === 'pending' ? { ...current, heartbeatAt: new Date().toISOString() } : null;
+      },
+      { context: this.#context },
+    );
+    return isWanted;
+  }
+
+  /**
+   * Gives a turn that will not end by itself its end. One that is aborted already gets the state with it, one that is settled stays.
+   *
+   * @returns Whether the store has it now.
+   */
+  async end(snapshotId: string, ending: TurnEnding, state: SessionState<State>): Promise<boolean> {
+    const store = mustHaveStore(this.#agent, 'Ending a turn');
+    const input = this.#input(snapshotId, this.#parentId, { ...ending, state });
+    const { status } = ending;
+    let found: SessionSnapshot<State> | undefined;
     try {
-      return stateOf(this.#agent, this.#session);
-    } catch {
-      const { sessionId, messages, artifacts } = viewOf(this.#session);
-      return { sessionId, messages: [...messages], artifacts: [...artifacts] };
+      const saved = await this.#write(store, snapshotId, (current) => {
+        found = current;
+        if (!current) return this.#pending.has(snapshotId) ? null : input;
+        const isOpen = !isTerminal(current.status) || (current.status === 'aborted' && status === 'aborted');
+        return isOpen ? { ...current, ...ending, state, updatedAt: input.updatedAt } : null;
+      });
+      return saved !== null || found?.status === status;
+    } catch (error) {
+      logger.error(`Snapshot ${quote(snapshotId)} could not be settled as ${status}. ${String(error)}`);
+      return false;
     }
   }
 
-  /** Answers the id that the store saved under; nothing when the snapshot was aborted meanwhile. */
-  async #save(
-    store: SessionStore<State>,
-    snapshotId: string,
-    content: Pick<SessionSnapshotInput<State>, 'status' | 'finishReason' | 'error' | 'state'>,
-  ): Promise<{ snapshotId: string } | undefined> {
-    const now = new Date().toISOString();
-    const input: SessionSnapshotInput<State> = {
-      snapshotId,
-      sessionId: this.#session.sessionId,
-      ...(this.#parentId !== undefined && { parentId: this.#parentId }),
-      createdAt: now,
-      updatedAt: now,
-      ...content,
-    };
+  /** Keeps what a foreground turn had come to when it was aborted: the conversation can go on from there. */
+  async keepAborted(snapshotId: string): Promise<void> {
+    const state = this.stateSoFar();
+    const ending = { status: 'aborted', finishReason: 'aborted' } as const;
+    const saved = !this.#agent.store || (await this.end(snapshotId, ending, state));
+    if (saved) this.#lastGood = { ...(this.#agent.store && { snapshotId }), state };
+  }
+
+  /** The state as it is, with what the running turn has come to; custom state that cannot be stored is left out. */
+  stateSoFar(): SessionState<State> {
+    const messages = [...messagesSoFar(this.#session)];
+    try {
+      return { ...stateOf(this.#agent, this.#session), messages };
+    } catch {
+      const { sessionId, artifacts } = viewOf(this.#session);
+      return { sessionId, messages, artifacts: [...artifacts] };
+    }
+  }
+
+  /** Answers the id that the store saved under; nothing when the snapshot was aborted, or removed, meanwhile. */
+  async #save(store: SessionStore<State>, snapshotId: string, content: Content<State>): Promise<Saved | undefined> {
+    const input = this.#input(snapshotId, this.#parentId, content);
     let found: SessionSnapshot['status'];
-    const mutator = (current: SessionSnapshot<State> | undefined): SessionSnapshotInput<State> | null => {
-      found = current?.status;
+    const savedId = await this.#write(store, snapshotId, (current) => {
+      found = current ? current.status : this.#pending.has(snapshotId) ? 'aborted' : undefined;
       return isTerminal(found) ? null : input;
-    };
-    const options = { context: this.#context };
-    const savedId = await withRetries(() => store.saveSnapshot(snapshotId, mutator, options), isTransient);
+    });
     // The id is this turn's own: what is there with the same status is an earlier attempt whose answer got lost.
     if (savedId !== null || found === input.status) return { snapshotId: savedId ?? snapshotId };
     if (found === 'aborted') return undefined;
     throw failedPrecondition(`Snapshot ${quote(snapshotId)} is ${found} already; this turn was not saved.`);
+  }
+
+  #input(snapshotId: string, parentId: string | undefined, content: Content<State>): SessionSnapshotInput<State> {
+    const now = new Date().toISOString();
+    // A turn that ends in the background is the parent of the next, never its own.
+    const parent = parentId === undefined || parentId === snapshotId ? undefined : { parentId };
+    return { snapshotId, sessionId: this.#session.sessionId, ...parent, createdAt: now, updatedAt: now, ...content };
+  }
+
+  async #write(
+    store: SessionStore<State>,
+    snapshotId: string,
+    mutator: SnapshotMutator<State>,
+  ): Promise<string | null> {
+    for (;;) {
+      try {
+        const expected = this.#expectedLeafId !== undefined && { expectedLeafId: this.#expectedLeafId };
+        const options: SaveSnapshotOptions = { context: this.#context, ...expected };
+        const saved = await withRetries(() => store.saveSnapshot(snapshotId, mutator, options), isTransient);
+        // From here on the session's leaf is this call's own.
+        this.#expectedLeafId = undefined;
+        return saved;
+      } catch (error) {
+        if (!SessionConflictError.isInstance(error) || !(await this.#isStillLast(store))) throw error;
+      }
+    }
+  }
+
+  /** Whether what came first has come to nothing: the session continues from where it did. */
+  async #isStillLast(store: SessionStore<State>): Promise<boolean> {
+    const { sessionId } = this.#session;
+    const { leaf, snapshot } = await findLastCompleted(store, sessionId, this.#context);
+    const isRunning = leaf?.status === 'pending';
+    const isNew = leaf !== undefined && leaf.snapshotId !== this.#expectedLeafId;
+    if (isRunning || !isNew || snapshot?.snapshotId !== this.#parentId) return false;
+    this.#expectedLeafId = leaf.snapshotId;
+    return true;
   }
 }
 

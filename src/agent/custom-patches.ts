@@ -1,7 +1,7 @@
 import type { AgentStreamChunk, ClientTransform, SessionState } from 'genkit/beta';
 import { diff } from '../json/diff.ts';
 import { shareJson } from '../json/share.ts';
-import { copyJson } from '../json/value.ts';
+import { copyJson, jsonEqual } from '../json/value.ts';
 import { viewOf, type Session, type SessionView } from '../session/session.ts';
 
 export type CustomPatch = NonNullable<AgentStreamChunk['customPatch']>;
@@ -14,6 +14,8 @@ export class CustomPatches<State> {
   readonly #session: Session<State>;
   readonly #transform: ClientTransform<State>['state'];
   #told: unknown;
+  /** The custom state itself when the caller was told last, or when the turn began. */
+  #seen: unknown;
   #whole = true;
   /** The copies that the transform gets, as long as the messages and artifacts they were made of are the session's. */
   #copied:
@@ -28,6 +30,7 @@ export class CustomPatches<State> {
   /** The caller may know nothing, or something else: the next patch is the whole document. */
   restart(): void {
     this.#whole = true;
+    this.#look();
   }
 
   /** The patch that is due now; empty when the caller sees no change. Throws what the transform throws. */
@@ -35,10 +38,23 @@ export class CustomPatches<State> {
     const told = this.#told;
     const visible = this.#visible(told);
     const whole = this.#whole || visible === undefined;
+    this.#look();
     this.#told = visible;
     this.#whole = false;
     if (!whole) return diff(told, visible, { safeTokens: true });
     return [{ op: 'replace', path: '', value: visible === undefined ? undefined : copyJson(visible) }];
+  }
+
+  /** As {@link next}, of a change that nobody announced; nothing when there is none. */
+  rest(): CustomPatch {
+    const { custom } = viewOf(this.#session);
+    if (custom === undefined || jsonEqual(custom, this.#seen)) return [];
+    return this.next();
+  }
+
+  #look(): void {
+    const { custom } = viewOf(this.#session);
+    this.#seen = custom === undefined ? undefined : shareJson(this.#seen, custom);
   }
 
   /** The custom state as the caller may see it now; nobody changes it. Shares with `told` what did not change. */

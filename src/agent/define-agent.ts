@@ -1,20 +1,15 @@
-import {
-  AgentInitSchema,
-  AgentInputSchema,
-  AgentOutputSchema,
-  AgentStreamChunkSchema,
-  definePrompt,
-} from '@genkit-ai/ai';
+import { AgentInitSchema, AgentOutputSchema, AgentStreamChunkSchema, definePrompt } from '@genkit-ai/ai';
 import { defineBidiAction } from '@genkit-ai/core';
 import type { z } from 'genkit';
 import { toJsonSchema } from 'genkit/schema';
 import { invalidArgument } from '../errors.ts';
-import { capabilitiesOf } from '../store/contract.ts';
+import { TurnInputSchema } from './turn-overrides.ts';
 import { assertConfig, settleAgent, type AgentDefinition } from './agent-definition.ts';
 import { promptAgentFn } from './generate-turn.ts';
 import { contextFor, inProcessApi } from './in-process.ts';
 import { runAgent } from './run-agent.ts';
-import { readSnapshot, registerSnapshotActions } from './snapshot-actions.ts';
+import { readSnapshot } from './read-snapshot.ts';
+import { registerSnapshotActions } from './snapshot-actions.ts';
 import type {
   Agent,
   AgentCallOptions,
@@ -53,11 +48,33 @@ export function defineAgent<State, I extends z.ZodTypeAny>(
   config: AgentConfig<State, I>,
 ): Agent<State> {
   assertConfig('defineAgent', config);
-  const { stateSchema, store, state, clientTransform, promptInput, ...prompt } = config;
-  const agent = settleAgent<State>(ai, prompt, { stateSchema, store, state, clientTransform });
+  const {
+    stateSchema,
+    store,
+    state,
+    clientTransform,
+    onAbort,
+    onConflict,
+    storeTimeoutMs,
+    background,
+    signState,
+    ...spoken
+  } = config;
+  const { promptInput, turnOverrides, ...prompt } = spoken;
+  const agent = settleAgent<State>(ai, prompt, {
+    stateSchema,
+    store,
+    state,
+    clientTransform,
+    onAbort,
+    onConflict,
+    storeTimeoutMs,
+    background,
+    signState,
+  });
   definePrompt(agent.registry, prompt);
   const promptName = prompt.variant ? `${prompt.name}.${prompt.variant}` : prompt.name;
-  return register(agent, promptAgentFn<State>({ registry: agent.registry, promptName, promptInput }));
+  return register(agent, promptAgentFn<State>({ registry: agent.registry, promptName, promptInput, turnOverrides }));
 }
 
 /** Defines an agent that speaks with a prompt that is defined elsewhere, in a `.prompt` file say. It has the prompt's name. */
@@ -74,9 +91,9 @@ export function definePromptAgent<State, I extends z.ZodTypeAny>(
   config: PromptAgentConfig<State, I>,
 ): Agent<State> {
   assertConfig('definePromptAgent', config);
-  const { promptName, promptInput, description } = config;
+  const { promptName, promptInput, turnOverrides, description } = config;
   const agent = settleAgent<State>(ai, { name: promptName, description }, config);
-  return register(agent, promptAgentFn<State>({ registry: agent.registry, promptName, promptInput }));
+  return register(agent, promptAgentFn<State>({ registry: agent.registry, promptName, promptInput, turnOverrides }));
 }
 
 /** Defines an agent whose turns are the application's own code; see `SessionRunner` for an example. */
@@ -109,7 +126,7 @@ function register<State>(agent: AgentDefinition<State>, fn: AgentFn<State>): Age
       actionType: 'agent',
       name,
       description,
-      inputSchema: AgentInputSchema,
+      inputSchema: TurnInputSchema,
       outputSchema: AgentOutputSchema,
       streamSchema: AgentStreamChunkSchema,
       initSchema: AgentInitSchema,
@@ -128,7 +145,8 @@ function register<State>(agent: AgentDefinition<State>, fn: AgentFn<State>): Age
     ...registerSnapshotActions(agent),
     chat: (init, options) => apiFor(options).chat(init),
     loadChat: (lookup, options) => apiFor(options).loadChat(lookup),
-    getSnapshot: (lookup, options) => apiFor(options).getSnapshot(lookup),
+    getSnapshot: (lookup, options) => apiFor(options).getSnapshot(lookup, options),
+    waitForSnapshot: (snapshotId, options) => apiFor(options).waitForSnapshot(snapshotId, options),
     abort: (snapshotId, options) => apiFor(options).abort(snapshotId),
     getSnapshotData: ({ context, ...lookup }) =>
       readSnapshot(agent, { ...lookup, context: contextFor(registry, context) }),
@@ -137,10 +155,10 @@ function register<State>(agent: AgentDefinition<State>, fn: AgentFn<State>): Age
 }
 
 /** What Genkit's tools read of an agent in its action's metadata. */
-function describeAgent<State>({ store, stateSchema }: AgentDefinition<State>): Record<string, unknown> {
+function describeAgent<State>({ store, can, stateSchema }: AgentDefinition<State>): Record<string, unknown> {
   return {
     stateManagement: store ? 'server' : 'client',
-    abortable: store !== undefined && capabilitiesOf(store).watch,
+    abortable: store !== undefined && can.watch,
     ...(stateSchema && { stateSchema: toJsonSchema({ schema: stateSchema }) }),
   };
 }

@@ -1,12 +1,16 @@
-import { generate, type PromptAction } from '@genkit-ai/ai';
-import { GenkitError, type GenerateOptions } from 'genkit';
+import { generate, generateMiddleware, type PromptAction } from '@genkit-ai/ai';
+import { GenerateResponse, GenkitError, type GenerateOptions } from 'genkit';
 import type { AgentFinishReason, AgentInput, AgentStreamChunk, MessageData } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import type { TurnResult } from '../session/session-runner.ts';
 import { adoptMessages, viewOf, type Session } from '../session/session.ts';
+import { reserveSnapshotId } from '../snapshot/ids.ts';
 import { conversationOf, tagHistory, tagPreamble, toPlainMessage } from './prompt-history.ts';
 import { toResumeOptions } from './resume.ts';
-import type { AgentFn } from './types.ts';
+import { ResumedTools } from './resumed-tools.ts';
+import { isPartial, TurnProgress } from './turn-progress.ts';
+import { choiceOf } from './turn-overrides.ts';
+import type { AgentFn, TurnOverrides } from './types.ts';
 
 /** What an agent says with a prompt. */
 export interface PromptVoice {
@@ -14,6 +18,7 @@ export interface PromptVoice {
   promptName: string;
   /** The values of the prompt's input variables. */
   promptInput?: object;
+  turnOverrides?: TurnOverrides;
 }
 
 /** The function of an agent that answers each input with its prompt. */
@@ -42,22 +47,63 @@ interface GenerateTurn<State> extends PromptVoice {
 /** One turn of a prompt agent: render the prompt around the conversation, call the model and its tools, keep what was said. */
 async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResult> {
   const { session, sendChunk, abortSignal } = turn;
-  const history = viewOf(session).messages;
+  const history = historyOf(session, turn.input);
   const resume = turn.input.resume && toResumeOptions(turn.input.resume, history);
+  const progress = new TurnProgress(session);
+  const { model, config } = choiceOf(turn.input, turn.turnOverrides);
   const rendered = await turn.render(turn.promptInput ?? {}, { messages: tagHistory(history) });
-  const response = await generate(turn.registry, {
+  const tools = new ResumedTools();
+  const answering = generate(turn.registry, {
     ...rendered,
+    ...(model !== undefined && { model }),
+    ...(config && { config: { ...(rendered.config as object | undefined), ...config } }),
     messages: tagPreamble(rendered.messages ?? [], history),
     ...(resume && { resume }),
+    use: [...(rendered.use ?? []), observe(progress, tools)],
     abortSignal,
-    onChunk: (chunk) => sendChunk({ modelChunk: chunk.toJSON() }),
+    onChunk: (chunk) => {
+      const modelChunk = chunk.toJSON();
+      progress.onChunk(modelChunk);
+      sendChunk({ modelChunk });
+    },
   });
+  const response = await answering.catch((error: unknown) => {
+    const again = resume && tools.interruptedReply(history.at(-1), turn.input.resume);
+    if (again) return again;
+    throw error;
+  });
+  if (!(response instanceof GenerateResponse)) {
+    adoptMessages(session, [...history.slice(0, -1), response]);
+    sendChunk(interruptChunk(response));
+    return { finishReason: 'interrupted' };
+  }
   const said = response.request ? conversationOf(response.request.messages) : history;
   const reply = response.message && toPlainMessage(response.message.toJSON());
   adoptMessages(session, reply ? [...said, reply] : said);
   const finishReason = response.finishReason as AgentFinishReason | undefined;
   if (reply && finishReason === 'interrupted') sendChunk(interruptChunk(reply));
   return { ...(finishReason && { finishReason }) };
+}
+
+/** Lets the turn's own observers see each model call and each tool, inside of all other middleware. */
+function observe<State>(progress: TurnProgress<State>, tools: ResumedTools) {
+  // A name of its own: a `generate` inside a tool has its own observers.
+  const observer = generateMiddleware({ name: `turn-${reserveSnapshotId()}` }, () => ({
+    model: (request, options, next) => {
+      tools.end();
+      progress.onModelCall(request);
+      return next(request, options);
+    },
+    tool: (request, options, next) => tools.around(request, () => next(request, options)),
+  }));
+  return observer();
+}
+
+/** The messages. Without anything new to say, a turn that was stopped in the middle of the reply is run again: the reply is given anew. */
+function historyOf<State>(session: Session<State>, { message, resume }: AgentInput): readonly MessageData[] {
+  const { messages } = viewOf(session);
+  const last = messages.at(-1);
+  return last && isPartial(last) && !message && !resume ? messages.slice(0, -1) : messages;
 }
 
 /** The tool requests that wait for the caller. Genkit's agents send them as a chunk of the role 'tool'. */

@@ -1,14 +1,18 @@
 import { getContext, type ActionContext } from '@genkit-ai/core';
+import type { AgentOutput, AgentStreamChunk } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import { createAgentApi } from '../client/agent-api.ts';
+import { ReplayStream } from '../client/replay-stream.ts';
 import type { AgentTransport } from '../client/transport.ts';
 import type { AgentAPI } from '../client/types.ts';
 import type { AgentDefinition } from './agent-definition.ts';
-import { abortSnapshot, readSnapshot } from './snapshot-actions.ts';
+import { readSnapshot } from './read-snapshot.ts';
+import { abortSnapshot } from './snapshot-actions.ts';
+import { waitForSnapshot } from './wait-for-snapshot.ts';
 import type { Agent } from './types.ts';
 
 /** The agent's action, as far as a transport needs it. */
-export type AgentAction = Pick<Agent, 'streamBidi'>;
+export type AgentAction = Pick<Agent, 'run'>;
 
 /**
  * The surface that `remoteAgent` has, for an agent in this process.
@@ -24,12 +28,17 @@ export function inProcessApi<State>(
   const transport: AgentTransport = {
     stateManagement: agent.store ? 'server' : 'client',
     runTurn: (input, init, { abortSignal }) => {
-      const turn = action.streamBidi(init, { abortSignal, ...(given && { context: given }) });
-      turn.send(input);
-      turn.close();
-      return turn;
+      // One input needs no channel, and a chunk no web stream.
+      const stream = new ReplayStream<AgentStreamChunk>();
+      const onChunk = (chunk: AgentStreamChunk) => stream.push(chunk);
+      const running = action.run(input, { init, abortSignal, onChunk, ...(given && { context: given }) });
+      const output = running.then(({ result }) => result as AgentOutput).finally(() => stream.close());
+      return { stream, output };
     },
-    getSnapshot: (lookup) => readSnapshot(agent, { ...lookup, context: context() }),
+    getSnapshot: (lookup, { abortSignal, metadataOnly, waitMs } = {}) => {
+      const request = { ...lookup, metadataOnly, context: context() };
+      return waitMs ? waitForSnapshot(agent, { ...request, waitMs }, abortSignal) : readSnapshot(agent, request);
+    },
     abort: (snapshotId) => abortSnapshot(agent, snapshotId, context()),
   };
   return createAgentApi<State>(transport);

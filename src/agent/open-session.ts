@@ -1,6 +1,6 @@
-import type { ActionContext } from 'genkit';
+import { GenkitError, type ActionContext } from 'genkit';
 import type { AgentInit, SessionSnapshot, SessionStore } from 'genkit/beta';
-import { AgentInitError, failedPrecondition, invalidArgument, notFound, quote } from '../errors.ts';
+import { addressTo, AgentInitError, failedPrecondition, invalidArgument, notFound, quote } from '../errors.ts';
 import { parsePointer } from '../json/pointer.ts';
 import { JsonValueError } from '../json/value.ts';
 import { Session } from '../session/session.ts';
@@ -8,12 +8,15 @@ import { assertId } from '../snapshot/ids.ts';
 import { sessionOf } from '../snapshot/snapshot.ts';
 import type { AgentDefinition } from './agent-definition.ts';
 import { assertCustomState } from './custom-state.ts';
+import { isExpired } from './expiry.ts';
 
 /** A session to run turns on. */
 export interface OpenedSession<State> {
   readonly session: Session<State>;
   /** The snapshot that it continues from; absent for a new session and for a client's state. */
   readonly parentId?: string;
+  /** What has to be the session's leaf still when the first turn is saved (`null`: nothing); absent: whatever it is. */
+  readonly expectedLeafId?: string | null;
 }
 
 /**
@@ -50,14 +53,36 @@ export async function openSession<State>(
   context: ActionContext | undefined,
 ): Promise<OpenedSession<State>> {
   if (!agent.store) {
+    if (init.state) agent.signer?.verify(init.state);
     await assertCustomState(agent, init.state?.custom, { what: 'the state sent along', sentByCaller: true });
     return { session: sessionOfClient<State>(init) };
   }
-  const snapshot = await findSnapshot(agent.store, init, context);
-  if (!snapshot) return { session: new Session<State>({ sessionId: init.sessionId }) };
+  const { snapshot, leaf } = await findSnapshot(agent.store, init, context);
+  if (leaf && rejects(agent, init)) assertNotRunning(agent, leaf);
+  const expected = agent.can.compareLeaf && rejects(agent, init) && { expectedLeafId: leaf?.snapshotId ?? null };
+  if (!snapshot) return { session: new Session<State>({ sessionId: init.sessionId }), ...expected };
   const { snapshotId } = snapshot;
   await assertCustomState(agent, snapshot.state?.custom, { what: `snapshot ${quote(snapshotId)}` });
-  return { session: new Session<State>({ ...snapshot.state, sessionId: sessionOf(snapshot) }), parentId: snapshotId };
+  const session = new Session<State>({ ...snapshot.state, sessionId: sessionOf(snapshot) });
+  return { session, parentId: snapshotId, ...expected };
+}
+
+/** Whether the call is to fail when another turn comes first. */
+function rejects<State>({ onConflict }: AgentDefinition<State>, { snapshotId, sessionId }: AgentInit): boolean {
+  if (snapshotId !== undefined) return onConflict === 'reject';
+  return sessionId !== undefined && onConflict !== 'branch';
+}
+
+/** A turn in the background is a turn: it would be saved beside this one. */
+function assertNotRunning<State>(agent: AgentDefinition<State>, leaf: SessionSnapshot<State>): void {
+  if (leaf.status !== 'pending' || leaf.heartbeatAt === undefined || isExpired(leaf, agent.background.leaseMs)) return;
+  const error = new GenkitError({
+    status: 'ABORTED',
+    message:
+      `A turn of this session is under way in the background (snapshot ${quote(leaf.snapshotId)}). ` +
+      `Wait for it or abort it; to branch, resume by the snapshotId of an earlier turn.`,
+  });
+  throw addressTo('caller', error);
 }
 
 function sessionOfClient<State>({ state }: AgentInit): Session<State> {
@@ -75,13 +100,20 @@ async function findSnapshot<State>(
   store: SessionStore<State>,
   { snapshotId, sessionId }: AgentInit,
   context: ActionContext | undefined,
-): Promise<SessionSnapshot<State> | undefined> {
+): Promise<Found<State>> {
   if (sessionId !== undefined) assertId(sessionId, 'sessionId');
   if (snapshotId !== undefined) {
     assertId(snapshotId, 'snapshotId');
-    return mustBeResumable(await store.getSnapshot({ snapshotId, context }), snapshotId, sessionId);
+    const snapshot = mustBeResumable(await store.getSnapshot({ snapshotId, context }), snapshotId, sessionId);
+    return { snapshot, leaf: snapshot };
   }
-  return sessionId === undefined ? undefined : findLastCompleted(store, sessionId, context);
+  return sessionId === undefined ? {} : findLastCompleted(store, sessionId, context);
+}
+
+/** What a session continues from, and the leaf from which that was found. */
+interface Found<State> {
+  readonly snapshot?: SessionSnapshot<State>;
+  readonly leaf?: SessionSnapshot<State>;
 }
 
 function mustBeResumable<State>(
@@ -96,25 +128,27 @@ function mustBeResumable<State>(
       message: `Snapshot ${quote(snapshotId)} does not belong to session ${quote(sessionId)}.`,
     });
   }
-  if (snapshot.status !== 'completed') {
+  if (snapshot.status !== 'completed' && snapshot.status !== 'aborted') {
     throw invalidArgument(
-      `Snapshot ${quote(snapshotId)} is ${snapshot.status ?? 'without a status'} and cannot be resumed: only completed snapshots can.`,
+      `Snapshot ${quote(snapshotId)} is ${snapshot.status ?? 'without a status'} and cannot be resumed: only completed and aborted ` +
+        `snapshots can.`,
     );
   }
   return snapshot;
 }
 
 /** The latest leaf, or the nearest completed snapshot before it; `undefined` when no turn of the session ever completed. */
-async function findLastCompleted<State>(
+export async function findLastCompleted<State>(
   store: SessionStore<State>,
   sessionId: string,
   context: ActionContext | undefined,
-): Promise<SessionSnapshot<State> | undefined> {
+): Promise<Found<State>> {
   const seen = new Set<string>();
-  let snapshot = await store.getSnapshot({ sessionId, context });
+  const leaf = await store.getSnapshot({ sessionId, context });
+  let snapshot = leaf;
   while (snapshot && snapshot.status !== 'completed') {
     const { parentId }: SessionSnapshot<State> = snapshot;
-    if (parentId === undefined) return undefined;
+    if (parentId === undefined) return { leaf };
     if (seen.has(parentId)) {
       throw failedPrecondition(
         `The snapshots of session ${quote(sessionId)} name each other as parents in a circle (at ${quote(parentId)}). ` +
@@ -130,5 +164,5 @@ async function findLastCompleted<State>(
       );
     }
   }
-  return snapshot;
+  return { snapshot, leaf };
 }

@@ -32,8 +32,11 @@ export function tagPreamble(rendered: readonly PromptMessage[], history: readonl
     if (!origin) return { ...message, metadata: { ...message.metadata, [PREAMBLE_TAG]: true } };
     // A template marks what it puts in the place of {{history}}.
     if (metadata['purpose'] === 'history' && !origin.metadata?.['purpose']) delete metadata['purpose'];
-    const { metadata: _tagged, ...rest } = message;
-    return { ...rest, ...(Object.keys(metadata).length > 0 && { metadata }), [ORIGIN]: origin };
+    // Most messages have no metadata of their own; there are as many of them as the conversation is long.
+    const sent: Sent = { role: message.role, content: message.content };
+    if (Object.keys(metadata).length > 0) sent.metadata = metadata;
+    sent[ORIGIN] = origin;
+    return sent;
   });
 }
 

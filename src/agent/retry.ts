@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { JsonValueError } from '../json/value.ts';
+import { isTimeout } from './bounded-store.ts';
 import { statusOf } from './runtime-error.ts';
 
 /** Pauses between the attempts, in ms; their number is that of the further attempts. */
@@ -10,7 +11,7 @@ const TRANSIENT = new Set(['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'RESOURCE_EXHAUST
 
 /** Whether repeating the same call can help. */
 export function isTransient(error: unknown): boolean {
-  return !JsonValueError.isInstance(error) && TRANSIENT.has(statusOf(error));
+  return !JsonValueError.isInstance(error) && !isTimeout(error) && TRANSIENT.has(statusOf(error));
 }
 
 /** What `attempt` answers; tried again, a few times, while it fails with an error that `worthIt`. */

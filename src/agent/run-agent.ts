@@ -3,15 +3,17 @@ import type { ActionContext } from 'genkit';
 import type { AgentInit, AgentInput, AgentOutput, AgentStreamChunk } from 'genkit/beta';
 import { setCustomMetadataAttribute } from 'genkit/tracing';
 import { AgentInitError } from '../errors.ts';
-import { SessionRunner, type TurnOutcome } from '../session/session-runner.ts';
+import { SessionRunner, type TurnContext, type TurnOutcome } from '../session/session-runner.ts';
 import { reserveSnapshotId } from '../snapshot/ids.ts';
 import { Aborted, AbortScope } from './abort-scope.ts';
 import type { AgentDefinition } from './agent-definition.ts';
 import { agentOutput, unopenedOutput } from './agent-output.ts';
+import { BackgroundRun } from './background-run.ts';
 import { ChunkStream } from './chunk-stream.ts';
-import { supportedInputs } from './client-input.ts';
 import { TurnCommits } from './commit-turn.ts';
+import { Intake, type TurnRequest } from './intake.ts';
 import { assertInitFits, openSession, type OpenedSession } from './open-session.ts';
+import { ResumeClaim } from './resume-claim.ts';
 import { runTurn, type TurnSetting } from './run-turn.ts';
 import { toRuntimeError } from './runtime-error.ts';
 import type { AgentFn } from './types.ts';
@@ -38,36 +40,112 @@ export async function runAgent<State>(
 ): Promise<AgentOutput> {
   assertInitFits(agent, call.init);
   const scope = new AbortScope(call.abortSignal);
+  // A caller that detaches may leave at once.
+  const intake = new Intake(call.inputs, () => scope.release());
   try {
-    const opened = await scope.race(() => openSession(agent, call.init, call.context));
-    return await converse(agent, fn, call, opened, scope);
+    const running: RunningCall = { ...call, intake, scope };
+    return await inTurn(agent, running, async (onOver) => {
+      const opened = await scope.race(() => openSession(agent, call.init, call.context));
+      return converse(agent, fn, running, opened, onOver);
+    });
   } catch (error) {
     if (AgentInitError.isInstance(error)) throw error;
     return unopenedOutput(call.init, error instanceof Aborted ? 'aborted' : toRuntimeError(error));
   } finally {
-    scope.dispose();
+    scope.release();
   }
 }
 
+/** The call once its inputs are being read. */
+interface RunningCall extends AgentCall {
+  intake: Intake;
+  scope: AbortScope;
+}
+
+/**
+ * With `onConflict: 'queue'`, waits for the session's earlier turns in this process, those in the background included.
+ *
+ * @param work Has to say when the call is over, which may be after it was answered.
+ */
+async function inTurn<State>(
+  agent: AgentDefinition<State>,
+  { init, scope }: RunningCall,
+  work: (onOver: (over: Promise<unknown>) => void) => Promise<AgentOutput>,
+): Promise<AgentOutput> {
+  const { sessionId, snapshotId } = init;
+  if (agent.onConflict !== 'queue' || sessionId === undefined || snapshotId !== undefined) return work(() => {});
+  return scope.race(
+    () =>
+      new Promise<AgentOutput>((resolve, reject) => {
+        void agent.turns.run(sessionId, async () => {
+          if (scope.aborted) return;
+          let over: Promise<unknown> | undefined;
+          const answer = work((promise) => {
+            over = promise;
+          });
+          answer.then(resolve, reject);
+          await answer.catch(() => {});
+          await over?.catch(() => {});
+        });
+      }),
+    nextMacrotask,
+  );
+}
+
+/** Runs the agent's function, until it is done or the caller detaches. */
 async function converse<State>(
   agent: AgentDefinition<State>,
   fn: AgentFn<State>,
-  call: AgentCall,
-  { session, parentId }: OpenedSession<State>,
-  scope: AbortScope,
+  call: RunningCall,
+  { session, parentId, expectedLeafId }: OpenedSession<State>,
+  onOver: (over: Promise<unknown>) => void,
 ): Promise<AgentOutput> {
-  const { sessionId } = session;
-  setCustomMetadataAttribute('agent:sessionId', sessionId);
+  const { intake, scope, context } = call;
+  setCustomMetadataAttribute('agent:sessionId', session.sessionId);
   const chunks = new ChunkStream<State>({ session, send: call.sendChunk, transform: agent.clientTransform });
-  const commits = new TurnCommits<State>({ agent, session, parentId, context: call.context });
-  const setting: TurnSetting<State> = { session, chunks, commits, scope };
-  const runner = new SessionRunner<State>(session, supportedInputs(call.inputs, agent.name), (input, handler, index) =>
-    runTurn(setting, input, handler, index),
-  );
+  const commits = new TurnCommits<State>({ agent, session, parentId, expectedLeafId, context });
+  const background = new BackgroundRun<State>({ agent, session, intake, commits, scope, context });
+  const claim = async ({ snapshotId: turnId, parentSnapshotId: interruptedId }: TurnContext) =>
+    agent.store && interruptedId !== undefined
+      ? ResumeClaim.take<State>({ agent, interruptedId, turnId, context }, agent.store)
+      : undefined;
+  const work = perform(fn, { agent, session, intake, scope, context, chunks, commits, background, claim });
+  onOver(work);
+  const detached = intake.detached.then((waiting) => {
+    chunks.close();
+    return background.begin(waiting);
+  });
+  // Of the two that are not the answer one goes on in the background, where nobody waits for it, and one never is.
+  work.catch(() => {});
+  detached.catch(() => {});
+  return Promise.race([work, detached]);
+}
+
+/** What a call works with. */
+interface Performance<State> extends TurnSetting<State> {
+  agent: AgentDefinition<State>;
+  intake: Intake;
+  background: BackgroundRun<State>;
+  context: ActionContext | undefined;
+}
+
+async function perform<State>(fn: AgentFn<State>, setting: Performance<State>): Promise<AgentOutput> {
+  const { agent, session, intake, chunks, commits, background } = setting;
+  let latest: TurnRequest | undefined;
+  const runner = new SessionRunner<State>(session, intake, async (input, handler, index) => {
+    const request = intake.requestOf(input);
+    latest = request;
+    const outcome = await runTurn(setting, request, handler, index);
+    if (outcome.status !== 'aborted') background.turnEnded(request);
+    return outcome;
+  });
   try {
-    const { result, failure } = await callFunction(fn, runner, setting, call.context);
+    const { result, failure } = await callFunction(fn, runner, setting);
     const outcome = failure ?? (await saveRest(setting, runner.lastOutcome));
-    return agentOutput(agent, { sessionId, outcome, result, lastGood: commits.lastGood });
+    await background.settle(outcome);
+    const isKept = outcome?.status === 'aborted' && agent.onAbort === 'keep' && !background.hasBegun;
+    if (isKept && latest) await commits.keepAborted(latest.snapshotId);
+    return agentOutput(agent, { sessionId: session.sessionId, outcome, result, lastGood: commits.lastGood });
   } finally {
     chunks.close();
   }
@@ -77,8 +155,7 @@ async function converse<State>(
 async function callFunction<State>(
   fn: AgentFn<State>,
   runner: SessionRunner<State>,
-  { session, chunks, commits, scope }: TurnSetting<State>,
-  context: ActionContext | undefined,
+  { session, chunks, commits, scope, background, context }: Performance<State>,
 ): Promise<{ result?: AgentResult; failure?: TurnOutcome }> {
   const options = { sendChunk: chunks.send.bind(chunks), abortSignal: scope.signal, ...(context && { context }) };
   try {
@@ -88,17 +165,18 @@ async function callFunction<State>(
     if (error instanceof Aborted) return { failure: { status: 'aborted' } };
     // The first failure counts: a function that trips over a failed turn's absence has nothing to add.
     if (runner.lastOutcome?.status === 'failed') return { failure: runner.lastOutcome };
-    return { failure: await commits.fail(reserveSnapshotId(), toRuntimeError(error)) };
+    return { failure: await commits.fail(background.restId() ?? reserveSnapshotId(), toRuntimeError(error)) };
   }
 }
 
 /** Saves what the function changed after its last turn, or without any. */
 async function saveRest<State>(
-  { commits }: TurnSetting<State>,
+  { commits, background }: Performance<State>,
   outcome: TurnOutcome | undefined,
 ): Promise<TurnOutcome | undefined> {
-  if (!commits.isBehind || (outcome && outcome.status !== 'completed')) return outcome;
-  const snapshotId = reserveSnapshotId();
+  const restId = background.restId();
+  if ((!commits.isBehind && restId === undefined) || (outcome && outcome.status !== 'completed')) return outcome;
+  const snapshotId = restId ?? reserveSnapshotId();
   try {
     return await commits.complete(snapshotId, outcome?.finishReason);
   } catch (error) {

@@ -2,11 +2,12 @@ import type { AgentInput } from 'genkit/beta';
 import { runInNewSpan, setCustomMetadataAttribute, SPAN_TYPE_ATTR } from 'genkit/tracing';
 import type { TurnContext, TurnHandler, TurnOutcome } from '../session/session-runner.ts';
 import type { Session } from '../session/session.ts';
-import { reserveSnapshotId } from '../snapshot/ids.ts';
 import { Aborted, type AbortScope } from './abort-scope.ts';
 import { assertClientInput } from './client-input.ts';
 import type { ChunkStream } from './chunk-stream.ts';
 import type { TurnCommits } from './commit-turn.ts';
+import type { TurnRequest } from './intake.ts';
+import type { ResumeClaim } from './resume-claim.ts';
 import { toRuntimeError } from './runtime-error.ts';
 
 /** What the turns of one call of an agent share. */
@@ -15,45 +16,57 @@ export interface TurnSetting<State> {
   chunks: ChunkStream<State>;
   commits: TurnCommits<State>;
   scope: AbortScope;
+  /** Takes the right to run the tools that the turn's parent has interrupted; nothing without a store. */
+  claim: (turn: TurnContext) => Promise<ResumeClaim<State> | undefined>;
 }
 
 /** One turn: take the input, run the handler, save, report. Never rejects: how it ended is the answer. */
 export async function runTurn<State>(
   setting: TurnSetting<State>,
-  input: AgentInput,
+  request: TurnRequest,
   handler: TurnHandler,
   turnIndex: number,
 ): Promise<TurnOutcome> {
   const parentSnapshotId = setting.commits.parentId;
   const context: TurnContext = {
-    snapshotId: reserveSnapshotId(),
+    snapshotId: request.snapshotId,
     ...(parentSnapshotId !== undefined && { parentSnapshotId }),
     turnIndex,
   };
-  const outcome = await inTurnSpan(input, turnIndex, () => attempt(setting, input, handler, context));
+  const outcome = await inTurnSpan(request.input, turnIndex, () => attempt(setting, request, handler, context));
   report(setting, outcome);
   return outcome;
 }
 
 async function attempt<State>(
-  { session, chunks, commits, scope }: TurnSetting<State>,
-  input: AgentInput,
+  { session, chunks, commits, scope, claim: takeClaim }: TurnSetting<State>,
+  request: TurnRequest,
   handler: TurnHandler,
   context: TurnContext,
 ): Promise<TurnOutcome> {
+  const { input } = request;
   try {
     assertClientInput(input);
   } catch (error) {
     return { status: 'failed', error: toRuntimeError(error) };
   }
   chunks.beginTurn();
+  let claim: ResumeClaim<State> | undefined;
+  let outcome: TurnOutcome | undefined;
   try {
     if (input.message) session.addMessages([input.message]);
+    request.begun = true;
+    claim = input.resume?.restart?.length ? await takeClaim(context) : undefined;
     const result = await scope.race(() => handler(input, context));
-    return await commits.complete(context.snapshotId, result?.finishReason);
+    chunks.endState();
+    outcome = await commits.complete(context.snapshotId, result?.finishReason);
+    return outcome;
   } catch (error) {
     if (error instanceof Aborted) return { status: 'aborted' };
-    return commits.fail(context.snapshotId, toRuntimeError(error));
+    return await commits.fail(context.snapshotId, toRuntimeError(error));
+  } finally {
+    // A reply that could not be saved is one: the tools did run.
+    await claim?.end(outcome !== undefined);
   }
 }
 

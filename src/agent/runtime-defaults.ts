@@ -1,10 +1,17 @@
 import type { SessionStore } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
+import type { BackgroundOptions, OnConflict } from './types.ts';
 
 /** What agents of a registry get unless they say otherwise. */
 export interface RuntimeDefaults {
   /** The store of agents that have none of their own; unless told they have none at all. */
   readonly store?: SessionStore;
+  /** How detached turns are watched over. */
+  readonly background?: BackgroundOptions;
+  /** What becomes of two turns on one session at the same time. */
+  readonly onConflict?: OnConflict;
+  /** How long a call of the store may take, in ms. */
+  readonly storeTimeoutMs?: number;
 }
 
 /** A registered symbol: the ES module and the CommonJS copy of the package find each other's defaults. */

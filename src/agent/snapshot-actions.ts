@@ -6,39 +6,30 @@ import {
 } from '@genkit-ai/ai';
 import { SessionSnapshotSchema } from '@genkit-ai/ai/session';
 import { defineAction, type ActionContext } from '@genkit-ai/core';
-import type { Action } from 'genkit';
-import type { SessionSnapshot } from 'genkit/beta';
+import { z, type Action } from 'genkit';
 import { notFound, quote } from '../errors.ts';
 import { assertId } from '../snapshot/ids.ts';
 import type { SnapshotStatus } from '../snapshot/snapshot.ts';
-import type { SnapshotLookup } from '../store/contract.ts';
-import { checkLookup } from '../store/lookup.ts';
-import { mustHaveStore, toClientState, type AgentDefinition } from './agent-definition.ts';
+import { mustHaveStore, type AgentDefinition } from './agent-definition.ts';
+import { readSnapshot } from './read-snapshot.ts';
+import { waitForSnapshot } from './wait-for-snapshot.ts';
 
-/** A running snapshot whose heartbeat is older than this belongs to a process that died. */
-const HEARTBEAT_TIMEOUT_MS = 60_000;
+/** Genkit's, and what ours adds: servers of other makes leave it out. */
+const ReadSnapshotSchema = GetSnapshotRequestSchema.extend({
+  metadataOnly: z.boolean().optional().describe('Without the state.'),
+  waitMs: z
+    .number()
+    .int()
+    .min(0)
+    .max(60_000)
+    .optional()
+    .describe('Answers when the snapshot is settled, at the latest after so many ms.'),
+});
 
 /** The two actions beside an agent's own. */
 export interface SnapshotActions<State> {
   getSnapshotDataAction: GetSnapshotDataAction<State>;
   abortAgentAction: Action<typeof AgentAbortRequestSchema, typeof AgentAbortResponseSchema>;
-}
-
-/**
- * Reads a snapshot as a client sees it. A running one whose worker went silent reads as `expired`.
- *
- * @throws `FAILED_PRECONDITION` for an agent without a store, and what the store throws.
- */
-export async function readSnapshot<State>(
-  agent: AgentDefinition<State>,
-  lookup: SnapshotLookup,
-): Promise<SessionSnapshot<State> | undefined> {
-  const store = mustHaveStore(agent, 'Reading a snapshot');
-  checkLookup(lookup);
-  const snapshot = await store.getSnapshot(lookup);
-  if (!snapshot) return undefined;
-  const seen: SessionSnapshot<State> = isExpired(snapshot) ? { ...snapshot, status: 'expired' } : snapshot;
-  return seen.state ? { ...seen, state: toClientState(agent, seen.state) as SessionSnapshot<State>['state'] } : seen;
 }
 
 /**
@@ -75,11 +66,14 @@ export function registerSnapshotActions<State>(agent: AgentDefinition<State>): S
       actionType: 'agent-snapshot',
       name,
       description: `Reads a snapshot of agent '${name}': an exact one, or a session's latest.`,
-      inputSchema: GetSnapshotRequestSchema,
+      inputSchema: ReadSnapshotSchema,
       outputSchema: SessionSnapshotSchema,
     },
-    async (lookup, { context }) => {
-      const snapshot = await readSnapshot(agent, { ...lookup, context });
+    async ({ waitMs, ...lookup }, { context, abortSignal }) => {
+      const request = { ...lookup, context };
+      const snapshot = waitMs
+        ? await waitForSnapshot(agent, { ...request, waitMs }, abortSignal)
+        : await readSnapshot(agent, request);
       if (snapshot) return snapshot;
       const what = lookup.snapshotId
         ? `snapshot ${quote(lookup.snapshotId)}`
@@ -105,10 +99,4 @@ export function registerSnapshotActions<State>(agent: AgentDefinition<State>): S
     getSnapshotDataAction,
     abortAgentAction,
   };
-}
-
-function isExpired({ status, heartbeatAt }: SessionSnapshot): boolean {
-  return (
-    status === 'pending' && heartbeatAt !== undefined && Date.now() - Date.parse(heartbeatAt) > HEARTBEAT_TIMEOUT_MS
-  );
 }

@@ -2,7 +2,16 @@ import type { Agent as GenkitAgent, AgentResult, GetSnapshotDataInput } from '@g
 import type { ActionContext, z } from 'genkit';
 import type { AgentInit, AgentStreamChunk, ClientTransform, PromptConfig, SessionStore } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
-import type { AgentAPI, AgentChat, SessionSnapshot, SnapshotLookup, SnapshotStatus } from '../client/types.ts';
+import type {
+  AgentAPI,
+  AgentChat,
+  ReadOptions,
+  SessionSnapshot,
+  SnapshotLookup,
+  SnapshotStatus,
+  WaitOptions,
+} from '../client/types.ts';
+import type { SigningKey } from './state-signature.ts';
 import type { SessionRunner } from '../session/session-runner.ts';
 
 /** A `Genkit` instance, or its registry. */
@@ -13,6 +22,17 @@ export type GenkitOrRegistry = Registry | { registry: Registry };
  * does not fit; a member with a default may be absent, and its type says so.
  */
 export type SchemaOf<T> = z.ZodType<T, z.ZodTypeDef, T>;
+
+/** Turns that go on after their caller detached. */
+export interface BackgroundOptions {
+  /** How often a run says that it is alive, in ms; each time is a write to the store. 30,000 unless told. */
+  heartbeatIntervalMs?: number;
+  /** How long after its last heartbeat a run counts as dead, in ms: its snapshot then reads as `expired`. 60,000 unless told. */
+  leaseMs?: number;
+}
+
+/** What becomes of two turns on one session at the same time. */
+export type OnConflict = 'reject' | 'queue' | 'branch';
 
 /** How an agent keeps its state; the same for every kind of agent. */
 export interface AgentStateOptions<State = unknown> {
@@ -26,20 +46,53 @@ export interface AgentStateOptions<State = unknown> {
   /** `'client'`: the agent has no store, not even the default one; its callers keep the state and send it with each turn. */
   state?: 'client';
   /**
+  /**
+   * Makes a state that the callers keep trustworthy: it is handed out with an HMAC under this key, and refused when it comes back changed.
+   * An old state is one that was issued, so a caller can go back to it. Of several keys the first signs, all are accepted.
+   */
+  signState?: SigningKey | readonly SigningKey[];
+  /**
    * What of the state and of the stream the callers may see. Of an answer they get the artifacts and the reply as `state` leaves them: one that
    * leaves out the last message leaves out the reply.
    */
   clientTransform?: ClientTransform<State>;
+  /** How long a call of the store may take, in ms, before the turn ends without it with `DEADLINE_EXCEEDED`; 10,000 unless told. */
+  storeTimeoutMs?: number;
+  /**
+   * What becomes of two turns on one session at the same time. `'reject'`: the one that is saved second fails with `ABORTED`. `'queue'`: in
+   * one process the second waits for the first; between processes it is rejected. `'branch'`: the session gets two leaves. Unless told,
+   * `'reject'` for a turn that names the session by its `sessionId`, and `'branch'` for one that names the `snapshotId` to continue from.
+   * Rejecting needs a store that can compare leaves.
+   */
+  onConflict?: OnConflict;
+  /**
+   * What becomes of a turn that is aborted before it ends. `'discard'`, unless told: nothing of it is saved, the session is as it was before.
+   * `'keep'`: the prompt, the tools that ran and the words of the model so far are saved as a snapshot with the status `aborted`, which the
+   * output names; the conversation goes on from it, and a turn without a message runs it again.
+   */
+  onAbort?: 'discard' | 'keep';
+  /** How detached turns are watched over. Needs a store. */
+  background?: BackgroundOptions;
 }
 
 /** A configuration in which the schema alone says what the state is: the store may be one for agents of any state. */
 export type WithStateSchema<State, Config> = { stateSchema: SchemaOf<State> } & Config;
+
+/** What a caller may choose for one turn. A caller over HTTP is anybody: leave closed what costs money. */
+export interface TurnOverrides {
+  /** The models that a turn may name; `true`: any. None unless told. */
+  models?: readonly string[] | true;
+  /** Whether a turn may change the model's configuration, its temperature say; not unless told. */
+  config?: boolean;
+}
 
 /** What `defineAgent` takes: all that a prompt takes, and how the agent keeps its state. */
 export interface AgentConfig<State = unknown, I extends z.ZodTypeAny = z.ZodTypeAny>
   extends PromptConfig<I>, AgentStateOptions<State> {
   /** The values of the prompt's input variables. */
   promptInput?: z.infer<I>;
+  /** What a turn may choose otherwise: `chat.send('...', { model, config })`. */
+  turnOverrides?: TurnOverrides;
 }
 
 /** What `definePromptAgent` takes. */
@@ -52,6 +105,8 @@ export interface PromptAgentConfig<
   description?: string;
   /** The values of the prompt's input variables, so that one prompt serves several agents. */
   promptInput?: z.infer<I>;
+  /** What a turn may choose otherwise: `chat.send('...', { model, config })`. */
+  turnOverrides?: TurnOverrides;
 }
 
 /** What `defineCustomAgent` takes besides its function. */
@@ -88,7 +143,13 @@ export interface Agent<State = unknown> extends GenkitAgent<State>, AgentAPI<Sta
   loadChat(lookup: SnapshotLookup, options?: AgentCallOptions): Promise<AgentChat<State>>;
 
   /** Reads a snapshot as a client sees it; `undefined` when there is none. Needs a store. */
-  getSnapshot(lookup: string | SnapshotLookup, options?: AgentCallOptions): Promise<SessionSnapshot<State> | undefined>;
+  getSnapshot(
+    lookup: string | SnapshotLookup,
+    options?: AgentCallOptions & ReadOptions,
+  ): Promise<SessionSnapshot<State> | undefined>;
+
+  /** Waits until a snapshot is settled. Needs a store. */
+  waitForSnapshot(snapshotId: string, options?: AgentCallOptions & WaitOptions): Promise<SessionSnapshot<State>>;
 
   /** {@link getSnapshot}, by the name it has in Genkit. */
   getSnapshotData(lookup: GetSnapshotDataInput): Promise<SessionSnapshot<State> | undefined>;

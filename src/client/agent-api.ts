@@ -1,8 +1,15 @@
 import { Chat } from './chat.ts';
 import { Conversation } from './conversation.ts';
 import { AgentError, toAgentError } from './errors.ts';
+import { pause, withLimits } from './signals.ts';
 import type { AgentTransport } from './transport.ts';
 import type { AgentAPI, SessionSnapshot } from './types.ts';
+
+/** How long a server is asked to wait, in ms: proxies cut connections on which nothing happens for longer. */
+const LONG_POLL_MS = 25_000;
+
+/** Between two questions, at least, in ms. */
+const PAUSE_MS = 1000;
 
 /**
  * The agent surface over any transport. An agent in this process and one behind HTTP are told apart by their transport only. Whatever goes
@@ -22,14 +29,31 @@ export function createAgentApi<State = unknown>(transport: AgentTransport): Agen
       return new Chat<State>(transport, Conversation.of<State>(snapshot, stateManagement));
     },
 
-    getSnapshot: async (lookup) => {
+    getSnapshot: async (lookup, { metadataOnly } = {}) => {
       const exact = typeof lookup === 'string' ? { snapshotId: lookup } : lookup;
       try {
-        return (await transport.getSnapshot(exact)) as SessionSnapshot<State> | undefined;
+        return (await transport.getSnapshot(exact, { metadataOnly })) as SessionSnapshot<State> | undefined;
       } catch (error) {
         throw toAgentError(error);
       }
     },
+
+    waitForSnapshot: (snapshotId, { metadataOnly, ...limits } = {}) =>
+      withLimits(limits, `Waiting for the snapshot ${snapshotId}`, async (abortSignal) => {
+        for (;;) {
+          const asked = performance.now();
+          const read = { abortSignal, metadataOnly, waitMs: LONG_POLL_MS };
+          const snapshot = (await transport.getSnapshot({ snapshotId }, read)) as SessionSnapshot<State> | undefined;
+          if (!snapshot) {
+            throw new AgentError({ status: 'NOT_FOUND', message: `There is no snapshot ${snapshotId}.` });
+          }
+          if (snapshot.status !== 'pending') {
+            return snapshot;
+          }
+          // A server that did not wait is not to be asked without a pause.
+          await pause(Math.max(0, PAUSE_MS - (performance.now() - asked)), abortSignal);
+        }
+      }),
 
     abort: async (snapshotId) => {
       try {

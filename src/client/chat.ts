@@ -19,7 +19,7 @@ import type {
 export class Chat<State> implements AgentChat<State> {
   readonly #transport: AgentTransport;
   readonly #conversation: Conversation<State>;
-  #busy = false;
+  #running: Turn<State> | undefined;
 
   constructor(transport: AgentTransport, conversation: Conversation<State>) {
     this.#transport = transport;
@@ -52,7 +52,7 @@ export class Chat<State> implements AgentChat<State> {
   }
 
   sendStream(input: string | AgentInput, options: TurnOptions = {}): AgentTurn<State> {
-    if (this.#busy) {
+    if (this.#running) {
       return refusedTurn(
         new AgentError({
           status: 'FAILED_PRECONDITION',
@@ -62,16 +62,17 @@ export class Chat<State> implements AgentChat<State> {
         }),
       );
     }
-    this.#busy = true;
-    return new Turn<State>({
+    const turn = new Turn<State>({
       transport: this.#transport,
       conversation: this.#conversation,
-      input: toAgentInput(input),
+      input: withChoice(toAgentInput(input), options),
       options,
       onEnd: () => {
-        this.#busy = false;
+        this.#running = undefined;
       },
     });
+    this.#running = turn;
+    return turn;
   }
 
   resume(resume: AgentInput['resume'], options?: TurnOptions): Promise<AgentResponse<State>> {
@@ -94,7 +95,12 @@ export class Chat<State> implements AgentChat<State> {
     return new BackgroundTask<State>(response.snapshotId, this.#transport);
   }
 
+  /** Stops the turn that is under way; without one, the run that this chat sent to the background. Answers the status before. */
   async abort(): Promise<SnapshotStatus | undefined> {
+    if (this.#running) {
+      this.#running.abort();
+      return 'pending';
+    }
     const { snapshotId } = this;
     if (snapshotId === undefined) {
       return undefined;
@@ -105,6 +111,14 @@ export class Chat<State> implements AgentChat<State> {
       throw toAgentError(error);
     }
   }
+}
+
+function withChoice(input: AgentInput, { model, config }: TurnOptions): AgentInput {
+  const choice: Pick<TurnOptions, 'model' | 'config'> = {
+    ...(model !== undefined && { model }),
+    ...(config && { config }),
+  };
+  return { ...input, ...choice };
 }
 
 function toAgentInput(input: string | AgentInput): AgentInput {

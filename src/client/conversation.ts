@@ -1,5 +1,7 @@
 import { applyPatch } from '../json/apply.ts';
+import { AgentError } from './errors.ts';
 import type { TurnAftermath } from './response.ts';
+import type { AgentTransport } from './transport.ts';
 import type {
   AgentInit,
   AgentInput,
@@ -15,6 +17,7 @@ type Patch = NonNullable<AgentStreamChunk['customPatch']>;
 
 /** What a turn that comes to nothing goes back to. */
 interface Checkpoint<State> {
+  snapshotId: string | undefined;
   messages: MessageData[];
   artifacts: Artifact[];
   custom: State | undefined;
@@ -37,6 +40,8 @@ export class Conversation<State> {
   #underWay = false;
   /** The whole state, as an agent without a store sent it: the next turn takes it along. Never made up from patches. */
   #clientState: SessionState<State> | undefined;
+  /** Where the conversation stood before the turn that now runs in the background. */
+  #beforeDetached: Checkpoint<State> | undefined;
 
   constructor(opening: AgentInit<State> = {}, stateManagement?: 'server' | 'client') {
     this.#opening = opening;
@@ -74,13 +79,22 @@ export class Conversation<State> {
     return this.#opening;
   }
 
+  /** The conversation as it is, for {@link settle}. */
+  checkpoint(): Checkpoint<State> {
+    const { snapshotId, messages, artifacts, custom } = this;
+    return { snapshotId, messages, artifacts, custom };
+  }
+
   /** A turn begins. */
-  begin(input: AgentInput): Checkpoint<State> {
-    const { messages, artifacts, custom } = this;
+  begin(input: AgentInput): void {
     if (input.message) {
-      this.messages = [...messages, input.message];
+      this.messages = [...this.messages, input.message];
     }
-    return { messages, artifacts, custom };
+  }
+
+  /** A turn was sent to the background; what became of it is not known: {@link catchUp}. */
+  get isBehind(): boolean {
+    return this.#beforeDetached !== undefined;
   }
 
   /**
@@ -100,11 +114,13 @@ export class Conversation<State> {
     this.#underWay ||= output.snapshotId !== undefined || output.sessionId !== undefined || output.state !== undefined;
     this.snapshotId = output.snapshotId ?? this.snapshotId;
     this.sessionId = output.sessionId ?? this.sessionId;
-    if (output.finishReason === 'failed' || output.finishReason === 'aborted') {
+    if (output.finishReason === 'detached') {
+      this.#beforeDetached = before;
+    }
+    const isKept = output.finishReason === 'aborted' && this.snapshotId !== before.snapshotId;
+    if (output.finishReason === 'failed' || (output.finishReason === 'aborted' && !isKept)) {
       // It came to nothing: neither its message nor its changes belong to the conversation.
-      this.messages = before.messages;
-      this.artifacts = before.artifacts;
-      this.custom = before.custom;
+      this.#goBack(before);
     } else {
       this.messages = output.message ? [...this.messages, output.message] : this.messages;
       this.artifacts = mergeByName(this.artifacts, output.artifacts ?? []);
@@ -115,8 +131,44 @@ export class Conversation<State> {
     }
   }
 
+  /**
+   * Learns what became of a turn that was sent to the background: the next one continues from it, or from where it did when it came to nothing.
+   *
+   * @throws AgentError `FAILED_PRECONDITION` while it is under way.
+   */
+  async catchUp(transport: AgentTransport, abortSignal: AbortSignal): Promise<void> {
+    const before = this.#beforeDetached;
+    const { snapshotId } = this;
+    if (before === undefined || snapshotId === undefined) {
+      return;
+    }
+    const snapshot = (await transport.getSnapshot({ snapshotId }, { abortSignal })) as
+      | SessionSnapshot<State>
+      | undefined;
+    if (snapshot?.status === 'pending') {
+      throw new AgentError({
+        status: 'FAILED_PRECONDITION',
+        message: `The turn in the background (snapshot ${snapshotId}) is under way. Wait for its task to end, or abort it.`,
+      });
+    }
+    this.#beforeDetached = undefined;
+    if (snapshot?.status === 'completed') {
+      this.#show(snapshot.state ?? {});
+      return;
+    }
+    this.sessionId ??= snapshot?.sessionId ?? snapshot?.state?.sessionId;
+    this.snapshotId = before.snapshotId;
+    this.#goBack(before);
+  }
+
   aftermath(): TurnAftermath<State> {
     return { messages: this.messages, state: this.custom, sessionId: this.sessionId };
+  }
+
+  #goBack({ messages, artifacts, custom }: Checkpoint<State>): void {
+    this.messages = messages;
+    this.artifacts = artifacts;
+    this.custom = custom;
   }
 
   #show(state: SessionState<State>): void {

@@ -3,7 +3,7 @@ import { createAgentApi } from './agent-api.ts';
 import { AgentError, toAgentError } from './errors.ts';
 import { readResult, readTurn } from './read-turn.ts';
 import { ReplayStream } from './replay-stream.ts';
-import type { AgentTransport, TransportTurn } from './transport.ts';
+import type { AgentTransport, TransportRead, TransportTurn } from './transport.ts';
 import type {
   AgentAPI,
   AgentInit,
@@ -79,11 +79,12 @@ class HttpTransport implements AgentTransport {
 
   async getSnapshot(
     lookup: SnapshotLookup,
-    { abortSignal }: { abortSignal?: AbortSignal } = {},
+    { abortSignal, metadataOnly, waitMs }: TransportRead = {},
   ): Promise<SessionSnapshot | undefined> {
     const { url, getSnapshotUrl = `${url}/getSnapshot` } = this.#options;
     try {
-      const response = await this.#post({ url: getSnapshotUrl, body: { data: lookup }, abortSignal });
+      const data = { ...lookup, ...(metadataOnly && { metadataOnly }), ...(waitMs && { waitMs }) };
+      const response = await this.#post({ url: getSnapshotUrl, body: { data }, abortSignal });
       return (await reachable(() => readResult(response))) as SessionSnapshot;
     } catch (error) {
       if (saysNoSuchSnapshot(error)) {

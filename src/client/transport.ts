@@ -16,6 +16,15 @@ export interface TransportTurn {
   output: Promise<AgentOutput>;
 }
 
+/** Options of {@link AgentTransport.getSnapshot}. */
+export interface TransportRead {
+  abortSignal?: AbortSignal;
+  /** Without its state. */
+  metadataOnly?: boolean;
+  /** Answers when the snapshot is settled, at the latest after so many ms. An agent of another make answers at once. */
+  waitMs?: number;
+}
+
 /** How an agent is reached: in process, or over HTTP. The shape is Genkit's own. */
 export interface AgentTransport {
   /** Who keeps the state; taken from the first output when absent. */
@@ -25,7 +34,7 @@ export interface AgentTransport {
   runTurn(input: AgentInput, init: AgentInit, options: { abortSignal: AbortSignal }): TransportTurn;
 
   /** Reads a snapshot; `undefined` when there is none. Needs an agent with a store. */
-  getSnapshot(lookup: SnapshotLookup, options?: { abortSignal?: AbortSignal }): Promise<SessionSnapshot | undefined>;
+  getSnapshot(lookup: SnapshotLookup, options?: TransportRead): Promise<SessionSnapshot | undefined>;
 
   /** Stops a running snapshot; answers the status it had before, `undefined` when there is none. Needs an agent with a store. */
   abort(snapshotId: string, options?: { abortSignal?: AbortSignal }): Promise<SnapshotStatus | undefined>;

@@ -54,12 +54,17 @@ export class Turn<State> implements AgentTurn<State> {
   }
 
   async #run(setting: TurnSetting<State>): Promise<TurnResponse<State>> {
-    const init = this.#conversation.nextInit();
-    const before = this.#conversation.begin(setting.input);
     const unfollow = followSignal(setting.options.abortSignal, this.#controller);
+    let before = this.#conversation.checkpoint();
     let output: AgentOutput<State>;
     let cause: unknown;
     try {
+      if (this.#conversation.isBehind) {
+        await this.#conversation.catchUp(setting.transport, this.#controller.signal);
+        before = this.#conversation.checkpoint();
+      }
+      const init = this.#conversation.nextInit();
+      this.#conversation.begin(setting.input);
       output = await this.#exchange(setting, init);
     } catch (error) {
       output = this.#outputWithout(error);

@@ -44,6 +44,10 @@ export interface TurnOptions {
    * `AgentError` of status `DEADLINE_EXCEEDED` instead.
    */
   abortSignal?: AbortSignal;
+  /** The model of this turn, by its name. The agent has to allow it. */
+  model?: string;
+  /** Changes of the model's configuration for this turn. The agent has to allow them. */
+  config?: Record<string, unknown>;
 }
 
 /** Options of a call that is not a turn. */
@@ -116,8 +120,26 @@ export interface AgentChat<State = unknown> extends GenkitAgentChat<State> {
   detach(input: string | AgentInput, options?: TurnOptions): Promise<DetachedTask<State>>;
 }
 
+/** Options of a read. */
+export interface ReadOptions {
+  /** The snapshot without its state: cheap, however large that is. */
+  metadataOnly?: boolean;
+}
+
+/** Options of {@link AgentAPI.waitForSnapshot}. */
+export interface WaitOptions extends CallOptions, ReadOptions {}
+
 /** An agent as its callers see it, in process and remote alike. */
 export interface AgentAPI<State = unknown> extends GenkitAgentAPI<State> {
   chat(init?: AgentInit<State>): AgentChat<State>;
   loadChat(lookup: SnapshotLookup): Promise<AgentChat<State>>;
+  getSnapshot(lookup: string | SnapshotLookup, options?: ReadOptions): Promise<SessionSnapshot<State> | undefined>;
+
+  /**
+   * The snapshot once it is settled: completed, failed, aborted or expired. The agent's side watches its store; nothing is asked again and
+   * again, except of a server that can't wait.
+   *
+   * @throws AgentError `NOT_FOUND` when there is no such snapshot, and as {@link CallOptions} say.
+   */
+  waitForSnapshot(snapshotId: string, options?: WaitOptions): Promise<SessionSnapshot<State>>;
 }

@@ -27,6 +27,8 @@ type Listeners = { [E in keyof SessionEvents]: Set<SessionEvents[E]> };
 /** The runtime's own access, without copies; not exported from the package. */
 let view: <S>(session: Session<S>) => SessionView<S>;
 let replace: <S>(session: Session<S>, messages: readonly MessageData[]) => void;
+let draft: <S>(session: Session<S>, messages: () => MessageData[]) => void;
+let drafted: <S>(session: Session<S>) => readonly MessageData[];
 
 /**
  * A conversation while a turn works on it: its messages, its custom state and its artifacts. What the turn leaves behind becomes the next
@@ -43,6 +45,7 @@ export class Session<S = unknown> {
   #messages: readonly MessageData[];
   #artifacts: readonly Artifact[];
   #custom: S | undefined;
+  #draft: (() => MessageData[]) | undefined;
   #version = 0;
 
   static {
@@ -54,8 +57,13 @@ export class Session<S = unknown> {
     });
     replace = (session, messages) => {
       session.#messages = messages;
+      session.#draft = undefined;
       session.#version++;
     };
+    draft = (session, messages) => {
+      session.#draft = messages;
+    };
+    drafted = (session) => session.#draft?.() ?? session.#messages;
   }
 
   /** @param initial Copied. Without a `sessionId` the session gets a new one, a random UUID. */
@@ -177,6 +185,19 @@ export function viewOf<S>(session: Session<S>): SessionView<S> {
 /** Puts messages that nobody else will change in the place of all there are. */
 export function adoptMessages<S>(session: Session<S>, messages: readonly MessageData[]): void {
   replace(session, messages);
+}
+
+/**
+ * Says what the messages would be if the turn stopped here, while what it is at is not a message of the session yet. Forgotten with the next
+ * change of the messages.
+ */
+export function draftMessages<S>(session: Session<S>, messages: () => MessageData[]): void {
+  draft(session, messages);
+}
+
+/** The messages, with what a turn that goes on has come to so far. */
+export function messagesSoFar<S>(session: Session<S>): readonly MessageData[] {
+  return drafted(session);
 }
 
 /** Genkit's `response.message` is an instance with more than data in it; its `toJSON` is the data. */

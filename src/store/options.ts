@@ -7,6 +7,8 @@ export const isBoolean: OptionCheck = (value) => (typeof value === 'boolean' ? u
 
 export const isFunction: OptionCheck = (value) => (typeof value === 'function' ? undefined : 'a function');
 
+export const isObject: OptionCheck = (value) => (typeof value === 'object' && value !== null ? undefined : 'an object');
+
 /** A whole number from `least` on. */
 export function isWhole(least: number): OptionCheck {
   return (value) =>

@@ -69,16 +69,6 @@ describe.each(kinds)('S2 client input with $name', ({ make }) => {
     expect(state?.messages).toHaveLength(4);
   });
 
-  test('what the runtime does not do is refused, and thrown: detach', async () => {
-    const { agent, scripted, calls } = await setUp();
-    const refused = call(agent, [{ message: user('later'), detach: true }]);
-    await expect(refused).rejects.toMatchObject({ name: 'AgentInitError', status: 'UNIMPLEMENTED' });
-    await expect(refused).rejects.toThrow('cannot detach');
-    await expect(agent.chat().detach('later')).rejects.toMatchObject({ status: 'UNIMPLEMENTED' });
-    expect(scripted.requests).toHaveLength(0);
-    expect(calls).toEqual([]);
-  });
-
   test('an input that is none ends the call as failed', async () => {
     const { agent } = await setUp();
     const { output } = await call(agent, [{ message: { role: 'user' } } as never]);

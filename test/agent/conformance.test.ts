@@ -26,20 +26,6 @@ interface Case {
 
 const FILE = join(import.meta.dirname, '../../../shared/conformance/agent.yaml');
 
-const NO_DETACH = 'runs in the background, which the runtime does not do yet; it refuses `detach` with UNIMPLEMENTED';
-
-/** Cases that wait for a feature, with the reason. That the runtime refuses what it lacks is tested in client-input.test.ts. */
-const WAITING: Readonly<Record<string, string>> = {
-  'detach and background completion': NO_DETACH,
-  'detach with background failure': NO_DETACH,
-  'abort pending agent': NO_DETACH,
-  'pure detach without payload': NO_DETACH,
-  'failed snapshot includes error details': NO_DETACH,
-  'detached run emits no customPatch chunks': NO_DETACH,
-  'abort failed agent': NO_DETACH,
-  'abort already aborted agent': NO_DETACH,
-};
-
 const cases = existsSync(FILE) ? (parse(readFileSync(FILE, 'utf8')) as { tests: Case[] }).tests : [];
 
 describe.skipIf(cases.length === 0)(
@@ -47,8 +33,7 @@ describe.skipIf(cases.length === 0)(
   () => {
     describe.each(STORE_KINDS)('on $name', ({ make }) => {
       for (const { name, agent, steps } of cases) {
-        const reason = WAITING[name];
-        test.skipIf(reason !== undefined)(reason ? `${name} [waits: ${reason}]` : name, async () => {
+        test(name, async () => {
           const harness = new Harness(await conformanceAgents(make), agent);
           for (const step of steps) await harness.run(step);
         });

@@ -69,8 +69,13 @@ export function recordingStore<S>(
   return { store, calls };
 }
 
-/** A promise, and the functions that settle it. */
-export function deferred<T = void>(): { promise: Promise<T>; resolve: (value: T) => void } {
+/** A promise, and the function that settles it. */
+export interface Deferred<T = void> {
+  promise: Promise<T>;
+  resolve: (value: T) => void;
+}
+
+export function deferred<T = void>(): Deferred<T> {
   let resolve: (value: T) => void = () => {};
   const promise = new Promise<T>((settle) => {
     resolve = settle;

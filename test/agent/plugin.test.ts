@@ -64,7 +64,10 @@ describe('agentRuntime', () => {
   });
 
   test.each([
-    [{ stor: new GenkitStore() }, "agentRuntime has no option 'stor'; it has store."],
+    [
+      { stor: new GenkitStore() },
+      "agentRuntime has no option 'stor'; it has store, background, onConflict, storeTimeoutMs.",
+    ],
     [{ store: {} }, 'agentRuntime: store must be a session store'],
     [{ store: null }, 'agentRuntime: store must be a session store'],
   ])('refuses options that it does not know or cannot use: %o', (options, sentence) => {

@@ -32,7 +32,7 @@ export const makers: Maker[] = [
     name: 'our agents',
     genkit: () => genkit({}),
     store: <State>() => new InMemorySessionStore<State>(),
-    detaches: false,
+    detaches: true,
     stops: true,
   },
 ];

@@ -1,0 +1,180 @@
+import type { ActionContext } from 'genkit';
+import type { AgentOutput, MessageData, SessionState } from 'genkit/beta';
+import { logger } from 'genkit/logging';
+import { AgentInitError } from '../errors.ts';
+import type { TurnOutcome } from '../session/session-runner.ts';
+import type { Session } from '../session/session.ts';
+import { reserveSnapshotId } from '../snapshot/ids.ts';
+import type { AbortScope } from './abort-scope.ts';
+import type { AgentDefinition } from './agent-definition.ts';
+import type { TurnCommits, TurnEnding } from './commit-turn.ts';
+import type { Intake, TurnRequest } from './intake.ts';
+import { toRuntimeError } from './runtime-error.ts';
+
+/** What a {@link BackgroundRun} works with. */
+export interface BackgroundRunOptions<State> {
+  agent: AgentDefinition<State>;
+  session: Session<State>;
+  intake: Intake;
+  commits: TurnCommits<State>;
+  scope: AbortScope;
+  context: ActionContext | undefined;
+}
+
+const NO_TURN: Pick<TurnRequest, 'input' | 'begun'> = { input: {}, begun: true };
+
+/**
+ * What becomes of a call whose caller detached. Its turns, the running one and those that wait, are stored as pending snapshots before any
+ * goes on, each the child of the one before; from then on the store is where the call is followed and stopped.
+ */
+export class BackgroundRun<State> {
+  readonly #options: BackgroundRunOptions<State>;
+  /** The turns that are stored as pending, in order. */
+  #turns: readonly TurnRequest[] = [];
+  readonly #ended = new Set<TurnRequest>();
+  #storing: Promise<void> | undefined;
+  #over = false;
+  readonly #releases: (() => void)[] = [];
+
+  constructor(options: BackgroundRunOptions<State>) {
+    this.#options = options;
+  }
+
+  /**
+   * Answers the caller, and lets the turns go on. The snapshot in the output is that of the last turn: when it is settled, all are.
+   *
+   * @throws AgentInitError `FAILED_PRECONDITION` for an agent without a store.
+   */
+  async begin(waiting: readonly TurnRequest[]): Promise<AgentOutput> {
+    const { agent, session, intake, commits, scope } = this.#options;
+    const { sessionId } = session;
+    if (!agent.store) {
+      scope.abort();
+      throw new AgentInitError({
+        status: 'FAILED_PRECONDITION',
+        message: `Agent '${agent.name}' cannot detach: it has no store for the result. Give it a 'store', or send the input without 'detach'.`,
+      });
+    }
+    const { current } = intake;
+    const turns = [...(current ? [current] : []), ...waiting];
+    const { snapshotId: last } = commits.lastGood;
+    if (turns.length === 0 && last !== undefined) {
+      intake.goOn();
+      return { sessionId, snapshotId: last, finishReason: 'detached' };
+    }
+    this.#turns = turns.length > 0 ? turns : [{ ...NO_TURN, snapshotId: reserveSnapshotId() }];
+    try {
+      this.#storing = this.#store();
+      await this.#storing;
+    } catch (error) {
+      scope.abort();
+      return {
+        sessionId,
+        ...(last !== undefined && { snapshotId: last }),
+        finishReason: 'failed',
+        error: toRuntimeError(error),
+      };
+    }
+    if (!this.#over) {
+      this.#watch();
+      this.#startHeartbeat();
+    }
+    intake.goOn();
+    return { sessionId, snapshotId: this.#turns.at(-1)!.snapshotId, finishReason: 'detached' };
+  }
+
+  /** The caller detached, and the store knows. */
+  get hasBegun(): boolean {
+    return this.#turns.length > 0;
+  }
+
+  /** A turn ended by itself: its snapshot is settled. */
+  turnEnded(turn: TurnRequest): void {
+    this.#ended.add(turn);
+  }
+
+  /** The id for what the function saves outside of a turn: that of the last pending snapshot which no turn settled, if there is one. */
+  restId(): string | undefined {
+    return this.#turns.findLast((turn) => !this.#ended.has(turn))?.snapshotId;
+  }
+
+  /** The call is over: whatever still waits for an end gets one, the timer and the watchers go. */
+  async settle(outcome: TurnOutcome | undefined): Promise<void> {
+    this.#over = true;
+    await this.#storing?.catch(() => {});
+    for (const release of this.#releases.splice(0)) release();
+    const ending = endingOf(outcome);
+    const states = this.#statesOf(this.#turns);
+    for (const [i, turn] of this.#turns.entries()) {
+      // What ended by itself is settled in the store, and stays as it is.
+      await this.#options.commits.end(turn.snapshotId, ending, states[i]!);
+    }
+  }
+
+  async #store(): Promise<void> {
+    const { commits } = this.#options;
+    let { parentId } = commits;
+    const states = this.#statesOf(this.#turns);
+    for (const [i, { snapshotId }] of this.#turns.entries()) {
+      if (snapshotId !== commits.parentId) await commits.pend(snapshotId, parentId, states[i]!);
+      parentId = snapshotId;
+    }
+  }
+
+  /** Of each turn, the state: with what has been done so far and the prompts up to its own. */
+  #statesOf(turns: readonly TurnRequest[]): SessionState<State>[] {
+    if (turns.length === 0) return [];
+    const base = this.#options.commits.stateSoFar();
+    let messages: MessageData[] = base.messages ?? [];
+    return turns.map(({ input, begun }) => {
+      if (!begun && input.message?.role === 'user') messages = [...messages, input.message];
+      return { ...base, messages };
+    });
+  }
+
+  #watch(): void {
+    const { agent, scope, context } = this.#options;
+    for (const { snapshotId } of this.#turns) {
+      const unsubscribe = agent.store?.onSnapshotStateChange?.(
+        snapshotId,
+        ({ status }) => {
+          if (status === 'aborted') scope.abort();
+        },
+        { context },
+      );
+      if (unsubscribe) this.#releases.push(unsubscribe);
+    }
+  }
+
+  /** Also how an abort is noticed with a store that can't be watched. */
+  #startHeartbeat(): void {
+    const { agent, scope, commits } = this.#options;
+    let beating = false;
+    const beat = async () => {
+      if (beating) return;
+      beating = true;
+      try {
+        for (const turn of this.#turns) {
+          if (!this.#ended.has(turn) && !(await commits.beat(turn.snapshotId)) && !this.#ended.has(turn)) scope.abort();
+        }
+      } catch (error) {
+        logger.warn(`A heartbeat of agent '${agent.name}' could not be stored; the next may. ${String(error)}`);
+      } finally {
+        beating = false;
+      }
+    };
+    const timer = setInterval(() => void beat(), agent.background.heartbeatIntervalMs);
+    timer.unref();
+    this.#releases.push(() => clearInterval(timer));
+  }
+}
+
+/** What becomes of a turn that was not run to its end. */
+function endingOf(outcome: TurnOutcome | undefined): TurnEnding {
+  if (outcome?.status === 'aborted') return { status: 'aborted', finishReason: 'aborted' };
+  const message =
+    outcome?.status === 'failed'
+      ? 'This turn was not run: the one before it failed.'
+      : 'This turn was not run: the agent ended without it.';
+  return { status: 'failed', finishReason: 'failed', error: { status: 'ABORTED', message } };
+}

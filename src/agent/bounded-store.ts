@@ -1,0 +1,51 @@
+import { GenkitError } from 'genkit';
+import type { SessionStore } from 'genkit/beta';
+import type { SnapshotLookup, SnapshotStore } from '../store/contract.ts';
+
+/** Marks the errors of {@link boundedStore}: repeating a call that hung would hang again. */
+const TIMED_OUT = Symbol('timed out');
+
+/**
+ * The store, each of whose calls is given up when it does not answer in time. A save that was given up writes nothing any more, unless it is
+ * at it already.
+ */
+export function boundedStore<State>(store: SessionStore<State>, timeoutMs: number): SessionStore<State> {
+  const { getSnapshotMetadata } = store as Partial<SnapshotStore<State>>;
+  const metadata = getSnapshotMetadata && {
+    getSnapshotMetadata: (lookup: SnapshotLookup) =>
+      within(timeoutMs, 'read', () => getSnapshotMetadata.call(store, lookup)),
+  };
+  return {
+    ...metadata,
+    getSnapshot: (lookup) => within(timeoutMs, 'read', () => store.getSnapshot(lookup)),
+    saveSnapshot: (snapshotId, mutator, options) =>
+      within(timeoutMs, 'save', (isGivenUp) =>
+        store.saveSnapshot(snapshotId, (current) => (isGivenUp() ? null : mutator(current)), options),
+      ),
+    ...(store.onSnapshotStateChange && { onSnapshotStateChange: store.onSnapshotStateChange.bind(store) }),
+  };
+}
+
+export function isTimeout(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && TIMED_OUT in error;
+}
+
+async function within<T>(ms: number, what: string, work: (isGivenUp: () => boolean) => Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  let isGivenUp = false;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      isGivenUp = true;
+      const error = new GenkitError({
+        status: 'DEADLINE_EXCEEDED',
+        message: `The session store did not answer a ${what} within ${ms} ms.`,
+      });
+      reject(Object.assign(error, { [TIMED_OUT]: true }));
+    }, ms);
+  });
+  try {
+    return await Promise.race([work(() => isGivenUp), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,42 @@
+import type { SessionSnapshot, SessionStore } from 'genkit/beta';
+import { metadataOf } from '../snapshot/snapshot.ts';
+import type { SnapshotLookup, SnapshotStore } from '../store/contract.ts';
+import { checkLookup } from '../store/lookup.ts';
+import { mustHaveStore, toClientState, type AgentDefinition } from './agent-definition.ts';
+import { isExpired } from './expiry.ts';
+
+/** Which snapshot to read, and how much of it. */
+export interface ReadRequest extends SnapshotLookup {
+  /** Without its state. */
+  metadataOnly?: boolean;
+}
+
+/**
+ * Reads a snapshot as a client sees it. A running one whose worker went silent reads as `expired`.
+ *
+ * @throws `FAILED_PRECONDITION` for an agent without a store, and what the store throws.
+ */
+export async function readSnapshot<State>(
+  agent: AgentDefinition<State>,
+  { metadataOnly = false, ...lookup }: ReadRequest,
+): Promise<SessionSnapshot<State> | undefined> {
+  const store = mustHaveStore(agent, 'Reading a snapshot');
+  checkLookup(lookup);
+  const found = metadataOnly ? await readMetadata(agent, store, lookup) : await store.getSnapshot(lookup);
+  if (!found) return undefined;
+  const seen: SessionSnapshot<State> = isExpired(found, agent.background.leaseMs)
+    ? { ...found, status: 'expired' }
+    : found;
+  return seen.state ? { ...seen, state: toClientState(agent, seen.state) as SessionSnapshot<State>['state'] } : seen;
+}
+
+/** A store that can't read it alone reads all of it. */
+async function readMetadata<State>(
+  agent: AgentDefinition<State>,
+  store: SessionStore<State>,
+  lookup: SnapshotLookup,
+): Promise<SessionSnapshot<State> | undefined> {
+  if (agent.can.metadata) return (store as SnapshotStore<State>).getSnapshotMetadata(lookup);
+  const snapshot = await store.getSnapshot(lookup);
+  return snapshot && metadataOf(snapshot);
+}

@@ -1,0 +1,199 @@
+import { z } from 'genkit';
+import { genkit, type GenkitBeta } from 'genkit/beta';
+import { defineAgent, InMemorySessionStore, type Agent, type AgentAPI } from 'genkitx-agents';
+import { remoteAgent } from 'genkitx-agents/client';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { serveByRouter } from '../server/support/http.ts';
+import { scriptedModel, type ScriptedReply } from '../support/scripted-model.ts';
+import { call, deferred, type Deferred, model, recordingStore, user } from './helpers.ts';
+import { faultTest } from './runtimes.ts';
+import { STORE_KINDS } from './stores.ts';
+
+/** Says half of its reply and waits to be stopped. */
+function untilStopped(speaking: Deferred, stopped: Deferred<number>): ScriptedReply {
+  return ({ sendChunk, abortSignal }) => {
+    sendChunk({ content: [{ text: 'Once upon ' }] });
+    sendChunk({ content: [{ text: 'a time' }] });
+    speaking.resolve();
+    return new Promise((_, reject) => {
+      const stop = () => {
+        stopped.resolve(performance.now());
+        reject(abortSignal.reason as Error);
+      };
+      abortSignal.addEventListener('abort', stop, { once: true });
+    });
+  };
+}
+
+/** A model that says `first`, if anything, calls a tool, and waits to be stopped in the middle of its reply; then it says all of it. */
+function tellerOf(ai: GenkitBeta, ...first: string[]) {
+  const speaking = deferred();
+  const stopped = deferred<number>();
+  const tool = ai.defineTool({ name: 'look', description: 'Looks.', inputSchema: z.object({}) }, async () => 'seen');
+  const scripted = scriptedModel(ai, {
+    replies: [...first, [{ toolRequest: { name: 'look', ref: '1', input: {} } }], untilStopped(speaking, stopped)],
+    otherwise: 'The end.',
+  });
+  return { scripted, speaking, stopped, config: { name: 'teller', model: scripted.name, tools: [tool] } };
+}
+
+const transports: { name: string; reach: (agent: Agent) => Promise<AgentAPI> }[] = [
+  { name: 'in process', reach: async (agent) => agent },
+  {
+    name: 'over HTTP',
+    reach: async (agent) => {
+      const running = await serveByRouter([agent], { anonymous: true });
+      onTestFinished(running.stop);
+      return remoteAgent({ url: `${running.url}/teller` });
+    },
+  },
+];
+
+describe.each(transports)('R3 abort $name', ({ reach }) => {
+  test('stops the model call, and nothing is committed', async () => {
+    const ai = genkit({});
+    const { store, calls } = recordingStore(new InMemorySessionStore());
+    const { config, speaking, stopped } = tellerOf(ai);
+    const chat = (await reach(defineAgent(ai, { ...config, store }))).chat();
+    const turn = chat.sendStream('Tell me.');
+    await speaking.promise;
+    const at = performance.now();
+    turn.abort();
+    expect((await turn.response).finishReason).toBe('aborted');
+    // What is promised is a time: 100 ms.
+    expect((await stopped.promise) - at).toBeLessThan(100);
+    await nextMacrotask();
+    expect(calls.filter(({ method }) => method === 'saveSnapshot')).toEqual([]);
+    expect(chat.messages).toEqual([]);
+  });
+
+  test('chat.abort() during a turn aborts that turn, not the snapshot before it', async () => {
+    const ai = genkit({});
+    const { config, speaking, stopped } = tellerOf(ai, 'Hello.');
+    const agent = defineAgent(ai, { ...config, store: new InMemorySessionStore() });
+    const chat = (await reach(agent)).chat();
+    const { snapshotId } = await chat.send('Hi.');
+    const turn = chat.sendStream('Tell me.');
+    await speaking.promise;
+    expect(await chat.abort()).toBe('pending');
+    expect((await turn.response).finishReason).toBe('aborted');
+    await stopped.promise;
+    expect((await agent.getSnapshot(snapshotId!))?.status).toBe('completed');
+    expect((await chat.send('Go on.')).text).toBe('The end.');
+    expect(await chat.abort()).toBe('completed');
+  });
+});
+
+const partial = { role: 'model', content: [{ text: 'Once upon a time' }], metadata: { partial: true } };
+const toolRoundTrip = [
+  { role: 'model', content: [{ toolRequest: { name: 'look', ref: '1', input: {} } }] },
+  { role: 'tool', content: [{ toolResponse: { name: 'look', ref: '1', output: 'seen' } }] },
+];
+
+describe.each(STORE_KINDS)("R3 abort with onAbort: 'keep' on $name", ({ make }) => {
+  test('keeps the prompt, the tools that ran and the words so far, and the chat goes on from them', async () => {
+    const ai = genkit({});
+    const { config, scripted, speaking } = tellerOf(ai);
+    const agent = defineAgent(ai, { ...config, store: await make(), onAbort: 'keep' });
+    const chat = agent.chat({ sessionId: 's' });
+    const turn = chat.sendStream('Tell me.');
+    await speaking.promise;
+    turn.abort();
+    const response = await turn.response;
+    expect(response).toMatchObject({ finishReason: 'aborted', text: 'Once upon a time' });
+    expect(await agent.getSnapshot(response.snapshotId!)).toMatchObject({
+      status: 'aborted',
+      finishReason: 'aborted',
+      state: { messages: [user('Tell me.'), ...toolRoundTrip, partial] },
+    });
+    await chat.send('Shorter, please.');
+    expect(scripted.requests.at(-1)?.messages).toMatchObject([
+      user('Tell me.'),
+      ...toolRoundTrip,
+      partial,
+      user('Shorter, please.'),
+    ]);
+    expect(chat.messages).toMatchObject([user('Tell me.'), partial, user('Shorter, please.'), model('The end.')]);
+  });
+
+  test('the run can be run again from its own snapshot: the reply is given anew', async () => {
+    const ai = genkit({});
+    const { config, scripted, speaking } = tellerOf(ai);
+    const agent = defineAgent(ai, { ...config, store: await make(), onAbort: 'keep' });
+    const caller = new AbortController();
+    const running = call(agent, ['Tell me.'], {}, { abortSignal: caller.signal });
+    await speaking.promise;
+    caller.abort();
+    const { snapshotId } = (await running).output;
+    const again = await call(agent, [{}], { snapshotId });
+    expect(scripted.requests.at(-1)?.messages).toMatchObject([user('Tell me.'), ...toolRoundTrip]);
+    expect(await agent.getSnapshot(again.output.snapshotId!)).toMatchObject({
+      parentId: snapshotId,
+      status: 'completed',
+      state: { messages: [user('Tell me.'), ...toolRoundTrip, model('The end.')] },
+    });
+  });
+});
+
+test("with onAbort: 'keep' and no store the partial reply is in the state that the caller gets", async () => {
+  const ai = genkit({});
+  const { config, speaking } = tellerOf(ai);
+  const chat = defineAgent(ai, { ...config, onAbort: 'keep' }).chat();
+  const turn = chat.sendStream('Tell me.');
+  await speaking.promise;
+  turn.abort();
+  expect((await turn.response).raw.state?.messages).toMatchObject([user('Tell me.'), ...toolRoundTrip, partial]);
+  await chat.send('Shorter, please.');
+  expect(chat.messages).toHaveLength(6);
+});
+
+test('onAbort is one of two', () => {
+  expect(() => defineAgent(genkit({}), { name: 'a', onAbort: 'save' as never })).toThrow(
+    "onAbort must be 'discard' or 'keep'",
+  );
+});
+
+describe('R3 abort, beside Genkit', () => {
+  faultTest('the caller’s signal ends the turn, and nothing is committed', async (makeGenkit) => {
+    const ai = makeGenkit();
+    const { store, calls } = recordingStore(new InMemorySessionStore());
+    const started = deferred();
+    const agent = ai.defineCustomAgent({ name: 'teller', store }, async (sess, { abortSignal }) => {
+      await sess.run(async () => {
+        started.resolve();
+        // A turn that would go on for 50 ms, were it not told to stop.
+        await new Promise((resolve) => {
+          const timer = setTimeout(resolve, 50);
+          abortSignal?.addEventListener('abort', () => resolve(clearTimeout(timer)), { once: true });
+        });
+      });
+      return {};
+    });
+    const caller = new AbortController();
+    const running = call(agent, ['go'], {}, { abortSignal: caller.signal });
+    await started.promise;
+    caller.abort();
+    expect((await running).output.finishReason).toBe('aborted');
+    expect(calls.filter(({ method }) => method === 'saveSnapshot')).toEqual([]);
+  });
+
+  faultTest('chat.abort() during a turn stops the turn', async (makeGenkit) => {
+    const ai = makeGenkit();
+    const { config, speaking, stopped } = tellerOf(ai, 'Hello.');
+    const chat = ai.defineAgent({ ...config, store: new InMemorySessionStore() }).chat();
+    await chat.send('Hi.');
+    const turn = chat.sendStream('Tell me.');
+    turn.response.catch(() => {});
+    await speaking.promise;
+    await chat.abort();
+    let hasStopped = false;
+    void stopped.promise.then(() => (hasStopped = true));
+    await vi.waitUntil(() => hasStopped, { timeout: 300, interval: 2 });
+  });
+});
+
+function nextMacrotask(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}

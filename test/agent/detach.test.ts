@@ -1,0 +1,409 @@
+import { genkit, type SessionStore } from 'genkit/beta';
+import { defineAgent, defineCustomAgent, InMemorySessionStore, type Agent, type AgentInput } from 'genkitx-agents';
+import { describe, expect, test, vi } from 'vitest';
+import { scriptedModel } from '../support/scripted-model.ts';
+import { call, deferred, kinds, model, recordingStore, user } from './helpers.ts';
+import { faultTest, type MakeGenkit } from './runtimes.ts';
+import { STORE_KINDS } from './stores.ts';
+
+/** A prompt agent whose model waits: each call is answered when the test says so. */
+async function setUp(store: SessionStore, options: { background?: object } = {}) {
+  const ai = genkit({});
+  const calls: { answer: (text: string) => void; fail: (error: Error) => void; signal: AbortSignal }[] = [];
+  const scripted = scriptedModel(ai, {
+    otherwise: ({ abortSignal, sendChunk }) =>
+      new Promise((resolve, reject) => {
+        sendChunk({ content: [{ text: 'thin' }] });
+        sendChunk({ content: [{ text: 'king' }] });
+        calls.push({ answer: resolve, fail: reject, signal: abortSignal });
+      }),
+  });
+  const agent = defineAgent(ai, { name: 'worker', model: scripted.name, store, ...options });
+  const called = (n: number) => vi.waitUntil(() => calls[n - 1], { timeout: 5000 });
+  return { ai, agent, scripted, calls, called };
+}
+
+async function settled(agent: Agent, snapshotId: string | undefined) {
+  await vi.waitUntil(async () => (await agent.getSnapshot(snapshotId!))?.status !== 'pending', {
+    timeout: 5000,
+    interval: 2,
+  });
+  return (await agent.getSnapshot(snapshotId!))!;
+}
+
+const later = (text: string): AgentInput => ({ message: user(text), detach: true });
+
+/** From the snapshot to the root. */
+async function lineage(agent: Agent, snapshotId: string): Promise<string[]> {
+  const ids: string[] = [];
+  for (let id: string | undefined = snapshotId; id !== undefined;) {
+    if (ids.includes(id)) throw new Error(`${id} is its own ancestor`);
+    ids.push(id);
+    id = (await agent.getSnapshot(id))?.parentId;
+  }
+  return ids;
+}
+
+describe.each(STORE_KINDS)('R1 detach on $name', ({ make }) => {
+  test('complete: the caller has a pending snapshot with the prompt at once, and the session goes on from the result', async () => {
+    const { agent, called } = await setUp(await make());
+    const { output, chunks } = await call(agent, [later('one')], { sessionId: 'job' });
+    expect(output).toMatchObject({ finishReason: 'detached', sessionId: 'job' });
+    expect(chunks).toEqual([]);
+    expect(await agent.getSnapshot(output.snapshotId!)).toMatchObject({
+      status: 'pending',
+      heartbeatAt: expect.any(String) as string,
+      state: { messages: [user('one')] },
+    });
+    (await called(1)).answer('done');
+    const snapshot = await settled(agent, output.snapshotId);
+    expect(snapshot).toMatchObject({
+      status: 'completed',
+      finishReason: 'stop',
+      state: { messages: [user('one'), model('done')] },
+    });
+    const next = call(agent, ['two'], { sessionId: 'job' });
+    (await called(2)).answer('more');
+    const after = (await next).output;
+    expect(await lineage(agent, after.snapshotId!)).toEqual([after.snapshotId, output.snapshotId]);
+  });
+
+  test('fail: the snapshot says so, and the session goes on from the turn before', async () => {
+    const { agent, called } = await setUp(await make());
+    const first = call(agent, ['one'], { sessionId: 'job' });
+    (await called(1)).answer('1');
+    const before = (await first).output.snapshotId;
+    const { output } = await call(agent, [later('two')], { sessionId: 'job' });
+    (await called(2)).fail(new Error('overloaded'));
+    expect(await settled(agent, output.snapshotId)).toMatchObject({
+      status: 'failed',
+      finishReason: 'failed',
+      error: { message: 'overloaded' },
+      parentId: before,
+      state: { messages: [user('one'), model('1'), user('two'), { role: 'model', metadata: { partial: true } }] },
+    });
+    const next = call(agent, ['three'], { sessionId: 'job' });
+    (await called(3)).answer('3');
+    expect(await lineage(agent, (await next).output.snapshotId!)).toEqual([(await next).output.snapshotId, before]);
+  });
+
+  test('abort: the model call is stopped, the prompt and the words so far are kept, and the run can be run again', async () => {
+    const { agent, called } = await setUp(await make());
+    const { output } = await call(agent, [later('one')], { sessionId: 'job' });
+    const { signal } = await called(1);
+    expect(await agent.abort(output.snapshotId!)).toBe('pending');
+    await vi.waitUntil(() => signal.aborted, { timeout: 5000, interval: 1 });
+    const partial = { role: 'model', content: [{ text: 'thinking' }], metadata: { partial: true } };
+    await vi.waitUntil(async () => (await agent.getSnapshot(output.snapshotId!))?.state?.messages?.length === 2, {
+      timeout: 5000,
+      interval: 2,
+    });
+    expect(await agent.getSnapshot(output.snapshotId!)).toMatchObject({
+      status: 'aborted',
+      finishReason: 'aborted',
+      state: { messages: [user('one'), partial] },
+    });
+    const again = call(agent, [{}], { snapshotId: output.snapshotId });
+    (await called(2)).answer('done');
+    const snapshot = await agent.getSnapshot((await again).output.snapshotId!);
+    expect(snapshot).toMatchObject({ parentId: output.snapshotId, state: { messages: [user('one'), model('done')] } });
+    expect((await agent.getSnapshot({ sessionId: 'job' }))?.snapshotId).toBe(snapshot?.snapshotId);
+  });
+
+  test('mid-turn: the running turn becomes the pending snapshot under its reserved id, with the progress made', async () => {
+    const store = await make();
+    const ai = genkit({});
+    const started = deferred();
+    const mayEnd = deferred();
+    const reserved: string[] = [];
+    const agent = defineCustomAgent(ai, { name: 'worker', store }, async (sess, { sendChunk }) => {
+      await sess.run(async (_input, { snapshotId }) => {
+        reserved.push(snapshotId);
+        sess.updateCustom(() => ({ step: 1 }));
+        sendChunk({ modelChunk: { content: [{ text: 'a' }] } });
+        started.resolve();
+        await mayEnd.promise;
+        sendChunk({ modelChunk: { content: [{ text: 'b' }] } });
+        sess.updateCustom(() => ({ step: 2 }));
+        sess.addMessages([model('done')]);
+      });
+      return {};
+    });
+    const stream = agent.streamBidi({});
+    stream.send({ message: user('go') });
+    await started.promise;
+    stream.send({ detach: true });
+    const output = await stream.output;
+    expect(output).toMatchObject({ finishReason: 'detached', snapshotId: reserved[0] });
+    expect(await agent.getSnapshot(reserved[0]!)).toMatchObject({
+      status: 'pending',
+      state: { messages: [user('go')], custom: { step: 1 } },
+    });
+    mayEnd.resolve();
+    expect(await settled(agent, output.snapshotId)).toMatchObject({
+      status: 'completed',
+      state: { messages: [user('go'), model('done')], custom: { step: 2 } },
+    });
+    const chunks = [];
+    for await (const chunk of stream.stream) chunks.push(chunk);
+    expect(kinds(chunks)).toEqual(['customPatch', 'modelChunk']);
+    expect(await lineage(agent, reserved[0]!)).toEqual(reserved);
+  });
+
+  test('3 queued: each is saved, a child of the one before, and the answer names the last', async () => {
+    const { agent, called } = await setUp(await make());
+    const { output } = await call(agent, ['one', 'two', 'three', { detach: true }], { sessionId: 'job' });
+    expect((await agent.getSnapshot(output.snapshotId!))?.state?.messages).toEqual(
+      expect.arrayContaining([user('three')]),
+    );
+    for (const n of [1, 2, 3]) (await called(n)).answer(`${n}`);
+    const last = await settled(agent, output.snapshotId);
+    expect(last.state?.messages).toEqual([user('one'), model('1'), user('two'), model('2'), user('three'), model('3')]);
+    const ids = await lineage(agent, output.snapshotId!);
+    expect(ids).toHaveLength(3);
+    for (const id of ids) expect((await agent.getSnapshot(id))?.status).toBe('completed');
+    expect((await agent.getSnapshot({ sessionId: 'job' }))?.snapshotId).toBe(output.snapshotId);
+  });
+
+  test('3 queued, aborted by the last: the running one stops, and each keeps its prompt', async () => {
+    const { agent, called, scripted } = await setUp(await make());
+    const { output } = await call(agent, [later('one'), 'two', 'three']);
+    const { signal } = await called(1);
+    await agent.abort(output.snapshotId!);
+    await vi.waitUntil(() => signal.aborted, { timeout: 5000, interval: 1 });
+    const ids = await lineage(agent, output.snapshotId!);
+    for (const id of ids) expect((await settled(agent, id)).status).toBe('aborted');
+    expect((await agent.getSnapshot(ids[1]!))?.state?.messages?.at(-1)).toEqual(user('two'));
+    expect((await agent.getSnapshot(ids[0]!))?.state?.messages?.at(-1)).toEqual(user('three'));
+    expect(scripted.requests).toHaveLength(1);
+  });
+
+  test('3 queued, the first fails: the others are settled as not run', async () => {
+    const { agent, called } = await setUp(await make());
+    const { output } = await call(agent, ['one', 'two', later('three')]);
+    (await called(1)).fail(new Error('no'));
+    expect(await settled(agent, output.snapshotId)).toMatchObject({
+      status: 'failed',
+      error: { status: 'ABORTED', message: 'This turn was not run: the one before it failed.' },
+    });
+    expect(await lineage(agent, output.snapshotId!)).toHaveLength(3);
+  });
+
+  test('the wish to detach alone, before anything was said, is a snapshot too', async () => {
+    const { agent } = await setUp(await make());
+    const { output } = await call(agent, [{ detach: true }]);
+    expect(output).toMatchObject({ finishReason: 'detached', snapshotId: expect.any(String) as string });
+    expect((await settled(agent, output.snapshotId)).status).toBe('completed');
+  });
+
+  test('a function that throws outside of its turns settles the snapshot as failed', async () => {
+    const agent = defineCustomAgent(genkit({}), { name: 'worker', store: await make() }, async (sess) => {
+      for await (const _input of sess.inputCh) throw new Error('no turns here');
+      return {};
+    });
+    const { output } = await call(agent, [later('one')]);
+    expect(await settled(agent, output.snapshotId)).toMatchObject({
+      status: 'failed',
+      error: { message: 'no turns here' },
+    });
+  });
+
+  test('the chat goes on after a background turn, whether it completed or failed', async () => {
+    const { agent, called } = await setUp(await make());
+    const chat = agent.chat();
+    const task = await chat.detach('one');
+    await expect(chat.send('too early')).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
+    (await called(1)).answer('1');
+    expect((await task.wait({ intervalMs: 2 })).status).toBe('completed');
+    const second = chat.send('two');
+    (await called(2)).answer('2');
+    await second;
+    expect(chat.messages).toMatchObject([user('one'), model('1'), user('two'), model('2')]);
+    const failing = await chat.detach('three');
+    (await called(3)).fail(new Error('no'));
+    expect((await failing.wait({ intervalMs: 2 })).status).toBe('failed');
+    const fourth = chat.send('four');
+    (await called(4)).answer('4');
+    expect((await agent.getSnapshot((await fourth).snapshotId!))?.state?.messages).toMatchObject([
+      user('one'),
+      model('1'),
+      user('two'),
+      model('2'),
+      user('four'),
+      model('4'),
+    ]);
+  });
+
+  test('the chat goes on after a first turn that failed in the background', async () => {
+    const { agent, called } = await setUp(await make());
+    const chat = agent.chat();
+    const task = await chat.detach('one');
+    (await called(1)).fail(new Error('no'));
+    expect((await task.wait({ intervalMs: 2 })).status).toBe('failed');
+    const second = chat.send('two');
+    (await called(2)).answer('2');
+    expect((await second).text).toBe('2');
+    expect(chat.messages).toMatchObject([user('two'), model('2')]);
+  });
+});
+
+describe('a run in the background', () => {
+  test('is not the caller’s any more: its signal changes nothing', async () => {
+    const { agent, called } = await setUp(new InMemorySessionStore());
+    const caller = new AbortController();
+    const { output } = await call(agent, [later('one')], {}, { abortSignal: caller.signal });
+    caller.abort();
+    const { answer, signal } = await called(1);
+    expect(signal.aborted).toBe(false);
+    answer('done');
+    expect((await settled(agent, output.snapshotId)).status).toBe('completed');
+  });
+
+  test('beats while it lives, and reads as expired once it is silent for longer than its lease', async () => {
+    const { agent, called } = await setUp(new InMemorySessionStore(), {
+      background: { heartbeatIntervalMs: 5, leaseMs: 1000 },
+    });
+    const { output } = await call(agent, [later('one')]);
+    const id = output.snapshotId!;
+    const first = (await agent.getSnapshot(id))?.heartbeatAt;
+    await vi.waitUntil(async () => (await agent.getSnapshot(id))?.heartbeatAt !== first, {
+      timeout: 5000,
+      interval: 2,
+    });
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 10_000 });
+    expect((await agent.getSnapshot(id))?.status).toBe('expired');
+    vi.useRealTimers();
+    (await called(1)).answer('done');
+    expect((await settled(agent, id)).status).toBe('completed');
+  });
+
+  test('whose session is deleted stops with the next heartbeat, and brings nothing back', async () => {
+    const store = new InMemorySessionStore();
+    const { agent, called } = await setUp(store, { background: { heartbeatIntervalMs: 5, leaseMs: 1000 } });
+    const { output } = await call(agent, [later('one')], { sessionId: 'job' });
+    const { signal } = await called(1);
+    await store.deleteSession({ sessionId: 'job' });
+    await vi.waitUntil(() => signal.aborted, { timeout: 5000, interval: 1 });
+    expect(await agent.getSnapshot(output.snapshotId!)).toBeUndefined();
+    expect(await store.listSessions()).toEqual({ items: [] });
+  });
+
+  test('is aborted by the heartbeat where the store cannot be watched', async () => {
+    const { store } = recordingStore(new InMemorySessionStore());
+    const { agent, called } = await setUp(store, { background: { heartbeatIntervalMs: 5, leaseMs: 1000 } });
+    const { output } = await call(agent, [later('one')]);
+    const { signal } = await called(1);
+    await agent.abort(output.snapshotId!);
+    await vi.waitUntil(() => signal.aborted, { timeout: 5000, interval: 1 });
+    expect((await agent.getSnapshot(output.snapshotId!))?.status).toBe('aborted');
+  });
+
+  test('that cannot be stored is not begun: the caller is told, and no model is called', async () => {
+    const { store } = recordingStore(new InMemorySessionStore(), ({ method }) => {
+      if (method === 'saveSnapshot') throw new Error('disk full');
+    });
+    const { agent, scripted } = await setUp(store);
+    const { output } = await call(agent, [later('one')]);
+    expect(output).toMatchObject({ finishReason: 'failed', error: { message: 'disk full' } });
+    expect(scripted.requests).toHaveLength(0);
+  });
+
+  test('leaves no timer and no watcher', async () => {
+    const inner = new InMemorySessionStore();
+    let watchers = 0;
+    const timers = vi.spyOn(globalThis, 'setInterval');
+    const cleared = vi.spyOn(globalThis, 'clearInterval');
+    const subscribe = inner.onSnapshotStateChange.bind(inner);
+    inner.onSnapshotStateChange = (...args) => {
+      watchers++;
+      const end = subscribe(...args);
+      return () => {
+        watchers--;
+        end();
+      };
+    };
+    const { agent, called } = await setUp(inner);
+    const { output } = await call(agent, ['one', 'two', later('three')]);
+    expect(watchers).toBe(3);
+    for (const n of [1, 2, 3]) (await called(n)).answer(`${n}`);
+    await settled(agent, output.snapshotId);
+    await vi.waitUntil(() => watchers === 0, { timeout: 5000, interval: 1 });
+    expect(cleared).toHaveBeenCalledTimes(timers.mock.calls.length);
+    vi.restoreAllMocks();
+  });
+
+  test('an agent without a store refuses it', async () => {
+    const ai = genkit({});
+    const scripted = scriptedModel(ai, { otherwise: 'hi' });
+    const agent = defineAgent(ai, { name: 'worker', model: scripted.name });
+    await expect(call(agent, [later('one')])).rejects.toMatchObject({
+      name: 'AgentInitError',
+      status: 'FAILED_PRECONDITION',
+    });
+    await expect(agent.chat().detach('one')).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
+    expect(scripted.requests).toHaveLength(0);
+  });
+});
+
+describe('R1 detach, beside Genkit', () => {
+  /** A custom agent whose turns end when the test says so. */
+  function gated(makeGenkit: MakeGenkit) {
+    const started = deferred();
+    const mayEnd = deferred();
+    const agent = makeGenkit().defineCustomAgent(
+      { name: 'worker', store: new InMemorySessionStore() },
+      async (sess, { abortSignal }) => {
+        await sess.run(async () => {
+          started.resolve();
+          await Promise.race([
+            mayEnd.promise,
+            new Promise((resolve) => abortSignal?.addEventListener('abort', resolve, { once: true })),
+          ]);
+          sess.addMessages([model('done')]);
+        });
+        return {};
+      },
+    );
+    return { agent, started, mayEnd };
+  }
+
+  faultTest('a turn that is detached in its middle is not lost', async (makeGenkit) => {
+    const { agent, started, mayEnd } = gated(makeGenkit);
+    const stream = agent.streamBidi({});
+    stream.send({ message: user('go') });
+    await started.promise;
+    stream.send({ detach: true });
+    stream.close();
+    const { snapshotId } = await stream.output;
+    mayEnd.resolve();
+    await vi.waitFor(
+      async () =>
+        expect(await agent.getSnapshotData({ snapshotId: snapshotId! })).toMatchObject({
+          status: 'completed',
+          state: { messages: [user('go'), model('done')] },
+        }),
+      { timeout: 300 },
+    );
+  });
+
+  faultTest('queued turns are all saved', async (makeGenkit) => {
+    const { agent, mayEnd } = gated(makeGenkit);
+    mayEnd.resolve();
+    const { output } = await call(agent, [later('one'), 'two', 'three'], { sessionId: 'job' });
+    expect(output.finishReason).toBe('detached');
+    await vi.waitFor(
+      async () => expect((await agent.getSnapshotData({ sessionId: 'job' }))?.state?.messages).toHaveLength(6),
+      { timeout: 300 },
+    );
+  });
+
+  faultTest('an aborted run keeps its prompt', async (makeGenkit) => {
+    const { agent, started } = gated(makeGenkit);
+    const { output } = await call(agent, [later('precious')]);
+    await started.promise;
+    await agent.abort(output.snapshotId!);
+    expect((await agent.getSnapshotData({ snapshotId: output.snapshotId! }))?.state?.messages).toEqual([
+      user('precious'),
+    ]);
+  });
+});
