@@ -39,7 +39,7 @@ describe('a cut state', () => {
       fc.array(fc.tuple(key, member), { maxLength: 5 }).map((members) => {
         const object = {};
         for (const [name, value] of members) setMember(object, name, value);
-        return object as Json;
+        return object;
       });
     const inner = objectOf(fc.oneof(small, long, list));
     const value = objectOf(fc.oneof(small, long, list, inner, objectOf(inner)));
