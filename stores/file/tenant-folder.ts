@@ -48,7 +48,7 @@ export class TenantFolder {
   }
 
   log(session: SessionName): string {
-    return join(this.sessions, `${session}.log`);
+    return join(this.sessions, `${session}.jsonl`);
   }
 
   /** Says that there is a session of this name; see `setMark`. */

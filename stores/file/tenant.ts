@@ -72,7 +72,7 @@ export class Tenant {
     const kind = this.folder.kind();
     if (kind === 'none') return [];
     if (kind === 'foreign') return [...(await this.#scan.sessions()).keys()];
-    const names = new Set(this.#namesIn(this.folder.sessions, '.log'));
+    const names = new Set(this.#namesIn(this.folder.sessions, '.jsonl'));
     const strangers = [...this.#namesIn(this.folder.sessions, '.id'), ...this.#namesIn(this.folder.pointers, '.json')];
     for (const name of strangers) names.add(name);
     return [...names];
@@ -125,7 +125,7 @@ export class Tenant {
         const index = new SessionIndex();
         for (const entry of await entriesOf(this.folder, name, snapshots)) index.apply(entry);
         const log = formatLog({ sessionId: snapshots[0]!.session, entries: index.entries() });
-        const fd = store.writeNew(join(logs, `${name}.log`), log);
+        const fd = store.writeNew(join(logs, `${name}.jsonl`), log);
         try {
           await store.flush(fd);
         } finally {

@@ -63,7 +63,7 @@ describe('D5 bad files', () => {
   it('a damaged log is made anew from the snapshots', async () => {
     const folder = temporaryFolder();
     await saveTurns(openStore(folder), 7, true);
-    const log = join(folder, 'global/.sessions/a-session.log');
+    const log = join(folder, 'global/.sessions/a-session.jsonl');
     for (const damage of [
       (bytes: Buffer) => bytes.fill(0, 700, 900),
       (bytes: Buffer) => bytes.subarray(100),
@@ -72,7 +72,7 @@ describe('D5 bad files', () => {
     ]) {
       const copy = temporaryFolder();
       cpSync(folder, copy, { recursive: true });
-      writeFileSync(join(copy, 'global/.sessions/a-session.log'), damage(readFileSync(log)));
+      writeFileSync(join(copy, 'global/.sessions/a-session.jsonl'), damage(readFileSync(log)));
       const store = openStore(copy);
       expect((await store.getSnapshot({ sessionId: SESSION }))?.snapshotId).toBe('t7');
       expect((await store.listSnapshots({ sessionId: SESSION })).items).toHaveLength(7);
@@ -84,7 +84,7 @@ describe('D5 bad files', () => {
   it('a log line that was only half written does not count, and the next save cuts it off', async () => {
     const folder = temporaryFolder();
     await saveTurns(openStore(folder), 3);
-    const log = join(folder, 'global/.sessions/a-session.log');
+    const log = join(folder, 'global/.sessions/a-session.jsonl');
     writeFileSync(log, '{"op":"save","seq":4,"rev":1,"me', { flag: 'a' });
     const store = openStore(folder);
     expect((await store.getSnapshot({ sessionId: SESSION }))?.snapshotId).toBe('t3');
@@ -222,7 +222,7 @@ describe('data of a newer version', () => {
   it('so is a log of a newer version', async () => {
     const folder = temporaryFolder();
     await saveTurns(openStore(folder), 2);
-    const path = join(folder, 'global/.sessions/a-session.log');
+    const path = join(folder, 'global/.sessions/a-session.jsonl');
     const newer = readFileSync(path, 'utf8').replace('"format":1', '"format":2');
     writeFileSync(path, newer);
     const refusal = { status: 'FAILED_PRECONDITION', message: expect.stringContaining('format 2') };

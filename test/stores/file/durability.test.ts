@@ -43,7 +43,7 @@ function assertFlushed(operations: readonly Operation[], tenant: string): void {
       expect(dirtyFiles, 'written and not flushed when the snapshot was moved into place').not.toContain(
         operation.from,
       );
-      const log = [...dirtyFiles].filter((path) => path.endsWith('.log'));
+      const log = [...dirtyFiles].filter((path) => path.endsWith('.jsonl'));
       expect(log, 'the log was not flushed when the snapshot was moved into place').toEqual([]);
       dirtyFolders.add(tenant);
       published++;

@@ -1,31 +1,39 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync } from 'node:fs';
 import { join } from 'node:path';
-import { FileSessionStore, type SessionSnapshot } from 'genkitx-agents';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from './support/folders.ts';
+import { expectationsOf, GOLDEN_TENANTS, openTenant, readTenant } from './support/golden.ts';
 
-const golden = join(import.meta.dirname, '../../golden/file-v1');
-const expected = JSON.parse(readFileSync(join(golden, 'expected.json'), 'utf8')) as SessionSnapshot[];
+const GOLDEN = fileURLToPath(new URL('../../golden', import.meta.url));
 
-describe('a directory that format 1 wrote', () => {
-  it('reads as it was saved, and goes on', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-golden-'));
-    try {
-      cpSync(join(golden, 'store'), folder, { recursive: true });
-      const store = new FileSessionStore(folder);
-      const sessionId = 'Golden ✨';
-      const { items } = await store.listSnapshots({ sessionId });
-      expect(items.map((item) => item.snapshotId)).toEqual(expected.map((snapshot) => snapshot.snapshotId));
-      for (const snapshot of expected) {
-        expect(await store.getSnapshot({ snapshotId: snapshot.snapshotId })).toEqual(snapshot);
-      }
-      const leaf = await store.getSnapshot({ sessionId });
-      expect(leaf?.snapshotId).toBe('Snapshot/8');
-      await store.saveSnapshot('next', () => ({ ...leaf!, snapshotId: 'next', parentId: leaf!.snapshotId }));
-      expect((await store.getSnapshot({ sessionId }))?.snapshotId).toBe('next');
-      await store.close();
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
+for (const version of ['file-v1']) {
+  describe(`a directory of the format ${version}`, () => {
+    const expectations = expectationsOf(join(GOLDEN, version));
+
+    for (const tenant of GOLDEN_TENANTS) {
+      it(`reads as it was written: ${tenant.slice(0, 40)}`, async () => {
+        const folder = temporaryFolder();
+        cpSync(join(GOLDEN, version), folder, { recursive: true });
+        // -0 is 0 in the expectations, which are JSON.
+        const read: unknown = JSON.parse(JSON.stringify(await readTenant(folder, tenant)));
+        expect(read).toEqual(expectations[tenant]);
+      });
+
+      it(`goes on with new saves, rewrites and pruning: ${tenant.slice(0, 40)}`, async () => {
+        const folder = temporaryFolder();
+        cpSync(join(GOLDEN, version), folder, { recursive: true });
+        const store = openTenant(folder, tenant);
+        const before = await store.getSnapshot({ snapshotId: 'turn-14' });
+        const state = { ...before!.state, custom: { turn: 15 } };
+        await store.saveSnapshot('turn-15', () => ({ ...before!, parentId: 'turn-14', state }));
+        await store.saveSnapshot('turn-13', (current) => ({ ...current!, state: { custom: { turn: 0 } } }));
+        await store.prune({ maxChainLength: 2 });
+        const cold = openTenant(folder, tenant);
+        expect((await cold.getSnapshot({ sessionId: 'a session' }))?.state).toEqual(state);
+        expect((await cold.getSnapshot({ snapshotId: 'turn-14' }))?.state).toEqual(before!.state);
+        expect((await cold.getSnapshot({ snapshotId: 'branch' }))?.state?.custom?.turn).toBe(100);
+      });
     }
   });
-});
+}

@@ -1,0 +1,96 @@
+/**
+ * What the golden folders hold: `write` made `test/golden/file-v1` with the first version of the format, and every later version has to
+ * read it. Run `node --import tsx test/stores/file/support/golden.ts <new folder>` for a new version of the format; never overwrite one.
+ */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { FileSessionStore, type FileSessionStoreOptions } from '../../../../stores/file/file-session-store.ts';
+import { Random } from './random.ts';
+
+interface Custom {
+  turn: number;
+  noise?: string;
+}
+
+/** The stores of the golden folder, one tenant each. */
+const TENANTS: Readonly<Record<string, FileSessionStoreOptions>> = {
+  'diffs and checkpoints': { checkpointInterval: 4 },
+  'Full Snapshots': { checkpointInterval: 1 },
+  pruned: { checkpointInterval: 4, maxPersistedChainLength: 3 },
+  [`a tenant with a name of ${'very '.repeat(60)}many words 🙂`]: {},
+};
+
+export const GOLDEN_TENANTS = Object.keys(TENANTS);
+
+export function openTenant(folder: string, tenant: string): FileSessionStore<Custom> {
+  return new FileSessionStore<Custom>(folder, { ...TENANTS[tenant], snapshotPathPrefix: () => tenant });
+}
+
+/** Everything that can be read of a tenant. */
+export async function readTenant(folder: string, tenant: string): Promise<unknown> {
+  const store = openTenant(folder, tenant);
+  const found: Record<string, unknown> = {};
+  const { items } = await store.listSessions();
+  for (const { sessionId } of items) {
+    const listed = (await store.listSnapshots({ sessionId })).items;
+    for (const { snapshotId } of listed) found[snapshotId] = await store.getSnapshot({ snapshotId });
+    found[`latest of ${sessionId}`] = (await store.getSnapshot({ sessionId }))?.snapshotId;
+    found[`snapshots of ${sessionId}`] = listed.map((item) => item.snapshotId);
+  }
+  found['loner'] = await store.getSnapshot({ snapshotId: 'loner' });
+  await store.close();
+  return { sessions: items, found };
+}
+
+/** The expectations beside a golden folder. */
+export function expectationsOf(folder: string): Record<string, unknown> {
+  return JSON.parse(readFileSync(`${folder}.json`, 'utf8')) as Record<string, unknown>;
+}
+
+async function writeTenant(folder: string, tenant: string): Promise<void> {
+  const store = openTenant(folder, tenant);
+  const random = new Random(7);
+  const messages: { role: 'user'; content: { text: string }[] }[] = [];
+  for (let turn = 1; turn <= 14; turn++) {
+    // Some turns are large enough for packed patches, and all together for shards.
+    const text = Array.from({ length: turn % 3 === 0 ? 700 : 60 }, () => random.below(1000)).join(' ');
+    messages.push({ role: 'user', content: [{ text }] });
+    await save(store, `turn-${turn}`, turn === 1 ? undefined : `turn-${turn - 1}`, { turn }, messages);
+  }
+  await save(store, 'branch', 'turn-13', { turn: 100, noise: '\uD800 -0 \0' }, messages.slice(0, 3));
+  await store.saveSnapshot('turn-12', (current) => ({ ...current!, state: { custom: { turn: -0 } } }));
+  await store.saveSnapshot('branch', (current) => ({ ...current!, updatedAt: '2026-02-02T00:00:00.000Z' }));
+  await store.saveSnapshot('loner', () => ({ createdAt: '2026-01-01T00:00:00.000Z', status: 'failed', error: { message: 'none' } }) as never);
+  const odd = { sessionId: 'A/b ~%', 'genkitx-agents': { format: 'mine' }, createdAt: '2026-01-02T00:00:00.000Z', status: 'pending' };
+  await store.saveSnapshot('../Odd Id.json', () => odd as never);
+  await store.close();
+}
+
+async function save(
+  store: FileSessionStore<Custom>,
+  id: string,
+  parentId: string | undefined,
+  custom: Custom,
+  messages: { role: 'user'; content: { text: string }[] }[],
+): Promise<void> {
+  await store.saveSnapshot(id, () => ({
+    sessionId: 'a session',
+    createdAt: '2026-01-01T00:00:00.000Z',
+    status: 'completed',
+    ...(parentId !== undefined && { parentId }),
+    state: { custom, messages },
+  }));
+}
+
+async function write(folder: string): Promise<void> {
+  const expectations: Record<string, unknown> = {};
+  for (const tenant of GOLDEN_TENANTS) {
+    await writeTenant(folder, tenant);
+    expectations[tenant] = await readTenant(folder, tenant);
+  }
+  for (const name of ['.locks', '.tmp']) rmSync(join(folder, name), { recursive: true });
+  writeFileSync(`${folder}.json`, `${JSON.stringify(expectations, null, 1)}\n`, { flag: 'wx' });
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) await write(process.argv[2]!);
