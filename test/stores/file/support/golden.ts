@@ -61,8 +61,16 @@ async function writeTenant(folder: string, tenant: string): Promise<void> {
   await save(store, 'branch', 'turn-13', { turn: 100, noise: '\uD800 -0 \0' }, messages.slice(0, 3));
   await store.saveSnapshot('turn-12', (current) => ({ ...current!, state: { custom: { turn: -0 } } }));
   await store.saveSnapshot('branch', (current) => ({ ...current!, updatedAt: '2026-02-02T00:00:00.000Z' }));
-  await store.saveSnapshot('loner', () => ({ createdAt: '2026-01-01T00:00:00.000Z', status: 'failed', error: { message: 'none' } }) as never);
-  const odd = { sessionId: 'A/b ~%', 'genkitx-agents': { format: 'mine' }, createdAt: '2026-01-02T00:00:00.000Z', status: 'pending' };
+  await store.saveSnapshot(
+    'loner',
+    () => ({ createdAt: '2026-01-01T00:00:00.000Z', status: 'failed', error: { message: 'none' } }) as never,
+  );
+  const odd = {
+    sessionId: 'A/b ~%',
+    'genkitx-agents': { format: 'mine' },
+    createdAt: '2026-01-02T00:00:00.000Z',
+    status: 'pending',
+  };
   await store.saveSnapshot('../Odd Id.json', () => odd as never);
   await store.close();
 }
