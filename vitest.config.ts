@@ -15,7 +15,5 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     pool: 'forks',
-    // On a loaded machine a test of several processes may fail once; one that fails twice is a fault. Locally nothing is repeated.
-    retry: process.env['CI'] ? 2 : 0,
   },
 });

@@ -1,9 +1,8 @@
-import { promisify } from 'node:util';
-import { deflate } from 'node:zlib';
 import { quote } from '../../src/errors.ts';
 import type { SnapshotMetadata } from '../../src/snapshot/snapshot.ts';
 import type { CutShard } from '../chain/cut.ts';
 import { Cleanup } from './cleanup.ts';
+import { pack } from './compression.ts';
 import { closeQuietly } from './file-system.ts';
 import { setMark } from './id-marks.ts';
 import { outcomeUnknown } from './io-error.ts';
@@ -28,8 +27,6 @@ export interface Commit extends Version {
   /** The version that the snapshot has now, when others start from it and the save gives the snapshot another one. */
   readonly preserve: StoredVersion | undefined;
 }
-
-const deflateAsync = promisify(deflate);
 
 /**
  * Carries out a save, under the session's lock. In this order:
@@ -137,7 +134,7 @@ async function writeShards(session: Session, shards: readonly CutShard[]): Promi
   if (missing.length === 0) return;
   const changed = new Set([folder.shards(name), ...store.makeFolder(folder.shards(name))]);
   for (const shard of missing) {
-    const { path, fd } = store.writeTemporary(await deflateAsync(Buffer.from(shard.text())));
+    const { path, fd } = store.writeTemporary(await pack(shard.text()));
     try {
       await store.flush(fd);
       store.fs.rename(path, folder.shard(name, shard.name));

@@ -34,9 +34,9 @@ import { reportingFailures } from './io-error.ts';
 import { listSessions } from './list-sessions.ts';
 import { LruCache } from './lru-cache.ts';
 import { sessionNameOf } from './names.ts';
-import { assertPresent, readSnapshot } from './read-snapshot.ts';
+import { assertPresent, handOutLoaded, readSnapshot } from './read-snapshot.ts';
 import { deleteSession, prune } from './remove-snapshots.ts';
-import { handOut, Save, type SaveSettings } from './save-snapshot.ts';
+import { Save, type SaveSettings } from './save-snapshot.ts';
 import type { Session } from './session.ts';
 import type { IndexNode } from './session-index.ts';
 import { StateCache } from './state-cache.ts';
@@ -282,7 +282,7 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S> {
 
   async #read(session: Session, snapshotId: string): Promise<SessionSnapshot<S> | undefined> {
     const loaded = await readSnapshot(session, snapshotId, this.#settings.cache);
-    return loaded && handOut<S>(loaded);
+    return loaded && handOutLoaded<S>(loaded);
   }
 }
 

@@ -1,5 +1,8 @@
 import { stringifyJson } from '../../src/json/value.ts';
-import type { SnapshotMetadata } from '../../src/snapshot/snapshot.ts';
+import type { SnapshotMetadata, SnapshotStatus } from '../../src/snapshot/snapshot.ts';
+
+/** The statuses of a snapshot, each with the `rev` of the write that gave it, oldest first. */
+export type Trail = readonly (readonly [rev: number, status: SnapshotStatus | null])[];
 
 /** A snapshot was saved, or will be: see `SessionLog` for when an entry counts. */
 export interface SaveEntry {
@@ -22,6 +25,8 @@ export interface SaveEntry {
   readonly retire?: readonly number[];
   /** It counts as it stands; no confirmation follows. */
   readonly ok?: true;
+  /** In rewritten logs: the statuses that the snapshot had, when there were several. */
+  readonly trail?: Trail;
   readonly meta: SnapshotMetadata;
 }
 

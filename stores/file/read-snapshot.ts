@@ -1,13 +1,13 @@
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { inflate } from 'node:zlib';
 import { GenkitError } from 'genkit';
 import { dataLoss, quote, unavailable } from '../../src/errors.ts';
-import type { Json } from '../../src/json/value.ts';
-import type { SnapshotMetadata } from '../../src/snapshot/snapshot.ts';
+import { copyJson, type Json } from '../../src/json/value.ts';
+import { handOut } from '../../src/snapshot/hand-out.ts';
+import type { SessionSnapshot, SnapshotMetadata } from '../../src/snapshot/snapshot.ts';
 import { shardName } from '../chain/cut.ts';
 import { materialise } from '../chain/materialise.ts';
 import type { KnownState } from '../chain/written-state.ts';
+import { unpack } from './compression.ts';
 import { snapshotName } from './names.ts';
 import { readWhole } from './read-file.ts';
 import { readVersion } from './read-version.ts';
@@ -25,8 +25,6 @@ export interface LoadedSnapshot {
   /** It is as another writer left it. */
   readonly isForeign: boolean;
 }
-
-const inflateAsync = promisify(inflate);
 
 /** How often a read may start again because somebody was just writing. */
 const MOST_ATTEMPTS = 20;
@@ -64,6 +62,11 @@ export async function readSnapshot(
       }
     }
   }
+}
+
+/** The snapshot as a caller gets it; see {@link handOut}. */
+export function handOutLoaded<S>({ meta, known }: LoadedSnapshot): SessionSnapshot<S> {
+  return handOut(meta, known && (() => copyJson(known.state) as NonNullable<SessionSnapshot<S>['state']>));
 }
 
 /** @throws `DATA_LOSS` when the snapshot's file is gone. */
@@ -145,10 +148,7 @@ async function readShard(session: Session, name: string): Promise<string> {
   const { folder } = session;
   const content = await readWhole(folder.store.fs, folder.shard(session.name, name));
   if (typeof content === 'string') throw new Unreadable('a piece of its state is missing');
-  const text = await inflateAsync(content).then(
-    (bytes) => bytes.toString('utf8'),
-    () => undefined,
-  );
+  const text = await unpack(content).catch(() => undefined);
   if (text === undefined || shardName(text) !== name) throw new Unreadable('a piece of its state is damaged');
   return text;
 }

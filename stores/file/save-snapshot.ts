@@ -24,7 +24,7 @@ import { MutatorFailure } from './io-error.ts';
 import type { HeldLock } from './lock.ts';
 import { hashOf } from './names.ts';
 import { writePointer } from './pointer.ts';
-import { assertPresent, readSnapshot, type LoadedSnapshot } from './read-snapshot.ts';
+import { assertPresent, handOutLoaded, readSnapshot, type LoadedSnapshot } from './read-snapshot.ts';
 import { readVersion } from './read-version.ts';
 import type { Session } from './session.ts';
 import type { IndexNode } from './session-index.ts';
@@ -163,7 +163,7 @@ export class Save<S> {
       await new Cleanup(session, { isRepeated: true }).removeLeftover(id);
       return AGAIN;
     }
-    const answer = this.#ask(handOut<S>(current));
+    const answer = this.#ask(handOutLoaded<S>(current));
     if (answer === null) return null;
     const sessionId = session.id ?? null;
     const next = revise(id, storedOf(current.meta, sessionId), answer, () => new Date().toISOString());
@@ -242,13 +242,6 @@ export class Save<S> {
         : { state, memory: before?.memory ?? new Map(), length: (before?.length ?? 0) + (plan?.patch.length ?? 0) };
     this.#settings.cache.set(session.keyOf(commit), known, inode);
   }
-}
-
-/** A snapshot as a caller gets it: a copy of its own. */
-export function handOut<S>({ meta, known }: LoadedSnapshot): SessionSnapshot<S> {
-  const snapshot: SessionSnapshot = copyJson(meta);
-  if (known) snapshot.state = copyJson(known.state) as NonNullable<SessionSnapshot['state']>;
-  return snapshot as SessionSnapshot<S>;
 }
 
 /** The session may be known from the state alone. */

@@ -1,6 +1,6 @@
 import { SessionTree, type SnapshotNode } from '../../src/snapshot/lineage.ts';
 import type { SnapshotMetadata } from '../../src/snapshot/snapshot.ts';
-import type { PieceEntry, RetireEntry, SaveEntry } from './log-entry.ts';
+import type { PieceEntry, RetireEntry, SaveEntry, Trail } from './log-entry.ts';
 import { snapshotName } from './names.ts';
 import type { Version } from './snapshot-file.ts';
 
@@ -26,6 +26,8 @@ export interface IndexNode extends SnapshotNode {
   readonly version: StoredVersion;
   /** The name of its file when another writer made it. */
   readonly foreign: string | undefined;
+  /** Its statuses so far, for those who did not look in between. */
+  readonly trail: Trail;
 }
 
 /** What an entry makes of the files. Whoever wrote the entry carries it out; doing it twice does no harm. */
@@ -40,6 +42,9 @@ export interface Aftermath {
 }
 
 export const NO_AFTERMATH: Aftermath = { pieces: [], dropped: [], removed: [], replaced: [] };
+
+/** Older statuses of a snapshot are forgotten. */
+const LONGEST_TRAIL = 256;
 
 /** An aftermath in the making. */
 type Growing = { -readonly [K in keyof Aftermath]: Aftermath[K][number][] };
@@ -123,6 +128,7 @@ export class SessionIndex {
       rev: entry.rev,
       version,
       foreign: entry.foreign,
+      trail: entry.trail ?? trailOf(entry, before?.version.seq === entry.seq ? before.trail : []),
     };
     this.tree.put(node);
     this.#bySeq.set(entry.seq, node);
@@ -193,9 +199,15 @@ export class SessionIndex {
       ...(node.foreign !== undefined && { foreign: node.foreign }),
       t: this.#lastTime,
       ok: true,
+      ...(node.trail.length > 1 && { trail: node.trail }),
       meta: node.meta,
     };
   }
+}
+
+function trailOf({ rev, meta }: SaveEntry, before: Trail): Trail {
+  const status = meta.status ?? null;
+  return before.at(-1)?.[1] === status ? before : [...before.slice(1 - LONGEST_TRAIL), [rev, status]];
 }
 
 function pieceOf({ snapshotId, seq, stateRev, base, lifted }: StoredVersion): PieceEntry {

@@ -1,5 +1,4 @@
-import { promisify } from 'node:util';
-import { deflate, inflateSync } from 'node:zlib';
+import { inflateSync } from 'node:zlib';
 import type { JsonPatch } from '../../src/json/diff.ts';
 import { parseJson, stringifyJson, type Json } from '../../src/json/value.ts';
 import { failedPrecondition, quote } from '../../src/errors.ts';
@@ -7,6 +6,7 @@ import type { SnapshotMetadata } from '../../src/snapshot/snapshot.ts';
 import type { Lift } from '../chain/cut.ts';
 import type { WrittenState } from '../chain/written-state.ts';
 import { patchText } from '../chain/written-state.ts';
+import { pack } from './compression.ts';
 
 /** The version of what this store writes. A file of a higher one is refused. */
 export const FORMAT = 1;
@@ -49,13 +49,11 @@ const ONE_BLOCK = 4096;
 /** What is in a file beside patches, about. */
 const USUAL_REST = 700;
 
-const deflateAsync = promisify(deflate);
-
 /** Packs patches that would make their file larger than need be: deflated, as base64. `undefined`: they are better left as they are. */
 export async function packPatches(patches: readonly string[]): Promise<string | undefined> {
   const text = `[${patches.join(',')}]`;
   if (text.length < ONE_BLOCK - USUAL_REST) return undefined;
-  const packed = (await deflateAsync(Buffer.from(text))).toString('base64');
+  const packed = (await pack(text)).toString('base64');
   return packed.length < 0.8 * text.length ? packed : undefined;
 }
 

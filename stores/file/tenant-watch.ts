@@ -1,4 +1,4 @@
-import type { SessionSnapshot } from '../../src/store/contract.ts';
+import type { SessionSnapshot, SnapshotStatus } from '../../src/store/contract.ts';
 import type { WatchHub } from '../../src/store/watch-hub.ts';
 import type { Watch } from './file-system.ts';
 import type { Session } from './session.ts';
@@ -147,7 +147,9 @@ export class TenantWatch<S> {
     const watched = this.#watched.get(node.snapshotId);
     if (!watched) return;
     const news = { session, node, epoch: session.log.epoch };
-    const isNews = isNewer(news, watched.news.at(-1) ?? watched.told);
+    const before = watched.news.at(-1) ?? watched.told;
+    const isNews = isNewer(news, before);
+    if (isNews && (before || watched.wasMissing)) watched.news.push(...missed(news, before));
     if (isNews || (watched.isAsked && watched.news.length === 0)) watched.news.push(news);
     if (watched.news.length > 0 && !watched.isTelling) void this.#tell(watched);
   }
@@ -172,8 +174,28 @@ export class TenantWatch<S> {
   }
 }
 
+/** Statuses between two writes that nobody told of, because the log was written anew and has the last write only. */
+function missed(news: News, before: News | undefined): News[] {
+  const { node } = news;
+  const isSame = before !== undefined && !isOther(news, before);
+  const from = isSame ? before.node.rev : 0;
+  const last = isSame ? (before.node.status ?? null) : undefined;
+  const between = node.trail.filter(([rev]) => rev > from && rev < node.rev);
+  if (between[0]?.[1] === last) between.shift();
+  if (between.at(-1)?.[1] === (node.status ?? null)) between.pop();
+  return between.map(([rev, status]) => ({ ...news, node: withStatus(node, rev, status ?? undefined) }));
+}
+
+function withStatus(node: IndexNode, rev: number, status: SnapshotStatus | undefined): IndexNode {
+  const { status: _status, ...rest } = node.meta;
+  return { ...node, rev, status, meta: status === undefined ? rest : { ...rest, status } };
+}
+
 /** Whether a write came after another one of the same snapshot; one that was removed and saved anew counts as later. */
 function isNewer(news: News, than: News | undefined): boolean {
-  if (than === undefined || news.epoch !== than.epoch || news.node.version.seq !== than.node.version.seq) return true;
-  return news.node.rev > than.node.rev;
+  return than === undefined || isOther(news, than) || news.node.rev > than.node.rev;
+}
+
+function isOther(news: News, than: News): boolean {
+  return news.epoch !== than.epoch || news.node.version.seq !== than.node.version.seq;
 }

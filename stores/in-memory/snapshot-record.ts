@@ -1,6 +1,7 @@
 import type { SessionState } from 'genkit/beta';
 import { copyJson } from '../../src/json/value.ts';
 import { shareJson } from '../../src/json/share.ts';
+import { handOut } from '../../src/snapshot/hand-out.ts';
 import { guarded } from '../../src/snapshot/guard.ts';
 import type { SnapshotNode } from '../../src/snapshot/lineage.ts';
 import {
@@ -69,9 +70,8 @@ export class SnapshotRecord implements SnapshotNode {
 
   /** The caller's own copy of the snapshot. */
   snapshot<S>(): SessionSnapshot<S> {
-    const snapshot: SessionSnapshot<S> = this.metadata();
-    if (this.#state) snapshot.state = copyOf(this.#state) as SessionState<S>;
-    return snapshot;
+    const state = this.#state;
+    return handOut(this.#metadata, state && (() => copyOf(state) as SessionState<S>));
   }
 }
 

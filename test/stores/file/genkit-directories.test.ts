@@ -81,7 +81,9 @@ describe('a folder that Genkit’s own store wrote', () => {
     expect(await store.prune({ maxChainLength: 1 })).toMatchObject({ snapshots: 2 });
     expect((await store.listSnapshots({ sessionId: A })).items.map((item) => item.snapshotId)).toEqual(['a3', 'a2b']);
     expect(await store.deleteSession({ sessionId: A })).toMatchObject({ snapshots: 2 });
-    expect(entriesBelow(folder).filter((path) => path.includes('a2') || path.includes(A))).toEqual([]);
+    // Names of locks are random: any letters may be in them.
+    const left = entriesBelow(folder).filter((path) => !path.startsWith('.locks/'));
+    expect(left.filter((path) => path.includes('a2') || path.includes(A))).toEqual([]);
   });
 
   it('a snapshot under a name that our store would write differently is found, with the right case only', async () => {
