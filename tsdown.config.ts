@@ -10,5 +10,7 @@ export default defineConfig({
   outDir: 'dist',
   clean: true,
   fixedExtension: true,
+  // How long its plugins took is nobody's concern here.
+  inputOptions: { checks: { pluginTimings: false } },
   deps: { skipNodeModulesBundle: true },
 });

@@ -86,7 +86,7 @@ describe(`D1 crash-kill (seed ${seed})`, () => {
     expect(leftoversIn(folder, listed), `${after}, ${JSON.stringify(options)}`).toEqual([]);
   }
 
-  const kills = scale(20, 800);
+  const kills = scale(160, 800);
   it(`D1 crash-kill: ${kills} kills of a writer lose nothing that was acknowledged and leave nothing`, async () => {
     const random = new Random(seed);
     let acknowledged = 0;
@@ -118,7 +118,7 @@ describe(`D1 crash-kill (seed ${seed})`, () => {
     console.log(`D1 crash-kill: ${kills} kills, ${acknowledged} acknowledged saves, seed ${seed}`);
   });
 
-  const others = scale(10, 200);
+  const others = scale(40, 200);
   it(`D1 crash-kill: when one of three writers is killed, ${others} times, the others go on`, async () => {
     const random = new Random(seed + 1);
     for (let done = 0; done < others; done += KILLS_AMONG_OTHERS) {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { FileSessionStore } from '../../../../stores/file/file-session-store.ts';
-import { scale, seed } from '../../../support/scale.ts';
+import { seed } from '../../../support/scale.ts';
 import type { Contenders } from './fleet.ts';
 import type { Outcome } from './outcome.ts';
 import { Random } from './random.ts';
@@ -40,7 +40,7 @@ async function checkSettled(store: FileSessionStore, id: string, results: readon
 
 /** Who settles a snapshot first has settled it. */
 export function terminalState(contenders: Contenders): void {
-  const inOne = scale(200, 1000);
+  const inOne = 1000;
   it(`C2 terminal state: of ${inOne} races in one process each has one winner, for good`, async () => {
     const random = new Random(seed);
     const spec = { folder: contenders.folder() };
