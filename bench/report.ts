@@ -32,8 +32,8 @@ export class Report {
     this.#bar.start(steps, 0);
   }
 
-  progress(): void {
-    this.#bar?.increment();
+  progress(steps: number): void {
+    this.#bar?.increment(steps);
   }
 
   add(...figures: Figure[]): void {

@@ -5,9 +5,11 @@ import { bytesAtRest, inTemporaryFolder, spread, type Spread } from './measure.t
 import { race, withContenders, type Contender } from './race.ts';
 import type { Figure, Report } from './report.ts';
 
-/** Turn numbers at which figures are taken; each is the median of the turns just before it. */
+/** Turn numbers at which figures are taken; each is the median of the turns just before it, a checkpoint among them. */
 const MARKS = [10, 100, 500, 1000, 2000];
-const WINDOW = 9;
+const WINDOW = 25;
+/** How often what is no part of the race is repeated. */
+const SAMPLES = 15;
 
 function at(contender: Contender, mark: number): Spread {
   return spread(contender.times.slice(Math.max(0, mark - WINDOW), mark));
@@ -31,9 +33,9 @@ async function repeated(count: number, measure: () => Promise<number>): Promise<
 
 /** A turn on a store object that has seen nothing before, and one that resumes by snapshot, on the session as it is. */
 async function otherTurns(label: string, ours: Contender, theirs: Contender): Promise<Figure[]> {
-  const cold = (contender: Contender) => repeated(WINDOW, () => contender.ask({ do: 'turn', cold: true }));
+  const cold = (contender: Contender) => repeated(SAMPLES, () => contender.ask({ do: 'turn', cold: true }));
   const bySnapshot = (contender: Contender) =>
-    repeated(WINDOW, () => contender.ask({ do: 'turn', resumeBy: 'snapshotId' }));
+    repeated(SAMPLES, () => contender.ask({ do: 'turn', resumeBy: 'snapshotId' }));
   return [
     {
       name: `${label}, after the last turn, by snapshotId`,
@@ -125,8 +127,8 @@ async function benchBranchCheck(report: Report, folder: string): Promise<void> {
   await withContenders(specs, async (contenders) => {
     const [strict, lenient, genkit] = contenders as [Contender, Contender, Contender];
     const lookup = (contender: Contender) => contender.ask({ do: 'lookup' });
-    const ours = await repeated(15, () => lookup(strict));
-    const without = await repeated(15, () => lookup(lenient));
+    const ours = await repeated(SAMPLES, () => lookup(strict));
+    const without = await repeated(SAMPLES, () => lookup(lenient));
     const theirs = await repeated(1, () => lookup(genkit));
     report.add(
       { name: 'files, lookup that refuses branches', unit: 'ms', ours, theirs },

@@ -26,6 +26,7 @@ export function handOut<S>(meta: SnapshotMetadata, copyState?: () => State<S>): 
         return state;
       },
       set(replacement: State<S> | undefined) {
+        if (Object.isFrozen(snapshot)) throw new TypeError("Cannot assign to 'state' of a frozen snapshot.");
         [state, copy] = [replacement, undefined];
       },
     },

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { SnapshotMutator } from '../../src/store/contract.ts';
 import { equal } from './support/assertions.ts';
+import type { Handle } from './support/handle.ts';
 import type { Kit, Subject } from './support/kit.ts';
 import { snapshot } from './support/snapshots.ts';
 
@@ -15,6 +16,7 @@ export const atomic: Subject = {
   name: 'atomic saves',
   tests(kit) {
     increments(kit);
+    claims(kit);
     siblings(kit);
   },
 };
@@ -48,6 +50,21 @@ function increments(kit: Kit): void {
     const results = await Promise.allSettled(saves);
     equal(results.filter((result) => result.status === 'rejected').length, 10, 'refused saves');
     equal((await a.mustGet('counter')).state?.custom, { n: 20 }, 'the counter');
+  });
+}
+
+function claims(kit: Kit): void {
+  const rounds = kit.runs(50, 500);
+  kit.test(`of two first saves of one id in two sessions one is made, ${rounds} times`, async ({ a, b }) => {
+    for (let i = 0; i < rounds; i++) {
+      const claim = (handle: Handle, sessionId: string): Promise<unknown> =>
+        handle.save(`claimed ${i}`, snapshot({ sessionId }));
+      const [left, right] = await Promise.allSettled([claim(a, 'left'), claim(b, 'right')]);
+      const made = [left, right].filter((result) => result.status === 'fulfilled');
+      equal(made.length, 1, 'saves that were made');
+      const winner = left.status === 'fulfilled' ? 'left' : 'right';
+      for (const handle of [a, b]) equal((await handle.mustGet(`claimed ${i}`)).sessionId, winner, 'its session');
+    }
   });
 }
 

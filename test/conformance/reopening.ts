@@ -13,6 +13,7 @@ export const reopening: Subject = {
   tests(kit) {
     restart(kit);
     if (!kit.isForeign) closing(kit);
+    if (!kit.isForeign && kit.capabilities.durable) closingMidway(kit);
   },
 };
 
@@ -91,6 +92,21 @@ function restart(kit: Kit): void {
       },
     },
   );
+}
+
+function closingMidway(kit: Kit): void {
+  kit.test('saves that are under way when the store is closed are kept, or refused', async (stage) => {
+    const ids = Array.from({ length: 20 }, (_, i) => `late ${i}`);
+    const saves = ids.map((id) => stage.a.save(id, snapshot({ sessionId: id, custom: id })));
+    await stage.a.close();
+    const results = await Promise.allSettled(saves);
+    await reopened(kit, stage, async (again) => {
+      for (const [i, id] of ids.entries()) {
+        if (results[i]!.status === 'fulfilled') equal((await again.mustGet(id)).state?.custom, id, id);
+        else equal(await again.byId(id), undefined, `${id}, which was refused`);
+      }
+    });
+  });
 }
 
 function closing(kit: Kit): void {

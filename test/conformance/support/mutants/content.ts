@@ -56,6 +56,17 @@ export const contents: readonly Mutant[] = [
     })),
   },
   {
+    fault: 'tells a path of the server in its errors',
+    subject: 'lookups and errors',
+    make: replacing((sound) => ({
+      getSnapshot: (lookup) =>
+        sound.getSnapshot(lookup).catch((error: unknown) => {
+          if (error instanceof Error) error.message += ' (/srv/data/snapshots/x.json)';
+          throw error;
+        }),
+    })),
+  },
+  {
     fault: 'hands the same object to every reader',
     subject: 'aliasing',
     make: replacing((sound) => {

@@ -42,6 +42,29 @@ export const terminals: readonly Mutant[] = [
     })),
   },
   {
+    fault: 'lets two sessions save one id first at once',
+    subject: 'atomic saves',
+    make: replacing((sound) => {
+      const starting = new Set<string>();
+      return {
+        saveSnapshot: async (id, mutator, options) => {
+          if (id === undefined) return sound.saveSnapshot(id, mutator, options);
+          const isRace = starting.has(id);
+          starting.add(id);
+          try {
+            await new Promise(setImmediate);
+            return await sound.saveSnapshot(id, mutator, options).catch((error: unknown) => {
+              if (isRace) return id;
+              throw error;
+            });
+          } finally {
+            starting.delete(id);
+          }
+        },
+      };
+    }),
+  },
+  {
     fault: 'compares the expected leaf before it waits for its turn',
     subject: 'conditional saves',
     make: replacing((sound) => ({
