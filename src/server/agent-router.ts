@@ -84,6 +84,10 @@ async function send(answer: Response, response: ServerResponse): Promise<void> {
   }
   response.once('close', onClose);
   response.writeHead(answer.status, Object.fromEntries(answer.headers));
+  if (answer.headers.get('content-type')?.startsWith('text/event-stream')) {
+    // The first chunk may be long in coming, and the head says how to come back for it.
+    response.flushHeaders();
+  }
   for (;;) {
     const { done, value } = (await reader?.read()) ?? { done: true };
     if (done) {

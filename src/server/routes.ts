@@ -31,6 +31,8 @@ export type ServedAgents = readonly ServedAgent[] | Readonly<Record<string, Serv
 /** What a path leads to. */
 export interface Route {
   kind: 'turn' | 'getSnapshot' | 'abort';
+  /** The path of the agent's turns, which tells the agents of a server apart. */
+  agent: string;
   action: ServedAction;
 }
 
@@ -62,9 +64,9 @@ export function layRoutes(agents: ServedAgents, basePath: string): RouteTable {
   for (const [name, agent] of named) {
     mustBeAgent(name, agent);
     const path = `${basePath}/${name}`;
-    add(path, { kind: 'turn', action: agent });
-    add(`${path}/getSnapshot`, { kind: 'getSnapshot', action: agent.getSnapshotDataAction });
-    add(`${path}/abort`, { kind: 'abort', action: agent.abortAgentAction });
+    add(path, { kind: 'turn', agent: path, action: agent });
+    add(`${path}/getSnapshot`, { kind: 'getSnapshot', agent: path, action: agent.getSnapshotDataAction });
+    add(`${path}/abort`, { kind: 'abort', agent: path, action: agent.abortAgentAction });
   }
   return routes;
 }

@@ -1,8 +1,9 @@
-import { jsonAnswer } from './answer.ts';
+import { jsonAnswer, noStreamAnswer } from './answer.ts';
 import type { IncomingCall } from './call.ts';
 import { readOptions, type AgentServerOptions } from './options.ts';
 import { readBody } from './read-body.ts';
 import { Refusal } from './refusal.ts';
+import { ResumableTurns, STREAM_ID_HEADER, type StreamAsker } from './resumable-turns.ts';
 import { findRoute, layRoutes, noSuchPath, type Route, type RouteTable, type ServedAgents } from './routes.ts';
 import { runAction } from './run-action.ts';
 import { httpStatusOfError, toSafeError } from './safe-error.ts';
@@ -20,19 +21,31 @@ export interface AgentServer {
 export function createAgentServer(agents: ServedAgents, options: AgentServerOptions): AgentServer {
   const settings = readOptions(options);
   const routes = layRoutes(agents, settings.basePath);
+  const turns = settings.resumable && new ResumableTurns(settings.resumable);
 
   const authenticateAndRun = async (route: Route, call: IncomingCall): Promise<Response> => {
     const body = await readBody(call, settings);
     try {
-      const context = await settings.context({ method: 'POST', headers: call.headers, input: body.data });
+      const context = (await settings.context({ method: 'POST', headers: call.headers, input: body.data })) ?? {};
+      const asker = { agent: route.agent, context };
+      const streamId = call.headers[STREAM_ID_HEADER];
+      if (route.kind === 'turn' && wantsStream(call) && streamId) {
+        // Never a run of its own, also where no streams are kept: the turn ran already.
+        return (await turns?.resume(streamId, asker, call.signal)) ?? noStreamAnswer();
+      }
+      const streamToAbort = route.kind === 'abort' ? readStreamId(body.data) : undefined;
+      if (streamToAbort !== undefined) {
+        return await abortStream(turns, streamToAbort, asker);
+      }
       validateBody(route, body);
       return await runAction({
         route,
         body,
-        context: context ?? {},
+        context,
         wantsStream: wantsStream(call),
         signal: call.signal,
         timeoutMs: settings.timeoutMs,
+        turns,
       });
     } catch (error) {
       return answerError(error, body.text);
@@ -64,6 +77,19 @@ function mustFindRoute(routes: RouteTable, { path, method }: IncomingCall): Rout
 
 function wantsStream({ headers, query }: IncomingCall): boolean {
   return (headers.accept ?? '').toLowerCase().includes('text/event-stream') || query.get('stream') === 'true';
+}
+
+function readStreamId(data: unknown): string | undefined {
+  const { streamId } = (data ?? {}) as { streamId?: unknown };
+  return typeof streamId === 'string' ? streamId : undefined;
+}
+
+/** A client whose turn goes on without it says so when it wants that to end. */
+async function abortStream(turns: ResumableTurns | undefined, streamId: string, asker: StreamAsker): Promise<Response> {
+  if (!(await turns?.abort(streamId, asker))) {
+    throw new Refusal(404, 'NOT_FOUND', 'No turn with this stream is under way here.');
+  }
+  return jsonAnswer(200, { result: { streamId, status: 'pending' } });
 }
 
 function answerError(thrown: unknown, request?: string): Response {
