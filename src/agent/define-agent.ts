@@ -5,8 +5,10 @@ import { toJsonSchema } from 'genkit/schema';
 import { invalidArgument } from '../errors.ts';
 import { TurnInputSchema } from './turn-overrides.ts';
 import { assertConfig, settleAgent, type AgentDefinition } from './agent-definition.ts';
+import { noteAgent, type DefinedAgent } from './defined-agents.ts';
 import { promptAgentFn } from './generate-turn.ts';
 import { contextFor, inProcessApi } from './in-process.ts';
+import { keepRecovering } from './recovery-timer.ts';
 import { runAgent } from './run-agent.ts';
 import { readSnapshot } from './read-snapshot.ts';
 import { registerSnapshotActions } from './snapshot-actions.ts';
@@ -141,6 +143,9 @@ function register<State>(agent: AgentDefinition<State>, fn: AgentFn<State>): Age
   const ambient = inProcessApi(agent, action, undefined);
   const apiFor = (options?: AgentCallOptions) =>
     options?.context ? inProcessApi(agent, action, options.context) : ambient;
+  const defined = { agent, fn } as DefinedAgent;
+  noteAgent(registry, defined);
+  if (agent.background.recover) keepRecovering(defined);
   const surface: Omit<Agent<State>, keyof typeof action> = {
     ...registerSnapshotActions(agent),
     chat: (init, options) => apiFor(options).chat(init),
