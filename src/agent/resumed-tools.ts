@@ -23,7 +23,7 @@ export class ResumedTools {
       this.#outcomes.set(key, { output: response?.toolResponse.output ?? null });
       return response;
     } catch (error) {
-      const { name, metadata } = error as { name?: unknown; metadata?: unknown };
+      const { name, metadata } = (error ?? {}) as { name?: unknown; metadata?: unknown };
       if (name === 'ToolInterruptError') this.#outcomes.set(key, { interrupt: metadata ?? true });
       else this.#hasFailed = true;
       throw error;
