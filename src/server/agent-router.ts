@@ -27,15 +27,18 @@ export function agentRouter(agents: ServedAgents, options: AgentServerOptions): 
   const server = createAgentServer(agents, options);
   return (request, response, next) => {
     const call = toCall(request, response);
-    if (next && !server.knows(call.path)) {
-      next();
-      return;
-    }
-    lingerAfter(request, response);
-    server
-      .serve(call)
-      .then((answer) => send(answer, response))
-      .catch(() => response.destroy());
+    const answer = async () => {
+      lingerAfter(request, response);
+      await send(await server.serve(call), response);
+    };
+    const answerOrPass = async () => {
+      if (!next || (await server.knows(call.path))) {
+        await answer();
+      } else {
+        next();
+      }
+    };
+    answerOrPass().catch(() => response.destroy());
   };
 }
 

@@ -4,15 +4,15 @@ import { readOptions, type AgentServerOptions } from './options.ts';
 import { readBody } from './read-body.ts';
 import { Refusal } from './refusal.ts';
 import { ResumableTurns, STREAM_ID_HEADER, type StreamAsker } from './resumable-turns.ts';
-import { findRoute, layRoutes, noSuchPath, type Route, type RouteTable, type ServedAgents } from './routes.ts';
+import { layRoutes, noSuchPath, type FindRoute, type Route, type ServedAgents } from './routes.ts';
 import { runAction } from './run-action.ts';
 import { httpStatusOfError, toSafeError } from './safe-error.ts';
 import { validateBody } from './validate.ts';
 
 /** Serves agents, whatever the server is made of. */
 export interface AgentServer {
-  /** Whether some agent is served at the path. */
-  knows(path: string): boolean;
+  /** Whether some agent is served at the path. Does not reject. */
+  knows(path: string): Promise<boolean>;
   /** Answers a request. Does not reject. */
   serve(call: IncomingCall): Promise<Response>;
 }
@@ -20,7 +20,7 @@ export interface AgentServer {
 /** @throws Error when the options or the agents are not what they have to be. */
 export function createAgentServer(agents: ServedAgents, options: AgentServerOptions): AgentServer {
   const settings = readOptions(options);
-  const routes = layRoutes(agents, settings.basePath);
+  const findRoute = layRoutes(agents, settings.basePath);
   const turns = settings.resumable && new ResumableTurns(settings.resumable);
 
   const authenticateAndRun = async (route: Route, call: IncomingCall): Promise<Response> => {
@@ -53,10 +53,15 @@ export function createAgentServer(agents: ServedAgents, options: AgentServerOpti
   };
 
   return {
-    knows: (path) => findRoute(routes, path) !== undefined,
+    knows: (path) =>
+      findRoute(path).then(
+        (route) => route !== undefined,
+        // What is wrong with it, serve() says.
+        () => true,
+      ),
     serve: async (call) => {
       try {
-        return await authenticateAndRun(mustFindRoute(routes, call), call);
+        return await authenticateAndRun(await mustFindRoute(findRoute, call), call);
       } catch (error) {
         return answerError(error);
       }
@@ -64,8 +69,8 @@ export function createAgentServer(agents: ServedAgents, options: AgentServerOpti
   };
 }
 
-function mustFindRoute(routes: RouteTable, { path, method }: IncomingCall): Route {
-  const route = findRoute(routes, path);
+async function mustFindRoute(findRoute: FindRoute, { path, method }: IncomingCall): Promise<Route> {
+  const route = await findRoute(path);
   if (!route) {
     throw noSuchPath();
   }
