@@ -409,6 +409,36 @@ describe('a stream manager that takes its time', () => {
     expect(errorLog()).toContain('10.0.0.7');
   });
 
+  it('that several servers share leads a client back on any of them', async () => {
+    const manager = new SlowManager();
+    const { agent, mayEnd } = twoThenThree();
+    const options = { anonymous: true, streamManager: manager, reconnectWithinMs: false } as const;
+    const [here, there] = [agentHandler([agent], options), agentHandler([agent], options)];
+    const first = await here(request({ data: hello }));
+    await first.body?.cancel();
+    const second = await there(request({}, { [STREAM_ID]: first.headers.get(STREAM_ID)! }));
+    mayEnd.open();
+    expect(await second.text()).toBe(framesOf(1, 2, 3) + resultFrame(done));
+    expect(agent.runs).toHaveLength(1);
+  });
+
+  it('leaves no timer and no subscriber, whatever its clients did', async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+    const manager = new SlowManager();
+    const handler = agentHandler([talker(30)], { anonymous: true, streamManager: manager, reconnectWithinMs: HOUR });
+    const before = timers();
+    for (let n = 0; n < 50; n++) {
+      const first = await handler(request({ data: hello }));
+      const id = first.headers.get(STREAM_ID)!;
+      await (n % 2 === 0 ? first.body?.cancel() : first.text());
+      const second = await handler(request({}, { [STREAM_ID]: id }));
+      await (n % 3 === 0 ? second.body?.cancel() : second.text());
+    }
+    // Those before are others', and may be over by now.
+    await vi.waitFor(() => expect(timers()).toBeLessThanOrEqual(before));
+    await vi.waitFor(() => expect(manager.subscribers).toBe(0));
+  });
+
   it('holds what was streamed, the server nothing of it when the turn is over', async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
@@ -418,9 +448,9 @@ describe('a stream manager that takes its time', () => {
       subscribe: () => Promise.reject(new StreamNotFoundError('none')),
     };
     const outputs: WeakRef<object>[] = [];
-    const agent = stubAgent('a', (_, { onChunk }) => {
+    const agent = stubAgent('a', (_, { onChunk, abortSignal }) => {
       const output = { ...done, big: Array.from({ length: 1000 }, (_, n) => ({ n })) };
-      outputs.push(new WeakRef(output), new WeakRef(output.big));
+      outputs.push(new WeakRef(output), new WeakRef(output.big), new WeakRef(abortSignal));
       onChunk?.(output.big);
       return output;
     });
