@@ -64,9 +64,8 @@ export function layRoutes(agents: ServedAgents, basePath: string): FindRoute {
 }
 
 function isSource(agents: ServedAgents): agents is AgentSource {
-  return (
-    'registry' in agents && 'lookupAction' in agents.registry && typeof agents.registry.lookupAction === 'function'
-  );
+  const { registry } = agents as Partial<AgentSource>;
+  return typeof registry?.lookupAction === 'function';
 }
 
 function finderOf(agents: Exclude<ServedAgents, AgentSource>, basePath: string) {

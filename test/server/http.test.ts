@@ -703,6 +703,11 @@ describe('building a server', () => {
     ['the base path is none', build({ anonymous: true, basePath: 'api' }), /basePath/],
     ['there is no agent', build({ anonymous: true }, []), /no agent/],
     ['an agent is none', build({ anonymous: true }, { support: {} }), /"support" is not an agent/],
+    [
+      'an agent called registry is none',
+      build({ anonymous: true }, { registry: undefined }),
+      /"registry" is not an agent/,
+    ],
     ['an agent is missing', build({ anonymous: true }, [undefined]), /not an agent/],
     ['two agents have one name', build({ anonymous: true }, [agent, agent]), /Two agents.*\/a\b/],
   ])('is an error that says so when %s', (_, make, message) => {
