@@ -20,6 +20,7 @@ export type {
   WithStateSchema,
 } from '../src/agent/types.ts';
 export type { SigningKey } from '../src/agent/state-signature.ts';
+export { recoverRuns, type RecoveredRun, type RecoverOptions, type Recovery } from '../src/agent/recover-runs.ts';
 export { AgentError, type AgentErrorOptions } from '../src/client/errors.ts';
 export { remoteAgent, type RemoteAgentOptions } from '../src/client/remote-agent.ts';
 export type { ErrorStatus } from '../src/client/status.ts';

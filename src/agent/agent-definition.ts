@@ -4,7 +4,7 @@ import { failedPrecondition, invalidArgument } from '../errors.ts';
 import { copyJson } from '../json/value.ts';
 import { capabilitiesOf, FOREIGN_CAPABILITIES, type StoreCapabilities } from '../store/contract.ts';
 import { KeyQueue } from '../store/key-queue.ts';
-import { checkOptions, isFunction, isObject, type OptionCheck } from '../store/options.ts';
+import { checkOptions, isBoolean, isFunction, isObject, isWhole, type OptionCheck } from '../store/options.ts';
 import { boundedStore } from './bounded-store.ts';
 import { StateSigner } from './state-signature.ts';
 import { defaultsOf } from './runtime-defaults.ts';
@@ -28,10 +28,15 @@ export interface AgentDefinition<State = unknown> {
   readonly turns: KeyQueue;
   /** What the store can do. */
   readonly can: Readonly<StoreCapabilities>;
+  /** The store itself: agents that share one have it in common. */
+  readonly sharedStore?: object;
 }
 
-/** {@link BackgroundOptions} with nothing left open. */
-type BackgroundSettings = Readonly<Required<BackgroundOptions>>;
+/** {@link BackgroundOptions} with nothing left open but its functions. */
+type BackgroundSettings = Readonly<
+  Required<Omit<BackgroundOptions, 'recoverContexts' | 'keepContext'>> &
+    Pick<BackgroundOptions, 'recoverContexts' | 'keepContext'>
+>;
 const anything: OptionCheck = () => undefined;
 
 /** What is taken for a store: the two methods that every one has. */
@@ -96,7 +101,8 @@ export function assertConfig(
   checkOptions(definer, Object.fromEntries(own), options);
 }
 
-function registryOf(ai: GenkitOrRegistry): Registry {
+/** The registry of a `Genkit` instance, or the one given. */
+export function registryOf(ai: GenkitOrRegistry): Registry {
   return 'registry' in ai ? ai.registry : ai;
 }
 
@@ -150,6 +156,7 @@ export function settleAgent<State>(
     background,
     turns: queueOf(store),
     can: store ? capabilitiesOf(store) : FOREIGN_CAPABILITIES,
+    sharedStore: store,
   };
 }
 
@@ -171,17 +178,23 @@ function assertMs(name: string, option: string, value: number): void {
 }
 
 function settleBackground(name: string, options: BackgroundOptions): BackgroundSettings {
-  const { heartbeatIntervalMs = 30_000, leaseMs = 60_000 } = options;
-  for (const [option, value] of Object.entries({ heartbeatIntervalMs, leaseMs })) {
-    assertMs(name, `background.${option}`, value);
-  }
+  checkOptions(`Agent '${name}': background`, options, {
+    heartbeatIntervalMs: isWhole(1),
+    leaseMs: isWhole(1),
+    maxAttempts: isWhole(0),
+    recover: isBoolean,
+    recoverContexts: isFunction,
+    keepContext: isFunction,
+  });
+  const { heartbeatIntervalMs = 30_000, leaseMs = 60_000, maxAttempts = 3, recover = false } = options;
   if (leaseMs <= heartbeatIntervalMs) {
     throw invalidArgument(
       `Agent '${name}': background.leaseMs (${leaseMs}) must be longer than heartbeatIntervalMs (${heartbeatIntervalMs}): ` +
         `a run that is alive would count as dead between two heartbeats.`,
     );
   }
-  return { heartbeatIntervalMs, leaseMs };
+  const { recoverContexts, keepContext } = options;
+  return { heartbeatIntervalMs, leaseMs, maxAttempts, recover, recoverContexts, keepContext };
 }
 
 /**

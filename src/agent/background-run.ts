@@ -7,9 +7,11 @@ import type { Session } from '../session/session.ts';
 import { reserveSnapshotId } from '../snapshot/ids.ts';
 import type { AbortScope } from './abort-scope.ts';
 import type { AgentDefinition } from './agent-definition.ts';
-import type { TurnCommits, TurnEnding } from './commit-turn.ts';
+import type { TurnCommits } from './commit-turn.ts';
 import type { Intake, TurnRequest } from './intake.ts';
+import { RunLease, storedTurn } from './run-lease.ts';
 import { toRuntimeError } from './runtime-error.ts';
+import type { TurnEnding } from './snapshot-writer.ts';
 
 /** What a {@link BackgroundRun} works with. */
 export interface BackgroundRunOptions<State> {
@@ -25,13 +27,15 @@ const NO_TURN: Pick<TurnRequest, 'input' | 'begun'> = { input: {}, begun: true }
 
 /**
  * What becomes of a call whose caller detached. Its turns, the running one and those that wait, are stored as pending snapshots before any
- * goes on, each the child of the one before; from then on the store is where the call is followed and stopped.
+ * goes on, each the child of the one before; from then on the store is where the call is followed and stopped, and where another process
+ * finds it when this one dies.
  */
 export class BackgroundRun<State> {
   readonly #options: BackgroundRunOptions<State>;
   /** The turns that are stored as pending, in order. */
   #turns: readonly TurnRequest[] = [];
-  readonly #ended = new Set<TurnRequest>();
+  /** Those of them that the store has the end of. */
+  readonly #ended = new Set<string>();
   #storing: Promise<void> | undefined;
   #over = false;
   readonly #releases: (() => void)[] = [];
@@ -75,12 +79,19 @@ export class BackgroundRun<State> {
         error: toRuntimeError(error),
       };
     }
-    if (!this.#over) {
-      this.#watch();
-      this.#startHeartbeat();
-    }
+    this.#follow();
     intake.goOn();
     return { sessionId, snapshotId: this.#turns.at(-1)!.snapshotId, finishReason: 'detached' };
+  }
+
+  /** Goes on with a run that was taken over: what the intake holds of it, and these snapshots, which are pending by this right. */
+  takeOver(lease: RunLease, snapshotIds: readonly string[]): void {
+    const { intake, commits } = this.#options;
+    this.#turns = snapshotIds.map(
+      (snapshotId) => intake.waiting.find((turn) => turn.snapshotId === snapshotId) ?? { ...NO_TURN, snapshotId },
+    );
+    commits.writer.runAs(lease, snapshotIds);
+    this.#follow();
   }
 
   /** The caller detached, and the store knows. */
@@ -88,14 +99,14 @@ export class BackgroundRun<State> {
     return this.#turns.length > 0;
   }
 
-  /** A turn ended by itself: its snapshot is settled. */
-  turnEnded(turn: TurnRequest): void {
-    this.#ended.add(turn);
+  /** How a turn ended is stored: its snapshot is settled. */
+  turnEnded(outcome: TurnOutcome): void {
+    if (outcome.status !== 'aborted' && outcome.snapshotId !== undefined) this.#ended.add(outcome.snapshotId);
   }
 
   /** The id for what the function saves outside of a turn: that of the last pending snapshot which no turn settled, if there is one. */
   restId(): string | undefined {
-    return this.#turns.findLast((turn) => !this.#ended.has(turn))?.snapshotId;
+    return this.#turns.findLast((turn) => !this.#ended.has(turn.snapshotId))?.snapshotId;
   }
 
   /** The call is over: whatever still waits for an end gets one, the timer and the watchers go. */
@@ -104,19 +115,31 @@ export class BackgroundRun<State> {
     await this.#storing?.catch(() => {});
     for (const release of this.#releases.splice(0)) release();
     const ending = endingOf(outcome);
+    const { writer, parentId } = this.#options.commits;
     const states = this.#statesOf(this.#turns);
     for (const [i, turn] of this.#turns.entries()) {
-      // What ended by itself is settled in the store, and stays as it is.
-      await this.#options.commits.end(turn.snapshotId, ending, states[i]!);
+      if (!this.#ended.has(turn.snapshotId)) await writer.end(turn.snapshotId, parentId, ending, states[i]!);
     }
   }
 
   async #store(): Promise<void> {
-    const { commits } = this.#options;
+    const { agent, commits, context } = this.#options;
     let { parentId } = commits;
     const states = this.#statesOf(this.#turns);
-    for (const [i, { snapshotId }] of this.#turns.entries()) {
-      if (snapshotId !== commits.parentId) await commits.pend(snapshotId, parentId, states[i]!);
+    const kept = context && agent.background.keepContext?.(context);
+    const lease = RunLease.first({
+      id: this.#turns.at(-1)!.snapshotId,
+      agent: agent.name,
+      ...(parentId !== undefined && { baseId: parentId }),
+      ...(kept && { context: kept }),
+    });
+    commits.writer.runAs(lease);
+    for (const [i, { snapshotId, input }] of this.#turns.entries()) {
+      if (snapshotId !== commits.parentId) {
+        const state = states[i]!;
+        const turn = input === NO_TURN.input ? undefined : storedTurn(input, state.messages ?? []);
+        await commits.writer.pend(snapshotId, parentId, { state, backgroundRun: lease.recordOf(turn) });
+      }
       parentId = snapshotId;
     }
   }
@@ -132,13 +155,20 @@ export class BackgroundRun<State> {
     });
   }
 
+  /** From here on the store says whether the run is to go on. */
+  #follow(): void {
+    if (this.#over) return;
+    this.#watch();
+    this.#startHeartbeat();
+  }
+
   #watch(): void {
-    const { agent, scope, context } = this.#options;
+    const { agent, scope, commits, context } = this.#options;
     for (const { snapshotId } of this.#turns) {
       const unsubscribe = agent.store?.onSnapshotStateChange?.(
         snapshotId,
-        ({ status }) => {
-          if (status === 'aborted') scope.abort();
+        (snapshot) => {
+          if (snapshot.status === 'aborted' || !commits.writer.holds(snapshot)) scope.abort();
         },
         { context },
       );
@@ -146,7 +176,7 @@ export class BackgroundRun<State> {
     }
   }
 
-  /** Also how an abort is noticed with a store that can't be watched. */
+  /** Also how an abort, and a takeover, is noticed with a store that can't be watched. */
   #startHeartbeat(): void {
     const { agent, scope, commits } = this.#options;
     let beating = false;
@@ -154,8 +184,10 @@ export class BackgroundRun<State> {
       if (beating) return;
       beating = true;
       try {
-        for (const turn of this.#turns) {
-          if (!this.#ended.has(turn) && !(await commits.beat(turn.snapshotId)) && !this.#ended.has(turn)) scope.abort();
+        // The last one says of the whole run that it is alive.
+        for (const { snapshotId } of this.#turns.toReversed()) {
+          if (this.#ended.has(snapshotId) || this.#over) continue;
+          if (!(await commits.writer.beat(snapshotId)) && !this.#ended.has(snapshotId)) scope.abort();
         }
       } catch (error) {
         logger.warn(`A heartbeat of agent '${agent.name}' could not be stored; the next may. ${String(error)}`);

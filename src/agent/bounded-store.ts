@@ -1,6 +1,6 @@
 import { GenkitError } from 'genkit';
 import type { SessionStore } from 'genkit/beta';
-import type { SnapshotLookup, SnapshotStore } from '../store/contract.ts';
+import type { PageOptions, SnapshotLookup, SnapshotStore } from '../store/contract.ts';
 
 /** Marks the errors of {@link boundedStore}: repeating a call that hung would hang again. */
 const TIMED_OUT = Symbol('timed out');
@@ -10,13 +10,20 @@ const TIMED_OUT = Symbol('timed out');
  * at it already.
  */
 export function boundedStore<State>(store: SessionStore<State>, timeoutMs: number): SessionStore<State> {
-  const { getSnapshotMetadata } = store as Partial<SnapshotStore<State>>;
+  const { getSnapshotMetadata, listSessions, listSnapshots } = store as Partial<SnapshotStore<State>>;
+  const lists = listSessions &&
+    listSnapshots && {
+      listSessions: (options?: PageOptions) => within(timeoutMs, 'list', () => listSessions.call(store, options)),
+      listSnapshots: (options: PageOptions & { sessionId: string }) =>
+        within(timeoutMs, 'list', () => listSnapshots.call(store, options)),
+    };
   const metadata = getSnapshotMetadata && {
     getSnapshotMetadata: (lookup: SnapshotLookup) =>
       within(timeoutMs, 'read', () => getSnapshotMetadata.call(store, lookup)),
   };
   return {
     ...metadata,
+    ...lists,
     getSnapshot: (lookup) => within(timeoutMs, 'read', () => store.getSnapshot(lookup)),
     saveSnapshot: (snapshotId, mutator, options) =>
       within(timeoutMs, 'save', (isGivenUp) =>

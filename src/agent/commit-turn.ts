@@ -1,23 +1,11 @@
 import type { ActionContext } from 'genkit';
-import type {
-  AgentFinishReason,
-  SessionSnapshot,
-  SessionSnapshotInput,
-  SessionState,
-  SessionStore,
-  SnapshotMutator,
-} from 'genkit/beta';
-import { logger } from 'genkit/logging';
-import { failedPrecondition, quote, SessionConflictError } from '../errors.ts';
+import type { AgentFinishReason, SessionState } from 'genkit/beta';
 import type { RuntimeError, TurnOutcome } from '../session/session-runner.ts';
 import { messagesSoFar, viewOf, type Session } from '../session/session.ts';
-import { isTerminal } from '../snapshot/status.ts';
-import { mustHaveStore, type AgentDefinition } from './agent-definition.ts';
-import type { SaveSnapshotOptions } from '../store/contract.ts';
-import { findLastCompleted } from './open-session.ts';
+import type { AgentDefinition } from './agent-definition.ts';
 import { assertCustomState, copyCustomState } from './custom-state.ts';
-import { isTransient, withRetries } from './retry.ts';
 import { statusOf, toRuntimeError } from './runtime-error.ts';
+import { SnapshotWriter } from './snapshot-writer.ts';
 
 /** What {@link TurnCommits} needs to know. */
 export interface TurnCommitsOptions<State> {
@@ -29,18 +17,6 @@ export interface TurnCommitsOptions<State> {
   expectedLeafId?: string | null;
   context: ActionContext | undefined;
 }
-
-/** What a snapshot says besides where it belongs. */
-type Content<State> = Pick<SessionSnapshotInput<State>, 'status' | 'finishReason' | 'error' | 'state' | 'heartbeatAt'>;
-
-interface Saved {
-  readonly snapshotId: string;
-}
-
-/** How a turn ends that does not end by itself. */
-export type TurnEnding =
-  | { readonly status: 'aborted'; readonly finishReason: 'aborted' }
-  | { readonly status: 'failed'; readonly finishReason: 'failed'; readonly error: RuntimeError };
 
 /** The last state worth continuing from. */
 export interface LastGood<State> {
@@ -54,21 +30,18 @@ export interface LastGood<State> {
  * remembers: the state goes to the caller with the output.
  */
 export class TurnCommits<State> {
+  /** Writes them. */
+  readonly writer: SnapshotWriter<State>;
   readonly #agent: AgentDefinition<State>;
   readonly #session: Session<State>;
-  readonly #context: ActionContext | undefined;
-  /** Turns that go on in the background: their snapshots are there, unless somebody removed them. */
-  readonly #pending = new Set<string>();
   #parentId: string | undefined;
-  #expectedLeafId: string | null | undefined;
   #savedVersion: number;
   #lastGood: LastGood<State>;
 
   constructor({ agent, session, parentId, expectedLeafId, context }: TurnCommitsOptions<State>) {
-    this.#expectedLeafId = expectedLeafId;
+    this.writer = new SnapshotWriter<State>({ agent, sessionId: session.sessionId, expectedLeafId, context });
     this.#agent = agent;
     this.#session = session;
-    this.#context = context;
     this.#parentId = parentId;
     this.#savedVersion = session.getVersion();
     this.#lastGood = { ...(parentId !== undefined && { snapshotId: parentId }), state: stateOf(agent, session) };
@@ -98,11 +71,10 @@ export class TurnCommits<State> {
     const state = stateOf(this.#agent, this.#session);
     await assertCustomState(this.#agent, state.custom, { what: 'this turn' });
     const reason = finishReason && { finishReason };
-    const { store } = this.#agent;
     let saved: { snapshotId?: string } | undefined = {};
-    if (store) {
+    if (this.#agent.store) {
       try {
-        saved = await this.#save(store, snapshotId, { status: 'completed', ...reason, state });
+        saved = await this.writer.save(snapshotId, this.#parentId, { status: 'completed', ...reason, state });
       } catch (error) {
         // What the store does not take, the turn made.
         const audience = statusOf(error) === 'INVALID_ARGUMENT' ? 'operator' : undefined;
@@ -118,13 +90,12 @@ export class TurnCommits<State> {
 
   /** Saves what a failed turn left behind, for inspection: nothing resumes it. */
   async fail(snapshotId: string, error: RuntimeError): Promise<TurnOutcome> {
-    const { store } = this.#agent;
-    if (!store) return { status: 'failed', error };
+    if (!this.#agent.store) return { status: 'failed', error };
     try {
       const content = { status: 'failed', finishReason: 'failed', error, state: this.stateSoFar() } as const;
       // It stands in nobody's way: the session continues from before it.
-      this.#expectedLeafId = undefined;
-      const saved = await this.#save(store, snapshotId, content);
+      this.writer.ignoreLeaf();
+      const saved = await this.writer.save(snapshotId, this.#parentId, content);
       return saved ? { status: 'failed', error, ...saved } : { status: 'aborted' };
     } catch {
       // What the turn failed with matters more than that it could not be kept.
@@ -132,65 +103,11 @@ export class TurnCommits<State> {
     }
   }
 
-  /**
-   * Stores that the turn goes on in the background, before it does: its state so far, the prompt included.
-   *
-   * @param parentId The turn before it, which may not be done yet.
-   */
-  async pend(snapshotId: string, parentId: string | undefined, state: SessionState<State>): Promise<void> {
-    const store = mustHaveStore(this.#agent, 'Detaching');
-    this.#pending.add(snapshotId);
-    const now = new Date().toISOString();
-    const content = { status: 'pending', heartbeatAt: now, state } as const;
-    const input = this.#input(snapshotId, parentId, content);
-    // What is there already is what the turn has ended with in the meantime, or an earlier attempt.
-    await this.#write(store, snapshotId, (current) => (current ? null : input));
-  }
-
-  /** Tells that a turn in the background is alive. Answers whether it still is to go on: nobody aborted it or removed its session. */
-  async beat(snapshotId: string): Promise<boolean> {
-    const store = mustHaveStore(this.#agent, 'A heartbeat');
-    let isWanted = false;
-    await store.saveSnapshot(
-      snapshotId,
-      (current) => {
-        isWanted = current !== undefined && current.status !== 'aborted';
-        return current?.status === 'pending' ? { ...current, heartbeatAt: new Date().toISOString() } : null;
-      },
-      { context: this.#context },
-    );
-    return isWanted;
-  }
-
-  /**
-   * Gives a turn that will not end by itself its end. One that is aborted already gets the state with it, one that is settled stays.
-   *
-   * @returns Whether the store has it now.
-   */
-  async end(snapshotId: string, ending: TurnEnding, state: SessionState<State>): Promise<boolean> {
-    const store = mustHaveStore(this.#agent, 'Ending a turn');
-    const input = this.#input(snapshotId, this.#parentId, { ...ending, state });
-    const { status } = ending;
-    let found: SessionSnapshot<State> | undefined;
-    try {
-      const saved = await this.#write(store, snapshotId, (current) => {
-        found = current;
-        if (!current) return this.#pending.has(snapshotId) ? null : input;
-        const isOpen = !isTerminal(current.status) || (current.status === 'aborted' && status === 'aborted');
-        return isOpen ? { ...current, ...ending, state, updatedAt: input.updatedAt } : null;
-      });
-      return saved !== null || found?.status === status;
-    } catch (error) {
-      logger.error(`Snapshot ${quote(snapshotId)} could not be settled as ${status}. ${String(error)}`);
-      return false;
-    }
-  }
-
   /** Keeps what a foreground turn had come to when it was aborted: the conversation can go on from there. */
   async keepAborted(snapshotId: string): Promise<void> {
     const state = this.stateSoFar();
     const ending = { status: 'aborted', finishReason: 'aborted' } as const;
-    const saved = !this.#agent.store || (await this.end(snapshotId, ending, state));
+    const saved = !this.#agent.store || (await this.writer.end(snapshotId, this.#parentId, ending, state));
     if (saved) this.#lastGood = { ...(this.#agent.store && { snapshotId }), state };
   }
 
@@ -203,57 +120,6 @@ export class TurnCommits<State> {
       const { sessionId, artifacts } = viewOf(this.#session);
       return { sessionId, messages, artifacts: [...artifacts] };
     }
-  }
-
-  /** Answers the id that the store saved under; nothing when the snapshot was aborted, or removed, meanwhile. */
-  async #save(store: SessionStore<State>, snapshotId: string, content: Content<State>): Promise<Saved | undefined> {
-    const input = this.#input(snapshotId, this.#parentId, content);
-    let found: SessionSnapshot['status'];
-    const savedId = await this.#write(store, snapshotId, (current) => {
-      found = current ? current.status : this.#pending.has(snapshotId) ? 'aborted' : undefined;
-      return isTerminal(found) ? null : input;
-    });
-    // The id is this turn's own: what is there with the same status is an earlier attempt whose answer got lost.
-    if (savedId !== null || found === input.status) return { snapshotId: savedId ?? snapshotId };
-    if (found === 'aborted') return undefined;
-    throw failedPrecondition(`Snapshot ${quote(snapshotId)} is ${found} already; this turn was not saved.`);
-  }
-
-  #input(snapshotId: string, parentId: string | undefined, content: Content<State>): SessionSnapshotInput<State> {
-    const now = new Date().toISOString();
-    // A turn that ends in the background is the parent of the next, never its own.
-    const parent = parentId === undefined || parentId === snapshotId ? undefined : { parentId };
-    return { snapshotId, sessionId: this.#session.sessionId, ...parent, createdAt: now, updatedAt: now, ...content };
-  }
-
-  async #write(
-    store: SessionStore<State>,
-    snapshotId: string,
-    mutator: SnapshotMutator<State>,
-  ): Promise<string | null> {
-    for (;;) {
-      try {
-        const expected = this.#expectedLeafId !== undefined && { expectedLeafId: this.#expectedLeafId };
-        const options: SaveSnapshotOptions = { context: this.#context, ...expected };
-        const saved = await withRetries(() => store.saveSnapshot(snapshotId, mutator, options), isTransient);
-        // From here on the session's leaf is this call's own.
-        this.#expectedLeafId = undefined;
-        return saved;
-      } catch (error) {
-        if (!SessionConflictError.isInstance(error) || !(await this.#isStillLast(store))) throw error;
-      }
-    }
-  }
-
-  /** Whether what came first has come to nothing: the session continues from where it did. */
-  async #isStillLast(store: SessionStore<State>): Promise<boolean> {
-    const { sessionId } = this.#session;
-    const { leaf, snapshot } = await findLastCompleted(store, sessionId, this.#context);
-    const isRunning = leaf?.status === 'pending';
-    const isNew = leaf !== undefined && leaf.snapshotId !== this.#expectedLeafId;
-    if (isRunning || !isNew || snapshot?.snapshotId !== this.#parentId) return false;
-    this.#expectedLeafId = leaf.snapshotId;
-    return true;
   }
 }
 

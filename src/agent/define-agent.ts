@@ -5,8 +5,11 @@ import { toJsonSchema } from 'genkit/schema';
 import { invalidArgument } from '../errors.ts';
 import { TurnInputSchema } from './turn-overrides.ts';
 import { assertConfig, settleAgent, type AgentDefinition } from './agent-definition.ts';
+import { assertWritableState } from './client-input.ts';
+import { noteAgent, type DefinedAgent } from './defined-agents.ts';
 import { promptAgentFn } from './generate-turn.ts';
 import { contextFor, inProcessApi } from './in-process.ts';
+import { keepRecovering } from './recovery-timer.ts';
 import { runAgent } from './run-agent.ts';
 import { readSnapshot } from './read-snapshot.ts';
 import { registerSnapshotActions } from './snapshot-actions.ts';
@@ -141,8 +144,21 @@ function register<State>(agent: AgentDefinition<State>, fn: AgentFn<State>): Age
   const ambient = inProcessApi(agent, action, undefined);
   const apiFor = (options?: AgentCallOptions) =>
     options?.context ? inProcessApi(agent, action, options.context) : ambient;
-  const surface: Omit<Agent<State>, keyof typeof action> = {
+  const defined = { agent, fn } as DefinedAgent;
+  noteAgent(registry, defined);
+  if (agent.background.recover) keepRecovering(defined);
+  const run = action.run.bind(action);
+  const streamBidi = action.streamBidi.bind(action);
+  const surface: Omit<Agent<State>, Exclude<keyof typeof action, 'run' | 'streamBidi'>> = {
     ...registerSnapshotActions(agent),
+    run: async (input, options) => {
+      assertWritableState(options?.init);
+      return run(input, options);
+    },
+    streamBidi: (init, options) => {
+      assertWritableState(init);
+      return streamBidi(init, options);
+    },
     chat: (init, options) => apiFor(options).chat(init),
     loadChat: (lookup, options) => apiFor(options).loadChat(lookup),
     getSnapshot: (lookup, options) => apiFor(options).getSnapshot(lookup, options),

@@ -6,7 +6,7 @@ import type { TurnResult } from '../session/session-runner.ts';
 import { adoptMessages, viewOf, type Session } from '../session/session.ts';
 import { reserveSnapshotId } from '../snapshot/ids.ts';
 import { conversationOf, tagHistory, tagPreamble, toPlainMessage } from './prompt-history.ts';
-import { toResumeOptions } from './resume.ts';
+import { toResumption } from './resume.ts';
 import { ResumedTools } from './resumed-tools.ts';
 import { isPartial, TurnProgress } from './turn-progress.ts';
 import { choiceOf } from './turn-overrides.ts';
@@ -47,8 +47,9 @@ interface GenerateTurn<State> extends PromptVoice {
 /** One turn of a prompt agent: render the prompt around the conversation, call the model and its tools, keep what was said. */
 async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResult> {
   const { session, sendChunk, abortSignal } = turn;
-  const history = historyOf(session, turn.input);
-  const resume = turn.input.resume && toResumeOptions(turn.input.resume, history);
+  const earlier = historyOf(session, turn.input);
+  const resumption = turn.input.resume && toResumption(turn.input.resume, earlier);
+  const { history, options: resume } = resumption ?? { history: earlier };
   const progress = new TurnProgress(session);
   const { model, config } = choiceOf(turn.input, turn.turnOverrides);
   const rendered = await turn.render(turn.promptInput ?? {}, { messages: tagHistory(history) });
@@ -68,7 +69,7 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
     },
   });
   const response = await answering.catch((error: unknown) => {
-    const again = resume && tools.interruptedReply(history.at(-1), turn.input.resume);
+    const again = resume && tools.interruptedReply(history.at(-1), resume);
     if (again) return again;
     throw error;
   });

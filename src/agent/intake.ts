@@ -24,8 +24,12 @@ export class Intake implements AsyncIterable<AgentInput> {
   #end: { error?: unknown } | undefined;
   #wake: () => void = () => {};
 
-  /** @param onDetach Called as soon as the caller detaches. */
-  constructor(inputs: AsyncIterable<AgentInput>, onDetach: () => void) {
+  /**
+   * @param onDetach Called as soon as the caller detaches.
+   * @param requests Turns that were asked for earlier.
+   */
+  constructor(inputs: AsyncIterable<AgentInput>, onDetach: () => void, requests: readonly TurnRequest[] = []) {
+    for (const request of requests) this.#add(request);
     this.detached = new Promise((resolve) => {
       void this.#read(inputs[Symbol.asyncIterator](), onDetach, resolve);
     });
@@ -86,7 +90,7 @@ export class Intake implements AsyncIterable<AgentInput> {
           this.#held = true;
           onDetach();
         }
-        if (!detach || hasPayload(input)) this.#waiting.push(this.#request(input));
+        if (!detach || hasPayload(input)) this.#add(this.#request(input));
         if (detach) {
           await this.#readWhatWasSent(inputs);
           this.#end = {};
@@ -112,11 +116,16 @@ export class Intake implements AsyncIterable<AgentInput> {
         const next = await Promise.race([inputs.next(), nothing]);
         if (!next || next.done) return;
         const { detach: _again, ...input } = next.value;
-        if (hasPayload(input)) this.#waiting.push(this.#request(input));
+        if (hasPayload(input)) this.#add(this.#request(input));
       }
     } catch {
       // An input that is none ends the inputs; those before it stand.
     }
+  }
+
+  #add(request: TurnRequest): void {
+    this.#requests.set(request.input, request);
+    this.#waiting.push(request);
   }
 
   #request(input: AgentInput): TurnRequest {

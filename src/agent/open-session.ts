@@ -61,10 +61,20 @@ export async function openSession<State>(
   if (leaf && rejects(agent, init)) assertNotRunning(agent, leaf);
   const expected = agent.can.compareLeaf && rejects(agent, init) && { expectedLeafId: leaf?.snapshotId ?? null };
   if (!snapshot) return { session: new Session<State>({ sessionId: init.sessionId }), ...expected };
-  const { snapshotId } = snapshot;
-  await assertCustomState(agent, snapshot.state?.custom, { what: `snapshot ${quote(snapshotId)}` });
-  const session = new Session<State>({ ...snapshot.state, sessionId: sessionOf(snapshot) });
-  return { session, parentId: snapshotId, ...expected };
+  return { session: await sessionFrom(agent, snapshot), parentId: snapshot.snapshotId, ...expected };
+}
+
+/**
+ * The session as a snapshot has it.
+ *
+ * @throws `INTERNAL` when its custom state does not fit the agent's `stateSchema`.
+ */
+export async function sessionFrom<State>(
+  agent: AgentDefinition<State>,
+  snapshot: SessionSnapshot<State>,
+): Promise<Session<State>> {
+  await assertCustomState(agent, snapshot.state?.custom, { what: `snapshot ${quote(snapshot.snapshotId)}` });
+  return new Session<State>({ ...snapshot.state, sessionId: sessionOf(snapshot) });
 }
 
 /** Whether the call is to fail when another turn comes first. */

@@ -4,6 +4,7 @@ import type { SnapshotLookup, SnapshotStore } from '../store/contract.ts';
 import { checkLookup } from '../store/lookup.ts';
 import { mustHaveStore, toClientState, type AgentDefinition } from './agent-definition.ts';
 import { isExpired } from './expiry.ts';
+import { withoutRun } from './run-lease.ts';
 
 /** Which snapshot to read, and how much of it. */
 export interface ReadRequest extends SnapshotLookup {
@@ -24,9 +25,10 @@ export async function readSnapshot<State>(
   checkLookup(lookup);
   const found = metadataOnly ? await readMetadata(agent, store, lookup) : await store.getSnapshot(lookup);
   if (!found) return undefined;
-  const seen: SessionSnapshot<State> = isExpired(found, agent.background.leaseMs)
-    ? { ...found, status: 'expired' }
-    : found;
+  const visible = withoutRun(found);
+  const seen: SessionSnapshot<State> = isExpired(visible, agent.background.leaseMs)
+    ? { ...visible, status: 'expired' }
+    : visible;
   return seen.state ? { ...seen, state: toClientState(agent, seen.state) as SessionSnapshot<State>['state'] } : seen;
 }
 

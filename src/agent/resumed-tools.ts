@@ -1,4 +1,5 @@
-import type { AgentInput, MessageData, Part, ToolRequestPart } from 'genkit/beta';
+import type { MessageData, Part, ResumeOptions, ToolRequestPart } from 'genkit/beta';
+import { keyOf } from './resume.ts';
 
 type Outcome = { interrupt: unknown } | { output: unknown };
 
@@ -23,7 +24,7 @@ export class ResumedTools {
       this.#outcomes.set(key, { output: response?.toolResponse.output ?? null });
       return response;
     } catch (error) {
-      const { name, metadata } = error as { name?: unknown; metadata?: unknown };
+      const { name, metadata } = (error ?? {}) as { name?: unknown; metadata?: unknown };
       if (name === 'ToolInterruptError') this.#outcomes.set(key, { interrupt: metadata ?? true });
       else this.#hasFailed = true;
       throw error;
@@ -36,11 +37,11 @@ export class ResumedTools {
   }
 
   /** The reply that waits again, in the place of the one that waited; `undefined` when no tool interrupted. */
-  interruptedReply(waiting: MessageData | undefined, resume: AgentInput['resume']): MessageData | undefined {
+  interruptedReply(waiting: MessageData | undefined, { respond }: ResumeOptions): MessageData | undefined {
     const interrupts = [...this.#outcomes.values()].some((outcome) => 'interrupt' in outcome);
     if (!waiting || this.#isOver || this.#hasFailed || !interrupts) return undefined;
     const responses = new Map(
-      (resume?.respond ?? []).map(({ toolResponse }) => [keyOf(toolResponse), toolResponse.output]),
+      [respond ?? []].flat().map(({ toolResponse }) => [keyOf(toolResponse), toolResponse.output]),
     );
     const content = waiting.content.map((part): Part => {
       if (!part.toolRequest) return part;
@@ -54,8 +55,4 @@ export class ResumedTools {
     });
     return { ...waiting, content };
   }
-}
-
-function keyOf({ name, ref }: { name: string; ref?: string }): string {
-  return JSON.stringify([name, ref]);
 }

@@ -1,9 +1,10 @@
 import type { AgentResult } from '@genkit-ai/ai';
 import type { ActionContext } from 'genkit';
-import type { AgentInit, AgentInput, AgentOutput, AgentStreamChunk } from 'genkit/beta';
+import type { AgentInit, AgentInput, AgentOutput, AgentStreamChunk, SessionSnapshot } from 'genkit/beta';
 import { setCustomMetadataAttribute } from 'genkit/tracing';
 import { AgentInitError } from '../errors.ts';
-import { SessionRunner, type TurnContext, type TurnOutcome } from '../session/session-runner.ts';
+import { SessionRunner, type TurnOutcome } from '../session/session-runner.ts';
+import { Session } from '../session/session.ts';
 import { reserveSnapshotId } from '../snapshot/ids.ts';
 import { Aborted, AbortScope } from './abort-scope.ts';
 import type { AgentDefinition } from './agent-definition.ts';
@@ -12,10 +13,12 @@ import { BackgroundRun } from './background-run.ts';
 import { ChunkStream } from './chunk-stream.ts';
 import { TurnCommits } from './commit-turn.ts';
 import { Intake, type TurnRequest } from './intake.ts';
-import { assertInitFits, openSession, type OpenedSession } from './open-session.ts';
+import { assertInitFits, openSession, sessionFrom, type OpenedSession } from './open-session.ts';
 import { ResumeClaim } from './resume-claim.ts';
+import { turnOf } from './run-lease.ts';
 import { runTurn, type TurnSetting } from './run-turn.ts';
 import { toRuntimeError } from './runtime-error.ts';
+import type { TakenRun } from './take-over.ts';
 import type { AgentFn } from './types.ts';
 
 /** One call of an agent, as the action gets it. */
@@ -105,10 +108,7 @@ async function converse<State>(
   const chunks = new ChunkStream<State>({ session, send: call.sendChunk, transform: agent.clientTransform });
   const commits = new TurnCommits<State>({ agent, session, parentId, expectedLeafId, context });
   const background = new BackgroundRun<State>({ agent, session, intake, commits, scope, context });
-  const claim = async ({ snapshotId: turnId, parentSnapshotId: interruptedId }: TurnContext) =>
-    agent.store && interruptedId !== undefined
-      ? ResumeClaim.take<State>({ agent, interruptedId, turnId, context }, agent.store)
-      : undefined;
+  const claim = claimer(agent, context);
   const work = perform(fn, { agent, session, intake, scope, context, chunks, commits, background, claim });
   onOver(work);
   const detached = intake.detached.then((waiting) => {
@@ -119,6 +119,66 @@ async function converse<State>(
   work.catch(() => {});
   detached.catch(() => {});
   return Promise.race([work, detached]);
+}
+
+/**
+ * Goes on with a background run that was taken over, from its last completed turn. Never rejects: how the run ends is in its snapshots.
+ *
+ * @param run Its turns that have no end yet are not empty.
+ */
+export async function continueRun<State>(
+  agent: AgentDefinition<State>,
+  fn: AgentFn<State>,
+  run: TakenRun<State>,
+): Promise<void> {
+  const { lease, open, before, sessionId, context } = run;
+  const scope = new AbortScope(new AbortController().signal);
+  const turns = open.map(turnOf).filter((turn) => turn !== undefined);
+  const intake = new Intake(noMore(), () => {}, turns);
+  const { session, failure } = await reopen(agent, before, sessionId);
+  const parentId = before?.snapshotId;
+  setCustomMetadataAttribute('agent:sessionId', session.sessionId);
+  const chunks = new ChunkStream<State>({ session, send: () => {} });
+  // Nobody listens.
+  chunks.close();
+  const commits = new TurnCommits<State>({ agent, session, parentId, context });
+  const background = new BackgroundRun<State>({ agent, session, intake, commits, scope, context });
+  background.takeOver(
+    lease,
+    open.map(({ snapshotId }) => snapshotId),
+  );
+  if (failure) return background.settle(failure);
+  const claim = claimer(agent, context);
+  await perform(fn, { agent, session, intake, scope, context, chunks, commits, background, claim });
+}
+
+// An input stream that has ended.
+// oxlint-disable-next-line require-yield
+async function* noMore(): AsyncGenerator<never> {}
+
+/** The session as it was before the turns that are left; what is wrong with it fails them. */
+async function reopen<State>(
+  agent: AgentDefinition<State>,
+  before: SessionSnapshot<State> | undefined,
+  sessionId: string | undefined,
+): Promise<{ session: Session<State>; failure?: TurnOutcome }> {
+  try {
+    return { session: before ? await sessionFrom(agent, before) : new Session<State>({ sessionId }) };
+  } catch (error) {
+    return { session: new Session<State>({ sessionId }), failure: { status: 'failed', error: toRuntimeError(error) } };
+  }
+}
+
+/** Takes the right to run what the turn's parent has interrupted. */
+function claimer<State>(
+  agent: AgentDefinition<State>,
+  context: ActionContext | undefined,
+): TurnSetting<State>['claim'] {
+  const { store } = agent;
+  return async ({ snapshotId: turnId, parentSnapshotId: interruptedId }) =>
+    store && interruptedId !== undefined
+      ? ResumeClaim.take<State>({ agent, interruptedId, turnId, context }, store)
+      : undefined;
 }
 
 /** What a call works with. */
@@ -136,12 +196,13 @@ async function perform<State>(fn: AgentFn<State>, setting: Performance<State>): 
     const request = intake.requestOf(input);
     latest = request;
     const outcome = await runTurn(setting, request, handler, index);
-    if (outcome.status !== 'aborted') background.turnEnded(request);
+    background.turnEnded(outcome);
     return outcome;
   });
   try {
     const { result, failure } = await callFunction(fn, runner, setting);
     const outcome = failure ?? (await saveRest(setting, runner.lastOutcome));
+    if (outcome) background.turnEnded(outcome);
     await background.settle(outcome);
     const isKept = outcome?.status === 'aborted' && agent.onAbort === 'keep' && !background.hasBegun;
     if (isKept && latest) await commits.keepAborted(latest.snapshotId);

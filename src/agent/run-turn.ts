@@ -65,8 +65,8 @@ async function attempt<State>(
     if (error instanceof Aborted) return { status: 'aborted' };
     return await commits.fail(context.snapshotId, toRuntimeError(error));
   } finally {
-    // A reply that could not be saved is one: the tools did run.
-    await claim?.end(outcome !== undefined);
+    // A reply that could not be saved is one: the tools did run. Of a run that was taken over the claim is the new owner's.
+    await claim?.end(outcome !== undefined || commits.writer.isLost);
   }
 }
 

@@ -27,8 +27,25 @@ export type SchemaOf<T> = z.ZodType<T, z.ZodTypeDef, T>;
 export interface BackgroundOptions {
   /** How often a run says that it is alive, in ms; each time is a write to the store. 30,000 unless told. */
   heartbeatIntervalMs?: number;
-  /** How long after its last heartbeat a run counts as dead, in ms: its snapshot then reads as `expired`. 60,000 unless told. */
+  /**
+   * How long after its last heartbeat a run counts as dead, in ms: its snapshot then reads as `expired`, and another process may take the run
+   * over. 60,000 unless told. The clocks of the processes must not differ by as much.
+   */
   leaseMs?: number;
+  /** How often a run whose process died is taken over before it is given up and ends as `failed`; 3 unless told, 0: never. */
+  maxAttempts?: number;
+  /**
+   * Whether this process looks for runs to take over: soon after the agent is defined, and then once in `leaseMs`. Not unless told; see
+   * `recoverRuns` for what it finds. Needs a store that can list its sessions.
+   */
+  recover?: boolean;
+  /** For a store that keeps tenants apart: the contexts of those whose runs are looked for. One call without a context unless told. */
+  recoverContexts?: () => readonly ActionContext[] | Promise<readonly ActionContext[]>;
+  /**
+   * What of the caller's context is stored with a run, readable to whoever can read the store, and given to the run when it is taken over.
+   * Nothing unless told, since contexts carry tokens: the run then gets the context of whoever looked for it.
+   */
+  keepContext?: (context: ActionContext) => ActionContext | undefined;
 }
 
 /** What becomes of two turns on one session at the same time. */

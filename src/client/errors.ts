@@ -59,6 +59,13 @@ export class AgentError<State = unknown> extends Error {
   }
 }
 
+/** The connection broke, or never was: the other side has not said how the call ended. */
+export class ConnectionLostError extends AgentError {
+  constructor(message: string, cause?: unknown) {
+    super({ status: 'UNAVAILABLE', message, cause });
+  }
+}
+
 /** Status, message and details of an error, as they travel inside an output or a body. */
 export interface ErrorRecord {
   status: ErrorStatus;

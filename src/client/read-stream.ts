@@ -8,7 +8,8 @@ export interface StreamField {
 
 /**
  * Reads a stream of server-sent events, one event at a time, as the fields that it is made of. Characters and lines may be cut anywhere
- * between network chunks. An event that the end of the stream cut short is yielded too: whether it is whole is for the reader to see.
+ * between network chunks. An event that the end of the stream cut short is yielded too: whether it is whole is for the reader to see. A
+ * character that the end cut short is U+FFFD then.
  *
  * @throws AgentError `DATA_LOSS` when the bytes are not UTF-8; whatever the body's reader throws.
  */
@@ -48,10 +49,11 @@ async function* readText(body: ReadableStream<Uint8Array>): AsyncGenerator<strin
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      yield decode(decoder, value);
       if (done) {
+        yield endOf(decoder);
         return;
       }
+      yield decode(decoder, value);
     }
   } finally {
     // Whoever has what they came for leaves the rest unread; the connection is given back.
@@ -59,12 +61,21 @@ async function* readText(body: ReadableStream<Uint8Array>): AsyncGenerator<strin
   }
 }
 
-/** The characters that the bytes complete; without bytes, the end of the text. */
-function decode(decoder: TextDecoder, bytes: Uint8Array | undefined): string {
+/** The characters that the bytes complete. */
+function decode(decoder: TextDecoder, bytes: Uint8Array): string {
   try {
-    return bytes ? decoder.decode(bytes, { stream: true }) : decoder.decode();
+    return decoder.decode(bytes, { stream: true });
   } catch (error) {
     throw new AgentError({ status: 'DATA_LOSS', message: 'The answer is not UTF-8.', cause: error });
+  }
+}
+
+/** What is left at the end: nothing, unless it came in the middle of a character. */
+function endOf(decoder: TextDecoder): string {
+  try {
+    return decoder.decode();
+  } catch {
+    return '\uFFFD';
   }
 }
 

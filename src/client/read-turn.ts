@@ -1,4 +1,4 @@
-import { AgentError, readErrorRecord } from './errors.ts';
+import { AgentError, ConnectionLostError, readErrorRecord } from './errors.ts';
 import { readEvents, type StreamField } from './read-stream.ts';
 import { statusOfHttp } from './status.ts';
 import type { AgentOutput, AgentStreamChunk } from './types.ts';
@@ -13,7 +13,7 @@ interface Envelope {
 /**
  * Reads the answer to a turn: chunks as they come, then the output.
  *
- * @throws AgentError for an error that the server sent, an answer that is no agent's, and one that was cut short.
+ * @throws AgentError for an error that the server sent, and an answer that is no agent's; ConnectionLostError for one that was cut short.
  */
 export async function readTurn(response: Response, onChunk: (chunk: AgentStreamChunk) => void): Promise<AgentOutput> {
   if (!isEventStream(response)) {
@@ -99,12 +99,10 @@ function parseObject(text: string): (Envelope & Record<string, unknown>) | undef
   }
 }
 
-function cutShort(): AgentError {
-  return new AgentError({
-    status: 'UNAVAILABLE',
-    message:
-      'The answer breaks off before the end of the turn. Whether the turn went through can be seen in its session.',
-  });
+function cutShort(): ConnectionLostError {
+  return new ConnectionLostError(
+    'The answer breaks off before the end of the turn. Whether the turn went through can be seen in its session.',
+  );
 }
 
 function notAnAgent(): AgentError {

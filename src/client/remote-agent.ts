@@ -1,7 +1,9 @@
 import type { RemoteAgentOptions as GenkitRemoteAgentOptions } from 'genkit/beta/client';
 import { createAgentApi } from './agent-api.ts';
-import { AgentError, toAgentError } from './errors.ts';
+import { AgentError } from './errors.ts';
+import { reachable } from './reachable.ts';
 import { readResult, readTurn } from './read-turn.ts';
+import { readPolicy, readResumableTurn, type ReconnectOptions, type ReconnectPolicy } from './reconnect.ts';
 import { ReplayStream } from './replay-stream.ts';
 import type { AgentTransport, TransportRead, TransportTurn } from './transport.ts';
 import type {
@@ -29,14 +31,23 @@ export interface RemoteAgentOptions extends GenkitRemoteAgentOptions {
   stateManagement?: 'server' | 'client';
   /** In place of the global `fetch`. */
   fetch?: typeof fetch;
+  /**
+   * How the stream of a turn is taken up again when the connection breaks, where the server keeps it (`streamManager`). `false`: not at all. Whatever
+   * the number of connections, each chunk is yielded once.
+   */
+  reconnect?: ReconnectOptions | false;
 }
 
 interface Call {
   url: string;
-  body: { data: unknown; init?: unknown };
+  body: { data?: unknown; init?: unknown };
   stream?: boolean;
+  headers?: Record<string, string>;
   abortSignal?: AbortSignal;
 }
+
+/** Genkit's name for the id of a stream, in requests and answers alike. */
+const STREAM_ID_HEADER = 'x-genkit-stream-id';
 
 /**
  * A client of an agent that is served over HTTP, by this package or by Genkit's `expressHandler`. For browsers and for Node.
@@ -53,18 +64,17 @@ export function remoteAgent<State = unknown>(options: RemoteAgentOptions): Agent
 class HttpTransport implements AgentTransport {
   readonly stateManagement: 'server' | 'client' | undefined;
   readonly #options: RemoteAgentOptions;
+  readonly #reconnect: ReconnectPolicy;
 
   constructor(options: RemoteAgentOptions) {
     this.#options = options;
+    this.#reconnect = readPolicy(options.reconnect);
     this.stateManagement = options.stateManagement;
   }
 
   runTurn(input: AgentInput, init: AgentInit, { abortSignal }: { abortSignal: AbortSignal }): TransportTurn {
     const stream = new ReplayStream<AgentStreamChunk>();
-    const output = this.#runTurn(
-      { url: this.#options.url, body: { data: input, init }, stream: true, abortSignal },
-      stream,
-    );
+    const output = this.#runTurn({ data: input, init }, stream, abortSignal);
     output.then(
       () => stream.close(),
       (error: unknown) => stream.fail(error),
@@ -72,9 +82,40 @@ class HttpTransport implements AgentTransport {
     return { stream, output };
   }
 
-  async #runTurn(call: Call, stream: ReplayStream<AgentStreamChunk>): Promise<AgentOutput> {
-    const response = await this.#post(call);
-    return reachable(() => readTurn(response, (chunk) => stream.push(chunk)));
+  async #runTurn(
+    body: Call['body'],
+    stream: ReplayStream<AgentStreamChunk>,
+    abortSignal: AbortSignal,
+  ): Promise<AgentOutput> {
+    const { url } = this.#options;
+    const onChunk = (chunk: AgentStreamChunk) => stream.push(chunk);
+    const first = await this.#post({ url, body, stream: true, abortSignal });
+    const streamId = first.headers.get(STREAM_ID_HEADER);
+    if (!streamId) {
+      return reachable(() => readTurn(first, onChunk));
+    }
+    const headers = { [STREAM_ID_HEADER]: streamId };
+    // Without the input: a server that keeps no streams must not take this for another turn.
+    const again = () => this.#post({ url, body: {}, stream: true, headers, abortSignal });
+    const onAbort = () => this.#abortStream(streamId);
+    abortSignal.addEventListener('abort', onAbort, { once: true });
+    if (abortSignal.aborted) {
+      onAbort();
+    }
+    try {
+      return await readResumableTurn({ first, again, onChunk, policy: this.#reconnect, signal: abortSignal });
+    } finally {
+      abortSignal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** A turn that can be come back to goes on when its connection closes: the server is told that nobody will. Genkit's own does not know this. */
+  #abortStream(streamId: string): void {
+    const { url, abortUrl = `${url}/abort` } = this.#options;
+    this.#post({ url: abortUrl, body: { data: { streamId } } }).then(
+      (response) => response.body?.cancel(),
+      () => {},
+    );
   }
 
   async getSnapshot(
@@ -104,7 +145,7 @@ class HttpTransport implements AgentTransport {
     return (result as { status?: SnapshotStatus } | undefined)?.status;
   }
 
-  async #post({ url, body, stream, abortSignal }: Call): Promise<Response> {
+  async #post({ url, body, stream, headers: more, abortSignal }: Call): Promise<Response> {
     const { headers, fetch: send = fetch } = this.#options;
     const own = typeof headers === 'function' ? await headers() : headers;
     const text = JSON.stringify(body);
@@ -115,30 +156,12 @@ class HttpTransport implements AgentTransport {
           accept: stream ? 'text/event-stream' : 'application/json',
           'content-type': 'application/json',
           ...own,
+          ...more,
         },
         body: text,
         signal: abortSignal,
       }),
     );
-  }
-}
-
-/** What `fetch` and the body's reader reject with says little, and nothing typed. */
-async function reachable<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError')) {
-      throw toAgentError(error);
-    }
-    if (AgentError.isInstance(error)) {
-      throw error;
-    }
-    throw new AgentError({
-      status: 'UNAVAILABLE',
-      message: 'The server can not be reached, or the connection broke.',
-      cause: error,
-    });
   }
 }
 

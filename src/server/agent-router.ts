@@ -27,15 +27,18 @@ export function agentRouter(agents: ServedAgents, options: AgentServerOptions): 
   const server = createAgentServer(agents, options);
   return (request, response, next) => {
     const call = toCall(request, response);
-    if (next && !server.knows(call.path)) {
-      next();
-      return;
-    }
-    lingerAfter(request, response);
-    server
-      .serve(call)
-      .then((answer) => send(answer, response))
-      .catch(() => response.destroy());
+    const answer = async () => {
+      lingerAfter(request, response);
+      await send(await server.serve(call), response);
+    };
+    const answerOrPass = async () => {
+      if (!next || (await server.knows(call.path))) {
+        await answer();
+      } else {
+        next();
+      }
+    };
+    answerOrPass().catch(() => response.destroy());
   };
 }
 
@@ -84,6 +87,10 @@ async function send(answer: Response, response: ServerResponse): Promise<void> {
   }
   response.once('close', onClose);
   response.writeHead(answer.status, Object.fromEntries(answer.headers));
+  if (answer.headers.get('content-type')?.startsWith('text/event-stream')) {
+    // The first chunk may be long in coming, and the head says how to come back for it.
+    response.flushHeaders();
+  }
   for (;;) {
     const { done, value } = (await reader?.read()) ?? { done: true };
     if (done) {

@@ -19,6 +19,11 @@ export function jsonAnswer(httpStatus: number, body: unknown, headers: Record<st
   });
 }
 
+/** The answer to who asks for the rest of a stream that there is not, or not for them: what Genkit's servers and clients take for that. */
+export function noStreamAnswer(): Response {
+  return new Response(null, { status: 204, headers: SECURITY_HEADERS });
+}
+
 /** The frames of a stream, in Genkit's wire format. */
 export const frames = {
   chunk: (chunk: unknown) => `data: ${JSON.stringify({ message: chunk })}\n\n`,
@@ -34,7 +39,7 @@ export interface StreamAnswer {
 }
 
 /** Opens an answer of server-sent events. `onCancel` is called when the client goes away before the end. */
-export function streamAnswer(onCancel: () => void): StreamAnswer {
+export function streamAnswer(onCancel: () => void, headers: Record<string, string> = {}): StreamAnswer {
   const encoder = new TextEncoder();
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   const body = new ReadableStream<Uint8Array>({
@@ -52,6 +57,6 @@ export function streamAnswer(onCancel: () => void): StreamAnswer {
       controller?.close();
       controller = undefined;
     },
-    response: new Response(body, { headers: STREAM_HEADERS }),
+    response: new Response(body, { headers: { ...STREAM_HEADERS, ...headers } }),
   };
 }

@@ -1,3 +1,5 @@
+import type { ActionContext } from 'genkit';
+import type { StreamManager } from 'genkit/beta';
 import type { ContextProvider } from 'genkit/context';
 
 const MIB = 1024 * 1024;
@@ -22,6 +24,22 @@ export interface AgentServerOptions {
   maxDepth?: number;
   /** How long a turn may take, in ms; without limit unless told. The turn's signal is then aborted and the client gets `DEADLINE_EXCEEDED`. */
   timeoutMs?: number;
+  /**
+   * Makes streams resumable: a client that lost its connection asks for the stream by the id in its `x-genkit-stream-id` header and gets all
+   * of it again, then the rest. Genkit's `InMemoryStreamManager` serves one process, the `FirestoreStreamManager` of `@genkit-ai/firebase`
+   * several. It is given the frames as text, under a key that only the one who started the turn can ask for.
+   */
+  streamManager?: StreamManager;
+  /**
+   * With a `streamManager`: how long a turn goes on after its last client in this process went away, in ms, before it is aborted. 30,000 unless
+   * told; `false`: to its end, which is for servers whose clients may come back to another process.
+   */
+  reconnectWithinMs?: number | false;
+  /**
+   * With a `streamManager`: what of the context says whose stream it is, as JSON. All of the context unless told, without what a token
+   * refreshed in between changes (`rawToken`, `iat`, `exp`, ...). For contexts that hold anything else that is new with each request.
+   */
+  streamOwner?: (context: ActionContext) => unknown;
 }
 
 /** {@link AgentServerOptions} with nothing left open. */
@@ -32,6 +50,15 @@ export interface ServerSettings {
   bodyTimeoutMs: number;
   maxDepth: number;
   timeoutMs: number | undefined;
+  resumable: ResumableSettings | undefined;
+}
+
+/** How streams are kept for clients that come back. */
+export interface ResumableSettings {
+  streamManager: StreamManager;
+  /** `Infinity`: without limit. */
+  reconnectWithinMs: number;
+  streamOwner: ((context: ActionContext) => unknown) | undefined;
 }
 
 /** Timers take no more: a longer delay would end at once. */
@@ -45,6 +72,9 @@ const OPTION_NAMES = [
   'bodyTimeoutMs',
   'maxDepth',
   'timeoutMs',
+  'streamManager',
+  'reconnectWithinMs',
+  'streamOwner',
 ] as const satisfies (keyof AgentServerOptions)[];
 
 /** @throws Error when an option is unknown, is not what it has to be, or the question who may ask is left open. */
@@ -64,7 +94,30 @@ export function readOptions(options: AgentServerOptions): ServerSettings {
     bodyTimeoutMs: readDelay('bodyTimeoutMs', options.bodyTimeoutMs) ?? 30_000,
     maxDepth: readCount('maxDepth', options.maxDepth) ?? 100,
     timeoutMs: readDelay('timeoutMs', options.timeoutMs),
+    resumable: readResumable(options),
   };
+}
+
+function readResumable({
+  streamManager,
+  reconnectWithinMs,
+  streamOwner,
+}: AgentServerOptions): ResumableSettings | undefined {
+  if (streamManager === undefined) {
+    if (reconnectWithinMs !== undefined || streamOwner !== undefined) {
+      throw new Error('The options "reconnectWithinMs" and "streamOwner" need a "streamManager".');
+    }
+    return undefined;
+  }
+  if (typeof streamManager?.open !== 'function' || typeof streamManager.subscribe !== 'function') {
+    throw new Error('The option "streamManager" must be one: Genkit\'s InMemoryStreamManager, say.');
+  }
+  if (streamOwner !== undefined && typeof streamOwner !== 'function') {
+    throw new Error('The option "streamOwner" must be a function.');
+  }
+  const graceMs =
+    reconnectWithinMs === false ? Infinity : (readDelay('reconnectWithinMs', reconnectWithinMs) ?? 30_000);
+  return { streamManager, reconnectWithinMs: graceMs, streamOwner };
 }
 
 function readContext({ context, anonymous }: AgentServerOptions): ContextProvider {

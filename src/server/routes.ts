@@ -25,27 +25,50 @@ export interface ServedAgent extends ServedAction {
   readonly abortAgentAction: ServedAction;
 }
 
-/** The agents to serve: by their own names, or by the names they are to have in their paths. */
-export type ServedAgents = readonly ServedAgent[] | Readonly<Record<string, ServedAgent>>;
+/** Where agents are defined: a `Genkit` instance. */
+export interface AgentSource {
+  readonly registry: { lookupAction(key: string): Promise<unknown> };
+}
+
+/**
+ * The agents to serve: by their own names, or by the names they are to have in their paths. A `Genkit` instance stands for all agents that are
+ * defined with it, also after the server was built, except those of plugins, whose names have a slash.
+ */
+export type ServedAgents = readonly ServedAgent[] | Readonly<Record<string, ServedAgent>> | AgentSource;
 
 /** What a path leads to. */
 export interface Route {
   kind: 'turn' | 'getSnapshot' | 'abort';
+  /** The path of the agent's turns, which tells the agents of a server apart. */
+  agent: string;
   action: ServedAction;
 }
 
-/** The routes by their decoded paths. */
-export type RouteTable = ReadonlyMap<string, Route>;
+/** Finds the route of a path as it came in a request, if there is one. */
+export type FindRoute = (path: string) => Promise<Route | undefined>;
 
 /**
  * Lays out the routes: for each agent its turn, and its two companions below that.
  *
  * @throws Error for what is no agent, no agents at all, and two agents with one path.
  */
-export function layRoutes(agents: ServedAgents, basePath: string): RouteTable {
+export function layRoutes(agents: ServedAgents, basePath: string): FindRoute {
   if (typeof agents !== 'object' || agents === null) {
-    throw new Error('Pass the agents to serve in a list, or by name.');
+    throw new Error('Pass the agents to serve in a list, or by name, or the Genkit instance they are defined with.');
   }
+  const find = isSource(agents) ? finderIn(agents, basePath) : finderOf(agents, basePath);
+  return async (path) => {
+    const decoded = decode(path);
+    return decoded === undefined ? undefined : find(decoded);
+  };
+}
+
+function isSource(agents: ServedAgents): agents is AgentSource {
+  const { registry } = agents as Partial<AgentSource>;
+  return typeof registry?.lookupAction === 'function';
+}
+
+function finderOf(agents: Exclude<ServedAgents, AgentSource>, basePath: string) {
   const named: [string, ServedAgent][] = Array.isArray(agents)
     ? agents.map((agent: ServedAgent): [string, ServedAgent] => [agent?.__action?.name, agent])
     : Object.entries(agents);
@@ -62,17 +85,35 @@ export function layRoutes(agents: ServedAgents, basePath: string): RouteTable {
   for (const [name, agent] of named) {
     mustBeAgent(name, agent);
     const path = `${basePath}/${name}`;
-    add(path, { kind: 'turn', action: agent });
-    add(`${path}/getSnapshot`, { kind: 'getSnapshot', action: agent.getSnapshotDataAction });
-    add(`${path}/abort`, { kind: 'abort', action: agent.abortAgentAction });
+    add(path, { kind: 'turn', agent: path, action: agent });
+    add(`${path}/getSnapshot`, { kind: 'getSnapshot', agent: path, action: agent.getSnapshotDataAction });
+    add(`${path}/abort`, { kind: 'abort', agent: path, action: agent.abortAgentAction });
   }
-  return routes;
+  return (path: string) => routes.get(path);
 }
 
-/** The route of a path as it came in a request, if there is one. */
-export function findRoute(routes: RouteTable, path: string): Route | undefined {
+/** The registry's types of the actions behind the paths below an agent's. */
+const ACTION_TYPES = { turn: 'agent', getSnapshot: 'agent-snapshot', abort: 'agent-abort' } as const;
+
+/** A name with a slash would have the registry ask a plugin for it, before it is known who is asking. */
+const PATH_IN_SOURCE = /^\/([^/]+)(?:\/(getSnapshot|abort))?$/;
+
+function finderIn({ registry }: AgentSource, basePath: string) {
+  return async (path: string): Promise<Route | undefined> => {
+    const [, name, below] = (path.startsWith(basePath) && PATH_IN_SOURCE.exec(path.slice(basePath.length))) || [];
+    if (name === undefined) {
+      return undefined;
+    }
+    const kind = (below ?? 'turn') as Route['kind'];
+    const action = (await registry.lookupAction(`/${ACTION_TYPES[kind]}/${name}`)) as ServedAction | undefined;
+    return action && { kind, agent: `${basePath}/${name}`, action };
+  };
+}
+
+/** `undefined` for a path that can not be one. */
+function decode(path: string): string | undefined {
   try {
-    return routes.get(decodeURIComponent(path.replace(/\/$/, '')));
+    return decodeURIComponent(path.replace(/\/$/, ''));
   } catch {
     return undefined;
   }

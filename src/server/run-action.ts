@@ -3,6 +3,7 @@ import type { AgentInit } from 'genkit/beta';
 import { frames, jsonAnswer, streamAnswer, type StreamAnswer } from './answer.ts';
 import type { CallBody } from './read-body.ts';
 import { Refusal } from './refusal.ts';
+import { STREAM_ID_HEADER, type KeptTurn, type ResumableTurns } from './resumable-turns.ts';
 import type { Route } from './routes.ts';
 import { httpStatusOfError, toSafeError, type SafeError } from './safe-error.ts';
 
@@ -15,6 +16,8 @@ export interface ActionCall {
   /** Aborts when the client goes away. */
   signal: AbortSignal;
   timeoutMs: number | undefined;
+  /** Keeps the streams of turns; without, they end with their connections. */
+  turns: ResumableTurns | undefined;
 }
 
 /** How a run ended. A turn that failed has both: its output, and the error that is in it. */
@@ -27,56 +30,101 @@ interface Outcome {
 
 type OnChunk = (chunk: unknown) => void;
 
+/** How long the head of a resumable stream waits for the first chunk, in ms: what is refused at once can so still be told by its HTTP status. */
+const HEAD_WITHIN_MS = 200;
+
 /**
  * Runs the action and answers.
  *
  * A turn that fails is an outcome and not an exception in Genkit: its output says `finishReason: 'failed'`, and holds the last good state. Over HTTP
  * its status is that of the error, as long as no chunk was sent, so that proxies, monitors and plain clients see a failure as one. The body
  * then has the output under `result`, which our client reads, and the error under `error`. Genkit's client reads no body but that of a 200
- * and throws an error that quotes it. Once chunks are under way the status is out, and the outcome is the last frame.
+ * and throws an error that quotes it. Once chunks are under way the status is out, and the outcome is the last frame. The head of a resumable
+ * stream goes out before the first chunk, if that is long in coming: without the id in it nobody could come back.
  */
 export async function runAction(call: ActionCall): Promise<Response> {
-  const stop = new AbortController();
-  if (!call.wantsStream) {
-    return answerAsJson(await runWithin(call, stop));
+  if (call.wantsStream) {
+    return answerAsStream(call);
   }
-  const stream = streamAnswer(() => stop.abort());
+  const stop = new AbortController();
+  return answerAsJson(await runWithin(call, { stop, onGone: () => stop.abort(call.signal.reason) }));
+}
+
+async function answerAsStream(call: ActionCall): Promise<Response> {
+  const stop = new AbortController();
+  const kept = call.route.kind === 'turn' ? await call.turns?.open(askerOf(call), () => stop.abort()) : undefined;
+  // Who was not told the id can not come back.
+  let comesBack = false;
+  let hasEnded = false;
+  const onGone = () => {
+    if (kept && comesBack) {
+      kept.leave();
+    } else if (!hasEnded) {
+      stop.abort(call.signal.reason);
+    }
+  };
+  const stream = streamAnswer(onGone, kept && { [STREAM_ID_HEADER]: kept.id });
   let sendsChunks = false;
   let onFirstChunk = () => {};
   const firstChunk = new Promise<undefined>((resolve) => {
     onFirstChunk = () => resolve(undefined);
   });
-  const run = runWithin(call, stop, (chunk) => {
-    stream.write(frames.chunk(chunk));
+  const run = runWithin(call, { stop, onGone }, (chunk) => {
+    const frame = frames.chunk(chunk);
+    stream.write(frame);
+    kept?.write(frame);
     sendsChunks = true;
     onFirstChunk();
+  }).finally(() => {
+    hasEnded = true;
   });
-  const outcome = await Promise.race([firstChunk, run]);
+  void run.then((ended) => finish(ended, stream, kept));
+  const outcome = await Promise.race([firstChunk, run, ...(kept ? [soon(run)] : [])]);
   if (outcome?.error && !sendsChunks) {
-    stream.end();
     return answerAsJson(outcome);
   }
-  void run.then((ended) => finish(stream, ended));
+  comesBack = true;
   return stream.response;
+}
+
+function askerOf({ route, context }: ActionCall): Parameters<ResumableTurns['open']>[0] {
+  return { agent: route.agent, context };
+}
+
+/** Resolves after {@link HEAD_WITHIN_MS}; never, when the run ends before. */
+function soon(run: Promise<unknown>): Promise<undefined> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(undefined), HEAD_WITHIN_MS);
+    void run.then(() => clearTimeout(timer));
+  });
 }
 
 function answerAsJson({ result, error, httpStatus, headers }: Outcome): Response {
   return jsonAnswer(httpStatus, { result, error }, headers);
 }
 
-function finish(stream: StreamAnswer, { result, error }: Outcome): void {
-  try {
-    stream.write(result === undefined && error ? frames.error(error) : frames.result(result));
-  } catch (notJson) {
-    stream.write(frames.error(toSafeError(notJson)));
-  }
+function finish(outcome: Outcome, stream: StreamAnswer, kept: KeptTurn | undefined): void {
+  const frame = lastFrame(outcome);
+  stream.write(frame);
   stream.end();
+  kept?.end(frame);
 }
 
-/** Runs the action until it ends, the client goes away, or the time is up. Does not reject. */
-async function runWithin(call: ActionCall, stop: AbortController, onChunk?: OnChunk): Promise<Outcome> {
+function lastFrame({ result, error }: Outcome): string {
+  try {
+    return result === undefined && error ? frames.error(error) : frames.result(result);
+  } catch (notJson) {
+    return frames.error(toSafeError(notJson));
+  }
+}
+
+/** Runs the action until it ends, or the time is up. Does not reject. */
+async function runWithin(
+  call: ActionCall,
+  { stop, onGone }: { stop: AbortController; onGone: () => void },
+  onChunk?: OnChunk,
+): Promise<Outcome> {
   const { signal, timeoutMs } = call;
-  const onGone = () => stop.abort(signal.reason);
   signal.addEventListener('abort', onGone, { once: true });
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<Outcome>((resolve) => {

@@ -1,17 +1,18 @@
-import { jsonAnswer } from './answer.ts';
+import { jsonAnswer, noStreamAnswer } from './answer.ts';
 import type { IncomingCall } from './call.ts';
 import { readOptions, type AgentServerOptions } from './options.ts';
 import { readBody } from './read-body.ts';
 import { Refusal } from './refusal.ts';
-import { findRoute, layRoutes, noSuchPath, type Route, type RouteTable, type ServedAgents } from './routes.ts';
+import { ResumableTurns, STREAM_ID_HEADER, type StreamAsker } from './resumable-turns.ts';
+import { layRoutes, noSuchPath, type FindRoute, type Route, type ServedAgents } from './routes.ts';
 import { runAction } from './run-action.ts';
 import { httpStatusOfError, toSafeError } from './safe-error.ts';
 import { validateBody } from './validate.ts';
 
 /** Serves agents, whatever the server is made of. */
 export interface AgentServer {
-  /** Whether some agent is served at the path. */
-  knows(path: string): boolean;
+  /** Whether some agent is served at the path. Does not reject. */
+  knows(path: string): Promise<boolean>;
   /** Answers a request. Does not reject. */
   serve(call: IncomingCall): Promise<Response>;
 }
@@ -19,20 +20,32 @@ export interface AgentServer {
 /** @throws Error when the options or the agents are not what they have to be. */
 export function createAgentServer(agents: ServedAgents, options: AgentServerOptions): AgentServer {
   const settings = readOptions(options);
-  const routes = layRoutes(agents, settings.basePath);
+  const findRoute = layRoutes(agents, settings.basePath);
+  const turns = settings.resumable && new ResumableTurns(settings.resumable);
 
   const authenticateAndRun = async (route: Route, call: IncomingCall): Promise<Response> => {
     const body = await readBody(call, settings);
     try {
-      const context = await settings.context({ method: 'POST', headers: call.headers, input: body.data });
+      const context = (await settings.context({ method: 'POST', headers: call.headers, input: body.data })) ?? {};
+      const asker = { agent: route.agent, context };
+      const streamId = call.headers[STREAM_ID_HEADER];
+      if (route.kind === 'turn' && wantsStream(call) && streamId) {
+        // Never a run of its own, also where no streams are kept: the turn ran already.
+        return (await turns?.resume(streamId, asker, call.signal)) ?? noStreamAnswer();
+      }
+      const streamToAbort = route.kind === 'abort' ? readStreamId(body.data) : undefined;
+      if (streamToAbort !== undefined) {
+        return await abortStream(turns, streamToAbort, asker);
+      }
       validateBody(route, body);
       return await runAction({
         route,
         body,
-        context: context ?? {},
+        context,
         wantsStream: wantsStream(call),
         signal: call.signal,
         timeoutMs: settings.timeoutMs,
+        turns,
       });
     } catch (error) {
       return answerError(error, body.text);
@@ -40,10 +53,15 @@ export function createAgentServer(agents: ServedAgents, options: AgentServerOpti
   };
 
   return {
-    knows: (path) => findRoute(routes, path) !== undefined,
+    knows: (path) =>
+      findRoute(path).then(
+        (route) => route !== undefined,
+        // What is wrong with it, serve() says.
+        () => true,
+      ),
     serve: async (call) => {
       try {
-        return await authenticateAndRun(mustFindRoute(routes, call), call);
+        return await authenticateAndRun(await mustFindRoute(findRoute, call), call);
       } catch (error) {
         return answerError(error);
       }
@@ -51,8 +69,8 @@ export function createAgentServer(agents: ServedAgents, options: AgentServerOpti
   };
 }
 
-function mustFindRoute(routes: RouteTable, { path, method }: IncomingCall): Route {
-  const route = findRoute(routes, path);
+async function mustFindRoute(findRoute: FindRoute, { path, method }: IncomingCall): Promise<Route> {
+  const route = await findRoute(path);
   if (!route) {
     throw noSuchPath();
   }
@@ -64,6 +82,19 @@ function mustFindRoute(routes: RouteTable, { path, method }: IncomingCall): Rout
 
 function wantsStream({ headers, query }: IncomingCall): boolean {
   return (headers.accept ?? '').toLowerCase().includes('text/event-stream') || query.get('stream') === 'true';
+}
+
+function readStreamId(data: unknown): string | undefined {
+  const { streamId } = (data ?? {}) as { streamId?: unknown };
+  return typeof streamId === 'string' ? streamId : undefined;
+}
+
+/** A client whose turn goes on without it says so when it wants that to end. */
+async function abortStream(turns: ResumableTurns | undefined, streamId: string, asker: StreamAsker): Promise<Response> {
+  if (!(await turns?.abort(streamId, asker))) {
+    throw new Refusal(404, 'NOT_FOUND', 'No turn with this stream is under way here.');
+  }
+  return jsonAnswer(200, { result: { streamId, status: 'pending' } });
 }
 
 function answerError(thrown: unknown, request?: string): Response {

@@ -138,6 +138,31 @@ describe.each(STORE_KINDS)('interrupts on $name', ({ make }) => {
     ]);
   });
 
+  test.each([
+    ['in order', [5, 7]],
+    ['in another order', [7, 5]],
+  ])('requests of one tool without a ref get each its own input, approved %s', async (_, amounts) => {
+    const noRef = (amount: number): Part => ({ toolRequest: { name: 'pay', input: { amount } } });
+    const { agent, resume, paid } = await setUp([noRef(5), noRef(7), ask('1')], 'done');
+    const approved = amounts.map((amount) => ({ ...noRef(amount), metadata: { resumed: { amount } } }));
+    const { output } = await resume({ restart: approved as never, ...respond('ask', '1') });
+    expect(output).toMatchObject({ finishReason: 'stop', message: model('done') });
+    const byAmount = paid.toSorted((a, b) => a.amount - b.amount);
+    expect(byAmount).toEqual([5, 7].map((amount) => ({ amount, resumed: { amount } })));
+    const { messages } = (await agent.getSnapshot(output.snapshotId as string))!.state!;
+    expect(messages?.[2]?.content).toHaveLength(3);
+  });
+
+  test('answers to one tool without refs go to its requests in order', async () => {
+    const noRef = (question: string): Part => ({ toolRequest: { name: 'ask', input: { question } } });
+    const { resume, scripted } = await setUp([noRef('a'), noRef('b')], 'done');
+    const respondTo = (output: string) => ({ toolResponse: { name: 'ask', output } });
+    const { output } = await resume({ respond: [respondTo('A'), respondTo('B')] });
+    expect(output.message).toEqual(model('done'));
+    const answers = scripted.requests[1]?.messages.at(-1)?.content.map((part) => part.toolResponse?.output);
+    expect(answers).toEqual(['A', 'B']);
+  });
+
   test('nothing can be resumed where nothing waits', async () => {
     const { agent } = await setUp('hello');
     expect((await call(agent, [{ resume: {} }])).output.error?.message).toContain('nothing to resume');

@@ -47,6 +47,40 @@ describe('S2 client input: a signed state', () => {
     await expect(refused).rejects.toMatchObject({ name: 'AgentInitError', status: 'INVALID_ARGUMENT' });
   });
 
+  test.each([
+    [
+      'a circle in it',
+      () => {
+        const custom: Record<string, unknown> = {};
+        custom['self'] = custom;
+        return custom;
+      },
+    ],
+    ['a number too big for JSON', () => ({ coins: 1n })],
+    [
+      'members that throw',
+      () =>
+        Object.defineProperty({}, 'coins', {
+          enumerable: true,
+          get: () => {
+            throw new Error('trap');
+          },
+        }),
+    ],
+    ['more levels than there are', () => Array.from({ length: 100_000 }).reduce<object>((inner) => ({ inner }), {})],
+  ])('is refused with %s, as the caller’s mistake', async (_, custom) => {
+    const { output } = await call(setUp(), ['one']);
+    const refused = call(setUp(), ['two'], { state: { ...output.state, custom: custom() } });
+    await expect(refused).rejects.toMatchObject({ status: 'INVALID_ARGUMENT' });
+    const { signature: _signature, ...bare } = output.state as State & { signature: string };
+    const unsigned = setUp({ signState: undefined });
+    const told = await call(unsigned, ['two'], { state: { ...bare, custom: custom() } }).then(
+      (answer) => answer.output.error?.status,
+      (error: { status?: string }) => error.status,
+    );
+    expect(told).toBe('INVALID_ARGUMENT');
+  });
+
   test('of another agent, or under another key, is refused; a key may be changed', async () => {
     const { output } = await call(setUp(), ['one']);
     const init = { state: output.state };

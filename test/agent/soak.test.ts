@@ -1,17 +1,27 @@
+import { createHook } from 'node:async_hooks';
 import { getEventListeners } from 'node:events';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { genkit } from 'genkit/beta';
 import { defineAgent, InMemorySessionStore } from 'genkitx-agents';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { scale } from '../support/scale.ts';
 import { call, user } from './helpers.ts';
 
-test('R6 soak: turns in the foreground and the background leave no listener, timer or handle', async () => {
-  const ai = genkit({});
-  ai.defineModel({ name: 'brief', apiVersion: 'v2' }, async () => ({
-    message: { role: 'model', content: [{ text: 'ok' }] },
-    finishReason: 'stop',
-  }));
-  const store = new InMemorySessionStore();
+/** Timers that have neither run nor been cleared, those that keep no process alive included. */
+function countTimers(): () => number {
+  const timers = new Set<number>();
+  const hook = createHook({
+    init: (id, type) => void (type === 'Timeout' && timers.add(id)),
+    destroy: (id) => void timers.delete(id),
+  });
+  hook.enable();
+  onTestFinished(() => void hook.disable());
+  return () => timers.size;
+}
+
+/** What the store is asked to watch, and has not been told to stop. */
+function countWatchers(store: InMemorySessionStore): () => number {
   let watchers = 0;
   const subscribe = store.onSnapshotStateChange.bind(store);
   store.onSnapshotStateChange = (...args) => {
@@ -22,24 +32,83 @@ test('R6 soak: turns in the foreground and the background leave no listener, tim
       end();
     };
   };
-  const agent = defineAgent(ai, { name: 'soak', model: 'brief', store });
+  return () => watchers;
+}
+
+function heapInUse(): number {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  for (let i = 0; i < 4; i++) collect();
+  return process.memoryUsage().heapUsed;
+}
+
+/** Kinds of turns, in turn. */
+const KINDS = ['plain', 'background', 'failing', 'aborted', 'plain', 'chat', 'tool'] as const;
+const SESSIONS = 50;
+
+function setUp() {
+  const ai = genkit({});
+  ai.defineTool({ name: 'look', description: 'Looks.' }, async () => 'seen');
+  ai.defineModel({ name: 'brief', apiVersion: 'v2' }, async ({ messages }, { abortSignal, sendChunk }) => {
+    const text = messages.at(-1)?.content[0]?.text;
+    sendChunk({ content: [{ text: 'o' }] });
+    if (text === 'failing') throw new Error('no');
+    if (text === 'aborted')
+      await new Promise((resolve) => abortSignal?.addEventListener('abort', resolve, { once: true }));
+    const part = text === 'tool' ? { toolRequest: { name: 'look', input: {} } } : { text: 'ok' };
+    return { message: { role: 'model', content: [part] }, finishReason: 'stop' };
+  });
+  const store = new InMemorySessionStore();
+  const agent = defineAgent(ai, { name: 'soak', model: 'brief', tools: ['look'], store });
+  return { agent, store };
+}
+
+test('R6 soak: thousands of turns of all kinds leave no memory, listener, timer, watcher or handle', async () => {
+  const { agent, store } = setUp();
+  const timers = countTimers();
+  const watchers = countWatchers(store);
+  // Signals of two kinds of callers: one that lives long, and one that stops its turn.
   const { signal } = new AbortController();
-  const turns = scale(500, 10_000);
   const handles = () => process.getActiveResourcesInfo().filter((kind) => kind !== 'Immediate').length;
-  await call(agent, ['warm up'], {}, { abortSignal: signal });
-  const before = handles();
-  for (let turn = 0; turn < turns; turn++) {
-    const sessionId = `session-${turn % 50}`;
-    if (turn % 10 === 0) {
-      const { output } = await call(agent, [{ message: user('later'), detach: true }], { sessionId });
-      await agent.waitForSnapshot(output.snapshotId!, { metadataOnly: true });
+
+  async function turn(kind: (typeof KINDS)[number], sessionId: string): Promise<void> {
+    if (kind === 'background') {
+      const { output } = await call(agent, [{ message: user(kind), detach: true }], { sessionId });
+      expect((await agent.waitForSnapshot(output.snapshotId!, { metadataOnly: true })).status).toBe('completed');
+    } else if (kind === 'chat') {
+      await agent.chat({ sessionId }).send(kind, { abortSignal: signal });
+    } else if (kind === 'aborted') {
+      const caller = new AbortController();
+      setImmediate(() => caller.abort());
+      const { output } = await call(agent, [kind], { sessionId }, { abortSignal: caller.signal });
+      expect(output.finishReason).toBe('aborted');
+      expect(getEventListeners(caller.signal, 'abort')).toEqual([]);
     } else {
-      const { output } = await call(agent, ['now'], { sessionId }, { abortSignal: signal });
-      expect(output.finishReason).toBe('stop');
+      const { output } = await call(agent, [kind], { sessionId }, { abortSignal: signal });
+      expect(output.finishReason).toBe(kind === 'failing' ? 'failed' : 'stop');
     }
-    // The sessions do not grow without end: what is measured is what the turns leave.
-    if (turn % 500 === 499) for (let id = 0; id < 50; id++) await store.deleteSession({ sessionId: `session-${id}` });
   }
-  await vi.waitUntil(() => watchers === 0 && handles() <= before, { timeout: 5000, interval: 5 });
+
+  async function turns(count: number): Promise<void> {
+    for (let i = 0; i < count; i++) {
+      await turn(KINDS[i % KINDS.length]!, `session-${i % SESSIONS}`);
+      // The sessions do not grow without end: what is measured is what the turns leave.
+      if (i % 500 === 499 || i === count - 1)
+        for (let id = 0; id < SESSIONS; id++) await store.deleteSession({ sessionId: `session-${id}` });
+    }
+    await vi.waitUntil(() => watchers() === 0, { timeout: 5000, interval: 5 });
+  }
+
+  // What the first turns compile and cache stays.
+  await turns(500);
+  const before = { handles: handles(), heap: heapInUse(), timers: timers() };
+  const count = scale(2000, 10_000);
+  await turns(count);
+  expect(handles()).toBeLessThanOrEqual(before.handles);
+  // That a timer is gone is told in the next macrotask.
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(timers()).toBeLessThanOrEqual(before.timers);
   expect(getEventListeners(signal, 'abort')).toEqual([]);
+  const grown = heapInUse() - before.heap;
+  expect(grown, `bytes that ${count} turns left`).toBeLessThan(2_000_000);
 });

@@ -2,6 +2,7 @@
 import { request as httpRequest } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { GenkitError, UserFacingError, type ActionContext } from 'genkit';
+import { InMemoryStreamManager } from 'genkit/beta';
 import { apiKey, type ContextProvider } from 'genkit/context';
 import { agentHandler, type AgentServerOptions } from 'genkitx-agents/server';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -687,9 +688,26 @@ describe('building a server', () => {
     ['a delay overflows', build({ anonymous: true, timeoutMs: 2 ** 31 }), /at most 2147483647 ms/],
     ['a body delay overflows', build({ anonymous: true, bodyTimeoutMs: 2 ** 31 }), /at most 2147483647 ms/],
     ['a limit is a text', build({ anonymous: true, timeoutMs: '5' }), /timeoutMs/],
+    ['a stream manager is none', build({ anonymous: true, streamManager: {} }), /streamManager.*InMemoryStreamManager/],
+    ['a grace time has no manager', build({ anonymous: true, reconnectWithinMs: 5 }), /need a "streamManager"/],
+    [
+      'a grace time is none',
+      build({ anonymous: true, streamManager: new InMemoryStreamManager(), reconnectWithinMs: -1 }),
+      /reconnectWithinMs.*whole number/,
+    ],
+    [
+      'an owner is none',
+      build({ anonymous: true, streamManager: new InMemoryStreamManager(), streamOwner: 'uid' }),
+      /streamOwner.*function/,
+    ],
     ['the base path is none', build({ anonymous: true, basePath: 'api' }), /basePath/],
     ['there is no agent', build({ anonymous: true }, []), /no agent/],
     ['an agent is none', build({ anonymous: true }, { support: {} }), /"support" is not an agent/],
+    [
+      'an agent called registry is none',
+      build({ anonymous: true }, { registry: undefined }),
+      /"registry" is not an agent/,
+    ],
     ['an agent is missing', build({ anonymous: true }, [undefined]), /not an agent/],
     ['two agents have one name', build({ anonymous: true }, [agent, agent]), /Two agents.*\/a\b/],
   ])('is an error that says so when %s', (_, make, message) => {

@@ -1,6 +1,6 @@
 /** The types fit those of the neighbours: Genkit's client, Genkit's agents, Express. */
 import type { RequestHandler } from 'express';
-import type { Agent as GenkitAgent } from 'genkit/beta';
+import type { Agent as GenkitAgent, GenkitBeta } from 'genkit/beta';
 import type * as theirs from 'genkit/beta/client';
 import type { Agent } from 'genkitx-agents';
 import { remoteAgent, type AgentError } from 'genkitx-agents/client';
@@ -29,6 +29,7 @@ describe('types', () => {
     expectTypeOf<GenkitAgent<State>>().toExtend<ServedAgent>();
     expectTypeOf<[Agent<State>, GenkitAgent]>().toExtend<ServedAgents>();
     expectTypeOf<{ support: Agent<State> }>().toExtend<ServedAgents>();
+    expectTypeOf<GenkitBeta>().toExtend<ServedAgents>();
   });
 
   it('of the router fit Express', () => {

@@ -37,7 +37,7 @@ export async function serveByHandler(agents: ServedAgents, options: AgentServerO
     response.once('close', () => gone.abort());
     const answering = async () => {
       const answer = await handler(toRequest(request, gone.signal));
-      response.writeHead(answer.status, Object.fromEntries(answer.headers));
+      response.writeHead(answer.status, Object.fromEntries(answer.headers)).flushHeaders();
       const body = Readable.from(answer.body ?? []);
       response.once('close', () => body.destroy());
       body.on('error', () => {}).pipe(response);
@@ -88,11 +88,14 @@ export async function serveByRouter(agents: ServedAgents, options: AgentServerOp
 }
 
 /** Genkit's own `expressHandler`, laid out as its documentation shows. */
-export async function serveByGenkit(agents: Record<string, Agent<never>>): Promise<Running> {
+export async function serveByGenkit(
+  agents: Record<string, Agent<never>>,
+  options: Parameters<typeof expressHandler>[1] = {},
+): Promise<Running> {
   const app = express();
   app.use(express.json());
   for (const [name, agent] of Object.entries(agents)) {
-    app.post(`/api/${name}`, expressHandler(agent));
+    app.post(`/api/${name}`, expressHandler(agent, options));
     app.post(`/api/${name}/getSnapshot`, expressHandler(agent.getSnapshotDataAction));
     app.post(`/api/${name}/abort`, expressHandler(agent.abortAgentAction));
   }

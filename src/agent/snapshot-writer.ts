@@ -1,0 +1,206 @@
+import type { ActionContext } from 'genkit';
+import type { SessionSnapshot, SessionSnapshotInput, SessionState, SessionStore, SnapshotMutator } from 'genkit/beta';
+import { logger } from 'genkit/logging';
+import { failedPrecondition, quote, SessionConflictError } from '../errors.ts';
+import type { RuntimeError } from '../session/session-runner.ts';
+import { isTerminal } from '../snapshot/status.ts';
+import type { SaveSnapshotOptions } from '../store/contract.ts';
+import { mustHaveStore, type AgentDefinition } from './agent-definition.ts';
+import { findLastCompleted } from './open-session.ts';
+import { isTransient, withRetries } from './retry.ts';
+import type { RunLease, RunRecord } from './run-lease.ts';
+
+/** What {@link SnapshotWriter} needs to know. */
+export interface SnapshotWriterOptions<State> {
+  agent: AgentDefinition<State>;
+  sessionId: string;
+  /** What the first save of the call expects to be the session's leaf (`null`: nothing); absent: it does not look. */
+  expectedLeafId?: string | null;
+  context: ActionContext | undefined;
+}
+
+/** What a snapshot says besides where it belongs. */
+export type Content<State> = Pick<
+  SessionSnapshotInput<State>,
+  'status' | 'finishReason' | 'error' | 'state' | 'heartbeatAt'
+> & { backgroundRun?: RunRecord };
+
+interface Saved {
+  readonly snapshotId: string;
+}
+
+/** How a turn ends that does not end by itself. */
+export type TurnEnding =
+  | { readonly status: 'aborted'; readonly finishReason: 'aborted' }
+  | { readonly status: 'failed'; readonly finishReason: 'failed'; readonly error: RuntimeError };
+
+/**
+ * Writes the snapshots of one call of an agent. A failing store is asked again; a snapshot that somebody else settled, removed, or took over
+ * stays as that left it.
+ */
+export class SnapshotWriter<State> {
+  readonly #agent: AgentDefinition<State>;
+  readonly #sessionId: string;
+  readonly #context: ActionContext | undefined;
+  /** Turns that go on in the background: their snapshots are there, unless somebody removed them. */
+  readonly #pending = new Set<string>();
+  #lease: RunLease | undefined;
+  #expectedLeafId: string | null | undefined;
+
+  constructor({ agent, sessionId, expectedLeafId, context }: SnapshotWriterOptions<State>) {
+    this.#agent = agent;
+    this.#sessionId = sessionId;
+    this.#expectedLeafId = expectedLeafId;
+    this.#context = context;
+  }
+
+  /**
+   * The call goes on in the background, by this right.
+   *
+   * @param snapshotIds Its turns that are stored as pending already.
+   */
+  runAs(lease: RunLease, snapshotIds: readonly string[] = []): void {
+    this.#lease = lease;
+    for (const snapshotId of snapshotIds) this.#pending.add(snapshotId);
+  }
+
+  /** Whether another process has taken the run over. */
+  get isLost(): boolean {
+    return this.#lease?.isLost === true;
+  }
+
+  /** Whether a snapshot is this call's to write still. */
+  holds(snapshot: SessionSnapshot | undefined): boolean {
+    return this.#lease?.holds(snapshot) ?? true;
+  }
+
+  /** What is saved next stands in nobody's way, whatever the session's leaf is by then. */
+  ignoreLeaf(): void {
+    this.#expectedLeafId = undefined;
+  }
+
+  /**
+   * Saves how a turn ended. Answers the id that the store saved under; nothing when the snapshot was aborted, removed, or taken over meanwhile.
+   */
+  async save(snapshotId: string, parentId: string | undefined, content: Content<State>): Promise<Saved | undefined> {
+    const store = mustHaveStore(this.#agent, 'Saving a turn');
+    const run = this.#pending.has(snapshotId) && this.#lease ? { backgroundRun: this.#lease.trace } : undefined;
+    const input = this.#input(snapshotId, parentId, { ...content, ...run });
+    const known: Known = { isOurs: true };
+    const savedId = await this.#write(store, { snapshotId, parentId }, (current) => {
+      known.isOurs = this.holds(current);
+      known.status = current ? current.status : this.#pending.has(snapshotId) ? 'aborted' : undefined;
+      return isTerminal(known.status) || !known.isOurs ? null : input;
+    });
+    // The id is this turn's own: what is there with the same status is an earlier attempt whose answer got lost.
+    if (savedId !== null || (known.isOurs && known.status === input.status)) {
+      return { snapshotId: savedId ?? snapshotId };
+    }
+    if (known.status === 'aborted' || !known.isOurs) return undefined;
+    throw failedPrecondition(`Snapshot ${quote(snapshotId)} is ${known.status} already; this turn was not saved.`);
+  }
+
+  /**
+   * Stores that a turn goes on in the background, before it does: its state so far, the prompt included, and what it takes to run it again.
+   *
+   * @param parentId The turn before it, which may not be done yet.
+   */
+  async pend(snapshotId: string, parentId: string | undefined, content: Content<State>): Promise<void> {
+    const store = mustHaveStore(this.#agent, 'Detaching');
+    this.#pending.add(snapshotId);
+    const heartbeatAt = new Date().toISOString();
+    const input = this.#input(snapshotId, parentId, { ...content, status: 'pending', heartbeatAt });
+    // What is there already is what the turn has ended with in the meantime, or an earlier attempt.
+    await this.#write(store, { snapshotId, parentId }, (current) => (current ? null : input));
+  }
+
+  /** Tells that a turn in the background is alive. Answers whether it still is to go on: nobody aborted it, took it over or removed it. */
+  async beat(snapshotId: string): Promise<boolean> {
+    const store = mustHaveStore(this.#agent, 'A heartbeat');
+    let isWanted = false;
+    await store.saveSnapshot(
+      snapshotId,
+      (current) => {
+        const isHeld = this.holds(current);
+        isWanted = current !== undefined && current.status !== 'aborted' && isHeld;
+        const now = new Date().toISOString();
+        return current?.status === 'pending' && isHeld ? { ...current, heartbeatAt: now, updatedAt: now } : null;
+      },
+      { context: this.#context },
+    );
+    return isWanted;
+  }
+
+  /**
+   * Gives a turn that will not end by itself its end. One that is aborted already gets the state with it, one that is settled stays.
+   *
+   * @returns Whether the store has it now.
+   */
+  async end(
+    snapshotId: string,
+    parentId: string | undefined,
+    ending: TurnEnding,
+    state: SessionState<State>,
+  ): Promise<boolean> {
+    const store = mustHaveStore(this.#agent, 'Ending a turn');
+    const input = this.#input(snapshotId, parentId, { ...ending, state });
+    const { status } = ending;
+    const known: Known = { isOurs: true };
+    try {
+      const saved = await this.#write(store, { snapshotId, parentId }, (current) => {
+        known.isOurs = this.holds(current);
+        known.status = current?.status;
+        if (!known.isOurs) return null;
+        if (!current) return this.#pending.has(snapshotId) ? null : input;
+        const isOpen = !isTerminal(current.status) || (current.status === 'aborted' && status === 'aborted');
+        return isOpen ? { ...current, ...ending, state, updatedAt: input.updatedAt } : null;
+      });
+      return saved !== null || (known.isOurs && known.status === status);
+    } catch (error) {
+      logger.error(`Snapshot ${quote(snapshotId)} could not be settled as ${status}. ${String(error)}`);
+      return false;
+    }
+  }
+
+  #input(snapshotId: string, parentId: string | undefined, content: Content<State>): SessionSnapshotInput<State> {
+    const now = new Date().toISOString();
+    // A turn that ends in the background is the parent of the next, never its own.
+    const parent = parentId === undefined || parentId === snapshotId ? undefined : { parentId };
+    return { snapshotId, sessionId: this.#sessionId, ...parent, createdAt: now, updatedAt: now, ...content };
+  }
+
+  async #write(
+    store: SessionStore<State>,
+    { snapshotId, parentId }: { snapshotId: string; parentId: string | undefined },
+    mutator: SnapshotMutator<State>,
+  ): Promise<string | null> {
+    for (;;) {
+      try {
+        const expected = this.#expectedLeafId !== undefined && { expectedLeafId: this.#expectedLeafId };
+        const options: SaveSnapshotOptions = { context: this.#context, ...expected };
+        const saved = await withRetries(() => store.saveSnapshot(snapshotId, mutator, options), isTransient);
+        // From here on the session's leaf is this call's own.
+        this.#expectedLeafId = undefined;
+        return saved;
+      } catch (error) {
+        if (!SessionConflictError.isInstance(error) || !(await this.#isStillLast(store, parentId))) throw error;
+      }
+    }
+  }
+
+  /** Whether what came first has come to nothing: the session continues from where it did. */
+  async #isStillLast(store: SessionStore<State>, parentId: string | undefined): Promise<boolean> {
+    const { leaf, snapshot } = await findLastCompleted(store, this.#sessionId, this.#context);
+    const isRunning = leaf?.status === 'pending';
+    const isNew = leaf !== undefined && leaf.snapshotId !== this.#expectedLeafId;
+    if (isRunning || !isNew || snapshot?.snapshotId !== parentId) return false;
+    this.#expectedLeafId = leaf.snapshotId;
+    return true;
+  }
+}
+
+/** What a mutator saw last. */
+interface Known {
+  status?: SessionSnapshot['status'];
+  isOurs: boolean;
+}

@@ -1,0 +1,59 @@
+import type { ActionStreamInput } from 'genkit/beta';
+
+/**
+ * Writes the frames of a turn to where they are kept, in order, one write at a time. Frames that come while a write is under way go together
+ * in the next: a manager far away is asked no more often than it can answer. Never waits, never throws.
+ */
+export class KeptStream {
+  readonly #input: ActionStreamInput<string, string>;
+  readonly #onLoss: (error: unknown) => void;
+  #waiting = '';
+  /** The last frame of all. */
+  #last: string | undefined;
+  #isWriting = false;
+  #isOver = false;
+
+  /** @param onLoss Told why when a write fails. The stream is then closed as a failed one: it must not go on with a gap. */
+  constructor(input: ActionStreamInput<string, string>, onLoss: (error: unknown) => void) {
+    this.#input = input;
+    this.#onLoss = onLoss;
+  }
+
+  write(frame: string): void {
+    if (!this.#isOver && this.#last === undefined) {
+      this.#waiting += frame;
+      this.#work();
+    }
+  }
+
+  /** Writes the last frame. What comes after it is left out. */
+  end(frame: string): void {
+    this.#last ??= frame;
+    this.#work();
+  }
+
+  #work(): void {
+    if (this.#isWriting || this.#isOver) {
+      return;
+    }
+    this.#isWriting = true;
+    this.#writeAll().catch((error: unknown) => {
+      this.#isOver = true;
+      this.#onLoss(error);
+      this.#input.error(new Error('The stream could not be kept.')).catch(() => {});
+    });
+  }
+
+  async #writeAll(): Promise<void> {
+    while (this.#waiting !== '') {
+      const frames = this.#waiting;
+      this.#waiting = '';
+      await this.#input.write(frames);
+    }
+    if (this.#last !== undefined) {
+      this.#isOver = true;
+      await this.#input.done(this.#last);
+    }
+    this.#isWriting = false;
+  }
+}

@@ -1,0 +1,413 @@
+import { genkit, type SessionStore } from 'genkit/beta';
+import { agentRuntime, defineAgent, defineCustomAgent, InMemorySessionStore, recoverRuns } from 'genkitx-agents';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { scriptedModel } from '../support/scripted-model.ts';
+import { call, model, recordingStore, user } from './helpers.ts';
+import { STORE_KINDS } from './stores.ts';
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** The lease of all runs here ends; heartbeats are long in coming. */
+function letLeasesEnd(): void {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 120_000 });
+}
+
+interface Worker {
+  background?: object;
+  /** What the model answers; unless told it never does. */
+  answer?: string | (() => string | Promise<string>);
+  name?: string;
+}
+
+/** One process: its own Genkit instance and agent on the shared store. */
+function worker(store: SessionStore, { background, answer, name = 'worker' }: Worker = {}) {
+  const ai = genkit({});
+  const calls: { release: (text: string) => void; signal: AbortSignal }[] = [];
+  const scripted = scriptedModel(ai, {
+    otherwise:
+      answer ?? (({ abortSignal }) => new Promise((resolve) => calls.push({ release: resolve, signal: abortSignal }))),
+  });
+  const agent = defineAgent(ai, { name, model: scripted.name, store, ...(background && { background }) });
+  const called = (n: number) => vi.waitUntil(() => calls[n - 1], { timeout: 5000, interval: 1 });
+  const settled = (snapshotId: string) =>
+    vi.waitUntil(
+      async () => {
+        const snapshot = await agent.getSnapshot(snapshotId);
+        return snapshot && snapshot.status !== 'pending' && snapshot.status !== 'expired' ? snapshot : undefined;
+      },
+      { timeout: 10_000, interval: 2 },
+    );
+  return { ai, agent, scripted, called, settled };
+}
+
+const detached = (text: string) => ({ message: user(text), detach: true });
+
+const texts = (messages: { content: { text?: string }[] }[] | undefined) =>
+  messages?.map(({ content }) => content[0]?.text);
+
+describe.each(STORE_KINDS)('a run whose process died, on $name', ({ make }) => {
+  test('is taken over, goes on from the last completed turn, and loses none of its inputs', async () => {
+    const store = await make();
+    const dead = worker(store);
+    const { output } = await call(dead.agent, ['one', 'two', detached('three')], { sessionId: 'job' });
+    (await dead.called(1)).release('1');
+    await dead.called(2);
+    letLeasesEnd();
+    const id = output.snapshotId!;
+    expect((await dead.agent.getSnapshot(id))?.status).toBe('expired');
+    const rescuer = worker(store, { answer: 'rescued' });
+    expect(await recoverRuns(rescuer.ai, { snapshotIds: [id] })).toEqual({
+      runs: [{ agent: 'worker', sessionId: 'job', snapshotId: id, generation: 2, outcome: 'continued' }],
+      unlisted: [],
+    });
+    const last = await rescuer.settled(id);
+    expect(last.status).toBe('completed');
+    expect(texts(last.state?.messages)).toEqual(['one', '1', 'two', 'rescued', 'three', 'rescued']);
+    expect(await recoverRuns(rescuer.ai, { snapshotIds: [id] })).toEqual({ runs: [], unlisted: [] });
+    // Nothing that serves the run alone is seen by callers.
+    expect(last).not.toHaveProperty('backgroundRun');
+    expect(await rescuer.agent.getSnapshot(id, { metadataOnly: true })).not.toHaveProperty('backgroundRun');
+  });
+
+  test('has one taker among many', async () => {
+    const store = await make();
+    const dead = worker(store);
+    const { output } = await call(dead.agent, [detached('one')], { sessionId: 'job' });
+    await dead.called(1);
+    letLeasesEnd();
+    const snapshotIds = [output.snapshotId!];
+    const rescuers = Array.from({ length: 8 }, () => worker(store, { answer: 'rescued' }));
+    const taken = await Promise.all(rescuers.map(({ ai }) => recoverRuns(ai, { snapshotIds })));
+    expect(taken.flatMap(({ runs }) => runs)).toHaveLength(1);
+    await rescuers[0]!.settled(snapshotIds[0]!);
+    expect(rescuers.flatMap(({ scripted }) => scripted.requests)).toHaveLength(1);
+  });
+
+  test('is not taken while it lives, nor once it has ended', async () => {
+    const store = await make();
+    const living = worker(store);
+    const { output } = await call(living.agent, [detached('one')]);
+    const other = worker(store, { answer: 'never' });
+    const snapshotIds = [output.snapshotId!, 'unknown'];
+    expect((await recoverRuns(other.ai, { snapshotIds })).runs).toEqual([]);
+    (await living.called(1)).release('1');
+    await living.settled(output.snapshotId!);
+    letLeasesEnd();
+    expect((await recoverRuns(other.ai, { snapshotIds })).runs).toEqual([]);
+    expect(other.scripted.requests).toEqual([]);
+  });
+
+  test('only slept: its late reply is refused, and it stops', async () => {
+    const store = await make();
+    // Without watching: the late save itself has to be refused.
+    const { store: slow, calls } = recordingStore(store);
+    const sleeper = worker(slow);
+    const { output } = await call(sleeper.agent, ['one', detached('two')], { sessionId: 'job' });
+    const asleep = await sleeper.called(1);
+    letLeasesEnd();
+    const rescuer = worker(store, { answer: 'rescued' });
+    await recoverRuns(rescuer.ai, { snapshotIds: [output.snapshotId!] });
+    const last = await rescuer.settled(output.snapshotId!);
+    const before = calls.length;
+    asleep.release('too late');
+    // Of each of its turns it tries to save an end: of the first that it is done, of both that they are aborted.
+    await vi.waitUntil(() => calls.length === before + 3, { timeout: 5000, interval: 1 });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(await rescuer.agent.getSnapshot(output.snapshotId!)).toEqual(last);
+    expect(texts(last.state?.messages)).toEqual(['one', 'rescued', 'two', 'rescued']);
+    expect(sleeper.scripted.requests).toHaveLength(1);
+  });
+
+  test('only slept: its next heartbeat is refused, and stops its model call', async () => {
+    const store = await make();
+    const sleeper = worker(store, { background: { heartbeatIntervalMs: 200, leaseMs: 60_000 } });
+    const { output } = await call(sleeper.agent, [detached('one')], { sessionId: 'job' });
+    const { signal } = await sleeper.called(1);
+    letLeasesEnd();
+    const rescuer = worker(store);
+    // A heartbeat may have come first, of the clock as it is now.
+    await store.saveSnapshot(output.snapshotId, (current) => ({
+      ...current!,
+      heartbeatAt: new Date(0).toISOString(),
+    }));
+    expect((await recoverRuns(rescuer.ai, { snapshotIds: [output.snapshotId!] })).runs).toHaveLength(1);
+    const { release } = await rescuer.called(1);
+    await vi.waitUntil(() => signal.aborted, { timeout: 5000, interval: 1 });
+    expect((await rescuer.agent.getSnapshot(output.snapshotId!))?.status).toBe('pending');
+    release('rescued');
+    expect(texts((await rescuer.settled(output.snapshotId!)).state?.messages)).toEqual(['one', 'rescued']);
+  });
+
+  test('is taken over maxAttempts times and then given up, its input kept', async () => {
+    const store = await make();
+    const background = { maxAttempts: 2 };
+    const first = worker(store, { background });
+    const { output } = await call(first.agent, ['one', detached('two')], { sessionId: 'job' });
+    const id = output.snapshotId!;
+    for (const generation of [2, 3]) {
+      letLeasesEnd();
+      const next = worker(store, { background });
+      expect((await recoverRuns(next.ai, { snapshotIds: [id] })).runs).toMatchObject([
+        { generation, outcome: 'continued' },
+      ]);
+      await next.called(1);
+    }
+    letLeasesEnd();
+    const last = worker(store, { background });
+    expect((await recoverRuns(last.ai, { snapshotIds: [id] })).runs).toMatchObject([
+      { generation: 4, outcome: 'settled' },
+    ]);
+    const given = await last.agent.getSnapshot(id);
+    expect(given).toMatchObject({
+      status: 'failed',
+      finishReason: 'failed',
+      error: { status: 'ABORTED', message: expect.stringContaining('given up') as string },
+    });
+    expect(texts(given?.state?.messages)).toEqual(['one', 'two']);
+    expect((await last.agent.getSnapshot(given!.parentId!))?.status).toBe('failed');
+    expect(last.scripted.requests).toEqual([]);
+  });
+
+  test('of a session that was there goes on from its completed turns', async () => {
+    const store = await make();
+    const dead = worker(store);
+    const before = call(dead.agent, ['zero'], { sessionId: 'job' });
+    (await dead.called(1)).release('0');
+    const parentId = (await before).output.snapshotId;
+    const { output } = await call(dead.agent, [detached('one')], { sessionId: 'job' });
+    await dead.called(2);
+    letLeasesEnd();
+    const rescuer = worker(store, { answer: 'rescued' });
+    await recoverRuns(rescuer.ai, { snapshotIds: [output.snapshotId!] });
+    const last = await rescuer.settled(output.snapshotId!);
+    expect(last.parentId).toBe(parentId);
+    expect(texts(last.state?.messages)).toEqual(['zero', '0', 'one', 'rescued']);
+  });
+
+  test('that was aborted by one of its turns is not run again', async () => {
+    const store = await make();
+    const dead = worker(store);
+    const { output } = await call(dead.agent, ['one', 'two', detached('three')], { sessionId: 'job' });
+    await dead.called(1);
+    const last = (await dead.agent.getSnapshot(output.snapshotId!))!;
+    const first = (await dead.agent.getSnapshot(last.parentId!))!.parentId!;
+    // The process died before it could heed the abort.
+    const { store: silent } = recordingStore(store);
+    await silent.saveSnapshot(first, (current) => ({ ...current!, status: 'aborted' }));
+    letLeasesEnd();
+    const rescuer = worker(store, { answer: 'never' });
+    const { runs } = await recoverRuns(rescuer.ai, { snapshotIds: [last.snapshotId] });
+    expect(runs.every(({ outcome }) => outcome === 'settled')).toBe(true);
+    expect((await rescuer.settled(last.snapshotId)).status).toBe('aborted');
+    expect(rescuer.scripted.requests).toEqual([]);
+  });
+});
+
+describe('finding the runs whose processes died', () => {
+  test('needs only the list of the sessions, and sees every branch', async () => {
+    const store = new InMemorySessionStore();
+    const dead = worker(store);
+    const alone = (await call(dead.agent, [detached('one')], { sessionId: 'alone' })).output.snapshotId!;
+    const first = call(dead.agent, ['zero'], { sessionId: 'branched' });
+    (await dead.called(2)).release('0');
+    const root = (await first).output.snapshotId!;
+    const branch = (await call(dead.agent, ['a', detached('b')], { snapshotId: root })).output.snapshotId!;
+    await dead.called(3);
+    // Another branch is the latest leaf by now.
+    const other = call(dead.agent, ['c'], { snapshotId: root });
+    (await dead.called(4)).release('c');
+    await other;
+    letLeasesEnd();
+    const rescuer = worker(store, { answer: 'rescued' });
+    const { runs } = await recoverRuns(rescuer.ai);
+    expect(runs.map(({ snapshotId }) => snapshotId).toSorted()).toEqual([alone, branch].toSorted());
+    for (const id of [alone, branch]) expect((await rescuer.settled(id)).status).toBe('completed');
+  });
+
+  test('reads nothing of sessions that have no running turn', async () => {
+    const store = new InMemorySessionStore();
+    const agent = worker(store, { answer: 'ok' });
+    for (let i = 0; i < 20; i++) await call(agent.agent, ['hi'], { sessionId: `s${i}` });
+    const reads = (['getSnapshot', 'getSnapshotMetadata', 'listSnapshots'] as const).map((name) =>
+      vi.spyOn(store, name),
+    );
+    const lists = vi.spyOn(store, 'listSessions');
+    expect((await recoverRuns(worker(store).ai)).runs).toEqual([]);
+    expect(lists).toHaveBeenCalledTimes(1);
+    for (const read of reads) expect(read).not.toHaveBeenCalled();
+  });
+
+  test("leaves other agents' runs alone, and those in the foreground", async () => {
+    const store = new InMemorySessionStore();
+    const dead = worker(store, { name: 'other' });
+    await call(dead.agent, [detached('one')]);
+    const foreground = worker(store);
+    void call(foreground.agent, ['two']);
+    await foreground.called(1);
+    letLeasesEnd();
+    expect((await recoverRuns(worker(store).ai)).runs).toEqual([]);
+    expect((await recoverRuns(worker(store, { name: 'other', answer: 'ok' }).ai)).runs).toHaveLength(1);
+  });
+
+  test('is not possible with a store of three methods, and that is said; a run that is named is taken over', async () => {
+    const { store } = recordingStore(new InMemorySessionStore());
+    const dead = worker(store);
+    const { output } = await call(dead.agent, [detached('one')]);
+    letLeasesEnd();
+    const rescuer = worker(store, { answer: 'rescued' });
+    expect(await recoverRuns(rescuer.ai)).toEqual({ runs: [], unlisted: ['worker'] });
+    expect((await recoverRuns(rescuer.ai, { snapshotIds: [output.snapshotId!] })).runs).toHaveLength(1);
+    expect((await rescuer.settled(output.snapshotId!)).status).toBe('completed');
+  });
+
+  test('is done by the process itself where background.recover is on', async () => {
+    const store = new InMemorySessionStore();
+    const dead = worker(store);
+    const { output } = await call(dead.agent, [detached('one')], { sessionId: 'job' });
+    letLeasesEnd();
+    const ai = genkit({
+      plugins: [agentRuntime({ store, background: { recover: true, heartbeatIntervalMs: 5, leaseMs: 20 } })],
+    });
+    const scripted = scriptedModel(ai, { otherwise: 'rescued' });
+    const rescuer = defineAgent(ai, { name: 'worker', model: scripted.name });
+    await vi.waitUntil(async () => (await rescuer.getSnapshot(output.snapshotId!))?.status === 'completed', {
+      timeout: 10_000,
+      interval: 2,
+    });
+    // And again on its timer, not only at the start.
+    vi.useRealTimers();
+    const later = (await call(dead.agent, [detached('two')], { sessionId: 'later' })).output.snapshotId!;
+    await store.saveSnapshot(later, (current) => ({ ...current!, heartbeatAt: new Date(0).toISOString() }));
+    await vi.waitUntil(async () => (await rescuer.getSnapshot(later))?.status === 'completed', {
+      timeout: 10_000,
+      interval: 2,
+    });
+    await store.close();
+  });
+});
+
+describe('what a run that was taken over works with', () => {
+  test('is the context of whoever looked for it, and what keepContext kept; the tenant is found by it', async () => {
+    const store = new InMemorySessionStore({
+      snapshotPathPrefix: (options) => options?.context?.auth?.['uid'] ?? 'nobody',
+    });
+    const seen: unknown[] = [];
+    const define = (wait: boolean) => {
+      const ai = genkit({});
+      const background = {
+        keepContext: ({ auth }: { auth?: Record<string, unknown> }) => ({
+          auth: { uid: auth?.['uid'], role: 'admin' },
+        }),
+      };
+      const agent = defineCustomAgent(ai, { name: 'worker', store, background }, async (sess, { context }) => {
+        await sess.run(async () => {
+          if (wait) await new Promise(() => {});
+          seen.push(context, ai.currentContext());
+        });
+        return {};
+      });
+      return { ai, agent };
+    };
+    const context = { auth: { uid: 'ada', token: 'secret' } };
+    const { output } = await call(define(true).agent, [detached('one')], {}, { context });
+    letLeasesEnd();
+    const stored = await store.getSnapshot({ snapshotId: output.snapshotId!, context });
+    expect(JSON.stringify(stored)).not.toContain('secret');
+    const rescuer = define(false);
+    expect((await recoverRuns(rescuer.ai)).runs).toEqual([]);
+    expect((await recoverRuns(rescuer.ai, { context: { auth: { uid: 'ada' } } })).runs).toHaveLength(1);
+    await vi.waitUntil(() => seen.length === 2, { timeout: 5000, interval: 1 });
+    const kept = { auth: { uid: 'ada', role: 'admin' } };
+    expect(seen).toEqual([kept, kept]);
+  });
+
+  test('is each input as it was: a resume, and what it chose of the model', async () => {
+    const store = new InMemorySessionStore();
+    const inputs: unknown[] = [];
+    const define = (wait: boolean) => {
+      const ai = genkit({});
+      const agent = defineCustomAgent(ai, { name: 'worker', store }, async (sess) => {
+        await sess.run(async (input) => {
+          if (wait) await new Promise(() => {});
+          inputs.push(input);
+        });
+        return {};
+      });
+      return { ai, agent };
+    };
+    const respond = [{ toolResponse: { name: 'ask', ref: '1', output: { yes: true } } }];
+    const asked = [{ resume: { respond } }, { message: user('two'), config: { temperature: 0 } }];
+    await call(define(true).agent, [asked[0]!, { ...asked[1]!, detach: true }]);
+    letLeasesEnd();
+    await recoverRuns(define(false).ai);
+    await vi.waitUntil(() => inputs.length === 2, { timeout: 5000, interval: 1 });
+    expect(inputs).toEqual(asked);
+  });
+
+  test('may be nothing at all: a run without a turn ends', async () => {
+    const store = new InMemorySessionStore();
+    const define = (wait: boolean) => {
+      const ai = genkit({});
+      const agent = defineCustomAgent(ai, { name: 'worker', store }, async (sess) => {
+        for await (const _ of sess.inputCh);
+        if (wait) await new Promise(() => {});
+        return {};
+      });
+      return { ai, agent };
+    };
+    const { output } = await call(define(true).agent, [{ detach: true }]);
+    letLeasesEnd();
+    const rescuer = define(false);
+    expect((await recoverRuns(rescuer.ai)).runs).toHaveLength(1);
+    await vi.waitUntil(async () => (await rescuer.agent.getSnapshot(output.snapshotId!))?.status === 'completed', {
+      timeout: 5000,
+      interval: 1,
+    });
+  });
+
+  test('whose first snapshot is gone is given up', async () => {
+    const store = new InMemorySessionStore();
+    const dead = worker(store);
+    const first = call(dead.agent, ['zero'], { sessionId: 'job' });
+    (await dead.called(1)).release('0');
+    await first;
+    const { output } = await call(dead.agent, [detached('one')], { sessionId: 'job' });
+    letLeasesEnd();
+    await store.prune({ maxChainLength: 1 });
+    const rescuer = worker(store, { answer: 'never' });
+    expect((await recoverRuns(rescuer.ai)).runs).toMatchObject([{ outcome: 'settled' }]);
+    expect(await rescuer.agent.getSnapshot(output.snapshotId!)).toMatchObject({
+      status: 'failed',
+      state: { messages: [user('zero'), model('0'), user('one')] },
+    });
+  });
+});
+
+test("Genkit's own runtime reads the snapshots of a run: pending, expired, completed", async () => {
+  const store = new InMemorySessionStore();
+  const ours = worker(store);
+  const { output } = await call(ours.agent, [detached('one')], { sessionId: 'job' });
+  const ai = genkit({});
+  const theirs = ai.defineCustomAgent({ name: 'worker', store }, async (sess) => {
+    await sess.run(async () => {});
+    return {};
+  });
+  const read = (): Promise<{ status?: string } | undefined> =>
+    theirs.getSnapshotDataAction({ snapshotId: output.snapshotId! });
+  expect(await read()).toMatchObject({ status: 'pending', heartbeatAt: expect.any(String) as string });
+  letLeasesEnd();
+  expect(await read()).toMatchObject({ status: 'expired' });
+  vi.useRealTimers();
+  (await ours.called(1)).release('1');
+  await ours.settled(output.snapshotId!);
+  expect(await read()).toMatchObject({ status: 'completed', state: { messages: [user('one'), model('1')] } });
+});
+
+test('options of the background that cannot be are refused', () => {
+  const store = new InMemorySessionStore();
+  for (const background of [{ maxAttempts: -1 }, { recover: 'yes' }, { lease: 1 }, { heartbeatIntervalMs: 0.5 }]) {
+    expect(() => worker(store, { background })).toThrow(expect.objectContaining({ status: 'INVALID_ARGUMENT' }));
+  }
+});

@@ -1,0 +1,138 @@
+import { genkit, GenkitError, z, type Genkit } from 'genkit';
+import type { SessionStore } from 'genkit/beta';
+import { defineAgent, defineCustomAgent, InMemorySessionStore, type Agent, type AgentOutput } from 'genkitx-agents';
+import { agentHandler } from 'genkitx-agents/server';
+import { describe, expect, test } from 'vitest';
+import { catchErrorLog } from '../server/support/log.ts';
+import { scriptedModel } from '../support/scripted-model.ts';
+import { call } from './helpers.ts';
+import { STORE_KINDS } from './stores.ts';
+
+const circular: Record<string, unknown> = { name: 'circular' };
+circular['self'] = circular;
+
+const hugeStack = new Error('deep');
+hugeStack.stack = `Error: deep\n${'    at /srv/app/secret.ts:1:1\n'.repeat(50_000)}`;
+
+/** What may be thrown, and what is told of it. */
+const THROWN: [name: string, thrown: unknown, told: object][] = [
+  ['an Error', new Error('plain'), { status: 'INTERNAL', message: 'plain' }],
+  [
+    'a GenkitError with details',
+    new GenkitError({ status: 'NOT_FOUND', message: 'no order', detail: { orderId: 7 } }),
+    { status: 'NOT_FOUND', message: 'no order', details: { orderId: 7 } },
+  ],
+  [
+    "a GenkitError with the model's request in it",
+    new GenkitError({ status: 'ABORTED', message: 'loop', detail: { request: { messages: ['secret'] }, tries: 5 } }),
+    { status: 'ABORTED', message: 'loop', details: { tries: 5 } },
+  ],
+  ['a string', 'just text', { status: 'INTERNAL', message: 'just text' }],
+  ['undefined', undefined, { status: 'INTERNAL', message: 'The agent failed without a message.' }],
+  ['null', null, { status: 'INTERNAL', message: 'The agent failed without a message.' }],
+  ['a number', 404, { status: 'INTERNAL', message: 'The agent failed without a message.' }],
+  ['a symbol', Symbol('s'), { status: 'INTERNAL', message: 'The agent failed without a message.' }],
+  ['a plain object', { message: 'object', code: 'E1' }, { status: 'INTERNAL', message: 'object' }],
+  [
+    'a circular object',
+    Object.assign(circular, { message: 'round', details: circular }),
+    { status: 'INTERNAL', message: 'round' },
+  ],
+  ['an error with a huge stack', hugeStack, { status: 'INTERNAL', message: 'deep' }],
+  [
+    'an error with an HTTP status',
+    Object.assign(new Error('busy'), { status: 503 }),
+    { status: 'INTERNAL', message: 'busy' },
+  ],
+  ['a frozen error', Object.freeze(new Error('cold')), { status: 'INTERNAL', message: 'cold' }],
+  [
+    'an object whose members throw',
+    Object.defineProperty({}, 'message', {
+      get: () => {
+        throw new Error('trap');
+      },
+    }),
+    { status: 'INTERNAL', message: 'The agent threw something that cannot be read.' },
+  ],
+  [
+    'a promise',
+    Promise.resolve('never awaited'),
+    { status: 'INTERNAL', message: 'The agent failed without a message.' },
+  ],
+];
+
+function thrower(ai: Genkit, place: string, thrown: unknown, store: SessionStore): Agent {
+  return defineCustomAgent(ai, { name: 'thrower', store }, async (sess) => {
+    if (place === 'beside the turns') throw thrown;
+    await sess.run(async () => {
+      throw thrown;
+    });
+    return { message: sess.getMessages().at(-1) };
+  });
+}
+
+describe.each(['inside a turn', 'beside the turns'])('R5 throw corpus: thrown %s', (place) => {
+  describe.each(STORE_KINDS)('on $name', ({ make }) => {
+    test.each(THROWN)('%s ends the call as failed, told without internals', async (_, thrown, told) => {
+      const store = await make();
+      const { output } = await call(thrower(genkit({}), place, thrown, store), ['hi'], { sessionId: 's' });
+      expect(output).toStrictEqual({ sessionId: 's', finishReason: 'failed', error: told });
+      const kept = await store.getSnapshot({ sessionId: 's' });
+      expect(kept).toMatchObject({ status: 'failed', finishReason: 'failed', error: told, sessionId: 's' });
+      expect(JSON.stringify(kept)).not.toMatch(/secret|stack/);
+    });
+  });
+});
+
+/** An agent whose model, or whose tool, throws. */
+function promptAgent(place: string, thrown: unknown, store: SessionStore): Agent {
+  const ai = genkit({});
+  const fail = () => {
+    throw thrown;
+  };
+  const asks = [{ toolRequest: { name: 'broken', input: {} } }];
+  const scripted = scriptedModel(ai, { otherwise: place === 'the model' ? fail : asks });
+  ai.defineTool({ name: 'broken', description: 'Breaks.', inputSchema: z.object({}) }, async () => fail());
+  return defineAgent(ai, { name: 'thrower', model: scripted.name, tools: ['broken'], store });
+}
+
+/** Genkit looks into what passes through its actions, and marks it; it trips over these, and another error comes out. */
+const TRIPS_GENKIT = new Set(['undefined', 'null', 'a symbol', 'a frozen error']);
+
+describe.each(['the model', 'a tool'])('R5 throw corpus: thrown by %s', (place) => {
+  catchErrorLog();
+
+  test.each(THROWN)('%s ends the call as failed, and the session goes on', async (name, thrown, told) => {
+    const store = new InMemorySessionStore();
+    const agent = promptAgent(place, thrown, store);
+    const { output, chunks } = await call(agent, ['hi'], { sessionId: 's' });
+    expect(output).toMatchObject({ sessionId: 's', finishReason: 'failed' });
+    if (TRIPS_GENKIT.has(name)) expect(output.error).toMatchObject({ status: 'INTERNAL' });
+    else expect(output.error).toEqual(told);
+    expect(chunks.at(-1)).toMatchObject({ turnEnd: { finishReason: 'failed' } });
+    const kept = await store.getSnapshot({ sessionId: 's' });
+    expect(kept).toMatchObject({ status: 'failed', error: output.error });
+    expect(JSON.stringify(kept)).not.toMatch(/secret|stack/);
+    expect((await call(agent, ['again'], { sessionId: 's' })).output.finishReason).toBe('failed');
+  });
+
+  test.each(THROWN)('%s reaches a client over HTTP as a status, without a word of it', async (_, thrown, told) => {
+    const handler = agentHandler([promptAgent(place, thrown, new InMemorySessionStore())], { anonymous: true });
+    for (const accept of ['application/json', 'text/event-stream']) {
+      const response = await handler(
+        new Request('http://localhost/thrower', {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', accept },
+          body: JSON.stringify({ data: { message: { role: 'user', content: [{ text: 'hi' }] } } }),
+        }),
+      );
+      const body = await response.text();
+      const last = body.split('data: ').at(-1)!;
+      const { result } = JSON.parse(last) as { result: AgentOutput };
+      expect(result.finishReason).toBe('failed');
+      expect(result.error?.status).toBe((told as { status: string }).status);
+      expect(body).not.toContain(`"${(told as { message: string }).message}"`);
+      expect(body).not.toMatch(/secret|stack|srv|orderId|extensible|null/);
+    }
+  });
+});

@@ -1,0 +1,78 @@
+/**
+ * What a stream or an answer can do to a client. Each is a fault of Genkit's 1.42 client, shown there by the same bytes, that ours does not have.
+ */
+import { remoteAgent as remoteAgentOfGenkit } from 'genkit/beta/client';
+import { AgentError, remoteAgent } from 'genkitx-agents/client';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { makeAgents, makers } from './support/agents.ts';
+import { serveByRouter } from './support/http.ts';
+import { catchErrorLog } from './support/log.ts';
+
+catchErrorLog();
+
+const encoder = new TextEncoder();
+const url = 'http://agents.test/a';
+const frame = (text: string) => `data: ${JSON.stringify({ message: { modelChunk: { content: [{ text }] } } })}\n\n`;
+const end = `data: ${JSON.stringify({ result: { finishReason: 'stop', message: { role: 'model', content: [] } } })}\n\n`;
+
+/** Answers every request with these pieces of a body, and then says that it is over, as often as it is asked. */
+function answerWith(...pieces: Uint8Array[]): { asked: () => number } {
+  let asked = 0;
+  const read = async () => {
+    const value = pieces[asked];
+    asked += 1;
+    if (asked > 1000) {
+      throw new Error('It asks for ever.');
+    }
+    return { done: value === undefined, value };
+  };
+  const body = { getReader: () => ({ read, cancel: async () => {} }) };
+  vi.stubGlobal('fetch', async () => ({ status: 200, ok: true, headers: new Headers(), body }));
+  return { asked: () => asked };
+}
+
+async function textsOf(remote: typeof remoteAgent | typeof remoteAgentOfGenkit): Promise<string[]> {
+  const turn = remote({ url }).chat().sendStream('go');
+  turn.response.catch(() => {});
+  const texts: string[] = [];
+  for await (const { text } of turn.stream) {
+    texts.push(text);
+  }
+  return texts;
+}
+
+describe('the client', () => {
+  afterEach(() => vi.unstubAllGlobals());
+
+  it('ends with a stream that was cut short (Genkit’s asks for more without end)', async () => {
+    const ours = answerWith(encoder.encode(frame('a').slice(0, 20)));
+    await expect(textsOf(remoteAgent)).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+    expect(ours.asked()).toBe(2);
+    const genkits = answerWith(encoder.encode(frame('a').slice(0, 20)));
+    await expect(textsOf(remoteAgentOfGenkit)).rejects.toThrow('It asks for ever.');
+    expect(genkits.asked()).toBeGreaterThan(1000);
+  });
+
+  it('puts characters together that were cut between pieces (Genkit’s breaks them)', async () => {
+    const bytes = encoder.encode(frame('日本') + end);
+    const cut = encoder.encode(frame('日本').split('本')[0]).length + 1;
+    answerWith(bytes.slice(0, cut), bytes.slice(cut));
+    expect(await textsOf(remoteAgent)).toEqual(['日本']);
+    answerWith(bytes.slice(0, cut), bytes.slice(cut));
+    expect(await textsOf(remoteAgentOfGenkit)).toEqual([expect.stringContaining('\uFFFD')]);
+  });
+
+  it('answers undefined for a snapshot that is not there, as an agent in process does (Genkit’s throws)', async () => {
+    const { agents } = makeAgents(makers[1]!);
+    const running = await serveByRouter(agents, { anonymous: true });
+    const at = { url: `${running.url}/chatty` };
+    expect(await agents.chatty!.getSnapshot('nowhere')).toBeUndefined();
+    expect(await remoteAgent(at).getSnapshot('nowhere')).toBeUndefined();
+    await expect(remoteAgentOfGenkit(at).getSnapshot('nowhere')).rejects.toThrow('NOT_FOUND');
+    const error: unknown = await remoteAgent({ url: `${running.url}/nobody` })
+      .getSnapshot('nowhere')
+      .catch((thrown: unknown) => thrown);
+    expect(AgentError.isInstance(error) && error.status).toBe('NOT_FOUND');
+    await running.stop();
+  });
+});
