@@ -22,6 +22,7 @@ export type {
 export type { SigningKey } from '../src/agent/state-signature.ts';
 export { recoverRuns, type RecoveredRun, type RecoverOptions, type Recovery } from '../src/agent/recover-runs.ts';
 export { AgentError, type AgentErrorOptions } from '../src/client/errors.ts';
+export type { ReconnectOptions } from '../src/client/reconnect.ts';
 export { remoteAgent, type RemoteAgentOptions } from '../src/client/remote-agent.ts';
 export type { ErrorStatus } from '../src/client/status.ts';
 export type {
