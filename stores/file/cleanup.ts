@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { codeOf } from './file-system.ts';
 import { removeMark } from './id-marks.ts';
-import { snapshotName } from './names.ts';
+import { sessionNameOf, snapshotName } from './names.ts';
 import { readHeader, readVersion } from './read-version.ts';
 import type { Session } from './session.ts';
 import type { Aftermath, SessionIndex, StoredVersion } from './session-index.ts';
@@ -86,12 +86,15 @@ export class Cleanup {
     return entries.filter(isShard).length;
   }
 
-  /** Removes what a crash left of a snapshot that the session does not have, so that its id is free. */
+  /** Takes away what a crash left of a snapshot that the session does not have, so that its id is free. What others start from is kept. */
   async removeLeftover(snapshotId: string): Promise<void> {
-    const { folder, index } = this.#session;
-    if (index.tree.has(snapshotId) || !(await this.#isOurs(snapshotId))) return;
+    const { folder, name, index } = this.#session;
+    const header = await readHeader(folder, snapshotName(snapshotId));
+    if (typeof header === 'string' || sessionNameOf(header.session) !== name || index.tree.has(snapshotId)) return;
     removeMark(folder, snapshotId);
-    folder.store.remove(folder.snapshot(snapshotId));
+    const version = index.version(header);
+    if (version) await this.#makePiece(version);
+    else folder.store.remove(folder.snapshot(snapshotId));
   }
 
   /** Moves the file of a removed snapshot to where those look for it that start from it. */
@@ -122,7 +125,7 @@ export class Cleanup {
   async #isOurs(snapshotId: string): Promise<boolean> {
     if (!this.#isRepeated) return true;
     const header = await readHeader(this.#session.folder, snapshotName(snapshotId));
-    return typeof header !== 'string' && header.session === (this.#session.id ?? null);
+    return typeof header !== 'string' && sessionNameOf(header.session) === this.#session.name;
   }
 
   #namesIn(path: string): string[] {

@@ -2,14 +2,14 @@ import { quote } from '../../src/errors.ts';
 import type { SnapshotMetadata } from '../../src/snapshot/snapshot.ts';
 import type { CutShard } from '../chain/cut.ts';
 import { Cleanup } from './cleanup.ts';
-import { pack } from './compression.ts';
-import { closeQuietly } from './file-system.ts';
+import { closeQuietly, stampOf } from './file-system.ts';
 import { setMark } from './id-marks.ts';
 import { outcomeUnknown } from './io-error.ts';
 import type { HeldLock } from './lock.ts';
 import { nextTime, type SaveEntry } from './log-entry.ts';
 import type { Session } from './session.ts';
 import type { StoredVersion } from './session-index.ts';
+import { writeShards } from './shards.ts';
 import { formatSnapshot, packPatches, type StateText, type Version } from './snapshot-file.ts';
 import { attempt } from './store-folder.ts';
 
@@ -39,13 +39,13 @@ export interface Commit extends Version {
  *
  * A failure before 4 leaves everything as it was; one in 5 is the next writer's to mend.
  *
- * @param onCommitted Told the inode of the snapshot's file, before anybody else hears of the save.
+ * @param onCommitted Told the stamp of the snapshot's file, before anybody else hears of the save.
  */
 export async function carryOut(
   session: Session,
   lock: HeldLock,
   commit: Commit,
-  onCommitted: (inode: number) => void,
+  onCommitted: (stamp: string) => void,
 ): Promise<void> {
   const { folder, log } = session;
   const { store } = folder;
@@ -60,44 +60,43 @@ export async function carryOut(
   );
   const { path, fd } = store.writeTemporary(Buffer.from(text));
   try {
-    const inode = await announce(session, commit.sessionId, entry, fd);
+    await announce(session, commit.sessionId, entry, fd);
     lock.assertHeld();
     store.fs.rename(path, folder.snapshot(commit.meta.snapshotId));
-    onCommitted(inode);
+    // A stamp that can't be had is no reason to fail: then the file is read when it is needed.
+    attempt(() => onCommitted(stampOf(store.fs.statOpen(fd))));
   } catch (error) {
     attempt(() => store.remove(path));
     throw (await isUndone(session, entry)) ? error : outcomeUnknown(what, error);
+  } finally {
+    closeQuietly(store.fs, fd);
   }
+  log.count(entry);
   await store.flushFolder(folder.path).catch((error: unknown) => {
     throw outcomeUnknown(what, error);
   });
-  log.apply(entry);
-  log.settle();
   if (commit.rev === 1) attempt(() => setMark(folder, session.name, commit.meta.snapshotId));
   await conclude(session).catch(() => {
     // The save counts. Who locks the session next does what is left to do.
   });
 }
 
-/** Writes the log's entry, flushes it and the snapshot's file, and closes the latter. Answers the file's inode. */
-async function announce(session: Session, sessionId: string | null, entry: SaveEntry, fd: number): Promise<number> {
+/** Writes the log's entry, and flushes it and the snapshot's file. */
+async function announce(session: Session, sessionId: string | null, entry: SaveEntry, fd: number): Promise<void> {
   const { store } = session.folder;
   const announced = session.hasLog
     ? session.log.append(entry, (log) => store.flush(log))
     : session.writeLog(sessionId, [entry]);
   // Both have to end before a file is closed.
   const results = await Promise.allSettled([announced, store.flush(fd)]);
-  const inode = store.fs.inode(fd);
-  store.fs.close(fd);
   const failed = results.find((result) => result.status === 'rejected');
   if (failed) throw failed.reason;
-  return inode;
 }
 
 /** After a failure: makes sure that the entry does not count, if it is in the log; `false`: it does, or that can't be told. */
 async function isUndone(session: Session, entry: SaveEntry): Promise<boolean> {
   const { log } = session;
-  if (log.open?.seq !== entry.seq || log.open.rev !== entry.rev) return true;
+  if (!log.isOpen(entry)) return log.unconfirmed === undefined;
   if (await session.isCommitted(entry).catch(() => true)) return false;
   await log.append({ op: 'void' }).catch(() => {
     // Who locks the session next finds that it does not count.
@@ -124,28 +123,6 @@ function entryOf({ seq, rev, stateRev, state, retire, meta }: Commit): SaveEntry
     ...(retire.length > 0 && { retire }),
     meta,
   };
-}
-
-/** Writes the shards that are not there yet. They do no harm when the save fails: nothing names them. */
-async function writeShards(session: Session, shards: readonly CutShard[]): Promise<void> {
-  const { folder, name } = session;
-  const { store } = folder;
-  const missing = shards.filter((shard) => !store.fs.stat(folder.shard(name, shard.name))?.size);
-  if (missing.length === 0) return;
-  const changed = new Set([folder.shards(name), ...store.makeFolder(folder.shards(name))]);
-  for (const shard of missing) {
-    const { path, fd } = store.writeTemporary(await pack(shard.text()));
-    try {
-      await store.flush(fd);
-      store.fs.rename(path, folder.shard(name, shard.name));
-    } catch (error) {
-      attempt(() => store.remove(path));
-      throw error;
-    } finally {
-      closeQuietly(store.fs, fd);
-    }
-  }
-  for (const path of changed) await store.flushFolder(path);
 }
 
 /** Gives the snapshot's file a second name, under which those find it that start from the state it has now. */

@@ -34,7 +34,7 @@ import { reportingFailures } from './io-error.ts';
 import { listSessions } from './list-sessions.ts';
 import { LruCache } from './lru-cache.ts';
 import { sessionNameOf } from './names.ts';
-import { assertPresent, handOutLoaded, readSnapshot } from './read-snapshot.ts';
+import { handOutLoaded, readMetadata, readSnapshot } from './read-snapshot.ts';
 import { deleteSession, prune } from './remove-snapshots.ts';
 import { Save, type SaveSettings } from './save-snapshot.ts';
 import type { Session } from './session.ts';
@@ -149,8 +149,8 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S> {
 
   async getSnapshotMetadata(lookup: SnapshotLookup): Promise<SnapshotMetadata | undefined> {
     return this.#find(lookup, async (session, node) => {
-      assertPresent(session, node);
-      return copyJson(node.meta);
+      const meta = await readMetadata(session, node.snapshotId);
+      return meta && copyJson(meta);
     });
   }
 

@@ -38,8 +38,7 @@ export interface Watch {
 export interface FileSystem {
   open(path: string, flags: number): number;
   close(fd: number): void;
-  size(fd: number): number;
-  inode(fd: number): number;
+  statOpen(fd: number): Stats;
   /** Answers the bytes read; fewer than asked at the file's end. */
   read(fd: number, into: Uint8Array, position: number): number;
   readLater(fd: number, into: Uint8Array, position: number): Promise<number>;
@@ -87,8 +86,7 @@ export const nodeFileSystem: FileSystem = {
     return fd;
   },
   close: closeSync,
-  size: (fd) => fstatSync(fd).size,
-  inode: (fd) => fstatSync(fd).ino,
+  statOpen: (fd) => fstatSync(fd),
   read: (fd, into, position) => readSync(fd, into, 0, into.length, position),
   readLater: async (fd, into, position) => (await readAsync(fd, into, 0, into.length, position)).bytesRead,
   write(fd, bytes) {
@@ -116,6 +114,11 @@ export const nodeFileSystem: FileSystem = {
     return watcher;
   },
 };
+
+/** Changes whenever a file is replaced or written to. (An inode alone may be that of a later file.) */
+export function stampOf({ ino, size, mtimeMs, ctimeMs }: Stats): string {
+  return `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
+}
 
 /** The `code` of a failed system call, such as `ENOENT`. */
 export function codeOf(error: unknown): string | undefined {

@@ -60,7 +60,7 @@ function endTimeOf({ folder }: Tenant, name: SessionName): number | undefined {
   }
   try {
     const end = Buffer.alloc(END_OF_LOG);
-    const length = fs.read(fd, end, Math.max(0, fs.size(fd) - END_OF_LOG));
+    const length = fs.read(fd, end, Math.max(0, fs.statOpen(fd).size - END_OF_LOG));
     return timeIn(end.toString('latin1', 0, length));
   } finally {
     closeQuietly(fs, fd);

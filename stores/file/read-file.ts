@@ -20,7 +20,7 @@ function readSmall(fs: FileSystem, path: string): FileContent | number {
   let fd: number | undefined;
   try {
     fd = fs.open(path, READ);
-    const size = fs.size(fd);
+    const size = fs.statOpen(fd).size;
     if (size > SMALL) {
       const open = fd;
       fd = undefined;
@@ -37,7 +37,7 @@ function readSmall(fs: FileSystem, path: string): FileContent | number {
 
 async function readLarge(fs: FileSystem, fd: number): Promise<Buffer> {
   try {
-    const bytes = Buffer.allocUnsafe(fs.size(fd));
+    const bytes = Buffer.allocUnsafe(fs.statOpen(fd).size);
     let length = 0;
     while (length < bytes.length) {
       const read = await fs.readLater(fd, bytes.subarray(length), length);

@@ -4,15 +4,15 @@ import { dataLoss, quote, unavailable } from '../../src/errors.ts';
 import { copyJson, type Json } from '../../src/json/value.ts';
 import { handOut } from '../../src/snapshot/hand-out.ts';
 import type { SessionSnapshot, SnapshotMetadata } from '../../src/snapshot/snapshot.ts';
-import { shardName } from '../chain/cut.ts';
+import type { CutMemory } from '../chain/cut.ts';
 import { materialise } from '../chain/materialise.ts';
 import type { KnownState } from '../chain/written-state.ts';
-import { unpack } from './compression.ts';
+import { stampOf } from './file-system.ts';
 import { snapshotName } from './names.ts';
-import { readWhole } from './read-file.ts';
-import { readVersion } from './read-version.ts';
+import { readHeader, readVersion } from './read-version.ts';
 import type { Session } from './session.ts';
 import type { IndexNode, StoredVersion } from './session-index.ts';
+import { readShard } from './shards.ts';
 import type { SnapshotFile, Version } from './snapshot-file.ts';
 import type { StateCache } from './state-cache.ts';
 
@@ -38,24 +38,35 @@ class Unreadable extends Error {}
  * @returns `undefined` when the session does not have it.
  * @throws `DATA_LOSS` when it has, and a part of it is missing or damaged.
  */
-export async function readSnapshot(
+export function readSnapshot(
   session: Session,
   snapshotId: string,
   cache: StateCache,
 ): Promise<LoadedSnapshot | undefined> {
+  return retrying(session, snapshotId, (node) => load(session, node, cache));
+}
+
+/** As {@link readSnapshot}, but reads no more of a file than tells whether somebody else rewrote it, and that once. */
+export function readMetadata(session: Session, snapshotId: string): Promise<SnapshotMetadata | undefined> {
+  return retrying(session, snapshotId, (node) => loadMetadata(session, node));
+}
+
+async function retrying<T>(
+  session: Session,
+  snapshotId: string,
+  read: (node: IndexNode) => Promise<T>,
+): Promise<T | undefined> {
   for (let attempt = 1; ; attempt++) {
     const node = session.index.tree.get(snapshotId);
     if (!node) return undefined;
     const { position } = session;
     try {
-      return await load(session, node, cache);
+      return await read(node);
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error;
       await session.refresh();
       if (session.position === position && isSame(session.index.tree.get(snapshotId), node)) {
-        throw dataLoss(
-          `Snapshot ${quote(snapshotId)} can't be read: ${error.message}. Restore it from a backup, or resume from another snapshot.`,
-        );
+        throw unreadable(snapshotId, error.message);
       }
       if (attempt === MOST_ATTEMPTS) {
         throw unavailable(`Snapshot ${quote(snapshotId)} changed too often while it was read. Try again.`);
@@ -69,31 +80,65 @@ export function handOutLoaded<S>({ meta, known }: LoadedSnapshot): SessionSnapsh
   return handOut(meta, known && (() => copyJson(known.state) as NonNullable<SessionSnapshot<S>['state']>));
 }
 
-/** @throws `DATA_LOSS` when the snapshot's file is gone. */
-export function assertPresent(session: Session, node: IndexNode): void {
-  const { folder } = session;
-  if (!folder.store.fs.stat(fileOf(session, node))?.isFile()) {
-    throw dataLoss(
-      `Snapshot ${quote(node.snapshotId)} can't be read: its file is missing. Restore it from a backup, or resume from another snapshot.`,
-    );
+/**
+ * For the holder of the session's lock: a snapshot may be at hand though what its state starts from is not, and nothing is saved on top of
+ * one that nobody else could read.
+ *
+ * @throws `DATA_LOSS` unless all the files are there that the state is in.
+ */
+export function assertStored(session: Session, { node, known }: LoadedSnapshot): void {
+  const { folder, name } = session;
+  const { fs } = folder.store;
+  for (let version = node.version.base; version; version = version.base) {
+    const path = version.live ? folder.snapshot(version.snapshotId) : folder.piece(name, version);
+    if (!fs.stat(path)?.size) throw unreadable(node.snapshotId, 'a file that its state is in is missing');
   }
+  if (known && !hasShards(session, known.memory)) throw unreadable(node.snapshotId, MISSING_SHARD);
+}
+
+const MISSING_SHARD = 'a piece of its state is missing';
+
+/** Looks for each shard only when some file came or went since the last time. */
+function hasShards(session: Session, memory: CutMemory): boolean {
+  if (memory.size === 0) return true;
+  const { folder, name, presentShards: present } = session;
+  const { fs } = folder.store;
+  const found = fs.stat(folder.shards(name));
+  if (!found) return false;
+  const stamp = stampOf(found);
+  if (present?.memory === memory && present.stamp === stamp) return true;
+  const names = new Set(fs.readdir(folder.shards(name)));
+  const isComplete = [...memory.values()].flat().every((shard) => names.has(shard.name));
+  session.presentShards = isComplete ? { memory, stamp } : undefined;
+  return isComplete;
 }
 
 async function load(session: Session, node: IndexNode, cache: StateCache): Promise<LoadedSnapshot> {
-  const found = session.folder.store.fs.stat(fileOf(session, node));
-  if (!found?.isFile())
-    throw new Unreadable(found ? 'something else is in the place of its file' : 'its file is missing');
-  if (node.foreign !== undefined) return loadForeign(session, node, node.foreign);
+  const stamp = stampOfFile(session, node);
+  if (node.foreign !== undefined) return loadForeign(session, node, stamp);
   const key = session.keyOf(node.version);
   const cached = cache.get(key);
-  if (cached?.inode === found.ino) return { node, meta: node.meta, known: cached.known, isForeign: false };
+  if (cached?.stamp === stamp) return { node, meta: node.meta, known: cached.known, isForeign: false };
   const file = await readVersion(session, node.version);
-  if (!file) return loadForeign(session, node, snapshotName(node.snapshotId));
-  if (file.rev !== node.rev) throw new Unreadable('its file is older than it should be');
+  if (!file) return loadForeign(session, node, stamp);
+  if (file.rev !== node.rev) throw new Unreadable(OTHER_REVISION);
   const known = await loadState(session, node.version, cache, file);
-  if (known) cache.set(key, known, found.ino);
+  if (known) cache.set(key, known, stamp);
   return { node, meta: node.meta, known, isForeign: false };
 }
+
+async function loadMetadata(session: Session, node: IndexNode): Promise<SnapshotMetadata> {
+  const stamp = stampOfFile(session, node);
+  if (node.seen?.stamp === stamp) return node.seen.meta;
+  const header =
+    node.foreign === undefined ? await readHeader(session.folder, snapshotName(node.snapshotId)) : 'foreign';
+  if (typeof header === 'string') return (await loadForeign(session, node, stamp)).meta;
+  if (header.seq !== node.version.seq || header.rev !== node.rev) throw new Unreadable(OTHER_REVISION);
+  node.seen = { stamp, meta: node.meta };
+  return node.meta;
+}
+
+const OTHER_REVISION = 'its file is older than it should be';
 
 /** The state of a version of the session. */
 export async function loadState(
@@ -115,11 +160,12 @@ export async function loadState(
 }
 
 /** A snapshot that is as another writer left it, be it that writer's own or one of ours that it rewrote. */
-async function loadForeign(session: Session, node: IndexNode, fileName: string): Promise<LoadedSnapshot> {
-  const parsed = await session.folder.readFile(fileName);
+async function loadForeign(session: Session, node: IndexNode, stamp: string): Promise<LoadedSnapshot> {
+  const parsed = await session.folder.readFile(node.foreign ?? snapshotName(node.snapshotId));
   if (parsed?.kind !== 'foreign' || parsed.meta.snapshotId !== node.snapshotId) {
     throw new Unreadable('its file is damaged');
   }
+  node.seen = { stamp, meta: parsed.meta };
   const known = parsed.state === undefined ? undefined : wholeState(parsed.state);
   return { node, meta: parsed.meta, known, isForeign: true };
 }
@@ -140,21 +186,29 @@ async function mustReadVersion(session: Session, ref: Version): Promise<Snapshot
 }
 
 async function readShards(session: Session, names: readonly string[]): Promise<Map<string, string>> {
-  const texts = await Promise.all(names.map(async (name) => [name, await readShard(session, name)] as const));
+  const texts = await Promise.all(names.map(async (name) => [name, await mustReadShard(session, name)] as const));
   return new Map(texts);
 }
 
-async function readShard(session: Session, name: string): Promise<string> {
-  const { folder } = session;
-  const content = await readWhole(folder.store.fs, folder.shard(session.name, name));
-  if (typeof content === 'string') throw new Unreadable('a piece of its state is missing');
-  const text = await unpack(content).catch(() => undefined);
-  if (text === undefined || shardName(text) !== name) throw new Unreadable('a piece of its state is damaged');
-  return text;
+async function mustReadShard(session: Session, name: string): Promise<string> {
+  const shard = await readShard(session, name);
+  if (shard === 'missing') throw new Unreadable(MISSING_SHARD);
+  if (shard === 'damaged') throw new Unreadable('a piece of its state is damaged');
+  return shard.text;
 }
 
-function fileOf({ folder }: Session, node: IndexNode): string {
-  return node.foreign === undefined ? folder.snapshot(node.snapshotId) : join(folder.path, node.foreign);
+/** Changes when the snapshot's file does. */
+function stampOfFile({ folder }: Session, node: IndexNode): string {
+  const path = node.foreign === undefined ? folder.snapshot(node.snapshotId) : join(folder.path, node.foreign);
+  const found = folder.store.fs.stat(path);
+  if (found?.isFile()) return stampOf(found);
+  throw new Unreadable(found ? 'something else is in the place of its file' : 'its file is missing');
+}
+
+function unreadable(snapshotId: string, reason: string): GenkitError {
+  return dataLoss(
+    `Snapshot ${quote(snapshotId)} can't be read: ${reason}. Restore it from a backup, or resume from another snapshot.`,
+  );
 }
 
 function isSystemError(error: unknown): boolean {

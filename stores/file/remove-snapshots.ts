@@ -73,7 +73,6 @@ async function carryOut(session: Session, plan: RetentionPlan): Promise<Removed>
   if (plan.remove.length > 0) {
     const entry = { op: 'retire', retire: seqsOf(session, plan.remove) } as const;
     await session.log.append(entry, (fd) => session.folder.store.flush(fd));
-    session.log.apply(entry);
     await cleanup.removeFiles(session.log.aftermath);
   }
   const shards = await cleanup.sweep();
@@ -87,7 +86,6 @@ async function deleteLocked(session: Session): Promise<DeleteResult> {
   const snapshots = session.index.tree.size;
   const entry = { op: 'delete' } as const;
   await session.log.append(entry, (fd) => session.folder.store.flush(fd));
-  session.log.apply(entry);
   const shards = await new Cleanup(session).finishDeletion();
   return { snapshots, shards };
 }

@@ -24,7 +24,7 @@ import { MutatorFailure } from './io-error.ts';
 import type { HeldLock } from './lock.ts';
 import { hashOf } from './names.ts';
 import { writePointer } from './pointer.ts';
-import { assertPresent, handOutLoaded, readSnapshot, type LoadedSnapshot } from './read-snapshot.ts';
+import { assertStored, handOutLoaded, readSnapshot, type LoadedSnapshot } from './read-snapshot.ts';
 import { readVersion } from './read-version.ts';
 import type { Session } from './session.ts';
 import type { IndexNode } from './session-index.ts';
@@ -96,7 +96,12 @@ export class Save<S> {
     const { locks } = this.#tenant.folder.store;
     const name = hashOf(this.#tenant.folder.tenant, id, 'id');
     return locks.run(name, `Snapshot ${quote(id)}`, async () => {
-      if (await this.#tenant.locate(id)) return AGAIN;
+      const known = await this.#tenant.locate(id);
+      if (known) {
+        // Its session may have removed it, and a crash have left its file.
+        if (!known.index.tree.has(id)) await known.locked(() => new Cleanup(known).removeLeftover(id));
+        return AGAIN;
+      }
       const first = answer ?? this.#ask(undefined);
       if (first === null) return null;
       const next = revise(id, undefined, first, () => new Date().toISOString());
@@ -149,8 +154,8 @@ export class Save<S> {
       retire: beyond.map((ancestor) => tree.mustGet(ancestor).version.seq),
       preserve: undefined,
     };
-    await carryOut(session, lock, commit, (inode) =>
-      this.#remember(session, commit, inode, state, plan, parent?.known),
+    await carryOut(session, lock, commit, (stamp) =>
+      this.#remember(session, commit, stamp, state, plan, parent?.known),
     );
     this.#tenant.noteHome(id, session);
     writePointer(session, id, this.#settings.checkpointInterval);
@@ -159,10 +164,9 @@ export class Save<S> {
 
   async #rewrite(session: Session, lock: HeldLock, id: string): Promise<string | null | typeof AGAIN> {
     const current = await readSnapshot(session, id, this.#settings.cache);
-    if (!current) {
-      await new Cleanup(session, { isRepeated: true }).removeLeftover(id);
-      return AGAIN;
-    }
+    if (!current) return AGAIN;
+    const { node, isForeign } = current;
+    if (!isForeign) assertStored(session, current);
     const answer = this.#ask(handOutLoaded<S>(current));
     if (answer === null) return null;
     const sessionId = session.id ?? null;
@@ -170,10 +174,13 @@ export class Save<S> {
     this.#assertLeaf(session, sessionId ?? undefined);
     const meta = copyMetadata(next);
     const state = copyState(next, current.known);
-    const { node } = current;
-    const { isForeign } = current;
     const isSameState = state === current.known?.state && !isForeign;
     const file = isForeign ? undefined : await readVersion(session, node.version);
+    if (!isForeign && !file) {
+      // Another writer, which knows no locks, has just rewritten it: the mutator is to see that.
+      this.#settings.cache.delete(session.keyOf(node.version));
+      return AGAIN;
+    }
     const written = file ? stateTextOf(file.written) : {};
     const plan = isSameState || state === undefined ? undefined : this.#planRewrite(state, current, written);
     const commit: Commit = {
@@ -187,8 +194,8 @@ export class Save<S> {
       retire: [],
       preserve: !isSameState && session.index.isBase(node) ? node.version : undefined,
     };
-    await carryOut(session, lock, commit, (inode) =>
-      this.#remember(session, commit, inode, state, plan, current.known),
+    await carryOut(session, lock, commit, (stamp) =>
+      this.#remember(session, commit, stamp, state, plan, current.known),
     );
     return id;
   }
@@ -199,11 +206,9 @@ export class Save<S> {
 
   /** A snapshot is never saved on top of one that can't be read. */
   async #readParent(session: Session, node: IndexNode): Promise<LoadedSnapshot | undefined> {
-    if (this.#settings.checkpointInterval > 1 || node.foreign !== undefined) {
-      return readSnapshot(session, node.snapshotId, this.#settings.cache);
-    }
-    assertPresent(session, node);
-    return undefined;
+    const parent = await readSnapshot(session, node.snapshotId, this.#settings.cache);
+    if (parent && !parent.isForeign) assertStored(session, parent);
+    return parent;
   }
 
   #planNew(state: Json, parent: LoadedSnapshot | undefined): WritePlan {
@@ -230,7 +235,7 @@ export class Save<S> {
   #remember(
     session: Session,
     commit: Commit,
-    inode: number,
+    stamp: string,
     state: Json | undefined,
     plan: WritePlan | undefined,
     before: KnownState | undefined,
@@ -240,7 +245,7 @@ export class Save<S> {
       plan?.kind === 'whole'
         ? { ...compacted(state, plan.cut.memory), length: plan.cut.length }
         : { state, memory: before?.memory ?? new Map(), length: (before?.length ?? 0) + (plan?.patch.length ?? 0) };
-    this.#settings.cache.set(session.keyOf(commit), known, inode);
+    this.#settings.cache.set(session.keyOf(commit), known, stamp);
   }
 }
 

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { stampOf } from './file-system.ts';
 import { byCreation } from '../../src/snapshot/lineage.ts';
 import { sessionOf, type SnapshotMetadata } from '../../src/snapshot/snapshot.ts';
 import type { PieceEntry, SaveEntry } from './log-entry.ts';
@@ -69,7 +70,7 @@ export class TenantScan {
       const path = join(this.#folder.path, name);
       const found = this.#folder.store.fs.stat(path);
       if (!found?.isFile()) continue;
-      const stamp = `${found.ino} ${found.size} ${found.mtimeMs} ${found.ctimeMs}`;
+      const stamp = stampOf(found);
       const known = this.#files.get(name);
       if (known?.stamp === stamp) {
         files.set(name, known);

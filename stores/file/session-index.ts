@@ -19,6 +19,13 @@ export interface StoredVersion extends Version {
   live: boolean;
 }
 
+/** What a snapshot's file was found to hold; it counts while the file has this stamp. */
+export interface SeenFile {
+  readonly stamp: string;
+  /** As the index has it, unless another writer rewrote the file. */
+  readonly meta: SnapshotMetadata;
+}
+
 /** A snapshot of the session. */
 export interface IndexNode extends SnapshotNode {
   readonly meta: SnapshotMetadata;
@@ -28,6 +35,8 @@ export interface IndexNode extends SnapshotNode {
   readonly foreign: string | undefined;
   /** Its statuses so far, for those who did not look in between. */
   readonly trail: Trail;
+  /** `undefined`: the file was not looked into. */
+  seen: SeenFile | undefined;
 }
 
 /** What an entry makes of the files. Whoever wrote the entry carries it out; doing it twice does no harm. */
@@ -129,6 +138,7 @@ export class SessionIndex {
       version,
       foreign: entry.foreign,
       trail: entry.trail ?? trailOf(entry, before?.version.seq === entry.seq ? before.trail : []),
+      seen: undefined,
     };
     this.tree.put(node);
     this.#bySeq.set(entry.seq, node);

@@ -92,7 +92,7 @@ export class SessionLog {
   }
 
   /**
-   * For the holder of the session's lock, after `readForWriting`: appends an entry. It is not applied.
+   * For the holder of the session's lock, after `readForWriting`: appends an entry, and takes it in as if it had been read.
    *
    * @param flush Told the file once the entry is written.
    */
@@ -103,21 +103,22 @@ export class SessionLog {
     this.#cutOffTornLine(fd);
     this.#writeWhole(fd, bytes);
     this.#offset += bytes.length;
-    this.#note(entry);
+    this.#take(entry, false);
     await flush?.(fd);
   }
 
-  /** Applies an entry that counts from now on. */
-  apply(entry: OpenEntry, isFirst = false): void {
-    this.#apply(entry);
-    const node = entry.op === 'save' ? this.index.tree.get(entry.meta.snapshotId) : undefined;
-    if (node) this.#onEntry(node, isFirst);
+  /** Whether this entry is the open one: announced, and not found to count. */
+  isOpen({ seq, rev, meta }: SaveEntry): boolean {
+    const { open } = this;
+    return open?.seq === seq && open.rev === rev && open.meta.snapshotId === meta.snapshotId;
   }
 
-  /** Notes that the last entry counts. */
-  settle(): void {
-    this.unconfirmed = this.open ?? this.unconfirmed;
+  /** Takes in that an announced save counts, unless somebody in this process did already: its writer, or one of many who read. */
+  count(entry: SaveEntry): void {
+    if (!this.isOpen(entry)) return;
     this.open = undefined;
+    this.unconfirmed = entry;
+    this.#apply(entry, false);
   }
 
   /** Forgets all, so that the next `read` starts from the beginning. */
@@ -144,7 +145,7 @@ export class SessionLog {
   }
 
   #readFrom(fd: number): LogState {
-    const size = this.#fs.size(fd);
+    const size = this.#fs.statOpen(fd).size;
     const beginning = Buffer.alloc(BEGINNING);
     const length = this.#fs.read(fd, beginning, 0);
     const isSame = length === BEGINNING && this.#beginning?.equals(beginning) === true && size >= this.#offset;
@@ -173,7 +174,7 @@ export class SessionLog {
     for (const line of isFirst ? lines.slice(1) : lines) {
       const entry: unknown = parseJson(line);
       if (typeof entry !== 'object' || entry === null || !('op' in entry)) throw new Damage();
-      this.#readEntry(entry as LogEntry, isFirst);
+      this.#take(entry as LogEntry, isFirst);
     }
   }
 
@@ -187,34 +188,30 @@ export class SessionLog {
     this.sessionId = session;
   }
 
-  #readEntry(entry: LogEntry, isFirst: boolean): void {
+  /** Takes in an entry of the log. Nothing else but {@link count} changes the index. */
+  #take(entry: LogEntry, isFirst: boolean): void {
     const { open } = this;
     const isSettled = !open && !this.unconfirmed;
     const settles = entry.op === 'ok' || entry.op === 'void';
     // What was found to count can't be void.
     if (settles ? isSettled || (entry.op === 'void' && !open) : !isSettled) throw new Damage();
-    this.#note(entry);
-    const counts =
-      entry.op === 'ok' ? open : entry.op === 'void' || (entry.op === 'save' && !entry.ok) ? undefined : entry;
-    if (!counts) return;
-    if (counts.op === 'piece') this.#apply(counts);
-    else this.apply(counts, isFirst);
-  }
-
-  #apply(entry: OpenEntry | PieceEntry): void {
-    if (entry.op !== 'delete') {
-      this.aftermath = this.index.apply(entry);
-      return;
-    }
-    this.aftermath = { ...NO_AFTERMATH, dropped: [...this.index.versions()], removed: [...this.index.tree.nodes()] };
-    this.deleted = true;
-    this.index = new SessionIndex();
-  }
-
-  /** Keeps track of what the last entry awaits. */
-  #note(entry: LogEntry): void {
     this.open = entry.op === 'save' && !entry.ok ? entry : undefined;
     this.unconfirmed = entry.op === 'retire' || entry.op === 'delete' ? entry : undefined;
+    if (entry.op === 'ok') {
+      if (open) this.#apply(open, isFirst);
+    } else if (entry.op !== 'void' && !this.open) this.#apply(entry, isFirst);
+  }
+
+  #apply(entry: OpenEntry | PieceEntry, isFirst: boolean): void {
+    if (entry.op === 'delete') {
+      this.aftermath = { ...NO_AFTERMATH, dropped: [...this.index.versions()], removed: [...this.index.tree.nodes()] };
+      this.deleted = true;
+      this.index = new SessionIndex();
+      return;
+    }
+    this.aftermath = this.index.apply(entry);
+    const node = entry.op === 'save' ? this.index.tree.get(entry.meta.snapshotId) : undefined;
+    if (node) this.#onEntry(node, isFirst);
   }
 
   #cutOffTornLine(fd: number): void {

@@ -1,7 +1,8 @@
 import { quote } from '../../src/errors.ts';
 import { parseJson } from '../../src/json/value.ts';
+import type { CutMemory } from '../chain/cut.ts';
 import { Cleanup } from './cleanup.ts';
-import { closeQuietly } from './file-system.ts';
+import { stampOf } from './file-system.ts';
 import type { HeldLock } from './lock.ts';
 import { nextTime, type LogEntry, type SaveEntry } from './log-entry.ts';
 import { setMark } from './id-marks.ts';
@@ -11,7 +12,6 @@ import { readHeader } from './read-version.ts';
 import { entriesOf, foreignEntry, scanned, type ScannedSnapshot, type TenantScan } from './scan.ts';
 import { SessionIndex, type IndexNode } from './session-index.ts';
 import { formatLog, SessionLog, type LogState } from './session-log.ts';
-import { attempt } from './store-folder.ts';
 import type { TenantFolder } from './tenant-folder.ts';
 
 /**
@@ -24,6 +24,8 @@ export class Session {
   readonly folder: TenantFolder;
   readonly name: SessionName;
   readonly log: SessionLog;
+  /** The shards of a state, all found in the folder of shards while that had this stamp. */
+  presentShards: { readonly memory: CutMemory; readonly stamp: string } | undefined;
   readonly #scan: TenantScan;
   /** What a scan found, while there is no log. */
   #scannedIndex: SessionIndex | undefined;
@@ -106,10 +108,7 @@ export class Session {
     if (state === 'present') {
       this.#forgetScan();
       const { open } = this.log;
-      if (open && (await this.isCommitted(open))) {
-        this.log.apply(open);
-        this.log.settle();
-      }
+      if (open && (await this.isCommitted(open))) this.log.count(open);
     } else await this.#readScan(state === 'damaged' || this.#mayHaveSnapshots() ? await this.#scanned() : []);
     await this.#meetGuests();
   }
@@ -131,16 +130,8 @@ export class Session {
   /** Writes a log of these entries in the place of the one there is, if any, and reads it. */
   async writeLog(sessionId: string | null, entries: Iterable<LogEntry>, epoch?: string): Promise<void> {
     const { store } = this.folder;
-    const { path, fd } = store.writeTemporary(formatLog({ sessionId, entries, ...(epoch !== undefined && { epoch }) }));
-    try {
-      await store.flush(fd);
-      store.fs.rename(path, this.folder.log(this.name));
-    } catch (error) {
-      attempt(() => store.remove(path));
-      throw error;
-    } finally {
-      closeQuietly(store.fs, fd);
-    }
+    const log = formatLog({ sessionId, entries, ...(epoch !== undefined && { epoch }) });
+    await store.replace(this.folder.log(this.name), log);
     await store.flushFolder(this.folder.sessions);
     this.#reset();
     this.log.readForWriting();
@@ -210,7 +201,6 @@ export class Session {
     const seq = this.log.index.nextSeq;
     const entry: SaveEntry = { op: 'save', seq, rev: 0, stateRev: 0, foreign, t: nextTime(), ok: true, meta };
     await this.log.append(entry);
-    this.log.apply(entry);
     setMark(this.folder, this.name, meta.snapshotId);
   }
 
@@ -270,7 +260,7 @@ export class Session {
 
   #readPointerStamp(): string {
     const found = this.name === NO_SESSION ? undefined : this.folder.store.fs.stat(this.folder.pointer(this.name));
-    return found ? `${found.ino} ${found.size} ${found.mtimeMs} ${found.ctimeMs}` : '';
+    return found ? stampOf(found) : '';
   }
 
   async #readGuest(snapshotId: string): Promise<ScannedSnapshot | undefined> {

@@ -1,10 +1,10 @@
 import type { KnownState } from '../chain/written-state.ts';
 import { LruCache } from './lru-cache.ts';
 
-/** A state, and the file it was in: another writer that replaces the file is noticed by its inode. */
+/** A state, and the stamp of the file that it was in: so another writer that replaces the file is noticed. */
 export interface CachedState {
   readonly known: KnownState;
-  readonly inode: number;
+  readonly stamp: string;
 }
 
 /** What all states in the cache may take, measured by the length of their JSON; what they share counts for each. */
@@ -18,8 +18,12 @@ export class StateCache {
     return this.#states.get(key);
   }
 
-  set(key: string, known: KnownState, inode: number): void {
-    this.#states.set(key, { known, inode }, known.length);
+  set(key: string, known: KnownState, stamp: string): void {
+    this.#states.set(key, { known, stamp }, known.length);
+  }
+
+  delete(key: string): void {
+    this.#states.delete(key);
   }
 
   clear(): void {

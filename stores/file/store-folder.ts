@@ -1,9 +1,12 @@
 import { dirname, join } from 'node:path';
 import { closeQuietly, codeOf, CREATE, READ_FOLDER, type FileSystem } from './file-system.ts';
 import { LockFolder } from './lock.ts';
+import { LruCache } from './lru-cache.ts';
 
 /** How much is on the disk when a save is acknowledged. */
 export type Durability = 'full' | 'fast';
+
+const MOST_CHECKED_SHARDS = 20_000;
 
 /** The store's whole folder: locks, temporary files, and below it a folder for each tenant. */
 export class StoreFolder {
@@ -11,6 +14,8 @@ export class StoreFolder {
   readonly path: string;
   readonly durability: Durability;
   readonly locks: LockFolder;
+  /** Paths of shards that this store has written, or read and found to be whole. */
+  readonly checkedShards = new LruCache<true>(MOST_CHECKED_SHARDS);
   readonly #temporary: string;
   #made = 0;
   #tidied = false;
@@ -65,6 +70,20 @@ export class StoreFolder {
       closeQuietly(this.fs, fd);
       attempt(() => this.remove(path));
       throw error;
+    }
+  }
+
+  /** Writes a file and moves it into its place, whole and flushed as the durability says. */
+  async replace(path: string, bytes: Uint8Array): Promise<void> {
+    const made = this.writeTemporary(bytes);
+    try {
+      await this.flush(made.fd);
+      this.fs.rename(made.path, path);
+    } catch (error) {
+      attempt(() => this.remove(made.path));
+      throw error;
+    } finally {
+      closeQuietly(this.fs, made.fd);
     }
   }
 

@@ -1,10 +1,19 @@
-import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { GenkitError } from 'genkit';
 import { describe, expect, it } from 'vitest';
 import { FileSessionStore } from '../../../stores/file/file-session-store.ts';
 import { entriesBelow, temporaryFolder } from './support/folders.ts';
-import { openStore, saveTurn, saveTurns, SESSION } from './support/scenarios.ts';
+import { openStore, saveTurn, saveTurns, SESSION, stateOf } from './support/scenarios.ts';
 
 /** Eight kinds of file that are no snapshots, under the names of snapshots. */
 const BROKEN: Readonly<Record<string, (path: string) => void>> = {
@@ -178,6 +187,49 @@ describe('F6 missing piece', () => {
     expect((await store.getSnapshot({ sessionId: SESSION }))?.snapshotId).toBe('t4');
   });
 
+  it('a store that has the state at hand saves nothing on top when what the state starts from is gone', async () => {
+    const folder = temporaryFolder();
+    const store = openStore(folder, { checkpointInterval: 25 });
+    await saveTurns(store, 5, true);
+    const hidden = readFileSync(join(folder, 'global/t2.json'));
+    rmSync(join(folder, 'global/t2.json'));
+    const refusal = { status: 'DATA_LOSS', message: expect.stringContaining('"t5"') };
+    await expect(saveTurn(store, 6, { wide: true })).rejects.toMatchObject(refusal);
+    await expect(store.saveSnapshot('t5', (current) => ({ ...current!, updatedAt: 'x' }))).rejects.toMatchObject(
+      refusal,
+    );
+    // What does not start from it is not affected.
+    await saveTurn(store, 7, { wide: true, parent: 't1' });
+    writeFileSync(join(folder, 'global/t2.json'), hidden);
+    await saveTurn(store, 6, { wide: true });
+    const shards = join(folder, 'global/.shards/a-session');
+    for (const name of readdirSync(shards)) {
+      const content = readFileSync(join(shards, name));
+      rmSync(join(shards, name));
+      await expect(saveTurn(store, 8, { wide: true, parent: 't6' }), name).rejects.toMatchObject({
+        status: 'DATA_LOSS',
+      });
+      writeFileSync(join(shards, name), content);
+    }
+    await saveTurn(store, 8, { wide: true, parent: 't6' });
+    const cold = openStore(folder);
+    for (const turn of [6, 7, 8])
+      expect((await cold.getSnapshot({ snapshotId: `t${turn}` }))?.state).toEqual(stateOf(turn, true));
+  });
+
+  it('a damaged shard is written anew by who saves the same content', async () => {
+    const folder = temporaryFolder();
+    await saveTurns(openStore(folder), 1, true);
+    const shards = join(folder, 'global/.shards/a-session');
+    for (const name of readdirSync(shards)) flip(join(shards, name));
+    const store = openStore(folder);
+    await expect(store.getSnapshot({ snapshotId: 't1' })).rejects.toMatchObject({ status: 'DATA_LOSS' });
+    await store.saveSnapshot('another', () => ({ sessionId: SESSION, createdAt: 'x', state: stateOf(1, true) }));
+    for (const id of ['another', 't1']) {
+      expect((await openStore(folder).getSnapshot({ snapshotId: id }))?.state).toEqual(stateOf(1, true));
+    }
+  });
+
   it('a file that is older than the log says was lost as well', async () => {
     const folder = temporaryFolder();
     const store = openStore(folder);
@@ -199,6 +251,13 @@ describe('F6 missing piece', () => {
     await expect(openStore(folder).getSnapshot({ snapshotId: 't4' })).rejects.toMatchObject({ status: 'DATA_LOSS' });
   });
 });
+
+/** Changes one byte in the middle of a file. */
+function flip(path: string): void {
+  const bytes = readFileSync(path);
+  bytes[bytes.length >> 1]! ^= 0xff;
+  writeFileSync(path, bytes);
+}
 
 function isFolder(path: string): boolean {
   return /^(?:\.sessions|\.ids|\.shards|\.shards\/[^/]+|\.pointers)$/.test(path);

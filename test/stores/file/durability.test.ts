@@ -153,7 +153,7 @@ async function failAt(
     recording.intercept = (call, path) => {
       const isDue = lasting ? calls >= nth : calls === nth;
       calls++;
-      if (!isDue || (lasting && /^(?:stat|size|inode|read|close|unlink|rmdir|truncate)/.test(call))) return;
+      if (!isDue || (lasting && /^(?:stat|read|close|unlink|rmdir|truncate)/.test(call))) return;
       failed = `${call} ${path.replace(folder, '')}`;
       throw Object.assign(new Error(`${code}: simulated, ${call} '${path}'`), { code, syscall: call, path });
     };

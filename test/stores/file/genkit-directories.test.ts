@@ -133,6 +133,88 @@ describe('a folder that Genkit’s own store wrote', () => {
   });
 });
 
+describe('what Genkit’s store rewrites in a directory that both use, with checkpointInterval 1', () => {
+  async function shared(): Promise<{
+    ours: FileSessionStore<Custom>;
+    genkit: GenkitFileSessionStore<Custom>;
+    folder: string;
+  }> {
+    const folder = temporaryFolder();
+    const ours = new FileSessionStore<Custom>(folder, { checkpointInterval: 1, durability: 'fast' });
+    await ours.saveSnapshot('a', () => ({
+      sessionId: A,
+      createdAt: '2026-01-01T00:00:00.000Z',
+      status: 'pending',
+      state: { custom: { n: 0 } },
+    }));
+    return { ours, genkit: new GenkitFileSessionStore<Custom>(folder), folder };
+  }
+
+  it('is read, though the new file may have the inode of the old one', async () => {
+    for (let round = 0; round < 5; round++) {
+      const { ours, genkit } = await shared();
+      for (let n = 1; n <= 4; n++) {
+        await genkit.saveSnapshot('a', (current) => ({ ...current!, state: { custom: { n } } }));
+        expect((await ours.getSnapshot({ snapshotId: 'a' }))?.state?.custom?.n).toBe(n);
+      }
+    }
+  });
+
+  it('is what metadata tell, also of a store that has just been opened', async () => {
+    const { ours, genkit, folder } = await shared();
+    expect((await ours.getSnapshotMetadata({ snapshotId: 'a' }))?.status).toBe('pending');
+    await genkit.saveSnapshot('a', (current) => ({ ...current!, status: 'aborted' }));
+    await genkit.saveSnapshot('a', (current) => ({ ...current!, state: { custom: { n: 2 } } }));
+    for (const store of [ours, new FileSessionStore<Custom>(folder)]) {
+      expect((await store.getSnapshotMetadata({ snapshotId: 'a' }))?.status).toBe('aborted');
+      expect((await store.getSnapshotMetadata({ sessionId: A }))?.status).toBe('aborted');
+    }
+  });
+
+  it('is what the mutator sees, its status stays when it is final, and its state when ours only touches it', async () => {
+    const { ours, genkit } = await shared();
+    const touched = '2026-01-02T00:00:00.000Z';
+    await genkit.saveSnapshot('a', (current) => ({ ...current!, state: { custom: { n: 1 } } }));
+    await genkit.saveSnapshot('a', (current) => ({ ...current!, state: { custom: { n: 2 } } }));
+    await ours.saveSnapshot('a', (current) => ({ ...current!, updatedAt: touched }));
+    expect(await genkit.getSnapshot({ snapshotId: 'a' })).toMatchObject({
+      updatedAt: touched,
+      state: { custom: { n: 2 } },
+    });
+    await genkit.saveSnapshot('a', (current) => ({ ...current!, status: 'aborted' }));
+    await genkit.saveSnapshot('a', (current) => ({ ...current!, state: { custom: { n: 3 } } }));
+    let seen: unknown;
+    const complete = ours.saveSnapshot('a', (current) => {
+      seen = current?.status;
+      return { ...current!, status: 'completed' };
+    });
+    await expect(complete).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
+    expect(seen).toBe('aborted');
+    expect(await genkit.getSnapshot({ snapshotId: 'a' })).toMatchObject({
+      status: 'aborted',
+      state: { custom: { n: 3 } },
+    });
+  });
+
+  it('in the very moment of our save is asked about once more', async () => {
+    const { genkit, folder } = await shared();
+    const ours = new FileSessionStore<Custom>(folder, { checkpointInterval: 1 });
+    await ours.getSnapshot({ snapshotId: 'a' });
+    const path = join(folder, 'global/a.json');
+    await genkit.saveSnapshot('a', (current) => ({ ...current!, state: { custom: { n: 7 } } }));
+    const theirs = readFileSync(path);
+    const { ours: again, folder: other } = await shared();
+    const seen: unknown[] = [];
+    await again.saveSnapshot('a', (current) => {
+      seen.push(current?.state?.custom?.n);
+      if (seen.length === 1) writeFileSync(join(other, 'global/a.json'), theirs);
+      return { ...current!, updatedAt: 'later' };
+    });
+    expect(seen).toEqual([0, 7]);
+    expect((await again.getSnapshot({ snapshotId: 'a' }))?.state?.custom).toEqual({ n: 7 });
+  });
+});
+
 describe('with checkpointInterval 1', () => {
   it('Genkit’s own store reads every snapshot and the right leaf', async () => {
     const folder = temporaryFolder();

@@ -49,8 +49,7 @@ export class RecordingFileSystem {
           () => fs.close(fd),
           () => ({ call: 'close', path: of(fd) }),
         ),
-      size: (fd) => look('size', of(fd), () => fs.size(fd)),
-      inode: (fd) => look('inode', of(fd), () => fs.inode(fd)),
+      statOpen: (fd) => look('statOpen', of(fd), () => fs.statOpen(fd)),
       read: (fd, into, position) => look('read', of(fd), () => fs.read(fd, into, position)),
       readLater: async (fd, into, position) => look('readLater', of(fd), () => fs.readLater(fd, into, position)),
       write: (fd, bytes) =>
