@@ -39,23 +39,33 @@ export class AbortScope {
    *
    * @param patience Between the abort and giving up; none unless told.
    */
-  async race<T>(work: () => Promise<T>, patience?: () => Promise<void>): Promise<T> {
-    if (this.aborted) throw new Aborted();
-    let giveUp: () => void = () => {};
-    const aborted = new Promise<never>((_, reject) => {
-      giveUp = () => void (patience?.() ?? Promise.resolve()).then(() => reject(new Aborted()));
-      this.signal.addEventListener('abort', giveUp, { once: true });
+  race<T>(work: () => Promise<T>, patience?: () => Promise<void>): Promise<T> {
+    // Every turn passes here several times: one promise, and nothing that waits for another.
+    return new Promise<T>((resolve, reject) => {
+      const { signal } = this;
+      const giveUp = () => {
+        if (patience) void patience().then(() => reject(new Aborted()));
+        else reject(new Aborted());
+      };
+      if (signal.aborted) return reject(new Aborted());
+      signal.addEventListener('abort', giveUp, { once: true });
+      const settle = (end: () => void) => {
+        signal.removeEventListener('abort', giveUp);
+        // Work that heeds the signal may well end in peace, and first.
+        if (signal.aborted) reject(new Aborted());
+        else end();
+      };
+      let working: Promise<T>;
+      try {
+        working = work();
+      } catch (error) {
+        return settle(() => reject(error));
+      }
+      working.then(
+        (result) => settle(() => resolve(result)),
+        (error: Error) => settle(() => reject(error)),
+      );
     });
-    try {
-      const result = await Promise.race([work(), aborted]);
-      // Work that heeds the signal may well end in peace, and first.
-      if (this.aborted) throw new Aborted();
-      return result;
-    } catch (error) {
-      throw this.aborted ? new Aborted() : error;
-    } finally {
-      this.signal.removeEventListener('abort', giveUp);
-    }
   }
 
   release(): void {

@@ -28,6 +28,8 @@ export interface AgentDefinition<State = unknown> {
   readonly turns: KeyQueue;
   /** What the store can do. */
   readonly can: Readonly<StoreCapabilities>;
+  /** What the store hands out is nobody else's: the contract of those that declare capabilities says so. */
+  readonly readsAreCopies: boolean;
   /** The store itself: agents that share one have it in common. */
   readonly sharedStore?: object;
 }
@@ -156,6 +158,7 @@ export function settleAgent<State>(
     background,
     turns: queueOf(store),
     can: store ? capabilitiesOf(store) : FOREIGN_CAPABILITIES,
+    readsAreCopies: store !== undefined && 'capabilities' in store,
     sharedStore: store,
   };
 }

@@ -37,11 +37,10 @@ export function isTimeout(error: unknown): boolean {
   return typeof error === 'object' && error !== null && TIMED_OUT in error;
 }
 
-async function within<T>(ms: number, what: string, work: (isGivenUp: () => boolean) => Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  let isGivenUp = false;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
+function within<T>(ms: number, what: string, work: (isGivenUp: () => boolean) => Promise<T>): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    let isGivenUp = false;
+    const timer = setTimeout(() => {
       isGivenUp = true;
       const error = new GenkitError({
         status: 'DEADLINE_EXCEEDED',
@@ -49,10 +48,14 @@ async function within<T>(ms: number, what: string, work: (isGivenUp: () => boole
       });
       reject(Object.assign(error, { [TIMED_OUT]: true }));
     }, ms);
+    const end = (settle: () => void) => {
+      clearTimeout(timer);
+      settle();
+    };
+    const ask = async () => work(() => isGivenUp);
+    ask().then(
+      (answer) => end(() => resolve(answer)),
+      (error: Error) => end(() => reject(error)),
+    );
   });
-  try {
-    return await Promise.race([work(() => isGivenUp), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -77,7 +77,9 @@ export function defineAgent<State, I extends z.ZodTypeAny>(
   });
   definePrompt(agent.registry, prompt);
   const promptName = prompt.variant ? `${prompt.name}.${prompt.variant}` : prompt.name;
-  return register(agent, promptAgentFn<State>({ registry: agent.registry, promptName, promptInput, turnOverrides }));
+  const isHistoryOpaque = typeof prompt.messages !== 'function' && typeof prompt.messages !== 'string';
+  const voice = { registry: agent.registry, promptName, promptInput, turnOverrides, isHistoryOpaque };
+  return register(agent, promptAgentFn<State>(voice));
 }
 
 /** Defines an agent that speaks with a prompt that is defined elsewhere, in a `.prompt` file say. It has the prompt's name. */

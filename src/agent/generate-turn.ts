@@ -5,7 +5,7 @@ import type { Registry } from 'genkit/registry';
 import type { TurnResult } from '../session/session-runner.ts';
 import { adoptMessages, viewOf, type Session } from '../session/session.ts';
 import { reserveSnapshotId } from '../snapshot/ids.ts';
-import { conversationOf, tagHistory, tagPreamble, toPlainMessage } from './prompt-history.ts';
+import { conversationOf, historyInOne, tagHistory, tagPreamble, toPlainMessage } from './prompt-history.ts';
 import { toResumption } from './resume.ts';
 import { ResumedTools } from './resumed-tools.ts';
 import { isPartial, TurnProgress } from './turn-progress.ts';
@@ -19,6 +19,8 @@ export interface PromptVoice {
   /** The values of the prompt's input variables. */
   promptInput?: object;
   turnOverrides?: TurnOverrides;
+  /** The prompt has no code or template that looks into the conversation. */
+  isHistoryOpaque?: boolean;
 }
 
 /** The function of an agent that answers each input with its prompt. */
@@ -52,7 +54,8 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
   const { history, options: resume } = resumption ?? { history: earlier };
   const progress = new TurnProgress(session);
   const { model, config } = choiceOf(turn.input, turn.turnOverrides);
-  const rendered = await turn.render(turn.promptInput ?? {}, { messages: tagHistory(history) });
+  const placed = turn.isHistoryOpaque ? historyInOne(history) : tagHistory(history);
+  const rendered = await turn.render(turn.promptInput ?? {}, { messages: placed });
   const tools = new ResumedTools();
   const answering = generate(turn.registry, {
     ...rendered,

@@ -3,7 +3,7 @@ import type { AgentInit, SessionSnapshot, SessionStore } from 'genkit/beta';
 import { addressTo, AgentInitError, failedPrecondition, invalidArgument, notFound, quote } from '../errors.ts';
 import { parsePointer } from '../json/pointer.ts';
 import { JsonValueError } from '../json/value.ts';
-import { Session } from '../session/session.ts';
+import { adoptState, Session } from '../session/session.ts';
 import { assertId } from '../snapshot/ids.ts';
 import { sessionOf } from '../snapshot/snapshot.ts';
 import type { AgentDefinition } from './agent-definition.ts';
@@ -74,7 +74,8 @@ export async function sessionFrom<State>(
   snapshot: SessionSnapshot<State>,
 ): Promise<Session<State>> {
   await assertCustomState(agent, snapshot.state?.custom, { what: `snapshot ${quote(snapshot.snapshotId)}` });
-  return new Session<State>({ ...snapshot.state, sessionId: sessionOf(snapshot) });
+  const state = { ...snapshot.state, sessionId: sessionOf(snapshot) };
+  return agent.readsAreCopies ? adoptState(state) : new Session<State>(state);
 }
 
 /** Whether the call is to fail when another turn comes first. */

@@ -4,8 +4,12 @@ import { copyJson, jsonEqual } from '../json/value.ts';
 type Metadata = Record<string, unknown>;
 type PromptMessage = NonNullable<GenerateOptions['messages']>[number];
 
-/** Marks a session's messages while the prompt is rendered, which may place them anywhere or leave some out. Holds the message's index. */
+/**
+ * Marks a session's messages while the prompt is rendered, which may place them anywhere or leave some out. Holds the message's index, or
+ * {@link ALL}.
+ */
 const HISTORY_TAG = '_genkitxHistory';
+const ALL = 'all';
 
 /** Marks the prompt's own messages for the model call; Genkit's agents use the same, and middleware may know it. */
 const PREAMBLE_TAG = 'agentPreamble';
@@ -24,10 +28,16 @@ export function tagHistory(history: readonly MessageData[]): MessageData[] {
   });
 }
 
+/** One message for all of the session's, for a prompt that places them together and looks into none: rendering writes what it makes into its span. */
+export function historyInOne(history: readonly MessageData[]): MessageData[] {
+  return history.length === 0 ? [] : [{ role: 'user', content: [], metadata: { [HISTORY_TAG]: ALL } }];
+}
+
 /** What the prompt rendered, for the model: the session's messages without their tag, the prompt's own marked as such. */
 export function tagPreamble(rendered: readonly PromptMessage[], history: readonly MessageData[]): PromptMessage[] {
-  return rendered.map((message): Sent => {
+  return rendered.flatMap((message): Sent | Sent[] => {
     const { [HISTORY_TAG]: index, ...metadata } = (message.metadata ?? {}) as Metadata;
+    if (index === ALL) return history.map(sentOf);
     const origin = typeof index === 'number' ? history[index] : undefined;
     if (!origin) return { ...message, metadata: { ...message.metadata, [PREAMBLE_TAG]: true } };
     // A template marks what it puts in the place of {{history}}.
@@ -50,9 +60,38 @@ export function conversationOf(sent: readonly MessageData[]): MessageData[] {
     .map((message) => {
       const origin = message[ORIGIN];
       if (!origin) return toPlainMessage(message);
+      if (isUntouched(message, origin)) return origin;
       const kept = withoutInstructions(message, origin);
       return jsonEqual(kept, origin) ? origin : toPlainMessage(kept);
     });
+}
+
+/** A copy for the model, which may change what it gets, that knows where it comes from. */
+function sentOf(origin: MessageData): Sent {
+  const sent: Sent = { role: origin.role, content: origin.content.map(copyPart) };
+  if (origin.metadata) sent.metadata = copyJson(origin.metadata);
+  sent[ORIGIN] = origin;
+  return sent;
+}
+
+// Most parts are a text and nothing else, and a conversation has many of them: these two are worth their own way.
+function copyPart(part: Part): Part {
+  return isTextOnly(part) ? { text: part.text } : copyJson(part);
+}
+
+/** Whether the message is as it was, as far as that can be seen at a glance. */
+function isUntouched(message: MessageData, origin: MessageData): boolean {
+  if (message.role !== origin.role || message.metadata || origin.metadata) return false;
+  if (message.content.length !== origin.content.length) return false;
+  return message.content.every((part, i) => {
+    const before = origin.content[i]!;
+    return isTextOnly(part) && isTextOnly(before) && part.text === before.text;
+  });
+}
+
+function isTextOnly(part: Part): part is Part & { text: string } {
+  for (const name in part) if (name !== 'text') return false;
+  return typeof part.text === 'string';
 }
 
 /** Without the words on the output format that Genkit appends to the last user message when there is no system message to hold them. */

@@ -105,11 +105,14 @@ export class RunLease {
     return { id, agent, owner, generation };
   }
 
-  /** Whether a snapshot of the run is this one's to write still; a store that keeps no unknown fields can't say. */
+  /**
+   * Whether a snapshot of the run is this one's to write still. Once one of them is not, none is: whoever takes a run over claims its snapshots
+   * one after the other. A store that keeps no unknown fields can't say.
+   */
   holds(snapshot: SessionSnapshot | undefined): boolean {
     const found = runOf(snapshot);
     const isHeld = !found || (found.owner === this.#run.owner && found.generation === this.#run.generation);
     if (!isHeld) this.#isLost = true;
-    return isHeld;
+    return !this.#isLost;
   }
 }

@@ -29,6 +29,7 @@ let view: <S>(session: Session<S>) => SessionView<S>;
 let replace: <S>(session: Session<S>, messages: readonly MessageData[]) => void;
 let draft: <S>(session: Session<S>, messages: () => MessageData[]) => void;
 let drafted: <S>(session: Session<S>) => readonly MessageData[];
+let fill: <S>(session: Session<S>, state: SessionState<S>) => void;
 
 /**
  * A conversation while a turn works on it: its messages, its custom state and its artifacts. What the turn leaves behind becomes the next
@@ -64,6 +65,11 @@ export class Session<S = unknown> {
       session.#draft = messages;
     };
     drafted = (session) => session.#draft?.() ?? session.#messages;
+    fill = (session, { messages = [], artifacts = [], custom }) => {
+      session.#messages = messages;
+      session.#artifacts = artifacts;
+      session.#custom = custom;
+    };
   }
 
   /** @param initial Copied. Without a `sessionId` the session gets a new one, a random UUID. */
@@ -175,6 +181,13 @@ export class Session<S = unknown> {
       }
     }
   }
+}
+
+/** A session with a state that nobody else has. */
+export function adoptState<S>(state: SessionState<S>): Session<S> {
+  const session = new Session<S>({ sessionId: state.sessionId });
+  fill(session, state);
+  return session;
 }
 
 /** The session's state without a copy. */

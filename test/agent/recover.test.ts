@@ -120,6 +120,31 @@ describe.each(STORE_KINDS)('a run whose process died, on $name', ({ make }) => {
     expect(sleeper.scripted.requests).toHaveLength(1);
   });
 
+  test('only slept, and finds out while it is taken over: it does not abort what the other has yet to claim', async () => {
+    const store = await make();
+    const sleeper = worker(store);
+    const { output } = await call(sleeper.agent, ['one', detached('two')], { sessionId: 'job' });
+    const { signal } = await sleeper.called(1);
+    letLeasesEnd();
+    let saves = 0;
+    const slow: SessionStore = {
+      getSnapshot: (lookup) => store.getSnapshot(lookup),
+      saveSnapshot: async (...args) => {
+        // Between the claim of the last turn and that of the first.
+        if (++saves === 2 && store.onSnapshotStateChange) {
+          await vi.waitUntil(() => signal.aborted, { timeout: 10_000, interval: 1 });
+          for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+        }
+        return store.saveSnapshot(...args);
+      },
+    };
+    const rescuer = worker(slow, { answer: 'rescued' });
+    const { runs } = await recoverRuns(rescuer.ai, { snapshotIds: [output.snapshotId!] });
+    expect(runs).toMatchObject([{ outcome: 'continued' }]);
+    const last = await rescuer.settled(output.snapshotId!);
+    expect(texts(last.state?.messages)).toEqual(['one', 'rescued', 'two', 'rescued']);
+  });
+
   test('only slept: its next heartbeat is refused, and stops its model call', async () => {
     const store = await make();
     const sleeper = worker(store, { background: { heartbeatIntervalMs: 200, leaseMs: 60_000 } });
