@@ -24,6 +24,17 @@ export function checkLookup(lookup: SnapshotLookup): Lookup {
 }
 
 /**
+ * The `sessionId` of a call on one session.
+ *
+ * @throws `INVALID_ARGUMENT` unless it is there, and is an id.
+ */
+export function checkSession(options: { readonly sessionId: string } | undefined): string {
+  const sessionId = options?.sessionId;
+  assertId(sessionId, 'sessionId');
+  return sessionId;
+}
+
+/**
  * The snapshot that a `sessionId` lookup means; `undefined` when the session has none.
  *
  * @throws `FAILED_PRECONDITION` when `rejectBranching` is on and the session has more than one leaf, or when foreign data runs in a circle.

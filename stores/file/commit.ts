@@ -133,6 +133,6 @@ async function keepAsPiece(session: Session, version: StoredVersion): Promise<vo
   const piece = folder.piece(name, version);
   // What an earlier attempt left is of the same version, but perhaps not of its last revision.
   store.remove(piece);
-  store.fs.link(folder.snapshot(version.snapshotId), piece);
+  await store.linkOrCopy(folder.snapshot(version.snapshotId), piece);
   for (const path of changed) await store.flushFolder(path);
 }

@@ -22,6 +22,7 @@ import {
   assertFunction,
   checkLimit,
   checkLookup,
+  checkSession,
   decodeCursor,
   encodeCursor,
   resolveLeaf,
@@ -112,7 +113,9 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S> {
   readonly #tenants = new LruCache<Tenant>(MOST_TENANTS);
   readonly #hub = new WatchHub<S>();
   readonly #watches = new Map<string, TenantWatch<S>>();
-  #closed = false;
+  /** Calls that change something, and have not ended. */
+  readonly #changes = new Set<Promise<unknown>>();
+  #closing: Promise<void> | undefined;
 
   /**
    * @param directory Where to keep the files; made by the first save. Relative to the working directory.
@@ -164,7 +167,7 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S> {
     assertFunction(mutator, 'mutator');
     const what = snapshotId === undefined ? 'Saving a snapshot' : `Saving snapshot ${quote(snapshotId)}`;
     const save = new Save(tenant, mutator, { expectedLeafId: options?.expectedLeafId, settings: this.#settings });
-    return reportingFailures(what, () => save.run(snapshotId));
+    return this.#change(what, () => save.run(snapshotId));
   }
 
   onSnapshotStateChange(
@@ -180,8 +183,8 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S> {
 
   async listSnapshots(options: PageOptions & { sessionId: string }): Promise<Page<SnapshotMetadata>> {
     const tenant = this.#tenantOf(options);
-    const { sessionId, cursor } = options;
-    assertId(sessionId, 'sessionId');
+    const sessionId = checkSession(options);
+    const { cursor } = options;
     const limit = checkLimit(options);
     const after = cursor === undefined ? -Infinity : (decodeCursor(cursor, ['number'])[0] as number);
     return reportingFailures(`Listing session ${quote(sessionId)}`, async () => {
@@ -208,29 +211,43 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S> {
 
   async deleteSession(options: SessionStoreOptions & { sessionId: string }): Promise<DeleteResult> {
     const tenant = this.#tenantOf(options);
-    const { sessionId } = options;
-    assertId(sessionId, 'sessionId');
-    return reportingFailures(`Deleting session ${quote(sessionId)}`, () => deleteSession(tenant, sessionId));
+    const sessionId = checkSession(options);
+    return this.#change(`Deleting session ${quote(sessionId)}`, () => deleteSession(tenant, sessionId));
   }
 
   async prune(policy: PrunePolicy, options?: SessionStoreOptions & { dryRun?: boolean }): Promise<PruneResult> {
     const tenant = this.#tenantOf(options);
-    return reportingFailures('Pruning', () => prune(tenant, policy, options?.dryRun ?? false));
+    return this.#change('Pruning', () => prune(tenant, policy, options?.dryRun ?? false));
   }
 
-  async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
+  /** Ends all watches, waits until the saves and removals under way have ended, and forgets everything. Calls from now on are refused. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     this.#hub.close();
     for (const watch of this.#watches.values()) watch.close();
     this.#watches.clear();
+    await Promise.allSettled(this.#changes);
     this.#tenants.clear();
     this.#settings.cache.clear();
     this.#folder.locks.close();
   }
 
+  async #change<T>(what: string, call: () => Promise<T>): Promise<T> {
+    const change = reportingFailures(what, call);
+    this.#changes.add(change);
+    try {
+      return await change;
+    } finally {
+      this.#changes.delete(change);
+    }
+  }
+
   #tenantOf(options: SessionStoreOptions | undefined): Tenant {
-    if (this.#closed) throw closed('FileSessionStore');
+    if (this.#closing) throw closed('FileSessionStore');
     const name = tenantOf(this.#prefix, options);
     this.#folder.tidy();
     const known = this.#tenants.get(name);

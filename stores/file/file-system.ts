@@ -125,6 +125,24 @@ export function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException | undefined)?.code;
 }
 
+/** What a file system answers to a call that it, or the user's rights, do not allow. */
+const REFUSALS = new Set([
+  'EPERM',
+  'EACCES',
+  'ENOTSUP',
+  'EOPNOTSUPP',
+  'ENOSYS',
+  'EINVAL',
+  'EMLINK',
+  'EXDEV',
+  'UNKNOWN',
+]);
+
+/** Whether a call failed because the file system, or the user's rights, do not allow it. */
+export function isRefusal(error: unknown): boolean {
+  return REFUSALS.has(codeOf(error) ?? '');
+}
+
 /** Closes a file whose content is safe, or only was read: whether that fails does not matter. */
 export function closeQuietly(fs: FileSystem, fd: number): void {
   try {

@@ -9,7 +9,7 @@ import { formatOwner, livenessOf, newOwner, parseOwner, type Owner } from './own
 const REMOTE_LOCK_EXPIRES_MS = 30_000;
 /** Whoever holds a lock for longer gives up before it commits; far below the time after which another machine takes it over. */
 const LONGEST_HOLD_MS = 15_000;
-/** What such an owner left behind otherwise, nobody waits for: it is kept for a day. */
+/** What such an owner left behind otherwise, nobody waits for: it is kept for a day, by this machine's clock. */
 const REMOTE_OWNER_FORGOTTEN_MS = 24 * 60 * 60 * 1000;
 const LONGEST_PAUSE_MS = 10;
 
@@ -43,6 +43,7 @@ export class LockFolder {
   readonly #timeoutMs: number;
   readonly #makeFolder: () => void;
   #owner: Owner | undefined;
+  #isTidied = false;
 
   /** @param options.makeFolder Makes the folder, if it is not there. */
   constructor(fs: FileSystem, folder: string, options: { timeoutMs: number; makeFolder: () => void }) {
@@ -67,6 +68,7 @@ export class LockFolder {
   async run<T>(name: string, what: string, task: (lock: HeldLock) => Promise<T>): Promise<T> {
     const path = join(this.#folder, name);
     return inThisProcess.run(path, async () => {
+      this.#tidyOnce();
       const chain = await this.#acquire(path, what);
       const since = Date.now();
       try {
@@ -82,7 +84,7 @@ export class LockFolder {
     if (nonce === this.#owner?.nonce) return false;
     const path = this.#master(nonce);
     const owner = parseOwner(this.#notes.read(path) ?? '');
-    return !owner || this.#isGone(owner, path, REMOTE_OWNER_FORGOTTEN_MS);
+    return !owner || this.#isForgotten(owner, path);
   }
 
   /** Removes what dead owners left: their marks, claims that nothing leads to, and locks that nobody holds. */
@@ -92,7 +94,7 @@ export class LockFolder {
       const path = join(this.#folder, name);
       const owner = parseOwner(this.#notes.read(path) ?? '');
       if (owner?.nonce === this.#owner?.nonce && owner) continue;
-      if (owner && !this.#isGone(owner, path, REMOTE_OWNER_FORGOTTEN_MS)) continue;
+      if (owner && !this.#isForgotten(owner, path)) continue;
       const [lock, claimed] = name.split('.') as [string, string | undefined];
       if (lock.startsWith(MARK)) this.#fs.unlink(path);
       else if (claimed === undefined) this.#release(this.#tryAcquire(path) ?? []);
@@ -103,6 +105,16 @@ export class LockFolder {
   /** Removes this process's mark. It comes back with the next lock. */
   close(): void {
     if (this.#owner) this.#remove(this.#master(this.#owner.nonce));
+  }
+
+  #tidyOnce(): void {
+    if (this.#isTidied) return;
+    this.#isTidied = true;
+    try {
+      this.tidy();
+    } catch {
+      // The next process that locks something tries again.
+    }
   }
 
   async #acquire(path: string, what: string): Promise<string[]> {
@@ -131,7 +143,7 @@ export class LockFolder {
       const owner = parseOwner(text);
       // Tasks of this process come one after the other, so this is a lock that could not be released.
       if (owner?.nonce === this.nonce) return chain.map((note) => note.path);
-      if (owner && !this.#isGone(owner, last, REMOTE_LOCK_EXPIRES_MS)) return undefined;
+      if (owner && !this.#hasLost(owner, last)) return undefined;
       last = `${path}.${owner?.nonce ?? this.#nonceOfUnreadable(last)}`;
       if (!this.#create(last)) continue;
       if (chain.every((note) => this.#notes.read(note.path) === note.text)) return [...chain.map((n) => n.path), last];
@@ -182,9 +194,17 @@ export class LockFolder {
     return `unreadable-${this.#fs.stat(path)?.ino ?? 0}`;
   }
 
-  #isGone(owner: Owner, path: string, remoteExpiresMs: number): boolean {
+  /** Whether an owner has lost the lock of this note. */
+  #hasLost(owner: Owner, path: string): boolean {
     const liveness = livenessOf(owner);
-    return liveness === 'dead' || (liveness === 'remote' && this.#ageOf(path) > remoteExpiresMs);
+    return liveness === 'dead' || (liveness === 'remote' && this.#ageOf(path) > REMOTE_LOCK_EXPIRES_MS);
+  }
+
+  /** Whether nobody will ask for what an owner left behind. Makes no files. */
+  #isForgotten(owner: Owner, path: string): boolean {
+    const liveness = livenessOf(owner);
+    if (liveness !== 'remote') return liveness === 'dead';
+    return Date.now() - (this.#fs.stat(path)?.ctimeMs ?? Infinity) > REMOTE_OWNER_FORGOTTEN_MS;
   }
 
   /** Time since the owner of a note made its last one, by the clock of the file system, so that no other clock plays a part. */

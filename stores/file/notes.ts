@@ -1,17 +1,4 @@
-import { closeQuietly, codeOf, CREATE, READ, type FileSystem } from './file-system.ts';
-
-/** What a file system answers to a call that it, or the user's rights, do not allow. */
-const REFUSALS = new Set([
-  'EPERM',
-  'EACCES',
-  'ENOTSUP',
-  'EOPNOTSUPP',
-  'ENOSYS',
-  'EINVAL',
-  'EMLINK',
-  'EXDEV',
-  'UNKNOWN',
-]);
+import { closeQuietly, codeOf, CREATE, isRefusal, READ, type FileSystem } from './file-system.ts';
 
 const LONGEST_NOTE = 256;
 
@@ -64,7 +51,7 @@ export class Notes {
         this.#link(path, text, master);
         return true;
       } catch (error) {
-        if (!REFUSALS.has(codeOf(error) ?? '')) throw error;
+        if (!isRefusal(error)) throw error;
         this.#hasLinks = false;
       }
     }

@@ -6,21 +6,26 @@ import { hostname, uptime } from 'node:os';
 export interface Owner {
   /** The machine since its start, and the process namespace in it: where `pid` means anything. */
   readonly host: string;
+  /** Of the thread, where the system numbers threads as it does processes: a thread may end while its process lives. Else of the process. */
   readonly pid: number;
-  /** When the process started, so that a later one of the same `pid` is told apart; `0`: the system does not say. */
+  /** When that started, so that a later one of the same `pid` is told apart; `0`: the system does not say. */
   readonly started: string;
   /** Different for every owner, also of the same process. */
   readonly nonce: string;
 }
 
-/** `remote`: it can't be told from here, because the owner is on another machine or in another container. */
+/**
+ * `remote`: it can't be told from here, because the owner is on another machine or in another container, or may be another thread of this
+ * process where threads have no numbers.
+ */
 export type Liveness = 'alive' | 'dead' | 'remote';
 
-/** This process, as the owner of what it is about to make. */
+/** This thread, as the owner of what it is about to make. */
 export function newOwner(): Owner {
-  const self = startOf(process.pid);
+  const pid = thisThread();
+  const self = startOf(pid);
   const started = typeof self === 'object' ? self.started : '0';
-  return { host: thisHost(), pid: process.pid, started, nonce: randomBytes(6).toString('hex') };
+  return { host: thisHost(), pid, started, nonce: randomBytes(6).toString('hex') };
 }
 
 /** One line, short enough for a symbolic link that needs no block of its own. */
@@ -36,13 +41,22 @@ export function parseOwner(text: string): Owner | undefined {
   return { host, pid: Number(pid), started, nonce };
 }
 
-/** Whether the owner's process still runs. Never `dead` of one that may still write. */
+/** Whether the owner still runs. Never `dead` of one that may still write. */
 export function livenessOf(owner: Owner): Liveness {
   if (owner.host !== thisHost()) return 'remote';
   const running = startOf(owner.pid);
   if (running === 'gone') return 'dead';
   if (running !== undefined) return running.started === owner.started ? 'alive' : 'dead';
+  if (owner.pid === process.pid) return 'remote';
   return hasProcess(owner.pid) ? 'alive' : 'dead';
+}
+
+function thisThread(): number {
+  try {
+    return Number(/\/task\/(\d+)$/.exec(readlinkSync('/proc/thread-self'))?.[1] ?? process.pid);
+  } catch {
+    return process.pid;
+  }
 }
 
 let host: string | undefined;
@@ -69,7 +83,7 @@ function namespaceOf(): string {
   }
 }
 
-/** When the process started, by Linux's process table; `gone`: it has ended; `undefined`: there is no such table. */
+/** When a process or thread started, by Linux's process table; `gone`: it has ended; `undefined`: there is no such table. */
 function startOf(pid: number): { started: string } | 'gone' | undefined {
   let line: string;
   try {

@@ -1,7 +1,8 @@
 import { dirname, join } from 'node:path';
-import { closeQuietly, codeOf, CREATE, READ_FOLDER, type FileSystem } from './file-system.ts';
+import { closeQuietly, codeOf, CREATE, isRefusal, READ_FOLDER, type FileSystem } from './file-system.ts';
 import { LockFolder } from './lock.ts';
 import { LruCache } from './lru-cache.ts';
+import { readWhole } from './read-file.ts';
 
 /** How much is on the disk when a save is acknowledged. */
 export type Durability = 'full' | 'fast';
@@ -30,11 +31,10 @@ export class StoreFolder {
     this.locks = new LockFolder(fs, locks, { timeoutMs: options.lockTimeoutMs, makeFolder });
   }
 
-  /** Removes, once, what processes that died left behind. Never fails: where nothing may be written, nothing has to be. */
+  /** Removes, once, the temporary files of processes that died. Never fails: where nothing may be written, nothing has to be. */
   tidy(): void {
     if (this.#tidied) return;
     this.#tidied = true;
-    attempt(() => this.locks.tidy());
     attempt(() => {
       for (const name of this.fs.readdir(this.#temporary)) {
         const [nonce] = name.split('-') as [string];
@@ -84,6 +84,18 @@ export class StoreFolder {
       throw error;
     } finally {
       closeQuietly(this.fs, made.fd);
+    }
+  }
+
+  /** Gives a file a second name; where there are no hard links, or no more of them, a copy has it. */
+  async linkOrCopy(from: string, to: string): Promise<void> {
+    try {
+      this.fs.link(from, to);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      const content = await readWhole(this.fs, from);
+      if (typeof content === 'string') throw error;
+      await this.replace(to, content);
     }
   }
 

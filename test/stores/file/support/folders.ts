@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -13,6 +13,14 @@ export function temporaryFolder(): string {
 /** Paths of all files and folders below a folder, relative to it, sorted. */
 export function entriesBelow(folder: string): string[] {
   return (readdirSync(folder, { recursive: true }) as string[]).toSorted();
+}
+
+/** The locks that this process made come to be those of one that has died: no process has so high a number. */
+export function killOwners(folder: string): void {
+  for (const name of readdirSync(join(folder, '.locks'))) {
+    const path = join(folder, '.locks', name);
+    writeFileSync(path, readFileSync(path, 'latin1').replace(`.${process.pid}.`, '.4194305.'));
+  }
 }
 
 /** Temporary files that a store left. */
