@@ -5,12 +5,14 @@
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Report } from './report.ts';
+import { benchRuntime } from './runtime.ts';
 import { benchCrowd, benchFile, benchInMemory } from './stores.ts';
 
 const PARTS = {
   memory: (report: Report, turns: number) => benchInMemory(report, turns),
   file: (report: Report, turns: number) => benchFile(report, turns),
   crowd: (report: Report) => benchCrowd(report, 1000),
+  runtime: (report: Report, turns: number) => benchRuntime(report, turns),
 };
 
 type Part = keyof typeof PARTS;

@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url';
 import type { ContenderRequest, ContenderSpec } from './contender.ts';
 import type { Report } from './report.ts';
 
-const SCRIPT = fileURLToPath(new URL('./contender.ts', import.meta.url));
+const STORES = new URL('./contender.ts', import.meta.url);
 
-/** A contender's process. */
-export class Contender {
+/** A contender's process; `Request` is what its script can be asked. */
+export class Contender<Request = ContenderRequest> {
   readonly #child: ChildProcess;
   /** Ms of each turn played so far. */
   readonly times: number[] = [];
@@ -16,16 +16,16 @@ export class Contender {
     this.#child = child;
   }
 
-  static async start(spec: ContenderSpec): Promise<Contender> {
+  static async start<Request = ContenderRequest>(spec: object, script = STORES): Promise<Contender<Request>> {
     const execArgv = ['--expose-gc', '--max-old-space-size=8192', '--import', 'tsx'];
-    const child = fork(SCRIPT, [JSON.stringify(spec)], { execArgv });
-    const contender = new Contender(child);
+    const child = fork(fileURLToPath(script), [JSON.stringify(spec)], { execArgv });
+    const contender = new Contender<Request>(child);
     await contender.#answer();
     return contender;
   }
 
-  async ask(request: ContenderRequest): Promise<number> {
-    this.#child.send(request);
+  async ask(request: Request): Promise<number> {
+    this.#child.send(request as object);
     return this.#answer();
   }
 

@@ -38,7 +38,9 @@ export class CustomPatches<State> {
     const told = this.#told;
     const visible = this.#visible(told);
     const whole = this.#whole || visible === undefined;
-    this.#look();
+    // Without a transform what the caller sees is the state itself: it is walked through once.
+    if (this.#transform) this.#look();
+    else this.#seen = visible;
     this.#told = visible;
     this.#whole = false;
     if (!whole) return diff(told, visible, { safeTokens: true });

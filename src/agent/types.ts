@@ -63,7 +63,6 @@ export interface AgentStateOptions<State = unknown> {
   /** `'client'`: the agent has no store, not even the default one; its callers keep the state and send it with each turn. */
   state?: 'client';
   /**
-  /**
    * Makes a state that the callers keep trustworthy: it is handed out with an HMAC under this key, and refused when it comes back changed.
    * An old state is one that was issued, so a caller can go back to it. Of several keys the first signs, all are accepted.
    */

@@ -288,6 +288,25 @@ describe('the cost of an update', () => {
     expect(clone).not.toHaveBeenCalled();
   });
 
+  test('of a big custom state is one look at each of its members: nothing that stays the same is copied', () => {
+    let reads = 0;
+    const items = Array.from({ length: 2000 }, (_, id) =>
+      Object.defineProperty({ id }, 'text', { enumerable: true, get: () => (reads++, 'x'.repeat(1000)) }),
+    );
+    const session = new Session<{ n: number; items: object[] }>();
+    const patches = new CustomPatches(session, undefined);
+    const clone = vi.spyOn(globalThis, 'structuredClone');
+    session.updateCustom(() => ({ n: -1, items }));
+    patches.next();
+    reads = 0;
+    for (let n = 0; n < 100; n++) {
+      session.updateCustom((custom) => ({ ...custom!, n }));
+      expect(patches.next()).toEqual([{ op: 'replace', path: '/n', value: n }]);
+    }
+    expect(reads).toBe(100 * items.length);
+    expect(clone).not.toHaveBeenCalled();
+  });
+
   test('a turn of 100 updates beside 2 MB of messages streams only the updates', async () => {
     const agent = defineCustomAgent<{ n: number }>(genkit({}), { name: 'busy' }, async (sess) => {
       await sess.run(async () => {

@@ -1,0 +1,72 @@
+/** The agent turn: `chat.send()` on an agent over the in-memory store, beside Genkit's agent and a bare `ai.generate` with the same history. */
+import { spread, type Spread } from './measure.ts';
+import { Contender } from './race.ts';
+import type { Figure, Report } from './report.ts';
+import type { RuntimeRequest, RuntimeSpec } from './runtime-contender.ts';
+
+const SCRIPT = new URL('./runtime-contender.ts', import.meta.url);
+const SPECS: RuntimeSpec[] = [
+  { name: 'ours', kind: 'ours' },
+  { name: 'genkit', kind: 'genkit' },
+  { name: 'generate', kind: 'generate' },
+];
+
+const CHAT = 100;
+/** Chats that are played before the first is measured: all code is compiled by then. */
+const WARM_UP = 6;
+const CHATS = 15;
+/** The turns before a mark that make its figure. */
+const WINDOW = 9;
+const MOST_OF_GENERATE = 1.5;
+
+type Runner = Contender<RuntimeRequest>;
+
+export async function benchRuntime(report: Report, turns: number): Promise<void> {
+  const runners: Runner[] = [];
+  try {
+    for (const spec of SPECS) runners.push(await Contender.start<RuntimeRequest>(spec, SCRIPT));
+    report.start('agent turns', WARM_UP + CHATS + turns);
+    const chats = await takeTurns(runners, WARM_UP + CHATS, { turns: CHAT, chat: 'new' }, report);
+    const overChat = chats.map((times) => spread(times.slice(WARM_UP).map((ms) => ms / CHAT)));
+    report.add(...figures(`agent turn over a ${CHAT}-turn chat`, overChat));
+    const long = await takeTurns(runners, turns, { turns: 1, chat: 'long' }, report);
+    report.add(
+      ...figures(
+        `agent turn ${turns}`,
+        long.map((times) => spread(times.slice(-WINDOW))),
+      ),
+    );
+  } finally {
+    await Promise.all(runners.map((runner) => runner.stop()));
+  }
+}
+
+/** The times of each runner, who take turns in alternating order. */
+async function takeTurns(
+  runners: readonly Runner[],
+  rounds: number,
+  request: RuntimeRequest,
+  report: Report,
+): Promise<number[][]> {
+  const times: number[][] = runners.map(() => []);
+  for (let round = 0; round < rounds; round++) {
+    const order = [...runners.keys()];
+    for (const i of round % 2 === 0 ? order : order.toReversed()) times[i]!.push(await runners[i]!.ask(request));
+    report.progress();
+  }
+  return times;
+}
+
+function figures(name: string, [ours, genkit, generate]: Spread[]): Figure[] {
+  return [
+    { name, unit: 'ms', ours: ours!, theirs: genkit! },
+    {
+      name,
+      unit: 'ms',
+      ours: ours!,
+      theirs: generate!,
+      peer: 'bare generate',
+      goal: { atMostOfTheirs: MOST_OF_GENERATE },
+    },
+  ];
+}
