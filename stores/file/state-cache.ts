@@ -1,5 +1,5 @@
 import type { KnownState } from '../chain/written-state.ts';
-import { LruCache } from './lru-cache.ts';
+import { LruCache } from '../chain/lru-cache.ts';
 
 /** A state, and the file it was in: another writer that replaces the file is noticed by its inode. */
 export interface CachedState {

@@ -1,0 +1,126 @@
+import type { Timestamp } from '@google-cloud/firestore';
+import { GenkitError } from 'genkit';
+import { failedPrecondition, invalidArgument, quote } from '../../src/errors.ts';
+import { shareJson } from '../../src/json/share.ts';
+import { jsonBytes } from '../../src/json/size.ts';
+import { copyJson, type Json } from '../../src/json/value.ts';
+import { guarded } from '../../src/snapshot/guard.ts';
+import {
+  metadataOf,
+  type SessionSnapshot,
+  type SessionSnapshotInput,
+  type SnapshotMetadata,
+  type SnapshotStatus,
+} from '../../src/snapshot/snapshot.ts';
+import type { SnapshotMutator } from '../../src/store/contract.ts';
+import type { KeyQueue } from '../../src/store/key-queue.ts';
+import { assertExpectedLeaf } from '../../src/store/lookup.ts';
+import { FinalRefusal, isTransportFailure, Stale } from './failures.ts';
+import { latestLeaf, type Lineage } from './lineage.ts';
+import { newToken } from './state-chain.ts';
+import type { PointerDocument } from './pointer-document.ts';
+import type { SnapshotReader } from './snapshot-reader.ts';
+import type { Tenant } from './tenant.ts';
+
+/** A snapshot at one time: those with an earlier `createTime`, and of the same one those with a lower `rev`, are older. */
+export interface SavedVersion {
+  readonly id: string;
+  readonly rev: number;
+  readonly createTime: Timestamp;
+  readonly status: SnapshotStatus | undefined;
+}
+
+/** What a save works with. */
+export interface SaveTools {
+  readonly tenant: Tenant;
+  readonly reader: SnapshotReader;
+  /** One save of a snapshot at a time, ... */
+  readonly snapshots: KeyQueue;
+  /** ... and one of a session: those of one process need not fight over its pointer. Taken in this order. */
+  readonly sessions: KeyQueue;
+  /** Told what was saved. */
+  readonly onSaved: (version: SavedVersion, snapshot: () => SessionSnapshot) => void;
+}
+
+/**
+ * How much of what is known may be true without being read: `cached` takes it all and lets the commit find out; whatever goes wrong then is
+ * no answer, the save starts again with `read`, which reads all that it goes by.
+ */
+export type Trust = 'cached' | 'read';
+
+/** What one call of `saveSnapshot` asks for. */
+export class SaveRequest<S> {
+  readonly tools: SaveTools;
+  readonly expectedLeafId: string | null | undefined;
+  /** Names this save in what it writes: a commit whose answer was lost is recognised by it. */
+  readonly nonce = newToken();
+  readonly #mutator: SnapshotMutator<S>;
+
+  constructor(tools: SaveTools, mutator: SnapshotMutator<S>, expectedLeafId: string | null | undefined) {
+    this.tools = tools;
+    this.#mutator = mutator;
+    this.expectedLeafId = expectedLeafId;
+  }
+
+  ask(current: SessionSnapshot<S> | undefined): SessionSnapshotInput<S> | null {
+    return this.#mutator(current);
+  }
+
+  /** @throws `SessionConflictError`, `INVALID_ARGUMENT` */
+  assertLeaf(sessionId: string | undefined, lineage: Lineage | undefined): void {
+    const leaf = lineage && latestLeaf(lineage, Date.now());
+    assertExpectedLeaf(this.expectedLeafId, sessionId, leaf?.id ?? null);
+  }
+
+  /** The session's pointer: as it is known, or as it is. */
+  async pointer(sessionId: string, trust: Trust): Promise<PointerDocument | undefined> {
+    const { tenant, reader } = this.tools;
+    return (trust === 'cached' ? tenant.pointer(sessionId) : undefined) ?? reader.pointer(sessionId);
+  }
+}
+
+/** Bytes of metadata that fit into a document beside the state. */
+const MOST_METADATA_BYTES = 400 * 1024;
+
+/** The store's own metadata. */
+export function copyMetadata<S>(next: SessionSnapshot<S>): SnapshotMetadata {
+  const meta = guarded(next.snapshotId, '', () => copyJson(metadataOf(next as SessionSnapshot)));
+  if (jsonBytes(meta, MOST_METADATA_BYTES) > MOST_METADATA_BYTES) {
+    throw new FinalRefusal(
+      invalidArgument(
+        `Snapshot ${quote(next.snapshotId)} can't be saved: beside its state it has more than ${MOST_METADATA_BYTES} bytes. Put them into the state.`,
+      ),
+    );
+  }
+  return meta;
+}
+
+/** The store's own state, which shares with `known` what is equal. */
+export function copyState<S>(next: SessionSnapshot<S>, known: Json | undefined, tenant: Tenant): Json | undefined {
+  const { state } = next;
+  if (state === undefined) return undefined;
+  const { maxStateBytes: most } = tenant.settings;
+  if (jsonBytes(state, most) > most) {
+    throw new FinalRefusal(
+      invalidArgument(
+        `Snapshot ${quote(next.snapshotId)} can't be saved: its state is larger than maxStateBytes, ${most}.`,
+      ),
+    );
+  }
+  return guarded(next.snapshotId, '/state', () => shareJson<unknown>(known, state) as Json);
+}
+
+/** @throws `FAILED_PRECONDITION` */
+export function refuseCycle(snapshotId: string, parentId: string): never {
+  throw failedPrecondition(
+    `Snapshot ${quote(snapshotId)} can't have the parent ${quote(parentId)}: it would become its own ancestor.`,
+  );
+}
+
+/** What went wrong with what was not read is to be decided by reading; what no reading can change stays. */
+export function doubted(error: unknown): unknown {
+  const isOutage = error instanceof GenkitError && error.status === 'UNAVAILABLE';
+  return error instanceof FinalRefusal || error instanceof Stale || isTransportFailure(error) || isOutage
+    ? error
+    : new Stale(error);
+}
