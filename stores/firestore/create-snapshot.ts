@@ -9,6 +9,7 @@ import { keyOf, ownerKey, parentKey } from './names.ts';
 import type { Pointer, PointerDocument } from './pointer-document.ts';
 import { finishDeletion } from './delete-session.ts';
 import {
+  assertFits,
   copyMetadata,
   copyState,
   doubted,
@@ -52,6 +53,7 @@ export class CreateSnapshot<S> {
         return null;
       }
       const next = revise(this.#id, undefined, answer, () => new Date().toISOString());
+      assertFits(next, this.#tools.tenant);
       const sessionId = sessionOf(next);
       if (sessionId === undefined) return await this.#createAlone(next);
       const { sessions, tenant } = this.#tools;
@@ -66,7 +68,7 @@ export class CreateSnapshot<S> {
     this.#save.assertLeaf(undefined, undefined);
     if (next.parentId === this.#id) refuseCycle(this.#id, this.#id);
     const head = this.#head(next, undefined, 0);
-    const state = copyState(next, undefined, tenant);
+    const state = copyState(next, undefined);
     const owner = ownerKey(undefined, this.#id);
     const writer = new StateWriter(tenant, reader.states);
     const plan =
@@ -87,7 +89,7 @@ export class CreateSnapshot<S> {
     if (hasChildren && next.parentId !== undefined) await this.#assertNoCycle(next.parentId, sessionId);
     const parent = await this.#parent(next.parentId, sessionId, pointer);
     const head = this.#head(next, sessionId, before.nextSeq);
-    const state = copyState(next, parent.state?.known.state, tenant);
+    const state = copyState(next, parent.state?.known.state);
     const writer = new StateWriter(tenant, reader.states);
     const owner = keyOf('session', sessionId);
     const plan = state === undefined ? NO_STATE : await writer.planNew(state, { owner, parent: parent.state, pointer });

@@ -1,4 +1,4 @@
-import type { DocumentSnapshot } from '@google-cloud/firestore';
+import type { DocumentSnapshot, QueryDocumentSnapshot } from '@google-cloud/firestore';
 import { byCreation, SessionTree } from '../../src/snapshot/lineage.ts';
 import type { SnapshotMetadata } from '../../src/snapshot/snapshot.ts';
 import { newest, type Lineage } from './lineage.ts';
@@ -68,10 +68,20 @@ export async function adopt(tenant: Tenant, sessionId: string): Promise<void> {
   }
 }
 
+/** The session's snapshots in their order. */
 export async function snapshotsOf(tenant: Tenant, sessionId: string): Promise<SnapshotMetadata[]> {
+  return (await foreignDocuments(tenant, sessionId)).map(({ meta }) => meta);
+}
+
+/** The documents of the session's snapshots in their order. */
+export async function foreignDocuments(
+  tenant: Tenant,
+  sessionId: string,
+): Promise<{ document: QueryDocumentSnapshot; meta: SnapshotMetadata }[]> {
   const query = tenant.collections.snapshots.where('sessionId', '==', sessionId).select(...HEAD_FIELDS);
   const found = await tenant.database.query(query);
-  return found.map((document) => readHead(document.id, document.data()).meta).toSorted(byCreation);
+  const read = found.map((document) => ({ document, meta: readHead(document.id, document.data()).meta }));
+  return read.toSorted((a, b) => byCreation(a.meta, b.meta));
 }
 
 function writtenAt(meta: SnapshotMetadata): string {

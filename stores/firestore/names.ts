@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
-/** Ids that are document ids as they are; Genkit's own store names its documents so. */
-const PLAIN = /^[A-Za-z0-9][A-Za-z0-9_.@:+=,-]{0,299}$/;
+/** Ids that are document ids as they are: printable ASCII without slashes. Genkit's own store names its documents so. */
+const PLAIN = /^[A-Za-z0-9][ -.0-~]{0,299}$/;
 
 /**
  * The document id for an id of the contract: two ids never have the same, and none leads anywhere else. Most stand for themselves; any

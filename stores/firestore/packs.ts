@@ -50,6 +50,7 @@ export function runName(hash: string): string {
 
 /** Text gets about so much shorter. */
 const PACKED_SHARE = 0.4;
+const SHARDS_IN_PACK = 4;
 /** Shards that a reader always gets besides one for each so many bytes of state. */
 const SPARE_SHARDS = 2;
 const STATE_PER_SHARD = 512 * 1024;
@@ -126,7 +127,7 @@ function drafts(cut: Cut, lengths: ReadonlyMap<string, number>, known: readonly 
   return [...kept, ...fresh([...loose], lengths, shardSize)];
 }
 
-/** New packs of about a shard's size before packing, so that they surely fit. */
+/** New packs of a few shards each: what is left of the last shard is little then, whatever packing makes of the text. */
 function fresh(runs: readonly string[], lengths: ReadonlyMap<string, number>, shardSize: number): Draft[] {
   const packs: Draft[] = [];
   let group: string[] = [];
@@ -138,7 +139,7 @@ function fresh(runs: readonly string[], lengths: ReadonlyMap<string, number>, sh
   };
   for (const run of runs) {
     const next = lengths.get(run) ?? 0;
-    if (length + next > shardSize) close();
+    if (length + next > SHARDS_IN_PACK * shardSize) close();
     group.push(run);
     length += next;
   }

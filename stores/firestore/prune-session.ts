@@ -5,7 +5,7 @@ import type { DocumentWrite } from './database.ts';
 import { removeForeignShards } from './delete-session.ts';
 import { isConflict, Stale } from './failures.ts';
 import { foreignState, isForeign } from './genkit-format.ts';
-import { adopt } from './genkit-session.ts';
+import { adopt, foreignDocuments } from './genkit-session.ts';
 import { isAlive, newest, type Lineage } from './lineage.ts';
 import { keyOf, orderRange } from './names.ts';
 import { unpackJson } from './pack-json.ts';
@@ -95,7 +95,11 @@ export class PrunedSession {
     return removeShards(this.#tenant, spare);
   }
 
-  #list(): Promise<QueryDocumentSnapshot[]> {
+  async #list(): Promise<QueryDocumentSnapshot[]> {
+    if (this.#pointer.isForeign) {
+      const found = await foreignDocuments(this.#tenant, this.#pointer.sessionId);
+      return found.map(({ document }) => document);
+    }
     const { from, below } = orderRange(keyOf('session', this.#pointer.sessionId));
     return listOwned(this.#tenant, from, below, [...HEAD_FIELDS, 'shards', 'base', 'old']);
   }

@@ -9,7 +9,15 @@ import { beatSnapshot, commitSave, rewriteSnapshot, writePointer } from './commi
 import { Stale } from './failures.ts';
 import { adopt } from './genkit-session.ts';
 import type { Pointer, PointerDocument } from './pointer-document.ts';
-import { copyMetadata, copyState, doubted, type SaveRequest, type SaveTools, type Trust } from './save-request.ts';
+import {
+  assertFits,
+  copyMetadata,
+  copyState,
+  doubted,
+  type SaveRequest,
+  type SaveTools,
+  type Trust,
+} from './save-request.ts';
 import type { SnapshotDocument, SnapshotHead } from './snapshot-document.ts';
 import { handOut } from './snapshot-reader.ts';
 import { endOf } from './state-chain.ts';
@@ -71,7 +79,8 @@ export class RewriteSnapshot<S> {
   #revision(next: SessionSnapshot<S>, loaded: LoadedState | undefined): Revision {
     const { expireAfterMs } = this.#tools.tenant.settings;
     const { sessionId, seq, rev, state: stored } = this.#current;
-    const state = copyState(next, loaded?.known.state, this.#tools.tenant);
+    assertFits(next, this.#tools.tenant);
+    const state = copyState(next, loaded?.known.state);
     const until = expireAfterMs === undefined ? {} : { until: Date.now() + expireAfterMs };
     const head = { meta: copyMetadata(next), sessionId, seq, rev: rev + 1, by: this.#save.nonce, ...until };
     return { head, state, isSameState: state === loaded?.known.state && stored.kind !== 'foreign' };

@@ -2,7 +2,6 @@ import type { Timestamp } from '@google-cloud/firestore';
 import { GenkitError } from 'genkit';
 import { failedPrecondition, invalidArgument, quote } from '../../src/errors.ts';
 import { shareJson } from '../../src/json/share.ts';
-import { jsonBytes } from '../../src/json/size.ts';
 import { copyJson, type Json } from '../../src/json/value.ts';
 import { guarded } from '../../src/snapshot/guard.ts';
 import {
@@ -15,6 +14,7 @@ import {
 import type { SnapshotMutator } from '../../src/store/contract.ts';
 import type { KeyQueue } from '../../src/store/key-queue.ts';
 import { assertExpectedLeaf } from '../../src/store/lookup.ts';
+import { isLonger } from './json-length.ts';
 import { FinalRefusal, isTransportFailure, Stale } from './failures.ts';
 import { latestLeaf, type Lineage } from './lineage.ts';
 import { newToken } from './state-chain.ts';
@@ -75,38 +75,43 @@ export class SaveRequest<S> {
   /** The session's pointer: as it is known, or as it is. */
   async pointer(sessionId: string, trust: Trust): Promise<PointerDocument | undefined> {
     const { tenant, reader } = this.tools;
-    return (trust === 'cached' ? tenant.pointer(sessionId) : undefined) ?? reader.pointer(sessionId);
+    if (trust === 'read') return reader.pointer(sessionId);
+    const known = tenant.pointer(sessionId);
+    return known || tenant.wasAbsent(sessionId) ? known : reader.pointer(sessionId);
   }
 }
 
-/** Bytes of metadata that fit into a document beside the state. */
-const MOST_METADATA_BYTES = 400 * 1024;
+/** Metadata that fits into a document beside the state. */
+const LONGEST_METADATA = 400 * 1024;
+
+/** Refuses what is too large before anything is sent. */
+export function assertFits<S>(next: SessionSnapshot<S>, tenant: Tenant): void {
+  const { maxStateBytes: most } = tenant.settings;
+  const id = quote(next.snapshotId);
+  if (isLonger(next.state, most)) {
+    throw new FinalRefusal(
+      invalidArgument(`Snapshot ${id} can't be saved: its state is larger than maxStateBytes, ${most}.`),
+    );
+  }
+  const { state: _state, ...meta } = next;
+  if (isLonger(meta, LONGEST_METADATA)) {
+    throw new FinalRefusal(
+      invalidArgument(
+        `Snapshot ${id} can't be saved: beside its state it has more than ${LONGEST_METADATA} bytes. Put them into the state.`,
+      ),
+    );
+  }
+}
 
 /** The store's own metadata. */
 export function copyMetadata<S>(next: SessionSnapshot<S>): SnapshotMetadata {
-  const meta = guarded(next.snapshotId, '', () => copyJson(metadataOf(next as SessionSnapshot)));
-  if (jsonBytes(meta, MOST_METADATA_BYTES) > MOST_METADATA_BYTES) {
-    throw new FinalRefusal(
-      invalidArgument(
-        `Snapshot ${quote(next.snapshotId)} can't be saved: beside its state it has more than ${MOST_METADATA_BYTES} bytes. Put them into the state.`,
-      ),
-    );
-  }
-  return meta;
+  return guarded(next.snapshotId, '', () => copyJson(metadataOf(next as SessionSnapshot)));
 }
 
 /** The store's own state, which shares with `known` what is equal. */
-export function copyState<S>(next: SessionSnapshot<S>, known: Json | undefined, tenant: Tenant): Json | undefined {
+export function copyState<S>(next: SessionSnapshot<S>, known: Json | undefined): Json | undefined {
   const { state } = next;
   if (state === undefined) return undefined;
-  const { maxStateBytes: most } = tenant.settings;
-  if (jsonBytes(state, most) > most) {
-    throw new FinalRefusal(
-      invalidArgument(
-        `Snapshot ${quote(next.snapshotId)} can't be saved: its state is larger than maxStateBytes, ${most}.`,
-      ),
-    );
-  }
   return guarded(next.snapshotId, '/state', () => shareJson<unknown>(known, state) as Json);
 }
 

@@ -72,9 +72,17 @@ export class SnapshotReader {
   async readPointer(sessionId: string, document: DocumentSnapshot): Promise<PointerDocument | undefined> {
     const data = document.data();
     if (!data) {
+      if (!(await this.#hasSnapshots(sessionId))) {
+        this.#tenant.rememberAbsence(sessionId);
+        return undefined;
+      }
+      // Somebody may just have begun the session.
+      const again = await this.#tenant.database.get(this.#tenant.pointerRef(sessionId));
+      if (again.exists) return this.readPointer(sessionId, again);
       this.#tenant.rememberPointer(sessionId, undefined);
-      await this.#assertNoSnapshots(sessionId);
-      return undefined;
+      throw dataLoss(
+        `The pointer of session ${quote(sessionId)} is missing. Restore it from a backup, or resume by snapshotId.`,
+      );
     }
     if (isForeignPointer(data)) return adoptedView(this.#tenant, sessionId, document);
     const pointer = readPointer(document, sessionId);
@@ -146,16 +154,13 @@ export class SnapshotReader {
     return latestLeaf(lineage, now);
   }
 
-  /** A session without a pointer has no snapshots, else the pointer was lost. */
-  async #assertNoSnapshots(sessionId: string): Promise<void> {
+  /** A session without a pointer must have none, else its pointer was lost. */
+  async #hasSnapshots(sessionId: string): Promise<boolean> {
     const { from, below } = orderRange(keyOf('session', sessionId));
     const { collections, database } = this.#tenant;
     const newest = collections.snapshots.where('at', '>=', from).where('at', '<', below).orderBy('at', 'desc');
     const [found] = await database.query(newest.limit(1).select(...HEAD_FIELDS));
-    if (!found || !isAlive(readHead(sessionId, found.data()), Date.now())) return;
-    throw dataLoss(
-      `The pointer of session ${quote(sessionId)} is missing. Restore it from a backup, or resume by snapshotId.`,
-    );
+    return found !== undefined && isAlive(readHead(sessionId, found.data()), Date.now());
   }
 }
 

@@ -22,6 +22,8 @@ export class Caches {
   /** By token: never becomes wrong. */
   readonly states = new LruCache<CachedState>(MOST_LENGTH);
   readonly pointers = new LruCache<PointerDocument>(MOST_POINTERS);
+  /** Sessions that were looked for and not there: their first save need not look again. */
+  readonly absent = new LruCache<true>(MOST_POINTERS);
   /** Snapshots that were there, and their sessions. */
   readonly snapshots = new LruCache<{ readonly sessionId: string | undefined }>(MOST_SNAPSHOTS);
 
@@ -32,6 +34,7 @@ export class Caches {
   clear(): void {
     this.states.clear();
     this.pointers.clear();
+    this.absent.clear();
     this.snapshots.clear();
   }
 }
@@ -85,8 +88,19 @@ export class Tenant {
   }
 
   rememberPointer(sessionId: string, pointer: PointerDocument | undefined): void {
+    this.caches.absent.delete(this.keyOf(sessionId));
     if (pointer) this.caches.pointers.set(this.keyOf(sessionId), pointer, 1);
     else this.caches.pointers.delete(this.keyOf(sessionId));
+  }
+
+  /** To be called when the session was looked for and is not there. */
+  rememberAbsence(sessionId: string): void {
+    this.rememberPointer(sessionId, undefined);
+    this.caches.absent.set(this.keyOf(sessionId), true, 1);
+  }
+
+  wasAbsent(sessionId: string): boolean {
+    return this.caches.absent.get(this.keyOf(sessionId)) ?? false;
   }
 
   rememberSnapshot(snapshotId: string, sessionId: string | undefined): void {
