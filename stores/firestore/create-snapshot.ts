@@ -56,8 +56,8 @@ export class CreateSnapshot<S> {
       assertFits(next, this.#tools.tenant);
       const sessionId = sessionOf(next);
       if (sessionId === undefined) return await this.#createAlone(next);
-      const { sessions, tenant } = this.#tools;
-      return await sessions.run(tenant.keyOf(sessionId), () => this.#createInSession(next, sessionId, trust));
+      this.#save.hint = { sessionId, parentId: next.parentId };
+      return await this.#save.inSession(sessionId, () => this.#createInSession(next, sessionId, trust));
     } catch (error) {
       throw trust === 'cached' ? doubted(error) : error;
     }
@@ -191,7 +191,7 @@ export class CreateSnapshot<S> {
       if (cached) return { kind: 'leaf', state: { ...cached, snapshotId: parentId, seq: leaf.seq } };
     }
     if (lineage.missing.includes(parentId)) return { kind: 'missing', state: undefined };
-    const document = await reader.document(parentId);
+    const document = await this.#save.snapshot(parentId);
     // A snapshot is never saved on top of one that is lost.
     if (leaf && !document) return this.#throwLost(parentId, sessionId, pointer!);
     if (document?.sessionId !== sessionId) return { kind: 'missing', state: undefined };

@@ -47,6 +47,7 @@ export class RewriteSnapshot<S> {
 
   async run(trust: Trust): Promise<string | null> {
     const { meta, sessionId } = this.#current;
+    if (sessionId !== undefined) this.#save.hint = { sessionId };
     const loaded = await this.#load();
     const answer = this.#save.ask(handOut<S>({ snapshot: this.#current, state: loaded }));
     if (answer === null) return null;
@@ -57,9 +58,8 @@ export class RewriteSnapshot<S> {
       return this.#rewriteAlone(revision, loaded);
     }
     if (this.#isBeat(revision)) return this.#beat(revision, loaded);
-    const { sessions, tenant } = this.#tools;
     try {
-      return await sessions.run(tenant.keyOf(sessionId), () => this.#rewrite(revision, loaded, sessionId, trust));
+      return await this.#save.inSession(sessionId, () => this.#rewrite(revision, loaded, sessionId, trust));
     } catch (error) {
       throw trust === 'cached' ? doubted(error) : error;
     }

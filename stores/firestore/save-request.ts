@@ -1,4 +1,4 @@
-import type { Timestamp } from '@google-cloud/firestore';
+import type { DocumentSnapshot, Timestamp } from '@google-cloud/firestore';
 import { GenkitError } from 'genkit';
 import { failedPrecondition, invalidArgument, quote } from '../../src/errors.ts';
 import { shareJson } from '../../src/json/share.ts';
@@ -19,6 +19,7 @@ import { FinalRefusal, isTransportFailure, Stale } from './failures.ts';
 import { latestLeaf, type Lineage } from './lineage.ts';
 import { newToken } from './state-chain.ts';
 import type { PointerDocument } from './pointer-document.ts';
+import type { SnapshotDocument } from './snapshot-document.ts';
 import type { SnapshotReader } from './snapshot-reader.ts';
 import type { Tenant } from './tenant.ts';
 
@@ -54,7 +55,11 @@ export class SaveRequest<S> {
   readonly expectedLeafId: string | null | undefined;
   /** Names this save in what it writes: a commit whose answer was lost is recognised by it. */
   readonly nonce = newToken();
+  /** What an attempt learned of the save: the next one reads all of it at once. */
+  hint: { readonly sessionId: string; readonly parentId?: string | undefined } | undefined;
   readonly #mutator: SnapshotMutator<S>;
+  #held: string | undefined;
+  #found = new Map<string, DocumentSnapshot>();
 
   constructor(tools: SaveTools, mutator: SnapshotMutator<S>, expectedLeafId: string | null | undefined) {
     this.tools = tools;
@@ -72,12 +77,51 @@ export class SaveRequest<S> {
     assertExpectedLeaf(this.expectedLeafId, sessionId, leaf?.id ?? null);
   }
 
+  /** Runs `work` while no other save of this process works on the session. */
+  inSession<T>(sessionId: string, work: () => Promise<T>): Promise<T> {
+    if (this.#held === sessionId) return work();
+    const { sessions, tenant } = this.tools;
+    return sessions.run(tenant.keyOf(sessionId), async () => {
+      this.#held = sessionId;
+      try {
+        return await work();
+      } finally {
+        this.#held = undefined;
+      }
+    });
+  }
+
+  /** Reads with one request all that the save will ask for, as far as an earlier attempt has told. */
+  async readAhead(snapshotId: string): Promise<void> {
+    const { tenant } = this.tools;
+    const refs = [tenant.snapshotRef(snapshotId)];
+    if (this.hint) refs.push(tenant.pointerRef(this.hint.sessionId));
+    if (this.hint?.parentId !== undefined) refs.push(tenant.snapshotRef(this.hint.parentId));
+    const documents = await tenant.database.getAll(refs);
+    this.#found = new Map(documents.map((document) => [document.ref.path, document]));
+  }
+
+  /** A snapshot that is there. What was read ahead is answered once. */
+  async snapshot(snapshotId: string): Promise<SnapshotDocument | undefined> {
+    const { tenant, reader } = this.tools;
+    const found = this.#take(tenant.snapshotRef(snapshotId).path);
+    return found ? reader.read(snapshotId, found) : reader.document(snapshotId);
+  }
+
   /** The session's pointer: as it is known, or as it is. */
   async pointer(sessionId: string, trust: Trust): Promise<PointerDocument | undefined> {
     const { tenant, reader } = this.tools;
+    const found = this.#take(tenant.pointerRef(sessionId).path);
+    if (found) return reader.readPointer(sessionId, found);
     if (trust === 'read') return reader.pointer(sessionId);
     const known = tenant.pointer(sessionId);
     return known || tenant.wasAbsent(sessionId) ? known : reader.pointer(sessionId);
+  }
+
+  #take(path: string): DocumentSnapshot | undefined {
+    const found = this.#found.get(path);
+    this.#found.delete(path);
+    return found;
   }
 }
 

@@ -6,9 +6,8 @@ import { FinalRefusal, Stale, tooContended } from './failures.ts';
 import { RewriteSnapshot } from './rewrite-snapshot.ts';
 import type { SaveRequest, Trust } from './save-request.ts';
 
-/** Pauses between attempts, in ms; short ones again after a while, so that who has waited long does not wait longest. */
-const PAUSES = [0, 4, 8, 16, 24, 16, 8];
-
+/** The longest pauses before each attempt after the first, in ms: whoever has waited longer waits less, so that nobody waits for ever. */
+const PAUSES = [24, 20, 16, 12, 8, 4];
 /**
  * Saves a snapshot: first with what is known, then, as often as others come in between, with what is read.
  *
@@ -32,14 +31,16 @@ async function insist<S>(
   id: string,
   answer: SessionSnapshotInput<S> | undefined,
 ): Promise<string | null> {
-  const deadline = Date.now() + request.tools.tenant.settings.patienceMs;
+  const { tenant } = request.tools;
+  const deadline = Date.now() + tenant.settings.patienceMs;
   for (let attempt = 0; ; attempt++) {
     try {
       return await tryOnce(request, id, answer, attempt === 0 ? 'cached' : 'read');
     } catch (error) {
       if (!(error instanceof Stale)) throw error;
       if (Date.now() > deadline) throw tooContended(`Saving snapshot ${quote(id)}`);
-      await pause(attempt);
+      // The first time it may have been the cache alone that was wrong.
+      if (attempt > 0) await pause(PAUSES[attempt - 1] ?? 0);
     }
   }
 }
@@ -50,16 +51,18 @@ async function tryOnce<S>(
   answer: SessionSnapshotInput<S> | undefined,
   trust: Trust,
 ): Promise<string | null> {
-  const { tenant, reader } = request.tools;
   const create = new CreateSnapshot(request, id, answer);
-  const known = tenant.sessionOfSnapshot(id);
-  if (trust === 'cached' && !known) return create.run('cached');
-  const snapshot = await reader.document(id);
-  if (!snapshot) return create.run('read');
-  return snapshot.by === request.nonce ? id : new RewriteSnapshot(request, snapshot).run(trust);
+  if (trust === 'cached' && !request.tools.tenant.sessionOfSnapshot(id)) return create.run('cached');
+  const work = async (): Promise<string | null> => {
+    if (trust === 'read') await request.readAhead(id);
+    const snapshot = await request.snapshot(id);
+    if (!snapshot) return create.run('read');
+    return snapshot.by === request.nonce ? id : new RewriteSnapshot(request, snapshot).run(trust);
+  };
+  const { hint } = request;
+  return trust === 'read' && hint ? request.inSession(hint.sessionId, work) : work();
 }
 
-async function pause(attempt: number): Promise<void> {
-  const longest = PAUSES[attempt % PAUSES.length]!;
+async function pause(longest: number): Promise<void> {
   if (longest > 0) await new Promise((resolve) => setTimeout(resolve, Math.random() * longest));
 }

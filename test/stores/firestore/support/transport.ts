@@ -50,7 +50,7 @@ export async function trafficOf(work: () => Promise<unknown>): Promise<Traffic> 
 
 export function difference(after: Traffic, before: Traffic): Traffic {
   const entries = Object.entries(after).map(([key, value]) => [key, value - before[key as keyof Traffic]]);
-  return Object.fromEntries(entries) as unknown as Traffic;
+  return Object.fromEntries(entries);
 }
 
 function wrapTransport(): void {
@@ -59,7 +59,7 @@ function wrapTransport(): void {
   const ofFirestore = createRequire(ofTest.resolve('@google-cloud/firestore'));
   const ofGax = createRequire(ofFirestore.resolve('google-gax'));
   const interceptors = ofGax('@grpc/grpc-js/build/src/client-interceptors') as {
-    getInterceptingCall(args: unknown, method: Method, ...rest: unknown[]): unknown;
+    getInterceptingCall: (this: void, args: unknown, method: Method, ...rest: unknown[]) => unknown;
   };
   const original = interceptors.getInterceptingCall;
   interceptors.getInterceptingCall = (args, method, ...rest) => {
