@@ -2,7 +2,7 @@ import { defineConfig } from 'tsdown';
 
 /** One file of `entries/` for each import path of the package, as ES modules and as CommonJS. */
 export default defineConfig({
-  entry: ['entries/index.ts', 'entries/client.ts', 'entries/server.ts', 'entries/testing.ts'],
+  entry: ['entries/*.ts'],
   format: ['esm', 'cjs'],
   dts: true,
   platform: 'node',

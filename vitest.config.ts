@@ -3,17 +3,29 @@ import { defineConfig } from 'vitest/config';
 
 const entry = (name: string) => fileURLToPath(new URL(`./entries/${name}.ts`, import.meta.url));
 
+/** They share one emulator, which is started for them only. */
+const FIRESTORE_TESTS = ['test/stores/firestore/**/*.test.ts'];
+
 export default defineConfig({
   resolve: {
     alias: [
       { find: /^genkitx-agents$/, replacement: entry('index') },
-      { find: /^genkitx-agents\/(client|server|testing)$/, replacement: entry('$1') },
+      { find: /^genkitx-agents\/(client|server|testing|google-cloud|firebase)$/, replacement: entry('$1') },
     ],
   },
   test: {
-    include: ['test/**/*.test.ts', 'test/**/*.test.tsx'],
     testTimeout: 120_000,
     hookTimeout: 120_000,
     pool: 'forks',
+    projects: [
+      {
+        extends: true,
+        test: { name: 'local', include: ['test/**/*.test.ts', 'test/**/*.test.tsx'], exclude: FIRESTORE_TESTS },
+      },
+      {
+        extends: true,
+        test: { name: 'firestore', include: FIRESTORE_TESTS, globalSetup: 'test/support/emulator-setup.ts' },
+      },
+    ],
   },
 });

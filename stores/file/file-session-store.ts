@@ -33,7 +33,7 @@ import { WatchHub } from '../../src/store/watch-hub.ts';
 import { nodeFileSystem, type FileSystem } from './file-system.ts';
 import { reportingFailures } from './io-error.ts';
 import { listSessions } from './list-sessions.ts';
-import { LruCache } from './lru-cache.ts';
+import { LruCache } from '../chain/lru-cache.ts';
 import { sessionNameOf } from './names.ts';
 import { handOutLoaded, readMetadata, readSnapshot } from './read-snapshot.ts';
 import { deleteSession, prune } from './remove-snapshots.ts';

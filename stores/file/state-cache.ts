@@ -1,5 +1,5 @@
 import type { KnownState } from '../chain/written-state.ts';
-import { LruCache } from './lru-cache.ts';
+import { LruCache } from '../chain/lru-cache.ts';
 
 /** A state, and the stamp of the file that it was in: so another writer that replaces the file is noticed. */
 export interface CachedState {

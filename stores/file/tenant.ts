@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { dataLoss, quote } from '../../src/errors.ts';
 import { closeQuietly, codeOf } from './file-system.ts';
 import type { HeldLock } from './lock.ts';
-import { LruCache } from './lru-cache.ts';
+import { LruCache } from '../chain/lru-cache.ts';
 import { hasMark, setMark } from './id-marks.ts';
 import { hashOf, isSessionName, sessionNameOf, type SessionName } from './names.ts';
 import { readHeader } from './read-version.ts';

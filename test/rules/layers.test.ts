@@ -18,7 +18,8 @@ const LAYERS: Record<string, string[]> = {
   'stores/chain': ['src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
   'stores/in-memory': ['src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
   'stores/file': ['stores/chain', 'src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
-  plugins: ['src/agent', 'src/session', 'src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
+  'stores/firestore': ['stores/chain', 'src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
+  plugins: ['stores/firestore', 'src/agent', 'src/session', 'src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
 };
 
 const IMPORT =

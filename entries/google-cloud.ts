@@ -1,0 +1,8 @@
+/** The session store for Cloud Firestore. */
+export {
+  FirestoreSessionStore,
+  type EraseResult,
+  type FirestoreSessionStoreOptions,
+  type FirestoreUsage,
+  type PruneProgress,
+} from '../plugins/google-cloud.ts';

@@ -1,0 +1,32 @@
+import type { App } from 'firebase-admin/app';
+import { getFirestore, type Firestore } from 'firebase-admin/firestore';
+import { invalidArgument } from '../src/errors.ts';
+import {
+  FirestoreSessionStore as BaseStore,
+  type FirestoreSessionStoreOptions as BaseOptions,
+} from '../stores/firestore/firestore-session-store.ts';
+
+/** Options of {@link FirestoreSessionStore}: those of `genkitx-agents/google-cloud`, and where the database is found. */
+export interface FirestoreSessionStoreOptions extends BaseOptions {
+  /** The Firebase app whose default database is used. Give this or `db`; with neither it is the default app, which must be initialised. */
+  firebaseApp?: App;
+}
+
+/**
+ * Keeps snapshots in the Cloud Firestore of a Firebase app.
+ *
+ * @throws `INVALID_ARGUMENT` when both `firebaseApp` and `db` are given.
+ * @example
+ * const store = new FirestoreSessionStore({ firebaseApp: initializeApp() });
+ */
+export class FirestoreSessionStore<S = unknown> extends BaseStore<S> {
+  constructor(options: FirestoreSessionStoreOptions = {}) {
+    const { firebaseApp, ...rest } = options;
+    if (firebaseApp && rest.db) throw invalidArgument('FirestoreSessionStore takes firebaseApp or db, not both.');
+    super({ ...rest, db: rest.db ?? databaseOf(firebaseApp) });
+  }
+}
+
+function databaseOf(app: App | undefined): Firestore {
+  return app ? getFirestore(app) : getFirestore();
+}

@@ -1,0 +1,27 @@
+/** Deeper values are refused when they are copied. */
+const DEEPEST = 2500;
+
+/**
+ * Whether a value's JSON text is surely longer than `limit`. Looks at lengths only, never into strings, so it takes next to no time; values
+ * with many escaped characters may be longer than it says.
+ */
+export function isLonger(value: unknown, limit: number): boolean {
+  return measure(value, limit, 0) > limit;
+}
+
+function measure(value: unknown, limit: number, depth: number): number {
+  if (typeof value === 'string') return value.length + 2;
+  if (typeof value !== 'object' || value === null || depth > DEEPEST) return 1;
+  let length = 2;
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length && length <= limit; index++) {
+      length += 1 + measure(value[index], limit - length, depth + 1);
+    }
+    return length;
+  }
+  for (const key of Object.keys(value)) {
+    if (length > limit) break;
+    length += key.length + 4 + measure((value as Record<string, unknown>)[key], limit - length, depth + 1);
+  }
+  return length;
+}

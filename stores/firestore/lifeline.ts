@@ -1,0 +1,47 @@
+import type { Tenant } from './tenant.ts';
+
+/** How often it is seen to that the database answers, in ms, while somebody watches; a document read each time. */
+const INTERVAL_MS = 15_000;
+/** ... and while it does not; such a read is not billed. */
+const OUTAGE_INTERVAL_MS = 500;
+
+/**
+ * Notices an outage of the database and its end. Firestore's client says nothing of an outage to its listeners, pauses longer and longer, and
+ * gives up in the end; so they are set up anew as soon as the database answers again.
+ */
+export class Lifeline {
+  readonly #tenant: Tenant;
+  readonly #onReturn: () => void;
+  #timer: NodeJS.Timeout | undefined;
+  #isDown = false;
+  #isEnded = false;
+
+  constructor(tenant: Tenant, onReturn: () => void) {
+    this.#tenant = tenant;
+    this.#onReturn = onReturn;
+    this.#schedule();
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    clearTimeout(this.#timer);
+  }
+
+  #schedule(): void {
+    if (this.#isEnded) return;
+    this.#timer = setTimeout(() => void this.#check(), this.#isDown ? OUTAGE_INTERVAL_MS : INTERVAL_MS);
+    this.#timer.unref();
+  }
+
+  async #check(): Promise<void> {
+    const { collections, database } = this.#tenant;
+    try {
+      await database.get(collections.pointers.doc('~lifeline'), ['v']);
+      if (this.#isDown && !this.#isEnded) this.#onReturn();
+      this.#isDown = false;
+    } catch {
+      this.#isDown = true;
+    }
+    this.#schedule();
+  }
+}

@@ -1,0 +1,152 @@
+import { FieldPath, Timestamp, type DocumentSnapshot, type QueryDocumentSnapshot } from '@google-cloud/firestore';
+import type { SessionSummary, SnapshotMetadata } from '../../src/store/contract.ts';
+import { FOREIGN_POINTER_FIELDS, isForeignPointer } from './genkit-format.ts';
+import { adoptedView, snapshotsOf } from './genkit-session.ts';
+import { isAlive } from './lineage.ts';
+import { keyOf, orderRange } from './names.ts';
+import { isThere, LIST_FIELDS, readPointer, summaryOf } from './pointer-document.ts';
+import { HEAD_FIELDS, readHead } from './snapshot-document.ts';
+import type { Tenant } from './tenant.ts';
+
+/** A snapshot in a list, and its place. */
+export interface ListedSnapshot {
+  readonly seq: number;
+  readonly meta: SnapshotMetadata;
+}
+
+/** The session's snapshots from a place on, at most `limit`, and whether there are more. */
+export async function listSnapshots(
+  tenant: Tenant,
+  sessionId: string,
+  page: { limit: number; after: number },
+): Promise<{ items: ListedSnapshot[]; hasMore: boolean }> {
+  const { collections, database } = tenant;
+  const { from, below } = orderRange(keyOf('session', sessionId), page.after + 1);
+  const query = collections.snapshots.where('at', '>=', from).where('at', '<', below).orderBy('at');
+  const [pointer, found] = await Promise.all([
+    database.get(tenant.pointerRef(sessionId), [...LIST_FIELDS, ...FOREIGN_POINTER_FIELDS]),
+    database.query(query.limit(page.limit + 1).select(...HEAD_FIELDS)),
+  ]);
+  const data = pointer.data();
+  if (data && isForeignPointer(data)) {
+    const all = (await snapshotsOf(tenant, sessionId)).map((meta, seq) => ({ seq, meta }));
+    const rest = all.filter(({ seq }) => seq > page.after);
+    return { items: rest.slice(0, page.limit), hasMore: rest.length > page.limit };
+  }
+  const now = Date.now();
+  if (!data || !isThere(readPointer(pointer, sessionId), now)) return { items: [], hasMore: false };
+  const heads = found.slice(0, page.limit).map((document) => readHead(document.id, document.data()));
+  const items = heads.filter((head) => isAlive(head, now)).map(({ seq, meta }) => ({ seq, meta }));
+  return { items, hasMore: found.length > page.limit };
+}
+
+/** A session in a list, and where: sessions are ordered by their last write, then by their document's id. */
+export interface ListedSession {
+  readonly time: Timestamp;
+  readonly name: string;
+  readonly summary: SessionSummary;
+}
+
+/** Heartbeats that a list looks at; more snapshots than that are hardly running at a time. */
+const MOST_BEATS = 1000;
+
+/**
+ * The tenant's sessions, the one written last first, from a position on; at most `limit`, and whether there are more.
+ *
+ * A heartbeat writes the snapshot alone, so there are two orders to be merged: of the pointers, and of the snapshots written last by a
+ * heartbeat. Sessions of Genkit's own store are a third.
+ */
+export async function listSessions(
+  tenant: Tenant,
+  limit: number,
+  after: { time: Timestamp; name: string } | undefined,
+): Promise<{ items: ListedSession[]; hasMore: boolean }> {
+  const beats = await lastBeats(tenant);
+  const [beating, foreign] = await Promise.all([beatingSessions(tenant, beats), foreignSessions(tenant)]);
+  const candidates = [...beating, ...foreign].filter((session) => !after || newestFirst(after, session) < 0);
+  const listed = new Set(beating.map((session) => session.name));
+  for (let from = after, isAtEnd = false; !isAtEnd;) {
+    const documents = await pointerPage(tenant, limit + 1, from);
+    isAtEnd = documents.length <= limit;
+    for (const document of documents) {
+      const session = listedSession(document);
+      if (session && !listed.has(document.id)) candidates.push(session);
+    }
+    const last = documents.at(-1);
+    if (last) from = { time: last.get('written') as Timestamp, name: last.id };
+    if (candidates.filter((session) => from && newestFirst(session, from) <= 0).length > limit) break;
+  }
+  const sorted = candidates.toSorted(newestFirst);
+  return { items: sorted.slice(0, limit), hasMore: sorted.length > limit };
+}
+
+function pointerPage(
+  tenant: Tenant,
+  limit: number,
+  after: { time: Timestamp; name: string } | undefined,
+): Promise<QueryDocumentSnapshot[]> {
+  const { collections, database } = tenant;
+  const id = FieldPath.documentId();
+  const query = collections.pointers
+    .orderBy('written', 'desc')
+    .orderBy(id, 'desc')
+    .select(...LIST_FIELDS);
+  return database.query((after ? query.startAfter(after.time, after.name) : query).limit(limit));
+}
+
+function listedSession(document: DocumentSnapshot, beat?: Beat): ListedSession | undefined {
+  const pointer = readPointer(document);
+  const summary = summaryOf(pointer, Date.now());
+  if (!summary || !pointer.written) return undefined;
+  const session = { time: pointer.written, name: document.id, summary };
+  if (!beat || beat.time.valueOf() <= pointer.written.valueOf()) return session;
+  return { ...session, time: beat.time, summary: { ...summary, updatedAt: beat.updatedAt } };
+}
+
+interface Beat {
+  readonly time: Timestamp;
+  readonly updatedAt: string;
+}
+
+/** Of each session that has snapshots written last by a heartbeat the last one. */
+async function lastBeats({ collections, database }: Tenant): Promise<Map<string, Beat>> {
+  const query = collections.snapshots
+    .orderBy('beat', 'desc')
+    .limit(MOST_BEATS)
+    .select(...HEAD_FIELDS);
+  const beats = new Map<string, Beat>();
+  for (const document of await database.query(query)) {
+    const { meta, sessionId } = readHead(document.id, document.data());
+    if (sessionId === undefined || beats.has(sessionId)) continue;
+    beats.set(sessionId, { time: document.get('beat') as Timestamp, updatedAt: meta.updatedAt ?? meta.createdAt });
+  }
+  return beats;
+}
+
+async function beatingSessions(tenant: Tenant, beats: ReadonlyMap<string, Beat>): Promise<ListedSession[]> {
+  const entries = [...beats];
+  const refs = entries.map(([sessionId]) => tenant.pointerRef(sessionId));
+  const documents = await tenant.database.getAll(refs, LIST_FIELDS);
+  return documents.flatMap((document, i) => {
+    const session = document.exists ? listedSession(document, entries[i]![1]) : undefined;
+    return session ? [session] : [];
+  });
+}
+
+async function foreignSessions(tenant: Tenant): Promise<ListedSession[]> {
+  const { collections, database } = tenant;
+  const found = await database.query(collections.pointers.orderBy('updatedAt', 'desc'));
+  const sessions: ListedSession[] = [];
+  for (const document of found.filter((pointer) => isForeignPointer(pointer.data()))) {
+    const summary = summaryOf(await adoptedView(tenant, document.id, document), Date.now());
+    const time = Timestamp.fromMillis(Date.parse(document.get('updatedAt') as string) || 0);
+    if (summary) sessions.push({ time, name: document.id, summary });
+  }
+  return sessions;
+}
+
+function newestFirst(a: { time: Timestamp; name: string }, b: { time: Timestamp; name: string }): number {
+  const [x, y] = [a.time.valueOf(), b.time.valueOf()];
+  if (x !== y) return x < y ? 1 : -1;
+  return a.name < b.name ? 1 : a.name > b.name ? -1 : 0;
+}

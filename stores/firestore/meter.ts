@@ -1,0 +1,57 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { runInNewSpan } from 'genkit/tracing';
+
+/** What Firestore bills for, and what is sent. */
+export interface FirestoreUsage {
+  /** Documents read, those of listeners included; a query without a result counts as one. */
+  reads: number;
+  /** Documents written. */
+  writes: number;
+  /** Documents removed. */
+  deletes: number;
+  /** Requests. */
+  rpcs: number;
+  /** Bytes of the documents read, about. */
+  bytesRead: number;
+  /** Bytes of the documents written, about. */
+  bytesWritten: number;
+}
+
+const ZERO: FirestoreUsage = { reads: 0, writes: 0, deletes: 0, rpcs: 0, bytesRead: 0, bytesWritten: 0 };
+
+/** Counts what the store uses, in all and for each call, and makes every call a span of Genkit's tracing. */
+export class Meter {
+  readonly #total: FirestoreUsage = { ...ZERO };
+  readonly #call = new AsyncLocalStorage<FirestoreUsage>();
+
+  get total(): FirestoreUsage {
+    return { ...this.#total };
+  }
+
+  add(usage: Partial<FirestoreUsage>): void {
+    const call = this.#call.getStore();
+    for (const key of Object.keys(usage) as (keyof FirestoreUsage)[]) {
+      this.#total[key] += usage[key]!;
+      if (call) call[key] += usage[key]!;
+    }
+  }
+
+  /** Runs one call of the store, `method`, in a span that says what it used. */
+  span<T>(method: string, work: () => Promise<T>): Promise<T> {
+    const usage = { ...ZERO };
+    return runInNewSpan({ metadata: { name: `FirestoreSessionStore.${method}` } }, async (_metadata, span) => {
+      try {
+        return await this.#call.run(usage, work);
+      } finally {
+        span.setAttributes({
+          'firestore.billed_reads': usage.reads,
+          'firestore.billed_writes': usage.writes,
+          'firestore.billed_deletes': usage.deletes,
+          'firestore.rpcs': usage.rpcs,
+          'firestore.bytes_read': usage.bytesRead,
+          'firestore.bytes_written': usage.bytesWritten,
+        });
+      }
+    });
+  }
+}

@@ -1,0 +1,17 @@
+import type { OptionCheck } from '../../src/store/options.ts';
+
+/** Firestore's limit for a document is 1 MiB, names and other fields included. */
+const LARGEST_SHARD = 1_000_000;
+const SMALLEST_SHARD = 1024;
+
+/** The path of a collection: names apart by slashes, an odd number of them. */
+export const isCollectionName: OptionCheck = (value) => {
+  const names = typeof value === 'string' ? value.split('/') : [];
+  const isPath = names.length % 2 === 1 && names.every((name) => !/^(?:\.\.?|__.*__|\s*)$/.test(name));
+  return isPath ? undefined : 'the path of a collection';
+};
+
+export const isShardSize: OptionCheck = (value) =>
+  Number.isInteger(value) && (value as number) >= SMALLEST_SHARD && (value as number) <= LARGEST_SHARD
+    ? undefined
+    : `a whole number of bytes from ${SMALLEST_SHARD} to ${LARGEST_SHARD}`;

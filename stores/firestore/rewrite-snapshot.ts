@@ -1,0 +1,222 @@
+import type { Json } from '../../src/json/value.ts';
+import {
+  revise,
+  type SessionSnapshot,
+  type SnapshotMetadata,
+  type StoredSnapshot,
+} from '../../src/snapshot/snapshot.ts';
+import { beatSnapshot, commitSave, rewriteSnapshot, writePointer } from './commit-writes.ts';
+import { Stale } from './failures.ts';
+import { adopt } from './genkit-session.ts';
+import type { Pointer, PointerDocument } from './pointer-document.ts';
+import {
+  assertFits,
+  copyMetadata,
+  copyState,
+  doubted,
+  type SaveRequest,
+  type SaveTools,
+  type Trust,
+} from './save-request.ts';
+import type { SnapshotDocument, SnapshotHead } from './snapshot-document.ts';
+import { handOut } from './snapshot-reader.ts';
+import { endOf } from './state-chain.ts';
+import type { LoadedState } from './state-reader.ts';
+import { NO_STATE, StateWriter, type StatePlan } from './state-writer.ts';
+
+/** What a rewrite is going to write. */
+interface Revision {
+  readonly head: SnapshotHead;
+  /** The changed state; the current one when it stays as it is. */
+  readonly state: Json | undefined;
+  readonly isSameState: boolean;
+}
+
+/** A save of a snapshot that is there. */
+export class RewriteSnapshot<S> {
+  readonly #save: SaveRequest<S>;
+  readonly #tools: SaveTools;
+  readonly #current: SnapshotDocument;
+
+  /** @param current The snapshot as it was just read; the commit counts only while it is so. */
+  constructor(save: SaveRequest<S>, current: SnapshotDocument) {
+    this.#save = save;
+    this.#tools = save.tools;
+    this.#current = current;
+  }
+
+  async run(trust: Trust): Promise<string | null> {
+    const { meta, sessionId } = this.#current;
+    if (sessionId !== undefined) this.#save.hint = { sessionId };
+    const loaded = await this.#load();
+    const answer = this.#save.ask(handOut<S>({ snapshot: this.#current, state: loaded }));
+    if (answer === null) return null;
+    const next = revise(meta.snapshotId, storedOf(meta, sessionId), answer, () => new Date().toISOString());
+    const revision = this.#revision(next, loaded);
+    if (sessionId === undefined) {
+      this.#save.assertLeaf(undefined, undefined);
+      return this.#rewriteAlone(revision, loaded);
+    }
+    if (this.#isBeat(revision)) return this.#beat(revision, loaded);
+    try {
+      return await this.#save.inSession(sessionId, () => this.#rewrite(revision, loaded, sessionId, trust));
+    } catch (error) {
+      throw trust === 'cached' ? doubted(error) : error;
+    }
+  }
+
+  async #load(): Promise<LoadedState | undefined> {
+    const { reader } = this.#tools;
+    try {
+      return await reader.states.stateOf(this.#current);
+    } catch (error) {
+      // It may have been rewritten since it was read, and what it stood on removed.
+      const now = await reader.document(this.#current.meta.snapshotId);
+      throw now?.updateTime.isEqual(this.#current.updateTime) ? error : new Stale(error);
+    }
+  }
+
+  #revision(next: SessionSnapshot<S>, loaded: LoadedState | undefined): Revision {
+    const { expireAfterMs } = this.#tools.tenant.settings;
+    const { sessionId, seq, rev, state: stored } = this.#current;
+    assertFits(next, this.#tools.tenant);
+    const state = copyState(next, loaded?.known.state);
+    const until = expireAfterMs === undefined ? {} : { until: Date.now() + expireAfterMs };
+    const head = { meta: copyMetadata(next), sessionId, seq, rev: rev + 1, by: this.#save.nonce, ...until };
+    return { head, state, isSameState: state === loaded?.known.state && stored.kind !== 'foreign' };
+  }
+
+  /** Whether only the metadata changes: then the session's pointer has nothing to learn. */
+  #isBeat({ head, isSameState }: Revision): boolean {
+    if (!isSameState || head.meta.status !== this.#current.meta.status || this.#save.expectedLeafId !== undefined) {
+      return false;
+    }
+    const { expireAfterMs } = this.#tools.tenant.settings;
+    const { until } = this.#current;
+    // The pointer must not expire before the snapshot does.
+    return expireAfterMs === undefined || (until !== undefined && until > Date.now() + expireAfterMs / 2);
+  }
+
+  async #beat({ head }: Revision, loaded: LoadedState | undefined): Promise<string> {
+    const { tenant } = this.#tools;
+    const { until } = this.#current;
+    const beating = until === undefined ? head : { ...head, until };
+    await commitSave(tenant, [beatSnapshot(tenant, this.#current, beating)], NO_STATE);
+    this.#tell(beating, loaded);
+    return head.meta.snapshotId;
+  }
+
+  async #rewriteAlone(revision: Revision, loaded: LoadedState | undefined): Promise<string> {
+    const { tenant } = this.#tools;
+    const plan = await this.#plan(revision, loaded, undefined);
+    const { head } = revision;
+    await commitSave(tenant, [rewriteSnapshot(tenant, this.#current, head, { state: plan.state, old: [] })], plan);
+    this.#tell(head, this.#remember(plan));
+    return head.meta.snapshotId;
+  }
+
+  async #rewrite(
+    revision: Revision,
+    loaded: LoadedState | undefined,
+    sessionId: string,
+    trust: Trust,
+  ): Promise<string> {
+    const { tenant } = this.#tools;
+    const pointer = await this.#save.pointer(sessionId, trust);
+    if (!pointer || pointer.isGone) throw new Stale();
+    this.#save.assertLeaf(sessionId, pointer.lineage);
+    if (pointer.isForeign) {
+      await adopt(tenant, sessionId);
+      await this.#takePlace(sessionId, pointer);
+    }
+    const { head } = revision;
+    const id = head.meta.snapshotId;
+    const plan = await this.#plan(revision, loaded, pointer);
+    const { state: before, old } = this.#current;
+    const isReplaced =
+      !revision.isSameState && plan.state !== before && before.kind !== 'none' && !isAppended(plan, before);
+    // Only a leaf is known to have no children that stand on it.
+    const isLeaf = pointer.lineage.leaves.some((leaf) => leaf.id === id);
+    const kept = isLeaf ? [] : isReplaced && before.kind !== 'foreign' ? [...old, before] : old;
+    const written = this.#written(head, pointer, plan, revision.isSameState);
+    const times = await commitSave(
+      tenant,
+      [
+        rewriteSnapshot(tenant, this.#current, head, { state: plan.state, old: kept, isLeaf }),
+        writePointer(tenant, pointer, written),
+      ],
+      plan,
+    );
+    tenant.rememberPointer(sessionId, { ...written, ref: pointer.ref, updateTime: times[1]! });
+    this.#tell(head, revision.isSameState ? loaded : this.#remember(plan));
+    return id;
+  }
+
+  /** A snapshot of Genkit's own store has just got its place, so it is not any more as it was read. */
+  async #takePlace(sessionId: string, pointer: PointerDocument): Promise<void> {
+    const { tenant } = this.#tools;
+    const { removals, createdAt, updatedAt, lineage } = pointer;
+    const adopted = { sessionId, removals, createdAt, updatedAt, lineage, isGone: false };
+    await commitSave(tenant, [writePointer(tenant, pointer, adopted)], NO_STATE);
+    throw new Stale();
+  }
+
+  async #plan(
+    { state, isSameState }: Revision,
+    loaded: LoadedState | undefined,
+    pointer: PointerDocument | undefined,
+  ): Promise<StatePlan> {
+    if (isSameState) return { ...NO_STATE, state: this.#current.state };
+    if (state === undefined) return NO_STATE;
+    const { tenant, reader } = this.#tools;
+    const writer = new StateWriter(tenant, reader.states);
+    return writer.planRewrite(state, { snapshot: this.#current, loaded, pointer });
+  }
+
+  #written(head: SnapshotHead, before: PointerDocument, plan: StatePlan, isSameState: boolean): Pointer {
+    const { snapshotId, status, createdAt, updatedAt } = head.meta;
+    const leaves = before.lineage.leaves.map((leaf) =>
+      leaf.id === snapshotId
+        ? { id: leaf.id, seq: leaf.seq, ...(status && { status }), ...(head.until && { until: head.until }) }
+        : leaf,
+    );
+    const { head: headBefore, until: untilBefore, isForeign: _isForeign, ...same } = before;
+    const chain = plan.cached?.chain;
+    const isHead = !isSameState && headBefore?.id === snapshotId;
+    const next = isHead ? chain && { id: snapshotId, chain } : headBefore;
+    const until = head.until === undefined ? untilBefore : Math.max(head.until, untilBefore ?? 0);
+    return {
+      ...same,
+      lineage: { ...before.lineage, leaves },
+      updatedAt: updatedAt ?? createdAt,
+      ...(next && { head: next }),
+      ...(until !== undefined && { until }),
+    };
+  }
+
+  #remember({ cached }: StatePlan): LoadedState | undefined {
+    if (cached) this.#tools.tenant.caches.remember(endOf(cached.chain), cached);
+    return cached;
+  }
+
+  #tell(head: SnapshotHead, state: LoadedState | undefined): void {
+    const snapshot = { ...this.#current, ...head };
+    const { snapshotId: id, status } = head.meta;
+    const version = { id, rev: head.rev, createTime: snapshot.createTime, status };
+    this.#tools.onSaved(version, () => handOut({ snapshot, state }));
+  }
+}
+
+/** Whether a plan only adds to what was stored, so that earlier states are still there. */
+function isAppended(plan: StatePlan, before: SnapshotDocument['state']): boolean {
+  const { state } = plan;
+  if (state.kind === 'none' || state.kind === 'foreign' || before.kind === 'none' || before.kind === 'foreign') {
+    return false;
+  }
+  return state.tokens[0] === before.tokens[0];
+}
+
+/** The session may be known from the state alone. */
+function storedOf(meta: SnapshotMetadata, sessionId: string | undefined): StoredSnapshot {
+  return sessionId === undefined || meta.sessionId !== undefined ? meta : { ...meta, state: { sessionId } };
+}

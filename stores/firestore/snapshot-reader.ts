@@ -1,0 +1,172 @@
+import type { DocumentSnapshot } from '@google-cloud/firestore';
+import { dataLoss, failedPrecondition, quote, unavailable } from '../../src/errors.ts';
+import { copyJson } from '../../src/json/value.ts';
+import type { SessionSnapshot } from '../../src/snapshot/snapshot.ts';
+import type { Lookup } from '../../src/store/lookup.ts';
+import { lost } from './failures.ts';
+import { adoptedView } from './genkit-session.ts';
+import { isForeignPointer } from './genkit-format.ts';
+import { isAlive, latestLeaf, leafCount, type Leaf } from './lineage.ts';
+import { orderRange, keyOf } from './names.ts';
+import { isThere, readPointer, type PointerDocument } from './pointer-document.ts';
+import { HEAD_FIELDS, readHead, readSnapshotDocument, type SnapshotDocument } from './snapshot-document.ts';
+import { endOf } from './state-chain.ts';
+import { StateReader, type LoadedState } from './state-reader.ts';
+import type { Tenant } from './tenant.ts';
+
+/** A snapshot as it was read. Immutable: parts of its state are shared with others. */
+export interface LoadedSnapshot {
+  readonly snapshot: SnapshotDocument;
+  /** `undefined`: the snapshot has no state. */
+  readonly state: LoadedState | undefined;
+}
+
+/** How often a read may start again because somebody was just writing. */
+const MOST_ATTEMPTS = 20;
+
+/** Finds a tenant's snapshots. */
+export class SnapshotReader {
+  readonly states: StateReader;
+  readonly #tenant: Tenant;
+
+  constructor(tenant: Tenant) {
+    this.#tenant = tenant;
+    this.states = new StateReader(tenant);
+  }
+
+  /** The snapshot that a lookup means, with its state. */
+  find(lookup: Lookup): Promise<LoadedSnapshot | undefined> {
+    return lookup.by === 'snapshot' ? this.#byId(lookup.id) : this.#bySession(lookup.id, true);
+  }
+
+  /** The metadata of the snapshot that a lookup means. */
+  async findMetadata(lookup: Lookup): Promise<SnapshotDocument['meta'] | undefined> {
+    if (lookup.by === 'session') return (await this.#bySession(lookup.id, false))?.snapshot.meta;
+    const document = await this.#tenant.database.get(this.#tenant.snapshotRef(lookup.id), HEAD_FIELDS);
+    if (!document.exists) return undefined;
+    const head = readHead(lookup.id, document.data()!);
+    return isAlive(head, Date.now()) ? head.meta : undefined;
+  }
+
+  /** A snapshot that is there. */
+  async document(snapshotId: string): Promise<SnapshotDocument | undefined> {
+    return this.read(snapshotId, await this.#tenant.database.get(this.#tenant.snapshotRef(snapshotId)));
+  }
+
+  /** What a document says, and notes that the snapshot is there. */
+  read(snapshotId: string, document: DocumentSnapshot): SnapshotDocument | undefined {
+    if (!document.exists) {
+      this.#tenant.forgetSnapshot(snapshotId);
+      return undefined;
+    }
+    const snapshot = readSnapshotDocument(snapshotId, document);
+    this.#tenant.rememberSnapshot(snapshotId, snapshot.sessionId);
+    return isAlive(snapshot, Date.now()) ? snapshot : undefined;
+  }
+
+  /** The session's pointer, and notes it; `undefined` when there is no such session. */
+  async pointer(sessionId: string): Promise<PointerDocument | undefined> {
+    return this.readPointer(sessionId, await this.#tenant.database.get(this.#tenant.pointerRef(sessionId)));
+  }
+
+  async readPointer(sessionId: string, document: DocumentSnapshot): Promise<PointerDocument | undefined> {
+    const data = document.data();
+    if (!data) {
+      if (!(await this.#hasSnapshots(sessionId))) {
+        this.#tenant.rememberAbsence(sessionId);
+        return undefined;
+      }
+      // Somebody may just have begun the session.
+      const again = await this.#tenant.database.get(this.#tenant.pointerRef(sessionId));
+      if (again.exists) return this.readPointer(sessionId, again);
+      this.#tenant.rememberPointer(sessionId, undefined);
+      throw dataLoss(
+        `The pointer of session ${quote(sessionId)} is missing. Restore it from a backup, or resume by snapshotId.`,
+      );
+    }
+    if (isForeignPointer(data)) return adoptedView(this.#tenant, sessionId, document);
+    const pointer = readPointer(document, sessionId);
+    this.#tenant.rememberPointer(sessionId, pointer);
+    return pointer;
+  }
+
+  /** The session of a pointer's document, as far as a list has read it. */
+  sessionIdOf(document: DocumentSnapshot): string {
+    return readPointer(document).sessionId;
+  }
+
+  async #byId(snapshotId: string): Promise<LoadedSnapshot | undefined> {
+    for (let attempt = 1, before: SnapshotDocument | undefined; ; attempt++) {
+      const snapshot = await this.document(snapshotId);
+      if (!snapshot) return undefined;
+      try {
+        return { snapshot, state: await this.states.stateOf(snapshot) };
+      } catch (error) {
+        // Somebody may just have rewritten it, and removed what it stood on.
+        if (before?.updateTime.isEqual(snapshot.updateTime) || attempt === MOST_ATTEMPTS) throw error;
+        before = snapshot;
+      }
+    }
+  }
+
+  async #bySession(sessionId: string, withState: boolean): Promise<LoadedSnapshot | undefined> {
+    const { database } = this.#tenant;
+    let missing: { pointer: PointerDocument; leaf: Leaf } | undefined;
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+      const cached = this.#tenant.pointer(sessionId);
+      const guess = cached && latestLeaf(cached.lineage, Date.now())?.id;
+      const refs = [this.#tenant.pointerRef(sessionId)];
+      if (guess !== undefined) refs.push(this.#tenant.snapshotRef(guess));
+      const [pointerDocument, guessed] = await database.getAll(refs);
+      const pointer = await this.readPointer(sessionId, pointerDocument!);
+      if (!pointer || !isThere(pointer, Date.now())) return undefined;
+      const leaf = this.#leafOf(pointer);
+      if (!leaf) return undefined;
+      const [document] = await Promise.all([
+        leaf.id === guess ? guessed! : database.get(this.#tenant.snapshotRef(leaf.id)),
+        withState ? this.#prepare(pointer, leaf) : undefined,
+      ]);
+      const snapshot = this.read(leaf.id, document);
+      if (snapshot) return { snapshot, state: withState ? await this.states.stateOf(snapshot, pointer) : undefined };
+      if (missing?.leaf.id === leaf.id && missing.pointer.updateTime.isEqual(pointer.updateTime)) {
+        throw lost(leaf.id, 'its document is missing');
+      }
+      missing = { pointer, leaf };
+    }
+    throw unavailable(`Session ${quote(sessionId)} changed too often while it was read. Try again.`);
+  }
+
+  /** Reads the shards of the leaf's state while its document is read. */
+  async #prepare({ head }: PointerDocument, leaf: Leaf): Promise<void> {
+    if (head?.id !== leaf.id || this.#tenant.caches.states.get(endOf(head.chain))) return;
+    // What is wrong with it is said when the state is asked for: the leaf may have another one by now.
+    await this.states.stateAt(head.chain, leaf.id).catch(() => {});
+  }
+
+  #leafOf({ sessionId, lineage }: PointerDocument): Leaf | undefined {
+    const now = Date.now();
+    const count = leafCount(lineage, now);
+    if (this.#tenant.settings.rejectBranching && count > 1) {
+      throw failedPrecondition(
+        `Session ${quote(sessionId)} has ${count} leaves, so it has no single latest snapshot. Look it up by snapshotId.`,
+      );
+    }
+    return latestLeaf(lineage, now);
+  }
+
+  /** A session without a pointer must have none, else its pointer was lost. */
+  async #hasSnapshots(sessionId: string): Promise<boolean> {
+    const { from, below } = orderRange(keyOf('session', sessionId));
+    const { collections, database } = this.#tenant;
+    const newest = collections.snapshots.where('at', '>=', from).where('at', '<', below).orderBy('at', 'desc');
+    const [found] = await database.query(newest.limit(1).select(...HEAD_FIELDS));
+    return found !== undefined && isAlive(readHead(sessionId, found.data()), Date.now());
+  }
+}
+
+/** A snapshot as a caller gets it: a copy of its own. */
+export function handOut<S>({ snapshot, state }: LoadedSnapshot): SessionSnapshot<S> {
+  const copy: SessionSnapshot = copyJson(snapshot.meta);
+  if (state) copy.state = copyJson(state.known.state) as NonNullable<SessionSnapshot['state']>;
+  return copy as SessionSnapshot<S>;
+}

@@ -1,0 +1,185 @@
+import type { Json } from '../../src/json/value.ts';
+import { compacted } from '../chain/cut.ts';
+import { planNew, planRewrite, planWhole, type WritePlan } from '../chain/plan-write.ts';
+import type { KnownState } from '../chain/written-state.ts';
+import { checkpointOf, formatCheckpoint } from './checkpoint.ts';
+import { ownerKey } from './names.ts';
+import { packText } from './pack-json.ts';
+import { planPacks, splitText, type NewShard, type Pack } from './packs.ts';
+import type { PointerDocument } from './pointer-document.ts';
+import type { SnapshotDocument, StoredState } from './snapshot-document.ts';
+import { endOf, extended, newToken, patchBytes, type StateChain } from './state-chain.ts';
+import type { LoadedState, StateReader } from './state-reader.ts';
+import type { CachedState, Tenant } from './tenant.ts';
+
+/** How a state is going to be stored. */
+export interface StatePlan {
+  readonly state: StoredState;
+  /** `undefined`: there is no state. */
+  readonly cached: CachedState | undefined;
+  readonly shards: readonly NewShard[];
+  /** Shards that are there, and must stay longer than they would. */
+  readonly prolonged: readonly string[];
+}
+
+/** Where a new snapshot's state may start from. */
+export interface ParentState extends LoadedState {
+  readonly snapshotId: string;
+  /** The parent's place. */
+  readonly seq: number;
+}
+
+export const NO_STATE: StatePlan = { state: { kind: 'none' }, cached: undefined, shards: [], prolonged: [] };
+
+/** A patch larger than this is no better than a whole state. */
+const LARGEST_PATCH = 96 * 1024;
+/** A pointer carries at most so many bytes of patches. */
+const MOST_PATCH_BYTES = 192 * 1024;
+/** A larger whole state, the shards aside, is put into shards as well. */
+const LARGEST_INLINE = 128 * 1024;
+/** What is lifted, and when, is this store's own matter whatever the interval is. */
+const LIFTING = 2;
+
+/** Decides how states are stored. */
+export class StateWriter {
+  readonly #tenant: Tenant;
+  readonly #reader: StateReader;
+
+  constructor(tenant: Tenant, reader: StateReader) {
+    this.#tenant = tenant;
+    this.#reader = reader;
+  }
+
+  /** Plans the state of a new snapshot: what changed since its parent's where that is short. */
+  async planNew(
+    state: Json,
+    options: { owner: string; parent: ParentState | undefined; pointer: PointerDocument | undefined },
+  ): Promise<StatePlan> {
+    const { owner, parent, pointer } = options;
+    const { checkpointInterval: interval } = this.#tenant.settings;
+    const chain = parent?.chain;
+    const canPatch = interval > 1 && chain && !(await this.#isOld(chain)) && patchBytes(chain) < MOST_PATCH_BYTES;
+    const origin = canPatch ? { state: parent.known.state, depth: chain.patches.length } : undefined;
+    const plan = planNew(state, origin, { interval: Math.max(interval, LIFTING), known: parent?.known.memory });
+    if (plan.kind === 'on-parent' && parent && chain) {
+      const patch = await packText(plan.patch);
+      if (patch.length <= LARGEST_PATCH) return this.#patched(state, { parent, chain, patch, text: plan.patch });
+    }
+    return this.#whole(state, plan, { owner, known: parent?.known, chain, pointer });
+  }
+
+  /** Plans the changed state of a snapshot that is there. */
+  async planRewrite(
+    state: Json,
+    current: { snapshot: SnapshotDocument; loaded: LoadedState | undefined; pointer: PointerDocument | undefined },
+  ): Promise<StatePlan> {
+    const { snapshot, loaded, pointer } = current;
+    const { state: stored } = snapshot;
+    const interval = this.#tenant.settings.checkpointInterval;
+    const owner = ownerKey(snapshot.sessionId, snapshot.meta.snapshotId);
+    const chain = loaded?.chain;
+    const options = { interval: Math.max(interval, LIFTING), known: loaded?.known.memory };
+    if (interval > 1 && loaded && chain && (stored.kind === 'whole' || stored.kind === 'diff')) {
+      const patches = stored.patches.map((patch) => patch.toString('latin1'));
+      const plan = planRewrite(state, { state: loaded.known.state, depth: 0, patches }, options);
+      const patch = plan.kind === 'appended' ? await packText(plan.patch) : undefined;
+      if (plan.kind === 'appended' && patch && patchBytes(chain) + patch.length <= MOST_PATCH_BYTES) {
+        const token = newToken();
+        const appended = { ...stored, tokens: [...stored.tokens, token], patches: [...stored.patches, patch] };
+        const cached = following(loaded.known, state, plan.patch, extended(chain, [token], [patch]));
+        return { state: appended, cached, shards: [], prolonged: [] };
+      }
+    }
+    return this.#whole(state, undefined, { owner, known: loaded?.known, chain, pointer });
+  }
+
+  /** A state by itself, whatever it is now; for a snapshot that loses what it stands on. */
+  planWhole(loaded: LoadedState, owner: string, pointer: PointerDocument | undefined): Promise<StatePlan> {
+    const { known, chain } = loaded;
+    return this.#whole(known.state, undefined, { owner, known, chain, pointer });
+  }
+
+  async #patched(
+    state: Json,
+    made: { parent: ParentState; chain: StateChain; patch: Buffer; text: string },
+  ): Promise<StatePlan> {
+    const { parent, chain, patch, text } = made;
+    const token = newToken();
+    const from = Math.max(0, parent.seq - chain.patches.length);
+    return {
+      state: {
+        kind: 'diff',
+        parent: { id: parent.snapshotId, token: endOf(chain), from },
+        tokens: [token],
+        patches: [patch],
+      },
+      cached: following(parent.known, state, text, extended(chain, [token], [patch])),
+      shards: [],
+      prolonged: [],
+    };
+  }
+
+  async #whole(
+    state: Json,
+    planned: WritePlan | undefined,
+    from: {
+      owner: string;
+      known: KnownState | undefined;
+      chain: StateChain | undefined;
+      pointer: PointerDocument | undefined;
+    },
+  ): Promise<StatePlan> {
+    const { owner, known, chain, pointer } = from;
+    const { shardSize, expireAfterMs } = this.#tenant.settings;
+    const plan = planned?.kind === 'whole' ? planned : planWhole(state, { interval: LIFTING, known: known?.memory });
+    if (plan.kind !== 'whole') throw new Error('invariant: a whole state was planned');
+    const { cut } = plan;
+    const now = Date.now();
+    const trusted = await this.#trustedPacks(chain, pointer);
+    const until = expireAfterMs === undefined ? undefined : now + 4 * expireAfterMs;
+    const { packs, shards } = await planPacks(cut, trusted, { owner, shardSize, ...(until && { until }) });
+    const checkpoint = checkpointOf(cut, prolongedPacks(packs, now, expireAfterMs), now);
+    const bytes = await packText(formatCheckpoint(checkpoint));
+    const far =
+      bytes.length > LARGEST_INLINE ? await splitText(formatCheckpoint(checkpoint), { owner, shardSize }) : [];
+    const base = far.length > 0 ? { shards: far.map((shard) => shard.name), checkpoint } : { bytes, checkpoint };
+    const whole: StateChain = { base, tokens: [newToken()], patches: [] };
+    return {
+      state: { kind: 'whole', ...whole },
+      cached: { known: { ...compacted(state, cut.memory), length: cut.length }, chain: whole },
+      shards: [...shards, ...far],
+      prolonged: packs.filter((pack, i) => pack !== checkpoint.packs[i]).flatMap((pack) => pack.shards),
+    };
+  }
+
+  /**
+   * The packs that are surely there: those of the state that the pointer leads to. The commit is guarded by that pointer, and whoever removes
+   * shards writes it first.
+   */
+  async #trustedPacks(chain: StateChain | undefined, pointer: PointerDocument | undefined): Promise<readonly Pack[]> {
+    const head = pointer?.head?.chain;
+    if (!chain || !head || head.tokens[0] !== chain.tokens[0]) return [];
+    return (await this.#reader.checkpoint(chain.base)).packs;
+  }
+
+  /** With an expiry, what a chain stands on must not be much older than the chain. */
+  async #isOld(chain: StateChain): Promise<boolean> {
+    const { expireAfterMs } = this.#tenant.settings;
+    if (expireAfterMs === undefined) return false;
+    return Date.now() - (await this.#reader.checkpoint(chain.base)).at > expireAfterMs;
+  }
+}
+
+function following(before: KnownState, state: Json, patch: string, chain: StateChain): CachedState {
+  return { known: { state, memory: before.memory, length: before.length + patch.length }, chain };
+}
+
+/** Packs that would be removed before what stands on them now may stay until later. */
+function prolongedPacks(packs: readonly Pack[], now: number, expireAfterMs: number | undefined): readonly Pack[] {
+  if (expireAfterMs === undefined) return packs;
+  return packs.map((pack) =>
+    pack.until === undefined || pack.until < now + 2 * expireAfterMs
+      ? { ...pack, until: now + 4 * expireAfterMs }
+      : pack,
+  );
+}

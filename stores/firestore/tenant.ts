@@ -1,0 +1,117 @@
+import type { CollectionReference } from '@google-cloud/firestore';
+import { LruCache } from '../chain/lru-cache.ts';
+import type { KnownState } from '../chain/written-state.ts';
+import type { Database, TenantCollections } from './database.ts';
+import { documentId } from './names.ts';
+import type { PointerDocument } from './pointer-document.ts';
+import type { StateChain, Token } from './state-chain.ts';
+
+/** What all states in the cache may take, measured by the length of their JSON; what they share counts for each. */
+const MOST_LENGTH = 64 * 1024 * 1024;
+const MOST_POINTERS = 2000;
+const MOST_SNAPSHOTS = 20_000;
+
+/** A state, and how to get to it. */
+export interface CachedState {
+  readonly known: KnownState;
+  readonly chain: StateChain;
+}
+
+/** What the store remembers. All of it is confirmed before it counts: states by their tokens, pointers by their update times. */
+export class Caches {
+  /** By token: never becomes wrong. */
+  readonly states = new LruCache<CachedState>(MOST_LENGTH);
+  readonly pointers = new LruCache<PointerDocument>(MOST_POINTERS);
+  /** Sessions that were looked for and not there: their first save need not look again. */
+  readonly absent = new LruCache<true>(MOST_POINTERS);
+  /** Snapshots that were there, and their sessions. */
+  readonly snapshots = new LruCache<{ readonly sessionId: string | undefined }>(MOST_SNAPSHOTS);
+
+  remember(token: Token, state: CachedState): void {
+    this.states.set(token, state, state.known.length);
+  }
+
+  clear(): void {
+    this.states.clear();
+    this.pointers.clear();
+    this.absent.clear();
+    this.snapshots.clear();
+  }
+}
+
+/** What is the same for every call of a store. */
+export interface StoreSettings {
+  readonly checkpointInterval: number;
+  readonly shardSize: number;
+  readonly rejectBranching: boolean;
+  readonly expireAfterMs: number | undefined;
+  readonly maxStateBytes: number;
+  /** How long a save may try again because of others, in ms. */
+  readonly patienceMs: number;
+}
+
+/** One tenant's part of the database. */
+export class Tenant {
+  readonly name: string;
+  readonly database: Database;
+  readonly collections: TenantCollections;
+  readonly caches: Caches;
+  readonly settings: StoreSettings;
+
+  constructor(name: string, options: { database: Database; caches: Caches; settings: StoreSettings }) {
+    this.name = name;
+    this.database = options.database;
+    this.collections = options.database.collections(name);
+    this.caches = options.caches;
+    this.settings = options.settings;
+  }
+
+  snapshotRef(snapshotId: string): ReturnType<CollectionReference['doc']> {
+    return this.collections.snapshots.doc(documentId(snapshotId));
+  }
+
+  pointerRef(sessionId: string): ReturnType<CollectionReference['doc']> {
+    return this.collections.pointers.doc(documentId(sessionId));
+  }
+
+  shardRef(name: string): ReturnType<CollectionReference['doc']> {
+    return this.collections.shards.doc(name);
+  }
+
+  /** The key of something of this tenant in a cache, a queue or the watch hub. */
+  keyOf(id: string): string {
+    return JSON.stringify([this.name, id]);
+  }
+
+  pointer(sessionId: string): PointerDocument | undefined {
+    return this.caches.pointers.get(this.keyOf(sessionId));
+  }
+
+  rememberPointer(sessionId: string, pointer: PointerDocument | undefined): void {
+    this.caches.absent.delete(this.keyOf(sessionId));
+    if (pointer) this.caches.pointers.set(this.keyOf(sessionId), pointer, 1);
+    else this.caches.pointers.delete(this.keyOf(sessionId));
+  }
+
+  /** To be called when the session was looked for and is not there. */
+  rememberAbsence(sessionId: string): void {
+    this.rememberPointer(sessionId, undefined);
+    this.caches.absent.set(this.keyOf(sessionId), true, 1);
+  }
+
+  wasAbsent(sessionId: string): boolean {
+    return this.caches.absent.get(this.keyOf(sessionId)) ?? false;
+  }
+
+  rememberSnapshot(snapshotId: string, sessionId: string | undefined): void {
+    this.caches.snapshots.set(this.keyOf(snapshotId), { sessionId }, 1);
+  }
+
+  forgetSnapshot(snapshotId: string): void {
+    this.caches.snapshots.delete(this.keyOf(snapshotId));
+  }
+
+  sessionOfSnapshot(snapshotId: string): { readonly sessionId: string | undefined } | undefined {
+    return this.caches.snapshots.get(this.keyOf(snapshotId));
+  }
+}

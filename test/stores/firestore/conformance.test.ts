@@ -1,0 +1,3 @@
+import { runKit } from './support/kit.ts';
+
+runKit({}, { effort: 0.04, tenants: true });

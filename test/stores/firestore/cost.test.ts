@@ -1,0 +1,167 @@
+import type { Firestore } from '@google-cloud/firestore';
+import type { SessionSnapshot, SnapshotLookup } from 'genkitx-agents';
+import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { completedSnapshot, Workload } from '../../../bench/workload.ts';
+import { measureAtRest } from './support/at-rest.ts';
+import { newProject, openDatabase } from './support/database.ts';
+import { trafficOf, trafficSoFar, type Traffic } from './support/transport.ts';
+
+const TURNS = 200;
+const STATE_PER_SHARD = 512 * 1024;
+
+/** A turn of the workload: what it used, and how large the state was. */
+interface Turn extends Traffic {
+  readonly stateBytes: number;
+}
+
+/** Plays the standard workload, each turn a resume and a save. */
+async function play(
+  turns: number,
+  options: { storeOf: (turn: number) => FirestoreSessionStore; by: 'sessionId' | 'snapshotId' },
+): Promise<Turn[]> {
+  const workload = new Workload();
+  const played: Turn[] = [];
+  let leaf: string | undefined;
+  for (let turn = 1; turn <= turns; turn++) {
+    const store = options.storeOf(turn);
+    const lookup: SnapshotLookup =
+      options.by === 'sessionId' || leaf === undefined ? { sessionId: workload.sessionId } : { snapshotId: leaf };
+    const used = await trafficOf(async () => {
+      const before: SessionSnapshot | undefined = await store.getSnapshot(lookup);
+      expect(before?.snapshotId).toBe(leaf);
+      const next = completedSnapshot(workload.next(), leaf);
+      await store.saveSnapshot(`turn-${turn}`, () => next);
+    });
+    leaf = `turn-${turn}`;
+    played.push({ ...used, stateBytes: JSON.stringify(workload.state()).length });
+  }
+  return played;
+}
+
+function mean(turns: readonly Turn[], of: (turn: Turn) => number): number {
+  return turns.reduce((sum, turn) => sum + of(turn), 0) / turns.length;
+}
+
+function shardsFor({ stateBytes }: Turn): number {
+  return Math.ceil(stateBytes / STATE_PER_SHARD);
+}
+
+describe(`the cost of a turn, counted on the wire over ${TURNS} turns of the standard workload`, () => {
+  let db: Firestore;
+  const open = (collection: string): FirestoreSessionStore => new FirestoreSessionStore({ db, collection });
+
+  beforeAll(async () => {
+    trafficSoFar();
+    db = openDatabase();
+    // A client's first request sets up its connection.
+    await db.doc('warm/up').get();
+  });
+  afterAll(() => db.terminate());
+
+  for (const by of ['sessionId', 'snapshotId'] as const) {
+    it(`warm, by ${by}: 2 reads, 2.2 writes, 2.2 requests in the mean, and never more than 8 reads and the shards`, async () => {
+      const store = open(`warm-${by}`);
+      const turns = await play(TURNS, { storeOf: () => store, by });
+      const figures = {
+        reads: mean(turns, (turn) => turn.reads),
+        writes: mean(turns, (turn) => turn.writes),
+        rpcs: mean(turns, (turn) => turn.rpcs),
+        worst: Math.max(...turns.map((turn) => turn.reads - shardsFor(turn))),
+        deletes: mean(turns, (turn) => turn.deletes),
+      };
+      console.log(`warm by ${by}`, figures);
+      expect(figures.reads).toBeLessThanOrEqual(2);
+      expect(figures.writes).toBeLessThanOrEqual(2.2);
+      expect(figures.rpcs).toBeLessThanOrEqual(2.2);
+      expect(figures.worst).toBeLessThanOrEqual(8);
+      expect(figures.deletes).toBe(0);
+    });
+
+    it(`cold, by ${by}: 4 reads and one for each 512 KiB of state in the mean, and never more than 8 and the shards`, async () => {
+      const turns = await play(TURNS, { storeOf: () => open(`cold-${by}`), by });
+      const above = mean(turns, (turn) => turn.reads - turn.stateBytes / STATE_PER_SHARD);
+      const worst = Math.max(...turns.map((turn) => turn.reads - shardsFor(turn)));
+      console.log(`cold by ${by}`, { reads: mean(turns, (turn) => turn.reads), above, worst });
+      expect(above).toBeLessThanOrEqual(4);
+      expect(worst).toBeLessThanOrEqual(8);
+    });
+  }
+
+  it('a heartbeat of a running turn with a state of 2 MB, 23 turns after a whole state, is 1 read and 1 write', async () => {
+    const store = open('heartbeat');
+    const big = { messages: [{ role: 'user' as const, content: [{ text: 'x'.repeat(1_000_000) }] }] };
+    const messages = [...big.messages, ...big.messages];
+    let parentId: string | undefined;
+    for (let turn = 0; turn <= 23; turn++) {
+      const state = { sessionId: 'beat', messages, custom: { turn } };
+      const status = turn === 23 ? 'pending' : 'completed';
+      await store.saveSnapshot(`beat-${turn}`, () => ({ ...completedSnapshot(state as never, parentId), status }));
+      parentId = `beat-${turn}`;
+    }
+    const used = await trafficOf(() =>
+      store.saveSnapshot('beat-23', (current) => ({ ...current!, heartbeatAt: new Date().toISOString() })),
+    );
+    expect(used).toMatchObject({ reads: 1, writes: 1, deletes: 0 });
+    const leaf = await store.getSnapshot({ sessionId: 'beat' });
+    expect(leaf?.heartbeatAt).toBeDefined();
+  });
+
+  it('a watcher pays one read for a change of the status', async () => {
+    const [store, other] = [open('watch'), open('watch')];
+    const workload = new Workload();
+    await store.saveSnapshot('turn', () => ({ ...completedSnapshot(workload.next(), undefined), status: 'pending' }));
+    const told: (string | undefined)[] = [];
+    const until = async (count: number): Promise<void> => {
+      while (told.length < count) await new Promise((resolve) => setTimeout(resolve, 2));
+    };
+    const end = store.onSnapshotStateChange('turn', (news) => told.push(news.status));
+    await until(1);
+    const before = store.stats().reads;
+    await other.saveSnapshot('turn', (current) => ({ ...current!, status: 'aborted' }));
+    await until(2);
+    expect(told).toEqual(['pending', 'aborted']);
+    expect(store.stats().reads - before).toBe(1);
+    end();
+  });
+
+  it('stats() says what went over the wire', async () => {
+    const store = open('stats');
+    const used = await trafficOf(() => play(30, { storeOf: () => store, by: 'sessionId' }));
+    const { reads, writes, deletes, rpcs } = store.stats();
+    expect({ reads, writes, deletes, rpcs }).toEqual({
+      reads: used.reads,
+      writes: used.writes,
+      deletes: used.deletes,
+      rpcs: used.rpcs,
+    });
+  });
+});
+
+describe('a session of 1,000 turns of the standard workload', () => {
+  it('takes at most 5.4 MB at rest and 8,000 index entries; a turn at turn 500 sends at most 100 KB', async () => {
+    const db = openDatabase(newProject());
+    const store = new FirestoreSessionStore({ db });
+    const turns = await play(1000, { storeOf: () => store, by: 'sessionId' });
+    const atRest = await measureAtRest(db);
+    const wire = mean(turns.slice(475, 525), (turn) => turn.bytes);
+    const reads = mean(turns, (turn) => turn.reads);
+    const writes = mean(turns, (turn) => turn.writes);
+    const cold = await trafficOf(() =>
+      new FirestoreSessionStore({ db }).getSnapshot({ sessionId: 'standard-workload' }),
+    );
+    console.log('1,000 turns', {
+      ...atRest,
+      wire,
+      reads,
+      writes,
+      coldReads: cold.reads,
+      stateBytes: turns.at(-1)!.stateBytes,
+    });
+    expect(atRest.bytes).toBeLessThanOrEqual(5_400_000);
+    expect(atRest.indexEntries).toBeLessThanOrEqual(8000);
+    expect(wire).toBeLessThanOrEqual(100_000);
+    expect(cold.reads).toBeLessThanOrEqual(4 + shardsFor(turns.at(-1)!));
+    await db.terminate();
+  });
+});

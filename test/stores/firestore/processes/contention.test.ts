@@ -1,0 +1,72 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
+import { describe, expect, it } from 'vitest';
+import { scale } from '../../../support/scale.ts';
+import { newProject, openDatabase } from '../support/database.ts';
+
+const WRITER = fileURLToPath(new URL('writer.ts', import.meta.url));
+const PROCESSES = 8;
+
+/** Runs the writers all at once; answers the ids that each was acknowledged. */
+async function write(project: string, kind: 'line' | 'siblings' | 'increments', turns: number): Promise<string[][]> {
+  const run = promisify(execFile);
+  const writers = Array.from({ length: PROCESSES }, (_, i) =>
+    run(process.execPath, ['--import', 'tsx', WRITER, project, kind, `writer ${i}, turn`, String(turns)]),
+  );
+  return (await Promise.all(writers)).map(({ stdout }) => JSON.parse(stdout) as string[]);
+}
+
+describe(`${PROCESSES} processes on one session`, () => {
+  const turns = scale(25, 100);
+
+  it(`C3 one session: ${PROCESSES} x ${turns} turns that expect the leaf they saw are all in one line, none lost`, async () => {
+    const project = newProject();
+    const acknowledged = (await write(project, 'line', turns)).flat();
+    const db = openDatabase(project);
+    const store = new FirestoreSessionStore({ db });
+    const line: string[] = [];
+    for (let id = (await store.getSnapshot({ sessionId: 'contended' }))?.snapshotId; id !== undefined;) {
+      line.unshift(id);
+      const found = await store.getSnapshot({ snapshotId: id });
+      // Each turn saw all before it.
+      expect(found?.state?.messages).toHaveLength(PROCESSES * turns - line.length + 1);
+      id = found?.parentId;
+    }
+    expect(line).toHaveLength(PROCESSES * turns);
+    expect(line.toSorted()).toEqual(acknowledged.toSorted());
+    await db.terminate();
+  });
+
+  it(`F5 contention: ${PROCESSES} x ${turns} sibling saves make as many leaves`, async () => {
+    const project = newProject();
+    const db = openDatabase(project);
+    const store = new FirestoreSessionStore({ db });
+    await store.saveSnapshot('root', () => ({
+      sessionId: 'contended',
+      createdAt: new Date().toISOString(),
+      status: 'completed',
+    }));
+    const acknowledged = (await write(project, 'siblings', turns)).flat();
+    const { items } = await store.listSessions();
+    expect(items).toMatchObject([{ leafCount: PROCESSES * turns, snapshotCount: PROCESSES * turns + 1 }]);
+    const page = await store.listSnapshots({ sessionId: 'contended', limit: 1000 });
+    expect(
+      page.items
+        .map((item) => item.snapshotId)
+        .slice(1)
+        .toSorted(),
+    ).toEqual(acknowledged.toSorted());
+    await db.terminate();
+  });
+
+  it(`C1 atomic update: ${PROCESSES} x ${turns} increments give ${PROCESSES * turns}`, async () => {
+    const project = newProject();
+    await write(project, 'increments', turns);
+    const db = openDatabase(project);
+    const found = await new FirestoreSessionStore<{ n: number }>({ db }).getSnapshot({ snapshotId: 'counter' });
+    expect(found?.state?.custom?.n).toBe(PROCESSES * turns);
+    await db.terminate();
+  });
+});

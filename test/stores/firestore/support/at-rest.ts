@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs';
+import { Timestamp, type DocumentData, type Firestore, type QueryDocumentSnapshot } from '@google-cloud/firestore';
+
+/** What a database holds. */
+export interface AtRest {
+  documents: number;
+  /** By Firestore's own rules of storage size; indexes aside. */
+  bytes: number;
+  /** With the exemptions of `firestore.indexes.json`. */
+  indexEntries: number;
+}
+
+interface FieldOverride {
+  collectionGroup: string;
+  fieldPath: string;
+  indexes: unknown[];
+}
+
+const { fieldOverrides } = JSON.parse(
+  readFileSync(new URL('../../../../firestore.indexes.json', import.meta.url), 'utf8'),
+) as { fieldOverrides: FieldOverride[] };
+
+/** Every document of the database, wherever it is. */
+export async function allDocuments(db: Firestore): Promise<QueryDocumentSnapshot[]> {
+  const groups = await Promise.all(['snapshots', 'pointers', 'shards'].map((name) => db.collectionGroup(name).get()));
+  return groups.flatMap((group) => group.docs);
+}
+
+export async function measureAtRest(db: Firestore): Promise<AtRest> {
+  const documents = await allDocuments(db);
+  const result: AtRest = { documents: documents.length, bytes: 0, indexEntries: 0 };
+  for (const document of documents) {
+    result.bytes += nameSize(document.ref.path) + 32 + mapSize(document.data());
+    result.indexEntries += indexEntries(document.ref.parent.id, document.data());
+  }
+  return result;
+}
+
+function indexEntries(group: string, data: DocumentData): number {
+  let entries = 0;
+  for (const name of Object.keys(data)) {
+    const find = (path: string): FieldOverride | undefined =>
+      fieldOverrides.find((one) => one.collectionGroup === group && one.fieldPath === path);
+    entries += (find(name) ?? find('*'))!.indexes.length;
+  }
+  return entries;
+}
+
+function nameSize(path: string): number {
+  return path.split('/').reduce((sum, segment) => sum + Buffer.byteLength(segment) + 1, 16);
+}
+
+function mapSize(data: DocumentData): number {
+  return Object.entries(data).reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + 1 + sizeOf(value), 0);
+}
+
+function sizeOf(value: unknown): number {
+  if (typeof value === 'string') return Buffer.byteLength(value) + 1;
+  if (value instanceof Uint8Array) return value.length;
+  if (typeof value === 'boolean' || value === null) return 1;
+  if (typeof value === 'number' || value instanceof Timestamp) return 8;
+  if (Array.isArray(value)) return value.reduce<number>((sum, element) => sum + sizeOf(element), 0);
+  return mapSize(value as DocumentData);
+}

@@ -1,0 +1,37 @@
+import { randomUUID } from 'node:crypto';
+import { FirestoreSessionStore, type FirestoreSessionStoreOptions } from 'genkitx-agents/google-cloud';
+import { sessionStoreConformance } from 'genkitx-agents/testing';
+import { afterAll, describe, it } from 'vitest';
+import { openDatabase } from './database.ts';
+
+/** Runs the conformance kit on the emulator, on two clients, as two processes would have them. */
+export function runKit(options: FirestoreSessionStoreOptions, kit: { effort: number; tenants: boolean }): void {
+  const [first, second] = [openDatabase('demo-conformance'), openDatabase('demo-conformance')];
+  afterAll(async () => {
+    await Promise.all([first.terminate(), second.terminate()]);
+  });
+  sessionStoreConformance({
+    name: `FirestoreSessionStore ${JSON.stringify(options)}`,
+    runner: { describe, it },
+    capabilities: new FirestoreSessionStore({ db: first }).capabilities,
+    ...kit,
+    open: async (stage) => {
+      const collection = `kit-${randomUUID()}`;
+      const open = (db = first): FirestoreSessionStore =>
+        new FirestoreSessionStore({ db, collection, ...options, ...stage });
+      const opened = [open(), open(second)];
+      return {
+        a: opened[0]!,
+        b: opened[1]!,
+        reopen: async () => {
+          const store = open();
+          opened.push(store);
+          return store;
+        },
+        close: async () => {
+          await Promise.all(opened.map((store) => store.close()));
+        },
+      };
+    },
+  });
+}

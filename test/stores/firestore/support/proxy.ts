@@ -1,0 +1,48 @@
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { freePort } from '../../../support/emulator.ts';
+import { emulatorHost } from './database.ts';
+
+/** A way to the emulator that can be cut: what a network does to a database. */
+export class Proxy {
+  readonly port: number;
+  readonly #sockets = new Set<Socket>();
+  #server: Server | undefined;
+
+  private constructor(port: number) {
+    this.port = port;
+  }
+
+  static async open(): Promise<Proxy> {
+    const proxy = new Proxy(await freePort());
+    await proxy.restore();
+    return proxy;
+  }
+
+  /** Nothing gets through any more, and nobody listens. */
+  async cut(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise<void>((resolve) => (server ? server.close(() => resolve()) : resolve()));
+  }
+
+  restore(): Promise<void> {
+    const [host, port] = emulatorHost().split(':');
+    const server = createServer((client) => {
+      const upstream = connect(Number(port), host);
+      for (const socket of [client, upstream]) {
+        this.#sockets.add(socket);
+        socket
+          .on('error', () => {})
+          .on('close', () => {
+            this.#sockets.delete(socket);
+            client.destroy();
+            upstream.destroy();
+          });
+      }
+      client.pipe(upstream).pipe(client);
+    });
+    this.#server = server;
+    return new Promise((resolve) => server.listen(this.port, '127.0.0.1', resolve));
+  }
+}
