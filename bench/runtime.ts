@@ -52,7 +52,7 @@ async function takeTurns(
   for (let round = 0; round < rounds; round++) {
     const order = [...runners.keys()];
     for (const i of round % 2 === 0 ? order : order.toReversed()) times[i]!.push(await runners[i]!.ask(request));
-    report.progress();
+    report.progress(1);
   }
   return times;
 }

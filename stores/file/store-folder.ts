@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import { closeQuietly, codeOf, CREATE, isRefusal, READ_FOLDER, type FileSystem } from './file-system.ts';
 import { LockFolder } from './lock.ts';
-import { LruCache } from './lru-cache.ts';
+import { LruCache } from '../chain/lru-cache.ts';
 import { readWhole } from './read-file.ts';
 
 /** How much is on the disk when a save is acknowledged. */
