@@ -50,7 +50,7 @@ export async function carryOut(
   const { folder, log } = session;
   const { store } = folder;
   const what = `Saving snapshot ${quote(commit.meta.snapshotId)}`;
-  const entry = entryOf(commit);
+  const entry = entryOf(commit, session.index.lastTime);
   await writeShards(session, commit.shards);
   if (commit.preserve) await keepAsPiece(session, commit.preserve);
   const packed = await packPatches(commit.state.patches ?? []);
@@ -111,7 +111,7 @@ async function conclude(session: Session): Promise<void> {
   await session.compact();
 }
 
-function entryOf({ seq, rev, stateRev, state, retire, meta }: Commit): SaveEntry {
+function entryOf({ seq, rev, stateRev, state, retire, meta }: Commit, sessionTime: number): SaveEntry {
   return {
     op: 'save',
     seq,
@@ -119,7 +119,7 @@ function entryOf({ seq, rev, stateRev, state, retire, meta }: Commit): SaveEntry
     stateRev,
     ...(state.base && { base: [state.base.seq, state.base.stateRev] }),
     ...(state.lifts && state.lifts.length > 0 && { lifted: true }),
-    t: nextTime(),
+    t: nextTime(sessionTime),
     ...(retire.length > 0 && { retire }),
     meta,
   };

@@ -31,7 +31,7 @@ import { checkOptions, isBoolean, isFunction, isOneOf, isWhole } from '../../src
 import { tenantOf, type SnapshotPathPrefix } from '../../src/store/tenant.ts';
 import { WatchHub } from '../../src/store/watch-hub.ts';
 import { nodeFileSystem, type FileSystem } from './file-system.ts';
-import { reportingFailures } from './io-error.ts';
+import { REMOVED_OR_NOT, reportingFailures } from './io-error.ts';
 import { listSessions } from './list-sessions.ts';
 import { LruCache } from '../chain/lru-cache.ts';
 import { sessionNameOf } from './names.ts';
@@ -42,7 +42,7 @@ import type { Session } from './session.ts';
 import type { IndexNode } from './session-index.ts';
 import { StateCache } from './state-cache.ts';
 import { StoreFolder, type Durability } from './store-folder.ts';
-import { Tenant } from './tenant.ts';
+import { KnownSessions, Tenant } from './tenant.ts';
 import { TenantWatch } from './tenant-watch.ts';
 
 /** Options of {@link FileSessionStore}. */
@@ -111,6 +111,7 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S> {
   readonly #pollIntervalMs: number;
   readonly #settings: SaveSettings;
   readonly #tenants = new LruCache<Tenant>(MOST_TENANTS);
+  readonly #sessions = new KnownSessions();
   readonly #hub = new WatchHub<S>();
   readonly #watches = new Map<string, TenantWatch<S>>();
   /** Calls that change something, and have not ended. */
@@ -212,12 +213,12 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S> {
   async deleteSession(options: SessionStoreOptions & { sessionId: string }): Promise<DeleteResult> {
     const tenant = this.#tenantOf(options);
     const sessionId = checkSession(options);
-    return this.#change(`Deleting session ${quote(sessionId)}`, () => deleteSession(tenant, sessionId));
+    return this.#change(`Deleting session ${quote(sessionId)}`, () => deleteSession(tenant, sessionId), REMOVED_OR_NOT);
   }
 
   async prune(policy: PrunePolicy, options?: SessionStoreOptions & { dryRun?: boolean }): Promise<PruneResult> {
     const tenant = this.#tenantOf(options);
-    return this.#change('Pruning', () => prune(tenant, policy, options?.dryRun ?? false));
+    return this.#change('Pruning', () => prune(tenant, policy, options?.dryRun ?? false), REMOVED_OR_NOT);
   }
 
   /** Ends all watches, waits until the saves and removals under way have ended, and forgets everything. Calls from now on are refused. */
@@ -232,12 +233,13 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S> {
     this.#watches.clear();
     await Promise.allSettled(this.#changes);
     this.#tenants.clear();
+    this.#sessions.clear();
     this.#settings.cache.clear();
     this.#folder.locks.close();
   }
 
-  async #change<T>(what: string, call: () => Promise<T>): Promise<T> {
-    const change = reportingFailures(what, call);
+  async #change<T>(what: string, call: () => Promise<T>, consequence?: string): Promise<T> {
+    const change = reportingFailures(what, call, consequence);
     this.#changes.add(change);
     try {
       return await change;
@@ -250,9 +252,10 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S> {
     if (this.#closing) throw closed('FileSessionStore');
     const name = tenantOf(this.#prefix, options);
     this.#folder.tidy();
-    const known = this.#tenants.get(name);
+    // Who listens has to be told of this tenant's own saves, however many others were used since.
+    const known = this.#watches.get(name)?.tenant ?? this.#tenants.get(name);
     if (known) return known;
-    const tenant = new Tenant(this.#folder, name);
+    const tenant = new Tenant(this.#folder, name, this.#sessions);
     this.#tenants.set(name, tenant, 1);
     return tenant;
   }
@@ -262,7 +265,8 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S> {
     const known = this.#watches.get(key);
     if (known) return known;
     const read = (session: Session, id: string): Promise<SessionSnapshot<S> | undefined> => this.#read(session, id);
-    const watch = new TenantWatch(tenant, this.#hub, { read, pollIntervalMs: this.#pollIntervalMs });
+    const onIdle = (): void => void this.#watches.delete(key);
+    const watch = new TenantWatch(tenant, this.#hub, { read, pollIntervalMs: this.#pollIntervalMs, onIdle });
     this.#watches.set(key, watch);
     return watch;
   }

@@ -23,23 +23,34 @@ const MEANINGS: Readonly<Record<string, { status: StatusName; reason: string }>>
   EIO: { status: 'UNAVAILABLE', reason: 'the disk failed' },
 };
 
-/** Runs a call of the store; failures of the system become `GenkitError`s that name neither a path nor a system call. */
-export async function reportingFailures<T>(what: string, call: () => Promise<T>): Promise<T> {
+/**
+ * Runs a call of the store; failures of the system become `GenkitError`s that name neither a path nor a system call.
+ *
+ * @param consequence What a failure has left, for the message.
+ */
+export async function reportingFailures<T>(
+  what: string,
+  call: () => Promise<T>,
+  consequence = 'Nothing was changed',
+): Promise<T> {
   try {
     return await call();
   } catch (error) {
-    throw reported(what, error);
+    throw reported(what, error, consequence);
   }
 }
 
+/** What a removal that failed has left. */
+export const REMOVED_OR_NOT = 'Each session is as it was before or as it was to be';
+
 /** The error that a caller gets for `error`. */
-export function reported(what: string, error: unknown): unknown {
+function reported(what: string, error: unknown, consequence: string): unknown {
   if (error instanceof MutatorFailure) return error.cause;
   if (error instanceof GenkitError || !isSystemError(error)) return error;
   const { status, reason } = meaningOf(error);
   return new GenkitError({
     status,
-    message: `${what} failed: ${reason}. Nothing was changed; try again when that is mended.`,
+    message: `${what} failed: ${reason}. ${consequence}; try again when that is mended.`,
   });
 }
 

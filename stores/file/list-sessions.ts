@@ -3,12 +3,11 @@ import type { SessionSummary } from '../../src/store/contract.ts';
 import { parseJson } from '../../src/json/value.ts';
 import { closeQuietly, codeOf, READ } from './file-system.ts';
 import { NO_SESSION, type SessionName } from './names.ts';
+import { Pace } from './pace.ts';
 import type { Tenant } from './tenant.ts';
 
 /** The end of a log that is looked at; its last line is nearly always a confirmation, which is shorter. */
 const END_OF_LOG = 256;
-/** Logs looked at without letting anything else of the process run. */
-const BATCH = 128;
 
 /** Where a list goes on: after the session of this time and name. */
 export interface ListPosition {
@@ -27,14 +26,16 @@ export async function listSessions(
   after: ListPosition | undefined,
 ): Promise<{ sessions: (SessionSummary & { position: ListPosition })[]; hasMore: boolean }> {
   const positions: ListPosition[] = [];
-  for (const [index, name] of (await tenant.sessionNames()).entries()) {
+  const pace = new Pace();
+  for (const name of await tenant.sessionNames()) {
     if (name === NO_SESSION) continue;
     positions.push({ name, time: endTimeOf(tenant, name) ?? (await tenant.session(name)).index.lastTime });
-    if (index % BATCH === BATCH - 1) await new Promise((resolve) => setImmediate(resolve));
+    await pace.rest();
   }
   const sorted = positions.toSorted(newestFirst);
   const sessions: (SessionSummary & { position: ListPosition })[] = [];
   for (const position of sorted.filter((candidate) => !after || newestFirst(after, candidate) < 0)) {
+    await pace.rest();
     const session = await tenant.session(position.name);
     const summary = typeof session.id === 'string' ? summarize(session.id, session.index.tree) : undefined;
     if (!summary) continue;

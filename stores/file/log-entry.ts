@@ -19,7 +19,7 @@ export interface SaveEntry {
   readonly lifted?: boolean;
   /** The name of its file, when that is another writer's. */
   readonly foreign?: string;
-  /** When, in µs since 1970; later entries of any session have a higher one. */
+  /** When, in µs since 1970; later entries of the session have a higher one. */
   readonly t: number;
   /** `seq` of the snapshots that this save removes. */
   readonly retire?: readonly number[];
@@ -68,10 +68,15 @@ export type LogEntry = SaveEntry | RetireEntry | PieceEntry | DeleteEntry | Conf
 
 let last = 0;
 
-/** The time for the next entry, in µs: what this process asks for later is higher, even within one tick of the clock. */
-export function nextTime(): number {
+/**
+ * The time for the next entry, in µs: what this process asks for later is higher, even within one tick of the clock, and so is what follows
+ * in a session, wherever that was saved to before and however the clocks differ.
+ *
+ * @param sessionTime That of the session's last entry.
+ */
+export function nextTime(sessionTime: number): number {
   last = Math.max(last + 1, Date.now() * 1000);
-  return last;
+  return Math.max(last, sessionTime + 1);
 }
 
 /** The line of an entry, its end included. */

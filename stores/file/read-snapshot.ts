@@ -86,16 +86,28 @@ export function handOutLoaded<S>({ meta, known }: LoadedSnapshot): SessionSnapsh
  *
  * @throws `DATA_LOSS` unless all the files are there that the state is in.
  */
-export function assertStored(session: Session, { node, known }: LoadedSnapshot): void {
+export async function assertStored(
+  session: Session,
+  { node, known }: LoadedSnapshot,
+  cache: StateCache,
+): Promise<void> {
   const { folder, name } = session;
   const { fs } = folder.store;
   for (let version = node.version.base; version; version = version.base) {
     const path = version.live ? folder.snapshot(version.snapshotId) : folder.piece(name, version);
-    if (!fs.stat(path)?.size) throw unreadable(node.snapshotId, 'a file that its state is in is missing');
+    const found = fs.stat(path);
+    if (!found?.size) throw unreadable(node.snapshotId, MISSING_FILE);
+    const key = session.keyOf(version);
+    const cached = version.live ? cache.get(key) : undefined;
+    const stamp = stampOf(found);
+    if (!cached || cached.stamp === stamp) continue;
+    if (!(await readVersion(session, version))) throw unreadable(node.snapshotId, MISSING_FILE);
+    cache.set(key, cached.known, stamp);
   }
   if (known && !hasShards(session, known.memory)) throw unreadable(node.snapshotId, MISSING_SHARD);
 }
 
+const MISSING_FILE = 'a file that its state is in, or its own, is missing or damaged';
 const MISSING_SHARD = 'a piece of its state is missing';
 
 /** Looks for each shard only when some file came or went since the last time. */
@@ -181,7 +193,7 @@ function wholeState(state: Json): KnownState {
 async function mustReadVersion(session: Session, ref: Version): Promise<SnapshotFile> {
   const version = session.index.version(ref);
   const file = version && (await readVersion(session, version));
-  if (!file) throw new Unreadable('a file that its state is in, or its own, is missing or damaged');
+  if (!file) throw new Unreadable(MISSING_FILE);
   return file;
 }
 

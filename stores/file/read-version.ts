@@ -20,7 +20,7 @@ export async function readVersion(session: Session, version: StoredVersion): Pro
 /** A file of this store; `undefined`: there is none, or something else. */
 async function readOwn(session: Session, path: string): Promise<SnapshotFile | undefined> {
   const content = await readWhole(session.folder.store.fs, path);
-  const parsed = typeof content === 'string' ? undefined : parseSnapshot(content.toString('utf8'));
+  const parsed = typeof content === 'string' ? undefined : parseSnapshot(content);
   return parsed?.kind === 'own' ? parsed.file : undefined;
 }
 

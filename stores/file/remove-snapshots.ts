@@ -2,6 +2,7 @@ import { assertPolicy, planRetention, type RetentionPlan } from '../../src/snaps
 import type { DeleteResult, PrunePolicy, PruneResult } from '../../src/store/contract.ts';
 import { Cleanup } from './cleanup.ts';
 import { NO_SESSION, snapshotName } from './names.ts';
+import { Pace } from './pace.ts';
 import { parseSnapshot } from './snapshot-file.ts';
 import { readWhole } from './read-file.ts';
 import type { Session } from './session.ts';
@@ -27,8 +28,10 @@ export async function prune(tenant: Tenant, policy: PrunePolicy, dryRun: boolean
   const nowMs = Date.now();
   const names = await tenant.sessionNames();
   if (names.length > 0 && !dryRun) await tenant.prepare();
+  const pace = new Pace();
   for (const name of names) {
     if (name === NO_SESSION) continue;
+    await pace.rest();
     const session = await tenant.session(name);
     const foreseen = await foresee(session, planRetention(session.index.tree, policy, nowMs));
     const removed =
@@ -39,7 +42,7 @@ export async function prune(tenant: Tenant, policy: PrunePolicy, dryRun: boolean
     result.snapshots += removed.snapshots;
     result.shards += removed.shards;
   }
-  if (!dryRun) await removeLeftovers(tenant);
+  if (!dryRun) await removeLeftovers(tenant, pace);
   return result;
 }
 
@@ -95,19 +98,21 @@ function seqsOf({ index }: Session, snapshotIds: readonly string[]): number[] {
 }
 
 /** Removes files of snapshots that no session has: a crash while they were removed left them. */
-async function removeLeftovers(tenant: Tenant): Promise<void> {
+async function removeLeftovers(tenant: Tenant, pace: Pace): Promise<void> {
   const { folder } = tenant;
   if (folder.kind() !== 'own') return;
   const known = new Set<string>();
   for (const name of await tenant.sessionNames()) {
+    await pace.rest();
     for (const node of (await tenant.session(name)).index.tree.nodes()) {
       known.add(node.foreign ?? snapshotName(node.snapshotId));
     }
   }
   for (const fileName of folder.store.fs.readdir(folder.path)) {
     if (!fileName.endsWith('.json') || known.has(fileName)) continue;
+    await pace.rest();
     const content = await readWhole(folder.store.fs, `${folder.path}/${fileName}`);
-    const parsed = typeof content === 'string' ? undefined : parseSnapshot(content.toString('utf8'));
+    const parsed = typeof content === 'string' ? undefined : parseSnapshot(content);
     if (parsed?.kind !== 'own') continue;
     const session = tenant.sessionFor(parsed.file.session);
     await session.locked(() => new Cleanup(session).removeLeftover(parsed.file.meta.snapshotId));

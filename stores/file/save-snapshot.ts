@@ -166,7 +166,7 @@ export class Save<S> {
     const current = await readSnapshot(session, id, this.#settings.cache);
     if (!current) return AGAIN;
     const { node, isForeign } = current;
-    if (!isForeign) assertStored(session, current);
+    if (!isForeign) await assertStored(session, current, this.#settings.cache);
     const answer = this.#ask(handOutLoaded<S>(current));
     if (answer === null) return null;
     const sessionId = session.id ?? null;
@@ -207,7 +207,7 @@ export class Save<S> {
   /** A snapshot is never saved on top of one that can't be read. */
   async #readParent(session: Session, node: IndexNode): Promise<LoadedSnapshot | undefined> {
     const parent = await readSnapshot(session, node.snapshotId, this.#settings.cache);
-    if (parent && !parent.isForeign) assertStored(session, parent);
+    if (parent && !parent.isForeign) await assertStored(session, parent, this.#settings.cache);
     return parent;
   }
 

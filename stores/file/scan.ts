@@ -4,6 +4,7 @@ import { byCreation } from '../../src/snapshot/lineage.ts';
 import { sessionOf, type SnapshotMetadata } from '../../src/snapshot/snapshot.ts';
 import type { PieceEntry, SaveEntry } from './log-entry.ts';
 import { sessionNameOf, snapshotName, type SessionName } from './names.ts';
+import { Pace } from './pace.ts';
 import { readWhole } from './read-file.ts';
 import { parseSnapshot, type ParsedFile, type Version } from './snapshot-file.ts';
 import type { TenantFolder } from './tenant-folder.ts';
@@ -26,8 +27,6 @@ interface ScannedFile {
 
 /** How long before it is looked at a folder must have changed, so that its time tells of the next change. */
 const CLOCK_TICK_MS = 100;
-/** Files read without letting anything else of the process run. */
-const BATCH = 64;
 
 /**
  * Finds the snapshots of a tenant by reading their files: for folders that another writer filled, and where a log was lost. What was read
@@ -64,7 +63,7 @@ export class TenantScan {
 
   async #readFiles(names: readonly string[]): Promise<void> {
     const files = new Map<string, ScannedFile>();
-    let read = 0;
+    const pace = new Pace();
     for (const name of names) {
       if (!name.endsWith('.json')) continue;
       const path = join(this.#folder.path, name);
@@ -77,7 +76,7 @@ export class TenantScan {
         continue;
       }
       files.set(name, { stamp, snapshot: await this.#readSnapshot(name, path) });
-      if (++read % BATCH === 0) await new Promise((resolve) => setImmediate(resolve));
+      await pace.rest();
     }
     this.#files = files;
   }
@@ -86,7 +85,7 @@ export class TenantScan {
     const content = await readWhole(this.#folder.store.fs, path);
     if (typeof content === 'string') return undefined;
     try {
-      return scanned(name, parseSnapshot(content.toString('utf8')));
+      return scanned(name, parseSnapshot(content));
     } catch {
       // One that a newer version wrote: who asks for it by its id is told so.
       return undefined;
@@ -171,7 +170,7 @@ async function piecesOf(
     present.add(`${seq}.${stateRev}`);
     const content = await readWhole(folder.store.fs, folder.piece(session, { seq, stateRev }));
     if (typeof content === 'string') continue;
-    const parsed = parseSnapshot(content.toString('utf8'));
+    const parsed = parseSnapshot(content);
     if (parsed.kind !== 'own') continue;
     const { meta, written } = parsed.file;
     const lifted = written.kind === 'whole' && written.lifts.length > 0;

@@ -1,10 +1,13 @@
+import { isUtf8 } from 'node:buffer';
 import { randomBytes } from 'node:crypto';
 import { parseJson } from '../../src/json/value.ts';
 import { closeQuietly, codeOf, READ, READ_APPEND, type FileSystem } from './file-system.ts';
 import { formatEntry } from './log-entry.ts';
 import type { DeleteEntry, LogEntry, PieceEntry, RetireEntry, SaveEntry } from './log-entry.ts';
+import { sessionNameOf, type SessionName } from './names.ts';
 import { NO_AFTERMATH, SessionIndex, type Aftermath, type IndexNode } from './session-index.ts';
 import { assertReadable, FORMAT } from './snapshot-file.ts';
+import type { TenantFolder } from './tenant-folder.ts';
 
 /** An entry that has to be confirmed, and is not yet. */
 export type OpenEntry = SaveEntry | RetireEntry | DeleteEntry;
@@ -46,6 +49,7 @@ export class SessionLog {
   deleted = false;
   readonly #fs: FileSystem;
   readonly #path: string;
+  readonly #name: SessionName;
   readonly #onEntry: EntryListener;
   #beginning: Buffer | undefined;
   /** How much of the file was read: up to the end of a line. */
@@ -54,9 +58,10 @@ export class SessionLog {
   #isTorn = false;
   #fd: number | undefined;
 
-  constructor(fs: FileSystem, path: string, onEntry: EntryListener) {
-    this.#fs = fs;
-    this.#path = path;
+  constructor(folder: TenantFolder, name: SessionName, onEntry: EntryListener) {
+    this.#fs = folder.store.fs;
+    this.#path = folder.log(name);
+    this.#name = name;
     this.#onEntry = onEntry;
   }
 
@@ -157,6 +162,7 @@ export class SessionLog {
     const lines = bytes.subarray(0, bytes.subarray(0, this.#fs.read(fd, bytes, this.#offset)).lastIndexOf(10) + 1);
     if (lines.length === 0) return this.#beginning ? 'present' : 'missing';
     try {
+      if (!isUtf8(lines)) throw new Damage();
       this.#readLines(lines.toString('utf8').split('\n').slice(0, -1), isFirst);
     } catch (error) {
       if (!(error instanceof Damage || error instanceof SyntaxError)) throw error;
@@ -184,6 +190,7 @@ export class SessionLog {
     assertReadable(header.format, 'The index of a session');
     const { epoch, session } = header;
     if (typeof epoch !== 'string' || (typeof session !== 'string' && session !== null)) throw new Damage();
+    if (sessionNameOf(session) !== this.#name) throw new Damage();
     this.epoch = epoch;
     this.sessionId = session;
   }

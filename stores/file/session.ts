@@ -47,7 +47,7 @@ export class Session {
     this.folder = folder;
     this.name = name;
     this.#scan = scan;
-    this.log = new SessionLog(folder.store.fs, folder.log(name), (node, isFirst) => onEntry(this, node, isFirst));
+    this.log = new SessionLog(folder, name, (node, isFirst) => onEntry(this, node, isFirst));
   }
 
   get index(): SessionIndex {
@@ -199,7 +199,16 @@ export class Session {
   async #adopt({ meta, foreign }: IndexNode): Promise<void> {
     if (this.log.index.tree.has(meta.snapshotId)) return;
     const seq = this.log.index.nextSeq;
-    const entry: SaveEntry = { op: 'save', seq, rev: 0, stateRev: 0, foreign, t: nextTime(), ok: true, meta };
+    const entry: SaveEntry = {
+      op: 'save',
+      seq,
+      rev: 0,
+      stateRev: 0,
+      foreign,
+      t: nextTime(this.log.index.lastTime),
+      ok: true,
+      meta,
+    };
     await this.log.append(entry);
     setMark(this.folder, this.name, meta.snapshotId);
   }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { inflateSync } from 'node:zlib';
 import type { JsonPatch } from '../../src/json/diff.ts';
 import { parseJson, stringifyJson, type Json } from '../../src/json/value.ts';
@@ -120,7 +121,9 @@ export function stateTextOf(written: WrittenState<Version>): StateText {
  *
  * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it.
  */
-export function parseSnapshot(text: string): ParsedFile {
+export function parseSnapshot(content: Buffer): ParsedFile {
+  if (!isUtf8(content)) return { kind: 'broken' };
+  const text = content.toString('utf8');
   let json: Json;
   try {
     json = parseJson(text);

@@ -81,7 +81,7 @@ export class TenantFolder {
   async readFile(fileName: string): Promise<ParsedFile | undefined> {
     const content = await readWhole(this.store.fs, join(this.path, fileName));
     if (content === 'missing') return undefined;
-    return content === 'no-file' ? { kind: 'broken' } : parseSnapshot(content.toString('utf8'));
+    return content === 'no-file' ? { kind: 'broken' } : parseSnapshot(content);
   }
 
   /**

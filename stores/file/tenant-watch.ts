@@ -34,21 +34,28 @@ interface Watched {
  * the folder of logs, and every so often by looking. Works while there is nothing yet; makes no folders.
  */
 export class TenantWatch<S> {
-  readonly #tenant: Tenant;
+  readonly tenant: Tenant;
   readonly #hub: WatchHub<S>;
   readonly #read: ReadForWatch<S>;
   readonly #pollIntervalMs: number;
+  readonly #onIdle: () => void;
   readonly #watched = new Map<string, Watched>();
   #timer: NodeJS.Timeout | undefined;
   #watch: (Watch & { readonly path: string }) | undefined;
   #isLooking = false;
   #looksAgain = false;
 
-  constructor(tenant: Tenant, hub: WatchHub<S>, options: { read: ReadForWatch<S>; pollIntervalMs: number }) {
-    this.#tenant = tenant;
+  /** @param options.onIdle Called when the last listener has left: then this watch is of no use any more. */
+  constructor(
+    tenant: Tenant,
+    hub: WatchHub<S>,
+    options: { read: ReadForWatch<S>; pollIntervalMs: number; onIdle: () => void },
+  ) {
+    this.tenant = tenant;
     this.#hub = hub;
     this.#read = options.read;
     this.#pollIntervalMs = options.pollIntervalMs;
+    this.#onIdle = options.onIdle;
     tenant.onEntry = (session, node, isFirst) => {
       // What came to be between two looks is told whole, though its log is read for the first time.
       if (!isFirst || this.#watched.get(node.snapshotId)?.wasMissing) this.#note(session, node);
@@ -56,7 +63,7 @@ export class TenantWatch<S> {
   }
 
   subscribe(snapshotId: string, listener: (snapshot: SessionSnapshot<S>) => void): () => void {
-    const key = JSON.stringify([this.#tenant.folder.tenant, snapshotId]);
+    const key = JSON.stringify([this.tenant.folder.tenant, snapshotId]);
     const watched = this.#watched.get(snapshotId) ?? {
       key,
       news: [],
@@ -79,11 +86,14 @@ export class TenantWatch<S> {
     this.#watch?.close();
     this.#watch = undefined;
     this.#watched.clear();
+    this.tenant.onEntry = undefined;
   }
 
   #forget(snapshotId: string): void {
     this.#watched.delete(snapshotId);
-    if (this.#watched.size === 0) this.close();
+    if (this.#watched.size > 0) return;
+    this.close();
+    this.#onIdle();
   }
 
   #start(): void {
@@ -93,8 +103,8 @@ export class TenantWatch<S> {
 
   /** Watches the folder of logs, or the nearest one above it that there is. */
   #watchFolder(): void {
-    const { fs, path: top } = this.#tenant.folder.store;
-    const { folder } = this.#tenant;
+    const { fs, path: top } = this.tenant.folder.store;
+    const { folder } = this.tenant;
     const path = [folder.sessions, folder.path, top].find((candidate) => fs.stat(candidate)?.isDirectory());
     if (path === undefined || path === this.#watch?.path) return;
     this.#watch?.close();
@@ -131,7 +141,7 @@ export class TenantWatch<S> {
   /** Reading the log tells `#note` of what is new in it; what was there when it was first read is found here. */
   async #lookAt(snapshotId: string): Promise<void> {
     try {
-      const session = await this.#tenant.locate(snapshotId);
+      const session = await this.tenant.locate(snapshotId);
       const node = session?.index.tree.get(snapshotId);
       if (session && node) this.#note(session, node);
       else {

@@ -13,8 +13,43 @@ import { formatLog } from './session-log.ts';
 import { attempt, type StoreFolder } from './store-folder.ts';
 import { TenantFolder } from './tenant-folder.ts';
 
-/** Snapshots whose metadata are kept in memory. */
+/** Snapshots whose metadata are kept in memory, of all tenants together; one session that has more is kept all the same. */
 const MOST_SNAPSHOTS = 100_000;
+
+/** The sessions that a store remembers, and which of them a snapshot was last found in. */
+export class KnownSessions {
+  readonly #sessions = new LruCache<Session>(MOST_SNAPSHOTS);
+  readonly #homes = new LruCache<SessionName>(MOST_SNAPSHOTS);
+  #tenants = 0;
+
+  /** A number that no other tenant has, nor one of the same name after it. */
+  nextTenant(): number {
+    return this.#tenants++;
+  }
+
+  get(tenant: number, name: SessionName): Session | undefined {
+    return this.#sessions.get(`${tenant} ${name}`);
+  }
+
+  /** To be called again when the session has grown. */
+  keep(tenant: number, session: Session): void {
+    this.#sessions.set(`${tenant} ${session.name}`, session, Math.min(session.index.tree.size + 1, MOST_SNAPSHOTS));
+  }
+
+  homeOf(tenant: number, snapshotId: string): SessionName | undefined {
+    return this.#homes.get(`${tenant} ${snapshotId}`);
+  }
+
+  noteHome(tenant: number, snapshotId: string, name: SessionName | undefined): void {
+    if (name === undefined) this.#homes.delete(`${tenant} ${snapshotId}`);
+    else this.#homes.set(`${tenant} ${snapshotId}`, name, 1);
+  }
+
+  clear(): void {
+    this.#sessions.clear();
+    this.#homes.clear();
+  }
+}
 
 /** One tenant: its sessions, and which of them a snapshot is in. */
 export class Tenant {
@@ -22,11 +57,12 @@ export class Tenant {
   /** Told of each snapshot that is found to have been written, by whomever. */
   onEntry: ((session: Session, node: IndexNode, isFirst: boolean) => void) | undefined;
   readonly #scan: TenantScan;
-  readonly #sessions = new LruCache<Session>(MOST_SNAPSHOTS);
-  /** Which session a snapshot was last found in. */
-  readonly #homes = new LruCache<SessionName>(MOST_SNAPSHOTS);
+  readonly #known: KnownSessions;
+  readonly #number: number;
 
-  constructor(store: StoreFolder, tenant: string) {
+  constructor(store: StoreFolder, tenant: string, known: KnownSessions) {
+    this.#known = known;
+    this.#number = known.nextTenant();
     this.folder = new TenantFolder(store, tenant);
     this.#scan = new TenantScan(this.folder);
   }
@@ -35,7 +71,7 @@ export class Tenant {
   async session(name: SessionName): Promise<Session> {
     const session = this.#sessionOf(name);
     await session.refresh();
-    this.#sessions.set(name, session, session.index.tree.size + 1);
+    this.#known.keep(this.#number, session);
     return session;
   }
 
@@ -48,17 +84,20 @@ export class Tenant {
     const home = await this.homeOf(snapshotId);
     if (home) return home;
     const found = await this.#findSession(snapshotId);
-    const session = found ?? (hasMark(this.folder, snapshotId) ? await this.#searchLogs(snapshotId) : undefined);
+    // A file that its session does not know may be in the place of another session's.
+    const isFound = found?.index.tree.has(snapshotId) === true;
+    const lost = !isFound && hasMark(this.folder, snapshotId) ? await this.#searchLogs(snapshotId) : undefined;
+    const session = lost ?? found;
     if (session) this.noteHome(snapshotId, session);
     return session;
   }
 
   /** The session that a snapshot is in, if that is remembered; else it may be in one all the same. */
   async homeOf(snapshotId: string): Promise<Session | undefined> {
-    const name = this.#homes.get(snapshotId);
+    const name = this.#known.homeOf(this.#number, snapshotId);
     const session = name === undefined ? undefined : await this.session(name);
     if (session?.index.tree.has(snapshotId)) return session;
-    this.#homes.delete(snapshotId);
+    this.#known.noteHome(this.#number, snapshotId, undefined);
     return undefined;
   }
 
@@ -102,16 +141,17 @@ export class Tenant {
 
   /** Remembers where a snapshot is, so that it need not be looked for. */
   noteHome(snapshotId: string, session: Session): void {
-    this.#homes.set(snapshotId, session.name, 1);
+    this.#known.noteHome(this.#number, snapshotId, session.name);
+    this.#known.keep(this.#number, session);
   }
 
   #sessionOf(name: SessionName): Session {
-    const known = this.#sessions.get(name);
+    const known = this.#known.get(this.#number, name);
     if (known) return known;
     const session = new Session(this.folder, name, this.#scan, (from, node, isFirst) =>
       this.onEntry?.(from, node, isFirst),
     );
-    this.#sessions.set(name, session, 1);
+    this.#known.keep(this.#number, session);
     return session;
   }
 

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { GenkitError } from 'genkit';
 import { describe, expect, it } from 'vitest';
 import { FileSessionStore } from '../../../stores/file/file-session-store.ts';
-import { entriesBelow, temporaryFolder } from './support/folders.ts';
+import { entriesBelow, flip, temporaryFolder } from './support/folders.ts';
 import { openStore, saveTurn, saveTurns, SESSION, stateOf } from './support/scenarios.ts';
 
 /** Eight kinds of file that are no snapshots, under the names of snapshots. */
@@ -251,13 +251,6 @@ describe('F6 missing piece', () => {
     await expect(openStore(folder).getSnapshot({ snapshotId: 't4' })).rejects.toMatchObject({ status: 'DATA_LOSS' });
   });
 });
-
-/** Changes one byte in the middle of a file. */
-function flip(path: string): void {
-  const bytes = readFileSync(path);
-  bytes[bytes.length >> 1]! ^= 0xff;
-  writeFileSync(path, bytes);
-}
 
 function isFolder(path: string): boolean {
   return /^(?:\.sessions|\.ids|\.shards|\.shards\/[^/]+|\.pointers)$/.test(path);

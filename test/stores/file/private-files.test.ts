@@ -169,6 +169,16 @@ describe('what reading leaves', () => {
   });
 });
 
+describe('a call without its argument', () => {
+  it('is refused by a sentence', async () => {
+    const store = new FileSessionStore(temporaryFolder());
+    for (const method of ['listSnapshots', 'deleteSession', 'getSnapshot', 'getSnapshotMetadata'] as const) {
+      const call = store[method].bind(store) as () => Promise<unknown>;
+      await expect(call(), method).rejects.toMatchObject({ status: 'INVALID_ARGUMENT' });
+    }
+  });
+});
+
 describe('an unusable directory', () => {
   it('is one clear sentence when the store is made', () => {
     const folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-file-'));

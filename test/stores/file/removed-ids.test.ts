@@ -3,32 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { nodeFileSystem, type FileSystem } from '../../../stores/file/file-system.ts';
 import { temporaryFolder } from './support/folders.ts';
+import { MortalFileSystem } from './support/mortal.ts';
 import { openStore, saveTurn, saveTurns, SESSION, type Store } from './support/scenarios.ts';
-
-const CHANGES = /^(?:write|rename|link|unlink|rmdir|mkdir|truncate|flush)$/;
-
-/** A file system of which nothing works any more from some call on that would change something: as if its process had been killed. */
-class MortalFileSystem {
-  readonly fileSystem: FileSystem;
-  dead = false;
-  #left = Infinity;
-
-  constructor() {
-    this.fileSystem = { ...nodeFileSystem };
-    for (const [name, call] of Object.entries(nodeFileSystem)) {
-      const mortal = (...args: unknown[]): unknown => {
-        if (CHANGES.test(name) && this.#left-- <= 0) this.dead = true;
-        if (this.dead) throw new Error('killed');
-        return (call as (...args: unknown[]) => unknown)(...args);
-      };
-      Object.assign(this.fileSystem, { [name]: mortal });
-    }
-  }
-
-  dieAfter(changes: number): void {
-    this.#left = changes;
-  }
-}
 
 const REMOVALS: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
   'deleteSession()': (store) => store.deleteSession({ sessionId: SESSION }),

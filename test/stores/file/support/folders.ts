@@ -31,3 +31,10 @@ export function leftovers(folder: string): string[] {
 export function readJson(path: string): Record<string, unknown> {
   return JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
 }
+
+/** Changes the byte in the middle of a file. */
+export function flip(path: string): void {
+  const bytes = readFileSync(path);
+  bytes[bytes.length >> 1]! ^= 0xff;
+  writeFileSync(path, bytes);
+}

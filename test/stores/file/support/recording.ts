@@ -18,6 +18,8 @@ export class RecordingFileSystem {
   readonly operations: Operation[] = [];
   readonly fileSystem: FileSystem;
   intercept: Interceptor = () => {};
+  /** Files that are open. */
+  readonly open = new Set<number>();
   readonly #paths = new Map<number, string>();
 
   constructor() {
@@ -39,16 +41,20 @@ export class RecordingFileSystem {
           () => fs.open(path, flags),
           (fd) => {
             this.#paths.set(fd, path);
+            this.open.add(fd);
             return { call: 'open', path };
           },
         ),
-      close: (fd) =>
+      close: (fd) => {
+        // Whether it fails or not, the descriptor is gone.
+        this.open.delete(fd);
         call(
           'close',
           of(fd),
           () => fs.close(fd),
           () => ({ call: 'close', path: of(fd) }),
-        ),
+        );
+      },
       statOpen: (fd) => look('statOpen', of(fd), () => fs.statOpen(fd)),
       read: (fd, into, position) => look('read', of(fd), () => fs.read(fd, into, position)),
       readLater: async (fd, into, position) => look('readLater', of(fd), () => fs.readLater(fd, into, position)),

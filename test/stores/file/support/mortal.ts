@@ -1,0 +1,26 @@
+import { nodeFileSystem, type FileSystem } from '../../../../stores/file/file-system.ts';
+
+const CHANGES = /^(?:write|rename|link|unlink|rmdir|mkdir|truncate|flush)$/;
+
+/** A file system of which nothing works any more from some call on that would change something: as if its process had been killed. */
+export class MortalFileSystem {
+  readonly fileSystem: FileSystem;
+  dead = false;
+  #left = Infinity;
+
+  constructor() {
+    this.fileSystem = { ...nodeFileSystem };
+    for (const [name, call] of Object.entries(nodeFileSystem)) {
+      const mortal = (...args: unknown[]): unknown => {
+        if (CHANGES.test(name) && this.#left-- <= 0) this.dead = true;
+        if (this.dead) throw new Error('killed');
+        return (call as (...args: unknown[]) => unknown)(...args);
+      };
+      Object.assign(this.fileSystem, { [name]: mortal });
+    }
+  }
+
+  dieAfter(changes: number): void {
+    this.#left = changes;
+  }
+}
