@@ -4,6 +4,7 @@
  */
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { benchFirestore } from './firestore.ts';
 import { Report } from './report.ts';
 import { benchCrowd, benchFile, benchInMemory } from './stores.ts';
 
@@ -11,6 +12,7 @@ const PARTS = {
   memory: (report: Report, turns: number) => benchInMemory(report, turns),
   file: (report: Report, turns: number) => benchFile(report, turns),
   crowd: (report: Report) => benchCrowd(report, 1000),
+  firestore: (report: Report, turns: number) => benchFirestore(report, turns),
 };
 
 type Part = keyof typeof PARTS;
