@@ -4,6 +4,7 @@
  */
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { benchFirestore } from './firestore.ts';
 import { Report } from './report.ts';
 import { benchRuntime } from './runtime.ts';
 import { benchCrowd, benchFile, benchInMemory } from './stores.ts';
@@ -13,6 +14,7 @@ const PARTS = {
   file: (report: Report, turns: number) => benchFile(report, turns),
   crowd: (report: Report) => benchCrowd(report, 1000),
   runtime: (report: Report, turns: number) => benchRuntime(report, turns),
+  firestore: (report: Report, turns: number) => benchFirestore(report, turns),
 };
 
 type Part = keyof typeof PARTS;

@@ -9,7 +9,7 @@ import type { Spread } from './measure.ts';
 /** One line of the result: ours beside a peer. Less is better in every figure. */
 export interface Figure {
   name: string;
-  unit: 'ms' | 'bytes' | '1/s';
+  unit: 'ms' | 'bytes' | '1/s' | 'reads' | 'writes' | 'requests' | 'KB' | 'MB' | 'entries';
   ours: Spread;
   theirs: Spread;
   /** Who the peer is; Genkit's own unless told. */

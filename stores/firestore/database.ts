@@ -42,6 +42,7 @@ export class Database {
   readonly meter: Meter;
   readonly #collection: string;
   readonly #timeoutMs: number;
+  readonly #pending = new Set<Promise<unknown>>();
 
   constructor(db: Firestore, options: { collection: string; timeoutMs: number; meter: Meter }) {
     this.db = db;
@@ -133,6 +134,9 @@ export class Database {
   }
 
   async #inTime<T>(answer: Promise<T>): Promise<T> {
+    // What comes after its time is nobody's.
+    const end: Promise<unknown> = answer.then(ignore, ignore).then(() => this.#pending.delete(end));
+    this.#pending.add(end);
     let timer: NodeJS.Timeout | undefined;
     const tooLate = new Promise<never>((_resolve, reject) => {
       timer = setTimeout(() => reject(unavailable('Firestore does not answer. Try again later.')), this.#timeoutMs);
@@ -141,9 +145,15 @@ export class Database {
       return await Promise.race([answer, tooLate]);
     } finally {
       clearTimeout(timer);
-      // What comes after its time is nobody's.
-      answer.catch(() => {});
     }
+  }
+
+  /** Waits for requests that were given up and still go on inside the client: one that is terminated before throws into the void. */
+  async drain(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const tooLate = new Promise((resolve) => (timer = setTimeout(resolve, this.#timeoutMs)));
+    await Promise.race([Promise.all(this.#pending), tooLate]);
+    clearTimeout(timer);
   }
 }
 
@@ -156,6 +166,8 @@ export function without(): FieldValue {
 export function commitTime(): FieldValue {
   return FieldValue.serverTimestamp();
 }
+
+function ignore(): void {}
 
 function sizeOfSnapshot(document: DocumentSnapshot): number {
   const data = document.data();

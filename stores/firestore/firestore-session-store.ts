@@ -251,6 +251,7 @@ export class FirestoreSessionStore<S = unknown> implements SnapshotStore<S> {
     this.#closed = true;
     this.#watches.close();
     this.#caches.clear();
+    await this.#database.drain();
     if (this.#ownsDb) await this.#db.terminate();
   }
 

@@ -8,10 +8,16 @@ export function emulatorHost(): string {
   return host;
 }
 
-/** A client of a database that no other test uses. */
-export function openDatabase(projectId = newProject(), settings: Settings = {}): Firestore {
-  emulatorHost();
-  return new Firestore({ projectId, ...settings });
+/** A client of a database that no other test uses; `host` is another way to the emulator. */
+export function openDatabase(projectId = newProject(), settings: Settings = {}, host = emulatorHost()): Firestore {
+  const before = emulatorHost();
+  // The client goes by the environment, whatever its settings say.
+  process.env['FIRESTORE_EMULATOR_HOST'] = host;
+  try {
+    return new Firestore({ projectId, ...settings });
+  } finally {
+    process.env['FIRESTORE_EMULATOR_HOST'] = before;
+  }
 }
 
 /** The emulator makes a database for any project it is asked for. */

@@ -53,6 +53,14 @@ export function difference(after: Traffic, before: Traffic): Traffic {
   return Object.fromEntries(entries);
 }
 
+const commitListeners: (() => void)[] = [];
+
+/** Runs `listener` whenever a commit is about to be sent. */
+export function beforeCommit(listener: () => void): void {
+  trafficSoFar();
+  commitListeners.push(listener);
+}
+
 function wrapTransport(): void {
   const ofTest = createRequire(import.meta.url);
   // The very copy of gRPC that Firestore's client uses.
@@ -85,7 +93,10 @@ class CallCounter {
 
   sent(message: Message, bytes: Buffer): Buffer {
     traffic.bytes += bytes.length;
-    if (this.#method === 'Commit') this.#written = message.writes ?? [];
+    if (this.#method === 'Commit') {
+      this.#written = message.writes ?? [];
+      for (const listener of commitListeners) listener();
+    }
     return bytes;
   }
 

@@ -1,0 +1,139 @@
+import type { Firestore } from '@google-cloud/firestore';
+import type { SessionSnapshotInput } from 'genkitx-agents';
+import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { completedSnapshot, Workload } from '../../../bench/workload.ts';
+import { allDocuments } from './support/at-rest.ts';
+import { openDatabase } from './support/database.ts';
+import { beforeCommit } from './support/transport.ts';
+
+const CANARY = 'canary-7f3a';
+
+/** Where the canary is to be seen, unpacked or not, and which documents there are. */
+async function trace(db: Firestore): Promise<string[]> {
+  return (await allDocuments(db)).map((document) => document.ref.path);
+}
+
+async function play(store: FirestoreSessionStore, turns: number, context?: Record<string, unknown>): Promise<void> {
+  const workload = new Workload({ sessionId: CANARY });
+  for (let i = 0; i < turns; i++) {
+    const next = completedSnapshot(workload.next(), i > 0 ? `${CANARY}-${i - 1}` : undefined);
+    await store.saveSnapshot(`${CANARY}-${i}`, () => next, context && { context });
+  }
+}
+
+describe('retention', () => {
+  let db: Firestore;
+  const opened: Firestore[] = [];
+  beforeEach(() => void opened.push((db = openDatabase())));
+  afterAll(async () => void (await Promise.all(opened.map((one) => one.terminate()))));
+
+  it('deleteSession leaves nothing in any collection', async () => {
+    const store = new FirestoreSessionStore({ db, checkpointInterval: 3 });
+    await play(store, 12);
+    await store.saveSnapshot(`${CANARY}-3`, (current) => ({ ...current!, state: { custom: { rewritten: CANARY } } }));
+    expect(await store.deleteSession({ sessionId: CANARY })).toMatchObject({ snapshots: 12 });
+    expect(await trace(db)).toEqual([]);
+  });
+
+  it('erase removes all of one tenant, and nothing of another', async () => {
+    const store = new FirestoreSessionStore({
+      db,
+      snapshotPathPrefix: (options) => String(options?.context?.['tenant']),
+    });
+    for (const tenant of [CANARY, 'other']) {
+      await play(store, 4, { tenant });
+      await store.saveSnapshot('alone', () => ({ createdAt: '2026-01-01T00:00:00.000Z', state: { custom: CANARY } }), {
+        context: { tenant },
+      });
+    }
+    const erased = await store.erase({ context: { tenant: CANARY } });
+    expect(erased).toMatchObject({ sessions: 1, snapshots: 5 });
+    const paths = await trace(db);
+    expect(paths.filter((path) => path.includes(`/${CANARY}/`))).toEqual([]);
+    expect(paths.length).toBeGreaterThan(5);
+    const kept = await store.getSnapshot({ sessionId: CANARY, context: { tenant: 'other' } });
+    expect(kept?.snapshotId).toBe(`${CANARY}-3`);
+  });
+
+  it('a deletion that is interrupted has removed the session, and is ended by the next', async () => {
+    const store = new FirestoreSessionStore({ db });
+    await play(store, 5);
+    let isBroken = true;
+    let commits = 0;
+    beforeCommit(() => {
+      if (isBroken && ++commits === 2) throw Object.assign(new Error('interrupted'), { code: 13 });
+    });
+    await expect(store.deleteSession({ sessionId: CANARY })).rejects.toThrow();
+    isBroken = false;
+    const other = new FirestoreSessionStore({ db });
+    expect(await other.getSnapshot({ sessionId: CANARY })).toBeUndefined();
+    expect((await other.listSessions()).items).toEqual([]);
+    await other.saveSnapshot('anew', () => ({ sessionId: CANARY, createdAt: '2026-01-01T00:00:00.000Z' }));
+    expect(await other.listSnapshots({ sessionId: CANARY })).toMatchObject({ items: [{ snapshotId: 'anew' }] });
+    expect(await trace(db)).toHaveLength(2);
+  });
+
+  it('prune tells how far it is', async () => {
+    const store = new FirestoreSessionStore({ db });
+    for (const sessionId of ['a', 'b', 'c']) {
+      await store.saveSnapshot(sessionId, () => ({
+        sessionId,
+        createdAt: '2020-01-01T00:00:00.000Z',
+        status: 'completed',
+      }));
+    }
+    const told: number[] = [];
+    const result = await store.prune({ idleMs: 1000 }, { onProgress: ({ examined }) => told.push(examined) });
+    expect(result).toMatchObject({ sessions: 3, snapshots: 3 });
+    expect(told).toEqual([1, 2, 3, 3]);
+    expect(await trace(db)).toEqual([]);
+  });
+
+  it('what has expired counts as gone, carries a time for the TTL policy, and strands no session when it is removed', async () => {
+    let now = Date.parse('2026-01-01T00:00:00.000Z');
+    const real = Date.now;
+    Date.now = () => now;
+    try {
+      const day = 86_400_000;
+      const open = (): FirestoreSessionStore =>
+        new FirestoreSessionStore({ db, expireAfterMs: day, checkpointInterval: 4 });
+      const turn = (n: number, parentId?: string): SessionSnapshotInput => ({
+        sessionId: 'chat',
+        createdAt: new Date(now).toISOString(),
+        status: 'completed',
+        ...(parentId !== undefined && { parentId }),
+        state: { custom: { n, text: 'x'.repeat(2000) } },
+      });
+      for (let n = 0; n < 20; n++) {
+        await open().saveSnapshot(`turn-${n}`, () => turn(n, n > 0 ? `turn-${n - 1}` : undefined));
+        now += day / 8;
+        await removeExpired(db, now);
+        const leaf = await open().getSnapshot({ sessionId: 'chat' });
+        expect(leaf?.state?.custom).toMatchObject({ n });
+        for (let i = 0; i <= n; i++) {
+          const found = await open().getSnapshot({ snapshotId: `turn-${i}` });
+          expect(found?.snapshotId).toBe(n - i < 7 ? `turn-${i}` : undefined);
+        }
+      }
+      now += 2 * day;
+      expect(await open().getSnapshot({ sessionId: 'chat' })).toBeUndefined();
+      expect((await open().listSessions()).items).toEqual([]);
+      await open().saveSnapshot('again', () => turn(99), { expectedLeafId: null });
+      expect((await open().getSnapshot({ sessionId: 'chat' }))?.snapshotId).toBe('again');
+      now += 10 * day;
+      await removeExpired(db, now);
+      expect(await trace(db)).toEqual([]);
+    } finally {
+      Date.now = real;
+    }
+  });
+});
+
+/** What Firestore's TTL policy does, at the earliest moment that it may. */
+async function removeExpired(db: Firestore, now: number): Promise<void> {
+  for (const document of await allDocuments(db)) {
+    const expireAt = document.get('expireAt') as { toMillis(): number } | undefined;
+    if (expireAt && expireAt.toMillis() <= now) await document.ref.delete();
+  }
+}

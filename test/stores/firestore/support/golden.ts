@@ -1,0 +1,91 @@
+/**
+ * Golden documents: what a released version of the Firestore store wrote, and what it read back. Later versions must read it. Run
+ * `node --import tsx test/stores/firestore/support/golden.ts <new file>` with an emulator for a new version of the format; never overwrite one.
+ */
+import { writeFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+import { Timestamp, type Firestore } from '@google-cloud/firestore';
+import type { SessionSnapshot, SessionSnapshotInput } from 'genkit/beta';
+import { completedSnapshot, Workload } from '../../../../bench/workload.ts';
+import { FirestoreSessionStore } from '../../../../stores/firestore/firestore-session-store.ts';
+import { allDocuments } from './at-rest.ts';
+import { openDatabase } from './database.ts';
+
+export const TENANTS = ['ann', '../böb'];
+
+/** A database as text, and what it means. */
+export interface Golden {
+  documents: Record<string, unknown>;
+  expected: { tenant: string; leaf: string; snapshots: SessionSnapshot[] }[];
+}
+
+export function openGolden(db: Firestore): FirestoreSessionStore {
+  const snapshotPathPrefix = (options?: { context?: Record<string, unknown> }): string =>
+    String(options?.context?.['tenant']);
+  return new FirestoreSessionStore({ db, checkpointInterval: 4, snapshotPathPrefix });
+}
+
+/** A branched session with checkpoints, diffs, rewrites, shards, pruned snapshots, and a snapshot without a session. */
+async function play(store: FirestoreSessionStore, context: Record<string, unknown>): Promise<void> {
+  const workload = new Workload({ sessionId: 'chat \u0000 é' });
+  const save = (id: string, next: SessionSnapshotInput): Promise<unknown> =>
+    store.saveSnapshot(id, () => next, { context });
+  const states = Array.from({ length: 12 }, () => workload.next());
+  for (const [i, state] of states.entries()) {
+    await save(`turn/${i}`, {
+      ...completedSnapshot(state, i > 0 ? `turn/${i - 1}` : undefined),
+      status: i === 5 ? 'pending' : 'completed',
+    });
+  }
+  await save('branch', completedSnapshot(states[3]!, 'turn/7'));
+  const rewrite = { ...completedSnapshot(states[1]!, undefined), status: 'aborted' as const };
+  await save('turn/5', rewrite);
+  await store.saveSnapshot(
+    'turn/9',
+    (current) => ({ ...current!, updatedAt: '2030-01-01T00:00:00.000Z', extra: { kept: [[]] } }),
+    { context },
+  );
+  await save('alone', { createdAt: '2026-01-01T00:00:00.000Z', state: { custom: { value: [-0, '\uD800', [[1]]] } } });
+  await store.prune({ maxChainLength: 9 }, { context });
+}
+
+export async function readGolden(store: FirestoreSessionStore, tenant: string): Promise<Golden['expected'][number]> {
+  const context = { tenant };
+  const { items } = await store.listSnapshots({ sessionId: 'chat \u0000 é', context });
+  const ids = [...items.map((item) => item.snapshotId), 'alone'];
+  const snapshots = await Promise.all(ids.map((snapshotId) => store.getSnapshot({ snapshotId, context })));
+  const leaf = await store.getSnapshotMetadata({ sessionId: 'chat \u0000 é', context });
+  return { tenant, leaf: leaf!.snapshotId, snapshots: snapshots.map((snapshot) => snapshot!) };
+}
+
+/** JSON has neither bytes nor times. */
+export function toJson(value: unknown): unknown {
+  if (value instanceof Uint8Array) return { $bytes: Buffer.from(value).toString('base64') };
+  if (value instanceof Timestamp) return { $time: [value.seconds, value.nanoseconds] };
+  if (Array.isArray(value)) return value.map(toJson);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, toJson(member)]));
+}
+
+export function fromJson(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(fromJson);
+  if (typeof value !== 'object' || value === null) return value;
+  const { $bytes, $time } = value as { $bytes?: string; $time?: [number, number] };
+  if ($bytes !== undefined) return Buffer.from($bytes, 'base64');
+  if ($time !== undefined) return new Timestamp(...$time);
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, fromJson(member)]));
+}
+
+async function main(file: string): Promise<void> {
+  const db = openDatabase();
+  const store = openGolden(db);
+  for (const tenant of TENANTS) await play(store, { tenant });
+  const documents = (await allDocuments(db)).map((document) => [document.ref.path, toJson(document.data())]);
+  const expected = await Promise.all(TENANTS.map((tenant) => readGolden(store, tenant)));
+  const golden = { documents: Object.fromEntries(documents), expected };
+  writeFileSync(file, `${JSON.stringify(golden)}\n`, { flag: 'wx' });
+  await db.terminate();
+}
+
+const [script, file] = process.argv.slice(1);
+if (file !== undefined && import.meta.url === pathToFileURL(script ?? '').href) await main(file);
