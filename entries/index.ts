@@ -48,10 +48,10 @@ export type {
   ToolResponsePart,
   TurnOptions,
 } from '../src/client/types.ts';
-export { AgentInitError, SessionConflictError } from '../src/errors.ts';
+export { AgentInitError, SessionConflictError, StateError } from '../src/errors.ts';
 export { applyPatch, PatchError, type ApplyOptions } from '../src/json/apply.ts';
 export { diff, type DiffOptions, type JsonPatch, type JsonPatchOperation } from '../src/json/diff.ts';
-export { JsonValueError } from '../src/json/value.ts';
+export { JsonValueError, type Json } from '../src/json/value.ts';
 export { SessionRunner } from '../src/session/session-runner.ts';
 export type {
   RunTurn,
@@ -70,6 +70,10 @@ export type {
   PrunePolicy,
   PruneResult,
   SaveSnapshotOptions,
+  ScopeChange,
+  ScopeId,
+  ScopeRecord,
+  ScopeStore,
   SessionSnapshot,
   SessionSnapshotInput,
   SessionStore,
