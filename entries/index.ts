@@ -52,6 +52,13 @@ export { AgentInitError, SessionConflictError, StateError } from '../src/errors.
 export { applyPatch, PatchError, type ApplyOptions } from '../src/json/apply.ts';
 export { diff, type DiffOptions, type JsonPatch, type JsonPatchOperation } from '../src/json/diff.ts';
 export { JsonValueError, type Json } from '../src/json/value.ts';
+export {
+  ScopedState,
+  type OpenScope,
+  type PlainState,
+  type ScopedStateOptions,
+  type StateShape,
+} from '../src/session/scoped-state.ts';
 export { SessionRunner } from '../src/session/session-runner.ts';
 export type {
   RunTurn,
@@ -62,6 +69,7 @@ export type {
   TurnResult,
 } from '../src/session/session-runner.ts';
 export { Session, type SessionEvents } from '../src/session/session.ts';
+export type { StateLimits } from '../src/session/state-values.ts';
 export { reserveSnapshotId } from '../src/snapshot/ids.ts';
 export type {
   DeleteResult,
