@@ -59,6 +59,8 @@ export {
   type ScopedStateOptions,
   type StateShape,
 } from '../src/session/scoped-state.ts';
+export type { EventActions, SessionEvent, SessionEventInput } from '../src/session/session-event.ts';
+export type { SessionOwner } from '../src/session/session-log.ts';
 export { SessionRunner } from '../src/session/session-runner.ts';
 export type {
   RunTurn,
@@ -68,8 +70,16 @@ export type {
   TurnOutcome,
   TurnResult,
 } from '../src/session/session-runner.ts';
+export {
+  SessionService,
+  type CreateSessionOptions,
+  type OnStale,
+  type SessionServiceOptions,
+  type StoredSessionInfo,
+} from '../src/session/session-service.ts';
 export { Session, type SessionEvents } from '../src/session/session.ts';
 export type { StateLimits } from '../src/session/state-values.ts';
+export type { SessionQuery, StoredSession } from '../src/session/stored-session.ts';
 export { reserveSnapshotId } from '../src/snapshot/ids.ts';
 export type {
   DeleteResult,

@@ -24,7 +24,6 @@
  * - **Errors are `GenkitError`s** whose message names the id and says what to do.
  */
 import type { SessionStore, SessionStoreOptions, SnapshotMutator } from 'genkit/beta';
-import { failedPrecondition } from '../errors.ts';
 import type { Json } from '../json/value.ts';
 import type { SessionSnapshot, SnapshotMetadata, SnapshotStatus } from '../snapshot/snapshot.ts';
 
@@ -230,18 +229,9 @@ export interface ScopeStore {
   deleteScope(options: SessionStoreOptions & { scope: ScopeId }): Promise<boolean>;
 }
 
-/**
- * The store, known to keep records.
- *
- * @param purpose What needs them, as the message begins: "State that sessions share".
- * @throws `FAILED_PRECONDITION` for a store that can't.
- */
-export function mustHaveScopes<S>(store: SessionStore<S>, purpose: string): SnapshotStore<S> & ScopeStore {
-  if (capabilitiesOf(store).scopes) return store as SnapshotStore<S> & ScopeStore;
-  throw failedPrecondition(
-    `${purpose} needs a store that keeps scopes, and this one does not (its capabilities.scopes is false): use one that does, or keys ` +
-      `without the prefix 'user:' or 'app:', which belong to the session alone.`,
-  );
+/** Whether the store keeps records. */
+export function keepsScopes<S>(store: SessionStore<S>): store is SnapshotStore<S> & ScopeStore {
+  return capabilitiesOf(store).scopes;
 }
 
 /** What the store can do; one of another make has Genkit's three methods. */
