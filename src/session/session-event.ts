@@ -27,7 +27,7 @@ export interface SessionEvent {
   actions: EventActions;
 }
 
-/** An event to append. */
+/** An event to append. Members besides these are kept as they are, if they are JSON. */
 export interface SessionEventInput {
   /**
    * A random UUID unless told. An event whose id the session has already is not appended again, so an append whose outcome is unknown is

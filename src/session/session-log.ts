@@ -74,8 +74,9 @@ function newMessages(before: readonly MessageData[], messages: readonly MessageD
   let most = commonLength(before, messages);
   if (most === before.length) return messages.length - most;
   let end = most;
+  const latest = before.toReversed();
   for (let at = messages.length; at > 0; at--) {
-    const common = commonLength(before.toReversed(), messages.slice(0, at).toReversed());
+    const common = commonLength(latest, messages.slice(0, at).toReversed());
     if (common > most) [most, end] = [common, at];
   }
   return messages.length - end;

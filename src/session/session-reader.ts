@@ -43,9 +43,12 @@ export class SessionReader {
     assertId(sessionId, 'sessionId');
     const leaf = await this.#store.getSnapshot({ sessionId, context });
     if (!leaf || !(await this.isOwn(owner, { leaf, sessionId, context }))) return undefined;
+    const seen = new Set<string>();
     let base: SessionSnapshot | undefined = leaf;
     while (base && base.status !== 'completed') {
-      const { parentId }: SessionSnapshot = base;
+      const { parentId, snapshotId }: SessionSnapshot = base;
+      seen.add(snapshotId);
+      if (parentId !== undefined && seen.has(parentId)) throw inCircle(sessionId);
       base = parentId === undefined ? undefined : await this.#mustGet(parentId, sessionId, context);
     }
     return { leaf, ...(base && { base }) };
@@ -132,6 +135,11 @@ export class SessionReader {
       `Snapshot ${quote(snapshotId)} of session ${quote(sessionId)} is gone, so what came before can't be read.`,
     );
   }
+}
+
+/** Only foreign data can be so. */
+function inCircle(sessionId: string): Error {
+  return failedPrecondition(`The snapshots of session ${quote(sessionId)} name each other as parents in a circle.`);
 }
 
 function messagesOf(snapshot: SessionSnapshot): readonly MessageData[] {
