@@ -48,10 +48,19 @@ export type {
   ToolResponsePart,
   TurnOptions,
 } from '../src/client/types.ts';
-export { AgentInitError, SessionConflictError } from '../src/errors.ts';
+export { AgentInitError, SessionConflictError, StateError } from '../src/errors.ts';
 export { applyPatch, PatchError, type ApplyOptions } from '../src/json/apply.ts';
 export { diff, type DiffOptions, type JsonPatch, type JsonPatchOperation } from '../src/json/diff.ts';
-export { JsonValueError } from '../src/json/value.ts';
+export { JsonValueError, type Json } from '../src/json/value.ts';
+export {
+  ScopedState,
+  type OpenScope,
+  type PlainState,
+  type ScopedStateOptions,
+  type StateShape,
+} from '../src/session/scoped-state.ts';
+export type { EventActions, SessionEvent, SessionEventInput } from '../src/session/session-event.ts';
+export type { SessionOwner } from '../src/session/session-log.ts';
 export { SessionRunner } from '../src/session/session-runner.ts';
 export type {
   RunTurn,
@@ -61,7 +70,16 @@ export type {
   TurnOutcome,
   TurnResult,
 } from '../src/session/session-runner.ts';
+export {
+  SessionService,
+  type CreateSessionOptions,
+  type OnStale,
+  type SessionServiceOptions,
+  type StoredSessionInfo,
+} from '../src/session/session-service.ts';
 export { Session, type SessionEvents } from '../src/session/session.ts';
+export type { StateLimits } from '../src/session/state-values.ts';
+export type { SessionQuery, StoredSession } from '../src/session/stored-session.ts';
 export { reserveSnapshotId } from '../src/snapshot/ids.ts';
 export type {
   DeleteResult,
@@ -70,6 +88,10 @@ export type {
   PrunePolicy,
   PruneResult,
   SaveSnapshotOptions,
+  ScopeChange,
+  ScopeId,
+  ScopeRecord,
+  ScopeStore,
   SessionSnapshot,
   SessionSnapshotInput,
   SessionStore,

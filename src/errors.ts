@@ -82,6 +82,36 @@ export class AgentInitError extends GenkitError {
   }
 }
 
+/**
+ * A key or a value that a session's state does not take (status `INVALID_ARGUMENT`): no JSON, too long, too large, too deep, or not what the
+ * schema says. Nothing was changed.
+ */
+export class StateError extends GenkitError {
+  readonly [KIND] = 'StateError';
+  /** The key as it was given, prefix and all; of a record that a store refused, the key in the record. */
+  readonly key: string;
+  /** Where in the value, as a JSON Pointer; empty for the value itself. */
+  readonly path: string;
+  /** What is wrong, and what to do. */
+  readonly reason: string;
+
+  constructor(fault: { key: string; path?: string; reason: string }) {
+    const { key, path = '', reason } = fault;
+    const place = path === '' ? '' : `, at ${quote(path)}`;
+    super({ status: 'INVALID_ARGUMENT', message: `State key ${quote(key)}${place}: ${reason}.` });
+    this.name = 'StateError';
+    addressTo('caller', this);
+    this.key = key;
+    this.path = path;
+    this.reason = reason;
+  }
+
+  /** Recognises the error whichever copy of the package threw it. */
+  static isInstance(error: unknown): error is StateError {
+    return isKind(error, 'StateError');
+  }
+}
+
 /** The caller's argument is wrong; sending it again will not help. */
 export function invalidArgument(message: string, detail?: unknown): GenkitError {
   const error = new GenkitError({ status: 'INVALID_ARGUMENT', message, ...(detail !== undefined && { detail }) });

@@ -4,7 +4,14 @@ import { invalidArgument, quote } from '../errors.ts';
 export const MAX_ID_LENGTH = 1024;
 
 /** What an id names, as messages call it. */
-export type IdKind = 'snapshotId' | 'sessionId' | 'parentId' | 'expectedLeafId' | 'tenant prefix';
+export type IdKind =
+  | 'snapshotId'
+  | 'sessionId'
+  | 'parentId'
+  | 'expectedLeafId'
+  | 'tenant prefix'
+  | 'appName'
+  | 'userId';
 
 /**
  * Refuses what cannot be an id: anything but a string, a blank one, one longer than {@link MAX_ID_LENGTH}. Every other string is an id;

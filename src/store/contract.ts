@@ -13,10 +13,18 @@
  * - **Rewrites are safe.** Rewriting a snapshot never changes what its descendants read as.
  * - **Values come back as saved**, or are refused with `INVALID_ARGUMENT` and the path, before anything is written.
  * - **Nothing is aliased.** What a method hands out is the caller's own copy.
- * - **Ids are data.** Any non-blank string of at most 1,024 characters names a snapshot, a session or a tenant.
+ * - **Ids are data.** Any non-blank string of at most 1,024 characters names a snapshot, a session, an app, a user or a tenant.
+ * - **Scopes.** Besides snapshots a store with `capabilities.scopes` keeps records, at most one for each app and one for each user of an
+ *   app: what all their sessions have in common. A record changes only by a save, exactly when that save is made: where the mutator skips
+ *   or throws, where the leaf is another than expected, where anything is refused, no record changes, and where a record's change is
+ *   refused no snapshot is saved. A change sees the record as it is then: 30 increments from 30 sessions give 30, and changes of different
+ *   keys all stay. A save costs at most one document more for each record it names. Records know nothing of time: rewriting, branching,
+ *   resuming an earlier snapshot, deleting or pruning sessions leaves them as they are. No snapshot holds any of a record. A store
+ *   without `capabilities.scopes` refuses a save with `scopes` by `FAILED_PRECONDITION`, before the mutator runs.
  * - **Errors are `GenkitError`s** whose message names the id and says what to do.
  */
 import type { SessionStore, SessionStoreOptions, SnapshotMutator } from 'genkit/beta';
+import type { Json } from '../json/value.ts';
 import type { SessionSnapshot, SnapshotMetadata, SnapshotStatus } from '../snapshot/snapshot.ts';
 
 export type { SessionSnapshotInput } from '../snapshot/snapshot.ts';
@@ -35,6 +43,27 @@ export interface SaveSnapshotOptions extends SessionStoreOptions {
    * `SessionConflictError`. Omitted: the leaf is not looked at.
    */
   expectedLeafId?: string | null;
+  /** Changes of records, made when the snapshot is saved and not otherwise; each record at most once. Needs `capabilities.scopes`. */
+  scopes?: readonly ScopeChange[];
+}
+
+/** Names a record: that of an app, or that of a user of an app. Two are the same exactly when all their members are. */
+export type ScopeId =
+  | { readonly scope: 'app'; readonly appName: string }
+  | { readonly scope: 'user'; readonly appName: string; readonly userId: string };
+
+/** What sessions have in common. Keys are any strings, and own members whatever they are; a record that is empty is the same as none. */
+export type ScopeRecord = { [key: string]: Json };
+
+/** How a save changes a record. */
+export interface ScopeChange {
+  readonly id: ScopeId;
+  /**
+   * Gets its own copy of the record as it is, empty when there is none, and answers what it becomes; `undefined` leaves it. It may change
+   * what it gets and answer that. Like the mutator it runs after, it may run more than once and only its last answer counts; what it
+   * throws is thrown, and nothing is saved.
+   */
+  readonly change: (record: ScopeRecord) => ScopeRecord | undefined;
 }
 
 /** Which part of a list to answer. */
@@ -113,7 +142,7 @@ export interface StoreCapabilities {
   prune: boolean;
   /** `saveSnapshot` honours `expectedLeafId`. */
   compareLeaf: boolean;
-  /** `readScopes` and scoped saves are there. */
+  /** The store is a {@link ScopeStore} too, and saves take `scopes`. */
   scopes: boolean;
   /** What was saved outlives the process. */
   durable: boolean;
@@ -181,6 +210,28 @@ export interface SnapshotStore<S = unknown> extends SessionStore<S> {
 
   /** Releases watchers, timers and what else the store opened; any later call is refused. May be called twice. */
   close(): Promise<void>;
+}
+
+/** What a store with `capabilities.scopes` has besides. */
+export interface ScopeStore {
+  /**
+   * The records, in the order of `scopes`, empty ones where there are none. Each is as some save left it; together they need not be of one
+   * moment. Reads one document for each.
+   */
+  readScopes(options: SessionStoreOptions & { scopes: readonly ScopeId[] }): Promise<ScopeRecord[]>;
+
+  /**
+   * Removes every byte of a record, say when a user wants to be forgotten: their sessions go by `deleteSession`. A save under way may make
+   * it anew.
+   *
+   * @returns Whether there was one.
+   */
+  deleteScope(options: SessionStoreOptions & { scope: ScopeId }): Promise<boolean>;
+}
+
+/** Whether the store keeps records. */
+export function keepsScopes<S>(store: SessionStore<S>): store is SnapshotStore<S> & ScopeStore {
+  return capabilitiesOf(store).scopes;
 }
 
 /** What the store can do; one of another make has Genkit's three methods. */

@@ -1,4 +1,5 @@
 import { closed, failedPrecondition, quote } from '../../src/errors.ts';
+import { copyJson } from '../../src/json/value.ts';
 import { assertId, reserveSnapshotId } from '../../src/snapshot/ids.ts';
 import { assertPolicy, planRetention } from '../../src/snapshot/retention.ts';
 import { revise, sessionOf, type SessionSnapshotInput } from '../../src/snapshot/snapshot.ts';
@@ -9,6 +10,9 @@ import type {
   PrunePolicy,
   PruneResult,
   SaveSnapshotOptions,
+  ScopeId,
+  ScopeRecord,
+  ScopeStore,
   SessionSnapshot,
   SessionStoreOptions,
   SessionSummary,
@@ -28,8 +32,10 @@ import {
   resolveLeaf,
 } from '../../src/store/lookup.ts';
 import { checkOptions, isBoolean, isFunction } from '../../src/store/options.ts';
+import { checkScopeChanges, scopeKey, scopeKeys } from '../../src/store/scopes.ts';
 import { tenantOf, type SnapshotPathPrefix } from '../../src/store/tenant.ts';
 import { WatchHub } from '../../src/store/watch-hub.ts';
+import { draftScopes, type ScopeDraft } from './scope-drafts.ts';
 import { SnapshotRecord } from './snapshot-record.ts';
 import { summarize } from '../../src/store/session-summary.ts';
 import { TenantData } from './tenant-data.ts';
@@ -50,7 +56,7 @@ const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
   delete: true,
   prune: true,
   compareLeaf: true,
-  scopes: false,
+  scopes: true,
   durable: false,
 });
 
@@ -78,7 +84,7 @@ interface Draft<S> {
  * }));
  * const leaf = await store.getSnapshot({ sessionId: 'support-1' });
  */
-export class InMemorySessionStore<S = unknown> implements SnapshotStore<S> {
+export class InMemorySessionStore<S = unknown> implements SnapshotStore<S>, ScopeStore {
   readonly capabilities = CAPABILITIES;
   readonly #rejectBranching: boolean;
   readonly #prefix: SnapshotPathPrefix | undefined;
@@ -113,9 +119,12 @@ export class InMemorySessionStore<S = unknown> implements SnapshotStore<S> {
     const tenantId = this.#tenantOf(options);
     if (snapshotId !== undefined) assertId(snapshotId, 'snapshotId');
     assertFunction(mutator, 'mutator');
+    const changes = checkScopeChanges(options?.scopes);
     const draft = this.#ask(tenantId, snapshotId, mutator);
     if (!draft) return null;
-    const record = this.#commit(tenantId, draft, options?.expectedLeafId);
+    const scopes = draftScopes(this.#tenants.get(tenantId), changes);
+    this.#assertUntouched(tenantId, draft, scopes);
+    const record = this.#commit(tenantId, draft, scopes, options?.expectedLeafId);
     this.#watchers.publish(watchKey(tenantId, draft.id), record.status, () => record.snapshot());
     return draft.id;
   }
@@ -180,6 +189,20 @@ export class InMemorySessionStore<S = unknown> implements SnapshotStore<S> {
     return result;
   }
 
+  async readScopes(options: SessionStoreOptions & { scopes: readonly ScopeId[] }): Promise<ScopeRecord[]> {
+    const tenant = this.#tenants.get(this.#tenantOf(options));
+    return scopeKeys(options.scopes).map((key) => copyJson(tenant?.scope(key) ?? {}));
+  }
+
+  async deleteScope(options: SessionStoreOptions & { scope: ScopeId }): Promise<boolean> {
+    const tenantId = this.#tenantOf(options);
+    const key = scopeKey(options.scope);
+    const tenant = this.#tenants.get(tenantId);
+    const isRemoved = tenant?.putScope(key, {}) ?? false;
+    if (tenant?.isEmpty) this.#tenants.delete(tenantId);
+    return isRemoved;
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     this.#watchers.close();
@@ -211,17 +234,28 @@ export class InMemorySessionStore<S = unknown> implements SnapshotStore<S> {
       if (this.#tenants.get(tenantId)?.get(id)) return this.#ask(tenantId, id, mutator);
       return { id, current, answer };
     }
-    if (this.#tenants.get(tenantId)?.get(givenId) !== current) {
+    return { id: givenId, current, answer };
+  }
+
+  /** The caller's functions ran inside the save; what they saved themselves must not be lost in it. */
+  #assertUntouched(tenantId: string, { id, current }: Draft<S>, scopes: readonly ScopeDraft[]): void {
+    const tenant = this.#tenants.get(tenantId);
+    if (tenant?.get(id) !== current) {
       throw failedPrecondition(
-        `The mutator for snapshot ${quote(givenId)} saved that snapshot itself; save it by what the mutator returns only.`,
+        `The mutator for snapshot ${quote(id)} saved that snapshot itself; save it by what the mutator returns only.`,
       );
     }
-    return { id: givenId, current, answer };
+    if (scopes.some((scope) => tenant?.scope(scope.key) !== scope.current)) {
+      throw failedPrecondition(
+        `The save of snapshot ${quote(id)} changed a record in scopes by another save inside its own functions; change it by scopes only.`,
+      );
+    }
   }
 
   #commit(
     tenantId: string,
     { id, current, answer }: Draft<S>,
+    scopes: readonly ScopeDraft[],
     expectedLeafId: string | null | undefined,
   ): SnapshotRecord {
     const next = revise(id, current?.stored, answer, () => new Date().toISOString());
@@ -241,6 +275,7 @@ export class InMemorySessionStore<S = unknown> implements SnapshotStore<S> {
     const record = new SnapshotRecord(current?.sequence ?? commit, next, base);
     this.#commits = commit;
     tenant.put(record, commit);
+    for (const { key, next } of scopes) tenant.putScope(key, next);
     this.#tenants.set(tenantId, tenant);
     return record;
   }

@@ -1,4 +1,5 @@
 import { SessionTree } from '../../src/snapshot/lineage.ts';
+import type { ScopeRecord } from '../../src/store/contract.ts';
 import type { SnapshotRecord } from './snapshot-record.ts';
 
 /** One session: its tree, and the commit that wrote to it last. */
@@ -8,16 +9,17 @@ export interface SessionData {
 }
 
 /**
- * The snapshots of one tenant.
+ * The snapshots and the scopes of one tenant.
  *
- * Invariant: `#sessions` holds the sessions that have a snapshot, the one written last at the end.
+ * Invariant: `#sessions` holds the sessions that have a snapshot, the one written last at the end; `#scopes` the records that are not empty.
  */
 export class TenantData {
   readonly #snapshots = new Map<string, SnapshotRecord>();
   readonly #sessions = new Map<string, SessionData>();
+  readonly #scopes = new Map<string, ScopeRecord>();
 
   get isEmpty(): boolean {
-    return this.#snapshots.size === 0;
+    return this.#snapshots.size === 0 && this.#scopes.size === 0;
   }
 
   get(snapshotId: string): SnapshotRecord | undefined {
@@ -53,5 +55,18 @@ export class TenantData {
       tree?.remove(id);
     }
     if (tree?.size === 0) this.#sessions.delete(sessionId);
+  }
+
+  /** A record, never to be changed; `undefined` when there is none. */
+  scope(key: string): ScopeRecord | undefined {
+    return this.#scopes.get(key);
+  }
+
+  /** Puts an empty record, or another, in the place of what there is. Answers whether there was one. */
+  putScope(key: string, record: ScopeRecord): boolean {
+    if (Object.keys(record).length === 0) return this.#scopes.delete(key);
+    const isKnown = this.#scopes.has(key);
+    this.#scopes.set(key, record);
+    return isKnown;
   }
 }

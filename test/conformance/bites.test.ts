@@ -9,6 +9,7 @@ import {
   type SessionStore,
 } from 'genkit/beta';
 import { afterAll, describe, expect, it } from 'vitest';
+import { refuseScopes } from '../../src/store/scopes.ts';
 import { InMemorySessionStore } from '../../stores/in-memory/in-memory-session-store.ts';
 import type { ConformanceOptions, OpenOptions, OpenStores } from './index.ts';
 import { Connection } from './support/connection.ts';
@@ -60,6 +61,38 @@ describe('the suite', () => {
     const subjects = caughtBy(await runSuite(suiteOf((options) => mutant.make(options))));
     expect(subjects).toContain(subject);
     faults.push(`| ${fault} | ${subject} |`);
+  });
+});
+
+describe('the suite on a store that keeps no scopes', () => {
+  const suite = (saveSnapshot: (sound: InMemorySessionStore) => InMemorySessionStore['saveSnapshot']) => {
+    const options = suiteOf((open) => {
+      const sound = new InMemorySessionStore(open);
+      const save = saveSnapshot(sound);
+      return Object.assign(sound, { saveSnapshot: save });
+    });
+    return runSuite({ ...options, capabilities: { ...options.capabilities!, scopes: false } });
+  };
+  const ofScopes = (results: readonly Result[]): Result[] => results.filter((result) => result.subject === 'scopes');
+
+  it('passes one that refuses them', async () => {
+    const refusing = (sound: InMemorySessionStore): InMemorySessionStore['saveSnapshot'] => {
+      const save = sound.saveSnapshot.bind(sound);
+      return async (id, mutator, options) => {
+        refuseScopes(options?.scopes);
+        return save(id, mutator, options);
+      };
+    };
+    const results = ofScopes(await suite(refusing));
+    expect(results.map((result) => 'error' in result)).toEqual([false]);
+  });
+
+  it('catches one that drops them', async () => {
+    const dropping = (sound: InMemorySessionStore): InMemorySessionStore['saveSnapshot'] => {
+      const save = sound.saveSnapshot.bind(sound);
+      return (id, mutator, options) => save(id, mutator, { ...options, scopes: undefined });
+    };
+    expect(caughtBy(await suite(dropping))).toContain('scopes');
   });
 });
 

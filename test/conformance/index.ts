@@ -13,6 +13,7 @@ import { retention } from './retention.ts';
 import { rewrites } from './rewrites.ts';
 import { Kit, type Subject } from './support/kit.ts';
 import { tenants } from './tenants.ts';
+import { scopes } from './scopes.ts';
 import { terminal } from './terminal.ts';
 import { values } from './values.ts';
 import { watchers } from './watchers.ts';
@@ -34,6 +35,7 @@ const SUBJECTS: readonly Subject[] = [
   lists,
   retention,
   conditionalSaves,
+  scopes,
   reopening,
   model,
 ];

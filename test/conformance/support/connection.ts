@@ -1,12 +1,12 @@
 import { closed } from '../../../src/errors.ts';
-import type { SessionSnapshot, SessionStoreOptions, SnapshotStore } from '../../../src/store/contract.ts';
+import type { ScopeStore, SessionSnapshot, SessionStoreOptions, SnapshotStore } from '../../../src/store/contract.ts';
 import type { InMemorySessionStore } from '../../../stores/in-memory/in-memory-session-store.ts';
 
 /**
  * One of several connections to a backend that lives on: a sound store as it would be on another machine. Every call takes a while, before
  * and after it does its work.
  */
-export class Connection implements SnapshotStore {
+export class Connection implements SnapshotStore, ScopeStore {
   readonly capabilities;
   readonly #backend: InMemorySessionStore;
   readonly #ends = new Set<() => void>();
@@ -26,6 +26,8 @@ export class Connection implements SnapshotStore {
   listSessions: SnapshotStore['listSessions'] = (options) => this.#call(() => this.#backend.listSessions(options));
   deleteSession: SnapshotStore['deleteSession'] = (options) => this.#call(() => this.#backend.deleteSession(options));
   prune: SnapshotStore['prune'] = (policy, options) => this.#call(() => this.#backend.prune(policy, options));
+  readScopes: ScopeStore['readScopes'] = (options) => this.#call(() => this.#backend.readScopes(options));
+  deleteScope: ScopeStore['deleteScope'] = (options) => this.#call(() => this.#backend.deleteScope(options));
 
   onSnapshotStateChange(
     snapshotId: string,

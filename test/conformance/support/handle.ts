@@ -6,6 +6,9 @@ import type {
   PrunePolicy,
   PruneResult,
   SaveSnapshotOptions,
+  ScopeId,
+  ScopeRecord,
+  ScopeStore,
   SessionSnapshot,
   SessionSnapshotInput,
   SessionStore,
@@ -99,13 +102,27 @@ export class Handle {
     return this.#full.prune(policy, this.#with(options));
   }
 
+  readScopes(scopes: readonly ScopeId[]): Promise<ScopeRecord[]> {
+    return this.#full.readScopes(this.#with({ scopes }));
+  }
+
+  async scope(id: ScopeId): Promise<ScopeRecord> {
+    const [record] = await this.readScopes([id]);
+    assert.ok(record, `no record was answered for ${JSON.stringify(id)}`);
+    return record;
+  }
+
+  deleteScope(scope: ScopeId): Promise<boolean> {
+    return this.#full.deleteScope(this.#with({ scope }));
+  }
+
   close(): Promise<void> {
     return this.#full.close();
   }
 
   /** Only tests of abilities that the store declared go through here. */
-  get #full(): SnapshotStore {
-    return this.store as SnapshotStore;
+  get #full(): SnapshotStore & ScopeStore {
+    return this.store as SnapshotStore & ScopeStore;
   }
 
   #with<T extends object>(options: T): T {

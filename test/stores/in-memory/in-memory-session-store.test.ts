@@ -29,7 +29,7 @@ describe('InMemorySessionStore', () => {
       list: true,
       durable: false,
       watchAcrossProcesses: false,
-      scopes: false,
+      scopes: true,
     });
     expect(Object.isFrozen(capabilities)).toBe(true);
   });

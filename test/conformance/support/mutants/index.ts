@@ -4,6 +4,15 @@ import { trees } from './lineage.ts';
 import type { Mutant } from './mutant.ts';
 import { removals } from './removal.ts';
 import { terminals } from './saves.ts';
+import { scoping } from './scoping.ts';
 import { watching } from './watching.ts';
 
-export const MUTANTS: readonly Mutant[] = [...terminals, ...trees, ...contents, ...names, ...watching, ...removals];
+export const MUTANTS: readonly Mutant[] = [
+  ...terminals,
+  ...trees,
+  ...contents,
+  ...names,
+  ...watching,
+  ...removals,
+  ...scoping,
+];

@@ -1,4 +1,5 @@
 import type {
+  ScopeStore,
   SessionSnapshot,
   SessionSnapshotInput,
   SessionStoreOptions,
@@ -18,13 +19,13 @@ export interface Mutant {
   make(options: InMemorySessionStoreOptions): SnapshotStore;
 }
 
-type Methods = Omit<SnapshotStore, 'capabilities'>;
+export type Methods = Omit<SnapshotStore, 'capabilities'> & ScopeStore;
 export type News = (snapshot: SessionSnapshot) => void;
 
 /** Replaces methods of a sound store; `sound` answers what they were. */
 export function replacing(replace: (sound: Methods) => Partial<Methods>): Mutant['make'] {
   return (options) => {
-    const store: SnapshotStore = new InMemorySessionStore(options);
+    const store: SnapshotStore & ScopeStore = new InMemorySessionStore(options);
     const sound: Methods = {
       getSnapshot: store.getSnapshot.bind(store),
       getSnapshotMetadata: store.getSnapshotMetadata.bind(store),
@@ -34,6 +35,8 @@ export function replacing(replace: (sound: Methods) => Partial<Methods>): Mutant
       listSessions: store.listSessions.bind(store),
       deleteSession: store.deleteSession.bind(store),
       prune: store.prune.bind(store),
+      readScopes: store.readScopes.bind(store),
+      deleteScope: store.deleteScope.bind(store),
       close: store.close.bind(store),
     };
     return Object.assign(store, replace(sound));

@@ -1,0 +1,238 @@
+import { failedPrecondition, quote } from '../errors.ts';
+import { isPlain } from '../json/fault.ts';
+import { copyJson, getMember, setMember, type Json } from '../json/value.ts';
+import type { ScopeChange, ScopeId, ScopeRecord } from '../store/contract.ts';
+import type { Session } from './session.ts';
+import { putUpdated, SharedScope, type StateUpdate } from './shared-scope.ts';
+import { formatStateKey, parseStateKey, type StateKey } from './state-keys.ts';
+import { StateRules, type MemberSchema, type StateLimits } from './state-values.ts';
+
+/** All keys of a state with their types: those of the session as they are, those of its user and its app with their prefix. */
+export type StateShape<Plain, User, App> = Plain & {
+  [K in keyof User & string as `user:${K}`]: User[K];
+} & { [K in keyof App & string as `app:${K}`]: App[K] } & { [key: `temp:${string}`]: Json };
+
+/** Where the plain keys live. */
+export interface PlainState {
+  get(): unknown;
+  /** Replaces what there is by what `change` answers, which may be the very object that it got. */
+  update(change: (custom: unknown) => unknown): void;
+}
+
+/** A record as it was read when the turn began. */
+export interface OpenScope {
+  readonly id: ScopeId;
+  readonly record: ScopeRecord;
+}
+
+/** What a {@link ScopedState} is made of. */
+export interface ScopedStateOptions {
+  plain: PlainState;
+  /** Absent: keys of the scope are refused. */
+  user?: OpenScope;
+  /** Absent: keys of the scope are refused. */
+  app?: OpenScope;
+  /** `temp:` keys and their values, to be shared with other sessions of the same call; its own unless told. Never stored. */
+  temp?: Map<string, Json>;
+  /** What each key must be: Zod objects, of which single members are checked. */
+  schemas?: { plain?: MemberSchema; user?: MemberSchema; app?: MemberSchema };
+  limits?: StateLimits;
+}
+
+/** The runtime's own access; not exported from the package. */
+let changes: <P, U, A>(state: ScopedState<P, U, A>) => ScopeChange[];
+let renew: <P, U, A>(state: ScopedState<P, U, A>, records: { user?: ScopeRecord; app?: ScopeRecord }) => void;
+
+/**
+ * A session's state as one map, while a turn works on it. The key says how long a value lives:
+ *
+ * - `step`: in this session. Earlier snapshots have the value that it had then.
+ * - `user:theme`: with the user, in all sessions of the app.
+ * - `app:discount`: with the app, for everyone.
+ * - `temp:draft`: until the turn ends. It is never stored.
+ *
+ * What a turn changes it sees at once, others when the turn is saved; a turn that fails or is aborted changes nothing. Values are JSON and
+ * are copied on their way in and out. Keys and values that can't be are refused by a {@link StateError}, and nothing is changed then.
+ *
+ * @example
+ * state.set('step', 'payment');
+ * state.update('user:orders', (orders) => (orders ?? 0) + 1);
+ * state.get('user:orders'); // 1
+ */
+export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, App = ScopeRecord> {
+  readonly #plain: PlainState;
+  readonly #user: SharedScope | undefined;
+  readonly #app: SharedScope | undefined;
+  readonly #temp: Map<string, Json>;
+  /** Whether the `temp:` keys end with this state's turns; those of a call that others share do not. */
+  readonly #ownsTemp: boolean;
+  readonly #rules: StateRules;
+
+  static {
+    changes = (state) => [state.#user, state.#app].flatMap((scope) => scope?.change() ?? []);
+    renew = (state, records) => {
+      state.#user?.renew(records.user && copyJson(records.user));
+      state.#app?.renew(records.app && copyJson(records.app));
+      if (state.#ownsTemp) state.#temp.clear();
+    };
+  }
+
+  /** @throws `INVALID_ARGUMENT` for limits that are none. */
+  constructor({ plain, user, app, temp, schemas, limits }: ScopedStateOptions) {
+    this.#rules = new StateRules(limits, { session: schemas?.plain, user: schemas?.user, app: schemas?.app });
+    this.#plain = plain;
+    this.#user = user && new SharedScope(user.id, copyJson(user.record), this.#rules);
+    this.#app = app && new SharedScope(app.id, copyJson(app.record), this.#rules);
+    this.#temp = temp ?? new Map<string, Json>();
+    this.#ownsTemp = temp === undefined;
+  }
+
+  /**
+   * A copy of the value; `undefined` when there is none.
+   *
+   * @throws StateError when what is stored does not fit the schema; {@link set} and {@link delete} mend it.
+   */
+  get<K extends keyof StateShape<Plain, User, App> & string>(key: K): StateShape<Plain, User, App>[K] | undefined {
+    const place = this.#place(key);
+    const value = this.#read(place);
+    if (value === undefined) return undefined;
+    this.#rules.assertFits(place, value);
+    return copyJson(value) as StateShape<Plain, User, App>[K];
+  }
+
+  /** Puts a copy of the value in the place of what there is. */
+  set<K extends keyof StateShape<Plain, User, App> & string>(key: K, value: StateShape<Plain, User, App>[K]): void {
+    const place = this.#place(key);
+    switch (place.scope) {
+      case 'user':
+      case 'app':
+        return this.#shared(place).set(place.name, value);
+      case 'temp':
+        return void this.#temp.set(place.name, this.#rules.accept(place, value));
+      case 'session': {
+        const copy = this.#rules.accept(place, value);
+        this.#change(place, (record) => setMember(record, place.name, copy));
+      }
+    }
+  }
+
+  /**
+   * Replaces the value by what `fn` answers of it; `undefined` removes the key. Of concurrent updates of one `user:` or `app:` key none is
+   * lost: when the turn is saved `fn` runs again, on the value as it is then. So it may run several times, and what it does must come from
+   * its argument alone.
+   *
+   * @param fn Gets its own copy, `undefined` when there is no value. What it throws is thrown, now or by the save.
+   */
+  update<K extends keyof StateShape<Plain, User, App> & string>(
+    key: K,
+    fn: (value: StateShape<Plain, User, App>[K] | undefined) => StateShape<Plain, User, App>[K] | undefined,
+  ): void {
+    const place = this.#place(key);
+    const update = fn as StateUpdate;
+    if (place.scope === 'user' || place.scope === 'app') {
+      return this.#shared(place).update(place.name, update);
+    }
+    const record: ScopeRecord = {};
+    const current = this.#read(place);
+    if (current !== undefined) setMember(record, place.name, current);
+    putUpdated(record, update, place, this.#rules);
+    const next = getMember(record, place.name) as Json | undefined;
+    if (next === undefined) this.#remove(place);
+    else if (place.scope === 'temp') this.#temp.set(place.name, next);
+    else this.#change(place, (custom) => setMember(custom, place.name, next));
+  }
+
+  /** Removes the key. */
+  delete(key: keyof StateShape<Plain, User, App> & string): void {
+    this.#remove(this.#place(key));
+  }
+
+  /**
+   * A copy of all of it, each key with its prefix.
+   *
+   * @param options.temp Whether `temp:` keys are in it; they are unless told.
+   */
+  toObject({ temp = true }: { temp?: boolean } = {}): { [key: string]: Json } {
+    const all: { [key: string]: Json } = {};
+    const add = (scope: StateKey['scope'], entries: Iterable<[string, unknown]>): void => {
+      for (const [name, value] of entries) setMember(all, formatStateKey({ scope, name }), copyJson(value));
+    };
+    add('session', Object.entries(this.#members() ?? {}));
+    add('user', Object.entries(this.#user?.view ?? {}));
+    add('app', Object.entries(this.#app?.view ?? {}));
+    if (temp) add('temp', this.#temp);
+    return all;
+  }
+
+  #place(key: unknown): StateKey {
+    this.#rules.assertKey(key);
+    return parseStateKey(key);
+  }
+
+  #read(place: StateKey): Json | undefined {
+    if (place.scope === 'temp') return this.#temp.get(place.name);
+    const members = place.scope === 'session' ? (this.#members() ?? {}) : this.#shared(place).view;
+    return getMember(members, place.name) as Json | undefined;
+  }
+
+  #remove(place: StateKey): void {
+    if (place.scope === 'temp') this.#temp.delete(place.name);
+    else if (place.scope !== 'session') this.#shared(place).delete(place.name);
+    else if (getMember(this.#members() ?? {}, place.name) !== undefined) {
+      this.#change(place, (record) => delete record[place.name]);
+    }
+  }
+
+  #shared({ scope, name }: StateKey): SharedScope {
+    const shared = scope === 'user' ? this.#user : this.#app;
+    if (shared) return shared;
+    throw failedPrecondition(
+      `State key ${quote(formatStateKey({ scope, name }))} can't be used here: '${scope}:' keys need a store that keeps scopes and ` +
+        `${scope === 'user' ? 'a session that belongs to a user' : 'a session that belongs to an app'}. Without a prefix the key belongs ` +
+        `to the session.`,
+    );
+  }
+
+  /** The plain keys; `undefined` when the session's custom state is no map. */
+  #members(): object | undefined {
+    const custom = this.#plain.get();
+    return typeof custom === 'object' && custom !== null && !Array.isArray(custom) && isPlain(custom)
+      ? custom
+      : undefined;
+  }
+
+  /** Changes the custom state where it is, so that who holds it has it still. */
+  #change(place: StateKey, change: (record: ScopeRecord) => void): void {
+    if (this.#plain.get() !== undefined && !this.#members()) {
+      throw failedPrecondition(
+        `State key ${quote(place.name)} can't be set: the session's custom state is no plain object, so it has no keys.`,
+      );
+    }
+    this.#plain.update((custom) => {
+      const record = (Object.isFrozen(custom ?? {}) ? { ...(custom as object) } : (custom ?? {})) as ScopeRecord;
+      change(record);
+      return record;
+    });
+  }
+}
+
+/** The plain keys of a session: the members of its custom state. */
+export function plainStateOf<S>(session: Session<S>): PlainState {
+  return {
+    get: () => session.getCustom(),
+    update: (change) => session.updateCustom((custom) => change(custom) as S),
+  };
+}
+
+/** What a save has to do to the records so that the turn's changes become everyone's: its `scopes`. */
+export function scopeChangesOf<P, U, A>(state: ScopedState<P, U, A>): ScopeChange[] {
+  return changes(state);
+}
+
+/** The turn has ended: forgets its changes, saved or not, and its own `temp:` keys. `records`: what was read for the next turn. */
+export function renewState<P, U, A>(
+  state: ScopedState<P, U, A>,
+  records: { user?: ScopeRecord; app?: ScopeRecord } = {},
+): void {
+  renew(state, records);
+}

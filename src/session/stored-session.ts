@@ -1,0 +1,143 @@
+import type { SessionStoreOptions } from 'genkit/beta';
+import { failedPrecondition, invalidArgument, quote } from '../errors.ts';
+import { copyJson, type Json } from '../json/value.ts';
+import type { ScopeRecord } from '../store/contract.ts';
+import { readOnly } from './read-only.ts';
+import type { SessionEvent } from './session-event.ts';
+
+/** What a session is as of some snapshot. */
+export interface SessionContent {
+  readonly user: ScopeRecord;
+  readonly app: ScopeRecord;
+  /** All of it, each key with its prefix. */
+  readonly state: { [key: string]: Json };
+  readonly events: readonly SessionEvent[];
+  readonly lastUpdateTime: number;
+  /** The session's latest leaf. */
+  readonly leafId: string;
+  /** The snapshot that the next event comes after. */
+  readonly baseId: string | undefined;
+}
+
+/** How a session was asked for. */
+export interface SessionQuery extends SessionStoreOptions {
+  appName: string;
+  userId: string;
+  sessionId: string;
+  /** Of its events the last so many; all unless told. */
+  numRecentEvents?: number;
+  /** Events of this time and later, in ms since 1970. */
+  afterTimestamp?: number;
+}
+
+/** What the service knows of a session object. */
+interface Link {
+  readonly service: object;
+  readonly query: SessionQuery;
+  content: SessionContent;
+  /** Ends when all appends so far have: those of one object come one after the other. */
+  tail: Promise<unknown>;
+}
+
+/** The service's own access; not exported from the package. */
+let link: (session: StoredSession) => Link;
+
+/**
+ * A session as it was when it was read, and as `appendEvent` left it since. It is a view: nothing of it can be changed, and what other callers
+ * append is not in it. `JSON.stringify` and `toJSON` make a plain copy.
+ */
+export class StoredSession {
+  readonly #link: Link;
+
+  static {
+    link = (session) => session.#link;
+  }
+
+  /** Sessions come from a `SessionService`. */
+  constructor(service: object, query: SessionQuery, content: SessionContent) {
+    this.#link = { service, query, content: viewOf(content), tail: Promise.resolve() };
+  }
+
+  get id(): string {
+    return this.#link.query.sessionId;
+  }
+
+  get appName(): string {
+    return this.#link.query.appName;
+  }
+
+  get userId(): string {
+    return this.#link.query.userId;
+  }
+
+  /** The session's keys, its user's (`user:`) and its app's (`app:`). An attempt to change it throws. */
+  get state(): { readonly [key: string]: Json } {
+    return this.#link.content.state;
+  }
+
+  set state(_: unknown) {
+    throw readOnlyState();
+  }
+
+  /** In the order in which they were appended. */
+  get events(): readonly SessionEvent[] {
+    return this.#link.content.events;
+  }
+
+  /** When the session was last written, in ms since 1970; each append makes it later. */
+  get lastUpdateTime(): number {
+    return this.#link.content.lastUpdateTime;
+  }
+
+  /** A plain copy of all of it. */
+  toJSON(): { [key: string]: unknown } {
+    const { id, appName, userId, lastUpdateTime } = this;
+    return { id, appName, userId, state: copyJson(this.state), events: copyJson(this.events), lastUpdateTime };
+  }
+
+  /** What Node prints. */
+  [Symbol.for('nodejs.util.inspect.custom')](): unknown {
+    return this.toJSON();
+  }
+}
+
+function viewOf(content: SessionContent): SessionContent {
+  return {
+    ...content,
+    state: readOnly(content.state, readOnlyState),
+    events: readOnly(content.events, () =>
+      failedPrecondition("A session's events can't be changed; add one with appendEvent(session, event)."),
+    ),
+  };
+}
+
+function readOnlyState(key = 'key'): Error {
+  return failedPrecondition(
+    `A session's state can't be changed in place, the change would be nowhere else. Append an event that changes it: ` +
+      `appendEvent(session, { author, actions: { stateDelta: { ${quote(key)}: value } } }).`,
+  );
+}
+
+/**
+ * What the service knows of one of its sessions.
+ *
+ * @throws `INVALID_ARGUMENT` for anything else.
+ */
+export function linkOf(session: StoredSession, service: object): Omit<Link, 'tail' | 'service'> {
+  const isOwn = session instanceof StoredSession && link(session).service === service;
+  if (!isOwn) throw invalidArgument('appendEvent needs a session that this SessionService made or read.');
+  return link(session);
+}
+
+/** What the session is now. */
+export function updateSession(session: StoredSession, content: SessionContent): void {
+  link(session).content = viewOf(content);
+}
+
+/** Runs `work` when all earlier work on this object has ended. */
+export function inTurn<T>(session: StoredSession, work: () => Promise<T>): Promise<T> {
+  const own = link(session);
+  const result = own.tail.then(work);
+  own.tail = result.catch(() => {});
+  return result;
+}
