@@ -112,7 +112,7 @@ async function play(report: Report, turns: number, options: { by: By; isCold: bo
   report.start(`Firestore, ${options.isCold ? 'cold' : 'warm'}, by ${options.by}`, turns);
   for (let turn = 0; turn < turns; turn++) {
     for (const runner of turn % 2 === 0 ? runners : runners.toReversed()) await runner.turn();
-    report.progress();
+    report.progress(1);
   }
   return runners;
 }
