@@ -59,12 +59,14 @@ export async function carryOut(
     { ...commit.state, ...(packed !== undefined && { packed }) },
   );
   const { path, fd } = store.writeTemporary(Buffer.from(text));
+  let stamp: string | undefined;
   try {
     await announce(session, commit.sessionId, entry, fd);
     lock.assertHeld();
     store.fs.rename(path, folder.snapshot(commit.meta.snapshotId));
     // A stamp that can't be had is no reason to fail: then the file is read when it is needed.
-    attempt(() => onCommitted(stampOf(store.fs.statOpen(fd))));
+    attempt(() => (stamp = stampOf(store.fs.statOpen(fd))));
+    if (stamp !== undefined) onCommitted(stamp);
   } catch (error) {
     attempt(() => store.remove(path));
     throw (await isUndone(session, entry)) ? error : outcomeUnknown(what, error);
@@ -72,6 +74,8 @@ export async function carryOut(
     closeQuietly(store.fs, fd);
   }
   log.count(entry);
+  const node = session.index.tree.get(commit.meta.snapshotId);
+  if (node && stamp !== undefined) node.seen = { stamp, meta: node.meta };
   await store.flushFolder(folder.path).catch((error: unknown) => {
     throw outcomeUnknown(what, error);
   });

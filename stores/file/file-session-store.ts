@@ -48,8 +48,8 @@ import { TenantWatch } from './tenant-watch.ts';
 /** Options of {@link FileSessionStore}. */
 export interface FileSessionStoreOptions {
   /**
-   * With each save, removes the snapshots that are further than so many from every leaf of their session, leaves counted; running ones
-   * stay. Unless told, nothing is removed.
+   * A new snapshot removes those before it, on its own path to the root, that are further than so many from every leaf of their session,
+   * leaves counted; running ones stay. A rewrite removes nothing; of other paths `prune` takes care. Unless told, nothing is removed.
    */
   maxPersistedChainLength?: number;
   /** Names the caller's tenant; callers see what was saved under their own prefix only. One tenant unless told. */

@@ -8,7 +8,7 @@ import type { CutMemory } from '../chain/cut.ts';
 import { materialise } from '../chain/materialise.ts';
 import type { KnownState } from '../chain/written-state.ts';
 import { stampOf } from './file-system.ts';
-import { snapshotName } from './names.ts';
+import { sessionNameOf, snapshotName } from './names.ts';
 import { readHeader, readVersion } from './read-version.ts';
 import type { Session } from './session.ts';
 import type { IndexNode, StoredVersion } from './session-index.ts';
@@ -136,6 +136,7 @@ async function load(session: Session, node: IndexNode, cache: StateCache): Promi
   if (file.rev !== node.rev) throw new Unreadable(OTHER_REVISION);
   const known = await loadState(session, node.version, cache, file);
   if (known) cache.set(key, known, stamp);
+  node.seen = { stamp, meta: node.meta };
   return { node, meta: node.meta, known, isForeign: false };
 }
 
@@ -145,12 +146,13 @@ async function loadMetadata(session: Session, node: IndexNode): Promise<Snapshot
   const header =
     node.foreign === undefined ? await readHeader(session.folder, snapshotName(node.snapshotId)) : 'foreign';
   if (typeof header === 'string') return (await loadForeign(session, node, stamp)).meta;
-  if (header.seq !== node.version.seq || header.rev !== node.rev) throw new Unreadable(OTHER_REVISION);
+  const isIt = header.seq === node.version.seq && sessionNameOf(header.session) === session.name;
+  if (!isIt || header.rev !== node.rev) throw new Unreadable(OTHER_REVISION);
   node.seen = { stamp, meta: node.meta };
   return node.meta;
 }
 
-const OTHER_REVISION = 'its file is older than it should be';
+const OTHER_REVISION = 'its file is older than it should be, or another one';
 
 /** The state of a version of the session. */
 export async function loadState(

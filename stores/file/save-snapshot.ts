@@ -98,8 +98,7 @@ export class Save<S> {
     return locks.run(name, `Snapshot ${quote(id)}`, async () => {
       const known = await this.#tenant.locate(id);
       if (known) {
-        // Its session may have removed it, and a crash have left its file.
-        if (!known.index.tree.has(id)) await known.locked(() => new Cleanup(known).removeLeftover(id));
+        await bringInLine(known, id);
         return AGAIN;
       }
       const first = answer ?? this.#ask(undefined);
@@ -247,6 +246,13 @@ export class Save<S> {
         : { state, memory: before?.memory ?? new Map(), length: (before?.length ?? 0) + (plan?.patch.length ?? 0) };
     this.#settings.cache.set(session.keyOf(commit), known, stamp);
   }
+}
+
+/** A file is there, but the session's log does not know it: a crash left it after the snapshot was removed, or another writer added it. */
+async function bringInLine(session: Session, snapshotId: string): Promise<void> {
+  const node = session.index.tree.get(snapshotId);
+  if (!node) await session.locked(() => new Cleanup(session).removeLeftover(snapshotId));
+  else if (node.foreign !== undefined) await session.locked(() => session.adopt(node));
 }
 
 /** The session may be known from the state alone. */

@@ -186,7 +186,7 @@ export class Session {
       const guests = [...this.index.tree.nodes()].filter((node) => node.foreign !== undefined);
       this.#reset();
       this.log.readForWriting();
-      for (const guest of guests) await this.#adopt(guest);
+      for (const guest of guests) await this.adopt(guest);
     }
     await this.#settle();
     if (!this.log.deleted) return;
@@ -195,21 +195,13 @@ export class Session {
     await this.#refresh(() => this.log.readForWriting());
   }
 
-  /** Takes another writer's snapshot into the log, if it is not there. */
-  async #adopt({ meta, foreign }: IndexNode): Promise<void> {
-    if (this.log.index.tree.has(meta.snapshotId)) return;
-    const seq = this.log.index.nextSeq;
-    const entry: SaveEntry = {
-      op: 'save',
-      seq,
-      rev: 0,
-      stateRev: 0,
-      foreign,
-      t: nextTime(this.log.index.lastTime),
-      ok: true,
-      meta,
-    };
-    await this.log.append(entry);
+  /** For the holder of the lock: takes another writer's snapshot into the log, if it is not there. */
+  async adopt({ meta, foreign }: IndexNode): Promise<void> {
+    const { tree, nextSeq: seq, lastTime } = this.index;
+    if (tree.has(meta.snapshotId)) return;
+    const entry: SaveEntry = { op: 'save', seq, rev: 0, stateRev: 0, foreign, t: nextTime(lastTime), ok: true, meta };
+    if (this.hasLog) await this.log.append(entry);
+    else await this.writeLog(meta.sessionId ?? null, [entry]);
     setMark(this.folder, this.name, meta.snapshotId);
   }
 

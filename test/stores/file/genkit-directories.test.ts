@@ -121,6 +121,21 @@ describe('a folder that Genkit’s own store wrote', () => {
     expect((await cold.listSessions()).items).toHaveLength(3);
   });
 
+  it('what it adds on a branch that its pointer has left can be rewritten by ours', async () => {
+    const { folder, genkit } = await genkitFolder();
+    const store = new FileSessionStore<Custom>(folder, { checkpointInterval: 1 });
+    await save(store, 'a6', 30, 'a3');
+    await save(genkit, 'a7', 31, 'a2');
+    await save(genkit, 'a8', 32, 'a3');
+    await store.saveSnapshot('a7', (current) => ({ ...current!, updatedAt: '2026-01-01T00:00:00.000Z' }));
+    const cold = new FileSessionStore<Custom>(folder, { checkpointInterval: 1 });
+    expect(await cold.getSnapshot({ snapshotId: 'a7' })).toMatchObject({
+      updatedAt: '2026-01-01T00:00:00.000Z',
+      state: { custom: { n: 31 } },
+    });
+    expect((await cold.getSnapshot({ snapshotId: 'a8' }))?.state?.custom).toEqual({ n: 32 });
+  });
+
   it('when its latest snapshot is gone, the session answers DATA_LOSS instead of an older one', async () => {
     const { folder } = await genkitFolder();
     rmSync(join(folder, 'global/b1.json'));
