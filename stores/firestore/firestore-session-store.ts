@@ -192,9 +192,9 @@ export class FirestoreSessionStore<S = unknown> implements SnapshotStore<S> {
     const limit = checkLimit(options);
     const after = cursor === undefined ? -1 : (decodeCursor(cursor, ['number'])[0] as number);
     return this.#call('listSnapshots', `Listing session ${quote(sessionId)}`, async () => {
-      const { items, hasMore } = await listSnapshots(tenant, sessionId, { limit, after });
-      const page = items.map((item) => copyJson(item.meta));
-      return hasMore ? { items: page, nextCursor: encodeCursor([items.at(-1)!.seq]) } : { items: page };
+      const { items, next } = await listSnapshots(tenant, sessionId, { limit, after });
+      const page = items.map((meta) => copyJson(meta));
+      return next === undefined ? { items: page } : { items: page, nextCursor: encodeCursor([next]) };
     });
   }
 

@@ -8,18 +8,12 @@ import { isThere, LIST_FIELDS, readPointer, summaryOf } from './pointer-document
 import { HEAD_FIELDS, readHead } from './snapshot-document.ts';
 import type { Tenant } from './tenant.ts';
 
-/** A snapshot in a list, and its place. */
-export interface ListedSnapshot {
-  readonly seq: number;
-  readonly meta: SnapshotMetadata;
-}
-
-/** The session's snapshots from a place on, at most `limit`, and whether there are more. */
+/** The session's snapshots after a place, at most `limit`, and after which place there are more. */
 export async function listSnapshots(
   tenant: Tenant,
   sessionId: string,
   page: { limit: number; after: number },
-): Promise<{ items: ListedSnapshot[]; hasMore: boolean }> {
+): Promise<{ items: SnapshotMetadata[]; next?: number }> {
   const { collections, database } = tenant;
   const { from, below } = orderRange(keyOf('session', sessionId), page.after + 1);
   const query = collections.snapshots.where('at', '>=', from).where('at', '<', below).orderBy('at');
@@ -29,15 +23,15 @@ export async function listSnapshots(
   ]);
   const data = pointer.data();
   if (data && isForeignPointer(data)) {
-    const all = (await snapshotsOf(tenant, sessionId)).map((meta, seq) => ({ seq, meta }));
-    const rest = all.filter(({ seq }) => seq > page.after);
-    return { items: rest.slice(0, page.limit), hasMore: rest.length > page.limit };
+    const all = (await snapshotsOf(tenant, sessionId)).slice(page.after + 1);
+    const items = all.slice(0, page.limit);
+    return all.length > page.limit ? { items, next: page.after + items.length } : { items };
   }
   const now = Date.now();
-  if (!data || !isThere(readPointer(pointer, sessionId), now)) return { items: [], hasMore: false };
+  if (!data || !isThere(readPointer(pointer, sessionId), now)) return { items: [] };
   const heads = found.slice(0, page.limit).map((document) => readHead(document.id, document.data()));
-  const items = heads.filter((head) => isAlive(head, now)).map(({ seq, meta }) => ({ seq, meta }));
-  return { items, hasMore: found.length > page.limit };
+  const items = heads.filter((head) => isAlive(head, now)).map(({ meta }) => meta);
+  return found.length > page.limit ? { items, next: heads.at(-1)!.seq } : { items };
 }
 
 /** A session in a list, and where: sessions are ordered by their last write, then by their document's id. */

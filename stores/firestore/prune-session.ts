@@ -14,6 +14,7 @@ import type { ListedShard } from './prune.ts';
 import { shardsOf } from './checkpoint.ts';
 import {
   HEAD_FIELDS,
+  nextRev,
   readHead,
   type SnapshotDocument,
   type SnapshotHead,
@@ -116,7 +117,11 @@ export class PrunedSession {
       const snapshot = await this.#reader.document(id);
       if (!snapshot) throw new Stale();
       const { plan, old } = await this.#anchored(snapshot, removed);
-      const head = { ...snapshot, rev: snapshot.rev + (snapshot.state.kind === 'foreign' ? 1 : 0), by: newToken() };
+      const head = {
+        ...snapshot,
+        rev: snapshot.state.kind === 'foreign' ? nextRev(snapshot) : snapshot.rev,
+        by: newToken(),
+      };
       const write = rewriteSnapshot(this.#tenant, snapshot, head, { state: plan.state, old, isLeaf: true });
       await commitSave(this.#tenant, [write], plan);
       const fresh = await this.#tenant.database.query(

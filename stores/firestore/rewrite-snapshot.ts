@@ -18,7 +18,7 @@ import {
   type SaveTools,
   type Trust,
 } from './save-request.ts';
-import type { SnapshotDocument, SnapshotHead } from './snapshot-document.ts';
+import { nextRev, type SnapshotDocument, type SnapshotHead } from './snapshot-document.ts';
 import { handOut } from './snapshot-reader.ts';
 import { endOf } from './state-chain.ts';
 import type { LoadedState } from './state-reader.ts';
@@ -78,11 +78,18 @@ export class RewriteSnapshot<S> {
 
   #revision(next: SessionSnapshot<S>, loaded: LoadedState | undefined): Revision {
     const { expireAfterMs } = this.#tools.tenant.settings;
-    const { sessionId, seq, rev, state: stored } = this.#current;
+    const { sessionId, seq, state: stored } = this.#current;
     assertFits(next, this.#tools.tenant);
     const state = copyState(next, loaded?.known.state);
     const until = expireAfterMs === undefined ? {} : { until: Date.now() + expireAfterMs };
-    const head = { meta: copyMetadata(next), sessionId, seq, rev: rev + 1, by: this.#save.nonce, ...until };
+    const head = {
+      meta: copyMetadata(next),
+      sessionId,
+      seq,
+      rev: nextRev(this.#current),
+      by: this.#save.nonce,
+      ...until,
+    };
     return { head, state, isSameState: state === loaded?.known.state && stored.kind !== 'foreign' };
   }
 

@@ -67,6 +67,11 @@ export function currentToken(state: StoredState): Token | undefined {
   return state.kind === 'none' || state.kind === 'foreign' ? undefined : state.tokens.at(-1);
 }
 
+/** The count of the next write. */
+export function nextRev({ rev }: SnapshotHead): number {
+  return Math.max(0, rev) + 1;
+}
+
 /** Fields that a heartbeat changes. */
 export function headFields(head: SnapshotHead): DocumentData {
   const { meta, sessionId, seq, rev, by, until } = head;
@@ -142,8 +147,11 @@ export function readSnapshotDocument(snapshotId: string, document: DocumentSnaps
   const head = readHead(snapshotId, data);
   try {
     const old = ((data['old'] as DocumentData[] | undefined) ?? []).map(readState);
-    const { ref, createTime, updateTime } = document;
-    return { ...head, ref, createTime: createTime!, updateTime: updateTime!, state: readState(data), old };
+    const { ref } = document;
+    const [createTime, updateTime] = [document.createTime!, document.updateTime!];
+    // Genkit's store counts no writes; theirs are told apart by time, and come before ours.
+    const rev = isForeign(data) ? updateTime.toMillis() - Number.MAX_SAFE_INTEGER : head.rev;
+    return { ...head, rev, ref, createTime, updateTime, state: readState(data), old };
   } catch {
     throw lost(snapshotId, 'its document is damaged');
   }

@@ -10,8 +10,8 @@ export interface Emulator {
   readonly host: string;
   /** Which emulator it is, for people. */
   readonly source: string;
-  /** Ends it, and waits for its end; nothing when it was running before. */
-  stop(): Promise<void>;
+  /** Ends it, and waits for its end; nothing when it was running before. `SIGKILL` unless told. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 /** A way to start an emulator on a port. */
@@ -34,15 +34,15 @@ const FETCH_TIMEOUT_MS = 300_000;
  * The emulator to test on: the one `FIRESTORE_EMULATOR_HOST` names, else a new one of the installed Google Cloud SDK, of the Firebase CLI's
  * cache, or one that the Firebase CLI fetches.
  *
- * @param port Where it is to listen; a free port unless told.
+ * @param own Starts one in any case: on a port, a free one unless told, with arguments of the emulator's own.
  * @throws Error that says how to get one.
  */
-export async function startEmulator(port?: number): Promise<Emulator> {
+export async function startEmulator(own?: { port?: number; args?: readonly string[] }): Promise<Emulator> {
   const running = process.env['FIRESTORE_EMULATOR_HOST'];
-  if (running && port === undefined) return { host: running, source: 'FIRESTORE_EMULATOR_HOST', stop: async () => {} };
+  if (running && !own) return { host: running, source: 'FIRESTORE_EMULATOR_HOST', stop: async () => {} };
   const launcher = ofCloudSdk() ?? ofFirebaseCache() ?? fetched();
   if (!launcher) throw new Error(NO_EMULATOR);
-  return launch(launcher, port ?? (await freePort()));
+  return launch(launcher, own?.port ?? (await freePort()), own?.args ?? []);
 }
 
 /** The SDK's jar has no main manifest, so its own script is run. */
@@ -93,9 +93,9 @@ function fetched(): Launcher | undefined {
   return cached && { ...cached, source: 'fetched by the Firebase CLI' };
 }
 
-async function launch({ source, command, args }: Launcher, port: number): Promise<Emulator> {
+async function launch({ source, command, args }: Launcher, port: number, more: readonly string[]): Promise<Emulator> {
   // A group of its own, because the SDK's script starts Java as its child.
-  const child = spawn(command, [...args(port)], { detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(command, [...args(port), ...more], { detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
   const kill = (): void => killGroup(child, 'SIGKILL');
   process.once('exit', kill);
   let said = '';
@@ -109,9 +109,9 @@ async function launch({ source, command, args }: Launcher, port: number): Promis
     kill();
     throw new Error(`The Firestore emulator of ${source} did not start: ${problem}. ${NO_EMULATOR}`);
   }
-  const stop = async (): Promise<void> => {
+  const stop = async (signal: NodeJS.Signals = 'SIGKILL'): Promise<void> => {
     process.removeListener('exit', kill);
-    killGroup(child, 'SIGKILL');
+    killGroup(child, signal);
     await ended;
     await released(port);
   };
