@@ -125,7 +125,10 @@ describe('a scoped state', () => {
     state.set('user:a', 1);
     const [first] = scopeChangesOf(state);
     state.set('user:b', 2);
-    expect(first!.change({})).toEqual({ a: 1 });
+    state.update('user:c', () => 3);
+    const [second] = scopeChangesOf(state);
+    state.update('user:d', () => 4);
+    expect([first!.change({}), second!.change({})]).toEqual([{ a: 1 }, { a: 1, b: 2, c: 3 }]);
   });
 
   it('does not grow with how often a key is set', () => {
