@@ -149,6 +149,9 @@ function sessions(on: On): void {
     for (const event of bad) await expect(a.appendEvent(session, event as never)).rejects.toEqual(refused);
     expect((await store.listSnapshots({ sessionId: session.id })).items).toHaveLength(1);
     expect(() => new SessionService(store, { onStale: 'ignore' as never })).toThrow("'reject' or 'refresh'");
+    expect(() => new SessionService(store, { limits: { maxDepth: -1 } })).toThrow('maxDepth');
+    const strict = new SessionService(store, { limits: { maxKeyLength: 5 } });
+    await expect(strict.createSession({ ...ADA, state: { longer: 1 } })).rejects.toMatchObject({ key: 'longer' });
   });
 
   on('a session’s state and events can’t be changed in place, and the error says what to do', async ({ a }) => {
