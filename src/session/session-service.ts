@@ -15,7 +15,7 @@ import { settleEvent, snapshotIdOf, toMessage, type SessionEvent, type SessionEv
 import { timeOf, type SessionOwner, type SnapshotLog } from './session-log.ts';
 import { SessionReader, type SessionEnd } from './session-reader.ts';
 import { draftState, type StateDraft, type StateParts } from './state-draft.ts';
-import type { StateLimits } from './state-values.ts';
+import { settleLimits, type StateLimits } from './state-values.ts';
 import {
   inTurn,
   linkOf,
@@ -73,7 +73,7 @@ export class SessionService {
   readonly #store: SnapshotStore;
   readonly #reader: SessionReader;
   readonly #onStale: OnStale;
-  readonly #limits: StateLimits | undefined;
+  readonly #limits: StateLimits;
 
   /** @throws `FAILED_PRECONDITION` for a store that can't list, delete, or compare the leaf. */
   constructor(store: SnapshotStore, options?: SessionServiceOptions) {
@@ -86,7 +86,7 @@ export class SessionService {
     this.#store = store;
     this.#reader = new SessionReader(store);
     this.#onStale = options?.onStale ?? 'reject';
-    this.#limits = options?.limits;
+    this.#limits = settleLimits(options?.limits);
   }
 
   /**

@@ -11,6 +11,7 @@ import {
 } from '../../src/session/scoped-state.ts';
 import { Session } from '../../src/session/session.ts';
 import type { ScopeId, ScopeRecord } from '../../src/store/contract.ts';
+import { InMemorySessionStore } from '../../stores/in-memory/in-memory-session-store.ts';
 
 const APP: ScopeId = { scope: 'app', appName: 'shop' };
 const ADA: ScopeId = { scope: 'user', appName: 'shop', userId: 'ada' };
@@ -125,7 +126,10 @@ describe('a scoped state', () => {
     state.set('user:a', 1);
     const [first] = scopeChangesOf(state);
     state.set('user:b', 2);
-    expect(first!.change({})).toEqual({ a: 1 });
+    state.update('user:c', () => 3);
+    const [second] = scopeChangesOf(state);
+    state.update('user:d', () => 4);
+    expect([first!.change({}), second!.change({})]).toEqual([{ a: 1 }, { a: 1, b: 2, c: 3 }]);
   });
 
   it('does not grow with how often a key is set', () => {
@@ -138,6 +142,33 @@ describe('a scoped state', () => {
     );
     scopeChangesOf(state)[0]!.change(record);
     expect(sets).toBe(1);
+  });
+
+  it('C1 atomic update: 4 writers x 50 updates from sessions of their own give 200 in the store', async () => {
+    const store = new InMemorySessionStore();
+    const write = async (writer: number): Promise<void> => {
+      for (let turn = 0; turn < 50; turn++) {
+        const [record = {}] = await store.readScopes({ scopes: [ADA] });
+        const { state } = open({ user: record });
+        state.update('user:n', (n) => Number(n ?? 0) + 1);
+        state.set(`user:writer ${writer}`, turn);
+        await Promise.resolve();
+        const scopes = scopeChangesOf(state);
+        const save = () =>
+          store.saveSnapshot(
+            `${writer}.${turn}`,
+            (current) => (current ? null : { createdAt: '2026-01-01T00:00:00Z' }),
+            { scopes },
+          );
+        // A save whose answer got lost is made again.
+        await save();
+        await save();
+      }
+    };
+    await Promise.all([0, 1, 2, 3].map(write));
+    expect(await store.readScopes({ scopes: [ADA] })).toEqual([
+      { n: 200, 'writer 0': 49, 'writer 1': 49, 'writer 2': 49, 'writer 3': 49 },
+    ]);
   });
 
   it('forgets changes and temp keys with the turn, and sees what was read for the next', () => {

@@ -35,10 +35,7 @@ const isAborted = expect.objectContaining({ status: 'ABORTED' });
 
 /** The tests of `SessionService` over one store. */
 export function sessionServiceSuite(name: string, open: () => Promise<ServiceStores>): void {
-  const on = (
-    title: string,
-    body: (services: { a: SessionService; b: SessionService; store: SnapshotStore }) => Promise<void>,
-  ) =>
+  const on = (title: string, body: (services: Services) => Promise<void>) =>
     it(title, async () => {
       const stores = await open();
       try {
@@ -56,10 +53,13 @@ export function sessionServiceSuite(name: string, open: () => Promise<ServiceSto
   });
 }
 
-type On = (
-  title: string,
-  body: (services: { a: SessionService; b: SessionService; store: SnapshotStore }) => Promise<void>,
-) => void;
+interface Services {
+  a: SessionService;
+  b: SessionService;
+  store: SnapshotStore;
+}
+
+type On = (title: string, body: (services: Services) => Promise<void>) => void;
 
 function sessions(on: On): void {
   on('makes sessions, finds them for their user, lists and deletes them', async ({ a, b }) => {
@@ -149,6 +149,9 @@ function sessions(on: On): void {
     for (const event of bad) await expect(a.appendEvent(session, event as never)).rejects.toEqual(refused);
     expect((await store.listSnapshots({ sessionId: session.id })).items).toHaveLength(1);
     expect(() => new SessionService(store, { onStale: 'ignore' as never })).toThrow("'reject' or 'refresh'");
+    expect(() => new SessionService(store, { limits: { maxDepth: -1 } })).toThrow('maxDepth');
+    const strict = new SessionService(store, { limits: { maxKeyLength: 5 } });
+    await expect(strict.createSession({ ...ADA, state: { longer: 1 } })).rejects.toMatchObject({ key: 'longer' });
   });
 
   on('a session’s state and events can’t be changed in place, and the error says what to do', async ({ a }) => {
@@ -280,12 +283,15 @@ function events(on: On): void {
     );
   });
 
-  on('appends to one session object go in the order of the calls', async ({ a, b }) => {
+  on('appends to one session object go in the order of the calls', async ({ a, b, store }) => {
     const session = await a.createSession({ ...ADA, sessionId: 'chat' });
     await Promise.all(
       Array.from({ length: 20 }, (_, i) => a.appendEvent(session, { ...said(`${i}`), timestamp: 1000 - i })),
     );
     const expected = Array.from({ length: 20 }, (_, i) => `${i}`);
+    const times = (await store.listSnapshots({ sessionId: 'chat' })).items.map(({ createdAt }) => createdAt);
+    expect(times).toEqual([...new Set(times)].toSorted());
+    expect(session.lastUpdateTime).toBe(Date.parse(times.at(-1)!));
     expect(texts(session)).toEqual(expected);
     expect(texts(await b.getSession({ ...ADA, sessionId: 'chat' }))).toEqual(expected);
   });
@@ -416,7 +422,13 @@ function agents(on: On): void {
     expect(texts(await a.getSession({ ...ADA, sessionId: 'chat', numRecentEvents: 1 }))).toHaveLength(1);
   });
 
-  on('what an agent dropped or summed up is in the log still', async ({ a, b, store }) => {
+  for (const isToldBy of ['by its messages', 'by its snapshots']) {
+    on(`what an agent dropped or summed up is in the log still, ${isToldBy}`, (services) =>
+      summedUp(services, isToldBy === 'by its snapshots'),
+    );
+  }
+
+  async function summedUp({ a, b, store }: Services, isTold: boolean): Promise<void> {
     const session = await a.createSession({ ...ADA, sessionId: 'chat' });
     for (const text of ['one', 'two', 'three']) await a.appendEvent(session, said(text));
     const leaf = (await store.getSnapshot({ sessionId: 'chat' }))!;
@@ -428,13 +440,14 @@ function agents(on: On): void {
       createdAt: new Date().toISOString(),
       status: 'completed',
       state: { sessionId: 'chat', messages: [summary, ...leaf.state!.messages!.slice(1), next], artifacts: [] },
+      ...(isTold && { sessionLog: { messages: { count: 4, kept: 0, added: 1 } } }),
     }));
     const read = (await b.getSession({ ...ADA, sessionId: 'chat' }))!;
     expect(texts(read)).toEqual(['one', 'two', 'three', 'four']);
     expect(read.events.slice(0, 3)).toEqual(session.events);
     await b.appendEvent(read, said('five'));
     expect(texts(await a.getSession({ ...ADA, sessionId: 'chat' }))).toEqual(['one', 'two', 'three', 'four', 'five']);
-  });
+  }
 
   on('what was pruned is known by its messages', async ({ a, b, store }) => {
     if (!store.capabilities.prune) return;
