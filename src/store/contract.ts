@@ -14,13 +14,13 @@
  * - **Values come back as saved**, or are refused with `INVALID_ARGUMENT` and the path, before anything is written.
  * - **Nothing is aliased.** What a method hands out is the caller's own copy.
  * - **Ids are data.** Any non-blank string of at most 1,024 characters names a snapshot, a session, an app, a user or a tenant.
- * - **Scopes.** Besides snapshots a store with `capabilities.scopes` keeps records, at most one for each app and one for each user of an
- *   app: what all their sessions have in common. A record changes only by a save, exactly when that save is made: where the mutator skips
- *   or throws, where the leaf is another than expected, where anything is refused, no record changes, and where a record's change is
- *   refused no snapshot is saved. A change sees the record as it is then: 30 increments from 30 sessions give 30, and changes of different
- *   keys all stay. A save costs at most one document more for each record it names. Records know nothing of time: rewriting, branching,
- *   resuming an earlier snapshot, deleting or pruning sessions leaves them as they are. No snapshot holds any of a record. A store
- *   without `capabilities.scopes` refuses a save with `scopes` by `FAILED_PRECONDITION`, before the mutator runs.
+ * **Scopes.** Besides snapshots a store with `capabilities.scopes` keeps records, at most one for each app and one for each user of an app:
+ *   what all their sessions have in common. A record changes only by a save, or goes by `deleteScope`; by a save exactly when that is made:
+ *   where the mutator skips or throws, where the leaf is another than expected, where anything is refused, no record changes, and where a
+ *   record's change is refused no snapshot is saved. A change sees the record as it is then: 30 increments from 30 sessions give 30, and
+ *   changes of different keys all stay. A save costs at most one document more for each record it names. Records know nothing of time:
+ *   rewriting, branching, resuming an earlier snapshot, deleting or pruning sessions leaves them as they are. No snapshot holds any of a
+ *   record. A store without `capabilities.scopes` refuses a save with `scopes` by `FAILED_PRECONDITION`, before the mutator runs.
  * - **Errors are `GenkitError`s** whose message names the id and says what to do.
  */
 import type { SessionStore, SessionStoreOptions, SnapshotMutator } from 'genkit/beta';
