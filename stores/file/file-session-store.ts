@@ -28,6 +28,7 @@ import {
   resolveLeaf,
 } from '../../src/store/lookup.ts';
 import { checkOptions, isBoolean, isFunction, isOneOf, isWhole } from '../../src/store/options.ts';
+import { refuseScopes } from '../../src/store/scopes.ts';
 import { tenantOf, type SnapshotPathPrefix } from '../../src/store/tenant.ts';
 import { WatchHub } from '../../src/store/watch-hub.ts';
 import { nodeFileSystem, type FileSystem } from './file-system.ts';
@@ -166,6 +167,7 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S> {
     const tenant = this.#tenantOf(options);
     if (snapshotId !== undefined) assertId(snapshotId, 'snapshotId');
     assertFunction(mutator, 'mutator');
+    refuseScopes(options?.scopes);
     const what = snapshotId === undefined ? 'Saving a snapshot' : `Saving snapshot ${quote(snapshotId)}`;
     const save = new Save(tenant, mutator, { expectedLeafId: options?.expectedLeafId, settings: this.#settings });
     return this.#change(what, () => save.run(snapshotId));

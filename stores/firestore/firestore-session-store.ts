@@ -22,6 +22,7 @@ import type {
 import { KeyQueue } from '../../src/store/key-queue.ts';
 import { assertFunction, checkLimit, checkLookup, decodeCursor, encodeCursor } from '../../src/store/lookup.ts';
 import { checkOptions, isBoolean, isFunction, isObject, isWhole } from '../../src/store/options.ts';
+import { refuseScopes } from '../../src/store/scopes.ts';
 import { tenantOf, type SnapshotPathPrefix } from '../../src/store/tenant.ts';
 import { Database } from './database.ts';
 import { deleteSession } from './delete-session.ts';
@@ -161,6 +162,7 @@ export class FirestoreSessionStore<S = unknown> implements SnapshotStore<S> {
     const { tenant, reader } = this.#at(options);
     if (snapshotId !== undefined) assertId(snapshotId, 'snapshotId');
     assertFunction(mutator, 'mutator');
+    refuseScopes(options?.scopes);
     const tools = {
       tenant,
       reader,
