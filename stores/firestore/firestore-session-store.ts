@@ -20,7 +20,14 @@ import type {
   StoreCapabilities,
 } from '../../src/store/contract.ts';
 import { KeyQueue } from '../../src/store/key-queue.ts';
-import { assertFunction, checkLimit, checkLookup, decodeCursor, encodeCursor } from '../../src/store/lookup.ts';
+import {
+  assertFunction,
+  checkLimit,
+  checkLookup,
+  checkSession,
+  decodeCursor,
+  encodeCursor,
+} from '../../src/store/lookup.ts';
 import { checkOptions, isBoolean, isFunction, isObject, isWhole } from '../../src/store/options.ts';
 import { refuseScopes } from '../../src/store/scopes.ts';
 import { tenantOf, type SnapshotPathPrefix } from '../../src/store/tenant.ts';
@@ -189,8 +196,8 @@ export class FirestoreSessionStore<S = unknown> implements SnapshotStore<S> {
 
   async listSnapshots(options: PageOptions & { sessionId: string }): Promise<Page<SnapshotMetadata>> {
     const { tenant } = this.#at(options);
-    const { sessionId, cursor } = options;
-    assertId(sessionId, 'sessionId');
+    const sessionId = checkSession(options);
+    const { cursor } = options;
     const limit = checkLimit(options);
     const after = cursor === undefined ? -1 : (decodeCursor(cursor, ['number'])[0] as number);
     return this.#call('listSnapshots', `Listing session ${quote(sessionId)}`, async () => {
@@ -218,8 +225,7 @@ export class FirestoreSessionStore<S = unknown> implements SnapshotStore<S> {
 
   async deleteSession(options: SessionStoreOptions & { sessionId: string }): Promise<DeleteResult> {
     const { tenant, reader } = this.#at(options);
-    const { sessionId } = options;
-    assertId(sessionId, 'sessionId');
+    const sessionId = checkSession(options);
     return this.#call('deleteSession', `Deleting session ${quote(sessionId)}`, () =>
       this.#sessions.run(tenant.keyOf(sessionId), () => deleteSession(tenant, reader, sessionId)),
     );

@@ -27,6 +27,7 @@ import {
   assertFunction,
   checkLimit,
   checkLookup,
+  checkSession,
   decodeCursor,
   encodeCursor,
   resolveLeaf,
@@ -146,10 +147,10 @@ export class InMemorySessionStore<S = unknown> implements SnapshotStore<S>, Scop
 
   async listSnapshots(options: PageOptions & { sessionId: string }): Promise<Page<SnapshotMetadata>> {
     const tenantId = this.#tenantOf(options);
-    assertId(options.sessionId, 'sessionId');
+    const sessionId = checkSession(options);
     const limit = checkLimit(options);
     const after = positionOf(options.cursor) ?? 0;
-    const nodes = this.#tenants.get(tenantId)?.tree(options.sessionId)?.nodes() ?? [];
+    const nodes = this.#tenants.get(tenantId)?.tree(sessionId)?.nodes() ?? [];
     const rest = [...nodes].filter((record) => record.sequence > after);
     return pageOf(rest, limit, (record) => [record.sequence, record.metadata()]);
   }
@@ -166,10 +167,10 @@ export class InMemorySessionStore<S = unknown> implements SnapshotStore<S>, Scop
 
   async deleteSession(options: SessionStoreOptions & { sessionId: string }): Promise<DeleteResult> {
     const tenantId = this.#tenantOf(options);
-    assertId(options.sessionId, 'sessionId');
-    const tree = this.#tenants.get(tenantId)?.tree(options.sessionId);
+    const sessionId = checkSession(options);
+    const tree = this.#tenants.get(tenantId)?.tree(sessionId);
     const ids = [...(tree?.nodes() ?? [])].map((record) => record.snapshotId);
-    this.#remove(tenantId, options.sessionId, ids);
+    this.#remove(tenantId, sessionId, ids);
     return { snapshots: ids.length, shards: 0 };
   }
 

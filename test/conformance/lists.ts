@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Page, PageOptions, SnapshotStatus } from '../../src/store/contract.ts';
+import type { Page, PageOptions, SnapshotStatus, SnapshotStore } from '../../src/store/contract.ts';
 import { equal, refuses } from './support/assertions.ts';
 import type { Kit, Subject } from './support/kit.ts';
 import { second, snapshot } from './support/snapshots.ts';
@@ -35,6 +35,13 @@ export const lists: Subject = {
 };
 
 function snapshots(kit: Kit): void {
+  kit.test('a list of no session is refused', async ({ a }) => {
+    const list = (a.store as Partial<SnapshotStore>).listSnapshots!.bind(a.store) as (options?: object) => unknown;
+    for (const options of [undefined, {}, { sessionId: ' ' }]) {
+      await refuses('INVALID_ARGUMENT', () => list(options));
+    }
+  });
+
   kit.test('snapshots are listed in the order of their first saves, without their states', async ({ a, b }) => {
     const ids = ['m', 'a', 'z', 'b'];
     const plans = ids.map((id, i) => ({
