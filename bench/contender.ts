@@ -24,8 +24,11 @@ export interface ContenderSpec {
 
 /** What the parent may ask for; each request is answered by one number. */
 export type ContenderRequest =
-  /** Plays the next turn of the workload; answers its ms. `cold`: on a store object that has seen nothing before. */
-  | { do: 'turn'; resumeBy?: 'sessionId' | 'snapshotId'; cold?: boolean }
+  /**
+   * Plays the next turn of the workload; answers its ms. `cold`: on a store object that has seen nothing before. `looks`: what was read is
+   * looked at, for a store that copies the state only then.
+   */
+  | { do: 'turn'; resumeBy?: 'sessionId' | 'snapshotId'; cold?: boolean; looks?: boolean }
   /** Looks the session up by its id; answers the ms. */
   | { do: 'lookup' }
   /** Saves the first turn of so many other sessions; answers 0. */
@@ -55,13 +58,14 @@ function open(): Store {
   }
 }
 
-async function turn(resumeBy: 'sessionId' | 'snapshotId', cold: boolean): Promise<number> {
+async function turn({ resumeBy, cold, looks }: ContenderRequest & { do: 'turn' }): Promise<number> {
   const state = workload.next();
   const newId = randomUUID();
   if (cold) store = open();
   const ms = await timed(async () => {
     const byId = resumeBy === 'snapshotId' && leafId !== undefined;
     const leaf = await store.getSnapshot(byId ? { snapshotId: leafId! } : { sessionId: workload.sessionId });
+    if (looks && leaf?.state?.messages?.length === 0) throw new Error('invariant: there are messages');
     await store.saveSnapshot(newId, () => completedSnapshot(state, leaf?.snapshotId));
   });
   leafId = newId;
@@ -84,7 +88,7 @@ function heap(): number {
 async function answer(request: ContenderRequest): Promise<number> {
   switch (request.do) {
     case 'turn':
-      return turn(request.resumeBy ?? 'sessionId', request.cold ?? false);
+      return turn(request);
     case 'lookup':
       return timed(() => store.getSnapshot({ sessionId: workload.sessionId }));
     case 'crowd':

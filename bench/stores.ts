@@ -31,17 +31,24 @@ async function repeated(count: number, measure: () => Promise<number>): Promise<
   return spread(samples);
 }
 
-/** A turn on a store object that has seen nothing before, and one that resumes by snapshot, on the session as it is. */
+/** Other ways to take a turn, on the session as it is: resumed by snapshot, with a look at the state, on a store object that has seen nothing before. */
 async function otherTurns(label: string, ours: Contender, theirs: Contender): Promise<Figure[]> {
   const cold = (contender: Contender) => repeated(SAMPLES, () => contender.ask({ do: 'turn', cold: true }));
   const bySnapshot = (contender: Contender) =>
     repeated(SAMPLES, () => contender.ask({ do: 'turn', resumeBy: 'snapshotId' }));
+  const looking = (contender: Contender) => repeated(SAMPLES, () => contender.ask({ do: 'turn', looks: true }));
   return [
     {
       name: `${label}, after the last turn, by snapshotId`,
       unit: 'ms',
       ours: await bySnapshot(ours),
       theirs: await bySnapshot(theirs),
+    },
+    {
+      name: `${label}, after the last turn, and the state looked at`,
+      unit: 'ms',
+      ours: await looking(ours),
+      theirs: await looking(theirs),
     },
     { name: `${label}, after the last turn, cold`, unit: 'ms', ours: await cold(ours), theirs: await cold(theirs) },
   ];
