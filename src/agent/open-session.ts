@@ -7,6 +7,7 @@ import { adoptState, Session } from '../session/session.ts';
 import { assertId } from '../snapshot/ids.ts';
 import { sessionOf } from '../snapshot/snapshot.ts';
 import type { AgentDefinition } from './agent-definition.ts';
+import { assertNoResources } from './client-input.ts';
 import { assertCustomState } from './custom-state.ts';
 import { isExpired } from './expiry.ts';
 
@@ -54,6 +55,7 @@ export async function openSession<State>(
 ): Promise<OpenedSession<State>> {
   if (!agent.store) {
     if (init.state) agent.signer?.verify(init.state);
+    if (!agent.signer) assertNoResources(agent, init.state?.messages);
     await assertCustomState(agent, init.state?.custom, { what: 'the state sent along', sentByCaller: true });
     return { session: sessionOfClient<State>(init) };
   }
