@@ -1,6 +1,6 @@
 import { z } from 'genkit';
 import { genkit, type GenkitBeta } from 'genkit/beta';
-import { defineAgent, InMemorySessionStore, type Agent, type AgentAPI } from 'genkitx-agents';
+import { defineAgent, InMemorySessionStore, type Agent, type AgentAPI, type SessionStore } from 'genkitx-agents';
 import { remoteAgent } from 'genkitx-agents/client';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { serveByRouter } from '../server/support/http.ts';
@@ -145,6 +145,146 @@ test("with onAbort: 'keep' and no store the partial reply is in the state that t
   expect((await turn.response).raw.state?.messages).toMatchObject([user('Tell me.'), ...toolRoundTrip, partial]);
   await chat.send('Shorter, please.');
   expect(chat.messages).toHaveLength(6);
+});
+
+describe('R3 abort while the turn is being saved', () => {
+  /** A store whose saves wait once one is wanted. */
+  function slowStore() {
+    const inner = new InMemorySessionStore();
+    const saving = deferred();
+    const goOn = deferred();
+    let isSlow = false;
+    const store: SessionStore = {
+      getSnapshot: (lookup) => inner.getSnapshot(lookup),
+      saveSnapshot: async (snapshotId, mutator, options) => {
+        if (isSlow) {
+          saving.resolve();
+          await goOn.promise;
+        }
+        return inner.saveSnapshot(snapshotId, mutator, options);
+      },
+    };
+    return { inner, store, saving, goOn, slowDown: () => (isSlow = true) };
+  }
+
+  test.each(['discard', 'keep'] as const)(
+    'what is told is what the store has (onAbort: %s), and the chat goes on from it',
+    async (onAbort) => {
+      const ai = genkit({});
+      const { inner, store, saving, goOn, slowDown } = slowStore();
+      const scripted = scriptedModel(ai, { replies: ['one', 'two', 'three'] });
+      const chat = defineAgent(ai, { name: 'teller', model: scripted.name, store, onAbort }).chat({ sessionId: 's' });
+      await chat.send('1');
+      slowDown();
+      const caller = new AbortController();
+      const turn = chat.send('2', { abortSignal: caller.signal });
+      await saving.promise;
+      caller.abort();
+      goOn.resolve();
+      const { finishReason, text, snapshotId } = await turn;
+      expect({ finishReason, text }).toEqual({ finishReason: 'stop', text: 'two' });
+      expect(await inner.getSnapshot({ sessionId: 's' })).toMatchObject({ snapshotId, status: 'completed' });
+      const third = await chat.send('3');
+      expect((await inner.getSnapshot({ sessionId: 's' }))?.parentId).toBe(snapshotId);
+      expect((await inner.getSnapshot({ snapshotId: third.snapshotId! }))?.state?.messages).toHaveLength(6);
+      expect((await inner.listSessions()).items).toMatchObject([{ leafCount: 1 }]);
+    },
+  );
+
+  test('a store that does not answer then makes it a turn that was not saved, in time', async () => {
+    const ai = genkit({});
+    const { store, saving, slowDown } = slowStore();
+    const scripted = scriptedModel(ai, { replies: ['one'] });
+    const agent = defineAgent(ai, { name: 'teller', model: scripted.name, store, storeTimeoutMs: 20 });
+    slowDown();
+    const caller = new AbortController();
+    const turn = call(agent, ['1'], {}, { abortSignal: caller.signal });
+    await saving.promise;
+    caller.abort();
+    expect((await turn).output).toMatchObject({
+      finishReason: 'failed',
+      error: { status: 'DEADLINE_EXCEEDED' },
+      message: model('one'),
+    });
+  });
+
+  test('the turns that wait are aborted', async () => {
+    const ai = genkit({});
+    const { store, saving, goOn, slowDown } = slowStore();
+    const scripted = scriptedModel(ai, { otherwise: 'hello' });
+    const agent = defineAgent(ai, { name: 'teller', model: scripted.name, store });
+    slowDown();
+    const caller = new AbortController();
+    const turn = call(agent, ['1', '2'], {}, { abortSignal: caller.signal });
+    await saving.promise;
+    caller.abort();
+    goOn.resolve();
+    const { output } = await turn;
+    expect(output.finishReason).toBe('aborted');
+    expect((await agent.getSnapshot(output.snapshotId!))?.state?.messages).toHaveLength(2);
+    expect(scripted.requests).toHaveLength(1);
+  });
+});
+
+describe("R3 abort with onAbort: 'keep'", () => {
+  test('the client sees of the partial reply what the transform leaves', async () => {
+    const ai = genkit({});
+    const { config, speaking } = tellerOf(ai);
+    const agent = defineAgent(ai, {
+      ...config,
+      store: new InMemorySessionStore(),
+      onAbort: 'keep',
+      clientTransform: {
+        state: (state) => ({ ...state, messages: state.messages?.filter(({ role }) => role === 'user') }),
+      },
+    });
+    const turn = agent.chat().sendStream('Tell me.');
+    await speaking.promise;
+    turn.abort();
+    const { raw } = await turn.response;
+    expect(raw.finishReason).toBe('aborted');
+    expect(JSON.stringify(raw)).not.toContain('Once upon');
+  });
+
+  test('of tools that ran beside one that was running those that were done are kept, and none runs twice', async () => {
+    const ai = genkit({});
+    const waiting = deferred();
+    let charged = 0;
+    ai.defineTool({ name: 'charge', description: 'Charges.', inputSchema: z.object({}) }, async () => {
+      charged++;
+      return 'charged';
+    });
+    ai.defineTool({ name: 'wait', description: 'Waits.', inputSchema: z.object({}) }, async () => {
+      waiting.resolve();
+      return new Promise<string>(() => {});
+    });
+    const ask = (name: string) => ({ toolRequest: { name, ref: name, input: {} } });
+    const scripted = scriptedModel(ai, {
+      replies: [[{ text: 'A moment.' }, ask('charge'), ask('wait')]],
+      otherwise: 'done',
+    });
+    const agent = defineAgent(ai, {
+      name: 'teller',
+      model: scripted.name,
+      tools: ['charge', 'wait'],
+      store: new InMemorySessionStore(),
+      onAbort: 'keep',
+    });
+    const chat = agent.chat();
+    const turn = chat.sendStream('Go.');
+    await waiting.promise;
+    await vi.waitUntil(() => charged === 1);
+    await nextMacrotask();
+    turn.abort();
+    const { snapshotId } = await turn.response;
+    expect((await agent.getSnapshot(snapshotId!))?.state?.messages).toEqual([
+      user('Go.'),
+      { role: 'model', content: [{ text: 'A moment.' }, ask('charge')] },
+      { role: 'tool', content: [{ toolResponse: { name: 'charge', ref: 'charge', output: 'charged' } }] },
+    ]);
+    expect((await call(agent, [{}], { snapshotId: snapshotId! })).output.message).toEqual(model('done'));
+    expect(charged).toBe(1);
+  });
 });
 
 test('onAbort is one of two', () => {
