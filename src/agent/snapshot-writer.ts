@@ -10,6 +10,7 @@ import { mustHaveStore, type AgentDefinition } from './agent-definition.ts';
 import { findLastCompleted } from './open-session.ts';
 import { isTransient, withRetries } from './retry.ts';
 import type { RunLease, RunRecord } from './run-lease.ts';
+import { ownerOf } from './visible-snapshot.ts';
 
 /** What {@link SnapshotWriter} needs to know. */
 export interface SnapshotWriterOptions<State> {
@@ -184,7 +185,15 @@ export class SnapshotWriter<State> {
     const now = new Date().toISOString();
     // A turn that ends in the background is the parent of the next, never its own.
     const parent = parentId === undefined || parentId === snapshotId ? undefined : { parentId };
-    return { snapshotId, sessionId: this.#sessionId, ...parent, createdAt: now, updatedAt: now, ...content };
+    return {
+      snapshotId,
+      sessionId: this.#sessionId,
+      ...parent,
+      createdAt: now,
+      updatedAt: now,
+      ...ownerOf(this.#agent),
+      ...content,
+    };
   }
 
   async #write(
@@ -201,14 +210,14 @@ export class SnapshotWriter<State> {
         this.#expectedLeafId = undefined;
         return saved;
       } catch (error) {
-        if (!SessionConflictError.isInstance(error) || !(await this.#isStillLast(store, parentId))) throw error;
+        if (!SessionConflictError.isInstance(error) || !(await this.#isStillLast(parentId))) throw error;
       }
     }
   }
 
   /** Whether what came first has come to nothing: the session continues from where it did. */
-  async #isStillLast(store: SessionStore<State>, parentId: string | undefined): Promise<boolean> {
-    const { leaf, snapshot } = await findLastCompleted(store, this.#sessionId, this.#context);
+  async #isStillLast(parentId: string | undefined): Promise<boolean> {
+    const { leaf, snapshot } = await findLastCompleted(this.#agent, this.#sessionId, this.#context);
     const isRunning = leaf?.status === 'pending';
     const isNew = leaf !== undefined && leaf.snapshotId !== this.#expectedLeafId;
     if (isRunning || !isNew || snapshot?.snapshotId !== parentId) return false;

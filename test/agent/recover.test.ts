@@ -313,6 +313,76 @@ describe('finding the runs whose processes died', () => {
   });
 });
 
+describe('where background.recover is on', () => {
+  const recovering = { recover: true, heartbeatIntervalMs: 5, leaseMs: 20 };
+
+  /** How often the store was asked for its sessions, and a way to wait for that. */
+  function counting(store: InMemorySessionStore) {
+    let looks = 0;
+    const list = store.listSessions.bind(store);
+    store.listSessions = async (options) => {
+      const page = await list(options);
+      looks++;
+      return page;
+    };
+    return (more: number) => {
+      const from = looks;
+      return vi.waitUntil(() => looks >= from + more, { timeout: 10_000, interval: 2 });
+    };
+  }
+
+  async function deadRun(store: InMemorySessionStore) {
+    const dead = worker(store);
+    const { output } = await call(dead.agent, [detached('one')], { sessionId: 'job' });
+    await dead.called(1);
+    await store.saveSnapshot(output.snapshotId!, (current) => ({
+      ...current!,
+      heartbeatAt: new Date(0).toISOString(),
+    }));
+    return output.snapshotId!;
+  }
+
+  test('a run whose agent is defined later is found', async () => {
+    const store = new InMemorySessionStore();
+    const snapshotId = await deadRun(store);
+    const looked = counting(store);
+    const early = worker(store, { name: 'other', background: recovering, answer: 'rescued' });
+    await looked(2);
+    // By now the run is older than what is looked at.
+    await vi.waitUntil(async () => {
+      const { updatedAt } = (await store.getSnapshot({ snapshotId }))!;
+      return Date.now() - Date.parse(updatedAt!) > 10 * recovering.leaseMs;
+    });
+    await looked(2);
+    const late = worker(store, { background: recovering, answer: 'rescued' });
+    expect((await late.settled(snapshotId)).status).toBe('completed');
+    expect(early.scripted.requests).toEqual([]);
+    await store.close();
+  });
+
+  test('a run that could not be taken over is found again when the store is back', async () => {
+    const store = new InMemorySessionStore();
+    const snapshotId = await deadRun(store);
+    const looked = counting(store);
+    let isDown = true;
+    const save = store.saveSnapshot.bind(store);
+    store.saveSnapshot = async (...args) => {
+      if (isDown) throw new Error('read-only');
+      return save(...args);
+    };
+    const rescuer = worker(store, { background: recovering, answer: 'rescued' });
+    await looked(2);
+    await vi.waitUntil(async () => {
+      const { updatedAt } = (await store.getSnapshot({ snapshotId }))!;
+      return Date.now() - Date.parse(updatedAt!) > 10 * recovering.leaseMs;
+    });
+    await looked(2);
+    isDown = false;
+    expect((await rescuer.settled(snapshotId)).status).toBe('completed');
+    await store.close();
+  });
+});
+
 describe('what a run that was taken over works with', () => {
   test('is the context of whoever looked for it, and what keepContext kept; the tenant is found by it', async () => {
     const store = new InMemorySessionStore({
