@@ -5,11 +5,11 @@ import type { AgentDefinition } from './agent-definition.ts';
 export type OwnedSnapshot<State> = SessionSnapshot<State> & { ownedBy?: string };
 
 /** What the runtime writes into snapshots for itself. */
-const INTERNAL_FIELDS = ['backgroundRun', 'resumption', 'ownedBy'];
+const INTERNAL_FIELDS = new Set(['backgroundRun', 'resumption', 'ownedBy']);
 
 /** The snapshot as clients may see it: what the runtime notes in it is nobody else's concern. */
 export function withoutInternals<State>(snapshot: SessionSnapshot<State>): SessionSnapshot<State> {
-  const visible = Object.entries(snapshot).filter(([name]) => !INTERNAL_FIELDS.includes(name));
+  const visible = Object.entries(snapshot).filter(([name]) => !INTERNAL_FIELDS.has(name));
   return Object.fromEntries(visible) as unknown as SessionSnapshot<State>;
 }
 

@@ -335,7 +335,7 @@ describe('where background.recover is on', () => {
     const dead = worker(store);
     const { output } = await call(dead.agent, [detached('one')], { sessionId: 'job' });
     await dead.called(1);
-    await store.saveSnapshot(output.snapshotId!, (current) => ({
+    await store.saveSnapshot(output.snapshotId, (current) => ({
       ...current!,
       heartbeatAt: new Date(0).toISOString(),
     }));
