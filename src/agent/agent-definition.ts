@@ -137,7 +137,8 @@ export function settleAgent<State>(
   // Neither the default store nor one that agents share is typed by any one agent's state.
   const defaults = defaultsOf(registry);
   const store = (options.store ?? (options.state ? undefined : defaults.store)) as SessionStore<State> | undefined;
-  if (options.signState && store) {
+  const { signState = false } = options;
+  if (signState !== false && store) {
     throw invalidArgument(
       `Agent '${name}' has a store, so there is no state of its callers to sign: leave signState out.`,
     );
@@ -159,7 +160,7 @@ export function settleAgent<State>(
     store: store && boundedStore(store, storeTimeoutMs),
     stateSchema,
     clientTransform,
-    signer: options.signState ? new StateSigner(name, options.signState) : undefined,
+    signer: signState === false ? undefined : new StateSigner(name, signState),
     isStateForgeable: !store && options.signState === undefined,
     clientResources: options.clientResources ?? false,
     isPrivate: !(options.shareSessions ?? clientTransform === undefined),

@@ -72,7 +72,11 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
     ...(config && { config: { ...(rendered.config as object | undefined), ...config } }),
     messages: tagPreamble(rendered.messages ?? [], history),
     ...(resume && { resume }),
-    use: [watchRestarts(tools), ...(rendered.use ?? []), observe({ progress, tools, gate: turn.gate, onRestart })],
+    use: [
+      ...(resume ? [watchRestarts(tools)] : []),
+      ...(rendered.use ?? []),
+      observe({ progress, tools, gate: turn.gate, onRestart }),
+    ],
     abortSignal,
     onChunk: (chunk) => {
       const modelChunk = chunk.toJSON();
@@ -130,7 +134,7 @@ function observe<State>({ progress, tools, gate, onRestart }: Observers<State>) 
         onRestart();
       }
       const response = await next(request, options);
-      progress.onToolDone(request, response?.toolResponse.output ?? null);
+      progress.onToolDone(request, response);
       return response;
     },
   });

@@ -1,5 +1,5 @@
 import { z } from 'genkit';
-import { genkit, type GenkitBeta } from 'genkit/beta';
+import { genkit, type GenkitBeta, type Part } from 'genkit/beta';
 import { defineAgent, InMemorySessionStore, type Agent, type AgentAPI, type SessionStore } from 'genkitx-agents';
 import { remoteAgent } from 'genkitx-agents/client';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -284,6 +284,73 @@ describe("R3 abort with onAbort: 'keep'", () => {
     ]);
     expect((await call(agent, [{}], { snapshotId: snapshotId! })).output.message).toEqual(model('done'));
     expect(charged).toBe(1);
+  });
+});
+
+describe("R3 abort with onAbort: 'keep' while tools run", () => {
+  /** A tool that answers what it is asked, or never, and an agent whose model asks as told. */
+  function setUp(requests: Part[]) {
+    const ai = genkit({});
+    const ran: number[] = [];
+    const waiting = deferred();
+    ai.defineTool(
+      { name: 'work', description: 'Works.', inputSchema: z.object({ n: z.number(), asks: z.boolean().optional() }) },
+      async ({ n, asks }, { interrupt, resumed }) => {
+        if (asks && !resumed) interrupt();
+        ran.push(n);
+        if (n > 0) return `done ${n}`;
+        waiting.resolve();
+        return new Promise<string>(() => {});
+      },
+    );
+    const scripted = scriptedModel(ai, { replies: [requests], otherwise: 'done' });
+    const store = new InMemorySessionStore();
+    const agent = defineAgent(ai, { name: 'worker', model: scripted.name, tools: ['work'], store, onAbort: 'keep' });
+    const stopped = async (
+      running: { abort: () => void; response: Promise<{ snapshotId?: string }> },
+      done: number,
+    ) => {
+      await waiting.promise;
+      await vi.waitUntil(() => ran.length > done);
+      await nextMacrotask();
+      running.abort();
+      const { snapshotId } = await running.response;
+      return { snapshotId, messages: (await agent.getSnapshot(snapshotId!))?.state?.messages };
+    };
+    return { agent, ran, stopped };
+  }
+  const work = (n: number, ref?: string): Part => ({
+    toolRequest: { name: 'work', input: { n }, ...(ref && { ref }) },
+  });
+  const worked = (n: number): Part => ({ toolResponse: { name: 'work', output: `done ${n}` } });
+
+  test('requests of one tool without refs are told apart', async () => {
+    const noted = { ...work(2), metadata: { signature: 'abc' } };
+    const { agent, stopped } = setUp([work(0), work(1), noted]);
+    const { messages } = await stopped(agent.chat().sendStream('Go.'), 2);
+    expect(messages).toEqual([
+      user('Go.'),
+      { role: 'model', content: [work(1), noted] },
+      { role: 'tool', content: [worked(1), worked(2)] },
+    ]);
+  });
+
+  test('of what was approved that which is done is kept, and nothing waits any more', async () => {
+    const asking = (n: number, ref: string) => ({
+      toolRequest: { name: 'work', ref, input: { n, asks: true } },
+    });
+    const { agent, ran, stopped } = setUp([asking(1, 'a'), asking(0, 'b')]);
+    const chat = agent.chat();
+    await chat.send('Go.');
+    const restart = [asking(1, 'a'), asking(0, 'b')].map((part) => ({ ...part, metadata: { resumed: true } }));
+    const { snapshotId, messages } = await stopped(chat.resumeStream({ restart }), 1);
+    expect(messages).toEqual([
+      user('Go.'),
+      { role: 'model', content: [asking(1, 'a')] },
+      { role: 'tool', content: [{ toolResponse: { name: 'work', ref: 'a', output: 'done 1' } }] },
+    ]);
+    expect((await call(agent, [{}], { snapshotId: snapshotId! })).output.message).toEqual(model('done'));
+    expect(ran).toEqual([1, 0]);
   });
 });
 
