@@ -8,9 +8,8 @@ export type OwnedSnapshot<State> = SessionSnapshot<State> & { ownedBy?: string }
 const INTERNAL_FIELDS = new Set(['backgroundRun', 'resumption', 'ownedBy']);
 
 /** The snapshot as clients may see it: what the runtime notes in it is nobody else's concern. */
-export function withoutInternals<State>(snapshot: SessionSnapshot<State>): SessionSnapshot<State> {
-  const visible = Object.entries(snapshot).filter(([name]) => !INTERNAL_FIELDS.has(name));
-  return Object.fromEntries(visible) as unknown as SessionSnapshot<State>;
+export function withoutInternals<S extends object>(snapshot: S): S {
+  return Object.fromEntries(Object.entries(snapshot).filter(([name]) => !INTERNAL_FIELDS.has(name))) as S;
 }
 
 /** Whether the snapshot is another agent's, which does not share its sessions: to this agent it is not there. */

@@ -95,6 +95,14 @@ test('H1 what the runtime notes in a snapshot for itself is in no answer', async
   const part = { toolRequest: { name: 'act', ref: '1', input: {} }, metadata: { resumed: true } };
   await call(agent, [{ resume: { restart: [part] } }], { snapshotId: snapshotId! });
   expect(await store.getSnapshot({ snapshotId: snapshotId! })).toMatchObject({ resumption: {}, ownedBy: 'acting' });
+  const list = await ai.registry.lookupAction('/custom/genkitx-agents/listSnapshots');
+  const { sessionId } = (await store.getSnapshot({ snapshotId: snapshotId! }))!;
+  const { result: page } = (await list.run({ sessionId })) as { result: { items: object[] } };
+  expect(page.items).toHaveLength(2);
+  for (const item of page.items) {
+    expect(item).not.toHaveProperty('resumption');
+    expect(item).not.toHaveProperty('ownedBy');
+  }
   const handle = agentHandler([agent], { anonymous: true });
   for (const metadataOnly of [true, false]) {
     const body = JSON.stringify({ data: { snapshotId, metadataOnly } });
