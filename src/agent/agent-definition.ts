@@ -21,6 +21,11 @@ export interface AgentDefinition<State = unknown> {
   readonly clientTransform?: ClientTransform<State>;
   /** Of an agent without a store: who signs its states. */
   readonly signer: StateSigner | undefined;
+  /** Nothing says that a state which the callers keep was issued, and nobody vouches for the callers. */
+  readonly isStateForgeable: boolean;
+  readonly clientResources: boolean;
+  /** Of other agents than this its snapshots are hidden. */
+  readonly isPrivate: boolean;
   readonly onAbort: 'discard' | 'keep';
   readonly onConflict: OnConflict | undefined;
   readonly background: BackgroundSettings;
@@ -74,6 +79,8 @@ const STATE_OPTIONS = {
   storeTimeoutMs: anything,
   background: isObject,
   signState: anything,
+  clientResources: isBoolean,
+  shareSessions: isBoolean,
 };
 
 const PROMPT_AGENT_OPTIONS = {
@@ -130,7 +137,8 @@ export function settleAgent<State>(
   // Neither the default store nor one that agents share is typed by any one agent's state.
   const defaults = defaultsOf(registry);
   const store = (options.store ?? (options.state ? undefined : defaults.store)) as SessionStore<State> | undefined;
-  if (options.signState !== undefined && store) {
+  const { signState = false } = options;
+  if (signState !== false && store) {
     throw invalidArgument(
       `Agent '${name}' has a store, so there is no state of its callers to sign: leave signState out.`,
     );
@@ -152,7 +160,10 @@ export function settleAgent<State>(
     store: store && boundedStore(store, storeTimeoutMs),
     stateSchema,
     clientTransform,
-    signer: options.signState === undefined ? undefined : new StateSigner(name, options.signState),
+    signer: signState === false ? undefined : new StateSigner(name, signState),
+    isStateForgeable: !store && options.signState === undefined,
+    clientResources: options.clientResources ?? false,
+    isPrivate: !(options.shareSessions ?? clientTransform === undefined),
     onAbort,
     onConflict,
     background,

@@ -38,7 +38,8 @@ export function agentOutput<State>(agent: AgentDefinition<State>, ending: Ending
     const where = { sessionId: ending.sessionId, ...whereabouts(agent, lastGood) };
     if (outcome?.status === 'aborted') {
       const last = lastGood.state.messages?.at(-1);
-      return { ...where, ...(last && isPartial(last) && { message: last }), finishReason: 'aborted' };
+      const reply = last && isPartial(last) ? replyOf(agent, { message: last }, lastGood.state) : {};
+      return { ...where, ...(reply.message && { message: reply.message }), finishReason: 'aborted' };
     }
     if (outcome?.status === 'failed') {
       const reply = outcome.unsaved ? replyOf(agent, result, lastGood.state) : {};

@@ -59,6 +59,8 @@ export class BackgroundRun<State> {
         message: `Agent '${agent.name}' cannot detach: it has no store for the result. Give it a 'store', or send the input without 'detach'.`,
       });
     }
+    // A turn that has come to its end already is no turn of the run.
+    await commits.saving;
     const { current } = intake;
     const turns = [...(current ? [current] : []), ...waiting];
     const { snapshotId: last } = commits.lastGood;
@@ -70,6 +72,7 @@ export class BackgroundRun<State> {
     try {
       this.#storing = this.#store();
       await this.#storing;
+      this.#follow();
     } catch (error) {
       scope.abort();
       return {
@@ -79,7 +82,6 @@ export class BackgroundRun<State> {
         error: toRuntimeError(error),
       };
     }
-    this.#follow();
     intake.goOn();
     return { sessionId, snapshotId: this.#turns.at(-1)!.snapshotId, finishReason: 'detached' };
   }

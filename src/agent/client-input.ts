@@ -1,5 +1,6 @@
-import type { AgentInit, AgentInput } from 'genkit/beta';
-import { AgentInitError, invalidArgument } from '../errors.ts';
+import type { AgentInit, AgentInput, MessageData } from 'genkit/beta';
+import { AgentInitError, failedPrecondition, invalidArgument } from '../errors.ts';
+import type { AgentDefinition } from './agent-definition.ts';
 
 /**
  * A state that a caller in this process sends along may be anything. What JSON cannot write, a circle say, is refused before it gets anywhere:
@@ -21,9 +22,15 @@ export function assertWritableState({ state }: AgentInit = {}): void {
 /**
  * A client speaks as the user and as nobody else: what tools were asked and what they answered is the server's to write.
  *
- * @throws `INVALID_ARGUMENT`
+ * @throws `INVALID_ARGUMENT`, or `FAILED_PRECONDITION` where the agent can't tell what the server wrote.
  */
-export function assertClientInput({ message, resume }: AgentInput): void {
+export function assertClientInput<State>(agent: AgentDefinition<State>, { message, resume }: AgentInput): void {
+  if (resume?.restart?.length && agent.isStateForgeable) {
+    throw failedPrecondition(
+      `Agent '${agent.name}' does not run tools again on its callers' word: they keep the state, and could have written the tool request ` +
+        `themselves. Give it a 'store' or 'signState', or, where all callers are trusted, signState: false.`,
+    );
+  }
   if (!message) return;
   if (message.role !== 'user') {
     throw invalidArgument(`A client's message must have the role 'user', not '${message.role}'.`);
@@ -33,7 +40,22 @@ export function assertClientInput({ message, resume }: AgentInput): void {
       `A client's message must not have toolRequest or toolResponse parts. Answer an interrupted tool by 'resume'.`,
     );
   }
+  assertNoResources(agent, [message]);
   if (resume?.respond?.length || resume?.restart?.length) {
     throw invalidArgument(`Send a 'message' or 'resume', not both: the interrupted turn has to go on first.`);
+  }
+}
+
+/**
+ * The model would be shown what a resource says, whichever the client names.
+ *
+ * @throws `INVALID_ARGUMENT`
+ */
+export function assertNoResources<State>(agent: AgentDefinition<State>, messages: readonly MessageData[] = []): void {
+  if (agent.clientResources) return;
+  if (messages.some(({ content }) => content.some((part) => part.resource !== undefined))) {
+    throw invalidArgument(
+      `Agent '${agent.name}' takes no 'resource' parts from its callers. Send what is in them, or give the agent clientResources: true.`,
+    );
   }
 }

@@ -6,6 +6,7 @@ import type { AgentDefinition } from './agent-definition.ts';
 import { assertCustomState, copyCustomState } from './custom-state.ts';
 import { statusOf, toRuntimeError } from './runtime-error.ts';
 import { SnapshotWriter } from './snapshot-writer.ts';
+import { isWaiting } from './turn-progress.ts';
 
 /** What {@link TurnCommits} needs to know. */
 export interface TurnCommitsOptions<State> {
@@ -37,6 +38,7 @@ export class TurnCommits<State> {
   #parentId: string | undefined;
   #savedVersion: number;
   #lastGood: LastGood<State>;
+  #saving: Promise<TurnOutcome> | undefined;
 
   constructor({ agent, session, parentId, expectedLeafId, context }: TurnCommitsOptions<State>) {
     this.writer = new SnapshotWriter<State>({ agent, sessionId: session.sessionId, expectedLeafId, context });
@@ -61,12 +63,34 @@ export class TurnCommits<State> {
     return this.#savedVersion !== this.#session.getVersion();
   }
 
+  /** How the turn ends that is being saved; never rejects. */
+  get saving(): Promise<TurnOutcome> | undefined {
+    return this.#saving;
+  }
+
   /**
-   * Saves the session as a completed snapshot. A store that cannot save makes it a failed outcome whose reply is still good.
-   *
-   * @throws `INTERNAL` when the custom state does not fit the `stateSchema`, or holds what JSON cannot: the turn is at fault.
+   * Saves the session as a completed snapshot. A store that cannot save makes it a failed outcome whose reply is still good; custom state that
+   * does not fit the `stateSchema`, or holds what JSON cannot, one of which the turn is at fault. Never rejects.
    */
-  async complete(snapshotId: string, finishReason?: AgentFinishReason): Promise<TurnOutcome> {
+  complete(snapshotId: string, finishReason?: AgentFinishReason): Promise<TurnOutcome> {
+    return this.#whileSaving(
+      this.#complete(snapshotId, finishReason).catch((error: unknown) => this.#fail(snapshotId, toRuntimeError(error))),
+    );
+  }
+
+  /** Saves what a failed turn left behind, for inspection: nothing resumes it. Never rejects. */
+  fail(snapshotId: string, error: RuntimeError): Promise<TurnOutcome> {
+    return this.#whileSaving(this.#fail(snapshotId, error));
+  }
+
+  async #whileSaving(saving: Promise<TurnOutcome>): Promise<TurnOutcome> {
+    this.#saving = saving;
+    const outcome = await saving;
+    this.#saving = undefined;
+    return outcome;
+  }
+
+  async #complete(snapshotId: string, finishReason?: AgentFinishReason): Promise<TurnOutcome> {
     const version = this.#session.getVersion();
     const state = stateOf(this.#agent, this.#session);
     await assertCustomState(this.#agent, state.custom, { what: 'this turn' });
@@ -88,8 +112,7 @@ export class TurnCommits<State> {
     return { status: 'completed', ...saved, ...reason };
   }
 
-  /** Saves what a failed turn left behind, for inspection: nothing resumes it. */
-  async fail(snapshotId: string, error: RuntimeError): Promise<TurnOutcome> {
+  async #fail(snapshotId: string, error: RuntimeError): Promise<TurnOutcome> {
     if (!this.#agent.store) return { status: 'failed', error };
     try {
       const content = { status: 'failed', finishReason: 'failed', error, state: this.stateSoFar() } as const;
@@ -106,6 +129,8 @@ export class TurnCommits<State> {
   /** Keeps what a foreground turn had come to when it was aborted: the conversation can go on from there. */
   async keepAborted(snapshotId: string): Promise<void> {
     const state = this.stateSoFar();
+    // What waits for the caller waits where it is: a second copy of it could be approved a second time.
+    if (isWaiting(state.messages?.at(-1))) return;
     const ending = { status: 'aborted', finishReason: 'aborted' } as const;
     const saved = !this.#agent.store || (await this.writer.end(snapshotId, this.#parentId, ending, state));
     if (saved) this.#lastGood = { ...(this.#agent.store && { snapshotId }), state };

@@ -61,6 +61,8 @@ export function defineAgent<State, I extends z.ZodTypeAny>(
     storeTimeoutMs,
     background,
     signState,
+    clientResources,
+    shareSessions,
     ...spoken
   } = config;
   const { promptInput, turnOverrides, ...prompt } = spoken;
@@ -74,6 +76,8 @@ export function defineAgent<State, I extends z.ZodTypeAny>(
     storeTimeoutMs,
     background,
     signState,
+    clientResources,
+    shareSessions,
   });
   definePrompt(agent.registry, prompt);
   const promptName = prompt.variant ? `${prompt.name}.${prompt.variant}` : prompt.name;

@@ -2,12 +2,13 @@ import { generate, generateMiddleware, type PromptAction } from '@genkit-ai/ai';
 import { GenerateResponse, GenkitError, type GenerateOptions } from 'genkit';
 import type { AgentFinishReason, AgentInput, AgentStreamChunk, MessageData } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
-import type { TurnResult } from '../session/session-runner.ts';
+import type { TurnHandler, TurnResult } from '../session/session-runner.ts';
 import { adoptMessages, viewOf, type Session } from '../session/session.ts';
 import { reserveSnapshotId } from '../snapshot/ids.ts';
 import { conversationOf, historyInOne, tagHistory, tagPreamble, toPlainMessage } from './prompt-history.ts';
 import { toResumption } from './resume.ts';
 import { ResumedTools } from './resumed-tools.ts';
+import { gateOf, passesGate, type ToolGate } from './tool-gate.ts';
 import { isPartial, TurnProgress } from './turn-progress.ts';
 import { choiceOf } from './turn-overrides.ts';
 import type { AgentFn, TurnOverrides } from './types.ts';
@@ -27,10 +28,12 @@ export interface PromptVoice {
 export function promptAgentFn<State>(voice: PromptVoice): AgentFn<State> {
   const findPrompt = promptFinder(voice);
   return async (sess, { sendChunk, abortSignal }) => {
-    await sess.run(async (input) => {
+    const handler: TurnHandler = async (input, turn) => {
       const render = await findPrompt();
-      return generateTurn({ ...voice, render, session: sess.session, input, sendChunk, abortSignal });
-    });
+      const gate = gateOf(turn);
+      return generateTurn({ ...voice, render, session: sess.session, input, gate, sendChunk, abortSignal });
+    };
+    await sess.run(passesGate(handler));
     return { message: viewOf(sess.session).messages.at(-1), artifacts: sess.getArtifacts() };
   };
 }
@@ -42,6 +45,7 @@ interface GenerateTurn<State> extends PromptVoice {
   render: Render;
   session: Session<State>;
   input: AgentInput;
+  gate: ToolGate | undefined;
   sendChunk: (chunk: AgentStreamChunk) => void;
   abortSignal: AbortSignal;
 }
@@ -57,13 +61,22 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
   const placed = turn.isHistoryOpaque ? historyInOne(history) : tagHistory(history);
   const rendered = await turn.render(turn.promptInput ?? {}, { messages: placed });
   const tools = new ResumedTools();
+  let hasRestarted = false;
+  const onRestart = () => {
+    if (!hasRestarted) progress.onRestart(history, [resume?.respond ?? []].flat());
+    hasRestarted = true;
+  };
   const answering = generate(turn.registry, {
     ...rendered,
     ...(model !== undefined && { model }),
     ...(config && { config: { ...(rendered.config as object | undefined), ...config } }),
     messages: tagPreamble(rendered.messages ?? [], history),
     ...(resume && { resume }),
-    use: [...(rendered.use ?? []), observe(progress, tools)],
+    use: [
+      ...(resume ? [watchRestarts(tools)] : []),
+      ...(rendered.use ?? []),
+      observe({ progress, tools, gate: turn.gate, onRestart }),
+    ],
     abortSignal,
     onChunk: (chunk) => {
       const modelChunk = chunk.toJSON();
@@ -89,18 +102,49 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
   return { ...(finishReason && { finishReason }) };
 }
 
-/** Lets the turn's own observers see each model call and each tool, inside of all other middleware. */
-function observe<State>(progress: TurnProgress<State>, tools: ResumedTools) {
-  // A name of its own: a `generate` inside a tool has its own observers.
-  const observer = generateMiddleware({ name: `turn-${reserveSnapshotId()}` }, () => ({
-    model: (request, options, next) => {
+/** Lets the turn see what becomes of each restarted tool, outside of all other middleware: that may interrupt it as well. */
+function watchRestarts(tools: ResumedTools) {
+  return middlewareOf('restarts', {
+    tool: (request, options, next) => tools.around(request, () => next(request, options)),
+  });
+}
+
+/** What a turn sees of its model calls and tools. */
+interface Observers<State> {
+  progress: TurnProgress<State>;
+  tools: ResumedTools;
+  gate: ToolGate | undefined;
+  /** The first of the tools that waited runs. */
+  onRestart: () => void;
+}
+
+/** Lets the turn's own observers see each model call and each tool as it is run, inside of all other middleware. */
+function observe<State>({ progress, tools, gate, onRestart }: Observers<State>) {
+  return middlewareOf('turn', {
+    model: async (request, options, next) => {
       tools.end();
       progress.onModelCall(request);
-      return next(request, options);
+      const response = await next(request, options);
+      progress.onReply(response.message);
+      return response;
     },
-    tool: (request, options, next) => tools.around(request, () => next(request, options)),
-  }));
-  return observer();
+    tool: async (request, options, next) => {
+      if (!tools.isOver) {
+        await gate?.();
+        onRestart();
+      }
+      const response = await next(request, options);
+      progress.onToolDone(request, response);
+      return response;
+    },
+  });
+}
+
+type Middleware = ReturnType<Parameters<typeof generateMiddleware>[1]>;
+
+function middlewareOf(name: string, middleware: Middleware) {
+  // A name of its own: a `generate` inside a tool has its own observers.
+  return generateMiddleware({ name: `${name}-${reserveSnapshotId()}` }, () => middleware)();
 }
 
 /** The messages. Without anything new to say, a turn that was stopped in the middle of the reply is run again: the reply is given anew. */

@@ -1,14 +1,16 @@
 import { GenkitError, type ActionContext } from 'genkit';
-import type { AgentInit, SessionSnapshot, SessionStore } from 'genkit/beta';
+import type { AgentInit, SessionSnapshot } from 'genkit/beta';
 import { addressTo, AgentInitError, failedPrecondition, invalidArgument, notFound, quote } from '../errors.ts';
 import { parsePointer } from '../json/pointer.ts';
 import { JsonValueError } from '../json/value.ts';
 import { adoptState, Session } from '../session/session.ts';
 import { assertId } from '../snapshot/ids.ts';
 import { sessionOf } from '../snapshot/snapshot.ts';
-import type { AgentDefinition } from './agent-definition.ts';
+import { mustHaveStore, type AgentDefinition } from './agent-definition.ts';
+import { assertNoResources } from './client-input.ts';
 import { assertCustomState } from './custom-state.ts';
 import { isExpired } from './expiry.ts';
+import { isHidden } from './visible-snapshot.ts';
 
 /** A session to run turns on. */
 export interface OpenedSession<State> {
@@ -54,10 +56,11 @@ export async function openSession<State>(
 ): Promise<OpenedSession<State>> {
   if (!agent.store) {
     if (init.state) agent.signer?.verify(init.state);
+    if (!agent.signer) assertNoResources(agent, init.state?.messages);
     await assertCustomState(agent, init.state?.custom, { what: 'the state sent along', sentByCaller: true });
     return { session: sessionOfClient<State>(init) };
   }
-  const { snapshot, leaf } = await findSnapshot(agent.store, init, context);
+  const { snapshot, leaf } = await findSnapshot(agent, init, context);
   if (leaf && rejects(agent, init)) assertNotRunning(agent, leaf);
   const expected = agent.can.compareLeaf && rejects(agent, init) && { expectedLeafId: leaf?.snapshotId ?? null };
   if (!snapshot) return { session: new Session<State>({ sessionId: init.sessionId }), ...expected };
@@ -108,17 +111,18 @@ function sessionOfClient<State>({ state }: AgentInit): Session<State> {
 }
 
 async function findSnapshot<State>(
-  store: SessionStore<State>,
+  agent: AgentDefinition<State>,
   { snapshotId, sessionId }: AgentInit,
   context: ActionContext | undefined,
 ): Promise<Found<State>> {
   if (sessionId !== undefined) assertId(sessionId, 'sessionId');
   if (snapshotId !== undefined) {
     assertId(snapshotId, 'snapshotId');
-    const snapshot = mustBeResumable(await store.getSnapshot({ snapshotId, context }), snapshotId, sessionId);
+    const found = await mustHaveStore(agent, 'Resuming a snapshot').getSnapshot({ snapshotId, context });
+    const snapshot = mustBeResumable(isHidden(agent, found) ? undefined : found, snapshotId, sessionId);
     return { snapshot, leaf: snapshot };
   }
-  return sessionId === undefined ? {} : findLastCompleted(store, sessionId, context);
+  return sessionId === undefined ? {} : findLastCompleted(agent, sessionId, context);
 }
 
 /** What a session continues from, and the leaf from which that was found. */
@@ -150,12 +154,14 @@ function mustBeResumable<State>(
 
 /** The latest leaf, or the nearest completed snapshot before it; `undefined` when no turn of the session ever completed. */
 export async function findLastCompleted<State>(
-  store: SessionStore<State>,
+  agent: AgentDefinition<State>,
   sessionId: string,
   context: ActionContext | undefined,
 ): Promise<Found<State>> {
   const seen = new Set<string>();
+  const store = mustHaveStore(agent, 'Resuming a session');
   const leaf = await store.getSnapshot({ sessionId, context });
+  assertVisible(agent, leaf, sessionId);
   let snapshot = leaf;
   while (snapshot && snapshot.status !== 'completed') {
     const { parentId }: SessionSnapshot<State> = snapshot;
@@ -168,6 +174,7 @@ export async function findLastCompleted<State>(
     }
     seen.add(parentId);
     snapshot = await store.getSnapshot({ snapshotId: parentId, context });
+    assertVisible(agent, snapshot, sessionId);
     if (!snapshot) {
       throw failedPrecondition(
         `Session ${quote(sessionId)} has no completed snapshot left to continue from: ${quote(parentId)} is gone. ` +
@@ -176,4 +183,13 @@ export async function findLastCompleted<State>(
     }
   }
   return { snapshot, leaf };
+}
+
+/** A session of another agent is not there, and yet its id is taken. */
+function assertVisible<State>(
+  agent: AgentDefinition<State>,
+  snapshot: SessionSnapshot<State> | undefined,
+  sessionId: string,
+): void {
+  if (isHidden(agent, snapshot)) throw notFound(`Agent '${agent.name}' has no session ${quote(sessionId)}.`);
 }

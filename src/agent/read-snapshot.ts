@@ -4,7 +4,7 @@ import type { SnapshotLookup, SnapshotStore } from '../store/contract.ts';
 import { checkLookup } from '../store/lookup.ts';
 import { mustHaveStore, toClientState, type AgentDefinition } from './agent-definition.ts';
 import { isExpired } from './expiry.ts';
-import { withoutRun } from './run-lease.ts';
+import { isHidden, withoutInternals } from './visible-snapshot.ts';
 
 /** Which snapshot to read, and how much of it. */
 export interface ReadRequest extends SnapshotLookup {
@@ -24,8 +24,8 @@ export async function readSnapshot<State>(
   const store = mustHaveStore(agent, 'Reading a snapshot');
   checkLookup(lookup);
   const found = metadataOnly ? await readMetadata(agent, store, lookup) : await store.getSnapshot(lookup);
-  if (!found) return undefined;
-  const visible = withoutRun(found);
+  if (!found || isHidden(agent, found)) return undefined;
+  const visible = withoutInternals(found);
   const seen: SessionSnapshot<State> = isExpired(visible, agent.background.leaseMs)
     ? { ...visible, status: 'expired' }
     : visible;

@@ -66,7 +66,7 @@ export async function recoverRuns(ai: GenkitOrRegistry, options: RecoverOptions 
   const { snapshotIds } = options;
   if (snapshotIds) {
     for (const snapshotId of snapshotIds) assertId(snapshotId, 'snapshotId');
-    const runs = await collect(agents, context, async function* () {
+    const { runs } = await collect(agents, context, async function* () {
       yield* snapshotIds;
     });
     return { runs, unlisted: [] };
@@ -78,14 +78,22 @@ export async function recoverRuns(ai: GenkitOrRegistry, options: RecoverOptions 
     );
   }
   const listed = agents.filter(({ agent }) => agent.can.list);
-  return { runs: await recoverListed(listed, { context }), unlisted };
+  const { runs } = await recoverListed(listed, { context });
+  return { runs, unlisted };
+}
+
+/** What looking for runs came to. */
+interface Collected {
+  runs: RecoveredRun[];
+  /** Some could not be taken over, and may be the next time. */
+  hasFailed: boolean;
 }
 
 /** Takes over the runs of agents whose stores can list their sessions. */
 export async function recoverListed(
   agents: readonly DefinedAgent[],
   options: { context: ActionContext | undefined; since?: number },
-): Promise<RecoveredRun[]> {
+): Promise<Collected> {
   return collect(agents, options.context, (agent) => findPendingLeaves(agent.store as SnapshotStore, options));
 }
 
@@ -94,8 +102,9 @@ async function collect(
   agents: readonly DefinedAgent[],
   context: ActionContext | undefined,
   find: (agent: AgentDefinition) => AsyncGenerator<string>,
-): Promise<RecoveredRun[]> {
+): Promise<Collected> {
   const runs: RecoveredRun[] = [];
+  let hasFailed = false;
   for (const store of new Set(agents.map(({ agent }) => agent.sharedStore))) {
     const sharing = agents.filter(({ agent }) => agent.sharedStore === store);
     for await (const snapshotId of find(sharing[0]!.agent)) {
@@ -103,12 +112,13 @@ async function collect(
         const run = await recover(sharing, snapshotId, context);
         if (run) runs.push(run);
       } catch (error) {
+        hasFailed = true;
         // One that cannot be read or written must not keep the others from going on.
         logger.error(`The run of snapshot ${quote(snapshotId)} could not be taken over. ${String(error)}`);
       }
     }
   }
-  return runs;
+  return { runs, hasFailed };
 }
 
 async function recover(

@@ -44,6 +44,8 @@ class RecoveryTimer {
 
   add(defined: DefinedAgent): void {
     this.#agents.push(defined);
+    // Its runs may have been passed over: they were nobody's.
+    this.#since.clear();
     this.#schedule(Math.min(START_DELAY_MS, this.#leaseMs));
   }
 
@@ -63,9 +65,10 @@ class RecoveryTimer {
       const longest = Math.max(...this.#agents.map(({ agent }) => agent.background.leaseMs));
       for (const [tenant, context] of new Map(contexts.flat().map((each) => [JSON.stringify(each), each]))) {
         const now = Date.now();
-        await recoverListed(this.#agents, { context, since: this.#since.get(tenant) });
-        // What is alive now has a heartbeat that is hardly older than a lease.
-        this.#since.set(tenant, now - SLACK * longest);
+        const agents = [...this.#agents];
+        const { hasFailed } = await recoverListed(agents, { context, since: this.#since.get(tenant) });
+        // What is alive now has a heartbeat that is hardly older than a lease. A run that could not be taken over is to be found again.
+        if (!hasFailed && agents.length === this.#agents.length) this.#since.set(tenant, now - SLACK * longest);
       }
     } catch (error) {
       if (statusOf(error) === 'FAILED_PRECONDITION') return;

@@ -2,14 +2,19 @@ import type { ActionContext } from 'genkit';
 import type { SessionSnapshot, SessionStore } from 'genkit/beta';
 import { logger } from 'genkit/logging';
 import { failedPrecondition, quote } from '../errors.ts';
+import { reserveSnapshotId } from '../snapshot/ids.ts';
 import type { AgentDefinition } from './agent-definition.ts';
 
 /** What is written into an interrupted snapshot while, and after, a turn runs its tools again. */
 interface Resumption {
   /** The turn's snapshot. */
   by: string;
+  /** Who runs the turn: one that was taken over has the same snapshot. */
+  owner: string;
   /** When the turn was known to be alive. */
   at: string;
+  /** A tool may have run: from here on nobody else runs them. */
+  started?: true;
 }
 
 type Claimed<State> = SessionSnapshot<State> & { resumption?: Resumption };
@@ -26,64 +31,112 @@ export interface ClaimRequest<State> {
 
 /**
  * The right to run the tools that a snapshot has interrupted. It is written into that snapshot, which a store changes in one step: of any
- * number of approvals, in whatever process, one gets it. It ends with a turn that comes to nothing, or whose process died.
+ * number of approvals, in whatever process, one gets it. Until a tool starts it ends with a turn that comes to nothing, or whose process
+ * died; from then on it is final, whatever becomes of the turn.
  */
 export class ResumeClaim<State> {
   readonly #request: ClaimRequest<State>;
   readonly #store: SessionStore<State>;
+  readonly #owner: string;
   readonly #timer: NodeJS.Timeout;
+  #starting: Promise<void> | undefined;
+  #hasStarted = false;
+  #isOver = false;
 
-  private constructor(request: ClaimRequest<State>, store: SessionStore<State>) {
+  private constructor(request: ClaimRequest<State>, store: SessionStore<State>, owner: string) {
     this.#request = request;
     this.#store = store;
+    this.#owner = owner;
     this.#timer = setInterval(() => void this.#renew(), request.agent.background.heartbeatIntervalMs);
     this.#timer.unref();
   }
 
   /** @throws `FAILED_PRECONDITION` when another turn has run the tools, or is at it. */
   static async take<State>(request: ClaimRequest<State>, store: SessionStore<State>): Promise<ResumeClaim<State>> {
-    const { agent, interruptedId, turnId, context } = request;
-    const holder = await write(request, store, (found) => (found ? undefined : now(turnId)));
-    if (holder && holder.by !== turnId) {
-      const isOver = async () => {
-        const turn = await store.getSnapshot({ snapshotId: holder.by, context });
-        if (turn) return turn.status === 'failed' || turn.status === 'aborted';
-        return Date.now() - Date.parse(holder.at) > agent.background.leaseMs;
-      };
-      const next = (await isOver())
-        ? await write(request, store, (found) => (found?.by === holder.by ? now(turnId) : undefined))
-        : holder;
-      if (next?.by !== turnId) {
-        throw failedPrecondition(
-          `The interrupt of snapshot ${quote(interruptedId)} has been approved already: its tools run once. ` +
-            `Continue from snapshot ${quote(next?.by ?? holder.by)}.`,
-        );
-      }
+    const owner = reserveSnapshotId();
+    const ours = (): Resumption => ({ by: request.turnId, owner, at: new Date().toISOString() });
+    let isCopy = false;
+    const holder = await write(request, store, (found, current) => {
+      isCopy = current?.status === 'aborted';
+      return found || isCopy ? undefined : ours();
+    });
+    if (isCopy) {
+      throw failedPrecondition(
+        `Snapshot ${quote(request.interruptedId)} was aborted: what waits in it waits in the snapshot before it. Approve it there.`,
+      );
     }
-    return new ResumeClaim(request, store);
+    if (holder && holder.owner !== owner) {
+      const next = (await isOver(request, store, holder))
+        ? await write(request, store, (found) => (found?.owner === holder.owner && !found.started ? ours() : undefined))
+        : holder;
+      if (next?.owner !== owner) throw approvedAlready(request, next ?? holder);
+    }
+    return new ResumeClaim(request, store, owner);
   }
 
-  /** The turn is over. Without a result somebody else may try again. */
+  /**
+   * Has to be awaited before a tool runs: when it answers, the store knows that one did.
+   *
+   * @throws `FAILED_PRECONDITION` when the tool must not run: the turn is over, or the claim somebody else's by now; and what the store throws.
+   */
+  async start(): Promise<void> {
+    this.#starting ??= this.#markStarted();
+    await this.#starting;
+    if (this.#isOver && !this.#hasStarted) throw failedPrecondition('The turn is over: the tool was not run.');
+    this.#hasStarted = true;
+  }
+
+  /** The turn is over. Without a result, and when no tool has started, somebody else may try again. */
   async end(hasResult: boolean): Promise<void> {
+    this.#isOver = true;
     clearInterval(this.#timer);
-    if (hasResult) return;
+    await this.#starting?.catch(() => {});
+    if (hasResult || this.#hasStarted) return;
     try {
-      await write(this.#request, this.#store, (found) => (found?.by === this.#request.turnId ? null : undefined));
+      await write(this.#request, this.#store, (found) => (found?.owner === this.#owner ? null : undefined));
     } catch (error) {
       logger.warn(`The claim on an interrupt could not be given back; it ends with its lease. ${String(error)}`);
     }
   }
 
-  async #renew(): Promise<void> {
+  async #markStarted(): Promise<void> {
     const { turnId } = this.#request;
-    await write(this.#request, this.#store, (found) => (found?.by === turnId ? now(turnId) : undefined)).catch(
-      () => {},
-    );
+    const holder = await write(this.#request, this.#store, (found) => {
+      // One that is gone was given back by whoever took it over, or is in a store that keeps no unknown fields.
+      const isFree = !found || found.owner === this.#owner;
+      const at = new Date().toISOString();
+      return isFree && !this.#isOver ? { by: turnId, owner: this.#owner, at, started: true } : undefined;
+    });
+    if (holder && holder.owner !== this.#owner) throw approvedAlready(this.#request, holder);
+  }
+
+  async #renew(): Promise<void> {
+    await write(this.#request, this.#store, (found) =>
+      found?.owner === this.#owner ? { ...found, at: new Date().toISOString() } : undefined,
+    ).catch(() => {});
   }
 }
 
-function now(by: string): Resumption {
-  return { by, at: new Date().toISOString() };
+/** Whether the turn that has the claim ran no tool and never will. */
+async function isOver<State>(
+  { agent, turnId, context }: ClaimRequest<State>,
+  store: SessionStore<State>,
+  { by, at, started }: Resumption,
+): Promise<boolean> {
+  if (started) return false;
+  // A turn in the background that was taken over.
+  if (by === turnId) return true;
+  const turn = await store.getSnapshot({ snapshotId: by, context });
+  if (turn) return turn.status === 'failed' || turn.status === 'aborted';
+  return Date.now() - Date.parse(at) > agent.background.leaseMs;
+}
+
+function approvedAlready<State>({ interruptedId }: ClaimRequest<State>, { by }: Resumption): Error {
+  return failedPrecondition(
+    `The interrupt of snapshot ${quote(interruptedId)} has been approved already: its tools run once. ` +
+      `Continue from snapshot ${quote(by)}. If that turn was not completed, find out what the tools did, and go on from ` +
+      `${quote(interruptedId)} by resume.respond with their answers, or by another message.`,
+  );
 }
 
 /**
@@ -94,14 +147,14 @@ function now(by: string): Resumption {
 async function write<State>(
   { interruptedId, context }: ClaimRequest<State>,
   store: SessionStore<State>,
-  decide: (found: Resumption | undefined) => Resumption | null | undefined,
+  decide: (found: Resumption | undefined, current: SessionSnapshot | undefined) => Resumption | null | undefined,
 ): Promise<Resumption | undefined> {
   let after: Resumption | undefined;
   await store.saveSnapshot(
     interruptedId,
     (current: Claimed<State> | undefined) => {
       const { resumption: found, ...snapshot } = current ?? {};
-      const next = decide(found);
+      const next = decide(found, current);
       after = next === undefined ? found : (next ?? undefined);
       if (!current || next === undefined) return null;
       return { ...(snapshot as SessionSnapshot<State>), ...(next && { resumption: next }) };

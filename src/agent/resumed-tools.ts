@@ -12,6 +12,11 @@ export class ResumedTools {
   #isOver = false;
   #hasFailed = false;
 
+  /** The restarted tools are done; what runs from here on the model has asked for. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
   /** Middleware, around each tool. */
   async around<R extends { toolResponse: { output?: unknown } } | undefined>(
     request: ToolRequestPart,

@@ -4,7 +4,7 @@ import type { AgentInit, AgentInput, AgentOutput, AgentStreamChunk, SessionSnaps
 import { setCustomMetadataAttribute } from 'genkit/tracing';
 import { AgentInitError } from '../errors.ts';
 import { SessionRunner, type TurnOutcome } from '../session/session-runner.ts';
-import { Session } from '../session/session.ts';
+import { Session, viewOf } from '../session/session.ts';
 import { reserveSnapshotId } from '../snapshot/ids.ts';
 import { Aborted, AbortScope } from './abort-scope.ts';
 import type { AgentDefinition } from './agent-definition.ts';
@@ -183,7 +183,6 @@ function claimer<State>(
 
 /** What a call works with. */
 interface Performance<State> extends TurnSetting<State> {
-  agent: AgentDefinition<State>;
   intake: Intake;
   background: BackgroundRun<State>;
   context: ActionContext | undefined;
@@ -200,8 +199,8 @@ async function perform<State>(fn: AgentFn<State>, setting: Performance<State>): 
     return outcome;
   });
   try {
-    const { result, failure } = await callFunction(fn, runner, setting);
-    const outcome = failure ?? (await saveRest(setting, runner.lastOutcome));
+    const { result, ending } = await callFunction(fn, runner, setting);
+    const outcome = ending ?? (await saveRest(setting, runner.lastOutcome));
     if (outcome) background.turnEnded(outcome);
     await background.settle(outcome);
     const isKept = outcome?.status === 'aborted' && agent.onAbort === 'keep' && !background.hasBegun;
@@ -212,22 +211,49 @@ async function perform<State>(fn: AgentFn<State>, setting: Performance<State>): 
   }
 }
 
-/** Calls the agent's own function. What it throws outside of a turn ends the call as a failed turn does. */
+/** Calls the agent's own function. What it throws outside of a turn ends the call as a failed turn does, and so does an abort. */
 async function callFunction<State>(
   fn: AgentFn<State>,
   runner: SessionRunner<State>,
-  { session, chunks, commits, scope, background, context }: Performance<State>,
-): Promise<{ result?: AgentResult; failure?: TurnOutcome }> {
+  { session, intake, chunks, commits, scope, background, context }: Performance<State>,
+): Promise<{ result?: AgentResult; ending?: TurnOutcome }> {
   const options = { sendChunk: chunks.send.bind(chunks), abortSignal: scope.signal, ...(context && { context }) };
+  let result: AgentResult | undefined;
+  let saving: Promise<TurnOutcome> | undefined;
+  let isMoreAsked = false;
+  // What is being saved when the abort comes may be saved: only the store can say.
+  const patience = async () => {
+    saving = commits.saving;
+    isMoreAsked = intake.waiting.length > 0;
+    await nextMacrotask();
+    if (!saving) return;
+    await saving;
+    await nextMacrotask();
+  };
+  const work = async () => {
+    result = await fn(runner, options);
+  };
   try {
-    return { result: await scope.race(() => session.run(() => fn(runner, options)), nextMacrotask) };
+    await scope.race(() => session.run(work), patience);
+    return { result };
   } catch (error) {
     if (AgentInitError.isInstance(error)) throw error;
-    if (error instanceof Aborted) return { failure: { status: 'aborted' } };
+    if (error instanceof Aborted) {
+      const outcome = await saving;
+      // The turns that waited were aborted all the same.
+      if (!outcome || isMoreAsked || runner.lastOutcome?.status === 'aborted') return { ending: { status: 'aborted' } };
+      return { result: result ?? replyIn(session), ending: outcome };
+    }
     // The first failure counts: a function that trips over a failed turn's absence has nothing to add.
-    if (runner.lastOutcome?.status === 'failed') return { failure: runner.lastOutcome };
-    return { failure: await commits.fail(background.restId() ?? reserveSnapshotId(), toRuntimeError(error)) };
+    if (runner.lastOutcome?.status === 'failed') return { ending: runner.lastOutcome };
+    return { ending: await commits.fail(background.restId() ?? reserveSnapshotId(), toRuntimeError(error)) };
   }
+}
+
+/** What the function of a turn would most likely have answered, had anybody waited for it. */
+function replyIn<State>(session: Session<State>): AgentResult {
+  const last = viewOf(session).messages.at(-1);
+  return last?.role === 'model' ? { message: last } : {};
 }
 
 /** Saves what the function changed after its last turn, or without any. */
@@ -238,11 +264,7 @@ async function saveRest<State>(
   const restId = background.restId();
   if ((!commits.isBehind && restId === undefined) || (outcome && outcome.status !== 'completed')) return outcome;
   const snapshotId = restId ?? reserveSnapshotId();
-  try {
-    return await commits.complete(snapshotId, outcome?.finishReason);
-  } catch (error) {
-    return commits.fail(snapshotId, toRuntimeError(error));
-  }
+  return commits.complete(snapshotId, outcome?.finishReason);
 }
 
 /** An aborted turn ends within microtasks; its end is reported before the call's. */

@@ -38,12 +38,6 @@ export function runOf(snapshot: RunSnapshot<unknown> | undefined): RunRecord | u
   return snapshot?.backgroundRun;
 }
 
-/** The snapshot as clients may see it: what is needed to run it again is nobody else's concern. */
-export function withoutRun<State>(snapshot: SessionSnapshot<State>): SessionSnapshot<State> {
-  const { backgroundRun: _run, ...visible } = snapshot as RunSnapshot<State>;
-  return visible;
-}
-
 /** The input as it is stored beside a state that holds its message. */
 export function storedTurn(input: AgentInput, messages: readonly MessageData[]): StoredTurn {
   const { message, ...rest } = JSON.parse(JSON.stringify(input)) as AgentInput;

@@ -3,15 +3,18 @@ import { runInNewSpan, setCustomMetadataAttribute, SPAN_TYPE_ATTR } from 'genkit
 import type { TurnContext, TurnHandler, TurnOutcome } from '../session/session-runner.ts';
 import type { Session } from '../session/session.ts';
 import { Aborted, type AbortScope } from './abort-scope.ts';
+import type { AgentDefinition } from './agent-definition.ts';
 import { assertClientInput } from './client-input.ts';
 import type { ChunkStream } from './chunk-stream.ts';
 import type { TurnCommits } from './commit-turn.ts';
 import type { TurnRequest } from './intake.ts';
 import type { ResumeClaim } from './resume-claim.ts';
+import { setGate } from './tool-gate.ts';
 import { toRuntimeError } from './runtime-error.ts';
 
 /** What the turns of one call of an agent share. */
 export interface TurnSetting<State> {
+  agent: AgentDefinition<State>;
   session: Session<State>;
   chunks: ChunkStream<State>;
   commits: TurnCommits<State>;
@@ -39,14 +42,14 @@ export async function runTurn<State>(
 }
 
 async function attempt<State>(
-  { session, chunks, commits, scope, claim: takeClaim }: TurnSetting<State>,
+  { agent, session, chunks, commits, scope, claim: takeClaim }: TurnSetting<State>,
   request: TurnRequest,
   handler: TurnHandler,
   context: TurnContext,
 ): Promise<TurnOutcome> {
   const { input } = request;
   try {
-    assertClientInput(input);
+    assertClientInput(agent, input);
   } catch (error) {
     return { status: 'failed', error: toRuntimeError(error) };
   }
@@ -56,8 +59,12 @@ async function attempt<State>(
   try {
     if (input.message) session.addMessages([input.message]);
     request.begun = true;
-    claim = input.resume?.restart?.length ? await takeClaim(context) : undefined;
+    const taken = input.resume?.restart?.length ? await takeClaim(context) : undefined;
+    claim = taken;
+    if (taken) await setGate(handler, context, () => taken.start());
     const result = await scope.race(() => handler(input, context));
+    // From here on an abort comes too late for this turn.
+    if (scope.aborted) return { status: 'aborted' };
     chunks.endState();
     outcome = await commits.complete(context.snapshotId, result?.finishReason);
     return outcome;
@@ -65,8 +72,8 @@ async function attempt<State>(
     if (error instanceof Aborted) return { status: 'aborted' };
     return await commits.fail(context.snapshotId, toRuntimeError(error));
   } finally {
-    // A reply that could not be saved is one: the tools did run. Of a run that was taken over the claim is the new owner's.
-    await claim?.end(outcome !== undefined || commits.writer.isLost);
+    // Of a run that was taken over the claim is the new owner's.
+    await claim?.end(outcome?.status === 'completed' || commits.writer.isLost);
   }
 }
 

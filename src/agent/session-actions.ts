@@ -3,6 +3,7 @@ import { z } from 'genkit';
 import type { SessionStore } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import { capabilitiesOf, type SnapshotStore } from '../store/contract.ts';
+import { withoutInternals } from './visible-snapshot.ts';
 
 const PageSchema = z.object({
   limit: z.number().int().min(1).max(1000).optional().describe('At most so many items; 100 unless told.'),
@@ -43,7 +44,10 @@ export function registerSessionActions(registry: Registry, namespace: string, st
         ...named('listSnapshots', "Lists a session's snapshots without their states, oldest first."),
         inputSchema: SessionSchema.merge(PageSchema),
       },
-      (page, { context }) => sessions.listSnapshots({ ...page, context }),
+      async (page, { context }) => {
+        const { items, ...rest } = await sessions.listSnapshots({ ...page, context });
+        return { ...rest, items: items.map(withoutInternals) };
+      },
     );
   }
   if (can.delete) {

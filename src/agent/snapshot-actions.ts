@@ -12,6 +12,7 @@ import { assertId } from '../snapshot/ids.ts';
 import type { SnapshotStatus } from '../snapshot/snapshot.ts';
 import { mustHaveStore, type AgentDefinition } from './agent-definition.ts';
 import { readSnapshot } from './read-snapshot.ts';
+import { isHidden } from './visible-snapshot.ts';
 import { waitForSnapshot } from './wait-for-snapshot.ts';
 
 /** Genkit's, and what ours adds: servers of other makes leave it out. */
@@ -48,8 +49,8 @@ export async function abortSnapshot<State>(
   await store.saveSnapshot(
     snapshotId,
     (current) => {
-      before = current?.status;
-      if (!current || current.status !== 'pending') return null;
+      before = isHidden(agent, current) ? undefined : current?.status;
+      if (!current || before !== 'pending') return null;
       return { ...current, status: 'aborted', finishReason: 'aborted', updatedAt: new Date().toISOString() };
     },
     { context },

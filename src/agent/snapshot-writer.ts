@@ -5,10 +5,12 @@ import { failedPrecondition, quote, SessionConflictError } from '../errors.ts';
 import type { RuntimeError } from '../session/session-runner.ts';
 import { isTerminal } from '../snapshot/status.ts';
 import type { SaveSnapshotOptions } from '../store/contract.ts';
+import { KeyQueue } from '../store/key-queue.ts';
 import { mustHaveStore, type AgentDefinition } from './agent-definition.ts';
 import { findLastCompleted } from './open-session.ts';
 import { isTransient, withRetries } from './retry.ts';
 import type { RunLease, RunRecord } from './run-lease.ts';
+import { ownerOf } from './visible-snapshot.ts';
 
 /** What {@link SnapshotWriter} needs to know. */
 export interface SnapshotWriterOptions<State> {
@@ -44,6 +46,8 @@ export class SnapshotWriter<State> {
   readonly #context: ActionContext | undefined;
   /** Turns that go on in the background: their snapshots are there, unless somebody removed them. */
   readonly #pending = new Set<string>();
+  /** Writes of one snapshot come one after the other: a turn may end while it is being stored as pending. */
+  readonly #writes = new KeyQueue();
   #lease: RunLease | undefined;
   #expectedLeafId: string | null | undefined;
 
@@ -82,7 +86,11 @@ export class SnapshotWriter<State> {
   /**
    * Saves how a turn ended. Answers the id that the store saved under; nothing when the snapshot was aborted, removed, or taken over meanwhile.
    */
-  async save(snapshotId: string, parentId: string | undefined, content: Content<State>): Promise<Saved | undefined> {
+  save(snapshotId: string, parentId: string | undefined, content: Content<State>): Promise<Saved | undefined> {
+    return this.#writes.run(snapshotId, () => this.#save(snapshotId, parentId, content));
+  }
+
+  async #save(snapshotId: string, parentId: string | undefined, content: Content<State>): Promise<Saved | undefined> {
     const store = mustHaveStore(this.#agent, 'Saving a turn');
     const run = this.#pending.has(snapshotId) && this.#lease ? { backgroundRun: this.#lease.trace } : undefined;
     const input = this.#input(snapshotId, parentId, { ...content, ...run });
@@ -107,11 +115,13 @@ export class SnapshotWriter<State> {
    */
   async pend(snapshotId: string, parentId: string | undefined, content: Content<State>): Promise<void> {
     const store = mustHaveStore(this.#agent, 'Detaching');
-    this.#pending.add(snapshotId);
-    const heartbeatAt = new Date().toISOString();
-    const input = this.#input(snapshotId, parentId, { ...content, status: 'pending', heartbeatAt });
-    // What is there already is what the turn has ended with in the meantime, or an earlier attempt.
-    await this.#write(store, { snapshotId, parentId }, (current) => (current ? null : input));
+    await this.#writes.run(snapshotId, async () => {
+      this.#pending.add(snapshotId);
+      const heartbeatAt = new Date().toISOString();
+      const input = this.#input(snapshotId, parentId, { ...content, status: 'pending', heartbeatAt });
+      // What is there already is what the turn has ended with in the meantime, or an earlier attempt.
+      await this.#write(store, { snapshotId, parentId }, (current) => (current ? null : input));
+    });
   }
 
   /** Tells that a turn in the background is alive. Answers whether it still is to go on: nobody aborted it, took it over or removed it. */
@@ -136,7 +146,16 @@ export class SnapshotWriter<State> {
    *
    * @returns Whether the store has it now.
    */
-  async end(
+  end(
+    snapshotId: string,
+    parentId: string | undefined,
+    ending: TurnEnding,
+    state: SessionState<State>,
+  ): Promise<boolean> {
+    return this.#writes.run(snapshotId, () => this.#end(snapshotId, parentId, ending, state));
+  }
+
+  async #end(
     snapshotId: string,
     parentId: string | undefined,
     ending: TurnEnding,
@@ -166,7 +185,15 @@ export class SnapshotWriter<State> {
     const now = new Date().toISOString();
     // A turn that ends in the background is the parent of the next, never its own.
     const parent = parentId === undefined || parentId === snapshotId ? undefined : { parentId };
-    return { snapshotId, sessionId: this.#sessionId, ...parent, createdAt: now, updatedAt: now, ...content };
+    return {
+      snapshotId,
+      sessionId: this.#sessionId,
+      ...parent,
+      createdAt: now,
+      updatedAt: now,
+      ...ownerOf(this.#agent),
+      ...content,
+    };
   }
 
   async #write(
@@ -183,14 +210,14 @@ export class SnapshotWriter<State> {
         this.#expectedLeafId = undefined;
         return saved;
       } catch (error) {
-        if (!SessionConflictError.isInstance(error) || !(await this.#isStillLast(store, parentId))) throw error;
+        if (!SessionConflictError.isInstance(error) || !(await this.#isStillLast(parentId))) throw error;
       }
     }
   }
 
   /** Whether what came first has come to nothing: the session continues from where it did. */
-  async #isStillLast(store: SessionStore<State>, parentId: string | undefined): Promise<boolean> {
-    const { leaf, snapshot } = await findLastCompleted(store, this.#sessionId, this.#context);
+  async #isStillLast(parentId: string | undefined): Promise<boolean> {
+    const { leaf, snapshot } = await findLastCompleted(this.#agent, this.#sessionId, this.#context);
     const isRunning = leaf?.status === 'pending';
     const isNew = leaf !== undefined && leaf.snapshotId !== this.#expectedLeafId;
     if (isRunning || !isNew || snapshot?.snapshotId !== parentId) return false;

@@ -64,9 +64,20 @@ export interface AgentStateOptions<State = unknown> {
   state?: 'client';
   /**
    * Makes a state that the callers keep trustworthy: it is handed out with an HMAC under this key, and refused when it comes back changed.
-   * An old state is one that was issued, so a caller can go back to it. Of several keys the first signs, all are accepted.
+   * An old state is one that was issued, so a caller can go back to it. Of several keys the first signs, all are accepted. Without, a caller
+   * can write any history, so no tool is run on its word: `resume.restart` is refused; `false`: all callers are trusted, and it is not.
    */
-  signState?: SigningKey | readonly SigningKey[];
+  signState?: SigningKey | readonly SigningKey[] | false;
+  /**
+   * Whether the callers may have resources of the application put into their messages (parts `{ resource: { uri } }`), any that they can
+   * name; not unless told.
+   */
+  clientResources?: boolean;
+  /**
+   * Whether other agents on the same store may read, continue and abort this agent's sessions. Unless told, those of an agent without a
+   * `clientTransform`, as in Genkit: what the transform hides another agent would show.
+   */
+  shareSessions?: boolean;
   /**
    * What of the state and of the stream the callers may see. Of an answer they get the artifacts and the reply as `state` leaves them: one that
    * leaves out the last message leaves out the reply.

@@ -33,6 +33,9 @@ type OnChunk = (chunk: unknown) => void;
 /** How long the head of a resumable stream waits for the first chunk, in ms: what is refused at once can so still be told by its HTTP status. */
 const HEAD_WITHIN_MS = 200;
 
+/** How long a turn that is stopped because its time is up may take to end, in ms: one that is just being saved is not lost. */
+const END_WITHIN_MS = 1000;
+
 /**
  * Runs the action and answers.
  *
@@ -127,21 +130,29 @@ async function runWithin(
   const { signal, timeoutMs } = call;
   signal.addEventListener('abort', onGone, { once: true });
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let refusal: Refusal | undefined;
   const late = new Promise<Outcome>((resolve) => {
     const onTime = () => {
-      const refusal = new Refusal(504, 'DEADLINE_EXCEEDED', `The agent did not finish within ${timeoutMs} ms.`);
-      stop.abort(refusal);
-      resolve(failure(call, refusal));
+      const tooLate = new Refusal(504, 'DEADLINE_EXCEEDED', `The agent did not finish within ${timeoutMs} ms.`);
+      refusal = tooLate;
+      stop.abort(tooLate);
+      timer = setTimeout(() => resolve(failure(call, tooLate)), END_WITHIN_MS);
     };
     timer = timeoutMs === undefined ? undefined : setTimeout(onTime, timeoutMs);
   });
   try {
-    return await Promise.race([run(call, stop.signal, onChunk), late]);
+    const outcome = await Promise.race([run(call, stop.signal, onChunk), late]);
+    return refusal && !isDone(outcome) ? failure(call, refusal) : outcome;
   } finally {
     // What ended is not to be aborted any more: a detached run goes on after its request.
     clearTimeout(timer);
     signal.removeEventListener('abort', onGone);
   }
+}
+
+/** Whether the turn was completed, although it was stopped: it was being saved by then. */
+function isDone({ result, error }: Outcome): boolean {
+  return result !== undefined && !error && (result as { finishReason?: unknown }).finishReason !== 'aborted';
 }
 
 async function run(call: ActionCall, abortSignal: AbortSignal, onChunk?: OnChunk): Promise<Outcome> {

@@ -1,6 +1,6 @@
 import { z } from 'genkit';
-import { genkit, type GenkitBeta } from 'genkit/beta';
-import { defineAgent, InMemorySessionStore, type Agent, type AgentAPI } from 'genkitx-agents';
+import { genkit, type GenkitBeta, type Part } from 'genkit/beta';
+import { defineAgent, InMemorySessionStore, type Agent, type AgentAPI, type SessionStore } from 'genkitx-agents';
 import { remoteAgent } from 'genkitx-agents/client';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { serveByRouter } from '../server/support/http.ts';
@@ -145,6 +145,213 @@ test("with onAbort: 'keep' and no store the partial reply is in the state that t
   expect((await turn.response).raw.state?.messages).toMatchObject([user('Tell me.'), ...toolRoundTrip, partial]);
   await chat.send('Shorter, please.');
   expect(chat.messages).toHaveLength(6);
+});
+
+describe('R3 abort while the turn is being saved', () => {
+  /** A store whose saves wait once one is wanted. */
+  function slowStore() {
+    const inner = new InMemorySessionStore();
+    const saving = deferred();
+    const goOn = deferred();
+    let isSlow = false;
+    const store: SessionStore = {
+      getSnapshot: (lookup) => inner.getSnapshot(lookup),
+      saveSnapshot: async (snapshotId, mutator, options) => {
+        if (isSlow) {
+          saving.resolve();
+          await goOn.promise;
+        }
+        return inner.saveSnapshot(snapshotId, mutator, options);
+      },
+    };
+    return { inner, store, saving, goOn, slowDown: () => (isSlow = true) };
+  }
+
+  test.each(['discard', 'keep'] as const)(
+    'what is told is what the store has (onAbort: %s), and the chat goes on from it',
+    async (onAbort) => {
+      const ai = genkit({});
+      const { inner, store, saving, goOn, slowDown } = slowStore();
+      const scripted = scriptedModel(ai, { replies: ['one', 'two', 'three'] });
+      const chat = defineAgent(ai, { name: 'teller', model: scripted.name, store, onAbort }).chat({ sessionId: 's' });
+      await chat.send('1');
+      slowDown();
+      const caller = new AbortController();
+      const turn = chat.send('2', { abortSignal: caller.signal });
+      await saving.promise;
+      caller.abort();
+      goOn.resolve();
+      const { finishReason, text, snapshotId } = await turn;
+      expect({ finishReason, text }).toEqual({ finishReason: 'stop', text: 'two' });
+      expect(await inner.getSnapshot({ sessionId: 's' })).toMatchObject({ snapshotId, status: 'completed' });
+      const third = await chat.send('3');
+      expect((await inner.getSnapshot({ sessionId: 's' }))?.parentId).toBe(snapshotId);
+      expect((await inner.getSnapshot({ snapshotId: third.snapshotId! }))?.state?.messages).toHaveLength(6);
+      expect((await inner.listSessions()).items).toMatchObject([{ leafCount: 1 }]);
+    },
+  );
+
+  test('a store that does not answer then makes it a turn that was not saved, in time', async () => {
+    const ai = genkit({});
+    const { store, saving, slowDown } = slowStore();
+    const scripted = scriptedModel(ai, { replies: ['one'] });
+    const agent = defineAgent(ai, { name: 'teller', model: scripted.name, store, storeTimeoutMs: 20 });
+    slowDown();
+    const caller = new AbortController();
+    const turn = call(agent, ['1'], {}, { abortSignal: caller.signal });
+    await saving.promise;
+    caller.abort();
+    expect((await turn).output).toMatchObject({
+      finishReason: 'failed',
+      error: { status: 'DEADLINE_EXCEEDED' },
+      message: model('one'),
+    });
+  });
+
+  test('the turns that wait are aborted', async () => {
+    const ai = genkit({});
+    const { store, saving, goOn, slowDown } = slowStore();
+    const scripted = scriptedModel(ai, { otherwise: 'hello' });
+    const agent = defineAgent(ai, { name: 'teller', model: scripted.name, store });
+    slowDown();
+    const caller = new AbortController();
+    const turn = call(agent, ['1', '2'], {}, { abortSignal: caller.signal });
+    await saving.promise;
+    caller.abort();
+    goOn.resolve();
+    const { output } = await turn;
+    expect(output.finishReason).toBe('aborted');
+    expect((await agent.getSnapshot(output.snapshotId!))?.state?.messages).toHaveLength(2);
+    expect(scripted.requests).toHaveLength(1);
+  });
+});
+
+describe("R3 abort with onAbort: 'keep'", () => {
+  test('the client sees of the partial reply what the transform leaves', async () => {
+    const ai = genkit({});
+    const { config, speaking } = tellerOf(ai);
+    const agent = defineAgent(ai, {
+      ...config,
+      store: new InMemorySessionStore(),
+      onAbort: 'keep',
+      clientTransform: {
+        state: (state) => ({ ...state, messages: state.messages?.filter(({ role }) => role === 'user') }),
+      },
+    });
+    const turn = agent.chat().sendStream('Tell me.');
+    await speaking.promise;
+    turn.abort();
+    const { raw } = await turn.response;
+    expect(raw.finishReason).toBe('aborted');
+    expect(JSON.stringify(raw)).not.toContain('Once upon');
+  });
+
+  test('of tools that ran beside one that was running those that were done are kept, and none runs twice', async () => {
+    const ai = genkit({});
+    const waiting = deferred();
+    let charged = 0;
+    ai.defineTool({ name: 'charge', description: 'Charges.', inputSchema: z.object({}) }, async () => {
+      charged++;
+      return 'charged';
+    });
+    ai.defineTool({ name: 'wait', description: 'Waits.', inputSchema: z.object({}) }, async () => {
+      waiting.resolve();
+      return new Promise<string>(() => {});
+    });
+    const ask = (name: string) => ({ toolRequest: { name, ref: name, input: {} } });
+    const scripted = scriptedModel(ai, {
+      replies: [[{ text: 'A moment.' }, ask('charge'), ask('wait')]],
+      otherwise: 'done',
+    });
+    const agent = defineAgent(ai, {
+      name: 'teller',
+      model: scripted.name,
+      tools: ['charge', 'wait'],
+      store: new InMemorySessionStore(),
+      onAbort: 'keep',
+    });
+    const chat = agent.chat();
+    const turn = chat.sendStream('Go.');
+    await waiting.promise;
+    await vi.waitUntil(() => charged === 1);
+    await nextMacrotask();
+    turn.abort();
+    const { snapshotId } = await turn.response;
+    expect((await agent.getSnapshot(snapshotId!))?.state?.messages).toEqual([
+      user('Go.'),
+      { role: 'model', content: [{ text: 'A moment.' }, ask('charge')] },
+      { role: 'tool', content: [{ toolResponse: { name: 'charge', ref: 'charge', output: 'charged' } }] },
+    ]);
+    expect((await call(agent, [{}], { snapshotId: snapshotId! })).output.message).toEqual(model('done'));
+    expect(charged).toBe(1);
+  });
+});
+
+describe("R3 abort with onAbort: 'keep' while tools run", () => {
+  /** A tool that answers what it is asked, or never, and an agent whose model asks as told. */
+  function setUp(requests: Part[]) {
+    const ai = genkit({});
+    const ran: number[] = [];
+    const waiting = deferred();
+    ai.defineTool(
+      { name: 'work', description: 'Works.', inputSchema: z.object({ n: z.number(), asks: z.boolean().optional() }) },
+      async ({ n, asks }, { interrupt, resumed }) => {
+        if (asks && !resumed) interrupt();
+        ran.push(n);
+        if (n > 0) return `done ${n}`;
+        waiting.resolve();
+        return new Promise<string>(() => {});
+      },
+    );
+    const scripted = scriptedModel(ai, { replies: [requests], otherwise: 'done' });
+    const store = new InMemorySessionStore();
+    const agent = defineAgent(ai, { name: 'worker', model: scripted.name, tools: ['work'], store, onAbort: 'keep' });
+    const stopped = async (
+      running: { abort: () => void; response: Promise<{ snapshotId?: string }> },
+      done: number,
+    ) => {
+      await waiting.promise;
+      await vi.waitUntil(() => ran.length > done);
+      await nextMacrotask();
+      running.abort();
+      const { snapshotId } = await running.response;
+      return { snapshotId, messages: (await agent.getSnapshot(snapshotId!))?.state?.messages };
+    };
+    return { agent, ran, stopped };
+  }
+  const work = (n: number, ref?: string): Part => ({
+    toolRequest: { name: 'work', input: { n }, ...(ref && { ref }) },
+  });
+  const worked = (n: number): Part => ({ toolResponse: { name: 'work', output: `done ${n}` } });
+
+  test('requests of one tool without refs are told apart', async () => {
+    const noted = { ...work(2), metadata: { signature: 'abc' } };
+    const { agent, stopped } = setUp([work(0), work(1), noted]);
+    const { messages } = await stopped(agent.chat().sendStream('Go.'), 2);
+    expect(messages).toEqual([
+      user('Go.'),
+      { role: 'model', content: [work(1), noted] },
+      { role: 'tool', content: [worked(1), worked(2)] },
+    ]);
+  });
+
+  test('of what was approved that which is done is kept, and nothing waits any more', async () => {
+    const asking = (n: number, ref: string) => ({
+      toolRequest: { name: 'work', ref, input: { n, asks: true } },
+    });
+    const { agent, ran, stopped } = setUp([asking(1, 'a'), asking(0, 'b')]);
+    const chat = agent.chat();
+    await chat.send('Go.');
+    const restart = [asking(1, 'a'), asking(0, 'b')].map((part) => ({ ...part, metadata: { resumed: true } }));
+    const { snapshotId, messages } = await stopped(chat.resumeStream({ restart }), 1);
+    expect(messages).toEqual([
+      user('Go.'),
+      { role: 'model', content: [asking(1, 'a')] },
+      { role: 'tool', content: [{ toolResponse: { name: 'work', ref: 'a', output: 'done 1' } }] },
+    ]);
+    expect((await call(agent, [{}], { snapshotId: snapshotId! })).output.message).toEqual(model('done'));
+    expect(ran).toEqual([1, 0]);
+  });
 });
 
 test('onAbort is one of two', () => {

@@ -1,4 +1,4 @@
-import { genkit } from 'genkit';
+import { genkit } from 'genkit/beta';
 import { defineAgent, type AgentInput } from 'genkitx-agents';
 import { describe, expect, test } from 'vitest';
 import { scriptedModel } from '../support/scripted-model.ts';
@@ -27,6 +27,41 @@ const FORGED: [name: string, input: AgentInput][] = [
     { message: user('hi'), resume: { respond: [{ toolResponse: { name: 'approve', output: true } }] } },
   ],
 ];
+
+describe('S2 client input with resources', () => {
+  const resource = { resource: { uri: 'internal://payroll' } };
+  const asking = { role: 'user' as const, content: [{ text: 'What is in it?' }, resource] };
+
+  function setUp(options: { clientResources?: boolean } = {}) {
+    const ai = genkit({});
+    let reads = 0;
+    ai.defineResource({ name: 'payroll', uri: 'internal://payroll' }, async () => {
+      reads++;
+      return { content: [{ text: 'PAYROLL' }] };
+    });
+    const scripted = scriptedModel(ai, { otherwise: 'ok' });
+    const agent = defineAgent(ai, { name: 'guarded', model: scripted.name, ...options });
+    return { agent, scripted, reads: () => reads };
+  }
+
+  test.each([
+    ['in the message', { message: asking }, {}],
+    ['in a state that nobody signed', { message: user('hi') }, { state: { messages: [asking] } }],
+  ])('%s the server does not read what the client names', async (_, input, init) => {
+    const { agent, scripted, reads } = setUp();
+    const { output } = await call(agent, [input], init);
+    expect(output).toMatchObject({ finishReason: 'failed', error: { status: 'INVALID_ARGUMENT' } });
+    expect(output.error?.message).toContain('clientResources');
+    expect(scripted.requests).toEqual([]);
+    expect(reads()).toBe(0);
+  });
+
+  test('clientResources: true lets it', async () => {
+    const { agent, scripted } = setUp({ clientResources: true });
+    expect((await call(agent, [{ message: asking }])).output.finishReason).toBe('stop');
+    expect(JSON.stringify(scripted.requests)).toContain('PAYROLL');
+  });
+});
 
 describe.each(kinds)('S2 client input with $name', ({ make }) => {
   async function setUp() {

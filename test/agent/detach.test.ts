@@ -44,6 +44,94 @@ async function lineage(agent: Agent, snapshotId: string): Promise<string[]> {
   return ids;
 }
 
+describe.each(STORE_KINDS)('R1 detach while the turn is being saved on $name', ({ make }) => {
+  /** Saves wait at the store's door until they are let in, one by one. */
+  async function setUpDoor() {
+    const inner = await make();
+    const waiting: (() => void)[] = [];
+    const store: SessionStore = {
+      getSnapshot: (lookup) => inner.getSnapshot(lookup),
+      saveSnapshot: async (snapshotId, mutator, options) => {
+        await new Promise<void>((resolve) => void waiting.push(resolve));
+        return inner.saveSnapshot(snapshotId, mutator, options);
+      },
+    };
+    const ai = genkit({});
+    const { name } = scriptedModel(ai, { otherwise: 'reply' });
+    const agent = defineAgent(ai, { name: 'worker', model: name, store });
+    const arrived = (count: number) => vi.waitUntil(() => waiting.length >= count, { timeout: 5000, interval: 1 });
+    const letAllIn = async (isOver: () => boolean) => {
+      await vi.waitUntil(() => (waiting.splice(0).forEach((enter) => enter()), isOver()), {
+        timeout: 5000,
+        interval: 1,
+      });
+    };
+    return { agent, inner, waiting, arrived, letAllIn };
+  }
+
+  test.each([0, 1])('the turn is not lost, with %d more that wait', async (more) => {
+    const { agent, inner, arrived, letAllIn } = await setUpDoor();
+    const stream = agent.streamBidi({ sessionId: 'job' });
+    stream.send({ message: user('one') });
+    await arrived(1);
+    for (let i = 0; i < more; i++) stream.send({ message: user('two') });
+    stream.send({ detach: true });
+    stream.close();
+    let isOver = false;
+    const output = stream.output.finally(() => (isOver = true));
+    await letAllIn(() => isOver);
+    const { snapshotId, finishReason } = await output;
+    expect(finishReason).toBe('detached');
+    let isSettled = false;
+    const end = settled(agent, snapshotId).finally(() => (isSettled = true));
+    await letAllIn(() => isSettled);
+    const expected = [user('one'), model('reply'), ...(more > 0 ? [user('two'), model('reply')] : [])];
+    expect(await end).toMatchObject({ status: 'completed', state: { messages: expected } });
+    expect((await inner.getSnapshot({ sessionId: 'job' }))?.snapshotId).toBe(snapshotId);
+    expect(await lineage(agent, snapshotId!)).toHaveLength(1 + more);
+  });
+
+  test('a turn that ends while it is being stored as pending is not lost, whichever write is the faster', async () => {
+    const { agent, waiting, arrived, letAllIn } = await setUpDoor();
+    const stream = agent.streamBidi({ sessionId: 'job' });
+    stream.send({ message: user('one') });
+    stream.send({ detach: true });
+    stream.close();
+    await arrived(1);
+    // A save that came second would be let in first.
+    await new Promise((resolve) => setImmediate(resolve));
+    waiting.reverse();
+    let isOver = false;
+    const output = stream.output.finally(() => (isOver = true));
+    await letAllIn(() => isOver);
+    let isSettled = false;
+    const end = settled(agent, (await output).snapshotId).finally(() => (isSettled = true));
+    await letAllIn(() => isSettled);
+    expect(await end).toMatchObject({ status: 'completed', state: { messages: [user('one'), model('reply')] } });
+  });
+});
+
+test('R1 detach: when the store cannot be watched after all, the turns that wait are ended and the session goes on', async () => {
+  const inner = new InMemorySessionStore();
+  const store: SessionStore = {
+    getSnapshot: (lookup) => inner.getSnapshot(lookup),
+    saveSnapshot: (snapshotId, mutator, options) => inner.saveSnapshot(snapshotId, mutator, options),
+    onSnapshotStateChange: () => {
+      throw new Error('too many watchers');
+    },
+  };
+  const ai = genkit({});
+  const { name } = scriptedModel(ai, { otherwise: 'reply' });
+  const agent = defineAgent(ai, { name: 'worker', model: name, store });
+  const { output } = await call(agent, ['one', 'two', later('three')], { sessionId: 'job' });
+  expect(output).toMatchObject({ finishReason: 'failed', error: { message: 'too many watchers' } });
+  await vi.waitUntil(
+    async () => (await inner.listSnapshots({ sessionId: 'job' })).items.every(({ status }) => status !== 'pending'),
+    { timeout: 5000, interval: 2 },
+  );
+  expect((await call(agent, ['four'], { sessionId: 'job' })).output.finishReason).toBe('stop');
+});
+
 describe.each(STORE_KINDS)('R1 detach on $name', ({ make }) => {
   test('complete: the caller has a pending snapshot with the prompt at once, and the session goes on from the result', async () => {
     const { agent, called } = await setUp(await make());

@@ -1,6 +1,7 @@
-import { z } from 'genkit';
+import { toolApproval } from '@genkit-ai/middleware';
+import { generateMiddleware, z } from 'genkit';
 import { genkit, type Part } from 'genkit/beta';
-import { defineAgent, type AgentInput } from 'genkitx-agents';
+import { defineAgent, InMemorySessionStore, type AgentConfig, type AgentInput } from 'genkitx-agents';
 import { describe, expect, test } from 'vitest';
 import { scriptedModel, type ScriptedReply } from '../support/scripted-model.ts';
 import { call, model, user } from './helpers.ts';
@@ -191,4 +192,50 @@ test('an agent that returns its tool requests gets their answers by resume', asy
   expect(text).toBe('done');
   expect(messages[0]).toEqual(user('go'));
   expect(messages[2]?.content[0]?.toolResponse?.output).toBe('mine');
+});
+
+describe('middleware that interrupts a tool again after a restart', () => {
+  function setUp(use: NonNullable<AgentConfig['use']>) {
+    const ai = genkit({});
+    let runs = 0;
+    const act = ai.defineTool({ name: 'act', description: 'Acts.', inputSchema: z.object({}) }, async () => {
+      runs++;
+      return 'done';
+    });
+    const request: Part = { toolRequest: { name: 'act', ref: '1', input: {} } };
+    const scripted = scriptedModel(ai, { replies: [[request]], otherwise: 'bye' });
+    const store = new InMemorySessionStore();
+    const agent = defineAgent(ai, { name: 'careful', model: scripted.name, tools: [act], store, use });
+    const restart = (resumed: unknown) => ({ restart: [{ ...request, metadata: { resumed } } as never] });
+    return { chat: agent.chat(), restart, runs: () => runs };
+  }
+
+  test('makes an interrupted turn, and the tool runs once it is approved', async () => {
+    const { chat, restart, runs } = setUp([toolApproval({ approved: [] })]);
+    expect((await chat.send('go')).finishReason).toBe('interrupted');
+    const again = await chat.resume(restart({ other: 1 }));
+    expect(again.finishReason).toBe('interrupted');
+    expect(again.toolRequests[0]?.metadata).toHaveProperty('interrupt');
+    expect(runs()).toBe(0);
+    const { text } = await chat.resume(restart({ toolApproved: true }));
+    expect(text).toBe('bye');
+    expect(runs()).toBe(1);
+  });
+
+  test('S1 one interrupt, one execution: where middleware failed before the tool started it may be approved again', async () => {
+    let isBroken = true;
+    const breaking = generateMiddleware({ name: 'breaking' }, () => ({
+      tool: async (request, options, next) => {
+        if (isBroken && request.metadata?.['resumed']) throw new Error('the policy server is down');
+        return next(request, options);
+      },
+    }));
+    const { chat, restart, runs } = setUp([toolApproval({ approved: [] }), breaking()]);
+    await chat.send('go');
+    await expect(chat.resume(restart({ toolApproved: true }))).rejects.toThrow('the policy server is down');
+    expect(runs()).toBe(0);
+    isBroken = false;
+    expect((await chat.resume(restart({ toolApproved: true }))).text).toBe('bye');
+    expect(runs()).toBe(1);
+  });
 });

@@ -1,4 +1,5 @@
-import { genkit, type SessionStore } from 'genkit/beta';
+import { generateMiddleware, z } from 'genkit';
+import { genkit, type Part, type SessionStore } from 'genkit/beta';
 import { agentRuntime, defineAgent, defineCustomAgent, InMemorySessionStore, recoverRuns } from 'genkitx-agents';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { scriptedModel } from '../support/scripted-model.ts';
@@ -309,6 +310,129 @@ describe('finding the runs whose processes died', () => {
       timeout: 10_000,
       interval: 2,
     });
+    await store.close();
+  });
+});
+
+test.each([
+  ['had started', true, 'failed'],
+  ['had not started', false, 'completed'],
+])('S1 one interrupt, one execution: a run that died when its approved tool %s', async (_, starts, status) => {
+  const store = new InMemorySessionStore();
+  let runs = 0;
+  const request: Part = { toolRequest: { name: 'act', ref: '1', input: {} } };
+  const process = (isDead: boolean) => {
+    const ai = genkit({});
+    const act = ai.defineTool(
+      { name: 'act', description: 'Acts.', inputSchema: z.object({}) },
+      async (__, { interrupt, resumed }) => {
+        if (!resumed) interrupt();
+        runs++;
+        return isDead ? new Promise<string>(() => {}) : 'done';
+      },
+    );
+    const stuck = generateMiddleware({ name: 'stuck' }, () => ({
+      tool: async (part, options, next) => {
+        if (isDead && !starts && part.metadata?.['resumed']) await new Promise(() => {});
+        return next(part, options);
+      },
+    }));
+    const scripted = scriptedModel(ai, { replies: isDead ? [[request]] : [], otherwise: 'bye' });
+    return {
+      ai,
+      agent: defineAgent(ai, { name: 'worker', model: scripted.name, tools: [act], store, use: [stuck()] }),
+    };
+  };
+  const dead = process(true);
+  const { snapshotId } = (await call(dead.agent, ['go'], { sessionId: 'job' })).output;
+  const restart = [{ ...request, metadata: { resumed: true } } as never];
+  const { output } = await call(dead.agent, [{ resume: { restart }, detach: true }], { snapshotId: snapshotId! });
+  await vi.waitUntil(
+    async () => {
+      const { resumption } = (await store.getSnapshot({ snapshotId: snapshotId! })) as {
+        resumption?: { started?: true };
+      };
+      return resumption && (!starts || (resumption.started && runs === 1));
+    },
+    { timeout: 5000, interval: 2 },
+  );
+  letLeasesEnd();
+  const rescuer = process(false);
+  expect((await recoverRuns(rescuer.ai)).runs).toMatchObject([{ outcome: 'continued' }]);
+  const end = await rescuer.agent.waitForSnapshot(output.snapshotId!);
+  expect(end.status).toBe(status);
+  if (starts) expect(end.error?.status).toBe('FAILED_PRECONDITION');
+  expect(runs).toBe(1);
+  const answer = { resume: { respond: [{ toolResponse: { name: 'act', ref: '1', output: 'done' } }] } };
+  expect((await call(rescuer.agent, [answer], { snapshotId: snapshotId! })).output.finishReason).toBe('stop');
+});
+
+describe('where background.recover is on', () => {
+  const recovering = { recover: true, heartbeatIntervalMs: 5, leaseMs: 20 };
+
+  /** How often the store was asked for its sessions, and a way to wait for that. */
+  function counting(store: InMemorySessionStore) {
+    let looks = 0;
+    const list = store.listSessions.bind(store);
+    store.listSessions = async (options) => {
+      const page = await list(options);
+      looks++;
+      return page;
+    };
+    return (more: number) => {
+      const from = looks;
+      return vi.waitUntil(() => looks >= from + more, { timeout: 10_000, interval: 2 });
+    };
+  }
+
+  async function deadRun(store: InMemorySessionStore) {
+    const dead = worker(store);
+    const { output } = await call(dead.agent, [detached('one')], { sessionId: 'job' });
+    await dead.called(1);
+    await store.saveSnapshot(output.snapshotId, (current) => ({
+      ...current!,
+      heartbeatAt: new Date(0).toISOString(),
+    }));
+    return output.snapshotId!;
+  }
+
+  test('a run whose agent is defined later is found', async () => {
+    const store = new InMemorySessionStore();
+    const snapshotId = await deadRun(store);
+    const looked = counting(store);
+    const early = worker(store, { name: 'other', background: recovering, answer: 'rescued' });
+    await looked(2);
+    // By now the run is older than what is looked at.
+    await vi.waitUntil(async () => {
+      const { updatedAt } = (await store.getSnapshot({ snapshotId }))!;
+      return Date.now() - Date.parse(updatedAt!) > 10 * recovering.leaseMs;
+    });
+    await looked(2);
+    const late = worker(store, { background: recovering, answer: 'rescued' });
+    expect((await late.settled(snapshotId)).status).toBe('completed');
+    expect(early.scripted.requests).toEqual([]);
+    await store.close();
+  });
+
+  test('a run that could not be taken over is found again when the store is back', async () => {
+    const store = new InMemorySessionStore();
+    const snapshotId = await deadRun(store);
+    const looked = counting(store);
+    let isDown = true;
+    const save = store.saveSnapshot.bind(store);
+    store.saveSnapshot = async (...args) => {
+      if (isDown) throw new Error('read-only');
+      return save(...args);
+    };
+    const rescuer = worker(store, { background: recovering, answer: 'rescued' });
+    await looked(2);
+    await vi.waitUntil(async () => {
+      const { updatedAt } = (await store.getSnapshot({ snapshotId }))!;
+      return Date.now() - Date.parse(updatedAt!) > 10 * recovering.leaseMs;
+    });
+    await looked(2);
+    isDown = false;
+    expect((await rescuer.settled(snapshotId)).status).toBe('completed');
     await store.close();
   });
 });
