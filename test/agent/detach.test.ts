@@ -77,6 +77,8 @@ describe.each(STORE_KINDS)('R1 detach while the turn is being saved on $name', (
     for (let i = 0; i < more; i++) stream.send({ message: user('two') });
     stream.send({ detach: true });
     stream.close();
+    // The wish to detach is heard while the save waits at the door.
+    for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
     let isOver = false;
     const output = stream.output.finally(() => (isOver = true));
     await letAllIn(() => isOver);
