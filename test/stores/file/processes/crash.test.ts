@@ -12,6 +12,8 @@ import type { TaskInput } from './protocol.ts';
 
 const SESSIONS = ['one', 'two'];
 /** After so many kills a new folder, so that looking at all of it stays cheap. */
+/** Each kill takes a new process, which takes a second or two to start. */
+const LONGEST_MS = scale(1_200_000, 7_200_000);
 const KILLS_IN_A_FOLDER = 4;
 const KILLS_AMONG_OTHERS = 10;
 
@@ -87,66 +89,74 @@ describe(`D1 crash-kill (seed ${seed})`, () => {
   }
 
   const kills = scale(160, 800);
-  it(`D1 crash-kill: ${kills} kills of a writer lose nothing that was acknowledged and leave nothing`, async () => {
-    const random = new Random(seed);
-    let acknowledged = 0;
-    for (let done = 0; done < kills; done += KILLS_IN_A_FOLDER) {
-      const folder = folders.folder();
-      const ledger = new CrashLedger();
-      const options = VARIANTS[(done / KILLS_IN_A_FOLDER) % VARIANTS.length]!;
-      for (let kill = done; kill < done + KILLS_IN_A_FOLDER; kill++) {
-        const writer = spares.take();
-        const killAfter = 1 + random.below(60);
-        let saved = 0;
-        writer.onLine = (line) => {
-          ledger.note(line);
-          // Every other writer ends wherever it happens to be, some time after a save.
-          if (line.includes('"saved"') && ++saved === killAfter && kill % 2 === 0) void writer.kill();
-        };
-        const death = kill % 2 === 0 ? undefined : randomDeath(random);
-        const plan = {
-          store: { folder, options },
-          sessions: SESSIONS,
-          seed: random.below(1e9),
-          ...(death && { death }),
-        };
-        await untilKilled(writer, plan);
-        await inspect(folder, options, ledger, `kill ${kill}: ${JSON.stringify(death ?? { killAfter })}`);
+  it(
+    `D1 crash-kill: ${kills} kills of a writer lose nothing that was acknowledged and leave nothing`,
+    async () => {
+      const random = new Random(seed);
+      let acknowledged = 0;
+      for (let done = 0; done < kills; done += KILLS_IN_A_FOLDER) {
+        const folder = folders.folder();
+        const ledger = new CrashLedger();
+        const options = VARIANTS[(done / KILLS_IN_A_FOLDER) % VARIANTS.length]!;
+        for (let kill = done; kill < done + KILLS_IN_A_FOLDER; kill++) {
+          const writer = spares.take();
+          const killAfter = 1 + random.below(60);
+          let saved = 0;
+          writer.onLine = (line) => {
+            ledger.note(line);
+            // Every other writer ends wherever it happens to be, some time after a save.
+            if (line.includes('"saved"') && ++saved === killAfter && kill % 2 === 0) void writer.kill();
+          };
+          const death = kill % 2 === 0 ? undefined : randomDeath(random);
+          const plan = {
+            store: { folder, options },
+            sessions: SESSIONS,
+            seed: random.below(1e9),
+            ...(death && { death }),
+          };
+          await untilKilled(writer, plan);
+          await inspect(folder, options, ledger, `kill ${kill}: ${JSON.stringify(death ?? { killAfter })}`);
+        }
+        acknowledged += ledger.acknowledged;
       }
-      acknowledged += ledger.acknowledged;
-    }
-    console.log(`D1 crash-kill: ${kills} kills, ${acknowledged} acknowledged saves, seed ${seed}`);
-  });
+      console.log(`D1 crash-kill: ${kills} kills, ${acknowledged} acknowledged saves, seed ${seed}`);
+    },
+    LONGEST_MS,
+  );
 
   const others = scale(40, 200);
-  it(`D1 crash-kill: when one of three writers is killed, ${others} times, the others go on`, async () => {
-    const random = new Random(seed + 1);
-    for (let done = 0; done < others; done += KILLS_AMONG_OTHERS) {
-      const options = VARIANTS[(1 + done / KILLS_AMONG_OTHERS) % VARIANTS.length]!;
-      const store = { folder: folders.folder(), options };
-      const ledger = new CrashLedger();
-      const start = (writer: Child, plan: Partial<TaskInput<'write'>>): Promise<void> => {
-        writer.onLine = ledger.note;
-        return untilKilled(writer, { store, sessions: SESSIONS, seed: random.below(1e9), ...plan });
-      };
-      const survivors = [spares.take(), spares.take()];
-      const ends = survivors.map((writer) => start(writer, { batch: 10 }));
-      await Promise.all(survivors.map(untilResting));
-      for (let kill = done; kill < done + KILLS_AMONG_OTHERS; kill++) {
-        const killed = start(spares.take(), { death: randomDeath(random) });
-        // They write while the victim does, and again after its death, whatever it held.
-        for (const moment of [Promise.resolve(), killed]) {
-          await moment;
-          const resting = survivors.map(untilResting);
-          for (const survivor of survivors) survivor.openGate();
-          await Promise.all(resting);
+  it(
+    `D1 crash-kill: when one of three writers is killed, ${others} times, the others go on`,
+    async () => {
+      const random = new Random(seed + 1);
+      for (let done = 0; done < others; done += KILLS_AMONG_OTHERS) {
+        const options = VARIANTS[(1 + done / KILLS_AMONG_OTHERS) % VARIANTS.length]!;
+        const store = { folder: folders.folder(), options };
+        const ledger = new CrashLedger();
+        const start = (writer: Child, plan: Partial<TaskInput<'write'>>): Promise<void> => {
+          writer.onLine = ledger.note;
+          return untilKilled(writer, { store, sessions: SESSIONS, seed: random.below(1e9), ...plan });
+        };
+        const survivors = [spares.take(), spares.take()];
+        const ends = survivors.map((writer) => start(writer, { batch: 10 }));
+        await Promise.all(survivors.map(untilResting));
+        for (let kill = done; kill < done + KILLS_AMONG_OTHERS; kill++) {
+          const killed = start(spares.take(), { death: randomDeath(random) });
+          // They write while the victim does, and again after its death, whatever it held.
+          for (const moment of [Promise.resolve(), killed]) {
+            await moment;
+            const resting = survivors.map(untilResting);
+            for (const survivor of survivors) survivor.openGate();
+            await Promise.all(resting);
+          }
         }
+        await Promise.all(survivors.map((writer) => writer.kill()));
+        await Promise.all(ends);
+        await inspect(store.folder, options, ledger, `kills ${done} to ${done + KILLS_AMONG_OTHERS}`);
       }
-      await Promise.all(survivors.map((writer) => writer.kill()));
-      await Promise.all(ends);
-      await inspect(store.folder, options, ledger, `kills ${done} to ${done + KILLS_AMONG_OTHERS}`);
-    }
-  });
+    },
+    LONGEST_MS,
+  );
 
   it('D1 crash-kill: the lock of a killed process is taken over', async () => {
     const store = { folder: folders.folder() };
