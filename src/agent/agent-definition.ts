@@ -1,4 +1,5 @@
-import type { ClientTransform, SessionState, SessionStore } from 'genkit/beta';
+import type { z } from 'genkit';
+import type { ClientTransform, PromptConfig, SessionState, SessionStore } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import { failedPrecondition, invalidArgument } from '../errors.ts';
 import { copyJson } from '../json/value.ts';
@@ -83,13 +84,9 @@ const STATE_OPTIONS = {
   shareSessions: isBoolean,
 };
 
-const PROMPT_AGENT_OPTIONS = {
-  ...STATE_OPTIONS,
-  promptName: isString,
-  description: isString,
-  promptInput: anything,
-  turnOverrides: isObject,
-};
+const SPEAKING_OPTIONS = { ...STATE_OPTIONS, promptInput: anything, turnOverrides: isObject };
+
+const PROMPT_AGENT_OPTIONS = { ...SPEAKING_OPTIONS, promptName: isString, description: isString };
 
 const CUSTOM_AGENT_OPTIONS = { ...STATE_OPTIONS, name: isString, description: isString };
 
@@ -105,9 +102,14 @@ export function assertConfig(
   if (typeof config !== 'object' || config === null) throw invalidArgument(`${definer} needs a configuration.`);
   if (definer === 'definePromptAgent') return checkOptions(definer, config, PROMPT_AGENT_OPTIONS);
   if (definer === 'defineCustomAgent') return checkOptions(definer, config, CUSTOM_AGENT_OPTIONS);
-  const options = { ...STATE_OPTIONS, turnOverrides: isObject };
-  const own = Object.entries(config).filter(([name]) => Object.hasOwn(options, name));
-  checkOptions(definer, Object.fromEntries(own), options);
+  const own = Object.entries(config).filter(([name]) => Object.hasOwn(SPEAKING_OPTIONS, name));
+  checkOptions(definer, Object.fromEntries(own), SPEAKING_OPTIONS);
+}
+
+/** Of what `defineAgent` takes the prompt's own configuration. */
+export function promptConfigOf<I extends z.ZodTypeAny>(config: PromptConfig<I>): PromptConfig<I> {
+  const own = Object.entries(config).filter(([name]) => !Object.hasOwn(SPEAKING_OPTIONS, name));
+  return Object.fromEntries(own) as unknown as PromptConfig<I>;
 }
 
 /** The registry of a `Genkit` instance, or the one given. */

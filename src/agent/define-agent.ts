@@ -4,7 +4,7 @@ import type { z } from 'genkit';
 import { toJsonSchema } from 'genkit/schema';
 import { invalidArgument } from '../errors.ts';
 import { TurnInputSchema } from './turn-overrides.ts';
-import { assertConfig, settleAgent, type AgentDefinition } from './agent-definition.ts';
+import { assertConfig, promptConfigOf, settleAgent, type AgentDefinition } from './agent-definition.ts';
 import { assertWritableState } from './client-input.ts';
 import { noteAgent, type DefinedAgent } from './defined-agents.ts';
 import { promptAgentFn } from './generate-turn.ts';
@@ -51,34 +51,9 @@ export function defineAgent<State, I extends z.ZodTypeAny>(
   config: AgentConfig<State, I>,
 ): Agent<State> {
   assertConfig('defineAgent', config);
-  const {
-    stateSchema,
-    store,
-    state,
-    clientTransform,
-    onAbort,
-    onConflict,
-    storeTimeoutMs,
-    background,
-    signState,
-    clientResources,
-    shareSessions,
-    ...spoken
-  } = config;
-  const { promptInput, turnOverrides, ...prompt } = spoken;
-  const agent = settleAgent<State>(ai, prompt, {
-    stateSchema,
-    store,
-    state,
-    clientTransform,
-    onAbort,
-    onConflict,
-    storeTimeoutMs,
-    background,
-    signState,
-    clientResources,
-    shareSessions,
-  });
+  const { promptInput, turnOverrides } = config;
+  const prompt = promptConfigOf(config);
+  const agent = settleAgent<State>(ai, prompt, config);
   definePrompt(agent.registry, prompt);
   const promptName = prompt.variant ? `${prompt.name}.${prompt.variant}` : prompt.name;
   const isHistoryOpaque = typeof prompt.messages !== 'function' && typeof prompt.messages !== 'string';

@@ -124,7 +124,7 @@ describe(`D1 crash-kill (seed ${seed})`, () => {
     LONGEST_MS,
   );
 
-  const others = scale(10, 200);
+  const others = scale(40, 200);
   it(
     `D1 crash-kill: when one of three writers is killed, ${others} times, the others go on`,
     async () => {
