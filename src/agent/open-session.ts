@@ -2,7 +2,7 @@ import { GenkitError, type ActionContext } from 'genkit';
 import type { AgentInit, SessionSnapshot } from 'genkit/beta';
 import { addressTo, AgentInitError, failedPrecondition, invalidArgument, notFound, quote } from '../errors.ts';
 import { parsePointer } from '../json/pointer.ts';
-import { JsonValueError } from '../json/value.ts';
+import { copyJson, JsonValueError } from '../json/value.ts';
 import { adoptState, Session } from '../session/session.ts';
 import { assertId } from '../snapshot/ids.ts';
 import { sessionOf } from '../snapshot/snapshot.ts';
@@ -10,6 +10,7 @@ import { mustHaveStore, type AgentDefinition } from './agent-definition.ts';
 import { assertNoResources } from './client-input.ts';
 import { assertCustomState } from './custom-state.ts';
 import { isExpired } from './expiry.ts';
+import type { SnapshotLookup } from '../store/contract.ts';
 import { isHidden } from './visible-snapshot.ts';
 
 /** A session to run turns on. */
@@ -78,7 +79,9 @@ export async function sessionFrom<State>(
 ): Promise<Session<State>> {
   await assertCustomState(agent, snapshot.state?.custom, { what: `snapshot ${quote(snapshot.snapshotId)}` });
   const state = { ...snapshot.state, sessionId: sessionOf(snapshot) };
-  return agent.readsAreCopies ? adoptState(state) : new Session<State>(state);
+  if (!agent.readsAreCopies) return new Session<State>(state);
+  // Messages and artifacts a session never changes, the custom state is changed in place.
+  return adoptState(state.custom === undefined ? state : { ...state, custom: copyJson(state.custom) });
 }
 
 /** Whether the call is to fail when another turn comes first. */
@@ -118,11 +121,16 @@ async function findSnapshot<State>(
   if (sessionId !== undefined) assertId(sessionId, 'sessionId');
   if (snapshotId !== undefined) {
     assertId(snapshotId, 'snapshotId');
-    const found = await mustHaveStore(agent, 'Resuming a snapshot').getSnapshot({ snapshotId, context });
+    const found = await mustHaveStore(agent, 'Resuming a snapshot').getSnapshot(readOnly({ snapshotId, context }));
     const snapshot = mustBeResumable(isHidden(agent, found) ? undefined : found, snapshotId, sessionId);
     return { snapshot, leaf: snapshot };
   }
   return sessionId === undefined ? {} : findLastCompleted(agent, sessionId, context);
+}
+
+/** A conversation is read anew by each turn and never changed: a store of ours need not copy it. */
+function readOnly(lookup: SnapshotLookup): SnapshotLookup {
+  return { ...lookup, frozen: true };
 }
 
 /** What a session continues from, and the leaf from which that was found. */
@@ -160,7 +168,7 @@ export async function findLastCompleted<State>(
 ): Promise<Found<State>> {
   const seen = new Set<string>();
   const store = mustHaveStore(agent, 'Resuming a session');
-  const leaf = await store.getSnapshot({ sessionId, context });
+  const leaf = await store.getSnapshot(readOnly({ sessionId, context }));
   assertVisible(agent, leaf, sessionId);
   let snapshot = leaf;
   while (snapshot && snapshot.status !== 'completed') {
@@ -173,7 +181,7 @@ export async function findLastCompleted<State>(
       );
     }
     seen.add(parentId);
-    snapshot = await store.getSnapshot({ snapshotId: parentId, context });
+    snapshot = await store.getSnapshot(readOnly({ snapshotId: parentId, context }));
     assertVisible(agent, snapshot, sessionId);
     if (!snapshot) {
       throw failedPrecondition(

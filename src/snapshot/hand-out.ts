@@ -1,4 +1,4 @@
-import { copyJson } from '../json/value.ts';
+import { freeze, thaw } from '../json/immutable.ts';
 import type { SessionSnapshot, SnapshotMetadata } from './snapshot.ts';
 
 type State<S> = NonNullable<SessionSnapshot<S>['state']>;
@@ -6,28 +6,37 @@ type State<S> = NonNullable<SessionSnapshot<S>['state']>;
 /** Node asks for a method of this name before it prints an object. */
 const INSPECT = Symbol.for('nodejs.util.inspect.custom');
 
+/** What {@link handOut} hands out. */
+export interface HandOutOptions {
+  /** The state, asked for once, when it is first looked at; it must never change after this. Omitted: the snapshot has none. */
+  state?: (() => unknown) | undefined;
+  /** The state itself, frozen, instead of a copy. */
+  frozen?: boolean | undefined;
+}
+
 /**
  * A snapshot as a caller gets it: a copy of its own. The state is copied when it is first looked at, so who only wants to know what a
  * snapshot is, or who its parent is, pays nothing for a long conversation. It is the state as of the read all the same.
- *
- * @param copyState Copies the state, which must never change after this; omitted: the snapshot has none.
  */
-export function handOut<S>(meta: SnapshotMetadata, copyState?: () => State<S>): SessionSnapshot<S> {
-  const snapshot = copyJson(meta) as SessionSnapshot<S>;
-  if (!copyState) return snapshot;
-  let copy: (() => State<S>) | undefined = copyState;
+export function handOut<S>(meta: SnapshotMetadata, { state: stored, frozen }: HandOutOptions = {}): SessionSnapshot<S> {
+  const snapshot = thaw(meta) as SessionSnapshot<S>;
+  if (!stored) return snapshot;
+  let unseen: (() => unknown) | undefined = stored;
   let state: State<S> | undefined;
   return Object.defineProperties(snapshot, {
     state: {
       enumerable: true,
       configurable: true,
       get(): State<S> | undefined {
-        if (copy) [state, copy] = [copy(), undefined];
+        if (unseen) {
+          state = (frozen ? freeze(unseen()) : thaw(unseen())) as State<S>;
+          unseen = undefined;
+        }
         return state;
       },
       set(replacement: State<S> | undefined) {
         if (Object.isFrozen(snapshot)) throw new TypeError("Cannot assign to 'state' of a frozen snapshot.");
-        [state, copy] = [replacement, undefined];
+        [state, unseen] = [replacement, undefined];
       },
     },
     [INSPECT]: { configurable: true, value: () => ({ ...snapshot }) },

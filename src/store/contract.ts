@@ -12,7 +12,7 @@
  *   as first saved.
  * - **Rewrites are safe.** Rewriting a snapshot never changes what its descendants read as.
  * - **Values come back as saved**, or are refused with `INVALID_ARGUMENT` and the path, before anything is written.
- * - **Nothing is aliased.** What a method hands out is the caller's own copy.
+ * - **Nothing is aliased.** What a method hands out is the caller's own copy, or frozen where the caller asked for it so.
  * - **Ids are data.** Any non-blank string of at most 1,024 characters names a snapshot, a session, an app, a user or a tenant.
  * **Scopes.** Besides snapshots a store with `capabilities.scopes` keeps records, at most one for each app and one for each user of an app:
  *   what all their sessions have in common. A record changes only by a save, or goes by `deleteScope`; by a save exactly when that is made:
@@ -34,6 +34,11 @@ export type { SessionSnapshot, SessionStore, SessionStoreOptions, SnapshotMetada
 export interface SnapshotLookup extends SessionStoreOptions {
   snapshotId?: string;
   sessionId?: string;
+  /**
+   * For a caller who only reads: the state may come frozen and be the store's own, instead of as a copy. What of it is saved again is
+   * known without a comparison.
+   */
+  frozen?: boolean;
 }
 
 /** Options of {@link SnapshotStore.saveSnapshot}. */

@@ -149,7 +149,7 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S> {
   }
 
   async getSnapshot(lookup: SnapshotLookup): Promise<SessionSnapshot<S> | undefined> {
-    return this.#find(lookup, (session, node) => this.#read(session, node.snapshotId));
+    return this.#find(lookup, (session, node) => this.#read(session, node.snapshotId, lookup));
   }
 
   async getSnapshotMetadata(lookup: SnapshotLookup): Promise<SnapshotMetadata | undefined> {
@@ -303,9 +303,9 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S> {
     );
   }
 
-  async #read(session: Session, snapshotId: string): Promise<SessionSnapshot<S> | undefined> {
+  async #read(session: Session, snapshotId: string, lookup?: SnapshotLookup): Promise<SessionSnapshot<S> | undefined> {
     const loaded = await readSnapshot(session, snapshotId, this.#settings.cache);
-    return loaded && handOutLoaded<S>(loaded);
+    return loaded && handOutLoaded<S>(loaded, lookup);
   }
 }
 

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { GenkitError } from 'genkit';
 import { dataLoss, quote, unavailable } from '../../src/errors.ts';
-import { copyJson, type Json } from '../../src/json/value.ts';
-import { handOut } from '../../src/snapshot/hand-out.ts';
+import type { Json } from '../../src/json/value.ts';
+import { handOut, type HandOutOptions } from '../../src/snapshot/hand-out.ts';
 import type { SessionSnapshot, SnapshotMetadata } from '../../src/snapshot/snapshot.ts';
 import type { CutMemory } from '../chain/cut.ts';
 import { materialise } from '../chain/materialise.ts';
@@ -76,8 +76,11 @@ async function retrying<T>(
 }
 
 /** The snapshot as a caller gets it; see {@link handOut}. */
-export function handOutLoaded<S>({ meta, known }: LoadedSnapshot): SessionSnapshot<S> {
-  return handOut(meta, known && (() => copyJson(known.state) as NonNullable<SessionSnapshot<S>['state']>));
+export function handOutLoaded<S>(
+  { meta, known }: LoadedSnapshot,
+  { frozen }: Pick<HandOutOptions, 'frozen'> = {},
+): SessionSnapshot<S> {
+  return handOut(meta, { state: known && (() => known.state), frozen });
 }
 
 /**

@@ -19,7 +19,7 @@ import {
   type Trust,
 } from './save-request.ts';
 import type { SnapshotDocument, SnapshotHead } from './snapshot-document.ts';
-import { handOut } from './snapshot-reader.ts';
+import { handOutLoaded } from './snapshot-reader.ts';
 import { endOf } from './state-chain.ts';
 import { NO_STATE, StateWriter, type ParentState, type StatePlan } from './state-writer.ts';
 
@@ -141,7 +141,7 @@ export class CreateSnapshot<S> {
     tenant.rememberSnapshot(this.#id, head.sessionId);
     const snapshot = { ...head, state: plan.state } as SnapshotDocument;
     const version = { id: this.#id, rev: head.rev, createTime, status: head.meta.status };
-    onSaved(version, () => handOut({ snapshot, state: cached }));
+    onSaved(version, () => handOutLoaded({ snapshot, state: cached }));
   }
 
   /** Of a leaf there must be a document, unless it came or went just now. */

@@ -41,7 +41,7 @@ import { isCollectionName, isShardSize } from './option-checks.ts';
 import { prune, type PruneProgress } from './prune.ts';
 import { SaveRequest } from './save-request.ts';
 import { saveSnapshot } from './save-snapshot.ts';
-import { handOut, SnapshotReader } from './snapshot-reader.ts';
+import { handOutLoaded, SnapshotReader } from './snapshot-reader.ts';
 import { Caches, Tenant, type StoreSettings } from './tenant.ts';
 import { Watches } from './watches.ts';
 
@@ -148,7 +148,7 @@ export class FirestoreSessionStore<S = unknown> implements SnapshotStore<S> {
     const { by, id } = checkLookup(lookup);
     return this.#call('getSnapshot', `Reading ${by} ${quote(id)}`, async () => {
       const found = await reader.find({ by, id });
-      return found && handOut<S>(found);
+      return found && handOutLoaded<S>(found, lookup);
     });
   }
 

@@ -19,7 +19,7 @@ import {
   type Trust,
 } from './save-request.ts';
 import { nextRev, type SnapshotDocument, type SnapshotHead } from './snapshot-document.ts';
-import { handOut } from './snapshot-reader.ts';
+import { handOutLoaded } from './snapshot-reader.ts';
 import { endOf } from './state-chain.ts';
 import type { LoadedState } from './state-reader.ts';
 import { NO_STATE, StateWriter, type StatePlan } from './state-writer.ts';
@@ -49,7 +49,7 @@ export class RewriteSnapshot<S> {
     const { meta, sessionId } = this.#current;
     if (sessionId !== undefined) this.#save.hint = { sessionId };
     const loaded = await this.#load();
-    const answer = this.#save.ask(handOut<S>({ snapshot: this.#current, state: loaded }));
+    const answer = this.#save.ask(handOutLoaded<S>({ snapshot: this.#current, state: loaded }));
     if (answer === null) return null;
     const next = revise(meta.snapshotId, storedOf(meta, sessionId), answer, () => new Date().toISOString());
     const revision = this.#revision(next, loaded);
@@ -210,7 +210,7 @@ export class RewriteSnapshot<S> {
     const snapshot = { ...this.#current, ...head };
     const { snapshotId: id, status } = head.meta;
     const version = { id, rev: head.rev, createTime: snapshot.createTime, status };
-    this.#tools.onSaved(version, () => handOut({ snapshot, state }));
+    this.#tools.onSaved(version, () => handOutLoaded({ snapshot, state }));
   }
 }
 

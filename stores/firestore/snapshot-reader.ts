@@ -1,6 +1,6 @@
 import type { DocumentSnapshot } from '@google-cloud/firestore';
 import { dataLoss, failedPrecondition, quote, unavailable } from '../../src/errors.ts';
-import { copyJson } from '../../src/json/value.ts';
+import { handOut, type HandOutOptions } from '../../src/snapshot/hand-out.ts';
 import type { SessionSnapshot } from '../../src/snapshot/snapshot.ts';
 import type { Lookup } from '../../src/store/lookup.ts';
 import { lost } from './failures.ts';
@@ -164,9 +164,10 @@ export class SnapshotReader {
   }
 }
 
-/** A snapshot as a caller gets it: a copy of its own. */
-export function handOut<S>({ snapshot, state }: LoadedSnapshot): SessionSnapshot<S> {
-  const copy: SessionSnapshot = copyJson(snapshot.meta);
-  if (state) copy.state = copyJson(state.known.state) as NonNullable<SessionSnapshot['state']>;
-  return copy as SessionSnapshot<S>;
+/** The snapshot as a caller gets it; see {@link handOut}. */
+export function handOutLoaded<S>(
+  { snapshot, state }: LoadedSnapshot,
+  { frozen }: Pick<HandOutOptions, 'frozen'> = {},
+): SessionSnapshot<S> {
+  return handOut(snapshot.meta, { state: state && (() => state.known.state), frozen });
 }

@@ -5,7 +5,7 @@ import type { SessionSnapshot } from '../../src/snapshot/snapshot.ts';
 import { WatchHub } from '../../src/store/watch-hub.ts';
 import { Lifeline } from './lifeline.ts';
 import type { SavedVersion } from './save-request.ts';
-import { handOut, type SnapshotReader } from './snapshot-reader.ts';
+import { handOutLoaded, type SnapshotReader } from './snapshot-reader.ts';
 import type { Tenant } from './tenant.ts';
 
 /** Pauses before a listener that failed is set up again, in ms. */
@@ -143,7 +143,7 @@ class Watch<S> {
     const state = await this.#stateOf(snapshot);
     const { createTime, rev, meta } = snapshot;
     const version = { createTime, rev, status: meta.status };
-    if (state !== 'outdated') this.#tell(version, () => handOut({ snapshot, state }));
+    if (state !== 'outdated') this.#tell(version, () => handOutLoaded({ snapshot, state }));
   }
 
   /** A state that can't be read because the snapshot has changed since is not told: the next news is on its way. */

@@ -104,7 +104,7 @@ export class InMemorySessionStore<S = unknown> implements SnapshotStore<S>, Scop
   }
 
   async getSnapshot(lookup: SnapshotLookup): Promise<SessionSnapshot<S> | undefined> {
-    return this.#find(lookup)?.snapshot();
+    return this.#find(lookup)?.snapshot(lookup);
   }
 
   async getSnapshotMetadata(lookup: SnapshotLookup): Promise<SnapshotMetadata | undefined> {

@@ -62,29 +62,3 @@ function unpackValue(packed: unknown): unknown {
   for (const [key, member] of Object.entries(packed.members)) setMember(value, key, unpackValue(member));
   return value;
 }
-
-/** The caller's own copy of the JSON value. What is packed has been checked, so this need not check it again as `copyJson` would. */
-export function copyOf(state: PackedState): unknown {
-  return copyValue(unpackValue(state.packed));
-}
-
-function copyValue(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) {
-    const elements: unknown[] = value.slice();
-    for (let index = 0; index < elements.length; index++) {
-      const element = elements[index];
-      if (typeof element === 'object') elements[index] = copyValue(element);
-    }
-    return elements;
-  }
-  const members: Record<string, unknown> = {};
-  for (const key in value) {
-    if (!Object.hasOwn(value, key)) continue;
-    const member = (value as Record<string, unknown>)[key];
-    const copy = typeof member === 'object' ? copyValue(member) : member;
-    if (key === '__proto__') setMember(members, key, copy);
-    else members[key] = copy;
-  }
-  return members;
-}

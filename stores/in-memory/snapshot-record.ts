@@ -1,7 +1,7 @@
 import type { SessionState } from 'genkit/beta';
 import { copyJson } from '../../src/json/value.ts';
 import { shareJson } from '../../src/json/share.ts';
-import { handOut } from '../../src/snapshot/hand-out.ts';
+import { handOut, type HandOutOptions } from '../../src/snapshot/hand-out.ts';
 import { guarded } from '../../src/snapshot/guard.ts';
 import type { SnapshotNode } from '../../src/snapshot/lineage.ts';
 import {
@@ -11,7 +11,7 @@ import {
   type SnapshotMetadata,
   type StoredSnapshot,
 } from '../../src/snapshot/snapshot.ts';
-import { copyOf, pack, unpack, type PackedState } from './packed-state.ts';
+import { pack, unpack, type PackedState } from './packed-state.ts';
 
 /** One snapshot as the store keeps it. Immutable: a rewrite makes a new record. */
 export class SnapshotRecord implements SnapshotNode {
@@ -68,10 +68,10 @@ export class SnapshotRecord implements SnapshotNode {
     return copyJson(this.#metadata);
   }
 
-  /** The caller's own copy of the snapshot. */
-  snapshot<S>(): SessionSnapshot<S> {
+  /** The snapshot as a caller gets it. */
+  snapshot<S>({ frozen }: Pick<HandOutOptions, 'frozen'> = {}): SessionSnapshot<S> {
     const state = this.#state;
-    return handOut(this.#metadata, state && (() => copyOf(state) as SessionState<S>));
+    return handOut(this.#metadata, { state: state && (() => unpack(state)), frozen });
   }
 }
 

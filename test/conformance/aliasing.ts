@@ -26,6 +26,15 @@ function vandalise(value: unknown): void {
   else if (Object.isExtensible(value)) (value as Record<string, unknown>)['vandalised'] = true;
 }
 
+/** As {@link vandalise}, of what may be frozen, and then throws. */
+function tryToVandalise(value: unknown): void {
+  try {
+    vandalise(value);
+  } catch (error) {
+    assert.ok(error instanceof TypeError, String(error));
+  }
+}
+
 /** Nothing that goes in or comes out is shared with the store. */
 export const aliasing: Subject = {
   name: 'aliasing',
@@ -72,6 +81,23 @@ function outgoing(kit: Kit): void {
       await unharmed([a, b], 'after a change of what was read');
     }
     equal(kept, { ...rich('chat'), snapshotId: 'one' }, 'what another reader holds');
+  });
+
+  kit.test('what was read frozen is a copy or cannot be changed, and can be saved again', async ({ a, b }) => {
+    await a.save('one', rich('chat'));
+    const lookup = { snapshotId: 'one', frozen: true };
+    for (const handle of [a, b]) {
+      tryToVandalise((await handle.get(lookup))?.state);
+      await unharmed([a, b], 'after an attempt to change what was read frozen');
+    }
+    const state = (await a.get({ sessionId: 'chat', frozen: true }))?.state;
+    const longer = { ...state, messages: [...(state?.messages ?? []), { role: 'user' as const, content: [] }] };
+    const next = { ...rich('chat'), parentId: 'one' };
+    await b.save('two', { ...next, state: longer });
+    equal(await a.byId('two'), { ...next, snapshotId: 'two', state: longer }, 'what was saved of it');
+    await b.save('two', (await a.get({ snapshotId: 'two', frozen: true }))!);
+    equal((await a.mustGet('two')).state, longer, 'what was rewritten as it was');
+    equal((await b.mustGet('one')).state, rich('chat').state, 'the state of the parent');
   });
 
   kit.test('changing what a mutator got does not change the store unless it is saved', async ({ a, b }) => {

@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { shareJson } from '../../../src/json/share.ts';
 import { copyJson, type Json } from '../../../src/json/value.ts';
 import { PackedArray } from '../../../stores/in-memory/packed-array.ts';
-import { copyOf, pack, unpack, type PackedState } from '../../../stores/in-memory/packed-state.ts';
+import { thaw } from '../../../src/json/immutable.ts';
+import { pack, unpack, type PackedState } from '../../../stores/in-memory/packed-state.ts';
 import { VALUES } from '../../conformance/support/value-corpus.ts';
 import { random, seed } from '../../support/scale.ts';
 
@@ -75,7 +76,7 @@ describe('a packed state', () => {
         for (const value of states as unknown as Json[]) {
           const packed = pack(base ? shareJson(base.plain, value) : copyJson(value), base);
           deepStrictEqual(unpack(packed), copyJson(value));
-          const copy = copyOf(packed);
+          const copy = thaw(unpack(packed));
           deepStrictEqual(copy, copyJson(value));
           (copy as Record<string, unknown>)['vandalised'] = true;
           deepStrictEqual(unpack(packed), copyJson(value));
@@ -92,7 +93,7 @@ describe('a packed state', () => {
       list: Array.from({ length: 40 }, () => ({ value })),
       inside: { value, list: Array.from({ length: 40 }, () => value) },
     };
-    deepStrictEqual(copyOf(pack(copyJson(whole))), copyJson(whole));
+    deepStrictEqual(thaw(unpack(pack(copyJson(whole)))), copyJson(whole));
   });
 
   it('is the base itself when nothing changed', () => {

@@ -89,6 +89,26 @@ export const contents: readonly Mutant[] = [
     }),
   },
   {
+    fault: 'hands out what it keeps when asked for it frozen, and does not freeze it',
+    subject: 'aliasing',
+    make: replacing((sound) => {
+      const kept = new Map<string, SessionSnapshot>();
+      return {
+        getSnapshot: async (lookup) => {
+          const fresh = await sound.getSnapshot({ ...lookup, frozen: false });
+          if (!fresh) return undefined;
+          const own = kept.get(fresh.snapshotId) ?? fresh;
+          kept.set(own.snapshotId, own);
+          return lookup.frozen ? own : structuredClone(own);
+        },
+        saveSnapshot: (id, mutator, options) => {
+          kept.clear();
+          return sound.saveSnapshot(id, mutator, options);
+        },
+      };
+    }),
+  },
+  {
     fault: 'keeps the object that it was given',
     subject: 'aliasing',
     make: reading(() => {

@@ -1,0 +1,41 @@
+import { setMember } from './value.ts';
+
+/*
+ * For values that nobody changes: answers of `copyJson` and `shareJson`, which have been checked, so that neither function checks again.
+ */
+
+/** A deep copy that its owner may change. */
+export function thaw<T>(value: T): T {
+  return (typeof value === 'object' ? thawNested(value) : value) as T;
+}
+
+function thawNested(value: object | null): unknown {
+  if (value === null) return value;
+  if (Array.isArray(value)) {
+    const elements: unknown[] = value.slice();
+    for (let index = 0; index < elements.length; index++) {
+      const element = elements[index];
+      if (typeof element === 'object') elements[index] = thawNested(element);
+    }
+    return elements;
+  }
+  const members: Record<string, unknown> = {};
+  for (const key in value) {
+    if (!Object.hasOwn(value, key)) continue;
+    const member = (value as Record<string, unknown>)[key];
+    const copy = typeof member === 'object' ? thawNested(member) : member;
+    if (key === '__proto__') setMember(members, key, copy);
+    else members[key] = copy;
+  }
+  return members;
+}
+
+/** The value itself, which from now on nobody can change. What is frozen already is not walked through again. */
+export function freeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  for (const key in value) {
+    const member = value[key];
+    if (typeof member === 'object') freeze(member);
+  }
+  return Object.freeze(value);
+}
