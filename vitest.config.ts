@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
@@ -17,6 +18,8 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     pool: 'forks',
+    // Many tests wait for other processes, for the emulator above all: while one waits another runs, also on two cores.
+    maxWorkers: Math.max(2, availableParallelism()),
     projects: [
       {
         extends: true,

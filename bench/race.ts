@@ -5,6 +5,8 @@ import type { ContenderRequest, ContenderSpec } from './contender.ts';
 import type { Report } from './report.ts';
 
 const STORES = new URL('./contender.ts', import.meta.url);
+/** The contenders measure the built package, as Genkit's is. */
+const BUILT = { TSX_TSCONFIG_PATH: fileURLToPath(new URL('./tsconfig.built.json', import.meta.url)) };
 
 /** A contender's process; `Request` is what its script can be asked. */
 export class Contender<Request = ContenderRequest> {
@@ -18,7 +20,8 @@ export class Contender<Request = ContenderRequest> {
 
   static async start<Request = ContenderRequest>(spec: object, script = STORES): Promise<Contender<Request>> {
     const execArgv = ['--expose-gc', '--max-old-space-size=8192', '--import', 'tsx'];
-    const child = fork(fileURLToPath(script), [JSON.stringify(spec)], { execArgv });
+    const env = { ...process.env, ...BUILT };
+    const child = fork(fileURLToPath(script), [JSON.stringify(spec)], { execArgv, env });
     const contender = new Contender<Request>(child);
     await contender.#answer();
     return contender;
