@@ -94,30 +94,32 @@ function shareElements(base: readonly unknown[], value: readonly unknown[], dept
 function matches(base: unknown, value: unknown): boolean {
   if (base === value) return isSame(base, value);
   if (typeof base !== 'object' || typeof value !== 'object' || base === null || value === null) return false;
-  if (!isPlain(value)) return false;
-  if (Array.isArray(value)) {
-    if (!Array.isArray(base) || base.length !== value.length) return false;
-    for (let index = 0; index < value.length; index++) {
-      if (!matches(base[index], value[index])) return false;
-    }
-    return true;
-  }
-  return !Array.isArray(base) && membersMatch(base, value);
+  if (!isPlain(value) || Array.isArray(base) !== Array.isArray(value)) return false;
+  return Array.isArray(value)
+    ? elementsMatch(base as unknown[], value)
+    : membersMatch(base as Members, value as Members);
 }
 
-function membersMatch(base: object, value: object): boolean {
+function elementsMatch(base: readonly unknown[], value: readonly unknown[]): boolean {
+  if (base.length !== value.length) return false;
+  for (let index = 0; index < value.length; index++) {
+    if (!matches(base[index], value[index])) return false;
+  }
+  return true;
+}
+
+// What both inherit matches as well and is counted on both sides, so no member is asked whose it is. `__proto__` alone would be taken for
+// a value.
+function membersMatch(base: Members, value: Members): boolean {
   let unmatched = 0;
   for (const key in value) {
-    if (!isOwn(value, key)) continue;
-    const member = (value as Members)[key];
+    const member = value[key];
     if (member === undefined) continue;
-    // An inherited member of `base` does no harm: the count is then wrong. `__proto__` alone would be taken for a value.
-    if (key === '__proto__' || !matches((base as Members)[key], member)) return false;
+    if (typeof member === 'string' ? base[key] !== member : !matches(base[key], member)) return false;
+    if (key === '__proto__') return false;
     unmatched++;
   }
-  for (const key in base) {
-    if (isOwn(base, key)) unmatched--;
-  }
+  for (const _ in base) unmatched--;
   return unmatched === 0;
 }
 
