@@ -5,6 +5,7 @@
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { benchFirestore } from './firestore.ts';
+import { benchPeers } from './peers.ts';
 import { Report } from './report.ts';
 import { benchRuntime } from './runtime.ts';
 import { benchCrowd, benchFile, benchInMemory } from './stores.ts';
@@ -13,13 +14,14 @@ const PARTS = {
   memory: (report: Report, turns: number) => benchInMemory(report, turns),
   file: (report: Report, turns: number) => benchFile(report, turns),
   crowd: (report: Report) => benchCrowd(report, 1000),
+  peers: (report: Report, turns: number) => benchPeers(report, turns),
   runtime: (report: Report, turns: number) => benchRuntime(report, turns),
   firestore: (report: Report, turns: number) => benchFirestore(report, turns),
 };
 
 type Part = keyof typeof PARTS;
 
-const GROUPS: Record<string, Part[]> = { stores: ['memory', 'file', 'crowd'] };
+const GROUPS: Record<string, Part[]> = { stores: ['memory', 'file', 'crowd', 'peers'] };
 
 function fail(message: string): never {
   console.error(`bench: ${message}`);

@@ -20,6 +20,11 @@ export function spread(samples: readonly number[]): Spread {
   return { median, min: sorted[0]!, max: sorted.at(-1)!, count: sorted.length };
 }
 
+/** A figure that is no timing: of it there is one. */
+export function single(value: number): Spread {
+  return { median: value, min: value, max: value, count: 1 };
+}
+
 /** Runs `work` and answers how long it took, in ms. */
 export async function timed(work: () => Promise<unknown>): Promise<number> {
   const start = process.hrtime.bigint();
@@ -53,9 +58,10 @@ export async function bytesAtRest(folder: string): Promise<{ bytes: number; onDi
   return { bytes, onDisk, files };
 }
 
-/** Bytes of heap in use after everything that can be freed was. Needs --expose-gc. */
+/** Bytes of memory in use after everything that can be freed was, those of buffers included. Needs --expose-gc. */
 export function heapInUse(): number {
   if (!globalThis.gc) throw new Error('Run the bench with `npm run bench`: it needs --expose-gc.');
   for (let i = 0; i < 4; i++) globalThis.gc();
-  return process.memoryUsage().heapUsed;
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
 }

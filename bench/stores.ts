@@ -1,7 +1,7 @@
 /** The store turn: `getSnapshot({ sessionId })`, then `saveSnapshot` of the next state with the leaf as parent. */
 import { join } from 'node:path';
 import type { ContenderSpec } from './contender.ts';
-import { bytesAtRest, inTemporaryFolder, spread, type Spread } from './measure.ts';
+import { bytesAtRest, inTemporaryFolder, single, spread, type Spread } from './measure.ts';
 import { race, withContenders, type Contender } from './race.ts';
 import type { Figure, Report } from './report.ts';
 
@@ -177,8 +177,4 @@ export async function benchCrowd(report: Report, sessions: number): Promise<void
       });
     }
   });
-}
-
-function single(value: number): Spread {
-  return { median: value, min: value, max: value, count: 1 };
 }

@@ -1,5 +1,5 @@
-// Makes a checkout ready: installs what the lock file names, and with --build builds the package and the sample's page. Does only what is
-// out of date, and says what it does. Uses nothing but Node, because it runs before anything is installed.
+// Makes a checkout ready: installs what the lock file names, with --build builds the package and the sample's page, and with --bench installs
+// what only the bench needs. Does only what is out of date, and says what it does. Uses nothing but Node, because it runs before anything is installed.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -13,8 +13,10 @@ const CONFIGS = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsdown.c
 
 function main() {
   checkNode();
-  install();
+  install('.', 'the dependencies');
   if (process.argv.includes('--build')) build();
+  if (process.argv.includes('--bench'))
+    install('bench/extra', 'what only the bench needs, SQLite to be compiled among it,');
 }
 
 function checkNode() {
@@ -23,12 +25,12 @@ function checkNode() {
   fail(`Node ${NEEDED_NODE.join('.')} or newer is needed; this is ${process.versions.node}.`);
 }
 
-function install() {
-  const wanted = sha256(readFileSync(join(root, 'package-lock.json')));
-  const stamp = join(root, 'node_modules', '.setup-stamp');
+function install(folder, what) {
+  const wanted = sha256(readFileSync(join(root, folder, 'package-lock.json')));
+  const stamp = join(root, folder, 'node_modules', '.setup-stamp');
   if (read(stamp) === wanted) return;
-  say('Installing the dependencies that package-lock.json names (once; it takes a minute or two) ...');
-  run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error']);
+  say(`Installing ${what} that ${join(folder, 'package-lock.json')} names (once; it takes a minute or two) ...`);
+  run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], folder);
   writeFileSync(stamp, wanted);
 }
 
@@ -67,9 +69,9 @@ function filesBelow(folder) {
     .toSorted();
 }
 
-function run(command, args) {
+function run(command, args, folder = '.') {
   const windows = process.platform === 'win32';
-  const { status, error } = spawnSync(command, args, { cwd: root, stdio: 'inherit', shell: windows });
+  const { status, error } = spawnSync(command, args, { cwd: join(root, folder), stdio: 'inherit', shell: windows });
   if (error) fail(`${command} could not be started: ${error.message}`);
   if (status !== 0) fail(`'${command} ${args.join(' ')}' failed (exit code ${status}); what it printed is above.`);
 }
