@@ -10,9 +10,14 @@ const WRITER = fileURLToPath(new URL('writer.ts', import.meta.url));
 const PROCESSES = 8;
 
 /** Runs the writers all at once; answers the ids that each was acknowledged. */
-async function write(project: string, kind: 'line' | 'siblings' | 'increments', turns: number): Promise<string[][]> {
+async function write(
+  project: string,
+  kind: 'line' | 'siblings' | 'increments' | 'records',
+  turns: number,
+  processes = PROCESSES,
+): Promise<string[][]> {
   const run = promisify(execFile);
-  const writers = Array.from({ length: PROCESSES }, (_, i) =>
+  const writers = Array.from({ length: processes }, (_, i) =>
     run(process.execPath, ['--import', 'tsx', WRITER, project, kind, `writer ${i}, turn`, String(turns)]),
   );
   return (await Promise.all(writers)).map(({ stdout }) => JSON.parse(stdout) as string[]);
@@ -67,6 +72,27 @@ describe(`${PROCESSES} processes on one session`, () => {
     const db = openDatabase(project);
     const found = await new FirestoreSessionStore<{ n: number }>({ db }).getSnapshot({ snapshotId: 'counter' });
     expect(found?.state?.custom?.n).toBe(PROCESSES * turns);
+    await db.terminate();
+  });
+});
+
+describe('4 processes on the records of one user and one app', () => {
+  const turns = scale(50, 200);
+
+  it(`C1 atomic update: 4 x ${turns} increments from as many sessions give ${4 * turns}, and what each process put there stays`, async () => {
+    const project = newProject();
+    const acknowledged = await write(project, 'records', turns, 4);
+    const db = openDatabase(project);
+    const store = new FirestoreSessionStore({ db });
+    const scopes = [
+      { scope: 'user', appName: 'shop', userId: 'ada' },
+      { scope: 'app', appName: 'shop' },
+    ] as const;
+    const own = acknowledged.map((ids, i) => [`writer ${i}, turn`, ids.at(-1)]);
+    const expected = { ...Object.fromEntries(own), n: 4 * turns };
+    expect(await store.readScopes({ scopes })).toEqual([expected, expected]);
+    const { items } = await store.listSessions({ limit: 1000 });
+    expect(items.map(({ sessionId }) => sessionId).toSorted()).toEqual(acknowledged.flat().toSorted());
     await db.terminate();
   });
 });

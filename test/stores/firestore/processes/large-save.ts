@@ -18,13 +18,17 @@ const element = (i: number): string => {
   return text;
 };
 const messages = Array.from({ length: 48 }, (_, i) => ({ role: 'user' as const, content: [{ text: element(i) }] }));
-await store.saveSnapshot('large', () => ({
-  sessionId: 'killed',
-  parentId: 'small',
-  createdAt: new Date().toISOString(),
-  status: 'completed',
-  state: { messages },
-}));
+await store.saveSnapshot(
+  'large',
+  () => ({
+    sessionId: 'killed',
+    parentId: 'small',
+    createdAt: new Date().toISOString(),
+    status: 'completed',
+    state: { messages },
+  }),
+  { scopes: [{ id: { scope: 'app', appName: 'shop' }, change: () => ({ sold: 'large' }) }] },
+);
 await store.close();
 await db.terminate();
 process.stdout.write(String(commits));
