@@ -31,7 +31,7 @@ import {
   decodeCursor,
   encodeCursor,
 } from '../../src/store/lookup.ts';
-import { checkOptions, isBoolean, isFunction, isObject, isWhole } from '../../src/store/options.ts';
+import { checkOptions, isBoolean, isFunction, isWhole } from '../../src/store/options.ts';
 import { checkScopeChanges, scopeKey, scopeKeys } from '../../src/store/scopes.ts';
 import { tenantOf, type SnapshotPathPrefix } from '../../src/store/tenant.ts';
 import { Database } from './database.ts';
@@ -40,7 +40,7 @@ import { erase, type EraseResult } from './erase.ts';
 import { explained } from './failures.ts';
 import { listSessions, listSnapshots } from './lists.ts';
 import { Meter, type FirestoreUsage } from './meter.ts';
-import { isCollectionName, isShardSize } from './option-checks.ts';
+import { isClient, isCollectionName, isShardSize } from './option-checks.ts';
 import { prune, type PruneProgress } from './prune.ts';
 import { deleteScope, readScopes } from './records.ts';
 import { SaveRequest } from './save-request.ts';
@@ -122,7 +122,7 @@ export class FirestoreSessionStore<S = unknown> implements SnapshotStore<S>, Sco
   /** @throws `INVALID_ARGUMENT` for an unknown or impossible option. */
   constructor(options?: FirestoreSessionStoreOptions) {
     checkOptions('FirestoreSessionStore', options, {
-      db: isObject,
+      db: isClient,
       collection: isCollectionName,
       snapshotPathPrefix: isFunction,
       checkpointInterval: isWhole(1),
