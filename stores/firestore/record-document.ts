@@ -2,6 +2,7 @@ import type { DocumentSnapshot } from '@google-cloud/firestore';
 import { dataLoss } from '../../src/errors.ts';
 import { parseJson, stringifyJson } from '../../src/json/value.ts';
 import type { ScopeRecord } from '../../src/store/contract.ts';
+import { describeScopeKey } from '../../src/store/scopes.ts';
 import type { DocumentWrite } from './database.ts';
 import { packText, packTextNow, unpackText } from './pack-json.ts';
 import { assertReadable, FORMAT } from './snapshot-document.ts';
@@ -22,20 +23,21 @@ const MOST_SAVES = 8;
 /** The documents of the records, read with one request. */
 export async function readRecords(tenant: Tenant, keys: readonly string[]): Promise<RecordDocument[]> {
   const documents = await tenant.database.getAll(keys.map((key) => tenant.recordRef(key)));
-  return Promise.all(documents.map(readRecord));
+  return Promise.all(documents.map((document, i) => readRecord(document, keys[i]!)));
 }
 
 /** @throws `FAILED_PRECONDITION` when a newer version of this store wrote it, `DATA_LOSS` when it is damaged. */
-async function readRecord(document: DocumentSnapshot): Promise<RecordDocument> {
+async function readRecord(document: DocumentSnapshot, key: string): Promise<RecordDocument> {
   const data = document.data();
   if (!data) return { document, record: undefined, by: [] };
-  assertReadable(data['v'], 'A record of scoped state');
+  const what = `The state of ${describeScopeKey(key)}`;
+  assertReadable(data['v'], what);
   try {
     const record = parseJson(await unpackText(data['record'] as Buffer)) as ScopeRecord;
     return { document, record, by: data['by'] as string[] };
   } catch {
     throw dataLoss(
-      "A record of scoped state can't be read: its document is damaged. Restore it from a backup, or remove it by deleteScope.",
+      `${what} can't be read: its document is damaged. Restore it from a backup, or remove it by deleteScope.`,
     );
   }
 }

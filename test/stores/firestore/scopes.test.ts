@@ -104,7 +104,10 @@ describe('a record in the database', () => {
       const store = await write(status, { n: 1 });
       const { ref } = await documentIn(status);
       await ref.update(fault);
-      const refusal = expect.objectContaining({ status, message: expect.stringContaining(says) as string });
+      const refusal = expect.objectContaining({
+        status,
+        message: expect.stringMatching(`^${status}: The state of user "ada" of app "shop" .*${says}`) as string,
+      });
       await expect(store.readScopes({ scopes: [APP, ADA] })).rejects.toEqual(refusal);
       const save = store.saveSnapshot('next', () => turn(), { scopes: [increment(ADA)] });
       await expect(save).rejects.toEqual(refusal);

@@ -1,26 +1,43 @@
-import { execFile } from 'node:child_process';
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scale } from '../../../support/scale.ts';
 import { newProject, openDatabase } from '../support/database.ts';
+import type { WriterAnswer, WriterTask } from './writer.ts';
 
 const WRITER = fileURLToPath(new URL('writer.ts', import.meta.url));
 const PROCESSES = 8;
 
-/** Runs the writers all at once; answers the ids that each was acknowledged. */
+const writers: ChildProcess[] = [];
+beforeAll(() => {
+  for (let i = 0; i < PROCESSES; i++) writers.push(fork(WRITER, { execArgv: ['--import', 'tsx'] }));
+});
+afterAll(async () => {
+  for (const writer of writers) {
+    const ended = once(writer, 'exit');
+    writer.disconnect();
+    await ended;
+  }
+});
+
+/** Has so many writers work all at once; answers the ids that each was acknowledged. */
 async function write(
   project: string,
-  kind: 'line' | 'siblings' | 'increments' | 'records',
+  kind: WriterTask['kind'],
   turns: number,
-  processes = PROCESSES,
-): Promise<string[][]> {
-  const run = promisify(execFile);
-  const writers = Array.from({ length: processes }, (_, i) =>
-    run(process.execPath, ['--import', 'tsx', WRITER, project, kind, `writer ${i}, turn`, String(turns)]),
-  );
-  return (await Promise.all(writers)).map(({ stdout }) => JSON.parse(stdout) as string[]);
+  count = PROCESSES,
+): Promise<(readonly string[])[]> {
+  const answers = writers.slice(0, count).map(async (writer, i) => {
+    const answered = Promise.race([once(writer, 'message'), once(writer, 'exit')]);
+    writer.send({ project, kind, name: `writer ${i}, turn`, turns } satisfies WriterTask);
+    return ((await answered) as [WriterAnswer])[0];
+  });
+  // All have ended before anything is said, so that none is still at it when the next test begins.
+  const ended = await Promise.all(answers);
+  expect(ended.map((answer) => answer.failure)).toEqual(ended.map(() => undefined));
+  return ended.map((answer) => answer.acknowledged);
 }
 
 describe(`${PROCESSES} processes on one session`, () => {
