@@ -17,7 +17,7 @@ const element = (i: number): string => {
   for (let at = i * 7919 + 1; text.length < 250_000; at = (at * 48_271) % 2_147_483_647) text += at.toString(36);
   return text;
 };
-const messages = Array.from({ length: 48 }, (_, i) => ({ role: 'user' as const, content: [{ text: element(i) }] }));
+const messages = Array.from({ length: 30 }, (_, i) => ({ role: 'user' as const, content: [{ text: element(i) }] }));
 await store.saveSnapshot(
   'large',
   () => ({
