@@ -42,6 +42,12 @@ function assertScopeId(id: unknown): asserts id is ScopeId {
   else if (userId !== undefined) throw invalidArgument("The scope 'app' has no userId; the scope 'user' has.");
 }
 
+/** The record of a {@link scopeKey} in a message. */
+export function describeScopeKey(key: string): string {
+  const [scope, appName, userId] = JSON.parse(key) as [ScopeId['scope'], string, string];
+  return describeScope(scope === 'app' ? { scope, appName } : { scope, appName, userId });
+}
+
 /** A record in a message. */
 function describeScope(id: ScopeId): string {
   return id.scope === 'app' ? `app ${quote(id.appName)}` : `user ${quote(id.userId)} of app ${quote(id.appName)}`;

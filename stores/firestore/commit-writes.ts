@@ -14,6 +14,7 @@ import {
   type StoredState,
 } from './snapshot-document.ts';
 import type { StatePlan } from './state-writer.ts';
+import { NO_RECORDS, type RecordWrites } from './record-changes.ts';
 import type { Tenant } from './tenant.ts';
 
 /** Commits that are larger in one place are split up before. */
@@ -80,14 +81,15 @@ export async function commitSave(
   tenant: Tenant,
   writes: readonly DocumentWrite[],
   plan: StatePlan,
+  records: RecordWrites = NO_RECORDS,
 ): Promise<Timestamp[]> {
   try {
-    const bytes = plan.shards.reduce((sum, shard) => sum + shard.data.length, 0);
+    const bytes = plan.shards.reduce((sum, shard) => sum + shard.data.length, records.bytes);
     const isStaged = bytes > LARGEST_COMMIT;
     if (isStaged) await stage(tenant, plan.shards);
     const shards = plan.shards.map((shard) => (isStaged ? touchShard(tenant, shard.name) : writeShard(tenant, shard)));
     const prolonged = plan.prolonged.map((name) => touchShard(tenant, name));
-    return await tenant.database.commit([...writes, ...shards, ...prolonged]);
+    return await tenant.database.commit([...writes, ...records.writes, ...shards, ...prolonged]);
   } catch (error) {
     throw isConflict(error) ? new Stale(error) : error;
   }

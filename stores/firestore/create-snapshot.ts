@@ -1,7 +1,7 @@
 import type { Timestamp } from '@google-cloud/firestore';
 import { revise, sessionOf, type SessionSnapshot, type SessionSnapshotInput } from '../../src/snapshot/snapshot.ts';
 import type { DocumentWrite } from './database.ts';
-import { commitSave, createSnapshot, writePointer } from './commit-writes.ts';
+import { createSnapshot, writePointer } from './commit-writes.ts';
 import { lost, Stale } from './failures.ts';
 import { adopt } from './genkit-session.ts';
 import { EMPTY_LINEAGE, withArrival, type Arrival, type Lineage } from './lineage.ts';
@@ -73,7 +73,7 @@ export class CreateSnapshot<S> {
     const writer = new StateWriter(tenant, reader.states);
     const plan =
       state === undefined ? NO_STATE : await writer.planNew(state, { owner, parent: undefined, pointer: undefined });
-    const [time] = await commitSave(tenant, [createSnapshot(tenant, head, plan.state)], plan);
+    const [time] = await this.#save.commit([createSnapshot(tenant, head, plan.state)], plan);
     this.#remember(head, plan, time!);
     return this.#id;
   }
@@ -99,7 +99,7 @@ export class CreateSnapshot<S> {
     const written = this.#written(head, pointer, lineage, plan);
     const writes: DocumentWrite[] = [createSnapshot(tenant, head, plan.state), writePointer(tenant, pointer, written)];
     if (pointer?.isForeign) await adopt(tenant, sessionId);
-    const times = await commitSave(tenant, writes, plan);
+    const times = await this.#save.commit(writes, plan);
     tenant.rememberPointer(sessionId, { ...written, ref: tenant.pointerRef(sessionId), updateTime: times[1]! });
     this.#remember(head, plan, times[0]!);
     return this.#id;

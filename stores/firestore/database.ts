@@ -20,7 +20,8 @@ export type DocumentWrite =
   | { readonly kind: 'set'; readonly ref: DocumentReference; readonly data: DocumentData }
   /** The document must be there, and with `at` be as it was then. */
   | { readonly kind: 'update'; readonly ref: DocumentReference; readonly data: DocumentData; readonly at?: Timestamp }
-  | { readonly kind: 'delete'; readonly ref: DocumentReference; readonly at?: Timestamp };
+  /** With `at` the document must be as it was then; with `mustExist` it must be there. */
+  | { readonly kind: 'delete'; readonly ref: DocumentReference; readonly at?: Timestamp; readonly mustExist?: boolean };
 
 /** What a commit may hold: the emulator refuses requests over 4 MiB, production those over 10 MiB. */
 export const LARGEST_COMMIT = 3 * 1024 * 1024;
@@ -29,11 +30,13 @@ const MOST_READ_AT_ONCE = 40;
 /** Deleted with one commit. */
 export const MOST_DELETES_AT_ONCE = 300;
 
-/** The three collections of a tenant. */
+/** The collections of a tenant. */
 export interface TenantCollections {
   readonly snapshots: CollectionReference;
   readonly pointers: CollectionReference;
   readonly shards: CollectionReference;
+  /** The records of apps and users. */
+  readonly scopes: CollectionReference;
 }
 
 /** Firestore as the store uses it: every request is counted and ends in time. */
@@ -59,6 +62,7 @@ export class Database {
       snapshots: below('', 'snapshots'),
       pointers: below('-pointers', 'pointers'),
       shards: below('-shards', 'shards'),
+      scopes: below('-scopes', 'scopes'),
     };
   }
 
@@ -95,7 +99,7 @@ export class Database {
       const at = 'at' in write && write.at ? { lastUpdateTime: write.at } : undefined;
       if (write.kind === 'create') batch.create(write.ref, write.data);
       else if (write.kind === 'set') batch.set(write.ref, write.data);
-      else if (write.kind === 'delete') batch.delete(write.ref, at ?? {});
+      else if (write.kind === 'delete') batch.delete(write.ref, at ?? (write.mustExist ? { exists: true } : {}));
       else batch.update(write.ref, write.data, at ?? { exists: true });
     }
     this.meter.add({ rpcs: 1 });

@@ -7,13 +7,20 @@ export interface EraseResult {
   sessions: number;
   snapshots: number;
   shards: number;
+  /** Records of apps and users. */
+  scopes: number;
 }
 
 /** Removes every document of a tenant; an interrupted one is ended by running it again. */
 export async function erase(tenant: Tenant): Promise<EraseResult> {
-  const { snapshots, pointers, shards } = tenant.collections;
+  const { snapshots, pointers, shards, scopes } = tenant.collections;
   // Without snapshots there is nothing to be resumed; the pointers go last, so that a session that is half erased is not begun anew.
-  const result = { snapshots: await empty(tenant, snapshots), shards: await empty(tenant, shards), sessions: 0 };
+  const result = {
+    snapshots: await empty(tenant, snapshots),
+    shards: await empty(tenant, shards),
+    scopes: await empty(tenant, scopes),
+    sessions: 0,
+  };
   result.sessions = await empty(tenant, pointers);
   tenant.caches.clear();
   return result;

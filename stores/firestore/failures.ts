@@ -36,6 +36,13 @@ export class FinalRefusal extends Error {
   }
 }
 
+/** The save was made by an earlier commit of it, of which no answer came. */
+export class AlreadySaved extends Error {
+  constructor() {
+    super('already saved');
+  }
+}
+
 /** Whether a commit was refused because a document is not as it expected. */
 export function isConflict(error: unknown): boolean {
   const code = codeOf(error);
@@ -45,6 +52,12 @@ export function isConflict(error: unknown): boolean {
     code === Code.NOT_FOUND ||
     code === Code.ABORTED
   );
+}
+
+/** Whether a commit was refused because a document that it needs is not there. */
+export function isMissing(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === Code.NOT_FOUND || code === Code.FAILED_PRECONDITION;
 }
 
 /** What a failure of Firestore is for the caller; errors of this package pass as they are. */

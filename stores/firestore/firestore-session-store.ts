@@ -10,6 +10,9 @@ import type {
   PrunePolicy,
   PruneResult,
   SaveSnapshotOptions,
+  ScopeId,
+  ScopeRecord,
+  ScopeStore,
   SessionSnapshot,
   SessionStoreOptions,
   SessionSummary,
@@ -28,8 +31,8 @@ import {
   decodeCursor,
   encodeCursor,
 } from '../../src/store/lookup.ts';
-import { checkOptions, isBoolean, isFunction, isObject, isWhole } from '../../src/store/options.ts';
-import { refuseScopes } from '../../src/store/scopes.ts';
+import { checkOptions, isBoolean, isFunction, isWhole } from '../../src/store/options.ts';
+import { checkScopeChanges, scopeKey, scopeKeys } from '../../src/store/scopes.ts';
 import { tenantOf, type SnapshotPathPrefix } from '../../src/store/tenant.ts';
 import { Database } from './database.ts';
 import { deleteSession } from './delete-session.ts';
@@ -37,8 +40,9 @@ import { erase, type EraseResult } from './erase.ts';
 import { explained } from './failures.ts';
 import { listSessions, listSnapshots } from './lists.ts';
 import { Meter, type FirestoreUsage } from './meter.ts';
-import { isCollectionName, isShardSize } from './option-checks.ts';
+import { isClient, isCollectionName, isShardSize } from './option-checks.ts';
 import { prune, type PruneProgress } from './prune.ts';
+import { deleteScope, readScopes } from './records.ts';
 import { SaveRequest } from './save-request.ts';
 import { saveSnapshot } from './save-snapshot.ts';
 import { handOutLoaded, SnapshotReader } from './snapshot-reader.ts';
@@ -52,7 +56,7 @@ export interface FirestoreSessionStoreOptions {
    * is set, for the emulator; `close()` ends that one only.
    */
   db?: Firestore;
-  /** The collection of the snapshots; those of the pointers and shards are named after it. `genkit-sessions` unless told. */
+  /** The collection of the snapshots; those of pointers, shards and scopes are named after it. `genkit-sessions` unless told. */
   collection?: string;
   /** Names the caller's tenant; callers see what was saved under their own prefix only. One tenant unless told. */
   snapshotPathPrefix?: SnapshotPathPrefix;
@@ -81,7 +85,7 @@ const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
   delete: true,
   prune: true,
   compareLeaf: true,
-  scopes: false,
+  scopes: true,
   durable: true,
 });
 
@@ -100,7 +104,7 @@ const PATIENCE_MS = 30_000;
  * });
  * const leaf = await store.getSnapshot({ sessionId: 'support-1', context });
  */
-export class FirestoreSessionStore<S = unknown> implements SnapshotStore<S> {
+export class FirestoreSessionStore<S = unknown> implements SnapshotStore<S>, ScopeStore {
   readonly capabilities = CAPABILITIES;
   readonly #db: Firestore;
   readonly #ownsDb: boolean;
@@ -111,13 +115,14 @@ export class FirestoreSessionStore<S = unknown> implements SnapshotStore<S> {
   readonly #prefix: SnapshotPathPrefix | undefined;
   readonly #snapshots = new KeyQueue();
   readonly #sessions = new KeyQueue();
+  readonly #records = new KeyQueue();
   readonly #watches = new Watches<S>();
   #closed = false;
 
   /** @throws `INVALID_ARGUMENT` for an unknown or impossible option. */
   constructor(options?: FirestoreSessionStoreOptions) {
     checkOptions('FirestoreSessionStore', options, {
-      db: isObject,
+      db: isClient,
       collection: isCollectionName,
       snapshotPathPrefix: isFunction,
       checkpointInterval: isWhole(1),
@@ -169,16 +174,17 @@ export class FirestoreSessionStore<S = unknown> implements SnapshotStore<S> {
     const { tenant, reader } = this.#at(options);
     if (snapshotId !== undefined) assertId(snapshotId, 'snapshotId');
     assertFunction(mutator, 'mutator');
-    refuseScopes(options?.scopes);
+    const scopes = checkScopeChanges(options?.scopes);
     const tools = {
       tenant,
       reader,
       snapshots: this.#snapshots,
       sessions: this.#sessions,
+      records: this.#records,
       onSaved: (version: Parameters<Watches<S>['saved']>[1], snapshot: () => SessionSnapshot): void =>
         this.#watches.saved(tenant.keyOf(version.id), version, snapshot),
     };
-    const request = new SaveRequest(tools, mutator, options?.expectedLeafId);
+    const request = new SaveRequest(tools, { mutator, expectedLeafId: options?.expectedLeafId, scopes });
     const what = snapshotId === undefined ? 'Saving a snapshot' : `Saving snapshot ${quote(snapshotId)}`;
     return this.#call('saveSnapshot', what, () => saveSnapshot(request, snapshotId));
   }
@@ -241,6 +247,18 @@ export class FirestoreSessionStore<S = unknown> implements SnapshotStore<S> {
     const { dryRun = false, onProgress } = options ?? {};
     const run = { dryRun, sessions: this.#sessions, ...(onProgress && { onProgress }) };
     return this.#call('prune', 'Pruning', () => prune(tenant, reader, policy, run));
+  }
+
+  async readScopes(options: SessionStoreOptions & { scopes: readonly ScopeId[] }): Promise<ScopeRecord[]> {
+    const { tenant } = this.#at(options);
+    const keys = scopeKeys(options.scopes);
+    return this.#call('readScopes', 'Reading scopes', () => readScopes(tenant, keys));
+  }
+
+  async deleteScope(options: SessionStoreOptions & { scope: ScopeId }): Promise<boolean> {
+    const { tenant } = this.#at(options);
+    const key = scopeKey(options.scope);
+    return this.#call('deleteScope', 'Deleting a scope', () => deleteScope(tenant, key));
   }
 
   /** Removes everything of the caller's tenant from the database, whoever wrote it. */

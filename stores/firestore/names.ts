@@ -32,6 +32,11 @@ export function ownerOfShard(name: string): string | undefined {
   return /^s([\w-]{20})-[\w-]{22}$/.exec(name)?.[1];
 }
 
+/** The document of a record; what it is the record of stands in it. */
+export function recordName(tenant: string, key: string): string {
+  return `r${digest(Buffer.from(JSON.stringify([tenant, key]), 'utf16le'))}`;
+}
+
 const SEQ_DIGITS = 12;
 
 /** Orders the snapshots of an owner by their first saves; indexed. */

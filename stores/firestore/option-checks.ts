@@ -1,8 +1,15 @@
+import { Firestore } from '@google-cloud/firestore';
 import type { OptionCheck } from '../../src/store/options.ts';
 
 /** Firestore's limit for a document is 1 MiB, names and other fields included. */
 const LARGEST_SHARD = 1_000_000;
 const SMALLEST_SHARD = 1024;
+
+/** Values of one copy of the client's package are nothing to another copy, whatever the versions. */
+export const isClient: OptionCheck = (value) =>
+  value instanceof Firestore
+    ? undefined
+    : "a Firestore of the copy of @google-cloud/firestore that this package imports; 'npm ls @google-cloud/firestore' must show one version";
 
 /** The path of a collection: names apart by slashes, an odd number of them. */
 export const isCollectionName: OptionCheck = (value) => {

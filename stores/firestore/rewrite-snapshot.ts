@@ -108,7 +108,7 @@ export class RewriteSnapshot<S> {
     const { tenant } = this.#tools;
     const { until } = this.#current;
     const beating = until === undefined ? head : { ...head, until };
-    await commitSave(tenant, [beatSnapshot(tenant, this.#current, beating)], NO_STATE);
+    await this.#save.commit([beatSnapshot(tenant, this.#current, beating)], NO_STATE);
     this.#tell(beating, loaded);
     return head.meta.snapshotId;
   }
@@ -117,7 +117,7 @@ export class RewriteSnapshot<S> {
     const { tenant } = this.#tools;
     const plan = await this.#plan(revision, loaded, undefined);
     const { head } = revision;
-    await commitSave(tenant, [rewriteSnapshot(tenant, this.#current, head, { state: plan.state, old: [] })], plan);
+    await this.#save.commit([rewriteSnapshot(tenant, this.#current, head, { state: plan.state, old: [] })], plan);
     this.#tell(head, this.#remember(plan));
     return head.meta.snapshotId;
   }
@@ -146,8 +146,7 @@ export class RewriteSnapshot<S> {
     const isLeaf = pointer.lineage.leaves.some((leaf) => leaf.id === id);
     const kept = isLeaf ? [] : isReplaced && before.kind !== 'foreign' ? [...old, before] : old;
     const written = this.#written(head, pointer, plan, revision.isSameState);
-    const times = await commitSave(
-      tenant,
+    const times = await this.#save.commit(
       [
         rewriteSnapshot(tenant, this.#current, head, { state: plan.state, old: kept, isLeaf }),
         writePointer(tenant, pointer, written),

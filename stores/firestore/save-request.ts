@@ -11,13 +11,17 @@ import {
   type SnapshotMetadata,
   type SnapshotStatus,
 } from '../../src/snapshot/snapshot.ts';
-import type { SnapshotMutator } from '../../src/store/contract.ts';
+import type { ScopeChange, SnapshotMutator } from '../../src/store/contract.ts';
 import type { KeyQueue } from '../../src/store/key-queue.ts';
 import { assertExpectedLeaf } from '../../src/store/lookup.ts';
+import { commitSave } from './commit-writes.ts';
+import type { DocumentWrite } from './database.ts';
 import { isLonger } from './json-length.ts';
 import { FinalRefusal, isTransportFailure, Stale } from './failures.ts';
 import { latestLeaf, type Lineage } from './lineage.ts';
 import { newToken } from './state-chain.ts';
+import type { StatePlan } from './state-writer.ts';
+import { RecordChanges } from './record-changes.ts';
 import type { PointerDocument } from './pointer-document.ts';
 import type { SnapshotDocument } from './snapshot-document.ts';
 import type { SnapshotReader } from './snapshot-reader.ts';
@@ -39,6 +43,8 @@ export interface SaveTools {
   readonly snapshots: KeyQueue;
   /** ... and one of a session: those of one process need not fight over its pointer. Taken in this order. */
   readonly sessions: KeyQueue;
+  /** ... and one of each record that it changes. */
+  readonly records: KeyQueue;
   /** Told what was saved. */
   readonly onSaved: (version: SavedVersion, snapshot: () => SessionSnapshot) => void;
 }
@@ -49,6 +55,14 @@ export interface SaveTools {
  */
 export type Trust = 'cached' | 'read';
 
+/** What one call of `saveSnapshot` was given. */
+export interface SaveArguments<S> {
+  readonly mutator: SnapshotMutator<S>;
+  readonly expectedLeafId?: string | null | undefined;
+  /** Changes of records, by `scopeKey`. */
+  readonly scopes: ReadonlyMap<string, ScopeChange>;
+}
+
 /** What one call of `saveSnapshot` asks for. */
 export class SaveRequest<S> {
   readonly tools: SaveTools;
@@ -58,13 +72,15 @@ export class SaveRequest<S> {
   /** What an attempt learned of the save: the next one reads all of it at once. */
   hint: { readonly sessionId: string; readonly parentId?: string | undefined } | undefined;
   readonly #mutator: SnapshotMutator<S>;
+  readonly #records: RecordChanges;
   #held: string | undefined;
   #found = new Map<string, DocumentSnapshot>();
 
-  constructor(tools: SaveTools, mutator: SnapshotMutator<S>, expectedLeafId: string | null | undefined) {
+  constructor(tools: SaveTools, { mutator, expectedLeafId, scopes }: SaveArguments<S>) {
     this.tools = tools;
     this.#mutator = mutator;
     this.expectedLeafId = expectedLeafId;
+    this.#records = new RecordChanges(scopes, { ...tools, nonce: this.nonce });
   }
 
   ask(current: SessionSnapshot<S> | undefined): SessionSnapshotInput<S> | null {
@@ -75,6 +91,16 @@ export class SaveRequest<S> {
   assertLeaf(sessionId: string | undefined, lineage: Lineage | undefined): void {
     const leaf = lineage && latestLeaf(lineage, Date.now());
     assertExpectedLeaf(this.expectedLeafId, sessionId, leaf?.id ?? null);
+  }
+
+  /**
+   * Commits the save with the changes of records that belong to it.
+   *
+   * @returns The update times of `writes`.
+   * @throws Stale when a document is not as it was expected, AlreadySaved when it is the save's own doing.
+   */
+  commit(writes: readonly DocumentWrite[], plan: StatePlan): Promise<Timestamp[]> {
+    return this.#records.commit((records) => commitSave(this.tools.tenant, writes, plan, records));
   }
 
   /** Runs `work` while no other save of this process works on the session. */

@@ -2,7 +2,7 @@ import { quote } from '../../src/errors.ts';
 import { assertId, reserveSnapshotId } from '../../src/snapshot/ids.ts';
 import type { SessionSnapshotInput } from '../../src/snapshot/snapshot.ts';
 import { CreateSnapshot } from './create-snapshot.ts';
-import { FinalRefusal, Stale, tooContended } from './failures.ts';
+import { AlreadySaved, FinalRefusal, Stale, tooContended } from './failures.ts';
 import { RewriteSnapshot } from './rewrite-snapshot.ts';
 import type { SaveRequest, Trust } from './save-request.ts';
 
@@ -37,6 +37,7 @@ async function insist<S>(
     try {
       return await tryOnce(request, id, answer, attempt === 0 ? 'cached' : 'read');
     } catch (error) {
+      if (error instanceof AlreadySaved) return id;
       if (!(error instanceof Stale)) throw error;
       if (Date.now() > deadline) throw tooContended(`Saving snapshot ${quote(id)}`);
       // The first time it may have been the cache alone that was wrong.

@@ -2,7 +2,7 @@ import type { CollectionReference } from '@google-cloud/firestore';
 import { LruCache } from '../chain/lru-cache.ts';
 import type { KnownState } from '../chain/written-state.ts';
 import type { Database, TenantCollections } from './database.ts';
-import { documentId } from './names.ts';
+import { documentId, recordName } from './names.ts';
 import type { PointerDocument } from './pointer-document.ts';
 import type { StateChain, Token } from './state-chain.ts';
 
@@ -76,6 +76,11 @@ export class Tenant {
 
   shardRef(name: string): ReturnType<CollectionReference['doc']> {
     return this.collections.shards.doc(name);
+  }
+
+  /** @param key The record's `scopeKey`. */
+  recordRef(key: string): ReturnType<CollectionReference['doc']> {
+    return this.collections.scopes.doc(recordName(this.name, key));
   }
 
   /** The key of something of this tenant in a cache, a queue or the watch hub. */

@@ -8,6 +8,8 @@ import { newProject, openDatabase } from './support/database.ts';
 import { trafficOf, trafficSoFar, type Traffic } from './support/transport.ts';
 
 const TURNS = 200;
+/** A busy machine takes longer for a thousand turns than other tests have. */
+const THOUSAND_TURNS_MS = 400_000;
 const STATE_PER_SHARD = 512 * 1024;
 
 /** A turn of the workload: what it used, and how large the state was. */
@@ -139,29 +141,33 @@ describe(`the cost of a turn, counted on the wire over ${TURNS} turns of the sta
 });
 
 describe('a session of 1,000 turns of the standard workload', () => {
-  it('takes at most 5.4 MB at rest and 8,000 index entries; a turn at turn 500 sends at most 100 KB', async () => {
-    const db = openDatabase(newProject());
-    const store = new FirestoreSessionStore({ db });
-    const turns = await play(1000, { storeOf: () => store, by: 'sessionId' });
-    const atRest = await measureAtRest(db);
-    const wire = mean(turns.slice(475, 525), (turn) => turn.bytes);
-    const reads = mean(turns, (turn) => turn.reads);
-    const writes = mean(turns, (turn) => turn.writes);
-    const cold = await trafficOf(() =>
-      new FirestoreSessionStore({ db }).getSnapshot({ sessionId: 'standard-workload' }),
-    );
-    console.log('1,000 turns', {
-      ...atRest,
-      wire,
-      reads,
-      writes,
-      coldReads: cold.reads,
-      stateBytes: turns.at(-1)!.stateBytes,
-    });
-    expect(atRest.bytes).toBeLessThanOrEqual(5_400_000);
-    expect(atRest.indexEntries).toBeLessThanOrEqual(8000);
-    expect(wire).toBeLessThanOrEqual(100_000);
-    expect(cold.reads).toBeLessThanOrEqual(4 + shardsFor(turns.at(-1)!));
-    await db.terminate();
-  });
+  it(
+    'takes at most 5.4 MB at rest and 8,000 index entries; a turn at turn 500 sends at most 100 KB',
+    async () => {
+      const db = openDatabase(newProject());
+      const store = new FirestoreSessionStore({ db });
+      const turns = await play(1000, { storeOf: () => store, by: 'sessionId' });
+      const atRest = await measureAtRest(db);
+      const wire = mean(turns.slice(475, 525), (turn) => turn.bytes);
+      const reads = mean(turns, (turn) => turn.reads);
+      const writes = mean(turns, (turn) => turn.writes);
+      const cold = await trafficOf(() =>
+        new FirestoreSessionStore({ db }).getSnapshot({ sessionId: 'standard-workload' }),
+      );
+      console.log('1,000 turns', {
+        ...atRest,
+        wire,
+        reads,
+        writes,
+        coldReads: cold.reads,
+        stateBytes: turns.at(-1)!.stateBytes,
+      });
+      expect(atRest.bytes).toBeLessThanOrEqual(5_400_000);
+      expect(atRest.indexEntries).toBeLessThanOrEqual(8000);
+      expect(wire).toBeLessThanOrEqual(100_000);
+      expect(cold.reads).toBeLessThanOrEqual(4 + shardsFor(turns.at(-1)!));
+      await db.terminate();
+    },
+    THOUSAND_TURNS_MS,
+  );
 });

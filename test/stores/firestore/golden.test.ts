@@ -1,16 +1,32 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import type { Firestore } from '@google-cloud/firestore';
 import { describe, expect, it } from 'vitest';
 import { openDatabase } from './support/database.ts';
-import { fromJson, openGolden, readGolden, type Golden } from './support/golden.ts';
+import {
+  fromJson,
+  goOn,
+  openGolden,
+  readGolden,
+  readGoldenRecords,
+  type Golden,
+  type GoldenRecords,
+} from './support/golden.ts';
 
 const folder = new URL('../../golden/', import.meta.url);
-const files = readdirSync(folder).filter((name) => name.startsWith('firestore-'));
+const names = readdirSync(folder).toSorted();
+const files = names.filter((name) => /^firestore-\d/.test(name));
+const recordFiles = names.filter((name) => name.startsWith('firestore-records-'));
+
+async function restore(documents: Record<string, unknown>): Promise<Firestore> {
+  const db = openDatabase();
+  for (const [path, data] of Object.entries(documents)) await db.doc(path).set(fromJson(data) as object);
+  return db;
+}
 
 describe('golden documents', () => {
   it.each(files)('%s is read as it was written, and goes on', async (name) => {
     const golden = JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as Golden;
-    const db = openDatabase();
-    for (const [path, data] of Object.entries(golden.documents)) await db.doc(path).set(fromJson(data) as object);
+    const db = await restore(golden.documents);
     const store = openGolden(db);
     for (const expected of golden.expected) {
       const { tenant } = expected;
@@ -25,7 +41,21 @@ describe('golden documents', () => {
     await db.terminate();
   });
 
+  it.each(recordFiles)('%s is read as it was written, and goes on', async (name) => {
+    const golden = JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as GoldenRecords;
+    const db = await restore(golden.documents);
+    const store = openGolden(db);
+    for (const expected of golden.expected) {
+      expect(await readGoldenRecords(store, expected.tenant)).toEqual(expected);
+      await goOn(store, expected.tenant);
+      const { records } = await readGoldenRecords(store, expected.tenant);
+      expect(records).toEqual(expected.records.map((record) => ({ ...record, n: Number(record['n']) + 1 })));
+    }
+    await db.terminate();
+  });
+
   it('there is one of each format', () => {
     expect(files).toEqual(['firestore-1.json']);
+    expect(recordFiles).toEqual(['firestore-records-1.json']);
   });
 });

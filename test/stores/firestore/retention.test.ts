@@ -1,5 +1,5 @@
 import type { Firestore } from '@google-cloud/firestore';
-import type { SessionSnapshotInput } from 'genkitx-agents';
+import type { ScopeId, SessionSnapshotInput } from 'genkitx-agents';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { completedSnapshot, Workload } from '../../../bench/workload.ts';
@@ -8,6 +8,8 @@ import { openDatabase } from './support/database.ts';
 import { beforeCommit } from './support/transport.ts';
 
 const CANARY = 'canary-7f3a';
+const ADA: ScopeId = { scope: 'user', appName: CANARY, userId: 'ada' };
+const SHOP: ScopeId = { scope: 'app', appName: CANARY };
 
 /** Where the canary is to be seen, unpacked or not, and which documents there are. */
 async function trace(db: Firestore): Promise<string[]> {
@@ -36,7 +38,7 @@ describe('retention', () => {
     expect(await trace(db)).toEqual([]);
   });
 
-  it('erase removes all of one tenant, and nothing of another', async () => {
+  it('erase removes all of one tenant, records included, and nothing of another', async () => {
     const store = new FirestoreSessionStore({
       db,
       snapshotPathPrefix: (options) => String(options?.context?.['tenant']),
@@ -45,15 +47,33 @@ describe('retention', () => {
       await play(store, 4, { tenant });
       await store.saveSnapshot('alone', () => ({ createdAt: '2026-01-01T00:00:00.000Z', state: { custom: CANARY } }), {
         context: { tenant },
+        scopes: [ADA, SHOP].map((id) => ({ id, change: () => ({ note: `${CANARY} of ${tenant}` }) })),
       });
     }
+    expect((await trace(db)).filter((path) => path.includes(`-scopes/${CANARY}/`))).toHaveLength(2);
     const erased = await store.erase({ context: { tenant: CANARY } });
-    expect(erased).toMatchObject({ sessions: 1, snapshots: 5 });
+    expect(erased).toMatchObject({ sessions: 1, snapshots: 5, scopes: 2 });
     const paths = await trace(db);
-    expect(paths.filter((path) => path.includes(`/${CANARY}/`))).toEqual([]);
+    expect(paths.filter((path) => path.includes(CANARY) && !path.includes('/other/'))).toEqual([]);
+    const [note] = await store.readScopes({ scopes: [ADA], context: { tenant: 'other' } });
+    expect(note).toEqual({ note: `${CANARY} of other` });
+    expect(await store.readScopes({ scopes: [ADA, SHOP], context: { tenant: CANARY } })).toEqual([{}, {}]);
     expect(paths.length).toBeGreaterThan(5);
     const kept = await store.getSnapshot({ sessionId: CANARY, context: { tenant: 'other' } });
     expect(kept?.snapshotId).toBe(`${CANARY}-3`);
+  });
+
+  it('deleteScope leaves nothing of a record, and deleting its sessions leaves it', async () => {
+    const store = new FirestoreSessionStore({ db, expireAfterMs: 1000 });
+    await store.saveSnapshot('turn', () => ({ sessionId: CANARY, createdAt: '2026-01-01T00:00:00.000Z' }), {
+      scopes: [{ id: ADA, change: () => ({ note: CANARY }) }],
+    });
+    await store.deleteSession({ sessionId: CANARY });
+    const [record, ...others] = await allDocuments(db);
+    expect(others).toEqual([]);
+    expect(record?.get('expireAt')).toBeUndefined();
+    expect(await store.deleteScope({ scope: ADA })).toBe(true);
+    expect(await trace(db)).toEqual([]);
   });
 
   it('a deletion that is interrupted has removed the session, and is ended by the next', async () => {

@@ -29,7 +29,8 @@ for (const [path, mayReadOwn] of Object.entries(RULES)) {
           content: [{ text: 'x'.repeat(400) }],
         }));
         const turn = { sessionId: 'chat', createdAt: '2026-01-01T00:00:00.000Z', state: { messages } };
-        await store.saveSnapshot('turn', () => turn, { context: { uid } });
+        const scopes = [{ id: { scope: 'user', appName: 'shop', userId: uid } as const, change: () => ({ n: 1 }) }];
+        await store.saveSnapshot('turn', () => turn, { context: { uid }, scopes });
       }
       paths = (await allDocuments(db)).map((document) => document.ref.path);
     });
@@ -39,7 +40,7 @@ for (const [path, mayReadOwn] of Object.entries(RULES)) {
     });
 
     it(`lets a signed-in user read ${mayReadOwn ? 'the documents of their own snapshots' : 'nothing'}`, async () => {
-      expect(paths).toHaveLength(6);
+      expect(paths).toHaveLength(8);
       const ann = environment.authenticatedContext('ann').firestore();
       for (const one of paths) {
         const isOwn = one.startsWith('genkit-sessions/ann/');
@@ -60,7 +61,7 @@ for (const [path, mayReadOwn] of Object.entries(RULES)) {
           await assertFails(deleteDoc(doc(firestore, one)));
           if (i === 1) await assertFails(getDoc(doc(firestore, one)));
         }
-        await assertFails(setDoc(doc(firestore, 'genkit-sessions/ann/snapshots/new'), { v: 1 }));
+        for (const one of paths) await assertFails(setDoc(doc(firestore, `${one}-new`), { v: 1 }));
       }
     });
   });

@@ -24,6 +24,10 @@ it('every call is a span that says what was billed, and holds no state', async (
   await store.saveSnapshot('one', () => turn);
   await store.getSnapshot({ sessionId: 'chat' });
   await store.listSessions();
+  const scope = { scope: 'app', appName: 'shop' } as const;
+  await store.saveSnapshot('two', () => turn, { scopes: [{ id: scope, change: () => ({ note: 'the-state' }) }] });
+  await store.readScopes({ scopes: [scope] });
+  await store.deleteScope({ scope });
   await store.deleteSession({ sessionId: 'chat' });
 
   const named = (name: string): Span[] => spans.filter((span) => span.name === `FirestoreSessionStore.${name}`);
@@ -34,7 +38,11 @@ it('every call is a span that says what was billed, and holds no state', async (
     'firestore.rpcs': 1,
   });
   expect(named('getSnapshot').at(-1)?.attributes).toMatchObject({ 'firestore.billed_reads': 2, 'firestore.rpcs': 1 });
-  expect(named('deleteSession')[0]?.attributes).toMatchObject({ 'firestore.billed_deletes': 2 });
+  const scoped = named('saveSnapshot').at(-1);
+  expect(scoped?.attributes).toMatchObject({ 'firestore.billed_reads': 1, 'firestore.billed_writes': 3 });
+  expect(named('readScopes')[0]?.attributes).toMatchObject({ 'firestore.billed_reads': 1, 'firestore.rpcs': 1 });
+  expect(named('deleteScope')[0]?.attributes).toMatchObject({ 'firestore.billed_deletes': 1 });
+  expect(named('deleteSession')[0]?.attributes).toMatchObject({ 'firestore.billed_deletes': 3 });
   const sum = (key: string): number => spans.reduce((total, span) => total + Number(span.attributes[key] ?? 0), 0);
   const { reads, writes, deletes, rpcs, bytesRead, bytesWritten } = store.stats();
   expect([reads, writes, deletes, rpcs]).toEqual(

@@ -1,21 +1,43 @@
-import { execFile } from 'node:child_process';
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scale } from '../../../support/scale.ts';
 import { newProject, openDatabase } from '../support/database.ts';
+import type { WriterAnswer, WriterTask } from './writer.ts';
 
 const WRITER = fileURLToPath(new URL('writer.ts', import.meta.url));
 const PROCESSES = 8;
 
-/** Runs the writers all at once; answers the ids that each was acknowledged. */
-async function write(project: string, kind: 'line' | 'siblings' | 'increments', turns: number): Promise<string[][]> {
-  const run = promisify(execFile);
-  const writers = Array.from({ length: PROCESSES }, (_, i) =>
-    run(process.execPath, ['--import', 'tsx', WRITER, project, kind, `writer ${i}, turn`, String(turns)]),
-  );
-  return (await Promise.all(writers)).map(({ stdout }) => JSON.parse(stdout) as string[]);
+const writers: ChildProcess[] = [];
+beforeAll(() => {
+  for (let i = 0; i < PROCESSES; i++) writers.push(fork(WRITER, { execArgv: ['--import', 'tsx'] }));
+});
+afterAll(async () => {
+  for (const writer of writers) {
+    const ended = once(writer, 'exit');
+    writer.disconnect();
+    await ended;
+  }
+});
+
+/** Has so many writers work all at once; answers the ids that each was acknowledged. */
+async function write(
+  project: string,
+  kind: WriterTask['kind'],
+  turns: number,
+  count = PROCESSES,
+): Promise<(readonly string[])[]> {
+  const answers = writers.slice(0, count).map(async (writer, i) => {
+    const answered = Promise.race([once(writer, 'message'), once(writer, 'exit')]);
+    writer.send({ project, kind, name: `writer ${i}, turn`, turns } satisfies WriterTask);
+    return ((await answered) as [WriterAnswer])[0];
+  });
+  // All have ended before anything is said, so that none is still at it when the next test begins.
+  const ended = await Promise.all(answers);
+  expect(ended.map((answer) => answer.failure)).toEqual(ended.map(() => undefined));
+  return ended.map((answer) => answer.acknowledged);
 }
 
 describe(`${PROCESSES} processes on one session`, () => {
@@ -67,6 +89,27 @@ describe(`${PROCESSES} processes on one session`, () => {
     const db = openDatabase(project);
     const found = await new FirestoreSessionStore<{ n: number }>({ db }).getSnapshot({ snapshotId: 'counter' });
     expect(found?.state?.custom?.n).toBe(PROCESSES * turns);
+    await db.terminate();
+  });
+});
+
+describe('4 processes on the records of one user and one app', () => {
+  const turns = scale(50, 200);
+
+  it(`C1 atomic update: 4 x ${turns} increments from as many sessions give ${4 * turns}, and what each process put there stays`, async () => {
+    const project = newProject();
+    const acknowledged = await write(project, 'records', turns, 4);
+    const db = openDatabase(project);
+    const store = new FirestoreSessionStore({ db });
+    const scopes = [
+      { scope: 'user', appName: 'shop', userId: 'ada' },
+      { scope: 'app', appName: 'shop' },
+    ] as const;
+    const own = acknowledged.map((ids, i) => [`writer ${i}, turn`, ids.at(-1)]);
+    const expected = { ...Object.fromEntries(own), n: 4 * turns };
+    expect(await store.readScopes({ scopes })).toEqual([expected, expected]);
+    const { items } = await store.listSessions({ limit: 1000 });
+    expect(items.map(({ sessionId }) => sessionId).toSorted()).toEqual(acknowledged.flat().toSorted());
     await db.terminate();
   });
 });

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { measureAtRest } from '../support/at-rest.ts';
 import { newProject, openDatabase } from '../support/database.ts';
 
+const SHOP = { scope: 'app', appName: 'shop' } as const;
 const SAVER = fileURLToPath(new URL('large-save.ts', import.meta.url));
 
 /** Runs the saver until it ends or is killed before its n-th commit; answers how many commits it sent, `undefined` when it was killed. */
@@ -22,7 +23,7 @@ async function save(project: string, fatal: number): Promise<number | undefined>
 }
 
 describe('a process that is killed in the middle of a large save', () => {
-  it('leaves the old leaf, and nothing that a prune does not find, at whatever step it was killed', async () => {
+  it('leaves the old leaf, the old record, and nothing that a prune does not find, at whatever step it was killed', async () => {
     const steps = (await prepared(async (project) => save(project, 0)))!;
     expect(steps).toBeGreaterThan(2);
     for (let fatal = 1; fatal <= steps; fatal++) {
@@ -30,13 +31,14 @@ describe('a process that is killed in the middle of a large save', () => {
         expect(await save(project, fatal)).toBeUndefined();
         expect(await store.getSnapshot({ sessionId: 'killed' })).toEqual(small);
         expect(await store.getSnapshot({ snapshotId: 'large' })).toBeUndefined();
+        expect(await store.readScopes({ scopes: [SHOP] })).toEqual([{ sold: 'small' }]);
         const foreseen = await store.prune({ maxAgeMs: 1e12 }, { dryRun: true });
         const result = await store.prune({ maxAgeMs: 1e12 });
         expect(result).toEqual({ ...foreseen, dryRun: false });
         expect(result.shards > 0).toBe(fatal > 1);
         const db = openDatabase(project);
-        // The snapshot and its pointer.
-        expect((await measureAtRest(db)).documents).toBe(2);
+        // The snapshot, its pointer and the record.
+        expect((await measureAtRest(db)).documents).toBe(3);
         await db.terminate();
         expect(await store.getSnapshot({ sessionId: 'killed' })).toEqual(small);
         return undefined;
@@ -51,12 +53,14 @@ async function prepared<T>(
   const project = newProject();
   const db = openDatabase(project);
   const store = new FirestoreSessionStore({ db });
-  await store.saveSnapshot('small', () => ({
+  const small = {
     sessionId: 'killed',
     createdAt: '2026-01-01T00:00:00.000Z',
     status: 'completed',
-    state: { messages: [] },
-  }));
+  } as const;
+  await store.saveSnapshot('small', () => ({ ...small, state: { messages: [] } }), {
+    scopes: [{ id: SHOP, change: () => ({ sold: 'small' }) }],
+  });
   try {
     return await work(project, store, await store.getSnapshot({ snapshotId: 'small' }));
   } finally {

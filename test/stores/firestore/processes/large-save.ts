@@ -17,14 +17,18 @@ const element = (i: number): string => {
   for (let at = i * 7919 + 1; text.length < 250_000; at = (at * 48_271) % 2_147_483_647) text += at.toString(36);
   return text;
 };
-const messages = Array.from({ length: 48 }, (_, i) => ({ role: 'user' as const, content: [{ text: element(i) }] }));
-await store.saveSnapshot('large', () => ({
-  sessionId: 'killed',
-  parentId: 'small',
-  createdAt: new Date().toISOString(),
-  status: 'completed',
-  state: { messages },
-}));
+const messages = Array.from({ length: 30 }, (_, i) => ({ role: 'user' as const, content: [{ text: element(i) }] }));
+await store.saveSnapshot(
+  'large',
+  () => ({
+    sessionId: 'killed',
+    parentId: 'small',
+    createdAt: new Date().toISOString(),
+    status: 'completed',
+    state: { messages },
+  }),
+  { scopes: [{ id: { scope: 'app', appName: 'shop' }, change: () => ({ sold: 'large' }) }] },
+);
 await store.close();
 await db.terminate();
 process.stdout.write(String(commits));

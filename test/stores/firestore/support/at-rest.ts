@@ -1,5 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { Timestamp, type DocumentData, type Firestore, type QueryDocumentSnapshot } from '@google-cloud/firestore';
+import {
+  Timestamp,
+  type DocumentData,
+  type DocumentReference,
+  type Firestore,
+  type QueryDocumentSnapshot,
+} from '@google-cloud/firestore';
 
 /** What a database holds. */
 export interface AtRest {
@@ -19,10 +25,19 @@ const { fieldOverrides } = JSON.parse(
   readFileSync(new URL('../../../../firestore.indexes.json', import.meta.url), 'utf8'),
 ) as { fieldOverrides: FieldOverride[] };
 
-/** Every document of the database, wherever it is. */
-export async function allDocuments(db: Firestore): Promise<QueryDocumentSnapshot[]> {
-  const groups = await Promise.all(['snapshots', 'pointers', 'shards'].map((name) => db.collectionGroup(name).get()));
-  return groups.flatMap((group) => group.docs);
+/** Every document of the database, in whatever collection it is. */
+export async function allDocuments(db: Firestore | DocumentReference): Promise<QueryDocumentSnapshot[]> {
+  const collections = await db.listCollections();
+  const found = await Promise.all(
+    collections.map(async (collection) => {
+      const { docs } = await collection.get();
+      // Below documents the store has nothing; below names that are no documents, the tenants', it has.
+      const names = new Set(docs.map((document) => document.id));
+      const tenants = (await collection.listDocuments()).filter((ref) => !names.has(ref.id));
+      return [docs, ...(await Promise.all(tenants.map((ref) => allDocuments(ref))))].flat();
+    }),
+  );
+  return found.flat();
 }
 
 /** @param options `hasExemptions: false` counts as if nothing was exempted from Firestore's automatic indexes. */

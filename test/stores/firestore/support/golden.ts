@@ -1,17 +1,24 @@
 /**
  * Golden documents: what a released version of the Firestore store wrote, and what it read back. Later versions must read it. Run
- * `node --import tsx test/stores/firestore/support/golden.ts <new file>` with an emulator for a new version of the format; never overwrite one.
+ * `node --import tsx test/stores/firestore/support/golden.ts <new file>` with an emulator for a new version of the format, once for sessions and
+ * once for `firestore-records-…`; never overwrite one.
  */
 import { writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { Timestamp, type Firestore } from '@google-cloud/firestore';
 import type { SessionSnapshot, SessionSnapshotInput } from 'genkit/beta';
+import type { ScopeId, ScopeRecord } from '../../../../src/store/contract.ts';
 import { completedSnapshot, Workload } from '../../../../bench/workload.ts';
 import { FirestoreSessionStore } from '../../../../stores/firestore/firestore-session-store.ts';
 import { allDocuments } from './at-rest.ts';
 import { openDatabase } from './database.ts';
 
 export const TENANTS = ['ann', '../böb'];
+
+const RECORDS: ScopeId[] = [
+  { scope: 'app', appName: 'shop' },
+  { scope: 'user', appName: 'shop/é', userId: '\uD800' },
+];
 
 /** A database as text, and what it means. */
 export interface Golden {
@@ -58,6 +65,35 @@ export async function readGolden(store: FirestoreSessionStore, tenant: string): 
   return { tenant, leaf: leaf!.snapshotId, snapshots: snapshots.map((snapshot) => snapshot!) };
 }
 
+/** Records as text, and what they mean. */
+export interface GoldenRecords {
+  documents: Record<string, unknown>;
+  expected: { tenant: string; records: ScopeRecord[] }[];
+}
+
+async function playRecords(store: FirestoreSessionStore, context: Record<string, unknown>): Promise<void> {
+  const record = { '': [[]], 'a.b': '\uD800', n: 1, text: 'x'.repeat(500) };
+  await store.saveSnapshot('one', () => ({ createdAt: '2026-01-01T00:00:00.000Z' }), {
+    context,
+    scopes: RECORDS.map((id) => ({ id, change: () => record })),
+  });
+}
+
+export async function readGoldenRecords(
+  store: FirestoreSessionStore,
+  tenant: string,
+): Promise<GoldenRecords['expected'][number]> {
+  return { tenant, records: await store.readScopes({ scopes: RECORDS, context: { tenant } }) };
+}
+
+/** Changes the records once more. */
+export async function goOn(store: FirestoreSessionStore, tenant: string): Promise<void> {
+  await store.saveSnapshot('two', () => ({ createdAt: '2026-01-01T00:00:00.000Z' }), {
+    context: { tenant },
+    scopes: RECORDS.map((id) => ({ id, change: (record) => ({ ...record, n: Number(record['n']) + 1 }) })),
+  });
+}
+
 /** JSON has neither bytes nor times. */
 export function toJson(value: unknown): unknown {
   if (value instanceof Uint8Array) return { $bytes: Buffer.from(value).toString('base64') };
@@ -79,9 +115,10 @@ export function fromJson(value: unknown): unknown {
 async function main(file: string): Promise<void> {
   const db = openDatabase();
   const store = openGolden(db);
-  for (const tenant of TENANTS) await play(store, { tenant });
+  const [write, read] = file.includes('records') ? [playRecords, readGoldenRecords] : [play, readGolden];
+  for (const tenant of TENANTS) await write(store, { tenant });
   const documents = (await allDocuments(db)).map((document) => [document.ref.path, toJson(document.data())]);
-  const expected = await Promise.all(TENANTS.map((tenant) => readGolden(store, tenant)));
+  const expected = await Promise.all(TENANTS.map((tenant) => read(store, tenant)));
   const golden = { documents: Object.fromEntries(documents), expected };
   writeFileSync(file, `${JSON.stringify(golden)}\n`, { flag: 'wx' });
   await db.terminate();

@@ -6,6 +6,7 @@ import { emulatorHost } from './database.ts';
 export class Proxy {
   readonly port: number;
   readonly #sockets = new Set<Socket>();
+  readonly #answers = new Map<Socket, Socket>();
   #server: Server | undefined;
 
   private constructor(port: number) {
@@ -16,6 +17,11 @@ export class Proxy {
     const proxy = new Proxy(await freePort());
     await proxy.restore();
     return proxy;
+  }
+
+  /** What is asked still gets through, what is answered does not; until the connections are cut. */
+  mute(): void {
+    for (const [upstream, client] of this.#answers) upstream.unpipe(client);
   }
 
   /** Nothing gets through any more, and nobody listens. */
@@ -36,11 +42,13 @@ export class Proxy {
           .on('error', () => {})
           .on('close', () => {
             this.#sockets.delete(socket);
+            this.#answers.delete(socket);
             client.destroy();
             upstream.destroy();
           });
       }
       client.pipe(upstream).pipe(client);
+      this.#answers.set(upstream, client);
     });
     this.#server = server;
     return new Promise((resolve) => server.listen(this.port, '127.0.0.1', resolve));
