@@ -42,8 +42,8 @@ function assertScopeId(id: unknown): asserts id is ScopeId {
   else if (userId !== undefined) throw invalidArgument("The scope 'app' has no userId; the scope 'user' has.");
 }
 
-/** A record in a message. */
-function describeScope(id: ScopeId): string {
+/** A record in a message: `user "ada" of app "shop"`. */
+export function describeScope(id: ScopeId): string {
   return id.scope === 'app' ? `app ${quote(id.appName)}` : `user ${quote(id.userId)} of app ${quote(id.appName)}`;
 }
 
