@@ -245,7 +245,7 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S>, ScopeSto
     return this.#change(
       `Deleting the state of ${describeScope(options.scope)}`,
       () => records.remove(options.scope),
-      '',
+      'The record is as it was, or gone',
     );
   }
 

@@ -49,7 +49,7 @@ export function parseScope(content: Buffer, name: string, what: string): ScopeFi
 function saveOf(line: Buffer): SaveRef | undefined {
   const parts = parseLine(line);
   if (!Array.isArray(parts) || !parts.every((part) => typeof part === 'string')) return undefined;
-  const [snapshotId, mark] = parts as string[];
+  const [snapshotId, mark] = parts;
   return snapshotId === undefined || mark === undefined ? undefined : { snapshotId, mark };
 }
 

@@ -85,8 +85,8 @@ describe('what records cost', () => {
       { id: APP, change: () => ({ n: 1 }) },
     ];
     await saveTurn(openStore(folder, {}, recording.fileSystem), 2, { scopes: changes });
-    const looks = ['look', 'open', 'close'];
-    const writes = recording.operations.filter(({ call }) => !looks.includes(call));
+    const looks = new Set(['look', 'open', 'close']);
+    const writes = recording.operations.filter(({ call }) => !looks.has(call));
     expect(JSON.stringify(writes)).not.toContain('.scopes');
   });
 });
@@ -208,13 +208,13 @@ describe('reading while others save', () => {
     const counts = async (): Promise<number[]> =>
       (await reader.readScopes({ scopes: [ADA, APP] })).map((record) => Number(record['n'] ?? 0));
     const turns = 60;
-    let isDone = false;
-    const writing = (async () => {
+    const writing = { isDone: false };
+    const saves = (async () => {
       for (let turn = 1; turn <= turns; turn++) await saveTurn(writer, turn, { scopes: [adding(ADA), adding(APP)] });
-      isDone = true;
+      writing.isDone = true;
     })();
     let last = 0;
-    while (!isDone) {
+    while (!writing.isDone) {
       const before = await leaf();
       const found = await counts();
       const after = await leaf();
@@ -225,7 +225,7 @@ describe('reading while others save', () => {
       last = Math.min(...found);
       await setImmediate();
     }
-    await writing;
+    await saves;
     expect(await counts()).toEqual([turns, turns]);
   });
 });

@@ -22,11 +22,11 @@ describe(`records that processes share (seed ${seed})`, () => {
     const folder = folders.folder();
     const children = await processes.launch(4);
     const reader = new FileSessionStore(folder, FAST);
-    let isDone = false;
+    const work = { isDone: false };
     const adding = Promise.all(
       children.map((child, i) => child.call('countTurns', { store: { folder }, sessionId: `s${i}`, times: 50 })),
-    ).finally(() => (isDone = true));
-    for (let last = 0; !isDone;) {
+    ).finally(() => (work.isDone = true));
+    for (let last = 0; !work.isDone;) {
       const { ofUser } = await countsOf(reader);
       expect(ofUser, 'a count that was read before').toBeGreaterThanOrEqual(last);
       last = ofUser;
