@@ -1,4 +1,4 @@
-import { failedPrecondition, invalidArgument, quote, StateError } from '../errors.ts';
+import { invalidArgument, quote, StateError } from '../errors.ts';
 import { isPlain } from '../json/fault.ts';
 import { parsePointer, formatPointer } from '../json/pointer.ts';
 import { jsonBytes } from '../json/size.ts';
@@ -48,8 +48,8 @@ export function describeScopeKey(key: string): string {
   return describeScope(scope === 'app' ? { scope, appName } : { scope, appName, userId });
 }
 
-/** A record in a message. */
-function describeScope(id: ScopeId): string {
+/** A record in a message: `user "ada" of app "shop"`. */
+export function describeScope(id: ScopeId): string {
   return id.scope === 'app' ? `app ${quote(id.appName)}` : `user ${quote(id.userId)} of app ${quote(id.appName)}`;
 }
 
@@ -73,18 +73,6 @@ export function checkScopeChanges(scopes: readonly ScopeChange[] | undefined): M
     changes.set(key, scoped);
   }
   return changes;
-}
-
-/**
- * For stores that keep no records: a save that names some must not lose them in silence. Called before the mutator.
- *
- * @throws `FAILED_PRECONDITION`
- */
-export function refuseScopes(scopes: readonly ScopeChange[] | undefined): void {
-  if (checkScopeChanges(scopes).size === 0) return;
-  throw failedPrecondition(
-    'This store does not keep scopes (its capabilities.scopes is false), so nothing was saved: use one that does, or save without scopes.',
-  );
 }
 
 /**

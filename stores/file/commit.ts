@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { quote } from '../../src/errors.ts';
 import type { SnapshotMetadata } from '../../src/snapshot/snapshot.ts';
 import type { CutShard } from '../chain/cut.ts';
@@ -7,6 +8,7 @@ import { setMark } from './id-marks.ts';
 import { outcomeUnknown } from './io-error.ts';
 import type { HeldLock } from './lock.ts';
 import { nextTime, type SaveEntry } from './log-entry.ts';
+import { ScopeRecords, type ScopeDraft } from './scope-records.ts';
 import type { Session } from './session.ts';
 import type { StoredVersion } from './session-index.ts';
 import { writeShards } from './shards.ts';
@@ -26,16 +28,18 @@ export interface Commit extends Version {
   readonly retire: readonly number[];
   /** The version that the snapshot has now, when others start from it and the save gives the snapshot another one. */
   readonly preserve: StoredVersion | undefined;
+  /** Records that change with the snapshot. */
+  readonly drafts: readonly ScopeDraft[];
 }
 
 /**
  * Carries out a save, under the session's lock. In this order:
  *
  * 1. shards, and the snapshot under a temporary name, are written;
- * 2. the log says what is about to happen;
+ * 2. the log says what is about to happen, and drafts of records are written;
  * 3. with `durability: 'full'` all of that is flushed;
  * 4. the snapshot's file is moved into its place: the commit point, after which the save counts; the folder is flushed;
- * 5. what the save removes is removed, and the log says that all is done.
+ * 5. records are settled, what the save removes is removed, and the log says that all is done.
  *
  * A failure before 4 leaves everything as it was; one in 5 is the next writer's to mend.
  *
@@ -54,14 +58,20 @@ export async function carryOut(
   await writeShards(session, commit.shards);
   if (commit.preserve) await keepAsPiece(session, commit.preserve);
   const packed = await packPatches(commit.state.patches ?? []);
+  const mark = commit.drafts.length === 0 ? undefined : randomBytes(8).toString('hex');
   const text = formatSnapshot(
-    { ...commit, session: commit.sessionId },
+    { ...commit, session: commit.sessionId, mark },
     { ...commit.state, ...(packed !== undefined && { packed }) },
   );
   const { path, fd } = store.writeTemporary(Buffer.from(text));
+  const records = new ScopeRecords(folder);
   let stamp: string | undefined;
   try {
-    await announce(session, commit.sessionId, entry, fd);
+    await allDone([
+      announce(session, commit.sessionId, entry),
+      store.flush(fd),
+      mark === undefined || records.stage(commit.drafts, { snapshotId: commit.meta.snapshotId, mark }),
+    ]);
     lock.assertHeld();
     store.fs.rename(path, folder.snapshot(commit.meta.snapshotId));
     // A stamp that can't be had is no reason to fail: then the file is read when it is needed.
@@ -69,7 +79,9 @@ export async function carryOut(
     if (stamp !== undefined) onCommitted(stamp);
   } catch (error) {
     attempt(() => store.remove(path));
-    throw (await isUndone(session, entry)) ? error : outcomeUnknown(what, error);
+    if (!(await isUndone(session, entry))) throw outcomeUnknown(what, error);
+    records.withdraw(commit.drafts);
+    throw error;
   } finally {
     closeQuietly(store.fs, fd);
   }
@@ -80,19 +92,20 @@ export async function carryOut(
     throw outcomeUnknown(what, error);
   });
   if (commit.rev === 1) attempt(() => setMark(folder, session.name, commit.meta.snapshotId));
-  await conclude(session).catch(() => {
+  await conclude(session, commit.drafts).catch(() => {
     // The save counts. Who locks the session next does what is left to do.
   });
 }
 
-/** Writes the log's entry, and flushes it and the snapshot's file. */
-async function announce(session: Session, sessionId: string | null, entry: SaveEntry, fd: number): Promise<void> {
-  const { store } = session.folder;
-  const announced = session.hasLog
-    ? session.log.append(entry, (log) => store.flush(log))
-    : session.writeLog(sessionId, [entry]);
-  // Both have to end before a file is closed.
-  const results = await Promise.allSettled([announced, store.flush(fd)]);
+/** Writes the log's entry, and flushes it. */
+function announce(session: Session, sessionId: string | null, entry: SaveEntry): Promise<void> {
+  const { folder, log } = session;
+  return session.hasLog ? log.append(entry, (fd) => folder.store.flush(fd)) : session.writeLog(sessionId, [entry]);
+}
+
+/** As `Promise.all`, but all have ended also when one fails: before that no file may be closed, and nothing taken back. */
+async function allDone(work: readonly unknown[]): Promise<void> {
+  const results = await Promise.allSettled(work);
   const failed = results.find((result) => result.status === 'rejected');
   if (failed) throw failed.reason;
 }
@@ -108,14 +121,16 @@ async function isUndone(session: Session, entry: SaveEntry): Promise<boolean> {
   return true;
 }
 
-async function conclude(session: Session): Promise<void> {
+async function conclude(session: Session, drafts: readonly ScopeDraft[]): Promise<void> {
   const { log } = session;
+  const records = new ScopeRecords(session.folder);
+  for (const { name } of drafts) await records.settleHeld(name);
   await new Cleanup(session).carryOut(log.aftermath);
   await log.append({ op: 'ok', t: log.index.lastTime });
   await session.compact();
 }
 
-function entryOf({ seq, rev, stateRev, state, retire, meta }: Commit, sessionTime: number): SaveEntry {
+function entryOf({ seq, rev, stateRev, state, retire, drafts, meta }: Commit, sessionTime: number): SaveEntry {
   return {
     op: 'save',
     seq,
@@ -125,6 +140,7 @@ function entryOf({ seq, rev, stateRev, state, retire, meta }: Commit, sessionTim
     ...(state.lifts && state.lifts.length > 0 && { lifted: true }),
     t: nextTime(sessionTime),
     ...(retire.length > 0 && { retire }),
+    ...(drafts.length > 0 && { scopes: drafts.map((draft) => draft.name) }),
     meta,
   };
 }

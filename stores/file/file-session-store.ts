@@ -9,6 +9,9 @@ import type {
   PrunePolicy,
   PruneResult,
   SaveSnapshotOptions,
+  ScopeId,
+  ScopeRecord,
+  ScopeStore,
   SessionSnapshot,
   SessionStoreOptions,
   SessionSummary,
@@ -28,7 +31,7 @@ import {
   resolveLeaf,
 } from '../../src/store/lookup.ts';
 import { checkOptions, isBoolean, isFunction, isOneOf, isWhole } from '../../src/store/options.ts';
-import { refuseScopes } from '../../src/store/scopes.ts';
+import { checkScopeChanges, describeScope, scopeKeys } from '../../src/store/scopes.ts';
 import { tenantOf, type SnapshotPathPrefix } from '../../src/store/tenant.ts';
 import { WatchHub } from '../../src/store/watch-hub.ts';
 import { nodeFileSystem, type FileSystem } from './file-system.ts';
@@ -39,6 +42,7 @@ import { sessionNameOf } from './names.ts';
 import { handOutLoaded, readMetadata, readSnapshot } from './read-snapshot.ts';
 import { deleteSession, prune } from './remove-snapshots.ts';
 import { Save, type SaveSettings } from './save-snapshot.ts';
+import { ScopeRecords } from './scope-records.ts';
 import type { Session } from './session.ts';
 import type { IndexNode } from './session-index.ts';
 import { StateCache } from './state-cache.ts';
@@ -81,7 +85,7 @@ const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
   delete: true,
   prune: true,
   compareLeaf: true,
-  scopes: false,
+  scopes: true,
   durable: true,
 });
 
@@ -104,7 +108,7 @@ const MOST_TENANTS = 1000;
  * }));
  * const leaf = await store.getSnapshot({ sessionId: 'support-1' });
  */
-export class FileSessionStore<S = unknown> implements SnapshotStore<S> {
+export class FileSessionStore<S = unknown> implements SnapshotStore<S>, ScopeStore {
   readonly capabilities = CAPABILITIES;
   readonly #folder: StoreFolder;
   readonly #prefix: SnapshotPathPrefix | undefined;
@@ -167,9 +171,13 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S> {
     const tenant = this.#tenantOf(options);
     if (snapshotId !== undefined) assertId(snapshotId, 'snapshotId');
     assertFunction(mutator, 'mutator');
-    refuseScopes(options?.scopes);
+    const scopes = checkScopeChanges(options?.scopes);
     const what = snapshotId === undefined ? 'Saving a snapshot' : `Saving snapshot ${quote(snapshotId)}`;
-    const save = new Save(tenant, mutator, { expectedLeafId: options?.expectedLeafId, settings: this.#settings });
+    const save = new Save(tenant, mutator, {
+      expectedLeafId: options?.expectedLeafId,
+      scopes,
+      settings: this.#settings,
+    });
     return this.#change(what, () => save.run(snapshotId));
   }
 
@@ -221,6 +229,24 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S> {
   async prune(policy: PrunePolicy, options?: SessionStoreOptions & { dryRun?: boolean }): Promise<PruneResult> {
     const tenant = this.#tenantOf(options);
     return this.#change('Pruning', () => prune(tenant, policy, options?.dryRun ?? false), REMOVED_OR_NOT);
+  }
+
+  async readScopes(options: SessionStoreOptions & { scopes: readonly ScopeId[] }): Promise<ScopeRecord[]> {
+    const { folder } = this.#tenantOf(options);
+    scopeKeys(options.scopes);
+    const records = new ScopeRecords(folder);
+    return reportingFailures('Reading records', () => Promise.all(options.scopes.map((id) => records.read(id))));
+  }
+
+  async deleteScope(options: SessionStoreOptions & { scope: ScopeId }): Promise<boolean> {
+    const { folder } = this.#tenantOf(options);
+    scopeKeys([options.scope]);
+    const records = new ScopeRecords(folder);
+    return this.#change(
+      `Deleting the state of ${describeScope(options.scope)}`,
+      () => records.remove(options.scope),
+      'The record is as it was, or gone',
+    );
   }
 
   /** Ends all watches, waits until the saves and removals under way have ended, and forgets everything. Calls from now on are refused. */

@@ -23,6 +23,8 @@ export interface SaveEntry {
   readonly t: number;
   /** `seq` of the snapshots that this save removes. */
   readonly retire?: readonly number[];
+  /** The records that the save changes, by the names of their files. */
+  readonly scopes?: readonly string[];
   /** It counts as it stands; no confirmation follows. */
   readonly ok?: true;
   /** In rewritten logs: the statuses that the snapshot had, when there were several. */

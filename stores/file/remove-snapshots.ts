@@ -5,6 +5,7 @@ import { NO_SESSION, snapshotName } from './names.ts';
 import { Pace } from './pace.ts';
 import { parseSnapshot } from './snapshot-file.ts';
 import { readWhole } from './read-file.ts';
+import { ScopeRecords } from './scope-records.ts';
 import type { Session } from './session.ts';
 import { SessionIndex } from './session-index.ts';
 import type { Tenant } from './tenant.ts';
@@ -97,10 +98,11 @@ function seqsOf({ index }: Session, snapshotIds: readonly string[]): number[] {
   return snapshotIds.map((id) => index.tree.mustGet(id).version.seq);
 }
 
-/** Removes files of snapshots that no session has: a crash while they were removed left them. */
+/** Removes what crashes left: drafts of records, and files of snapshots that no session has any more. */
 async function removeLeftovers(tenant: Tenant, pace: Pace): Promise<void> {
   const { folder } = tenant;
   if (folder.kind() !== 'own') return;
+  await new ScopeRecords(folder).sweep();
   const known = new Set<string>();
   for (const name of await tenant.sessionNames()) {
     await pace.rest();

@@ -13,7 +13,7 @@ import {
   type SnapshotMetadata,
   type StoredSnapshot,
 } from '../../src/snapshot/snapshot.ts';
-import type { SnapshotMutator } from '../../src/store/contract.ts';
+import type { ScopeChange, SnapshotMutator } from '../../src/store/contract.ts';
 import { assertExpectedLeaf } from '../../src/store/lookup.ts';
 import { compacted } from '../chain/cut.ts';
 import { planNew, planRewrite, type WritePlan } from '../chain/plan-write.ts';
@@ -28,7 +28,8 @@ import { assertStored, handOutLoaded, readSnapshot, type LoadedSnapshot } from '
 import { readVersion } from './read-version.ts';
 import type { Session } from './session.ts';
 import type { IndexNode } from './session-index.ts';
-import { stateTextOf, type StateText } from './snapshot-file.ts';
+import { ScopeRecords } from './scope-records.ts';
+import { stateTextOf, type StateText, type Version } from './snapshot-file.ts';
 import type { StateCache } from './state-cache.ts';
 import type { Tenant } from './tenant.ts';
 
@@ -37,6 +38,13 @@ export interface SaveSettings {
   readonly cache: StateCache;
   readonly checkpointInterval: number;
   readonly maxPersistedChainLength: number | undefined;
+}
+
+/** The state that is saved, how it is written, and what was known before. */
+interface NextState {
+  readonly state: Json | undefined;
+  readonly plan: WritePlan | undefined;
+  readonly before: KnownState | undefined;
 }
 
 /** How often a save may start again because others create or remove the same snapshot. */
@@ -50,16 +58,22 @@ export class Save<S> {
   readonly #tenant: Tenant;
   readonly #mutator: SnapshotMutator<S>;
   readonly #expectedLeafId: string | null | undefined;
+  readonly #scopes: ReadonlyMap<string, ScopeChange>;
   readonly #settings: SaveSettings;
 
   constructor(
     tenant: Tenant,
     mutator: SnapshotMutator<S>,
-    options: { expectedLeafId: string | null | undefined; settings: SaveSettings },
+    options: {
+      expectedLeafId: string | null | undefined;
+      scopes: ReadonlyMap<string, ScopeChange>;
+      settings: SaveSettings;
+    },
   ) {
     this.#tenant = tenant;
     this.#mutator = mutator;
     this.#expectedLeafId = options.expectedLeafId;
+    this.#scopes = options.scopes;
     this.#settings = options.settings;
   }
 
@@ -142,7 +156,7 @@ export class Save<S> {
     const plan = state === undefined ? undefined : this.#planNew(state, parent);
     const { maxPersistedChainLength: longest } = this.#settings;
     const beyond = longest === undefined ? [] : overflow(tree, next, longest);
-    const commit: Commit = {
+    const commit = {
       meta,
       sessionId,
       seq: nextSeq,
@@ -153,9 +167,7 @@ export class Save<S> {
       retire: beyond.map((ancestor) => tree.mustGet(ancestor).version.seq),
       preserve: undefined,
     };
-    await carryOut(session, lock, commit, (stamp) =>
-      this.#remember(session, commit, stamp, state, plan, parent?.known),
-    );
+    await this.#carryOut(session, lock, commit, { state, plan, before: parent?.known });
     this.#tenant.noteHome(id, session);
     writePointer(session, id, this.#settings.checkpointInterval);
     return id;
@@ -182,7 +194,7 @@ export class Save<S> {
     }
     const written = file ? stateTextOf(file.written) : {};
     const plan = isSameState || state === undefined ? undefined : this.#planRewrite(state, current, written);
-    const commit: Commit = {
+    const commit = {
       meta,
       sessionId,
       seq: node.version.seq,
@@ -193,9 +205,7 @@ export class Save<S> {
       retire: [],
       preserve: !isSameState && session.index.isBase(node) ? node.version : undefined,
     };
-    await carryOut(session, lock, commit, (stamp) =>
-      this.#remember(session, commit, stamp, state, plan, current.known),
-    );
+    await this.#carryOut(session, lock, commit, { state, plan, before: current.known });
     return id;
   }
 
@@ -230,21 +240,20 @@ export class Save<S> {
       : planRewrite(state, { state: origin, depth, patches: written.patches ?? [] }, options);
   }
 
+  #carryOut(session: Session, lock: HeldLock, commit: Omit<Commit, 'drafts'>, next: NextState): Promise<void> {
+    return new ScopeRecords(session.folder).changing(this.#scopes, (drafts) =>
+      carryOut(session, lock, { ...commit, drafts }, (stamp) => this.#remember(session, commit, stamp, next)),
+    );
+  }
+
   /** Keeps the state for the next turn. */
-  #remember(
-    session: Session,
-    commit: Commit,
-    stamp: string,
-    state: Json | undefined,
-    plan: WritePlan | undefined,
-    before: KnownState | undefined,
-  ): void {
+  #remember(session: Session, version: Version, stamp: string, { state, plan, before }: NextState): void {
     if (state === undefined) return;
     const known: KnownState =
       plan?.kind === 'whole'
         ? { ...compacted(state, plan.cut.memory), length: plan.cut.length }
         : { state, memory: before?.memory ?? new Map(), length: (before?.length ?? 0) + (plan?.patch.length ?? 0) };
-    this.#settings.cache.set(session.keyOf(commit), known, stamp);
+    this.#settings.cache.set(session.keyOf(version), known, stamp);
   }
 }
 

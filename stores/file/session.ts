@@ -12,6 +12,7 @@ import { readHeader } from './read-version.ts';
 import { entriesOf, foreignEntry, scanned, type ScannedSnapshot, type TenantScan } from './scan.ts';
 import { SessionIndex, type IndexNode } from './session-index.ts';
 import { formatLog, SessionLog, type LogState } from './session-log.ts';
+import { ScopeRecords } from './scope-records.ts';
 import type { TenantFolder } from './tenant-folder.ts';
 
 /**
@@ -178,6 +179,8 @@ export class Session {
     this.#hasLockedBefore = true;
     await this.#refresh(() => this.log.readForWriting());
     if (this.#scannedIndex) {
+      // The log that was lost would have told which.
+      await new ScopeRecords(this.folder).sweep();
       lock.assertHeld();
       const entries = [...this.#scannedIndex.entries()];
       await this.writeLog(this.#scannedId ?? null, entries);
@@ -208,6 +211,8 @@ export class Session {
   /** Ends what the writer before left undone. */
   async #settle(): Promise<void> {
     const { log } = this;
+    const last = log.open ?? log.unconfirmed;
+    if (last?.op === 'save') await new ScopeRecords(this.folder).settle(last.scopes ?? []);
     if (log.open) {
       // `refresh` found that it does not count, and nobody can make it count any more.
       const { snapshotId } = log.open.meta;

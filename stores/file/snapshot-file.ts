@@ -28,6 +28,8 @@ export interface SnapshotHeader extends Version {
   readonly session: string | null;
   /** Counts the writes of the snapshot. */
   readonly rev: number;
+  /** Tells the save from every other, when it changed records; see `ScopeRecords`. */
+  readonly mark?: string | undefined;
 }
 
 /** A file of this store. */
@@ -75,10 +77,11 @@ export type ParsedFile =
  */
 export function formatSnapshot(header: SnapshotHeader, state: StateText): string {
   const { [OWN_MEMBER]: field, ...meta } = header.meta as SnapshotMetadata & { [OWN_MEMBER]?: unknown };
-  const { seq, rev, stateRev, session } = header;
+  const { seq, rev, stateRev, session, mark } = header;
   const own = [
     `"format":${FORMAT},"seq":${seq},"rev":${rev},"stateRev":${stateRev},"session":${JSON.stringify(session)}`,
   ];
+  if (mark !== undefined) own.push(`"mark":"${mark}"`);
   if (field !== undefined) own.push(`"field":${stringifyJson(field)}`);
   if (state.base) own.push(`"base":${JSON.stringify([state.base.seq, state.base.stateRev])}`);
   if (state.lifts && state.lifts.length > 0) own.push(`"lifts":${JSON.stringify(state.lifts)}`);
@@ -92,19 +95,20 @@ export function formatSnapshot(header: SnapshotHeader, state: StateText): string
 export const HEADER_LENGTH = 8192;
 
 const HEADER = new RegExp(
-  `^\\{"${OWN_MEMBER}":\\{"format":${FORMAT},"seq":(-?\\d+),"rev":(\\d+),"stateRev":(\\d+),"session":("(?:[^"\\\\]|\\\\.)*"|null)[,}]`,
+  `^\\{"${OWN_MEMBER}":\\{"format":${FORMAT},"seq":(-?\\d+),"rev":(\\d+),"stateRev":(\\d+),"session":("(?:[^"\\\\]|\\\\.)*"|null)(?:,"mark":"([0-9a-f]+)")?[,}]`,
 );
 
 /** The header of a file of this store, from its beginning; `undefined`: it is something else, or can't be told from that. */
 export function parseHeader(beginning: string): Omit<SnapshotHeader, 'meta'> | undefined {
   const match = HEADER.exec(beginning);
   if (!match) return undefined;
-  const [, seq, rev, stateRev, session] = match as unknown as [string, string, string, string, string];
+  const [, seq, rev, stateRev, session, mark] = match as unknown as [string, string, string, string, string, string?];
   return {
     seq: Number(seq),
     rev: Number(rev),
     stateRev: Number(stateRev),
     session: parseJson(session) as string | null,
+    mark,
   };
 }
 

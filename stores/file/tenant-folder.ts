@@ -36,6 +36,10 @@ export class TenantFolder {
     return join(this.path, '.shards');
   }
 
+  get scopes(): string {
+    return join(this.path, '.scopes');
+  }
+
   snapshot(snapshotId: string): string {
     return join(this.path, snapshotName(snapshotId));
   }
@@ -77,6 +81,15 @@ export class TenantFolder {
     return join(this.pointers, `${session}.json`);
   }
 
+  /** A record that sessions have in common; see `ScopeRecords`. */
+  scopeRecord(name: string): string {
+    return join(this.scopes, `${name}.json`);
+  }
+
+  scopeDraft(name: string): string {
+    return join(this.scopes, `${name}.draft`);
+  }
+
   /** A snapshot's file, by its name; `undefined`: there is none. */
   async readFile(fileName: string): Promise<ParsedFile | undefined> {
     const content = await readWhole(this.store.fs, join(this.path, fileName));
@@ -92,6 +105,15 @@ export class TenantFolder {
   kind(): 'none' | 'foreign' | 'own' {
     if (!this.#isFolder(this.path)) return 'none';
     return this.#isFolder(this.sessions) ? 'own' : 'foreign';
+  }
+
+  /**
+   * Whether a record was ever saved for the tenant.
+   *
+   * @throws as {@link kind} does.
+   */
+  hasScopes(): boolean {
+    return this.#isFolder(this.path) && this.#isFolder(this.scopes);
   }
 
   /** Whether there is such a folder; refuses what stands in its place. */

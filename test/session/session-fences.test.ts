@@ -1,6 +1,16 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { InMemorySessionStore, SessionService, type Json, type StoredSession } from 'genkitx-agents';
+import {
+  FileSessionStore,
+  InMemorySessionStore,
+  SessionService,
+  type Json,
+  type SnapshotStore,
+  type StoredSession,
+} from 'genkitx-agents';
 import { random, seed } from '../support/scale.ts';
 
 /** Names that are easily taken for each other, or for more than a name. */
@@ -64,8 +74,26 @@ class Model {
   }
 }
 
-async function play(tape: readonly Operation[]): Promise<void> {
-  const store = new InMemorySessionStore({ snapshotPathPrefix: (options) => options?.context?.['tenant'] as string });
+const snapshotPathPrefix = (options?: { context?: Record<string, unknown> }): string =>
+  options?.context?.['tenant'] as string;
+
+type WithStore = (use: (store: SnapshotStore) => Promise<void>) => Promise<void>;
+
+const STORES: Readonly<Record<string, WithStore>> = {
+  InMemorySessionStore: (use) => use(new InMemorySessionStore({ snapshotPathPrefix })),
+  FileSessionStore: async (use) => {
+    const folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-fences-'));
+    const store = new FileSessionStore(folder, { snapshotPathPrefix, durability: 'fast' });
+    try {
+      await use(store);
+    } finally {
+      await store.close();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+};
+
+async function play(store: SnapshotStore, tape: readonly Operation[]): Promise<void> {
   const service = new SessionService(store);
   const models = new Map(['t', 'T', '../t'].map((tenant) => [tenant, new Model()]));
   for (const step of tape) {
@@ -124,7 +152,7 @@ function statusOf(error: unknown): string {
   return (error as { status: string }).status;
 }
 
-describe('a SessionService', () => {
+describe.each(Object.entries(STORES))('a SessionService over %s', (_name, withStore) => {
   const tapes = random(100, 2000);
   it(`I2 fence: on ${tapes.numRuns} tapes of 100 operations with hostile names nobody sees another’s sessions or state (seed ${seed})`, async () => {
     // A few callers only, so that they meet.
@@ -133,7 +161,8 @@ describe('a SessionService', () => {
       fc.uniqueArray(name, { minLength: 3, maxLength: 3 }),
       async (tape, few) => {
         const near = (one: string): string => few[NAMES.indexOf(one) % few.length]!;
-        await play(tape.map((step) => ({ ...step, app: near(step.app), user: near(step.user) })));
+        const steps = tape.map((step) => ({ ...step, app: near(step.app), user: near(step.user) }));
+        await withStore((store) => play(store, steps));
       },
     );
     await fc.assert(property, tapes);

@@ -1,5 +1,5 @@
 import { cpSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { GenkitError } from 'genkit';
 import { describe, expect, it } from 'vitest';
 import { scale, seed } from '../../support/scale.ts';
@@ -39,12 +39,18 @@ function assertFlushed(operations: readonly Operation[], tenant: string): void {
     else if (operation.call === 'flush') {
       dirtyFiles.delete(operation.path);
       dirtyFolders.delete(operation.path);
+    } else if (operation.call === 'rename' && /\.scopes\//.test(operation.to)) {
+      expect(dirtyFiles, 'written and not flushed when the record was moved into place').not.toContain(operation.from);
+      dirtyFolders.add(dirname(operation.to));
     } else if (operation.call === 'rename' && /global\/[^./][^/]*\.json$/.test(operation.to)) {
       expect(dirtyFiles, 'written and not flushed when the snapshot was moved into place').not.toContain(
         operation.from,
       );
       const log = [...dirtyFiles].filter((path) => path.endsWith('.jsonl'));
       expect(log, 'the log was not flushed when the snapshot was moved into place').toEqual([]);
+      expect([...dirtyFolders], 'the drafts of records were not flushed by then').not.toContain(
+        join(tenant, '.scopes'),
+      );
       dirtyFolders.add(tenant);
       published++;
     }

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from './support/folders.ts';
-import { expectationsOf, GOLDEN_TENANTS, openTenant, readTenant } from './support/golden.ts';
+import { FileSessionStore } from '../../../stores/file/file-session-store.ts';
+import { expectationsOf, GOLDEN_RECORDS, GOLDEN_TENANTS, openTenant, readTenant } from './support/golden.ts';
 
 const GOLDEN = fileURLToPath(new URL('../../golden', import.meta.url));
 
@@ -37,3 +38,19 @@ for (const version of ['file-v1']) {
     }
   });
 }
+
+describe('a directory of the format file-v1 that has records', () => {
+  const scopes = GOLDEN_RECORDS.map(([id]) => id);
+  const records = GOLDEN_RECORDS.map(([, record]) => record);
+
+  it('reads as it was written, drafts included, and goes on', async () => {
+    const folder = temporaryFolder();
+    cpSync(join(GOLDEN, 'file-v1-records'), folder, { recursive: true });
+    const store = new FileSessionStore(folder);
+    expect(await store.readScopes({ scopes })).toEqual(records);
+    await store.saveSnapshot('turn-2', (current) => ({ ...current!, updatedAt: '2026-01-02T00:00:00.000Z' }), {
+      scopes: [{ id: scopes[1]!, change: ({ visits }) => ({ visits: Number(visits) + 1 }) }],
+    });
+    expect(await new FileSessionStore(folder).readScopes({ scopes })).toEqual(records.with(1, { visits: 3 }));
+  });
+});

@@ -90,6 +90,7 @@ export function leftoversIn(folder: string, listed: readonly string[]): string[]
   return files.filter((file) => {
     const [first, second] = file.split('/');
     if (first === '.tmp' || first === '.locks') return true;
+    if (file.endsWith('.draft')) return true;
     const isSnapshot = second !== undefined && dirname(file) === first;
     return isSnapshot && !names.has(basename(file));
   });

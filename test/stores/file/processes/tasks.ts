@@ -1,8 +1,10 @@
 import { readSync, writeSync } from 'node:fs';
 import type { SessionSnapshot, SnapshotStatus } from '../../../../src/store/contract.ts';
+import { reserveSnapshotId } from '../../../../src/snapshot/ids.ts';
 import { FileSessionStore } from '../../../../stores/file/file-session-store.ts';
 import { CrashWriter, type WriterPlan } from './crash-writer.ts';
 import { mortalFileSystem, type DeathPlan } from './mortal-file-system.ts';
+import { countTurn } from './records.ts';
 import { outcomeOf, type Outcome } from './outcome.ts';
 import { GATE, REPORTS } from './protocol.ts';
 import { increment, pending, turn } from './snapshots.ts';
@@ -40,6 +42,24 @@ export const tasks = {
   /** Adds one to a counter so many times, one after the other. */
   async increment({ store, id, times }: { store: StoreSpec; id: string; times: number }): Promise<void> {
     for (let i = 0; i < times; i++) await storeOf(store).saveSnapshot(id, increment);
+  },
+
+  /** Plays so many turns of a session of its own, each of which adds one to shared records and sets a key of its own in one. */
+  async countTurns(input: { store: StoreSpec; sessionId: string; times: number }): Promise<void> {
+    const store = storeOf(input.store);
+    for (let i = 0; i < input.times; i++) await countTurn(store, input.sessionId, `${input.sessionId}-${i}`);
+  },
+
+  /** So does this one, reports each id that was saved, and dies as planned, or is killed. */
+  async countUntilKilled(input: { store: StoreSpec; sessionId: string; death?: DeathPlan }): Promise<void> {
+    const { folder, options } = input.store;
+    const mortal = input.death && mortalFileSystem(input.death);
+    const store = new FileSessionStore(folder, { ...FAST, ...options }, mortal);
+    for (;;) {
+      const id = reserveSnapshotId();
+      await countTurn(store, input.sessionId, id);
+      report(id);
+    }
   },
 
   /** Wants all of `wishes` of a snapshot at once. */

@@ -1,11 +1,14 @@
 /**
  * What the golden folders hold: `write` made `test/golden/file-v1` with the first version of the format, and every later version has to
  * read it. Run `node --import tsx test/stores/file/support/golden.ts <new folder>` for a new version of the format; never overwrite one.
+ * `writeRecords` made `test/golden/file-v1-records`: the same with `records` behind it.
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { FileSessionStore, type FileSessionStoreOptions } from '../../../../stores/file/file-session-store.ts';
+import type { ScopeChange, ScopeId, ScopeRecord } from '../../../../src/store/contract.ts';
+import { nodeFileSystem, type FileSystem } from '../../../../stores/file/file-system.ts';
 import { Random } from './random.ts';
 
 interface Custom {
@@ -91,6 +94,35 @@ async function save(
   }));
 }
 
+/** The records of the golden folder that has some. */
+export const GOLDEN_RECORDS: readonly (readonly [ScopeId, ScopeRecord])[] = [
+  [
+    { scope: 'app', appName: 'shop' },
+    { discount: 5, 'a.b': [[-0], { '': null }] },
+  ],
+  [{ scope: 'user', appName: 'shop', userId: 'ada' }, { visits: 2 }],
+  [{ scope: 'user', appName: '../A b', userId: '\uD800 é' }, JSON.parse('{"__proto__":{"x":1},"~/":"\\u0000\\ud800"}')],
+];
+
+/** Two saves; of the second one the records were not settled, as when its process had been killed after the commit point. */
+async function writeRecords(folder: string): Promise<void> {
+  const rename: FileSystem['rename'] = (from, to) => {
+    if (/\.scopes\/.*json$/.test(to)) throw new Error('killed');
+    nodeFileSystem.rename(from, to);
+  };
+  const changes = GOLDEN_RECORDS.map(([id, record]): ScopeChange => ({ id, change: () => record }));
+  for (const [id, fileSystem, scopes] of [
+    ['turn-1', nodeFileSystem, [changes[0]!, { id: changes[1]!.id, change: () => ({ visits: 1 }) }]],
+    ['turn-2', { ...nodeFileSystem, rename }, changes.slice(1)],
+  ] as const) {
+    const store = new FileSessionStore(folder, {}, fileSystem);
+    const save = { sessionId: 'a session', createdAt: '2026-01-01T00:00:00.000Z', status: 'completed' } as const;
+    await store.saveSnapshot(id, () => save, { scopes });
+    await store.close();
+  }
+  for (const name of ['.locks', '.tmp']) rmSync(join(folder, name), { recursive: true });
+}
+
 async function write(folder: string): Promise<void> {
   const expectations: Record<string, unknown> = {};
   for (const tenant of GOLDEN_TENANTS) {
@@ -101,4 +133,6 @@ async function write(folder: string): Promise<void> {
   writeFileSync(`${folder}.json`, `${JSON.stringify(expectations, null, 1)}\n`, { flag: 'wx' });
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) await write(process.argv[2]!);
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  await (process.argv[3] === 'records' ? writeRecords : write)(process.argv[2]!);
+}

@@ -1,7 +1,7 @@
 import { FileSessionStore as GenkitFileSessionStore } from 'genkit/beta';
 import { FileSessionStore, type FileSessionStoreOptions } from '../../../../stores/file/file-session-store.ts';
 import type { FileSystem } from '../../../../stores/file/file-system.ts';
-import type { SessionSnapshot } from '../../../../src/store/contract.ts';
+import type { ScopeChange, ScopeId, SessionSnapshot, SessionSnapshotInput } from '../../../../src/store/contract.ts';
 
 export interface State {
   messages?: { role: 'user' | 'model'; content: { text: string }[] }[];
@@ -11,6 +11,15 @@ export interface State {
 export type Store = FileSessionStore<State['custom']>;
 
 export const SESSION = 'a-session';
+
+/** Records that scenarios change. */
+export const APP: ScopeId = { scope: 'app', appName: 'shop' };
+export const ADA: ScopeId = { scope: 'user', appName: 'shop', userId: 'ada' };
+
+/** Adds one to `n` of a record. */
+export function adding(id: ScopeId): ScopeChange {
+  return { id, change: (record) => ({ ...record, n: Number(record['n'] ?? 0) + 1 }) };
+}
 
 /** One operation on a store, on top of what was there before it. */
 export interface Scenario {
@@ -39,16 +48,17 @@ export function stateOf(turn: number, wide = false): SessionSnapshot<State['cust
 export async function saveTurn(
   store: Store,
   turn: number,
-  options: { parent?: string; wide?: boolean } = {},
+  options: { parent?: string; wide?: boolean; scopes?: readonly ScopeChange[] } = {},
 ): Promise<void> {
   const parentId = options.parent ?? (turn > 1 ? `t${turn - 1}` : undefined);
-  await store.saveSnapshot(`t${turn}`, () => ({
+  const save = (): SessionSnapshotInput<State['custom']> => ({
     sessionId: SESSION,
     createdAt: `2026-01-01T00:00:${String(turn % 60).padStart(2, '0')}.000Z`,
     status: 'completed',
     ...(parentId !== undefined && { parentId }),
     state: stateOf(turn, options.wide),
-  }));
+  });
+  await store.saveSnapshot(`t${turn}`, save, { ...(options.scopes && { scopes: options.scopes }) });
 }
 
 export async function saveTurns(store: Store, count: number, wide = false): Promise<void> {
@@ -120,6 +130,16 @@ export const SCENARIOS: readonly Scenario[] = [
     operate: (store) => saveTurn(store, 4),
   },
   {
+    name: 'a first save that makes records',
+    before: async () => {},
+    operate: (store) => saveTurn(store, 1, { scopes: [adding(ADA), adding(APP)] }),
+  },
+  {
+    name: 'a save that changes one record and removes another',
+    before: (store) => saveTurn(store, 1, { scopes: [adding(ADA), adding(APP)] }),
+    operate: (store) => saveTurn(store, 2, { scopes: [adding(ADA), { id: APP, change: () => ({}) }] }),
+  },
+  {
     name: 'pruning',
     before: (store) => saveTurns(store, 8, true),
     operate: (store) => store.prune({ maxChainLength: 2 }),
@@ -141,5 +161,6 @@ export async function readAll(store: Store): Promise<unknown> {
     latest: (await store.getSnapshot({ sessionId: SESSION }))?.snapshotId,
     listed: listed.map((item) => item.snapshotId),
     sessions: (await store.listSessions()).items,
+    records: await store.readScopes({ scopes: [ADA, APP] }),
   };
 }
