@@ -1,6 +1,6 @@
 import type { Firestore } from '@google-cloud/firestore';
 import orders from '../data/orders.json' with { type: 'json' };
-import { OrderBook, OrderListSchema, RefundSchema, type Order, type Refund } from './orders.ts';
+import { OrderBook, OrderListSchema, RefundSchema, type Order, type Refund } from '../agent/orders.ts';
 
 /** gRPC's code for a document that is there already. */
 const ALREADY_EXISTS = 6;
