@@ -20,6 +20,7 @@ export type {
   WithStateSchema,
 } from '../src/agent/types.ts';
 export type { SigningKey } from '../src/agent/state-signature.ts';
+export { handOverRuns, type HandOver, type HandOverOptions } from '../src/agent/hand-over.ts';
 export { recoverRuns, type RecoveredRun, type RecoverOptions, type Recovery } from '../src/agent/recover-runs.ts';
 export { AgentError, type AgentErrorOptions } from '../src/client/errors.ts';
 export type { ReconnectOptions } from '../src/client/reconnect.ts';

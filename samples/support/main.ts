@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { FileSessionStore, genkit } from 'genkitx-agents';
-import { OrderBook } from './agent/orders.ts';
+import { FileOrderBook } from './agent/file-order-book.ts';
 import type { SupportState } from './agent/state.ts';
 import { defineSupportAgent } from './agent/support-agent.ts';
 import { isLoopback, prepareFolder, readConfig, USAGE, type Config } from './config.ts';
@@ -17,7 +17,7 @@ async function main(): Promise<void> {
   const config = readConfig(process.env);
   const sessions = join(config.dataDir, 'sessions');
   prepareFolder(sessions);
-  const book = await OrderBook.open(config.dataDir);
+  const book = await FileOrderBook.open(config.dataDir);
   const model = await chooseModel(config);
 
   const ai = genkit({ plugins: model.plugins });

@@ -8,6 +8,7 @@ import { reserveSnapshotId } from '../snapshot/ids.ts';
 import type { AbortScope } from './abort-scope.ts';
 import type { AgentDefinition } from './agent-definition.ts';
 import type { TurnCommits } from './commit-turn.ts';
+import { noteRun } from './hand-over.ts';
 import type { Intake, TurnRequest } from './intake.ts';
 import { RunLease, storedTurn } from './run-lease.ts';
 import { toRuntimeError } from './runtime-error.ts';
@@ -38,6 +39,8 @@ export class BackgroundRun<State> {
   readonly #ended = new Set<string>();
   #storing: Promise<void> | undefined;
   #over = false;
+  /** Called when {@link settle} is done. */
+  #onSettled: () => void = () => {};
   readonly #releases: (() => void)[] = [];
 
   constructor(options: BackgroundRunOptions<State>) {
@@ -115,13 +118,33 @@ export class BackgroundRun<State> {
   async settle(outcome: TurnOutcome | undefined): Promise<void> {
     this.#over = true;
     await this.#storing?.catch(() => {});
-    for (const release of this.#releases.splice(0)) release();
+    this.#release();
     const ending = endingOf(outcome);
     const { writer, parentId } = this.#options.commits;
     const states = this.#statesOf(this.#turns);
     for (const [i, turn] of this.#turns.entries()) {
       if (!this.#ended.has(turn.snapshotId)) await writer.end(turn.snapshotId, parentId, ending, states[i]!);
     }
+    this.#onSettled();
+  }
+
+  /** Leaves the run to whoever takes it over: from then on nothing of it that this process writes is taken. */
+  async #letGo(): Promise<boolean> {
+    const { agent, commits, scope } = this.#options;
+    this.#release();
+    let isLeft = false;
+    try {
+      // The last one, by which the run is found, last of all: until then it has an owner.
+      for (const { snapshotId } of this.#turns) isLeft = (await commits.writer.letGo(snapshotId)) || isLeft;
+    } catch (error) {
+      logger.warn(`A run of agent '${agent.name}' could not be handed over: its lease has to end. ${String(error)}`);
+    }
+    scope.abort();
+    return isLeft;
+  }
+
+  #release(): void {
+    for (const release of this.#releases.splice(0)) release();
   }
 
   async #store(): Promise<void> {
@@ -162,6 +185,8 @@ export class BackgroundRun<State> {
     if (this.#over) return;
     this.#watch();
     this.#startHeartbeat();
+    const ended = new Promise<void>((resolve) => (this.#onSettled = resolve));
+    noteRun(this.#options.agent.registry, { ended, letGo: () => this.#letGo() });
   }
 
   #watch(): void {

@@ -1,6 +1,7 @@
 import type { ActionContext } from 'genkit';
 import { logger } from 'genkit/logging';
 import type { DefinedAgent } from './defined-agents.ts';
+import { isLeaving } from './hand-over.ts';
 import { contextFor } from './in-process.ts';
 import { recoverListed } from './recover-runs.ts';
 import { statusOf } from './runtime-error.ts';
@@ -60,15 +61,18 @@ class RecoveryTimer {
   }
 
   async #look(): Promise<void> {
+    const staying = this.#agents.filter(({ agent }) => !isLeaving(agent.registry));
+    if (staying.length === 0) return;
     try {
-      const contexts = await Promise.all(this.#agents.map(contextsOf));
-      const longest = Math.max(...this.#agents.map(({ agent }) => agent.background.leaseMs));
+      const contexts = await Promise.all(staying.map(contextsOf));
+      const longest = Math.max(...staying.map(({ agent }) => agent.background.leaseMs));
       for (const [tenant, context] of new Map(contexts.flat().map((each) => [JSON.stringify(each), each]))) {
         const now = Date.now();
-        const agents = [...this.#agents];
+        const known = this.#agents.length;
+        const agents = this.#agents.filter(({ agent }) => !isLeaving(agent.registry));
         const { hasFailed } = await recoverListed(agents, { context, since: this.#since.get(tenant) });
         // What is alive now has a heartbeat that is hardly older than a lease. A run that could not be taken over is to be found again.
-        if (!hasFailed && agents.length === this.#agents.length) this.#since.set(tenant, now - SLACK * longest);
+        if (!hasFailed && known === this.#agents.length) this.#since.set(tenant, now - SLACK * longest);
       }
     } catch (error) {
       if (statusOf(error) === 'FAILED_PRECONDITION') return;

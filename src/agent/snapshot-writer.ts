@@ -9,7 +9,7 @@ import { KeyQueue } from '../store/key-queue.ts';
 import { mustHaveStore, type AgentDefinition } from './agent-definition.ts';
 import { findLastCompleted } from './open-session.ts';
 import { isTransient, withRetries } from './retry.ts';
-import type { RunLease, RunRecord } from './run-lease.ts';
+import { runOf, type RunLease, type RunRecord } from './run-lease.ts';
 import { ownerOf } from './visible-snapshot.ts';
 
 /** What {@link SnapshotWriter} needs to know. */
@@ -26,6 +26,11 @@ export type Content<State> = Pick<
   SessionSnapshotInput<State>,
   'status' | 'finishReason' | 'error' | 'state' | 'heartbeatAt'
 > & { backgroundRun?: RunRecord };
+
+/** The heartbeat of a run that was let go: older than any lease. */
+const LONG_AGO = new Date(0).toISOString();
+/** Its owner. */
+const NOBODY = '';
 
 interface Saved {
   readonly snapshotId: string;
@@ -139,6 +144,24 @@ export class SnapshotWriter<State> {
       { context: this.#context },
     );
     return isWanted;
+  }
+
+  /** Leaves a turn in the background to whoever takes its run over, at once. Answers whether it was this call's to leave. */
+  letGo(snapshotId: string): Promise<boolean> {
+    const store = mustHaveStore(this.#agent, 'Handing a run over');
+    return this.#writes.run(snapshotId, async () => {
+      const saved = await store.saveSnapshot(
+        snapshotId,
+        (current) => {
+          const run = runOf(current);
+          if (current?.status !== 'pending' || !run || !this.holds(current)) return null;
+          const left = { ...current, heartbeatAt: LONG_AGO, updatedAt: new Date().toISOString() };
+          return { ...left, backgroundRun: { ...run, owner: NOBODY } };
+        },
+        { context: this.#context },
+      );
+      return saved !== null;
+    });
   }
 
   /**

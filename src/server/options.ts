@@ -40,6 +40,11 @@ export interface AgentServerOptions {
    * refreshed in between changes (`rawToken`, `iat`, `exp`, ...). For contexts that hold anything else that is new with each request.
    */
   streamOwner?: (context: ActionContext) => unknown;
+  /**
+   * Ends the work of a server that is shut down. When it aborts, the turns that run are aborted as by their callers, and answered with what
+   * became of them; what is asked after that is refused with `UNAVAILABLE`. Turns that were detached go on.
+   */
+  stopSignal?: AbortSignal;
 }
 
 /** {@link AgentServerOptions} with nothing left open. */
@@ -51,6 +56,7 @@ export interface ServerSettings {
   maxDepth: number;
   timeoutMs: number | undefined;
   resumable: ResumableSettings | undefined;
+  stopSignal: AbortSignal | undefined;
 }
 
 /** How streams are kept for clients that come back. */
@@ -75,6 +81,7 @@ const OPTION_NAMES = [
   'streamManager',
   'reconnectWithinMs',
   'streamOwner',
+  'stopSignal',
 ] as const satisfies (keyof AgentServerOptions)[];
 
 /** @throws Error when an option is unknown, is not what it has to be, or the question who may ask is left open. */
@@ -95,6 +102,7 @@ export function readOptions(options: AgentServerOptions): ServerSettings {
     maxDepth: readCount('maxDepth', options.maxDepth) ?? 100,
     timeoutMs: readDelay('timeoutMs', options.timeoutMs),
     resumable: readResumable(options),
+    stopSignal: readSignal(options.stopSignal),
   };
 }
 
@@ -118,6 +126,13 @@ function readResumable({
   const graceMs =
     reconnectWithinMs === false ? Infinity : (readDelay('reconnectWithinMs', reconnectWithinMs) ?? 30_000);
   return { streamManager, reconnectWithinMs: graceMs, streamOwner };
+}
+
+function readSignal(signal: AbortSignal | undefined): AbortSignal | undefined {
+  if (signal !== undefined && typeof signal?.addEventListener !== 'function') {
+    throw new Error('The option "stopSignal" must be the signal of an AbortController.');
+  }
+  return signal;
 }
 
 function readContext({ context, anonymous }: AgentServerOptions): ContextProvider {

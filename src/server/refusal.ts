@@ -25,3 +25,8 @@ export class Refusal extends Error {
 export function badRequest(message: string): Refusal {
   return new Refusal(400, 'INVALID_ARGUMENT', message);
 }
+
+/** 503: another server, or the next one, will answer. */
+export function shuttingDown(): Refusal {
+  return new Refusal(503, 'UNAVAILABLE', 'The server is shutting down: send the request again.');
+}

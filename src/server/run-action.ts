@@ -2,7 +2,7 @@ import type { ActionContext } from 'genkit';
 import type { AgentInit } from 'genkit/beta';
 import { frames, jsonAnswer, streamAnswer, type StreamAnswer } from './answer.ts';
 import type { CallBody } from './read-body.ts';
-import { Refusal } from './refusal.ts';
+import { Refusal, shuttingDown } from './refusal.ts';
 import { STREAM_ID_HEADER, type KeptTurn, type ResumableTurns } from './resumable-turns.ts';
 import type { Route } from './routes.ts';
 import { httpStatusOfError, toSafeError, type SafeError } from './safe-error.ts';
@@ -16,6 +16,8 @@ export interface ActionCall {
   /** Aborts when the client goes away. */
   signal: AbortSignal;
   timeoutMs: number | undefined;
+  /** Aborts when the server is shut down. */
+  stopSignal: AbortSignal | undefined;
   /** Keeps the streams of turns; without, they end with their connections. */
   turns: ResumableTurns | undefined;
 }
@@ -127,8 +129,11 @@ async function runWithin(
   { stop, onGone }: { stop: AbortController; onGone: () => void },
   onChunk?: OnChunk,
 ): Promise<Outcome> {
-  const { signal, timeoutMs } = call;
+  const { signal, stopSignal, timeoutMs } = call;
   signal.addEventListener('abort', onGone, { once: true });
+  // Whatever the client wants: also a turn that it could come back to.
+  const onStop = () => stop.abort(stopSignal?.reason);
+  stopSignal?.addEventListener('abort', onStop, { once: true });
   let timer: ReturnType<typeof setTimeout> | undefined;
   let refusal: Refusal | undefined;
   const late = new Promise<Outcome>((resolve) => {
@@ -147,6 +152,7 @@ async function runWithin(
     // What ended is not to be aborted any more: a detached run goes on after its request.
     clearTimeout(timer);
     signal.removeEventListener('abort', onGone);
+    stopSignal?.removeEventListener('abort', onStop);
   }
 }
 
@@ -158,6 +164,9 @@ function isDone({ result, error }: Outcome): boolean {
 async function run(call: ActionCall, abortSignal: AbortSignal, onChunk?: OnChunk): Promise<Outcome> {
   const { route, body, context } = call;
   try {
+    if (call.stopSignal?.aborted) {
+      throw shuttingDown();
+    }
     if (call.signal.aborted) {
       throw new Refusal(499, 'CANCELLED', 'The client went away.');
     }

@@ -2,7 +2,7 @@ import { jsonAnswer, noStreamAnswer } from './answer.ts';
 import type { IncomingCall } from './call.ts';
 import { readOptions, type AgentServerOptions } from './options.ts';
 import { readBody } from './read-body.ts';
-import { Refusal } from './refusal.ts';
+import { Refusal, shuttingDown } from './refusal.ts';
 import { ResumableTurns, STREAM_ID_HEADER, type StreamAsker } from './resumable-turns.ts';
 import { layRoutes, noSuchPath, type FindRoute, type Route, type ServedAgents } from './routes.ts';
 import { runAction } from './run-action.ts';
@@ -24,6 +24,9 @@ export function createAgentServer(agents: ServedAgents, options: AgentServerOpti
   const turns = settings.resumable && new ResumableTurns(settings.resumable);
 
   const authenticateAndRun = async (route: Route, call: IncomingCall): Promise<Response> => {
+    if (settings.stopSignal?.aborted) {
+      throw shuttingDown();
+    }
     const body = await readBody(call, settings);
     try {
       const context = (await settings.context({ method: 'POST', headers: call.headers, input: body.data })) ?? {};
@@ -45,6 +48,7 @@ export function createAgentServer(agents: ServedAgents, options: AgentServerOpti
         wantsStream: wantsStream(call),
         signal: call.signal,
         timeoutMs: settings.timeoutMs,
+        stopSignal: settings.stopSignal,
         turns,
       });
     } catch (error) {

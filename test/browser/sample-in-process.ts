@@ -1,7 +1,7 @@
 /** The sample's server in the test's own process, for models of the test's own. */
 import { genkit, InMemorySessionStore } from 'genkitx-agents';
 import { genkitPluginV2, model } from 'genkit/plugin';
-import { OrderBook } from '../../samples/support/agent/orders.ts';
+import { FileOrderBook } from '../../samples/support/agent/file-order-book.ts';
 import type { SupportState } from '../../samples/support/agent/state.ts';
 import { defineSupportAgent } from '../../samples/support/agent/support-agent.ts';
 import type { SupportModel } from '../../samples/support/models/choose-model.ts';
@@ -11,7 +11,7 @@ import { startServer, type RunningServer } from '../../samples/support/server/st
 export async function serve(folder: string, answering: SupportModel, graceMs?: number): Promise<RunningServer> {
   const ai = genkit({ plugins: answering.plugins });
   const store = new InMemorySessionStore<SupportState>();
-  const agent = defineSupportAgent(ai, { book: await OrderBook.open(folder), model: answering, store });
+  const agent = defineSupportAgent(ai, { book: await FileOrderBook.open(folder), model: answering, store });
   const { kind, label } = answering;
   return startServer({ agent, store, hello: { model: { kind, label } }, host: '127.0.0.1', port: 0, graceMs });
 }

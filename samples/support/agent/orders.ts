@@ -1,11 +1,4 @@
-import { existsSync } from 'node:fs';
-import { readFile, rename, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { z } from 'genkit';
-import { SetupError } from '../setup-error.ts';
-
-const SEED = new URL('../data/orders.json', import.meta.url);
 
 const ItemSchema = z.object({
   name: z.string(),
@@ -26,7 +19,7 @@ export const OrderSchema = z.object({
   refund: RefundSchema.optional(),
 });
 
-const OrderFileSchema = z.object({
+export const OrderListSchema = z.object({
   shop: z.string(),
   currency: z.string(),
   refundPolicy: z.string(),
@@ -35,7 +28,7 @@ const OrderFileSchema = z.object({
 
 export type Order = z.infer<typeof OrderSchema>;
 export type Refund = z.infer<typeof RefundSchema>;
-type OrderFile = z.infer<typeof OrderFileSchema>;
+export type OrderList = z.infer<typeof OrderListSchema>;
 
 /** What the refund policy says about one order. */
 export interface RefundDecision {
@@ -66,87 +59,58 @@ export function decideRefund(order: Order): RefundDecision {
   };
 }
 
-/**
- * The shop's orders. They are read from `data/orders.json`; the first refund puts a copy into the data folder, which is read and written
- * from then on.
- */
-export class OrderBook {
-  readonly #file: string;
-  readonly #data: OrderFile;
-  #writing: Promise<unknown> = Promise.resolve();
+/** The shop's orders; where their refunds are kept is for its kinds to say. */
+export abstract class OrderBook {
+  readonly #list: OrderList;
 
-  private constructor(file: string, data: OrderFile) {
-    this.#file = file;
-    this.#data = data;
+  protected constructor(list: OrderList) {
+    this.#list = list;
   }
 
-  /** @throws SetupError when the copy in `dataDir` can't be used. */
-  static async open(dataDir: string): Promise<OrderBook> {
-    const copy = join(dataDir, 'orders.json');
-    return new OrderBook(copy, await readOrders(existsSync(copy) ? copy : fileURLToPath(SEED)));
-  }
+  /** The order as it is now, with its refund if it has one. */
+  protected abstract current(order: Order): Promise<Order>;
+
+  /** Keeps the refund, unless the order has one: answers the one that it has. */
+  protected abstract pay(order: Order, refund: Refund): Promise<Refund>;
 
   get shop(): string {
-    return this.#data.shop;
+    return this.#list.shop;
   }
 
   get refundPolicy(): string {
-    return this.#data.refundPolicy;
+    return this.#list.refundPolicy;
   }
 
   /** `€12.50` */
   money(amount: number): string {
-    return new Intl.NumberFormat('en', { style: 'currency', currency: this.#data.currency }).format(amount);
+    return new Intl.NumberFormat('en', { style: 'currency', currency: this.#list.currency }).format(amount);
   }
 
-  find(id: string): Order | undefined {
-    return this.#data.orders.find((order) => order.id === id.trim().replace(/^#/, ''));
+  async find(id: string): Promise<Order | undefined> {
+    const found = this.#list.orders.find((order) => order.id === id.trim().replace(/^#/, ''));
+    return found && this.current(found);
   }
 
   /** The orders of the customer with this e-mail address, name or first name; newest first. */
-  ofCustomer(who: string): Order[] {
+  async ofCustomer(who: string): Promise<Order[]> {
     const wanted = who.trim().toLowerCase();
     const matches = ({ customer }: Order) =>
       [customer.email, customer.name, customer.name.split(' ')[0]].some((known) => known?.toLowerCase() === wanted);
-    return this.#data.orders.filter(matches).sort((a, b) => b.placedOn.localeCompare(a.placedOn));
+    const found = this.#list.orders.filter(matches).sort((a, b) => b.placedOn.localeCompare(a.placedOn));
+    return Promise.all(found.map((order) => this.current(order)));
   }
 
   /**
-   * Refunds the order. Asking again answers the same refund, so a model that repeats itself, or a conversation that took another way from
-   * an earlier message, can't pay twice.
+   * Refunds the order. Asking again answers the same refund, so a model that repeats itself, a turn that is run again after its process died,
+   * or a conversation that took another way from an earlier message, can't pay twice.
    */
   async refund(order: Order, reason: string): Promise<Refund> {
-    const work = this.#writing.then(async () => {
-      if (order.refund) return order.refund;
-      const { amount } = decideRefund(order);
-      order.refund = { refundId: `R-${order.id}`, amount, reason, at: new Date().toISOString() };
-      await writeWhole(this.#file, this.#data).catch((error: unknown) => {
-        delete order.refund;
-        throw error;
-      });
-      return order.refund;
-    });
-    this.#writing = work.catch(() => {});
-    return work;
+    const { amount } = decideRefund(order);
+    return this.pay(order, { refundId: `R-${order.id}`, amount, reason, at: new Date().toISOString() });
   }
 }
 
 function sum(items: Order['items']): number {
   const cents = items.reduce((total, item) => total + item.quantity * Math.round(item.price * 100), 0);
   return cents / 100;
-}
-
-async function readOrders(file: string): Promise<OrderFile> {
-  try {
-    return OrderFileSchema.parse(JSON.parse(await readFile(file, 'utf8')));
-  } catch {
-    throw new SetupError(`'${file}' holds no list of orders; delete it to start again with the orders of the sample.`);
-  }
-}
-
-/** A reader sees the old file or the new one, never half of it. */
-async function writeWhole(file: string, data: OrderFile): Promise<void> {
-  const temporary = `${file}.new`;
-  await writeFile(temporary, JSON.stringify(data, undefined, 2), { mode: 0o600 });
-  await rename(temporary, file);
 }

@@ -1,5 +1,5 @@
 import { generateMiddleware, type MiddlewareRef } from 'genkit';
-import { defineAgent, type AgentsGenkit, type SnapshotStore } from 'genkitx-agents';
+import { defineAgent, type AgentConfig, type AgentsGenkit, type SnapshotStore } from 'genkitx-agents';
 import type { SupportModel } from '../models/choose-model.ts';
 import type { OrderBook } from './orders.ts';
 import { SupportStateSchema, type SupportState } from './state.ts';
@@ -10,10 +10,12 @@ export interface SupportAgentOptions {
   book: OrderBook;
   model: SupportModel;
   store: SnapshotStore<SupportState>;
+  /** How turns are treated that are stopped, or go on without their caller: as a deployment needs it. */
+  running?: Pick<AgentConfig<SupportState>, 'onAbort' | 'background'>;
 }
 
 /** The support agent: a model, three tools, a typed state, and a store that keeps every turn. */
-export function defineSupportAgent(ai: AgentsGenkit, { book, model, store }: SupportAgentOptions) {
+export function defineSupportAgent(ai: AgentsGenkit, { book, model, store, running }: SupportAgentOptions) {
   return defineAgent(ai, {
     name: 'support',
     description: `Answers questions about orders of ${book.shop} and makes refunds.`,
@@ -23,6 +25,7 @@ export function defineSupportAgent(ai: AgentsGenkit, { book, model, store }: Sup
     use: [countTurns(ai), ...model.use],
     stateSchema: SupportStateSchema,
     store,
+    ...running,
   });
 }
 

@@ -40,7 +40,7 @@ export function defineFindOrder(ai: AgentsGenkit, book: OrderBook) {
       outputSchema: FindOrderOutputSchema,
     },
     async ({ orderId }) => {
-      const order = book.find(orderId);
+      const order = await book.find(orderId);
       if (!order) return { problem: `There is no order ${orderId}.` };
       remember(ai, () => ({ orderId: order.id, customer: order.customer, topic: 'order' }));
       return { order: viewOf(order, book) };
@@ -58,7 +58,7 @@ export function defineListOrders(ai: AgentsGenkit, book: OrderBook) {
       outputSchema: ListOrdersOutputSchema,
     },
     async ({ customer: who }) => {
-      const orders = book.ofCustomer(who);
+      const orders = await book.ofCustomer(who);
       const customer = orders[0]?.customer;
       if (customer) remember(ai, () => ({ customer, topic: 'orders' }));
       return { customer, orders: orders.map((order) => lineOf(order, book)) };
@@ -79,7 +79,7 @@ export function defineRequestRefund(ai: AgentsGenkit, book: OrderBook) {
       outputSchema: RefundOutputSchema,
     },
     async ({ orderId, reason }) => {
-      const order = book.find(orderId);
+      const order = await book.find(orderId);
       if (!order) return { outcome: 'refused' as const, why: `There is no order ${orderId}.` };
       remember(ai, () => ({ orderId: order.id, customer: order.customer, topic: 'refund' }));
 
@@ -92,7 +92,7 @@ export function defineRequestRefund(ai: AgentsGenkit, book: OrderBook) {
       remember(ai, ({ refunds }) => ({
         refunds: [...refunds.filter((other) => other.refundId !== refundId), { refundId, orderId: order.id, amount }],
       }));
-      ai.currentSession<SupportState>().addArtifacts([receiptFor(order, book)]);
+      ai.currentSession<SupportState>().addArtifacts([receiptFor({ ...order, refund }, book)]);
       return {
         outcome: before ? ('refunded before' as const) : ('refunded' as const),
         refund: { ...refund, amount: book.money(amount) },

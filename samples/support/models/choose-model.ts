@@ -37,7 +37,8 @@ export async function chooseModel(config: Pick<Config, 'model' | 'geminiApiKey'>
   throw new SetupError('MODEL is ollama, but no Ollama with a model that can use tools answers on 127.0.0.1:11434.');
 }
 
-async function geminiModel(apiKey: string | undefined): Promise<SupportModel> {
+/** @throws SetupError without a key. */
+export async function geminiModel(apiKey: string | undefined): Promise<SupportModel> {
   if (!apiKey) throw new SetupError('MODEL is gemini, but GEMINI_API_KEY is not set.');
   const { googleAI } = await import('@genkit-ai/google-genai');
   return {
@@ -61,13 +62,14 @@ export async function ollamaModel({ name, serverAddress }: OllamaChoice): Promis
   };
 }
 
-function offlineModel(): SupportModel {
+/** @param paceMs Between two words, in ms: none unless told. */
+export function offlineModel(paceMs?: number): SupportModel {
   return {
     kind: 'offline',
     name: OFFLINE_MODEL,
     label: 'offline model',
     note: 'It is a set of rules, not a language model. Set GEMINI_API_KEY, or start Ollama, for a real one.',
-    plugins: [offlinePlugin()],
+    plugins: [offlinePlugin(paceMs)],
     use: [],
   };
 }

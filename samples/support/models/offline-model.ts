@@ -1,4 +1,4 @@
-import { setImmediate as nextTick } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { MessageData, Part } from 'genkit';
 import { genkitPluginV2, model, type GenkitPluginV2 } from 'genkit/plugin';
 import { planReply, type Plan } from './offline-rules.ts';
@@ -8,8 +8,10 @@ export const OFFLINE_MODEL = 'support/offline';
 /**
  * A stand-in for a language model, for when there is none. It understands a few kinds of sentences by rules (`offline-rules.ts`), and says
  * so; everything around it is real: it asks for tools, gets their results, and streams its reply.
+ *
+ * @param paceMs Between two words, in ms: none unless told.
  */
-export function offlinePlugin(): GenkitPluginV2 {
+export function offlinePlugin(paceMs = 0): GenkitPluginV2 {
   return genkitPluginV2({
     name: 'support',
     init: () => [
@@ -20,7 +22,7 @@ export function offlinePlugin(): GenkitPluginV2 {
           for (const part of chunksOf(plan)) {
             abortSignal?.throwIfAborted();
             sendChunk({ role: 'model', content: [part] });
-            await nextTick();
+            await pause(paceMs, undefined, { signal: abortSignal });
           }
           return { message: messageOf(plan), finishReason: 'stop' };
         },

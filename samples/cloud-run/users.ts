@@ -1,0 +1,40 @@
+import { createHash } from 'node:crypto';
+import { UserFacingError, type ActionContext } from 'genkit';
+import type { ContextProvider } from 'genkit/context';
+import { contextOf } from '../support/cloud/cloud-support.ts';
+import { SetupError } from '../support/setup-error.ts';
+
+/** Whom the service knows, by their API keys. */
+export interface Users {
+  /** Says who is asking, by `authorization: Bearer <key>`. */
+  context: ContextProvider;
+  /** Their contexts. */
+  all: readonly ActionContext[];
+}
+
+/**
+ * @param text `API_KEYS`: `<user>=<key>`, separated by commas.
+ * @throws SetupError when that is not what it is.
+ */
+export function readUsers(text = ''): Users {
+  const pairs = text.split(',').map((pair) => /^([\w.@-]+)=(\S{16,})$/.exec(pair.trim()));
+  const byKey = new Map<string, string>();
+  for (const pair of pairs) {
+    if (!pair) throw new SetupError('API_KEYS must be <user>=<key>,<user>=<key>, with keys of 16 characters or more.');
+    byKey.set(digest(pair[2]!), pair[1]!);
+  }
+  return {
+    context: ({ headers }) => {
+      const key = /^bearer +(\S+)$/i.exec(headers['authorization'] ?? '')?.[1];
+      // By its hash, so that how long it takes tells nothing of the keys.
+      const uid = key && byKey.get(digest(key));
+      if (!uid) throw new UserFacingError('UNAUTHENTICATED', 'Send your key: authorization: Bearer <key>.');
+      return contextOf(uid);
+    },
+    all: [...new Set(byKey.values())].map(contextOf),
+  };
+}
+
+function digest(key: string): string {
+  return createHash('sha256').update(key).digest('hex');
+}

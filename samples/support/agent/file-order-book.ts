@@ -1,0 +1,61 @@
+import { existsSync } from 'node:fs';
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import orders from '../data/orders.json' with { type: 'json' };
+import { SetupError } from '../setup-error.ts';
+import { OrderBook, OrderListSchema, type Order, type OrderList, type Refund } from './orders.ts';
+
+/**
+ * Orders in a file. They are those of `data/orders.json`; the first refund puts a copy into the data folder, which is read and written from
+ * then on.
+ */
+export class FileOrderBook extends OrderBook {
+  readonly #file: string;
+  readonly #list: OrderList;
+  #writing: Promise<unknown> = Promise.resolve();
+
+  private constructor(file: string, list: OrderList) {
+    super(list);
+    this.#file = file;
+    this.#list = list;
+  }
+
+  /** @throws SetupError when the copy in `dataDir` can't be used. */
+  static async open(dataDir: string): Promise<FileOrderBook> {
+    const copy = join(dataDir, 'orders.json');
+    return new FileOrderBook(copy, existsSync(copy) ? await readOrders(copy) : OrderListSchema.parse(orders));
+  }
+
+  protected override async current(order: Order): Promise<Order> {
+    return order;
+  }
+
+  protected override async pay(order: Order, refund: Refund): Promise<Refund> {
+    const work = this.#writing.then(async () => {
+      if (order.refund) return order.refund;
+      order.refund = refund;
+      await writeWhole(this.#file, this.#list).catch((error: unknown) => {
+        delete order.refund;
+        throw error;
+      });
+      return order.refund;
+    });
+    this.#writing = work.catch(() => {});
+    return work;
+  }
+}
+
+async function readOrders(file: string): Promise<OrderList> {
+  try {
+    return OrderListSchema.parse(JSON.parse(await readFile(file, 'utf8')));
+  } catch {
+    throw new SetupError(`'${file}' holds no list of orders; delete it to start again with the orders of the sample.`);
+  }
+}
+
+/** A reader sees the old file or the new one, never half of it. */
+async function writeWhole(file: string, list: OrderList): Promise<void> {
+  const temporary = `${file}.new`;
+  await writeFile(temporary, JSON.stringify(list, undefined, 2), { mode: 0o600 });
+  await rename(temporary, file);
+}

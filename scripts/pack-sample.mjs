@@ -1,0 +1,51 @@
+// Makes a sample ready to be deployed: `node scripts/pack-sample.mjs cloud-run` (or firebase) builds this package and packs it, bundles the
+// sample's own code into one file, and puts both into samples/<name>/build. With the sample's package.json that is all the cloud needs.
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+/** What is deployed besides code. */
+const MORE = { 'cloud-run': [], firebase: ['firestore.rules', 'firestore.indexes.json'] };
+
+const name = process.argv[2] ?? '';
+if (!Object.hasOwn(MORE, name)) fail(`name a sample: ${Object.keys(MORE).join(' or ')}.`);
+const sample = join(root, 'samples', name);
+const target = join(sample, 'build');
+
+run('node', ['scripts/setup.mjs', '--build']);
+rmSync(target, { recursive: true, force: true });
+mkdirSync(target, { recursive: true });
+const [packed] = JSON.parse(run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', target]));
+renameSync(join(target, packed.filename), join(target, 'genkitx-agents.tgz'));
+for (const file of MORE[name]) cpSync(join(root, file), join(target, file));
+
+const { build } = await import('tsdown');
+await build({
+  config: false,
+  entry: [join(sample, 'main.ts')],
+  outDir: target,
+  clean: false,
+  dts: false,
+  format: 'esm',
+  fixedExtension: true,
+  platform: 'node',
+  target: 'node20',
+  logLevel: 'warn',
+  // The package is installed from its tarball, as its users install it.
+  deps: { skipNodeModulesBundle: true, neverBundle: [/^genkitx-agents/] },
+});
+if (!existsSync(join(target, 'main.mjs'))) fail('the bundle is not there.');
+console.log(`samples/${name}/build is ready.`);
+
+function run(command, args) {
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd: root, encoding: 'utf8' });
+  if (status !== 0) fail(`'${command} ${args.join(' ')}' failed.\n${stdout}${stderr}`);
+  return stdout;
+}
+
+function fail(text) {
+  console.error(`pack-sample: ${text}`);
+  process.exit(1);
+}

@@ -1,0 +1,146 @@
+/** The samples that are deployed, on the Firestore emulator: processes that are started, driven over HTTP, ended, and started again. */
+import { AgentError, remoteAgent } from 'genkitx-agents/client';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { SupportState } from '../../samples/support/agent/state.ts';
+import { emulatorHost, newProject, openDatabase } from '../stores/firestore/support/database.ts';
+import { cloudRun, firebase } from './support/deployments.ts';
+import { idToken } from './support/id-tokens.ts';
+import { killInstances, type Instance } from './support/instance.ts';
+
+/** A reply of two dozen words takes a second: SIGTERM comes in its middle, and it ends in time. */
+const SLOW = { OFFLINE_PACE_MS: '40' };
+/** It takes longer than it may go on. What is taken over then was handed over: no lease ends here. */
+const TOO_SLOW = { OFFLINE_PACE_MS: '500', SHUTDOWN_GRACE_MS: '200', LEASE_MS: '3600000' };
+const FAST = { LEASE_MS: '3600000' };
+
+const ENDED_WELL = { code: 0, signal: null };
+
+const asked = (messages: readonly { role: string; content: { text?: string }[] }[] | undefined) =>
+  messages?.filter(({ role }) => role === 'user').map(({ content }) => content[0]?.text);
+
+const thrownBy = (work: Promise<unknown>) =>
+  work.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+beforeAll(() => void emulatorHost());
+afterAll(killInstances);
+
+describe.each([cloudRun, firebase])('$name', ({ start, path, credentials, recover }) => {
+  const project = newProject();
+  const db = openDatabase(project);
+  const refunds = async () => (await db.collection('support-refunds').get()).docs.map((doc) => doc.data());
+  let instance: Instance;
+  const client = (uid: 'ada' | 'bob' = 'ada') => {
+    const headers = { authorization: `Bearer ${credentials(project, uid)}` };
+    return remoteAgent<SupportState>({ url: `${instance.url}${path}`, headers });
+  };
+
+  beforeAll(async () => {
+    instance = await start(project, SLOW);
+  });
+  afterAll(() => db.terminate());
+
+  it('answers turns, and streams them', async () => {
+    const chat = client().chat({ sessionId: 'mine' });
+    expect((await chat.send('Where is order 1042?')).text).toContain('shipped');
+    const turn = chat.sendStream('What is your refund policy?');
+    const chunks: string[] = [];
+    for await (const { text } of turn.stream) if (text) chunks.push(text);
+    expect(chunks.length).toBeGreaterThan(5);
+    expect(chunks.join('')).toBe((await turn.response).text);
+  });
+
+  it('refuses who is nobody with a typed 401', async () => {
+    const url = `${instance.url}${path}`;
+    const body = JSON.stringify({ data: { message: { role: 'user', content: [{ text: 'Hello' }] } } });
+    const refused = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    expect(refused.status).toBe(401);
+    expect(await refused.json()).toMatchObject({ error: { status: 'UNAUTHENTICATED' } });
+    const error = await thrownBy(remoteAgent({ url }).chat().send('Hello'));
+    expect(AgentError.isInstance(error) && error.status).toBe('UNAUTHENTICATED');
+  });
+
+  it("does not show a user the session of another, whose name is free for the user's own", async () => {
+    const { snapshotId } = await client().loadChat({ sessionId: 'mine' });
+    const bob = client('bob');
+    expect(await bob.getSnapshot({ sessionId: 'mine' })).toBeUndefined();
+    expect(await bob.getSnapshot({ snapshotId: snapshotId! })).toBeUndefined();
+    await bob.chat({ sessionId: 'mine' }).send('Thanks');
+    expect(asked((await bob.loadChat({ sessionId: 'mine' })).messages)).toEqual(['Thanks']);
+    expect(asked((await client().loadChat({ sessionId: 'mine' })).messages)).toHaveLength(2);
+  });
+
+  it('finishes the turn that runs when SIGTERM comes, and goes on with the session after the restart', async () => {
+    const chat = await client().loadChat({ sessionId: 'mine' });
+    const turn = chat.sendStream('Can I get a refund for it?');
+    await turn.stream[Symbol.asyncIterator]().next();
+    const ended = instance.end();
+    expect((await turn.response).text).toContain('on its way');
+    expect(await ended).toMatchObject(ENDED_WELL);
+
+    instance = await start(project, TOO_SLOW);
+    const resumed = await client().loadChat({ sessionId: 'mine' });
+    expect(asked(resumed.messages)).toHaveLength(3);
+    expect(resumed.state).toMatchObject({ orderId: '1042', turns: 3 });
+  });
+
+  it('stops a turn that needs too long and says so, hands a background run over, and loses neither', async () => {
+    const task = await client().chat({ sessionId: 'background' }).detach('Refund order 1035, it is late');
+    // The tool has run; the reply is being said.
+    const paid = await vi.waitUntil(async () => (await refunds())[0], { timeout: 30_000, interval: 20 });
+    const turn = client().chat({ sessionId: 'mine' }).sendStream('Thanks');
+    await turn.stream[Symbol.asyncIterator]().next();
+    const ended = instance.end();
+    const { finishReason, snapshotId } = await turn.response;
+    expect(finishReason).toBe('aborted');
+    expect(await ended).toMatchObject(ENDED_WELL);
+
+    instance = await start(project, FAST);
+    await recover(instance);
+    const settled = async () => {
+      const found = await client().getSnapshot({ snapshotId: task.snapshotId });
+      return found?.status === 'completed' ? found : undefined;
+    };
+    const run = await vi.waitUntil(settled, { timeout: 30_000, interval: 50 });
+    expect(run.state?.messages?.at(-1)?.content[0]?.text).toContain('€46.00');
+    expect(run.state?.custom).toMatchObject({ refunds: [{ orderId: '1035' }], turns: 1 });
+    // The tool ran again with its turn, and paid nothing more.
+    expect(await refunds()).toEqual([paid]);
+
+    expect(await client().getSnapshot({ snapshotId: snapshotId! })).toMatchObject({ status: 'aborted' });
+    // What was asked, and said until then, is kept: the conversation goes on from it.
+    const resumed = await client().loadChat({ sessionId: 'mine' });
+    expect(asked(resumed.messages)?.slice(2)).toEqual(['Can I get a refund for it?', 'Thanks']);
+    expect((await resumed.send('Where is order 1042?')).text).toContain('shipped');
+  });
+
+  it('ends at once on SIGTERM when nothing runs', async () => {
+    expect(await instance.end()).toMatchObject(ENDED_WELL);
+  });
+});
+
+describe('samples/firebase', () => {
+  it('refuses ID tokens that are forged, over, or of another project', async () => {
+    const project = newProject();
+    const { url } = await firebase.start(project);
+    for (const wrong of [{ isForged: true }, { expiresIn: -60 }, { project: 'another-project' }]) {
+      const headers = { authorization: `Bearer ${idToken({ project, uid: 'ada', ...wrong })}` };
+      const error = await thrownBy(
+        remoteAgent({ url: `${url}${firebase.path}`, headers })
+          .chat()
+          .send('Hello'),
+      );
+      expect(AgentError.isInstance(error) && error.status).toBe('PERMISSION_DENIED');
+    }
+  });
+});
+
+describe('samples/cloud-run', () => {
+  it('does not start without keys, and says why in one sentence', async () => {
+    await expect(cloudRun.start(newProject(), { API_KEYS: 'ada=short' })).rejects.toThrow(
+      'ended: API_KEYS must be <user>=<key>',
+    );
+  });
+});
