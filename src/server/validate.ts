@@ -1,4 +1,4 @@
-import type { AgentInput } from 'genkit/beta';
+import type { AgentInit, AgentInput } from 'genkit/beta';
 import { validateSchema, type ValidationErrorDetail } from 'genkit/schema';
 import { assertId } from '../snapshot/ids.ts';
 import type { CallBody } from './read-body.ts';
@@ -18,7 +18,7 @@ export function validateBody({ kind, action }: Route, { data, init }: CallBody):
   if (kind === 'turn') {
     mustFit('init', init, initSchema);
     mustHaveIds(init as Ids);
-    mustSaySomething(data as AgentInput);
+    mustSaySomething(data as AgentInput, init as AgentInit);
     return;
   }
   mustHaveIds(data as Ids);
@@ -28,11 +28,10 @@ export function validateBody({ kind, action }: Route, { data, init }: CallBody):
   }
 }
 
-/** An input of nothing would have the model called with nothing new. */
-function mustSaySomething({ message, resume, detach }: AgentInput): void {
-  if (!message && !resume && !detach) {
-    throw badRequest('data must have a message, a resume or detach.');
-  }
+/** An input of nothing runs a turn again that was stopped, so it has to name one. */
+function mustSaySomething({ message, resume, detach }: AgentInput, { snapshotId, sessionId, state }: AgentInit): void {
+  if (message || resume || detach || (snapshotId ?? sessionId ?? state) !== undefined) return;
+  throw badRequest('data must have a message, a resume or detach, or init name what is to go on.');
 }
 
 function mustFit(member: string, value: unknown, schema: Route['action']['__action']['inputSchema']): void {

@@ -275,10 +275,17 @@ describe.each(ourServers)('H1 HTTP: $name', ({ serve }) => {
       expect(answer.json.error.message).toContain(message);
     });
 
-    it('an input of nothing is refused', async () => {
+    it('an input of nothing goes on with what init names', async () => {
+      for (const init of [{ snapshotId: 's' }, { sessionId: 'S' }, { state: {} }]) {
+        expect((await post(await start(), { data: {}, init })).status).toBe(200);
+      }
+      expect(agent.runs.map((run) => run.input)).toEqual([{}, {}, {}]);
+    });
+
+    it('an input of nothing that names nothing is refused', async () => {
       const answer = await post(await start(), { data: {} });
       expect(answer.status).toBe(400);
-      expect(answer.json.error.message).toBe('data must have a message, a resume or detach.');
+      expect(answer.json.error.message).toBe('data must have a message, a resume or detach, or init name what is to go on.');
       expect(agent.runs).toEqual([]);
     });
 
