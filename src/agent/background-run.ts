@@ -1,4 +1,3 @@
-import type { ActionContext } from 'genkit';
 import type { AgentOutput, MessageData, SessionState } from 'genkit/beta';
 import { logger } from 'genkit/logging';
 import { AgentInitError } from '../errors.ts';
@@ -7,6 +6,7 @@ import type { Session } from '../session/session.ts';
 import { reserveSnapshotId } from '../snapshot/ids.ts';
 import type { AbortScope } from './abort-scope.ts';
 import type { AgentDefinition } from './agent-definition.ts';
+import type { Caller } from './agent-scopes.ts';
 import type { TurnCommits } from './commit-turn.ts';
 import type { Intake, TurnRequest } from './intake.ts';
 import { RunLease, storedTurn } from './run-lease.ts';
@@ -20,7 +20,7 @@ export interface BackgroundRunOptions<State> {
   intake: Intake;
   commits: TurnCommits<State>;
   scope: AbortScope;
-  context: ActionContext | undefined;
+  caller: Caller;
 }
 
 const NO_TURN: Pick<TurnRequest, 'input' | 'begun'> = { input: {}, begun: true };
@@ -125,7 +125,8 @@ export class BackgroundRun<State> {
   }
 
   async #store(): Promise<void> {
-    const { agent, commits, context } = this.#options;
+    const { agent, commits, caller } = this.#options;
+    const { context, userId } = caller;
     let { parentId } = commits;
     const states = this.#statesOf(this.#turns);
     const kept = context && agent.background.keepContext?.(context);
@@ -133,6 +134,7 @@ export class BackgroundRun<State> {
       id: this.#turns.at(-1)!.snapshotId,
       agent: agent.name,
       ...(parentId !== undefined && { baseId: parentId }),
+      ...(userId !== undefined && { userId }),
       ...(kept && { context: kept }),
     });
     commits.writer.runAs(lease);
@@ -165,7 +167,8 @@ export class BackgroundRun<State> {
   }
 
   #watch(): void {
-    const { agent, scope, commits, context } = this.#options;
+    const { agent, scope, commits, caller } = this.#options;
+    const { context } = caller;
     for (const { snapshotId } of this.#turns) {
       const unsubscribe = agent.store?.onSnapshotStateChange?.(
         snapshotId,
