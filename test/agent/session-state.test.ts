@@ -102,7 +102,7 @@ describe('the prompt of an agent', () => {
 
   test('takes no member of a custom state for a key of another scope', async () => {
     const ai = genkit({});
-    const scripted = scriptedModel(ai, { otherwise: ({ request }) => request.messages[0]!.content as never });
+    const scripted = scriptedModel(ai, { otherwise: ({ request }) => request.messages[0]!.content });
     const agent = defineAgent(ai, {
       name: 'a',
       model: scripted.name,
@@ -160,7 +160,7 @@ describe('outputKey', () => {
       const { output } = await call(agent, ['hi']);
       return (await store.getSnapshot({ snapshotId: output.snapshotId! }))?.state?.custom;
     };
-    expect(await kept(structured as typeof text)).toEqual({ place: { city: 'Bern' } });
+    expect(await kept(structured)).toEqual({ place: { city: 'Bern' } });
     expect(await kept(text)).toEqual({ place: '{"city":"Bern"}' });
   });
 
@@ -200,7 +200,7 @@ describe('outputKey', () => {
 describe('what cannot be is said', () => {
   const failure = async (work: (state: ScopedState) => void, options: object, given: object) => {
     const agent = defineCustomAgent(genkit({}), { name: 'shop', ...options }, async (sess) => {
-      await sess.run(async () => work(sess.state as unknown as ScopedState));
+      await sess.run(async () => work(sess.state));
       return {};
     });
     return (await call(agent, ['go'], {}, { context: given })).output.error;

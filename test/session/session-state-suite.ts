@@ -1,6 +1,7 @@
 import { enableTelemetry } from 'genkit/tracing';
 import { z } from 'genkit';
 import {
+  currentSession,
   defineAgent,
   defineCustomAgent,
   genkit,
@@ -25,8 +26,8 @@ export interface StateStores {
   a: SnapshotStore & ScopeStore;
   b: SnapshotStore & ScopeStore;
   /** All that is stored, as text. */
-  raw(): Promise<string>;
-  close(): Promise<void>;
+  raw: () => Promise<string>;
+  close: () => Promise<void>;
 }
 
 /** Opens stores whose tenants are what `context.tenant` says. */
@@ -73,7 +74,7 @@ function shopOn(store: SnapshotStore, options: Partial<AgentStateOptions> & { na
 }
 
 interface Scene extends StateStores {
-  records(context?: object): Promise<unknown[]>;
+  records: (context?: object) => Promise<unknown[]>;
 }
 
 type On = (title: string, body: (scene: Scene) => Promise<void>) => void;
@@ -417,7 +418,7 @@ function temporary(on: On): void {
   /** An agent that sets the canary in a tool, and calls a sub-agent whose tool reads it. */
   function nested(store: SnapshotStore, seen: unknown[]) {
     const ai = genkit({});
-    const state = (): ScopedState => (ai.currentSession() as unknown as { state: ScopedState }).state;
+    const state = (): ScopedState => currentSession().state;
     const tool = (name: string, work: () => unknown) =>
       ai.defineTool({ name, description: name, inputSchema: z.object({}) }, async () => {
         await work();
