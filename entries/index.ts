@@ -16,7 +16,9 @@ export type {
   PromptAgentConfig,
   OnConflict,
   SchemaOf,
+  StateScopes,
   TurnOverrides,
+  UserIdOf,
   WithStateSchema,
 } from '../src/agent/types.ts';
 export type { SigningKey } from '../src/agent/state-signature.ts';
@@ -78,7 +80,8 @@ export {
   type SessionServiceOptions,
   type StoredSessionInfo,
 } from '../src/session/session-service.ts';
-export { Session, type SessionEvents } from '../src/session/session.ts';
+export { currentSession, renderWith } from '../src/session/session-state.ts';
+export { Session, type PlainKeys, type SessionEvents } from '../src/session/session.ts';
 export type { StateLimits } from '../src/session/state-values.ts';
 export type { SessionQuery, StoredSession } from '../src/session/stored-session.ts';
 export { reserveSnapshotId } from '../src/snapshot/ids.ts';

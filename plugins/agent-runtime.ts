@@ -1,8 +1,8 @@
 import type { GenkitPlugin } from 'genkit/plugin';
-import { isStore } from '../src/agent/agent-definition.ts';
+import { isStore, isString } from '../src/agent/agent-definition.ts';
 import { attachDefaults, type RuntimeDefaults } from '../src/agent/runtime-defaults.ts';
 import { registerSessionActions } from '../src/agent/session-actions.ts';
-import { checkOptions, isObject, isOneOf, isWhole } from '../src/store/options.ts';
+import { checkOptions, isFunction, isObject, isOneOf, isWhole } from '../src/store/options.ts';
 
 /** Options of {@link agentRuntime}: what agents get unless they say otherwise. */
 export type AgentRuntimeOptions = RuntimeDefaults;
@@ -24,11 +24,13 @@ export function agentRuntime(defaults: AgentRuntimeOptions = {}): GenkitPlugin {
     background: isObject,
     onConflict: isOneOf('reject', 'queue', 'branch'),
     storeTimeoutMs: isWhole(1),
+    appName: isString,
+    userId: isFunction,
   });
-  const { store, background, onConflict, storeTimeoutMs } = defaults;
+  const { store } = defaults;
   // Genkit calls the plugin while it is constructed, before any agent can be defined.
   return ({ registry }) => {
-    attachDefaults(registry, { store, background, onConflict, storeTimeoutMs });
+    attachDefaults(registry, { ...defaults });
     return {
       name: NAME,
       initializer: () => {

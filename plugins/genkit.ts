@@ -9,6 +9,7 @@ import type {
   PromptAgentConfig,
   WithStateSchema,
 } from '../src/agent/types.ts';
+import type { ScopeRecord } from '../src/store/contract.ts';
 
 /**
  * Genkit's own `genkit()` of `genkit/beta`, whose instance's `defineAgent`, `definePromptAgent` and `defineCustomAgent` are those of this
@@ -49,16 +50,19 @@ export class AgentsGenkit extends GenkitBeta {
   }
 
   /** `defineCustomAgent` of this package, in this instance. A function typed with Genkit's own `AgentFn` does as well. */
-  override defineCustomAgent<State>(
-    config: WithStateSchema<State, CustomAgentConfig<NoInfer<State>>>,
-    fn: AgentFn<NoInfer<State>>,
+  override defineCustomAgent<State, User = ScopeRecord, App = ScopeRecord>(
+    config: WithStateSchema<State, CustomAgentConfig<NoInfer<State>, User, App>>,
+    fn: AgentFn<NoInfer<State>, NoInfer<User>, NoInfer<App>>,
   ): Agent<State>;
-  override defineCustomAgent<State = unknown>(config: CustomAgentConfig<State>, fn: AgentFn<State>): Agent<State>;
+  override defineCustomAgent<State = unknown, User = ScopeRecord, App = ScopeRecord>(
+    config: CustomAgentConfig<State, User, App>,
+    fn: AgentFn<State, NoInfer<User>, NoInfer<App>>,
+  ): Agent<State>;
   override defineCustomAgent<State = unknown>(config: CustomAgentConfig<State>, fn: GenkitAgentFn<State>): Agent<State>;
-  override defineCustomAgent<State>(
-    config: CustomAgentConfig<State>,
-    fn: AgentFn<State> | GenkitAgentFn<State>,
+  override defineCustomAgent<State, User, App>(
+    config: CustomAgentConfig<State, User, App>,
+    fn: AgentFn<State, User, App> | GenkitAgentFn<State>,
   ): Agent<State> {
-    return defineCustomAgent<State>(this.registry, config, fn as AgentFn<State>);
+    return defineCustomAgent<State, User, App>(this.registry, config, fn as AgentFn<State, User, App>);
   }
 }

@@ -6,6 +6,7 @@ import { copyJson } from '../json/value.ts';
 import { capabilitiesOf, FOREIGN_CAPABILITIES, type StoreCapabilities } from '../store/contract.ts';
 import { KeyQueue } from '../store/key-queue.ts';
 import { checkOptions, isBoolean, isFunction, isObject, isWhole, type OptionCheck } from '../store/options.ts';
+import { settleScopes, type AgentScopes } from './agent-scopes.ts';
 import { boundedStore } from './bounded-store.ts';
 import { StateSigner } from './state-signature.ts';
 import { defaultsOf } from './runtime-defaults.ts';
@@ -30,6 +31,8 @@ export interface AgentDefinition<State = unknown> {
   readonly onAbort: 'discard' | 'keep';
   readonly onConflict: OnConflict | undefined;
   readonly background: BackgroundSettings;
+  /** What its sessions' states have. */
+  readonly scopes: AgentScopes;
   /** Turns that wait for each other, by their sessions. */
   readonly turns: KeyQueue;
   /** What the store can do. */
@@ -67,7 +70,7 @@ const isTransform: OptionCheck = (value) => {
     : "an object with functions 'state' and 'chunk'";
 };
 
-const isString: OptionCheck = (value) => (typeof value === 'string' ? undefined : 'a string');
+export const isString: OptionCheck = (value) => (typeof value === 'string' ? undefined : 'a string');
 
 /** Those that may be anything here are looked at when the agent is settled. */
 const STATE_OPTIONS = {
@@ -82,6 +85,11 @@ const STATE_OPTIONS = {
   signState: anything,
   clientResources: isBoolean,
   shareSessions: isBoolean,
+  appName: isString,
+  userId: isFunction,
+  scopes: isObject,
+  limits: isObject,
+  outputKey: isString,
 };
 
 const SPEAKING_OPTIONS = { ...STATE_OPTIONS, promptInput: anything, turnOverrides: isObject };
@@ -155,6 +163,7 @@ export function settleAgent<State>(
     throw invalidArgument(`Agent '${name}': onAbort must be 'discard' or 'keep'.`);
   }
   const background = settleBackground(name, { ...defaults.background, ...options.background });
+  const { appName = defaults.appName, userId = defaults.userId } = options;
   return {
     name,
     description,
@@ -169,6 +178,7 @@ export function settleAgent<State>(
     onAbort,
     onConflict,
     background,
+    scopes: settleScopes(name, { ...options, appName, userId }, store),
     turns: queueOf(store),
     can: store ? capabilitiesOf(store) : FOREIGN_CAPABILITIES,
     readsAreCopies: store !== undefined && 'capabilities' in store,

@@ -1,4 +1,3 @@
-import type { ActionContext } from 'genkit';
 import type { AgentOutput, MessageData, SessionState } from 'genkit/beta';
 import { logger } from 'genkit/logging';
 import { AgentInitError } from '../errors.ts';
@@ -7,6 +6,7 @@ import type { Session } from '../session/session.ts';
 import { reserveSnapshotId } from '../snapshot/ids.ts';
 import type { AbortScope } from './abort-scope.ts';
 import type { AgentDefinition } from './agent-definition.ts';
+import type { Caller } from './agent-scopes.ts';
 import type { TurnCommits } from './commit-turn.ts';
 import { noteRun } from './hand-over.ts';
 import type { Intake, TurnRequest } from './intake.ts';
@@ -21,7 +21,7 @@ export interface BackgroundRunOptions<State> {
   intake: Intake;
   commits: TurnCommits<State>;
   scope: AbortScope;
-  context: ActionContext | undefined;
+  caller: Caller;
 }
 
 const NO_TURN: Pick<TurnRequest, 'input' | 'begun'> = { input: {}, begun: true };
@@ -148,7 +148,8 @@ export class BackgroundRun<State> {
   }
 
   async #store(): Promise<void> {
-    const { agent, commits, context } = this.#options;
+    const { agent, commits, caller } = this.#options;
+    const { context, userId } = caller;
     let { parentId } = commits;
     const states = this.#statesOf(this.#turns);
     const kept = context && agent.background.keepContext?.(context);
@@ -156,6 +157,7 @@ export class BackgroundRun<State> {
       id: this.#turns.at(-1)!.snapshotId,
       agent: agent.name,
       ...(parentId !== undefined && { baseId: parentId }),
+      ...(userId !== undefined && { userId }),
       ...(kept && { context: kept }),
     });
     commits.writer.runAs(lease);
@@ -190,7 +192,8 @@ export class BackgroundRun<State> {
   }
 
   #watch(): void {
-    const { agent, scope, commits, context } = this.#options;
+    const { agent, scope, commits, caller } = this.#options;
+    const { context } = caller;
     for (const { snapshotId } of this.#turns) {
       const unsubscribe = agent.store?.onSnapshotStateChange?.(
         snapshotId,

@@ -1,6 +1,6 @@
 import { GenkitError } from 'genkit';
 import type { SessionStore } from 'genkit/beta';
-import type { PageOptions, SnapshotLookup, SnapshotStore } from '../store/contract.ts';
+import type { PageOptions, ScopeStore, SnapshotLookup, SnapshotStore } from '../store/contract.ts';
 
 /** Marks the errors of {@link boundedStore}: repeating a call that hung would hang again. */
 const TIMED_OUT = Symbol('timed out');
@@ -10,7 +10,9 @@ const TIMED_OUT = Symbol('timed out');
  * at it already.
  */
 export function boundedStore<State>(store: SessionStore<State>, timeoutMs: number): SessionStore<State> {
-  const { getSnapshotMetadata, listSessions, listSnapshots } = store as Partial<SnapshotStore<State>>;
+  const { getSnapshotMetadata, listSessions, listSnapshots, readScopes } = store as Partial<
+    SnapshotStore<State> & ScopeStore
+  >;
   const lists = listSessions &&
     listSnapshots && {
       listSessions: (options?: PageOptions) => within(timeoutMs, 'list', () => listSessions.call(store, options)),
@@ -21,9 +23,14 @@ export function boundedStore<State>(store: SessionStore<State>, timeoutMs: numbe
     getSnapshotMetadata: (lookup: SnapshotLookup) =>
       within(timeoutMs, 'read', () => getSnapshotMetadata.call(store, lookup)),
   };
+  const scopes = readScopes && {
+    readScopes: (options: Parameters<typeof readScopes>[0]) =>
+      within(timeoutMs, 'read', () => readScopes.call(store, options)),
+  };
   return {
     ...metadata,
     ...lists,
+    ...scopes,
     getSnapshot: (lookup) => within(timeoutMs, 'read', () => store.getSnapshot(lookup)),
     saveSnapshot: (snapshotId, mutator, options) =>
       within(timeoutMs, 'save', (isGivenUp) =>

@@ -1,6 +1,8 @@
 import type { ActionContext } from 'genkit';
 import type { AgentFinishReason, SessionState } from 'genkit/beta';
 import type { RuntimeError, TurnOutcome } from '../session/session-runner.ts';
+import type { SessionOwner } from '../session/session-log.ts';
+import { endTurnState, stateChangesOf } from '../session/session-state.ts';
 import { messagesSoFar, viewOf, type Session } from '../session/session.ts';
 import type { AgentDefinition } from './agent-definition.ts';
 import { assertCustomState, copyCustomState } from './custom-state.ts';
@@ -17,6 +19,8 @@ export interface TurnCommitsOptions<State> {
   /** What the first save of the call expects to be the session's leaf (`null`: nothing); absent: it does not look. */
   expectedLeafId?: string | null;
   context: ActionContext | undefined;
+  /** Whose the session is; absent: nobody's. */
+  owner?: SessionOwner | undefined;
 }
 
 /** The last state worth continuing from. */
@@ -40,8 +44,8 @@ export class TurnCommits<State> {
   #lastGood: LastGood<State>;
   #saving: Promise<TurnOutcome> | undefined;
 
-  constructor({ agent, session, parentId, expectedLeafId, context }: TurnCommitsOptions<State>) {
-    this.writer = new SnapshotWriter<State>({ agent, sessionId: session.sessionId, expectedLeafId, context });
+  constructor({ agent, session, parentId, expectedLeafId, context, owner }: TurnCommitsOptions<State>) {
+    this.writer = new SnapshotWriter<State>({ agent, sessionId: session.sessionId, expectedLeafId, context, owner });
     this.#agent = agent;
     this.#session = session;
     this.#parentId = parentId;
@@ -58,9 +62,9 @@ export class TurnCommits<State> {
     return this.#lastGood;
   }
 
-  /** The session changed after the last commit. */
+  /** The session, or what it shares with others, changed after the last commit. */
   get isBehind(): boolean {
-    return this.#savedVersion !== this.#session.getVersion();
+    return this.#savedVersion !== this.#session.getVersion() || stateChangesOf(this.#session).length > 0;
   }
 
   /** How the turn ends that is being saved; never rejects. */
@@ -98,7 +102,10 @@ export class TurnCommits<State> {
     let saved: { snapshotId?: string } | undefined = {};
     if (this.#agent.store) {
       try {
-        saved = await this.writer.save(snapshotId, this.#parentId, { status: 'completed', ...reason, state });
+        const content = { status: 'completed', ...reason, state } as const;
+        const before = this.#lastGood.state.messages;
+        const scopes = stateChangesOf(this.#session);
+        saved = await this.writer.save(snapshotId, this.#parentId, content, { before, scopes });
       } catch (error) {
         // What the store does not take, the turn made.
         const audience = statusOf(error) === 'INVALID_ARGUMENT' ? 'operator' : undefined;
@@ -106,6 +113,7 @@ export class TurnCommits<State> {
       }
       if (!saved) return { status: 'aborted' };
     }
+    endTurnState(this.#session);
     this.#savedVersion = version;
     this.#parentId = saved.snapshotId ?? snapshotId;
     this.#lastGood = { ...saved, state };

@@ -2,6 +2,7 @@ import type { AgentStreamChunk, ClientTransform, SessionState } from 'genkit/bet
 import { diff } from '../json/diff.ts';
 import { shareJson } from '../json/share.ts';
 import { copyJson, jsonEqual } from '../json/value.ts';
+import { visibleCustomOf } from '../session/session-state.ts';
 import { viewOf, type Session, type SessionView } from '../session/session.ts';
 
 export type CustomPatch = NonNullable<AgentStreamChunk['customPatch']>;
@@ -49,20 +50,20 @@ export class CustomPatches<State> {
 
   /** As {@link next}, of a change that nobody announced; nothing when there is none. */
   rest(): CustomPatch {
-    const { custom } = viewOf(this.#session);
+    const custom = visibleCustomOf(this.#session);
     if (custom === undefined || jsonEqual(custom, this.#seen)) return [];
     return this.next();
   }
 
   #look(): void {
-    const { custom } = viewOf(this.#session);
+    const custom = visibleCustomOf(this.#session);
     this.#seen = custom === undefined ? undefined : shareJson(this.#seen, custom);
   }
 
   /** The custom state as the caller may see it now; nobody changes it. Shares with `told` what did not change. */
   #visible(told: unknown): unknown {
-    const view = viewOf(this.#session);
-    const custom = this.#transform ? this.#transform(this.#stateFor(view)).custom : view.custom;
+    const shown = visibleCustomOf(this.#session);
+    const custom = this.#transform ? this.#transform(this.#stateFor(shown)).custom : shown;
     return custom === undefined ? undefined : shareJson(told, custom);
   }
 
@@ -70,14 +71,15 @@ export class CustomPatches<State> {
    * The state for the transform, which may change what it gets. Messages and artifacts are many and a transform of the custom state seldom
    * looks at them, so they are copied when it does, and once for all updates in between which they stay the same.
    */
-  #stateFor(view: SessionView<State>): SessionState<State> {
+  #stateFor(custom: unknown): SessionState<State> {
+    const view = viewOf(this.#session);
     const known = this.#copied;
     const copied =
       known && known.of.messages === view.messages && known.of.artifacts === view.artifacts ? known : { of: view };
     this.#copied = copied;
     return {
       sessionId: view.sessionId,
-      custom: view.custom === undefined ? undefined : copyJson(view.custom),
+      custom: custom === undefined ? undefined : (copyJson(custom) as State),
       get messages() {
         return (copied.messages ??= copyJson([...view.messages]));
       },

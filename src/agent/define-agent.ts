@@ -3,6 +3,7 @@ import { defineBidiAction } from '@genkit-ai/core';
 import type { z } from 'genkit';
 import { toJsonSchema } from 'genkit/schema';
 import { invalidArgument } from '../errors.ts';
+import type { ScopeRecord } from '../store/contract.ts';
 import { TurnInputSchema } from './turn-overrides.ts';
 import { assertConfig, promptConfigOf, settleAgent, type AgentDefinition } from './agent-definition.ts';
 import { assertWritableState } from './client-input.ts';
@@ -81,24 +82,24 @@ export function definePromptAgent<State, I extends z.ZodTypeAny>(
 }
 
 /** Defines an agent whose turns are the application's own code; see `SessionRunner` for an example. */
-export function defineCustomAgent<State>(
+export function defineCustomAgent<State, User = ScopeRecord, App = ScopeRecord>(
   ai: GenkitOrRegistry,
-  config: WithStateSchema<State, CustomAgentConfig<NoInfer<State>>>,
-  fn: AgentFn<NoInfer<State>>,
+  config: WithStateSchema<State, CustomAgentConfig<NoInfer<State>, User, App>>,
+  fn: AgentFn<NoInfer<State>, NoInfer<User>, NoInfer<App>>,
 ): Agent<State>;
-export function defineCustomAgent<State = unknown>(
+export function defineCustomAgent<State = unknown, User = ScopeRecord, App = ScopeRecord>(
   ai: GenkitOrRegistry,
-  config: CustomAgentConfig<State>,
-  fn: AgentFn<State>,
+  config: CustomAgentConfig<State, User, App>,
+  fn: AgentFn<State, NoInfer<User>, NoInfer<App>>,
 ): Agent<State>;
-export function defineCustomAgent<State>(
+export function defineCustomAgent<State, User, App>(
   ai: GenkitOrRegistry,
-  config: CustomAgentConfig<State>,
-  fn: AgentFn<State>,
+  config: CustomAgentConfig<State, User, App>,
+  fn: AgentFn<State, User, App>,
 ): Agent<State> {
   assertConfig('defineCustomAgent', config);
   if (typeof fn !== 'function') throw invalidArgument(`Agent '${config.name}' needs a function that runs its turns.`);
-  return register(settleAgent<State>(ai, config, config), fn);
+  return register(settleAgent<State>(ai, config, config), fn as AgentFn<State>);
 }
 
 /** Registers the agent's actions and gives the first of them the agent's surface. */

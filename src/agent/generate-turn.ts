@@ -3,6 +3,7 @@ import { GenerateResponse, GenkitError, type GenerateOptions } from 'genkit';
 import type { AgentFinishReason, AgentInput, AgentStreamChunk, MessageData } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import type { TurnHandler, TurnResult } from '../session/session-runner.ts';
+import { renderWith } from '../session/session-state.ts';
 import { adoptMessages, viewOf, type Session } from '../session/session.ts';
 import { reserveSnapshotId } from '../snapshot/ids.ts';
 import { conversationOf, historyInOne, tagHistory, tagPreamble, toPlainMessage } from './prompt-history.ts';
@@ -59,7 +60,7 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
   const progress = new TurnProgress(session);
   const { model, config } = choiceOf(turn.input, turn.turnOverrides);
   const placed = turn.isHistoryOpaque ? historyInOne(history) : tagHistory(history);
-  const rendered = await turn.render(turn.promptInput ?? {}, { messages: placed });
+  const rendered = await renderWith(session, () => turn.render(turn.promptInput ?? {}, { messages: placed }));
   const tools = new ResumedTools();
   let hasRestarted = false;
   const onRestart = () => {
@@ -99,7 +100,15 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
   adoptMessages(session, reply ? [...said, reply] : said);
   const finishReason = response.finishReason as AgentFinishReason | undefined;
   if (reply && finishReason === 'interrupted') sendChunk(interruptChunk(reply));
-  return { ...(finishReason && { finishReason }) };
+  return {
+    ...(finishReason && { finishReason }),
+    ...(isStructured(rendered) && { output: response.output as unknown }),
+  };
+}
+
+/** Whether the prompt says what the reply's JSON is. */
+function isStructured({ output }: GenerateOptions): boolean {
+  return output?.schema !== undefined || output?.jsonSchema !== undefined;
 }
 
 /** Lets the turn see what becomes of each restarted tool, outside of all other middleware: that may interrupt it as well. */

@@ -3,10 +3,12 @@ import type { AgentInit, SessionSnapshot } from 'genkit/beta';
 import { addressTo, AgentInitError, failedPrecondition, invalidArgument, notFound, quote } from '../errors.ts';
 import { parsePointer } from '../json/pointer.ts';
 import { copyJson, JsonValueError } from '../json/value.ts';
+import { logOf, type SessionOwner } from '../session/session-log.ts';
 import { adoptState, Session } from '../session/session.ts';
 import { assertId } from '../snapshot/ids.ts';
 import { sessionOf } from '../snapshot/snapshot.ts';
 import { mustHaveStore, type AgentDefinition } from './agent-definition.ts';
+import { callerOf, ownerFor, placeRecords, readRecords, type Caller } from './agent-scopes.ts';
 import { assertNoResources } from './client-input.ts';
 import { assertCustomState } from './custom-state.ts';
 import { isExpired } from './expiry.ts';
@@ -20,6 +22,9 @@ export interface OpenedSession<State> {
   readonly parentId?: string;
   /** What has to be the session's leaf still when the first turn is saved (`null`: nothing); absent: whatever it is. */
   readonly expectedLeafId?: string | null;
+  readonly caller: Caller;
+  /** Whose the session is; absent: nobody's. */
+  readonly owner?: SessionOwner;
 }
 
 /**
@@ -55,17 +60,26 @@ export async function openSession<State>(
   init: AgentInit,
   context: ActionContext | undefined,
 ): Promise<OpenedSession<State>> {
+  const caller = callerOf(agent, context);
   if (!agent.store) {
     if (init.state) agent.signer?.verify(init.state);
     if (!agent.signer) assertNoResources(agent, init.state?.messages);
     await assertCustomState(agent, init.state?.custom, { what: 'the state sent along', sentByCaller: true });
-    return { session: sessionOfClient<State>(init) };
+    const session = sessionOfClient<State>(init);
+    placeRecords(agent, session, caller, undefined);
+    return { session, caller };
   }
+  // At the same time as the snapshot.
+  const reading = readRecords(agent, caller);
   const { snapshot, leaf } = await findSnapshot(agent, init, context);
   if (leaf && rejects(agent, init)) assertNotRunning(agent, leaf);
   const expected = agent.can.compareLeaf && rejects(agent, init) && { expectedLeafId: leaf?.snapshotId ?? null };
-  if (!snapshot) return { session: new Session<State>({ sessionId: init.sessionId }), ...expected };
-  return { session: await sessionFrom(agent, snapshot), parentId: snapshot.snapshotId, ...expected };
+  const session = snapshot ? await sessionFrom(agent, snapshot) : new Session<State>({ sessionId: init.sessionId });
+  placeRecords(agent, session, caller, reading && (await reading));
+  const parent = snapshot && { parentId: snapshot.snapshotId };
+  // Who continues somebody else's session does not make it theirs.
+  const owner = snapshot ? logOf(snapshot).owner : ownerFor(agent, caller);
+  return { session, ...parent, ...expected, caller, ...(owner && { owner }) };
 }
 
 /**

@@ -1,8 +1,11 @@
-import type { SessionSnapshot, SessionStore } from 'genkit/beta';
+import type { SessionSnapshot, SessionState, SessionStore } from 'genkit/beta';
+import { visibleCustomOf } from '../session/session-state.ts';
+import { adoptState } from '../session/session.ts';
 import { metadataOf } from '../snapshot/snapshot.ts';
 import type { SnapshotLookup, SnapshotStore } from '../store/contract.ts';
 import { checkLookup } from '../store/lookup.ts';
 import { mustHaveStore, toClientState, type AgentDefinition } from './agent-definition.ts';
+import { callerOf, placeRecords, readRecords, type Caller, type Records } from './agent-scopes.ts';
 import { isExpired } from './expiry.ts';
 import { isHidden, withoutInternals } from './visible-snapshot.ts';
 
@@ -23,13 +26,29 @@ export async function readSnapshot<State>(
 ): Promise<SessionSnapshot<State> | undefined> {
   const store = mustHaveStore(agent, 'Reading a snapshot');
   checkLookup(lookup);
+  const caller = callerOf(agent, lookup.context);
+  const reading = metadataOnly ? undefined : readRecords(agent, caller);
   const found = metadataOnly ? await readMetadata(agent, store, lookup) : await store.getSnapshot(lookup);
   if (!found || isHidden(agent, found)) return undefined;
   const visible = withoutInternals(found);
   const seen: SessionSnapshot<State> = isExpired(visible, agent.background.leaseMs)
     ? { ...visible, status: 'expired' }
     : visible;
-  return seen.state ? { ...seen, state: toClientState(agent, seen.state) as SessionSnapshot<State>['state'] } : seen;
+  if (!seen.state) return seen;
+  const state = reading ? withShared(agent, seen.state, { caller, records: await reading }) : seen.state;
+  return { ...seen, state: toClientState(agent, state) as SessionSnapshot<State>['state'] };
+}
+
+/** The state with what it shares with others, as that is now: the reader's own `user:` keys, whoever's the session is. */
+function withShared<State>(
+  agent: AgentDefinition<State>,
+  state: SessionState<State>,
+  { caller, records }: { caller: Caller; records: Records },
+): SessionState<State> {
+  const session = adoptState(state);
+  placeRecords(agent, session, caller, records);
+  const custom = visibleCustomOf(session) as State | undefined;
+  return custom === undefined ? state : { ...state, custom };
 }
 
 /** A store that can't read it alone reads all of it. */

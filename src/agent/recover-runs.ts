@@ -165,7 +165,9 @@ async function continueInBackground({ agent, fn }: DefinedAgent, run: TakenRun<u
   const { name } = agent;
   const labels = { [SPAN_TYPE_ATTR]: 'action', 'genkit:metadata:subtype': 'agent' };
   const go = () =>
-    runWithContext(run.context, () => runInNewSpan({ metadata: { name }, labels }, () => continueRun(agent, fn, run)));
+    runWithContext(run.caller.context, () =>
+      runInNewSpan({ metadata: { name }, labels }, () => continueRun(agent, fn, run)),
+    );
   try {
     const queue = agent.onConflict === 'queue' ? run.sessionId : undefined;
     await (queue === undefined ? go() : agent.turns.run(queue, go));

@@ -1,13 +1,16 @@
 import type { AgentResult } from '@genkit-ai/ai';
 import type { ActionContext } from 'genkit';
-import type { AgentInit, AgentInput, AgentOutput, AgentStreamChunk, SessionSnapshot } from 'genkit/beta';
+import type { AgentInit, AgentInput, AgentOutput, AgentStreamChunk } from 'genkit/beta';
 import { setCustomMetadataAttribute } from 'genkit/tracing';
 import { AgentInitError } from '../errors.ts';
+import { logOf, type SessionOwner } from '../session/session-log.ts';
 import { SessionRunner, type TurnOutcome } from '../session/session-runner.ts';
+import { endState } from '../session/session-state.ts';
 import { Session, viewOf } from '../session/session.ts';
 import { reserveSnapshotId } from '../snapshot/ids.ts';
 import { Aborted, AbortScope } from './abort-scope.ts';
 import type { AgentDefinition } from './agent-definition.ts';
+import { ownerFor, placeRecords, readRecords } from './agent-scopes.ts';
 import { agentOutput, unopenedOutput } from './agent-output.ts';
 import { BackgroundRun } from './background-run.ts';
 import { ChunkStream } from './chunk-stream.ts';
@@ -100,16 +103,17 @@ async function converse<State>(
   agent: AgentDefinition<State>,
   fn: AgentFn<State>,
   call: RunningCall,
-  { session, parentId, expectedLeafId }: OpenedSession<State>,
+  { session, parentId, expectedLeafId, caller, owner }: OpenedSession<State>,
   onOver: (over: Promise<unknown>) => void,
 ): Promise<AgentOutput> {
-  const { intake, scope, context } = call;
+  const { intake, scope } = call;
+  const { context } = caller;
   setCustomMetadataAttribute('agent:sessionId', session.sessionId);
   const chunks = new ChunkStream<State>({ session, send: call.sendChunk, transform: agent.clientTransform });
-  const commits = new TurnCommits<State>({ agent, session, parentId, expectedLeafId, context });
-  const background = new BackgroundRun<State>({ agent, session, intake, commits, scope, context });
+  const commits = new TurnCommits<State>({ agent, session, parentId, expectedLeafId, context, owner });
+  const background = new BackgroundRun<State>({ agent, session, intake, commits, scope, caller });
   const claim = claimer(agent, context);
-  const work = perform(fn, { agent, session, intake, scope, context, chunks, commits, background, claim });
+  const work = perform(fn, { agent, session, intake, scope, caller, chunks, commits, background, claim });
   onOver(work);
   const detached = intake.detached.then((waiting) => {
     chunks.close();
@@ -131,25 +135,26 @@ export async function continueRun<State>(
   fn: AgentFn<State>,
   run: TakenRun<State>,
 ): Promise<void> {
-  const { lease, open, before, sessionId, context } = run;
+  const { lease, open, before, caller } = run;
+  const { context } = caller;
   const scope = new AbortScope(new AbortController().signal);
   const turns = open.map(turnOf).filter((turn) => turn !== undefined);
   const intake = new Intake(noMore(), () => {}, turns);
-  const { session, failure } = await reopen(agent, before, sessionId);
+  const { session, owner, failure } = await reopen(agent, run);
   const parentId = before?.snapshotId;
   setCustomMetadataAttribute('agent:sessionId', session.sessionId);
   const chunks = new ChunkStream<State>({ session, send: () => {} });
   // Nobody listens.
   chunks.close();
-  const commits = new TurnCommits<State>({ agent, session, parentId, context });
-  const background = new BackgroundRun<State>({ agent, session, intake, commits, scope, context });
+  const commits = new TurnCommits<State>({ agent, session, parentId, context, owner });
+  const background = new BackgroundRun<State>({ agent, session, intake, commits, scope, caller });
   background.takeOver(
     lease,
     open.map(({ snapshotId }) => snapshotId),
   );
   if (failure) return background.settle(failure);
   const claim = claimer(agent, context);
-  await perform(fn, { agent, session, intake, scope, context, chunks, commits, background, claim });
+  await perform(fn, { agent, session, intake, scope, caller, chunks, commits, background, claim });
 }
 
 // An input stream that has ended.
@@ -159,13 +164,16 @@ async function* noMore(): AsyncGenerator<never> {}
 /** The session as it was before the turns that are left; what is wrong with it fails them. */
 async function reopen<State>(
   agent: AgentDefinition<State>,
-  before: SessionSnapshot<State> | undefined,
-  sessionId: string | undefined,
-): Promise<{ session: Session<State>; failure?: TurnOutcome }> {
+  { before, sessionId, caller }: TakenRun<State>,
+): Promise<{ session: Session<State>; owner?: SessionOwner; failure?: TurnOutcome }> {
+  const owner = before ? logOf(before).owner : ownerFor(agent, caller);
   try {
-    return { session: before ? await sessionFrom(agent, before) : new Session<State>({ sessionId }) };
+    const session = before ? await sessionFrom(agent, before) : new Session<State>({ sessionId });
+    placeRecords(agent, session, caller, await readRecords(agent, caller));
+    return { session, owner };
   } catch (error) {
-    return { session: new Session<State>({ sessionId }), failure: { status: 'failed', error: toRuntimeError(error) } };
+    const failure: TurnOutcome = { status: 'failed', error: toRuntimeError(error) };
+    return { session: new Session<State>({ sessionId }), owner, failure };
   }
 }
 
@@ -185,7 +193,6 @@ function claimer<State>(
 interface Performance<State> extends TurnSetting<State> {
   intake: Intake;
   background: BackgroundRun<State>;
-  context: ActionContext | undefined;
 }
 
 async function perform<State>(fn: AgentFn<State>, setting: Performance<State>): Promise<AgentOutput> {
@@ -208,6 +215,7 @@ async function perform<State>(fn: AgentFn<State>, setting: Performance<State>): 
     return agentOutput(agent, { sessionId: session.sessionId, outcome, result, lastGood: commits.lastGood });
   } finally {
     chunks.close();
+    endState(session);
   }
 }
 
@@ -215,8 +223,9 @@ async function perform<State>(fn: AgentFn<State>, setting: Performance<State>): 
 async function callFunction<State>(
   fn: AgentFn<State>,
   runner: SessionRunner<State>,
-  { session, intake, chunks, commits, scope, background, context }: Performance<State>,
+  { session, intake, chunks, commits, scope, background, caller }: Performance<State>,
 ): Promise<{ result?: AgentResult; ending?: TurnOutcome }> {
+  const { context } = caller;
   const options = { sendChunk: chunks.send.bind(chunks), abortSignal: scope.signal, ...(context && { context }) };
   let result: AgentResult | undefined;
   let saving: Promise<TurnOutcome> | undefined;

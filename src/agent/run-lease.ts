@@ -26,6 +26,8 @@ export interface RunRecord {
   readonly baseId?: string;
   /** Gone once the turn has completed; never there for a run without turns. */
   readonly turn?: StoredTurn;
+  /** Whose `user:` keys the run sees; nobody's when absent. */
+  readonly userId?: string;
   /** What of the caller's context is to be kept. */
   readonly context?: ActionContext;
 }
@@ -66,7 +68,7 @@ export class RunLease {
   }
 
   /** Of a run that begins. */
-  static first(run: Pick<RunRecord, 'id' | 'agent' | 'baseId' | 'context'>): RunLease {
+  static first(run: Pick<RunRecord, 'id' | 'agent' | 'baseId' | 'userId' | 'context'>): RunLease {
     return new RunLease({ ...run, owner: reserveSnapshotId(), generation: 1 });
   }
 

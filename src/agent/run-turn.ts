@@ -1,13 +1,16 @@
 import type { AgentInput } from 'genkit/beta';
 import { runInNewSpan, setCustomMetadataAttribute, SPAN_TYPE_ATTR } from 'genkit/tracing';
 import type { TurnContext, TurnHandler, TurnOutcome } from '../session/session-runner.ts';
+import { beginTurnState } from '../session/session-state.ts';
 import type { Session } from '../session/session.ts';
 import { Aborted, type AbortScope } from './abort-scope.ts';
 import type { AgentDefinition } from './agent-definition.ts';
+import { readRecords, type Caller } from './agent-scopes.ts';
 import { assertClientInput } from './client-input.ts';
 import type { ChunkStream } from './chunk-stream.ts';
 import type { TurnCommits } from './commit-turn.ts';
 import type { TurnRequest } from './intake.ts';
+import { keepOutput } from './output-key.ts';
 import type { ResumeClaim } from './resume-claim.ts';
 import { setGate } from './tool-gate.ts';
 import { toRuntimeError } from './runtime-error.ts';
@@ -19,6 +22,7 @@ export interface TurnSetting<State> {
   chunks: ChunkStream<State>;
   commits: TurnCommits<State>;
   scope: AbortScope;
+  caller: Caller;
   /** Takes the right to run the tools that the turn's parent has interrupted; nothing without a store. */
   claim: (turn: TurnContext) => Promise<ResumeClaim<State> | undefined>;
 }
@@ -42,7 +46,7 @@ export async function runTurn<State>(
 }
 
 async function attempt<State>(
-  { agent, session, chunks, commits, scope, claim: takeClaim }: TurnSetting<State>,
+  { agent, session, chunks, commits, scope, caller, claim: takeClaim }: TurnSetting<State>,
   request: TurnRequest,
   handler: TurnHandler,
   context: TurnContext,
@@ -57,6 +61,9 @@ async function attempt<State>(
   let claim: ResumeClaim<State> | undefined;
   let outcome: TurnOutcome | undefined;
   try {
+    // For the first turn they were read with the session.
+    const reading = context.turnIndex > 0 ? readRecords(agent, caller) : undefined;
+    if (reading) beginTurnState(session, await reading);
     if (input.message) session.addMessages([input.message]);
     request.begun = true;
     const taken = input.resume?.restart?.length ? await takeClaim(context) : undefined;
@@ -65,6 +72,7 @@ async function attempt<State>(
     const result = await scope.race(() => handler(input, context));
     // From here on an abort comes too late for this turn.
     if (scope.aborted) return { status: 'aborted' };
+    if (agent.scopes.outputKey !== undefined) keepOutput(session, agent.scopes.outputKey, result);
     chunks.endState();
     outcome = await commits.complete(context.snapshotId, result?.finishReason);
     return outcome;

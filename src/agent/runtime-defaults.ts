@@ -1,6 +1,6 @@
 import type { SessionStore } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
-import type { BackgroundOptions, OnConflict } from './types.ts';
+import type { BackgroundOptions, OnConflict, UserIdOf } from './types.ts';
 
 /** What agents of a registry get unless they say otherwise. */
 export interface RuntimeDefaults {
@@ -12,6 +12,10 @@ export interface RuntimeDefaults {
   readonly onConflict?: OnConflict;
   /** How long a call of the store may take, in ms. */
   readonly storeTimeoutMs?: number;
+  /** The app that the agents are part of: they share what belongs to a user and to the app. Unless told each is an app of its own. */
+  readonly appName?: string;
+  /** Whose `user:` keys a call sees; that of `context.auth.uid` unless told. */
+  readonly userId?: UserIdOf;
 }
 
 /** A registered symbol: the ES module and the CommonJS copy of the package find each other's defaults. */

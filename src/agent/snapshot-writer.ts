@@ -1,10 +1,18 @@
 import type { ActionContext } from 'genkit';
-import type { SessionSnapshot, SessionSnapshotInput, SessionState, SessionStore, SnapshotMutator } from 'genkit/beta';
+import type {
+  MessageData,
+  SessionSnapshot,
+  SessionSnapshotInput,
+  SessionState,
+  SessionStore,
+  SnapshotMutator,
+} from 'genkit/beta';
 import { logger } from 'genkit/logging';
 import { failedPrecondition, quote, SessionConflictError } from '../errors.ts';
+import { addedTo, type SessionOwner, type SnapshotLog } from '../session/session-log.ts';
 import type { RuntimeError } from '../session/session-runner.ts';
 import { isTerminal } from '../snapshot/status.ts';
-import type { SaveSnapshotOptions } from '../store/contract.ts';
+import type { SaveSnapshotOptions, ScopeChange } from '../store/contract.ts';
 import { KeyQueue } from '../store/key-queue.ts';
 import { mustHaveStore, type AgentDefinition } from './agent-definition.ts';
 import { findLastCompleted } from './open-session.ts';
@@ -19,6 +27,8 @@ export interface SnapshotWriterOptions<State> {
   /** What the first save of the call expects to be the session's leaf (`null`: nothing); absent: it does not look. */
   expectedLeafId?: string | null;
   context: ActionContext | undefined;
+  /** Whose the session is; absent: nobody's. */
+  owner: SessionOwner | undefined;
 }
 
 /** What a snapshot says besides where it belongs. */
@@ -31,6 +41,14 @@ export type Content<State> = Pick<
 const LONG_AGO = new Date(0).toISOString();
 /** Its owner. */
 const NOBODY = '';
+
+/** What comes with a turn that completed. */
+export interface Completion {
+  /** The messages that it began with. */
+  readonly before: readonly MessageData[] | undefined;
+  /** What it changed of what the session shares with others; applied when the turn is saved, and not otherwise. */
+  readonly scopes: readonly ScopeChange[];
+}
 
 interface Saved {
   readonly snapshotId: string;
@@ -49,6 +67,7 @@ export class SnapshotWriter<State> {
   readonly #agent: AgentDefinition<State>;
   readonly #sessionId: string;
   readonly #context: ActionContext | undefined;
+  readonly #owner: SessionOwner | undefined;
   /** Turns that go on in the background: their snapshots are there, unless somebody removed them. */
   readonly #pending = new Set<string>();
   /** Writes of one snapshot come one after the other: a turn may end while it is being stored as pending. */
@@ -56,11 +75,12 @@ export class SnapshotWriter<State> {
   #lease: RunLease | undefined;
   #expectedLeafId: string | null | undefined;
 
-  constructor({ agent, sessionId, expectedLeafId, context }: SnapshotWriterOptions<State>) {
+  constructor({ agent, sessionId, expectedLeafId, context, owner }: SnapshotWriterOptions<State>) {
     this.#agent = agent;
     this.#sessionId = sessionId;
     this.#expectedLeafId = expectedLeafId;
     this.#context = context;
+    this.#owner = owner;
   }
 
   /**
@@ -91,20 +111,31 @@ export class SnapshotWriter<State> {
   /**
    * Saves how a turn ended. Answers the id that the store saved under; nothing when the snapshot was aborted, removed, or taken over meanwhile.
    */
-  save(snapshotId: string, parentId: string | undefined, content: Content<State>): Promise<Saved | undefined> {
-    return this.#writes.run(snapshotId, () => this.#save(snapshotId, parentId, content));
+  save(
+    snapshotId: string,
+    parentId: string | undefined,
+    content: Content<State>,
+    completion?: Completion,
+  ): Promise<Saved | undefined> {
+    return this.#writes.run(snapshotId, () => this.#save(snapshotId, parentId, content, completion));
   }
 
-  async #save(snapshotId: string, parentId: string | undefined, content: Content<State>): Promise<Saved | undefined> {
+  async #save(
+    snapshotId: string,
+    parentId: string | undefined,
+    content: Content<State>,
+    completion: Completion | undefined,
+  ): Promise<Saved | undefined> {
     const store = mustHaveStore(this.#agent, 'Saving a turn');
     const run = this.#pending.has(snapshotId) && this.#lease ? { backgroundRun: this.#lease.trace } : undefined;
-    const input = this.#input(snapshotId, parentId, { ...content, ...run });
+    const input = this.#input(snapshotId, parentId, { ...content, ...run }, completion?.before);
     const known: Known = { isOurs: true };
-    const savedId = await this.#write(store, { snapshotId, parentId }, (current) => {
+    const mutator: SnapshotMutator<State> = (current) => {
       known.isOurs = this.holds(current);
       known.status = current ? current.status : this.#pending.has(snapshotId) ? 'aborted' : undefined;
       return isTerminal(known.status) || !known.isOurs ? null : input;
-    });
+    };
+    const savedId = await this.#write(store, { snapshotId, parentId }, mutator, completion?.scopes);
     // The id is this turn's own: what is there with the same status is an earlier attempt whose answer got lost.
     if (savedId !== null || (known.isOurs && known.status === input.status)) {
       return { snapshotId: savedId ?? snapshotId };
@@ -204,7 +235,12 @@ export class SnapshotWriter<State> {
     }
   }
 
-  #input(snapshotId: string, parentId: string | undefined, content: Content<State>): SessionSnapshotInput<State> {
+  #input(
+    snapshotId: string,
+    parentId: string | undefined,
+    content: Content<State>,
+    before?: readonly MessageData[],
+  ): SessionSnapshotInput<State> {
     const now = new Date().toISOString();
     // A turn that ends in the background is the parent of the next, never its own.
     const parent = parentId === undefined || parentId === snapshotId ? undefined : { parentId };
@@ -215,19 +251,32 @@ export class SnapshotWriter<State> {
       createdAt: now,
       updatedAt: now,
       ...ownerOf(this.#agent),
+      ...this.#log(content, before),
       ...content,
     };
+  }
+
+  /** The snapshot as a part of the session's event log, which nobody reads of a session that is nobody's. */
+  #log(content: Content<State>, before: readonly MessageData[] | undefined): { sessionLog?: SnapshotLog } {
+    if (!this.#owner) return {};
+    const messages = before && addedTo(before, content.state?.messages ?? []);
+    return { sessionLog: { owner: this.#owner, author: this.#agent.name, ...(messages && { messages }) } };
   }
 
   async #write(
     store: SessionStore<State>,
     { snapshotId, parentId }: { snapshotId: string; parentId: string | undefined },
     mutator: SnapshotMutator<State>,
+    scopes: readonly ScopeChange[] = [],
   ): Promise<string | null> {
     for (;;) {
       try {
         const expected = this.#expectedLeafId !== undefined && { expectedLeafId: this.#expectedLeafId };
-        const options: SaveSnapshotOptions = { context: this.#context, ...expected };
+        const options: SaveSnapshotOptions = {
+          context: this.#context,
+          ...expected,
+          ...(scopes.length > 0 && { scopes }),
+        };
         const saved = await withRetries(() => store.saveSnapshot(snapshotId, mutator, options), isTransient);
         // From here on the session's leaf is this call's own.
         this.#expectedLeafId = undefined;

@@ -3,6 +3,7 @@ import type { SessionSnapshot, SessionStore } from 'genkit/beta';
 import { sessionOf } from '../snapshot/snapshot.ts';
 import { isTerminal } from '../snapshot/status.ts';
 import type { AgentDefinition } from './agent-definition.ts';
+import type { Caller } from './agent-scopes.ts';
 import { isExpired } from './expiry.ts';
 import { RunLease, runOf, type RunRecord, type RunSnapshot } from './run-lease.ts';
 import type { TurnEnding } from './snapshot-writer.ts';
@@ -17,7 +18,7 @@ export interface TakenRun<State> {
   readonly before: SessionSnapshot<State> | undefined;
   /** The run is not to go on: all that is left of it ends like this. */
   readonly ending: TurnEnding | undefined;
-  readonly context: ActionContext | undefined;
+  readonly caller: Caller;
 }
 
 /** A run to take over. */
@@ -69,7 +70,11 @@ export async function takeOver<State>(request: TakeOverRequest<State>): Promise<
     open: turns.slice(firstOpen),
     before,
     ending: endingAfter(previous) ?? endingAfter(next) ?? (isBaseGone ? gone() : endingOf(agent, claim.run)),
-    context: claim.run.context ? { ...context, ...claim.run.context } : context,
+    // Whoever looked for the run may be somebody else.
+    caller: {
+      context: claim.run.context ? { ...context, ...claim.run.context } : context,
+      userId: claim.run.userId,
+    },
   };
 }
 

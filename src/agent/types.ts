@@ -13,6 +13,8 @@ import type {
 } from '../client/types.ts';
 import type { SigningKey } from './state-signature.ts';
 import type { SessionRunner } from '../session/session-runner.ts';
+import type { StateLimits } from '../session/state-values.ts';
+import type { ScopeRecord } from '../store/contract.ts';
 
 /** A `Genkit` instance, or its registry. */
 export type GenkitOrRegistry = Registry | { registry: Registry };
@@ -52,7 +54,7 @@ export interface BackgroundOptions {
 export type OnConflict = 'reject' | 'queue' | 'branch';
 
 /** How an agent keeps its state; the same for every kind of agent. */
-export interface AgentStateOptions<State = unknown> {
+export interface AgentStateOptions<State = unknown, User = unknown, App = unknown> {
   /**
    * What the custom state looks like. It is checked when a session is opened and again before a turn is saved: a turn that leaves something
    * else behind fails with `INTERNAL` and is not saved as completed. Its JSON schema is in the action's metadata.
@@ -100,6 +102,43 @@ export interface AgentStateOptions<State = unknown> {
   onAbort?: 'discard' | 'keep';
   /** How detached turns are watched over. Needs a store. */
   background?: BackgroundOptions;
+  /**
+   * The app that the agent is part of: agents with one `appName` on one store share what belongs to a user (`user:`) and to the app (`app:`).
+   * Unless told the one given to `agentRuntime`, else the agent's own name, so that nothing is shared by accident.
+   */
+  appName?: string;
+  /**
+   * Whose `user:` keys a call sees: a name that the caller cannot choose, `undefined` for nobody's. The caller's context says it, never the
+   * session. Unless told `context.auth.uid`, which servers set once they have verified the caller.
+   */
+  userId?: UserIdOf;
+  /**
+   * The scopes that the agent's `session.state` has besides the session's own, each with what its keys are, without their prefix. A scope
+   * that is named here is read when a turn begins, at the cost of one document; one that is not costs nothing, and its keys are refused.
+   * Needs a store that keeps scopes.
+   *
+   * @example
+   * scopes: { user: z.object({ theme: z.enum(['dark', 'light']) }), app: z.object({ discount: z.number() }) }
+   */
+  scopes?: StateScopes<User, App>;
+  /** How large keys and values of `session.state` may be. */
+  limits?: StateLimits;
+  /**
+   * The key of `session.state`, with its prefix if it has one, under which a completed turn keeps what it answered: the text of the reply, or
+   * what it means where the agent has an output schema. A turn that failed, was aborted, or waits for the caller keeps nothing.
+   */
+  outputKey?: string;
+}
+
+/** Answers whose `user:` keys a call sees. */
+export type UserIdOf = (context: ActionContext) => string | undefined;
+
+/** What the keys of shared scopes are: Zod objects; of another schema single keys are not checked. */
+export interface StateScopes<User = unknown, App = unknown> {
+  /** Keys `user:...`. */
+  user?: SchemaOf<User>;
+  /** Keys `app:...`. */
+  app?: SchemaOf<App>;
 }
 
 /** A configuration in which the schema alone says what the state is: the store may be one for agents of any state. */
@@ -137,7 +176,11 @@ export interface PromptAgentConfig<
 }
 
 /** What `defineCustomAgent` takes besides its function. */
-export interface CustomAgentConfig<State = unknown> extends AgentStateOptions<State> {
+export interface CustomAgentConfig<State = unknown, User = unknown, App = unknown> extends AgentStateOptions<
+  State,
+  User,
+  App
+> {
   name: string;
   description?: string;
 }
@@ -153,7 +196,10 @@ export interface AgentFnOptions {
 }
 
 /** A custom agent: it runs turns (`sess.run`) until the caller has no more, and answers the last one's result. */
-export type AgentFn<State = unknown> = (sess: SessionRunner<State>, options: AgentFnOptions) => Promise<AgentResult>;
+export type AgentFn<State = unknown, User = ScopeRecord, App = ScopeRecord> = (
+  sess: SessionRunner<State, User, App>,
+  options: AgentFnOptions,
+) => Promise<AgentResult>;
 
 /** Options of the calls of an agent in this process. */
 export interface AgentCallOptions {

@@ -2,7 +2,6 @@ import { failedPrecondition, quote } from '../errors.ts';
 import { isPlain } from '../json/fault.ts';
 import { copyJson, getMember, setMember, type Json } from '../json/value.ts';
 import type { ScopeChange, ScopeId, ScopeRecord } from '../store/contract.ts';
-import type { Session } from './session.ts';
 import { putUpdated, SharedScope, type StateUpdate } from './shared-scope.ts';
 import { formatStateKey, parseStateKey, type StateKey } from './state-keys.ts';
 import { StateRules, type MemberSchema, type StateLimits } from './state-values.ts';
@@ -32,6 +31,8 @@ export interface ScopedStateOptions {
   user?: OpenScope;
   /** Absent: keys of the scope are refused. */
   app?: OpenScope;
+  /** Why keys of an absent scope are refused, as the end of a sentence; unless told what the scope needs. */
+  missing?: { readonly user?: string; readonly app?: string };
   /** `temp:` keys and their values, to be shared with other sessions of the same call; its own unless told. Never stored. */
   temp?: Map<string, Json>;
   /** What each key must be: Zod objects, of which single members are checked. */
@@ -42,6 +43,9 @@ export interface ScopedStateOptions {
 /** The runtime's own access; not exported from the package. */
 let changes: <P, U, A>(state: ScopedState<P, U, A>) => ScopeChange[];
 let renew: <P, U, A>(state: ScopedState<P, U, A>, records: { user?: ScopeRecord; app?: ScopeRecord }) => void;
+let temporary: <P, U, A>(state: ScopedState<P, U, A>) => Map<string, Json>;
+let lasting: <P, U, A>(state: ScopedState<P, U, A>) => { readonly [key: string]: unknown } | undefined;
+let whole: <P, U, A>(state: ScopedState<P, U, A>) => { [key: string]: Json } | undefined;
 
 /**
  * A session's state as one map, while a turn works on it. The key says how long a value lives:
@@ -63,7 +67,8 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
   readonly #plain: PlainState;
   readonly #user: SharedScope | undefined;
   readonly #app: SharedScope | undefined;
-  readonly #temp: Map<string, Json>;
+  readonly #missing: { readonly user?: string; readonly app?: string };
+  #temp: Map<string, Json>;
   /** Whether the `temp:` keys end with this state's turns; those of a call that others share do not. */
   readonly #ownsTemp: boolean;
   readonly #rules: StateRules;
@@ -73,14 +78,27 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
     renew = (state, records) => {
       state.#user?.renew(records.user && copyJson(records.user));
       state.#app?.renew(records.app && copyJson(records.app));
-      if (state.#ownsTemp) state.#temp.clear();
+      // Another one: what is under way still with the values of this turn keeps them to itself.
+      if (state.#ownsTemp) state.#temp = new Map();
+    };
+    temporary = (state) => state.#temp;
+    lasting = (state) => {
+      if (!(state.#user || state.#app) || !state.#isMap) return undefined;
+      const all: { [key: string]: unknown } = {};
+      state.#each(false, (key, value) => setMember(all, key, value));
+      return all;
+    };
+    whole = (state) => {
+      const isMore = state.#user || state.#app || state.#temp.size > 0 || hasPrefixes(state.#members());
+      return isMore && state.#isMap ? state.toObject() : undefined;
     };
   }
 
   /** @throws `INVALID_ARGUMENT` for limits that are none. */
-  constructor({ plain, user, app, temp, schemas, limits }: ScopedStateOptions) {
+  constructor({ plain, user, app, missing = {}, temp, schemas, limits }: ScopedStateOptions) {
     this.#rules = new StateRules(limits, { session: schemas?.plain, user: schemas?.user, app: schemas?.app });
     this.#plain = plain;
+    this.#missing = missing;
     this.#user = user && new SharedScope(user.id, copyJson(user.record), this.#rules);
     this.#app = app && new SharedScope(app.id, copyJson(app.record), this.#rules);
     this.#temp = temp ?? new Map<string, Json>();
@@ -154,14 +172,22 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
    */
   toObject({ temp = true }: { temp?: boolean } = {}): { [key: string]: Json } {
     const all: { [key: string]: Json } = {};
+    this.#each(temp, (key, value) => setMember(all, key, copyJson(value)));
+    return all;
+  }
+
+  /** Tells every key with its prefix, and its value itself. */
+  #each(temp: boolean, tell: (key: string, value: unknown) => void): void {
+    for (const [name, value] of Object.entries(this.#members() ?? {})) {
+      // A member of the custom state whose name has a prefix is no value of that scope.
+      if (parseStateKey(name).scope === 'session') tell(name, value);
+    }
     const add = (scope: StateKey['scope'], entries: Iterable<[string, unknown]>): void => {
-      for (const [name, value] of entries) setMember(all, formatStateKey({ scope, name }), copyJson(value));
+      for (const [name, value] of entries) tell(formatStateKey({ scope, name }), value);
     };
-    add('session', Object.entries(this.#members() ?? {}));
     add('user', Object.entries(this.#user?.view ?? {}));
     add('app', Object.entries(this.#app?.view ?? {}));
     if (temp) add('temp', this.#temp);
-    return all;
   }
 
   #place(key: unknown): StateKey {
@@ -186,11 +212,17 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
   #shared({ scope, name }: StateKey): SharedScope {
     const shared = scope === 'user' ? this.#user : this.#app;
     if (shared) return shared;
+    const needs = scope === 'user' ? 'a session that belongs to a user' : 'a session that belongs to an app';
+    const why =
+      this.#missing[scope as ScopeId['scope']] ?? `'${scope}:' keys need a store that keeps scopes and ${needs}`;
     throw failedPrecondition(
-      `State key ${quote(formatStateKey({ scope, name }))} can't be used here: '${scope}:' keys need a store that keeps scopes and ` +
-        `${scope === 'user' ? 'a session that belongs to a user' : 'a session that belongs to an app'}. Without a prefix the key belongs ` +
-        `to the session.`,
+      `State key ${quote(formatStateKey({ scope, name }))} can't be used here: ${why}. Without a prefix the key belongs to the session.`,
     );
+  }
+
+  /** The custom state has keys, or may get some. */
+  get #isMap(): boolean {
+    return this.#plain.get() === undefined || this.#members() !== undefined;
   }
 
   /** The plain keys; `undefined` when the session's custom state is no map. */
@@ -203,7 +235,7 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
 
   /** Changes the custom state where it is, so that who holds it has it still. */
   #change(place: StateKey, change: (record: ScopeRecord) => void): void {
-    if (this.#plain.get() !== undefined && !this.#members()) {
+    if (!this.#isMap) {
       throw failedPrecondition(
         `State key ${quote(place.name)} can't be set: the session's custom state is no plain object, so it has no keys.`,
       );
@@ -217,7 +249,10 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
 }
 
 /** The plain keys of a session: the members of its custom state. */
-export function plainStateOf<S>(session: Session<S>): PlainState {
+export function plainStateOf<S>(session: {
+  getCustom(): S | undefined;
+  updateCustom(mutator: (custom?: S) => S): void;
+}): PlainState {
   return {
     get: () => session.getCustom(),
     update: (change) => session.updateCustom((custom) => change(custom) as S),
@@ -235,4 +270,31 @@ export function renewState<P, U, A>(
   records: { user?: ScopeRecord; app?: ScopeRecord } = {},
 ): void {
   renew(state, records);
+}
+
+/** The `temp:` values as they are now, for a session that is to share them. */
+export function temporaryOf<P, U, A>(state: ScopedState<P, U, A>): Map<string, Json> {
+  return temporary(state);
+}
+
+/**
+ * What of the state may be shown outside: all keys but `temp:` ones. Values are shared, to be read at once. `undefined` when the custom state
+ * is all there is to show, and when it has no keys.
+ */
+export function lastingView<P, U, A>(state: ScopedState<P, U, A>): { readonly [key: string]: unknown } | undefined {
+  return lasting(state);
+}
+
+/** What prompts see: a copy of all keys. `undefined` when the custom state is all there is, and when it has no keys. */
+export function promptView<P, U, A>(state: ScopedState<P, U, A>): { [key: string]: Json } | undefined {
+  return whole(state);
+}
+
+/** Whether names of members look like keys of other scopes, which they are not. */
+export function hasPrefixes(members: unknown): boolean {
+  return (
+    typeof members === 'object' &&
+    members !== null &&
+    Object.keys(members).some((name) => parseStateKey(name).scope !== 'session')
+  );
 }

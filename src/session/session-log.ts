@@ -29,6 +29,20 @@ export function logOf(snapshot: SnapshotMetadata | SessionSnapshot): SnapshotLog
   return (snapshot as { sessionLog?: SnapshotLog }).sessionLog ?? {};
 }
 
+/**
+ * What a snapshot is to say of its messages, whose parent's they begin with; `undefined` when they do not, or are not the very same objects:
+ * which ones are new is found by comparing them then.
+ */
+export function addedTo(
+  before: readonly MessageData[],
+  messages: readonly MessageData[],
+): SnapshotLog['messages'] | undefined {
+  const isAppended = before.length <= messages.length && before.every((message, i) => message === messages[i]);
+  return isAppended
+    ? { count: messages.length, kept: before.length, added: messages.length - before.length }
+    : undefined;
+}
+
 /** Answers the snapshot's messages. */
 export type ReadMessages = (snapshot: SnapshotMetadata) => Promise<readonly MessageData[]>;
 

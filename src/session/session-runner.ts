@@ -1,5 +1,7 @@
 import type { AgentFinishReason, AgentInput, AgentOutput, Artifact, MessageData, SessionState } from 'genkit/beta';
-import type { Session } from './session.ts';
+import type { ScopeRecord } from '../store/contract.ts';
+import type { ScopedState } from './scoped-state.ts';
+import type { PlainKeys, Session } from './session.ts';
 
 /** An error as it travels inside outputs and snapshots: a status name, a message, details that somebody gave on purpose. */
 export type RuntimeError = NonNullable<AgentOutput['error']>;
@@ -18,6 +20,8 @@ export interface TurnContext {
 export interface TurnResult {
   /** Why the turn ended; none is reported unless told. */
   finishReason?: AgentFinishReason;
+  /** What the turn answered, for the agent's `outputKey`: JSON; the text of the last message, a reply, unless told. */
+  output?: unknown;
 }
 
 /** One turn: it reads the input, changes the session, and may say why it ended. */
@@ -50,8 +54,8 @@ export type RunTurn = (input: AgentInput, handler: TurnHandler, turnIndex: numbe
  *   return { message: sess.getMessages().at(-1) };
  * });
  */
-export class SessionRunner<State = unknown> {
-  readonly session: Session<State>;
+export class SessionRunner<State = unknown, User = ScopeRecord, App = ScopeRecord> {
+  readonly session: Session<State, User, App>;
   /** The inputs that no turn took yet; {@link run} reads them. */
   readonly inputCh: AsyncIterable<AgentInput>;
   readonly #runTurn: RunTurn;
@@ -62,7 +66,7 @@ export class SessionRunner<State = unknown> {
    * @param runTurn How to run a turn; unless told the handler is called with the input and nothing is saved, which is what the test of a
    *   handler wants.
    */
-  constructor(session: Session<State>, inputCh: AsyncIterable<AgentInput>, runTurn?: RunTurn) {
+  constructor(session: Session<State, User, App>, inputCh: AsyncIterable<AgentInput>, runTurn?: RunTurn) {
     this.session = session;
     this.inputCh = inputCh;
     this.#runTurn = runTurn ?? unsavedTurn(session);
@@ -106,6 +110,11 @@ export class SessionRunner<State = unknown> {
     }
   }
 
+  /** {@link Session.state} */
+  get state(): ScopedState<PlainKeys<State>, User, App> {
+    return this.session.state;
+  }
+
   /** {@link Session.getState} */
   getState(): SessionState<State> {
     return this.session.getState();
@@ -147,7 +156,7 @@ export class SessionRunner<State = unknown> {
   }
 }
 
-function unsavedTurn<State>(session: Session<State>): RunTurn {
+function unsavedTurn<State, User, App>(session: Session<State, User, App>): RunTurn {
   return async (input, handler, turnIndex) => {
     if (input.message) session.addMessages([input.message]);
     const result = await handler(input, { snapshotId: globalThis.crypto.randomUUID(), turnIndex });

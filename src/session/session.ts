@@ -2,7 +2,9 @@ import { getAsyncContext } from '@genkit-ai/core';
 import type { Artifact, MessageData, SessionState } from 'genkit/beta';
 import { logger } from 'genkit/logging';
 import { invalidArgument } from '../errors.ts';
-import { copyJson } from '../json/value.ts';
+import { copyJson, type Json } from '../json/value.ts';
+import type { ScopeRecord } from '../store/contract.ts';
+import { plainStateOf, ScopedState, type ScopedStateOptions } from './scoped-state.ts';
 
 /** What {@link Session.on} listens to, and what each listener is told. */
 export interface SessionEvents {
@@ -19,8 +21,23 @@ export interface SessionView<S = unknown> {
   readonly custom: S | undefined;
 }
 
+/** The keys of a session whose custom state is an `S`; of one that nothing is known of, any. */
+export type PlainKeys<S> = unknown extends S ? { [key: string]: Json } : S;
+
+/** Where a session's {@link Session.state} is kept once somebody asks for it, and how it is to be made. */
+export interface StateCell {
+  state?: ScopedState;
+  /** What it has besides the plain keys; nothing unless told. */
+  open?: () => Omit<ScopedStateOptions, 'plain'>;
+  hasScopes?: boolean;
+  /** It was opened within the turn of another one, and has its `temp:` values. */
+  isSharing?: boolean;
+  /** The call that works with the session is over. */
+  isOver?: boolean;
+}
+
 /** Where Genkit keeps the current session: `ai.currentSession()`, prompts and helpers look there. */
-const CURRENT_SESSION = 'ai.session';
+export const CURRENT_SESSION = 'ai.session';
 
 type Listeners = { [E in keyof SessionEvents]: Set<SessionEvents[E]> };
 
@@ -30,15 +47,19 @@ let replace: <S>(session: Session<S>, messages: readonly MessageData[]) => void;
 let draft: <S>(session: Session<S>, messages: () => MessageData[]) => void;
 let drafted: <S>(session: Session<S>) => readonly MessageData[];
 let fill: <S>(session: Session<S>, state: SessionState<S>) => void;
+let cell: <S>(session: Session<S>) => StateCell;
 
 /**
  * A conversation while a turn works on it: its messages, its custom state and its artifacts. What the turn leaves behind becomes the next
  * snapshot. Handlers and tools get it as `ai.currentSession()`.
  *
+ * `state` is the session's scratchpad, one map with what belongs to the session, its user, its app, and the turn; its plain keys are the
+ * members of the custom state.
+ *
  * Messages and artifacts are copied on their way in and out. The custom state is not: `getCustom` answers the object itself, so that a
  * mutator may change it in place.
  */
-export class Session<S = unknown> {
+export class Session<S = unknown, User = ScopeRecord, App = ScopeRecord> {
   /** The same for all turns of the conversation. */
   readonly sessionId: string;
   readonly #listeners: Listeners = { artifactAdded: new Set(), artifactUpdated: new Set(), customChanged: new Set() };
@@ -48,8 +69,10 @@ export class Session<S = unknown> {
   #custom: S | undefined;
   #draft: (() => MessageData[]) | undefined;
   #version = 0;
+  readonly #cell: StateCell = {};
 
   static {
+    cell = (session) => session.#cell;
     view = (session) => ({
       sessionId: session.sessionId,
       messages: session.#messages,
@@ -78,6 +101,15 @@ export class Session<S = unknown> {
     this.#messages = copyMessages(initial.messages ?? []);
     this.#artifacts = copyJson(initial.artifacts ?? []);
     this.#custom = initial.custom === undefined ? undefined : copyJson(initial.custom);
+  }
+
+  /**
+   * The scratchpad: `state.get('step')`, `state.set('user:theme', 'dark')`; see {@link ScopedState}. Without an agent around it a session
+   * has plain and `temp:` keys.
+   */
+  get state(): ScopedState<PlainKeys<S>, User, App> {
+    this.#cell.state ??= new ScopedState({ plain: plainStateOf(this), ...this.#cell.open?.() });
+    return this.#cell.state as unknown as ScopedState<PlainKeys<S>, User, App>;
   }
 
   /** A copy of all of it. */
@@ -188,6 +220,11 @@ export function adoptState<S>(state: SessionState<S>): Session<S> {
   const session = new Session<S>({ sessionId: state.sessionId });
   fill(session, state);
   return session;
+}
+
+/** The session's scratchpad as the runtime has it. */
+export function stateCellOf<S>(session: Session<S>): StateCell {
+  return cell(session);
 }
 
 /** The session's state without a copy. */

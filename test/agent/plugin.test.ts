@@ -66,7 +66,7 @@ describe('agentRuntime', () => {
   test.each([
     [
       { stor: new GenkitStore() },
-      "agentRuntime has no option 'stor'; it has store, background, onConflict, storeTimeoutMs.",
+      "agentRuntime has no option 'stor'; it has store, background, onConflict, storeTimeoutMs, appName, userId.",
     ],
     [{ store: {} }, 'agentRuntime: store must be a session store'],
     [{ store: null }, 'agentRuntime: store must be a session store'],
@@ -159,7 +159,7 @@ describe("genkit(), the drop-in for genkit/beta's", () => {
       return { message: sess.getMessages().at(-1), artifacts: sess.getArtifacts() };
     };
     const stateSchema = z.object({ count: z.number() });
-    for (const ai of [genkit({}), betaGenkit({})]) {
+    for (const ai of [genkit({}), betaGenkit({})] as ReturnType<typeof betaGenkit>[]) {
       const agent = ai.defineCustomAgent<State>({ name: 'counting', stateSchema, store: new GenkitStore() }, fn);
       const { result } = await agent.run({ message: user('hi') }, { init: {} });
       expect(result).toMatchObject({ message: model('hi'), finishReason: 'stop' });

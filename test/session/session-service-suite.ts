@@ -392,7 +392,7 @@ function agents(on: On): void {
       const read = (await b.getSession({ ...ADA, sessionId: 'chat' }))!;
       expect(texts(read)).toEqual(['one', undefined, 'two', 'three', 'one, two, three']);
       expect(read.events.slice(0, 3)).toEqual(session.events);
-      expect(read.events.map((event) => event.author)).toEqual(['user', 'system', 'helper', 'user', 'model']);
+      expect(read.events.map((event) => event.author)).toEqual(['user', 'system', 'helper', 'user', 'echo']);
       const [turn, reply] = read.events.slice(3);
       expect([turn!.invocationId, reply!.invocationId]).toEqual([response.snapshotId, response.snapshotId]);
       expect(new Set(read.events.map((event) => event.id)).size).toBe(5);

@@ -1,0 +1,113 @@
+import { getAsyncContext } from '@genkit-ai/core';
+import { failedPrecondition } from '../errors.ts';
+import type { ScopeChange, ScopeRecord } from '../store/contract.ts';
+import {
+  hasPrefixes,
+  lastingView,
+  promptView,
+  renewState,
+  scopeChangesOf,
+  temporaryOf,
+  type ScopedStateOptions,
+} from './scoped-state.ts';
+import { CURRENT_SESSION, Session, stateCellOf, viewOf } from './session.ts';
+
+/** What a session's state has besides the plain keys. */
+export type StateSetting = Pick<ScopedStateOptions, 'user' | 'app' | 'missing' | 'schemas' | 'limits'>;
+
+/** Says what the session's state is to have. A session that is opened while another one's turn runs shares its `temp:` values. */
+export function placeState<S>(session: Session<S>, setting: StateSetting): void {
+  const running = runningSession();
+  const outer = running instanceof Session && !stateCellOf(running).isOver ? running : undefined;
+  const cell = stateCellOf(session);
+  cell.isSharing = outer !== undefined;
+  cell.hasScopes = setting.user !== undefined || setting.app !== undefined;
+  cell.open = () => {
+    const isShared = outer !== undefined && !stateCellOf(outer).isOver;
+    return { ...setting, ...(isShared && { temp: temporaryOf(outer.state) }) };
+  };
+}
+
+/** What the turn's save has to do to the records. */
+export function stateChangesOf<S>(session: Session<S>): readonly ScopeChange[] {
+  const { state } = stateCellOf(session);
+  return state ? scopeChangesOf(state) : [];
+}
+
+/** A turn is saved: its changes are everyone's, its `temp:` values are gone. */
+export function endTurnState<S>(session: Session<S>): void {
+  const { state } = stateCellOf(session);
+  if (state) renewState(state);
+}
+
+/** The call is over: what is left of its state is nobody's. */
+export function endState<S>(session: Session<S>): void {
+  stateCellOf(session).isOver = true;
+  endTurnState(session);
+}
+
+/** Another turn begins, with these records. */
+export function beginTurnState<S>(session: Session<S>, records: { user?: ScopeRecord; app?: ScopeRecord }): void {
+  renewState(session.state, records);
+}
+
+/**
+ * The custom state as clients may see it: with the `user:` and `app:` keys, where the session has such scopes. Shared with the session, to be
+ * read at once.
+ */
+export function visibleCustomOf<S>(session: Session<S>): unknown {
+  const view = stateCellOf(session).hasScopes ? lastingView(session.state) : undefined;
+  if (!view) return viewOf(session).custom;
+  return Object.keys(view).length === 0 ? viewOf(session).custom : view;
+}
+
+/** Sessions by what stands for them while prompts are rendered. */
+const rendered = new WeakMap<object, Session>();
+
+/**
+ * Renders a prompt of the session: `{{@state.step}}`, `{{@state.[user:theme]}}` and `{{@state.[temp:draft]}}` are the values of its state, and
+ * so is the `state` that a prompt's functions get. Without this a prompt sees the custom state, so the plain keys only.
+ *
+ * @example
+ * const options = await renderWith(session, () => greeting.render({ name: 'Ada' }));
+ * const { text } = await ai.generate(options);
+ */
+export function renderWith<S, O>(session: Session<S>, render: () => O): O {
+  const { state, hasScopes, isSharing } = stateCellOf(session);
+  const mayHaveMore = state !== undefined || hasScopes || isSharing || hasPrefixes(viewOf(session).custom);
+  const seen = mayHaveMore ? promptView(session.state) : undefined;
+  if (!seen) return render();
+  const facade = new Proxy(session, {
+    get: (target, name) => {
+      // What prompts take for the state is what this answers.
+      if (name === 'getCustom') return () => seen;
+      const member: unknown = Reflect.get(target, name, target);
+      return typeof member === 'function' ? (member.bind(target) as unknown) : member;
+    },
+  });
+  rendered.set(facade, session);
+  return getAsyncContext().run(CURRENT_SESSION, facade, render);
+}
+
+/**
+ * The session of the turn that runs, with its {@link Session.state}: what `ai.currentSession()` is, typed as this package's.
+ *
+ * @throws `FAILED_PRECONDITION` outside of an agent of this package.
+ * @example
+ * const { state } = currentSession<BookingState, { theme: 'dark' | 'light' }>();
+ * state.set('user:theme', 'dark');
+ */
+export function currentSession<S = unknown, User = ScopeRecord, App = ScopeRecord>(): Session<S, User, App> {
+  const session = runningSession();
+  if (session) return session as unknown as Session<S, User, App>;
+  throw failedPrecondition(
+    'There is no current session: this runs outside of an agent of genkitx-agents, or in a callback that lost its context.',
+  );
+}
+
+function runningSession(): Session | undefined {
+  const current = getAsyncContext().getStore<Session>(CURRENT_SESSION);
+  const session = current && (rendered.get(current) ?? current);
+  // A session of Genkit's own agents keeps something else under that name; one of this package's other module format is as good as ours.
+  return session && 'state' in session && !Object.hasOwn(session, 'state') ? session : undefined;
+}

@@ -1,0 +1,297 @@
+import { z, type ActionContext } from 'genkit';
+import { InMemorySessionStore as GenkitStore } from 'genkit/beta';
+import {
+  agentRuntime,
+  currentSession,
+  defineAgent,
+  defineCustomAgent,
+  definePromptAgent,
+  genkit,
+  InMemorySessionStore,
+  renderWith,
+  ScopedState,
+  Session,
+  SessionRunner,
+} from 'genkitx-agents';
+import { remoteAgent } from 'genkitx-agents/client';
+import { describe, expect, expectTypeOf, test } from 'vitest';
+import { scriptedModel } from '../support/scripted-model.ts';
+import { serveByHandler } from '../server/support/http.ts';
+import { call, model, recordingStore, user } from './helpers.ts';
+
+const context = { auth: { uid: 'ada' } };
+const scopes = { user: z.object({ theme: z.enum(['dark', 'light']) }), app: z.object({ discount: z.number() }) };
+
+/** An agent with one tool, which does what it is told, and what the model was asked. */
+function shop(work: (state: ScopedState) => void, options: object = {}) {
+  const ai = genkit({});
+  const asked: string[] = [];
+  const scripted = scriptedModel(ai, {
+    otherwise: ({ request }) => {
+      asked.push(request.messages[0]?.content[0]?.text ?? '');
+      if (request.messages.at(-1)?.role === 'tool') return 'done';
+      return [{ toolRequest: { name: 'work', input: {} } }];
+    },
+  });
+  ai.defineTool({ name: 'work', description: 'work', inputSchema: z.object({}) }, async () => {
+    work(currentSession().state);
+    return 'ok';
+  });
+  const store = new InMemorySessionStore();
+  const config = { name: 'shop', model: scripted.name, tools: ['work'], store, scopes, ...options };
+  return { ai, store, asked, agent: defineAgent(ai, config) };
+}
+
+const setAll = (state: ScopedState) => {
+  state.set('step', 1);
+  state.set('user:theme', 'dark');
+  state.set('app:discount', 5);
+  state.set('temp:note', 'short');
+};
+
+describe('the prompt of an agent', () => {
+  const system = 'step {{@state.step}}, theme {{@state.[user:theme]}}, discount {{@state.[app:discount]}}';
+
+  test('sees all keys, in its system text too; what is stored and streamed are the plain ones', async () => {
+    const { agent, asked, store } = shop(setAll, { system });
+    const chat = agent.chat({}, { context });
+    for (const text of ['one', 'two']) await chat.send(text);
+    expect(asked).toEqual([
+      'step , theme , discount ',
+      'step , theme , discount ',
+      'step 1, theme dark, discount 5',
+      'step 1, theme dark, discount 5',
+    ]);
+    const { custom } = (await store.getSnapshot({ snapshotId: chat.snapshotId! }))!.state!;
+    expect(custom).toEqual({ step: 1 });
+  });
+
+  test('sees temp: values', async () => {
+    const ai = genkit({});
+    const scripted = scriptedModel(ai, { otherwise: ({ request }) => JSON.stringify(request.messages[0]?.content) });
+    ai.definePrompt({ name: 'greet', model: scripted.name, messages: '{{@state.[temp:note]}} {{@state.step}}' });
+    const seen: unknown[] = [];
+    const agent = defineCustomAgent(ai, { name: 'a', store: new InMemorySessionStore() }, async (sess) => {
+      await sess.run(async () => {
+        sess.state.set('temp:note', 'short');
+        sess.state.set('step', 1);
+        const rendered = await renderWith(sess.session, () => ai.prompt('greet').render());
+        seen.push(rendered.messages?.[0]?.content);
+        seen.push(renderWith(sess.session, () => currentSession() === sess.session));
+      });
+      return {};
+    });
+    await call(agent, ['go']);
+    expect(seen).toEqual([[{ text: 'short 1' }], true]);
+  });
+
+  test('gets them as the state of its functions, where a change of the session is a change of the session', async () => {
+    const given: unknown[] = [];
+    const { agent } = shop(setAll, {
+      system: async (_input: unknown, { state }: { state: unknown }) => {
+        given.push(structuredClone(state));
+        currentSession<{ seen?: number }>().updateCustom((custom) => ({ ...custom, seen: 1 }));
+        return 'system';
+      },
+    });
+    const chat = agent.chat({}, { context });
+    for (const text of ['one', 'two']) await chat.send(text);
+    expect(given).toEqual([{}, { seen: 1, step: 1, 'user:theme': 'dark', 'app:discount': 5 }]);
+    expect(chat.state).toEqual({ seen: 1, step: 1, 'user:theme': 'dark', 'app:discount': 5 });
+  });
+
+  test('takes no member of a custom state for a key of another scope', async () => {
+    const ai = genkit({});
+    const scripted = scriptedModel(ai, { otherwise: ({ request }) => request.messages[0]!.content });
+    const agent = defineAgent(ai, {
+      name: 'a',
+      model: scripted.name,
+      state: 'client',
+      system: '[{{@state.[temp:admin]}}{{@state.[user:admin]}}{{@state.step}}]',
+    });
+    const custom = { 'temp:admin': true, 'user:admin': true, step: 1 };
+    const { output } = await call(agent, ['hi'], { state: { custom } });
+    expect(output.message?.content[0]?.text).toBe('[1]');
+  });
+});
+
+describe('a client', () => {
+  test('sees user: and app: keys as they change and in snapshots, temp: keys never, over HTTP too', async () => {
+    const { agent } = shop(setAll);
+    const served = await serveByHandler([agent], { context: async () => context });
+    const remote = remoteAgent({ url: `${served.url}/shop` });
+    const chat = remote.chat();
+    const chunks: unknown[] = [];
+    const turn = chat.sendStream('hi');
+    for await (const { raw } of turn.stream) chunks.push(raw);
+    await turn.response;
+    const all = { step: 1, 'user:theme': 'dark', 'app:discount': 5 };
+    expect(JSON.stringify(chunks)).toContain('user:theme');
+    expect(JSON.stringify(chunks)).not.toContain('temp:');
+    expect(chat.state).toEqual(all);
+    const snapshot = (await remote.getSnapshot(chat.snapshotId!))!;
+    expect(snapshot.state?.custom).toEqual(all);
+    expect(snapshot).not.toHaveProperty('sessionLog');
+    expect((await remote.loadChat({ snapshotId: chat.snapshotId! })).state).toEqual(all);
+    await served.stop();
+  });
+
+  test('sees of them what the clientTransform leaves', async () => {
+    const clientTransform = {
+      state: (state: { custom?: { step?: number } }) => ({ ...state, custom: { step: state.custom?.step } }),
+    };
+    const { agent } = shop(setAll, { clientTransform });
+    const chat = agent.chat({}, { context });
+    await chat.send('hi');
+    expect(chat.state).toEqual({ step: 1 });
+    expect((await agent.getSnapshot(chat.snapshotId!, { context }))?.state?.custom).toEqual({ step: 1 });
+  });
+});
+
+describe('outputKey', () => {
+  test('keeps what the reply means where there is an output schema, and its text where there is none', async () => {
+    const ai = genkit({});
+    const scripted = scriptedModel(ai, { otherwise: '{"city":"Bern"}' });
+    ai.definePrompt({ name: 'places', model: scripted.name, output: { schema: z.object({ city: z.string() }) } });
+    const store = new InMemorySessionStore();
+    const structured = definePromptAgent(ai, { promptName: 'places', store, outputKey: 'place' });
+    const text = defineAgent(ai, { name: 'text', model: scripted.name, store, outputKey: 'place' });
+    const kept = async (agent: typeof text) => {
+      const { output } = await call(agent, ['hi']);
+      return (await store.getSnapshot({ snapshotId: output.snapshotId! }))?.state?.custom;
+    };
+    expect(await kept(structured)).toEqual({ place: { city: 'Bern' } });
+    expect(await kept(text)).toEqual({ place: '{"city":"Bern"}' });
+  });
+
+  test('keeps what a custom agent says that it answered', async () => {
+    const store = new InMemorySessionStore();
+    const agent = defineCustomAgent(genkit({}), { name: 'a', store, outputKey: 'user:total' }, async (sess) => {
+      await sess.run(async () => ({ output: 0 }));
+      return {};
+    });
+    await agent.run({ message: user('hi') }, { init: {}, context });
+    expect(await store.readScopes({ scopes: [{ scope: 'user', appName: 'a', userId: 'ada' }] })).toEqual([
+      { total: 0 },
+    ]);
+  });
+
+  test('keeps nothing of a turn that fails or waits for the caller', async () => {
+    const ai = genkit({});
+    const replies = [[{ toolRequest: { name: 'approve', input: {} } }], () => Promise.reject(new Error('no model'))];
+    const scripted = scriptedModel(ai, { replies });
+    ai.defineInterrupt({ name: 'approve', description: 'asks', inputSchema: z.object({}) });
+    const store = new InMemorySessionStore();
+    const agent = defineAgent(ai, {
+      name: 'a',
+      model: scripted.name,
+      tools: ['approve'],
+      store,
+      outputKey: 'user:reply',
+    });
+    for (const reason of ['interrupted', 'failed']) {
+      const { result } = await agent.run({ message: user('hi') }, { init: {}, context });
+      expect(result.finishReason).toBe(reason);
+    }
+    expect(await store.readScopes({ scopes: [{ scope: 'user', appName: 'a', userId: 'ada' }] })).toEqual([{}]);
+  });
+});
+
+describe('what cannot be is said', () => {
+  const failure = async (work: (state: ScopedState) => void, options: object, given: object) => {
+    const agent = defineCustomAgent(genkit({}), { name: 'shop', ...options }, async (sess) => {
+      await sess.run(async () => work(sess.state));
+      return {};
+    });
+    return (await call(agent, ['go'], {}, { context: given })).output.error;
+  };
+  const touch = (state: ScopedState) => void state.get('user:theme');
+  const store = new InMemorySessionStore();
+
+  test('by the turn: no user, a scope that the agent does not name, no store, a value that does not fit', async () => {
+    expect((await failure(touch, { store, scopes }, {}))?.message).toContain('the call names no user');
+    expect((await failure(touch, { store }, context))?.message).toContain('give it scopes: { user: z.object');
+    expect((await failure(touch, { state: 'client' }, context))?.message).toContain('a store that keeps scopes');
+    const unfit = await failure((state) => state.set('user:theme', 'pink'), { store, scopes }, context);
+    expect([unfit?.status, unfit?.message]).toEqual(['INVALID_ARGUMENT', expect.stringContaining('user:theme')]);
+    const long = await failure((state) => state.set('x', 'long'), { store, limits: { maxValueBytes: 4 } }, context);
+    expect(long?.message).toContain('more than 4 bytes');
+    const userId = () => ' ';
+    expect((await failure(() => {}, { store, userId }, context))?.message).toContain('must answer a string');
+  });
+
+  test('when the agent is defined', () => {
+    const define = (options: object) => () => defineAgent(genkit({}), { name: 'shop', ...options });
+    expect(define({ scopes })).toThrow('no store to keep it');
+    expect(define({ store: new GenkitStore(), scopes })).toThrow('its store keeps none');
+    expect(define({ outputKey: 'user:reply' })).toThrow('such an outputKey');
+    expect(define({ store, scopes: { users: z.object({}) } })).toThrow("no option 'users'");
+    expect(define({ store, scopes: { user: true } })).toThrow('a Zod schema');
+    expect(define({ store, outputKey: '' })).toThrow('outputKey');
+    expect(define({ store, appName: ' ' })).toThrow('appName');
+    expect(define({ store, limits: { maxDepth: -1 } })).toThrow('maxDepth');
+  });
+
+  test('outside of an agent there is no current session', () => {
+    expect(() => currentSession()).toThrow('outside of an agent');
+  });
+});
+
+test('agents of one app share what belongs to its users, by agentRuntime or by name', async () => {
+  const store = new InMemorySessionStore();
+  const userId = (given: ActionContext) => given['login'] as string | undefined;
+  const ai = genkit({ plugins: [agentRuntime({ store, appName: 'shop', userId })] });
+  const seen: unknown[] = [];
+  for (const name of ['one', 'two']) {
+    const agent = defineCustomAgent(ai, { name, scopes }, async (sess) => {
+      await sess.run(async () => {
+        seen.push(sess.state.get('user:theme'));
+        sess.state.set('user:theme', 'light');
+      });
+      return {};
+    });
+    await call(agent, ['go'], {}, { context: { login: 'ada' } });
+  }
+  expect(seen).toEqual([undefined, 'light']);
+});
+
+test('a session that no agent is around has plain and temp: keys', async () => {
+  const session = new Session<{ step: number }>();
+  session.state.set('step', 1);
+  session.state.set('temp:x', 1);
+  expect([session.getCustom(), session.state.toObject()]).toEqual([{ step: 1 }, { step: 1, 'temp:x': 1 }]);
+  expect(() => (session as Session).state.get('user:x')).toThrow('FAILED_PRECONDITION');
+  expect(new SessionRunner(session, (async function* () {})()).state.get('step')).toBe(1);
+});
+
+test('a turn without shared state asks the store for nothing more, whichever the store', async () => {
+  const { store, calls } = recordingStore(new InMemorySessionStore());
+  const agent = defineCustomAgent(genkit({}), { name: 'a', store }, async (sess) => {
+    await sess.run(async () => {
+      sess.state.set('step', 1);
+      sess.addMessages([model('ok')]);
+    });
+    return {};
+  });
+  await call(agent, ['one'], { sessionId: 's' }, { context });
+  await call(agent, ['two'], { sessionId: 's' }, { context });
+  expect(calls.map(({ method }) => method)).toEqual(['getSnapshot', 'saveSnapshot', 'getSnapshot', 'saveSnapshot']);
+});
+
+test('the state is typed by the schemas', () => {
+  const stateSchema = z.object({ step: z.number() });
+  defineCustomAgent(genkit({}), { name: 'a', store: new InMemorySessionStore(), stateSchema, scopes }, async (sess) => {
+    expectTypeOf(sess.state.get('step')).toEqualTypeOf<number | undefined>();
+    expectTypeOf(sess.session.state.get('user:theme')).toEqualTypeOf<'dark' | 'light' | undefined>();
+    expectTypeOf(sess.state.get('app:discount')).toEqualTypeOf<number | undefined>();
+    sess.state.set('temp:note', ['anything']);
+    // @ts-expect-error -- There is no such theme.
+    sess.state.set('user:theme', 'pink');
+    // @ts-expect-error -- There is no such key.
+    sess.state.get('app:sale');
+    return {};
+  });
+  type Theme = { theme: 'dark' | 'light' };
+  const typed = () => currentSession<{ step: number }, Theme>().state.get('user:theme');
+  expectTypeOf(typed).returns.toEqualTypeOf<Theme['theme'] | undefined>();
+});

@@ -1,0 +1,488 @@
+import { enableTelemetry } from 'genkit/tracing';
+import { z } from 'genkit';
+import {
+  currentSession,
+  defineAgent,
+  defineCustomAgent,
+  genkit,
+  recoverRuns,
+  SessionService,
+  type AgentInit,
+  type AgentInput,
+  type AgentOutput,
+  type AgentStateOptions,
+  type ScopedState,
+  type ScopeStore,
+  type SessionStoreOptions,
+  type SnapshotStore,
+} from 'genkitx-agents';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { call, model, user } from '../agent/helpers.ts';
+import { scriptedModel } from '../support/scripted-model.ts';
+import { countingStore, storeAround, type Counts } from './store-around.ts';
+
+/** Store objects on one empty backend: the same object twice where the medium is the object. */
+export interface StateStores {
+  a: SnapshotStore & ScopeStore;
+  b: SnapshotStore & ScopeStore;
+  /** All that is stored, as text. */
+  raw: () => Promise<string>;
+  close: () => Promise<void>;
+}
+
+/** Opens stores whose tenants are what `context.tenant` says. */
+export type OpenStateStores = (options: {
+  snapshotPathPrefix: (options?: SessionStoreOptions) => string;
+}) => Promise<StateStores>;
+
+const ANYTHING = z.record(z.string(), z.any());
+const ADA = { appName: 'shop', userId: 'ada' };
+
+type Work = (state: ScopedState, snapshotId: string) => unknown;
+
+/** One process: an agent whose turns do what they are told. */
+function shopOn(store: SnapshotStore, options: Partial<AgentStateOptions> & { name?: string } = {}) {
+  const ai = genkit({});
+  const works = new Map<string, Work>();
+  const agent = defineCustomAgent(
+    ai,
+    { name: 'shop', appName: 'shop', store, scopes: { user: ANYTHING, app: ANYTHING }, ...options },
+    async (sess) => {
+      await sess.run(async (input, { snapshotId }) => {
+        await works.get(input.message!.content[0]!.text!)!(sess.state, snapshotId);
+        sess.addMessages([model('done')]);
+      });
+      return { message: sess.getMessages().at(-1) };
+    },
+  );
+  const inputOf = (work: Work): AgentInput => {
+    const name = `work ${works.size}`;
+    works.set(name, work);
+    return { message: user(name) };
+  };
+  const turn = async (work: Work, init: AgentInit = {}, context: object = { auth: { uid: 'ada' } }) => {
+    const { result } = await agent.run(inputOf(work), { init, context });
+    return result as AgentOutput;
+  };
+  const read = async (init?: AgentInit, context?: object) => {
+    let seen: unknown;
+    const { error } = await turn((state) => (seen = state.toObject()), init, context);
+    expect(error).toBeUndefined();
+    return seen;
+  };
+  return { ai, agent, works, inputOf, turn, read };
+}
+
+interface Scene extends StateStores {
+  records: (context?: object) => Promise<unknown[]>;
+}
+
+type On = (title: string, body: (scene: Scene) => Promise<void>) => void;
+
+/** What `session.state` means, over one store. */
+export function sessionStateSuite(name: string, open: OpenStateStores): void {
+  const on: On = (title, body) =>
+    it(title, async () => {
+      const stores = await open({ snapshotPathPrefix: (given) => String(given?.context?.['tenant'] ?? 'global') });
+      const scopes = [
+        { scope: 'user', ...ADA },
+        { scope: 'app', appName: 'shop' },
+      ] as const;
+      try {
+        await body({ ...stores, records: (context) => stores.b.readScopes({ scopes, context }) });
+      } finally {
+        vi.useRealTimers();
+        await stores.close();
+      }
+    });
+
+  describe(`session.state over ${name}`, () => {
+    lives(on);
+    once(on);
+    background(on);
+    belongs(on);
+    costs(on);
+    temporary(on);
+    events(on);
+  });
+}
+
+function lives(on: On): void {
+  on('plain keys go back with a rewind and along with a branch; user: and app: keys do neither', async ({ a, b }) => {
+    const shop = shopOn(a);
+    const set =
+      (n: number): Work =>
+      (state) => {
+        for (const key of ['step', 'user:step', 'app:step']) state.set(key, n);
+      };
+    const first = await shop.turn(set(1), { sessionId: 's' });
+    const second = await shop.turn(set(2), { sessionId: 's' });
+    expect(await shop.read({ snapshotId: first.snapshotId })).toEqual({ step: 1, 'user:step': 2, 'app:step': 2 });
+    expect(await shopOn(b).read({ snapshotId: second.snapshotId })).toEqual({ step: 2, 'user:step': 2, 'app:step': 2 });
+    expect((await b.getSnapshot({ snapshotId: first.snapshotId }))?.state?.custom).toEqual({ step: 1 });
+    // Another session of the user begins with what is the user's.
+    expect(await shopOn(b).read({ sessionId: 'other' })).toEqual({ 'user:step': 2, 'app:step': 2 });
+  });
+
+  on('turns that change different keys of one user at the same time both stay', async ({ a, b, records }) => {
+    const [one, two] = [shopOn(a), shopOn(b)];
+    await Promise.all([
+      one.turn((state) => state.set('user:theme', 'dark')),
+      two.turn((state) => state.set('user:size', 'large')),
+    ]);
+    expect(await records()).toEqual([{ theme: 'dark', size: 'large' }, {}]);
+  });
+
+  on('of concurrent updates of one key from many sessions none is lost', async ({ a, b, records }) => {
+    const shops = [shopOn(a), shopOn(b)];
+    const work: Work = (state) => state.update('user:orders', (orders) => Number(orders ?? 0) + 1);
+    const outputs = await Promise.all(Array.from({ length: 20 }, (_, i) => shops[i % 2]!.turn(work)));
+    expect(outputs.map(({ error }) => error)).toEqual(outputs.map(() => undefined));
+    expect(await records()).toEqual([{ orders: 20 }, {}]);
+  });
+
+  on('each turn of one call is read anew and saved by itself', async ({ a, b, records }) => {
+    const [shop, other] = [shopOn(a), shopOn(b)];
+    const seen: unknown[] = [];
+    const inputs = [
+      shop.inputOf(async (state) => {
+        state.set('user:mine', 1);
+        state.set('temp:x', 1);
+        await other.turn((theirs) => theirs.set('user:theirs', 1));
+      }),
+      shop.inputOf((state) => void seen.push(state.toObject())),
+    ];
+    await call(shop.agent, inputs, {}, { context: { auth: { uid: 'ada' } } });
+    expect(seen).toEqual([{ 'user:mine': 1, 'user:theirs': 1 }]);
+    expect(await records()).toEqual([{ mine: 1, theirs: 1 }, {}]);
+  });
+
+  on('outputKey keeps a reply under a key of any scope', async ({ a, records }) => {
+    for (const outputKey of ['reply', 'user:reply', 'app:reply', 'temp:reply']) {
+      await shopOn(a, { outputKey }).turn(() => {}, { sessionId: outputKey });
+    }
+    expect(await records()).toEqual([{ reply: 'done' }, { reply: 'done' }]);
+    expect((await a.getSnapshot({ sessionId: 'reply' }))?.state?.custom).toEqual({ reply: 'done' });
+    expect((await a.getSnapshot({ sessionId: 'temp:reply' }))?.state?.custom).toBeUndefined();
+  });
+}
+
+const ADD: Work = (state) => {
+  state.update('user:n', (n) => Number(n ?? 0) + 1);
+  state.update('app:n', (n) => Number(n ?? 0) + 1);
+};
+
+function once(on: On): void {
+  on('a turn that fails or is aborted applies none of its changes', async ({ a, records }) => {
+    for (const onAbort of ['discard', 'keep'] as const) {
+      const shop = shopOn(a, { onAbort });
+      const failed = await shop.turn((state, id) => {
+        ADD(state, id);
+        throw new Error('went wrong');
+      });
+      expect(failed.finishReason).toBe('failed');
+      const abort = new AbortController();
+      const input = shop.inputOf(async (state, id) => {
+        ADD(state, id);
+        abort.abort();
+        await new Promise(() => {});
+      });
+      const { result } = await shop.agent.run(input, {
+        init: {},
+        context: { auth: { uid: 'ada' } },
+        abortSignal: abort.signal,
+      });
+      expect(result.finishReason).toBe('aborted');
+    }
+    expect(await records()).toEqual([{}, {}]);
+  });
+
+  on('a turn that comes second on its session applies none', async ({ a, b, records }) => {
+    const [slow, fast] = [shopOn(a), shopOn(b)];
+    await slow.turn(ADD, { sessionId: 's' });
+    const late = await slow.turn(
+      async (state, id) => {
+        ADD(state, id);
+        await fast.turn(ADD, { sessionId: 's' });
+      },
+      { sessionId: 's' },
+    );
+    expect(late.error).toMatchObject({ status: 'ABORTED' });
+    expect(await records()).toEqual([{ n: 2 }, { n: 2 }]);
+  });
+
+  for (const isMade of [false, true]) {
+    const when = isMade ? 'whose answer got lost' : 'that failed';
+    on(`a save ${when} is tried again, and what it changes is changed once`, async ({ a, records }) => {
+      let failures = 2;
+      const flaky = storeAround(a, async (name, _args, make) => {
+        if (name !== 'saveSnapshot' || failures === 0) return make();
+        failures--;
+        if (isMade) await make();
+        throw Object.assign(new Error('cut off'), { status: 'UNAVAILABLE' });
+      });
+      const output = await shopOn(flaky).turn(ADD);
+      expect([output.error, failures]).toEqual([undefined, 0]);
+      expect(await records()).toEqual([{ n: 1 }, { n: 1 }]);
+    });
+  }
+
+  on('a change that the record refuses fails the turn, and nothing of it is applied', async ({ a, records }) => {
+    const shop = shopOn(a);
+    const fill =
+      (key: string): Work =>
+      (state) =>
+        state.set(key, 'x'.repeat(250_000));
+    await shop.turn(fill('user:one'));
+    await shop.turn(fill('user:two'));
+    const output = await shop.turn((state, id) => {
+      fill('user:three')(state, id);
+      state.set('app:n', 1);
+    });
+    expect(output.error).toMatchObject({ status: 'INVALID_ARGUMENT' });
+    const [ada, app] = (await records()) as object[];
+    expect([Object.keys(ada!), app]).toEqual([['one', 'two'], {}]);
+  });
+}
+
+/** The lease of all runs ends. */
+function letLeasesEnd(): void {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 120_000 });
+}
+
+async function settled(store: SnapshotStore, snapshotId: string): Promise<string | undefined> {
+  return vi.waitUntil(
+    async () => {
+      const status = (await store.getSnapshotMetadata({ snapshotId }))?.status;
+      return status !== 'pending' && status;
+    },
+    { timeout: 20_000, interval: 5 },
+  );
+}
+
+function background(on: On): void {
+  on('the turns of a run in the background apply theirs once each', async ({ a, b, records }) => {
+    const shop = shopOn(a);
+    let goOn = (): void => {};
+    const gate = new Promise<void>((resolve) => (goOn = resolve));
+    const slow: Work = async (state, id) => {
+      ADD(state, id);
+      await gate;
+    };
+    const inputs = [shop.inputOf(slow), { ...shop.inputOf(ADD), detach: true }];
+    const { output } = await call(shop.agent, inputs, {}, { context: { auth: { uid: 'ada' } } });
+    expect(await records()).toEqual([{}, {}]);
+    goOn();
+    expect(await settled(b, output.snapshotId!)).toBe('completed');
+    expect(await records()).toEqual([{ n: 2 }, { n: 2 }]);
+  });
+
+  on('a run that is taken over applies its changes once, to its own user', async ({ a, b, records }) => {
+    let lateSaves = 0;
+    let isAwake = false;
+    const deaf = storeAround(a, (name, _args, make) => {
+      // Who slept has not heard that the run is another's by now.
+      if (name === 'onSnapshotStateChange') return () => {};
+      const made = make();
+      if (name === 'saveSnapshot' && isAwake) void (made as Promise<unknown>).finally(() => lateSaves++);
+      return made;
+    });
+    const dead = shopOn(deaf);
+    let wakeUp = (): void => {};
+    const asleep = new Promise<void>((resolve) => (wakeUp = resolve));
+    const input = dead.inputOf(async (state, id) => {
+      ADD(state, id);
+      await asleep;
+    });
+    const { output } = await call(dead.agent, [{ ...input, detach: true }], {}, { context: { auth: { uid: 'ada' } } });
+    letLeasesEnd();
+    const rescuer = shopOn(b);
+    rescuer.works.set(input.message!.content[0]!.text!, ADD);
+    // Whoever looks for runs has a name too.
+    const { runs } = await recoverRuns(rescuer.ai, { context: { auth: { uid: 'janitor' } } });
+    expect(runs).toHaveLength(1);
+    expect(await settled(b, output.snapshotId!)).toBe('completed');
+    isAwake = true;
+    wakeUp();
+    await vi.waitUntil(() => lateSaves > 0, { timeout: 20_000, interval: 5 });
+    expect(await records()).toEqual([{ n: 1 }, { n: 1 }]);
+    expect(await b.readScopes({ scopes: [{ scope: 'user', appName: 'shop', userId: 'janitor' }] })).toEqual([{}]);
+  });
+}
+
+function belongs(on: On): void {
+  on(
+    'what createSession says of a user is seen by the user’s other sessions at once, and by nobody else',
+    async ({ a, b }) => {
+      const sessions = new SessionService(a);
+      await sessions.createSession({ ...ADA, state: { 'user:theme': 'dark', 'app:sale': true, step: 1 } });
+      const shop = shopOn(b);
+      expect(await shop.read()).toEqual({ 'user:theme': 'dark', 'app:sale': true });
+      expect(await shop.read({}, { auth: { uid: 'eve' } })).toEqual({ 'app:sale': true });
+      expect(await shop.read({}, {})).toEqual({ 'app:sale': true });
+      expect(await shop.read({}, { auth: { uid: 'ada' }, tenant: 'other' })).toEqual({});
+      expect(await shopOn(b, { appName: 'bank' }).read()).toEqual({});
+      expect(await shopOn(b, { appName: undefined, name: 'support' }).read()).toEqual({});
+    },
+  );
+
+  on('whose user: keys a turn sees is said by the caller, not by the session', async ({ a, records }) => {
+    const shop = shopOn(a);
+    await shop.turn((state) => state.set('user:secret', 1), { sessionId: 's' });
+    const eve = { auth: { uid: 'eve' } };
+    expect(await shop.read({ sessionId: 's' }, eve)).toEqual({});
+    await shop.turn((state) => state.set('user:secret', 2), { sessionId: 's' }, eve);
+    expect(await records()).toEqual([{ secret: 1 }, {}]);
+    // And the session is whose it was.
+    const sessions = new SessionService(a);
+    expect(await sessions.getSession({ ...ADA, sessionId: 's' })).toBeDefined();
+    expect(await sessions.getSession({ appName: 'shop', userId: 'eve', sessionId: 's' })).toBeUndefined();
+  });
+
+  on('a client reads its own user: keys with a snapshot, whoever’s the session is', async ({ a }) => {
+    const shop = shopOn(a);
+    const context = { auth: { uid: 'ada' } };
+    const { snapshotId } = await shop.turn((state) => {
+      for (const key of ['step', 'user:theme', 'app:sale', 'temp:x']) state.set(key, 1);
+    });
+    const seenBy = async (given: object) =>
+      (await shop.agent.getSnapshot(snapshotId!, { context: given }))?.state?.custom;
+    expect(await seenBy(context)).toEqual({ step: 1, 'user:theme': 1, 'app:sale': 1 });
+    expect(await seenBy({ auth: { uid: 'eve' } })).toEqual({ step: 1, 'app:sale': 1 });
+    expect(await seenBy({})).toEqual({ step: 1, 'app:sale': 1 });
+  });
+}
+
+function costs(on: On): void {
+  const cost = async (store: SnapshotStore, options: Partial<AgentStateOptions>, work: Work): Promise<Counts> => {
+    const { store: counted, counts } = countingStore(store);
+    const shop = shopOn(counted, options);
+    await shop.turn(() => {}, { sessionId: 's' });
+    const before = { ...counts };
+    await shop.turn(work, { sessionId: 's' });
+    return {
+      snapshots: counts.snapshots - before.snapshots,
+      records: counts.records - before.records,
+      scoped: counts.scoped - before.scoped,
+    };
+  };
+
+  on(
+    'a turn reads one record for each scope that its agent uses, none if it uses none, and writes what it changed',
+    async ({ a }) => {
+      const nothing = () => {};
+      const plain: Work = (state) => state.set('step', 1);
+      expect(await cost(a, { scopes: undefined }, plain)).toEqual({ snapshots: 1, records: 0, scoped: 0 });
+      expect(await cost(a, { scopes: { app: ANYTHING } }, nothing)).toEqual({ snapshots: 1, records: 1, scoped: 0 });
+      expect(await cost(a, {}, nothing)).toEqual({ snapshots: 1, records: 2, scoped: 0 });
+      const ofUser: Work = (state) => state.set('user:x', state.get('app:x') ?? 1);
+      expect(await cost(a, {}, ofUser)).toEqual({ snapshots: 1, records: 2, scoped: 1 });
+    },
+  );
+}
+
+const CANARY = 'canary-never-to-be-seen-again';
+const spans: unknown[] = [];
+
+function temporary(on: On): void {
+  beforeAll(async () => {
+    const onEnd = (span: unknown): void => {
+      const { name, attributes, status, events: told } = span as { [key: string]: unknown };
+      spans.push({ name, attributes, status, told });
+    };
+    const collector = { onStart: () => {}, onEnd, forceFlush: async () => {}, shutdown: async () => {} };
+    await enableTelemetry({ spanProcessors: [collector] });
+  });
+
+  on('temp: values are seen by all tools of the turn and nowhere else', async ({ a, raw }) => {
+    spans.length = 0;
+    const seen: unknown[] = [];
+    const { agent, hear } = nested(a, seen);
+    for (const text of ['one', 'fail']) {
+      const { chunks, output } = await call(agent, [text, text], { sessionId: text });
+      hear(chunks, output);
+      const { snapshotId } = (await a.getSnapshotMetadata({ sessionId: text }))!;
+      hear(await agent.getSnapshot(snapshotId));
+    }
+    // The second turn of the call begins with none; a sub-agent's tool has its caller's.
+    expect(seen).toEqual([
+      ['tool', CANARY],
+      ['sub-agent', CANARY],
+      ['next turn', undefined],
+      ['tool', CANARY],
+      ['sub-agent', CANARY],
+      ['next turn', undefined],
+      ['failing', undefined],
+    ]);
+    expect(JSON.stringify(spans)).toContain('runTurn-2');
+    expect(JSON.stringify(spans)).not.toContain(CANARY);
+    expect(await raw()).toContain('kept-value');
+    expect(await raw()).not.toContain(CANARY);
+  });
+
+  /** An agent that sets the canary in a tool, and calls a sub-agent whose tool reads it. */
+  function nested(store: SnapshotStore, seen: unknown[]) {
+    const ai = genkit({});
+    const state = (): ScopedState => currentSession().state;
+    const tool = (name: string, work: () => unknown) =>
+      ai.defineTool({ name, description: name, inputSchema: z.object({}) }, async () => {
+        await work();
+        return 'ok';
+      });
+    const use = (...names: string[]) => names.map((name) => ({ toolRequest: { name, ref: name, input: {} } }));
+    const inner = scriptedModel(ai, {
+      name: 'inner',
+      otherwise: ({ request }) => (request.messages.at(-1)?.role === 'tool' ? 'ok' : use('peek')),
+    });
+    tool('peek', () => {
+      seen.push(['sub-agent', state().get('temp:canary')]);
+      state().set('temp:more', CANARY);
+    });
+    const helper = defineAgent(ai, { name: 'helper', model: inner.name, tools: ['peek'], store });
+    let calls = 0;
+    tool('hide', () => {
+      seen.push(calls++ % 2 === 0 ? ['tool', CANARY] : ['next turn', state().get('temp:more')]);
+      if (calls % 2 === 0) return;
+      state().set('temp:canary', CANARY);
+      state().set('step', 'kept-value');
+    });
+    tool('ask', () => helper.chat().send('look'));
+    tool('trip', () => {
+      seen.push(['failing', state().get('temp:canary')]);
+      state().set('temp:canary', CANARY);
+      throw new Error('went wrong');
+    });
+    const outer = scriptedModel(ai, {
+      otherwise: ({ request }) => {
+        const asked = request.messages.filter(({ role }) => role === 'user');
+        if (request.messages.at(-1)?.role !== 'tool') return use('hide');
+        const used = request.messages.at(-1)?.content[0]?.toolResponse?.name;
+        if (asked.length === 1) return used === 'hide' ? use('ask') : 'done';
+        return asked[0]?.content[0]?.text === 'fail' && used === 'hide' ? use('trip') : 'done';
+      },
+    });
+    const agent = defineAgent(ai, { name: 'outer', model: outer.name, tools: ['hide', 'ask', 'trip'], store });
+    const hear = (...told: unknown[]) => expect(JSON.stringify(told)).not.toContain(CANARY);
+    return { agent, hear };
+  }
+}
+
+function events(on: On): void {
+  on('a session that an agent made reads as events, and one made by events goes on with an agent', async ({ a, b }) => {
+    const shop = shopOn(a);
+    const sessions = new SessionService(b);
+    await shop.turn((state) => state.set('user:theme', 'dark'), { sessionId: 's' });
+    await shop.turn((state) => state.set('step', 1), { sessionId: 's' });
+    const session = (await sessions.getSession({ ...ADA, sessionId: 's' }))!;
+    expect(session.events.map(({ author }) => author)).toEqual(['user', 'shop', 'user', 'shop']);
+    expect(session.state).toEqual({ step: 1, 'user:theme': 'dark' });
+    expect((await sessions.listSessions(ADA)).sessions.map(({ id }) => id)).toEqual(['s']);
+    await sessions.appendEvent(session, {
+      author: 'system',
+      actions: { stateDelta: { step: 2, 'user:theme': 'light', 'app:sale': true, 'temp:x': 1 } },
+    });
+    expect(await shop.read({ sessionId: 's' })).toEqual({ step: 2, 'user:theme': 'light', 'app:sale': true });
+    const { events: recent } = (await sessions.getSession({ ...ADA, sessionId: 's', numRecentEvents: 3 }))!;
+    expect(recent.map(({ author }) => author)).toEqual(['system', 'user', 'shop']);
+  });
+}
