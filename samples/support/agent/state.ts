@@ -16,6 +16,11 @@ export const SupportStateSchema = z.object({
   turns: z.number().int(),
 });
 
+/** What of the customer's wishes holds in all conversations. It lives with the user (`user:style`): going back in one does not undo it. */
+export const PreferencesSchema = z.object({ style: z.enum(['brief', 'full']) });
+
+export type Preferences = z.infer<typeof PreferencesSchema>;
+
 export type SupportState = z.infer<typeof SupportStateSchema>;
 
 /** What a conversation starts with. */

@@ -2,8 +2,8 @@ import { generateMiddleware, type MiddlewareRef } from 'genkit';
 import { defineAgent, type AgentConfig, type AgentsGenkit, type SnapshotStore } from 'genkitx-agents';
 import type { SupportModel } from '../models/choose-model.ts';
 import type { OrderBook } from './orders.ts';
-import { SupportStateSchema, type SupportState } from './state.ts';
-import { defineFindOrder, defineListOrders, defineRequestRefund, remember } from './tools.ts';
+import { PreferencesSchema, SupportStateSchema, type Preferences, type SupportState } from './state.ts';
+import { defineFindOrder, defineListOrders, defineRequestRefund, defineSetStyle, remember } from './tools.ts';
 
 /** What the agent is made of. */
 export interface SupportAgentOptions {
@@ -14,29 +14,34 @@ export interface SupportAgentOptions {
   running?: Pick<AgentConfig<SupportState>, 'onAbort' | 'background'>;
 }
 
-/** The support agent: a model, three tools, a typed state, and a store that keeps every turn. */
+/** The support agent: a model, four tools, a typed state, and a store that keeps every turn. */
 export function defineSupportAgent(ai: AgentsGenkit, { book, model, store, running }: SupportAgentOptions) {
   return defineAgent(ai, {
     name: 'support',
     description: `Answers questions about orders of ${book.shop} and makes refunds.`,
     model: model.name,
-    system: async (_input, { state }) => instructions(book, state as SupportState | undefined),
-    tools: [defineFindOrder(ai, book), defineListOrders(ai, book), defineRequestRefund(ai, book)],
+    system: async (_input, { state }) => instructions(book, state as PromptState | undefined),
+    tools: [defineFindOrder(ai, book), defineListOrders(ai, book), defineRequestRefund(ai, book), defineSetStyle(ai)],
     use: [countTurns(ai), ...model.use],
     stateSchema: SupportStateSchema,
+    scopes: { user: PreferencesSchema },
     store,
     ...running,
   });
 }
 
+/** What the prompt sees: the conversation's state, and what belongs to the user. */
+type PromptState = SupportState & { 'user:style'?: Preferences['style'] };
+
 /** The prompt sees the state, so the model knows what was learned before, and on which branch. */
-function instructions(book: OrderBook, state: SupportState | undefined): string {
+function instructions(book: OrderBook, state: PromptState | undefined): string {
   const known = state?.customer ? `You are talking to ${state.customer.name} <${state.customer.email}>.` : '';
   const order = state?.orderId ? `The order in question is ${state.orderId}.` : '';
   return [
     `You are the support agent of ${book.shop}. Be brief and friendly. Use the tools; never guess about an order.`,
     `Refund policy: ${book.refundPolicy}`,
     'Ask for an order number or an e-mail address when you need one. Refund only when the customer asked for it.',
+    `Reply style: ${state?.['user:style'] ?? 'full'}.`,
     `${known} ${order}`.trim(),
   ].join('\n');
 }

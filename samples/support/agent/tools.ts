@@ -1,7 +1,7 @@
 import { z } from 'genkit';
-import type { AgentsGenkit } from 'genkitx-agents';
+import { currentSession, type AgentsGenkit } from 'genkitx-agents';
 import { decideRefund, OrderSchema, RefundSchema, totalOf, type Order, type OrderBook } from './orders.ts';
-import { NOTHING_KNOWN, type SupportState } from './state.ts';
+import { NOTHING_KNOWN, PreferencesSchema, type Preferences, type SupportState } from './state.ts';
 
 const OrderViewSchema = OrderSchema.extend({
   total: z.string(),
@@ -30,6 +30,11 @@ export function remember(ai: AgentsGenkit, change: (known: SupportState) => Part
   ai.currentSession<SupportState>().updateCustom((known = NOTHING_KNOWN) => ({ ...known, ...change(known) }));
 }
 
+/** The scratchpad of the running turn: the conversation's keys, the user's, and those of this turn alone. */
+function scratchpad() {
+  return currentSession<SupportState, Preferences>().state;
+}
+
 /** Looks up one order. */
 export function defineFindOrder(ai: AgentsGenkit, book: OrderBook) {
   return ai.defineTool(
@@ -43,6 +48,7 @@ export function defineFindOrder(ai: AgentsGenkit, book: OrderBook) {
       const order = await book.find(orderId);
       if (!order) return { problem: `There is no order ${orderId}.` };
       remember(ai, () => ({ orderId: order.id, customer: order.customer, topic: 'order' }));
+      scratchpad().update('temp:lookedUp', (ids) => [...((ids as string[] | undefined) ?? []), order.id]);
       return { order: viewOf(order, book) };
     },
   );
@@ -83,6 +89,14 @@ export function defineRequestRefund(ai: AgentsGenkit, book: OrderBook) {
       if (!order) return { outcome: 'refused' as const, why: `There is no order ${orderId}.` };
       remember(ai, () => ({ orderId: order.id, customer: order.customer, topic: 'refund' }));
 
+      // What was true in an earlier turn may not be so any more: money goes out on what was looked up in this one.
+      const lookedUp = (scratchpad().get('temp:lookedUp') ?? []) as string[];
+      if (!lookedUp.includes(order.id)) {
+        return {
+          outcome: 'refused' as const,
+          why: 'Look the order up first (findOrder), then ask for the refund again.',
+        };
+      }
       const before = order.refund !== undefined;
       const decision = decideRefund(order);
       if (!before && !decision.allowed) return { outcome: 'refused' as const, why: decision.why };
@@ -97,6 +111,23 @@ export function defineRequestRefund(ai: AgentsGenkit, book: OrderBook) {
         outcome: before ? ('refunded before' as const) : ('refunded' as const),
         refund: { ...refund, amount: book.money(amount) },
       };
+    },
+  );
+}
+
+/** Keeps how the customer wants to be answered, in this conversation and all others. */
+export function defineSetStyle(ai: AgentsGenkit) {
+  return ai.defineTool(
+    {
+      name: 'setStyle',
+      description:
+        'Keeps how the customer wants to be answered from now on: brief or full. Only when the customer asked for it.',
+      inputSchema: PreferencesSchema,
+      outputSchema: PreferencesSchema,
+    },
+    async ({ style }) => {
+      scratchpad().set('user:style', style);
+      return { style };
     },
   );
 }

@@ -10,7 +10,8 @@ export type Intent =
   | { kind: 'greeting' | 'help' | 'thanks' | 'policy' | 'whichOrder' | 'whichRefund' | 'whichCustomer' | 'unclear' }
   | { kind: 'order'; orderId: string }
   | { kind: 'refund'; orderId: string; reason: string }
-  | { kind: 'orders'; customer: string };
+  | { kind: 'orders'; customer: string }
+  | { kind: 'style'; style: 'brief' | 'full' };
 
 type Messages = readonly MessageData[];
 
@@ -18,9 +19,12 @@ interface Outputs {
   findOrder: FindOrderOutput;
   listOrders: ListOrdersOutput;
   requestRefund: RefundOutput;
+  setStyle: { style: string };
 }
 
 const REFUND = /\b(refund|money back|return|send (it|this|them) back)/i;
+const BRIEF = /\b(be|keep it|keep replies|answer) (brief|short)/i;
+const FULL = /\b(in full|in detail|more details?)\b/i;
 const POLICY = /\b(policy|policies|conditions|rules)\b/i;
 const ORDERS = /\b(my orders|orders|what did i (order|buy))\b/i;
 const ORDER = /\b(order|package|parcel|delivery|where|when|status|track|arrive)/i;
@@ -40,7 +44,7 @@ export function planReply(messages: Messages): Plan {
   switch (intent.kind) {
     case 'order': {
       const found = resultOf(turn, 'findOrder');
-      return found ? { text: sayFound(found) } : step('findOrder', { orderId: intent.orderId });
+      return found ? { text: sayFound(found, styleIn(messages)) } : step('findOrder', { orderId: intent.orderId });
     }
     case 'orders': {
       const listed = resultOf(turn, 'listOrders');
@@ -55,6 +59,8 @@ export function planReply(messages: Messages): Plan {
       if (!found.order || !(found.order.refund || found.order.refundable.allowed)) return { text: sayNoRefund(found) };
       return step('requestRefund', { orderId: intent.orderId, reason: intent.reason });
     }
+    case 'style':
+      return resultOf(turn, 'setStyle') ? { text: SAY[intent.style] } : step('setStyle', { style: intent.style });
     case 'policy':
       return { text: sayPolicy(textOf(messages.find(({ role }) => role === 'system'))) };
     default:
@@ -67,6 +73,8 @@ export function understand(text: string, before: Messages): Intent {
   const orderId = /\b(\d{4})\b/.exec(text)?.[1];
   const customer = /[^\s<>]+@[^\s<>]+\.\w+/.exec(text)?.[0] ?? NAME.exec(text)?.[1];
 
+  if (BRIEF.test(text)) return { kind: 'style', style: 'brief' };
+  if (FULL.test(text)) return { kind: 'style', style: 'full' };
   if (POLICY.test(text)) return { kind: 'policy' };
   if (REFUND.test(text) || (orderId && wasAskedWhichRefund(before))) {
     const which = orderId ?? lastOrder(before);
@@ -90,6 +98,12 @@ export function understand(text: string, before: Messages): Intent {
 /** `Refund 1038, it came broken`: what follows the comma or the "because". */
 function reasonIn(text: string): string {
   return /(?:[,:;–-]\s+because|\bbecause|[,:;–-])\s+(.+?)[.!]*$/i.exec(text)?.[1] ?? 'not given';
+}
+
+/** How the instructions say that the customer wants to be answered. */
+function styleIn(messages: Messages): 'brief' | 'full' {
+  const instructions = textOf(messages.find(({ role }) => role === 'system'));
+  return /^Reply style: brief\.$/m.test(instructions) ? 'brief' : 'full';
 }
 
 function wasAskedWhichRefund(before: Messages): boolean {

@@ -13,11 +13,14 @@ export const SAY = {
   whichOrder: 'Which order is it? Tell me its number, such as 1042, or your e-mail address.',
   whichRefund: 'Which order shall I refund? Tell me its number.',
   whichCustomer: 'Whose orders? Tell me your name or your e-mail address, such as ana@example.com.',
+  brief: 'I will be brief from now on, in your other conversations too.',
+  full: 'I will answer in full from now on, in your other conversations too.',
   unclear: `I am only the offline model and did not understand that. I do understand:\n\n${EXAMPLES}`,
 };
 
-export function sayFound({ order, problem }: FindOrderOutput): string {
+export function sayFound({ order, problem }: FindOrderOutput, style: 'brief' | 'full' = 'full'): string {
   if (!order) return `${problem ?? 'I found no such order.'} Please check the number.`;
+  if (style === 'brief') return `Order **${order.id}** is **${order.status}**. ${order.statusNote}`;
   const items = order.items.map(({ name, quantity }) => `- ${quantity} × ${name}`).join('\n');
   const refund = order.refund ? `It was refunded: ${order.refund.refundId}.` : `Refund: ${order.refundable.why}`;
   return `Order **${order.id}** for ${order.customer.name} (${order.total}) is **${order.status}**. ${order.statusNote}\n\n${items}\n\n${refund}`;

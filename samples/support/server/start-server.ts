@@ -48,9 +48,9 @@ function supportApp({ agent, store, host }: ServerOptions, events: EventStreams)
   app.disable('x-powered-by');
   app.use(securityHeaders, refuseStrangers(host));
 
-  // The sample is for one person on one machine, so everyone is let in as nobody in particular. A server for others takes a `context`
-  // function instead, which says who is calling.
-  app.use('/api', agentRouter({ support: agent }, { anonymous: true }));
+  // The sample is for one person on one machine, so everyone who gets here is that person. A server for others finds out who is calling, from
+  // the request's headers say, and throws when it can't.
+  app.use('/api', agentRouter({ support: agent }, { context: () => ({ auth: { uid: 'owner' } }) }));
   app.use('/api', sessionsApi(store));
   app.get('/api/events', (_request, response) => events.add(response));
 
