@@ -15,7 +15,12 @@ import type { SigningKey } from './state-signature.ts';
 import type { SessionRunner } from '../session/session-runner.ts';
 
 /** A `Genkit` instance, or its registry. */
-export type GenkitOrRegistry = Registry | { registry: Registry };
+export type GenkitOrRegistry =
+  | Registry
+  | {
+      /** Where it registers its actions. */
+      registry: Registry;
+    };
 
 /**
  * A Zod schema that reads a `T` and answers a `T`. The state is checked, never replaced by what the schema makes of it, so one that transforms
@@ -103,7 +108,10 @@ export interface AgentStateOptions<State = unknown> {
 }
 
 /** A configuration in which the schema alone says what the state is: the store may be one for agents of any state. */
-export type WithStateSchema<State, Config> = { stateSchema: SchemaOf<State> } & Config;
+export type WithStateSchema<State, Config> = {
+  /** What the custom state looks like. */
+  stateSchema: SchemaOf<State>;
+} & Config;
 
 /** What a caller may choose for one turn. A caller over HTTP is anybody: leave closed what costs money. */
 export interface TurnOverrides {
@@ -129,6 +137,7 @@ export interface PromptAgentConfig<
 > extends AgentStateOptions<State> {
   /** The prompt that the agent speaks with, and the agent's own name. It may be defined later, but before the first turn. */
   promptName: string;
+  /** What the agent is for, in its action's metadata: the Dev UI and other agents read it. */
   description?: string;
   /** The values of the prompt's input variables, so that one prompt serves several agents. */
   promptInput?: z.infer<I>;
@@ -138,7 +147,9 @@ export interface PromptAgentConfig<
 
 /** What `defineCustomAgent` takes besides its function. */
 export interface CustomAgentConfig<State = unknown> extends AgentStateOptions<State> {
+  /** The agent's name, under which its actions are registered. */
   name: string;
+  /** What the agent is for, in its action's metadata: the Dev UI and other agents read it. */
   description?: string;
 }
 
