@@ -8,14 +8,26 @@ import { beforeAll, describe, expect, it } from 'vitest';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const folders = ['src', 'stores', 'plugins', 'test/conformance', 'test/support'];
 
+/** The import path of each of the package's functions and classes; of those of one name the first path's is meant. */
+function exportedNames(): Map<string, string> {
+  const paths = new Map<string, string>();
+  for (const entry of ['index', 'client', 'server', 'google-cloud', 'firebase', 'testing']) {
+    const text = readFileSync(join(root, 'entries', `${entry}.ts`), 'utf8');
+    for (const [, list] of text.matchAll(/^export \{([^}]*)\}/gm)) {
+      const names = list!.split(',').map((name) => name.trim());
+      for (const name of names.filter((one) => /^\w+$/.test(one) && !paths.has(one))) {
+        paths.set(name, entry === 'index' ? 'genkitx-agents' : `genkitx-agents/${entry}`);
+      }
+    }
+  }
+  return paths;
+}
+
 /** What a reader takes for granted: the package's names, and things that the example is not about. */
 const GIVEN = `
-declare const { AgentError, FileSessionStore, InMemorySessionStore, SessionConflictError, SessionService, agentRuntime, applyPatch,
-  defineAgent, defineCustomAgent, definePromptAgent, diff, genkit, recoverRuns, remoteAgent, reserveSnapshotId, z,
-}: typeof import('genkitx-agents');
-declare const { agentHandler, agentRouter }: typeof import('genkitx-agents/server');
-declare const { FirestoreSessionStore }: typeof import('genkitx-agents/google-cloud');
-declare const { scriptedModel }: typeof import('genkitx-agents/testing');
+${[...exportedNames()].map(([name, path]) => `declare const ${name}: typeof import('${path}').${name};`).join('\n')}
+
+declare const { z }: typeof import('genkit');
 declare const { apiKey }: typeof import('genkit/context');
 declare const { googleAI }: typeof import('@genkit-ai/google-genai');
 
