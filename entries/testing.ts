@@ -8,6 +8,7 @@ export {
 export {
   scriptedModel,
   type ScriptedCall,
+  type ScriptedModel,
   type ScriptedModelOptions,
   type ScriptedReply,
 } from '../test/support/scripted-model.ts';

@@ -1,11 +1,10 @@
 import type { GenkitPlugin } from 'genkit/plugin';
 import { isStore, isString } from '../src/agent/agent-definition.ts';
-import { attachDefaults, type RuntimeDefaults } from '../src/agent/runtime-defaults.ts';
+import { attachDefaults, type RuntimeDefaults as AgentRuntimeOptions } from '../src/agent/runtime-defaults.ts';
 import { registerSessionActions } from '../src/agent/session-actions.ts';
 import { checkOptions, isFunction, isObject, isOneOf, isWhole } from '../src/store/options.ts';
 
-/** Options of {@link agentRuntime}: what agents get unless they say otherwise. */
-export type AgentRuntimeOptions = RuntimeDefaults;
+export type { AgentRuntimeOptions };
 
 /** The plugin's name, and the namespace of its actions. */
 const NAME = 'genkitx-agents';

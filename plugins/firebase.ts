@@ -17,6 +17,9 @@ export interface FirestoreSessionStoreOptions extends BaseOptions {
  *
  * @throws `INVALID_ARGUMENT` when both `firebaseApp` and `db` are given.
  * @example
+ * import { initializeApp } from 'firebase-admin/app';
+ * import { FirestoreSessionStore } from 'genkitx-agents/firebase';
+ *
  * const store = new FirestoreSessionStore({ firebaseApp: initializeApp() });
  */
 export class FirestoreSessionStore<S = unknown> extends BaseStore<S> {

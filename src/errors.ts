@@ -32,9 +32,19 @@ function isKind(error: unknown, kind: string): boolean {
 /**
  * A save named the leaf it expected, and the session has another one by now (status `ABORTED`): somebody else's turn came first.
  * Read the session again and repeat the turn, or branch by resuming from the `snapshotId`.
+ *
+ * @example
+ * try {
+ *   await store.saveSnapshot(undefined, () => next, { expectedLeafId: leaf.snapshotId });
+ * } catch (error) {
+ *   if (!SessionConflictError.isInstance(error)) throw error;
+ *   console.log(`Somebody else saved ${error.actualLeafId} first.`);
+ * }
  */
 export class SessionConflictError extends GenkitError {
+  /** @internal */
   readonly [KIND] = 'SessionConflictError';
+  /** The session that went on. */
   readonly sessionId: string;
   /** The leaf that the save expected; `null`: none. */
   readonly expectedLeafId: string | null;
@@ -68,6 +78,7 @@ export class SessionConflictError extends GenkitError {
  * a `snapshotId` of another session. Thrown to the caller instead of ending the turn as failed.
  */
 export class AgentInitError extends GenkitError {
+  /** @internal */
   readonly [KIND] = 'AgentInitError';
 
   constructor(options: { status: StatusName; message: string; detail?: unknown }) {
@@ -87,6 +98,7 @@ export class AgentInitError extends GenkitError {
  * schema says. Nothing was changed.
  */
 export class StateError extends GenkitError {
+  /** @internal */
   readonly [KIND] = 'StateError';
   /** The key as it was given, prefix and all; of a record that a store refused, the key in the record. */
   readonly key: string;

@@ -62,7 +62,14 @@ export function defineAgent<State, I extends z.ZodTypeAny>(
   return register(agent, promptAgentFn<State>(voice));
 }
 
-/** Defines an agent that speaks with a prompt that is defined elsewhere, in a `.prompt` file say. It has the prompt's name. */
+/**
+ * Defines an agent that speaks with a prompt that is defined elsewhere, in a `.prompt` file say. It has the prompt's name.
+ *
+ * @throws `INVALID_ARGUMENT` when the configuration contradicts itself. A prompt that is not there fails the turn, with `NOT_FOUND`.
+ * @example
+ * ai.definePrompt({ name: 'pirate', model: 'googleai/gemini-2.5-flash', system: 'Talk like a pirate.' });
+ * const pirate = definePromptAgent(ai, { promptName: 'pirate', store: new InMemorySessionStore() });
+ */
 export function definePromptAgent<State, I extends z.ZodTypeAny = z.ZodTypeAny>(
   ai: GenkitOrRegistry,
   config: WithStateSchema<State, PromptAgentConfig<NoInfer<State>, I>>,
@@ -81,7 +88,19 @@ export function definePromptAgent<State, I extends z.ZodTypeAny>(
   return register(agent, promptAgentFn<State>({ registry: agent.registry, promptName, promptInput, turnOverrides }));
 }
 
-/** Defines an agent whose turns are the application's own code; see `SessionRunner` for an example. */
+/**
+ * Defines an agent whose turns are the application's own code. What `sess.run` is given runs once for each input; when it answers, the
+ * session is saved.
+ *
+ * @throws `INVALID_ARGUMENT` when the configuration contradicts itself, or `fn` is no function.
+ * @example
+ * const counter = defineCustomAgent(ai, { name: 'counter', stateSchema: z.object({ turns: z.number() }) }, async (sess) => {
+ *   await sess.run(async () => {
+ *     sess.updateCustom((custom) => ({ turns: (custom?.turns ?? 0) + 1 }));
+ *   });
+ *   return {};
+ * });
+ */
 export function defineCustomAgent<State, User = ScopeRecord, App = ScopeRecord>(
   ai: GenkitOrRegistry,
   config: WithStateSchema<State, CustomAgentConfig<NoInfer<State>, User, App>>,

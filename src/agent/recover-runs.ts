@@ -27,6 +27,7 @@ export interface RecoverOptions {
 export interface RecoveredRun {
   /** The agent's name. */
   agent: string;
+  /** The session that it is part of. */
   sessionId?: string;
   /** The run's last snapshot that is there: when it is settled, all of the run is. */
   snapshotId: string;

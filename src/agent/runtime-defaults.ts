@@ -2,7 +2,7 @@ import type { SessionStore } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import type { BackgroundOptions, OnConflict, UserIdOf } from './types.ts';
 
-/** What agents of a registry get unless they say otherwise. */
+/** What agents of a registry get unless they say otherwise: the options of `agentRuntime`. */
 export interface RuntimeDefaults {
   /** The store of agents that have none of their own; unless told they have none at all. */
   readonly store?: SessionStore;
@@ -10,7 +10,7 @@ export interface RuntimeDefaults {
   readonly background?: BackgroundOptions;
   /** What becomes of two turns on one session at the same time. */
   readonly onConflict?: OnConflict;
-  /** How long a call of the store may take, in ms. */
+  /** How long a call of the store may take, in ms, before the turn ends without it with `DEADLINE_EXCEEDED`; 10,000 unless told. */
   readonly storeTimeoutMs?: number;
   /** The app that the agents are part of: they share what belongs to a user and to the app. Unless told each is an app of its own. */
   readonly appName?: string;

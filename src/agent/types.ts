@@ -17,7 +17,12 @@ import type { StateLimits } from '../session/state-values.ts';
 import type { ScopeRecord } from '../store/contract.ts';
 
 /** A `Genkit` instance, or its registry. */
-export type GenkitOrRegistry = Registry | { registry: Registry };
+export type GenkitOrRegistry =
+  | Registry
+  | {
+      /** Where it registers its actions. */
+      registry: Registry;
+    };
 
 /**
  * A Zod schema that reads a `T` and answers a `T`. The state is checked, never replaced by what the schema makes of it, so one that transforms
@@ -142,7 +147,10 @@ export interface StateScopes<User = unknown, App = unknown> {
 }
 
 /** A configuration in which the schema alone says what the state is: the store may be one for agents of any state. */
-export type WithStateSchema<State, Config> = { stateSchema: SchemaOf<State> } & Config;
+export type WithStateSchema<State, Config> = {
+  /** What the custom state looks like. */
+  stateSchema: SchemaOf<State>;
+} & Config;
 
 /** What a caller may choose for one turn. A caller over HTTP is anybody: leave closed what costs money. */
 export interface TurnOverrides {
@@ -168,6 +176,7 @@ export interface PromptAgentConfig<
 > extends AgentStateOptions<State> {
   /** The prompt that the agent speaks with, and the agent's own name. It may be defined later, but before the first turn. */
   promptName: string;
+  /** What the agent is for, in its action's metadata: the Dev UI and other agents read it. */
   description?: string;
   /** The values of the prompt's input variables, so that one prompt serves several agents. */
   promptInput?: z.infer<I>;
@@ -181,7 +190,9 @@ export interface CustomAgentConfig<State = unknown, User = unknown, App = unknow
   User,
   App
 > {
+  /** The agent's name, under which its actions are registered. */
   name: string;
+  /** What the agent is for, in its action's metadata: the Dev UI and other agents read it. */
   description?: string;
 }
 

@@ -9,14 +9,19 @@ const KIND = Symbol.for('genkitx-agents.error-kind');
 
 /** What an {@link AgentError} is made of. */
 export interface AgentErrorOptions<State = unknown> {
+  /** The kind of the error, by which a program tells what to do. */
   status: ErrorStatus;
+  /** What happened, for a person. */
   message: string;
+  /** What more the other side told, as JSON. */
   details?: unknown;
   /** The custom state that the conversation is left with. */
   state?: State;
   /** The snapshot that the conversation continues from. */
   snapshotId?: string;
+  /** The failed turn, when there was one. */
   response?: AgentResponse<State>;
+  /** What was thrown below. */
   cause?: unknown;
 }
 
@@ -31,6 +36,7 @@ export interface AgentErrorOptions<State = unknown> {
  * }
  */
 export class AgentError<State = unknown> extends Error {
+  /** @internal */
   readonly [KIND] = 'AgentError';
   /** The kind of the error. */
   readonly status: ErrorStatus;

@@ -35,7 +35,15 @@ export type {
 export type SnapshotStatus = NonNullable<SessionSnapshot['status']>;
 
 /** Which snapshot to read: an exact one, or the latest leaf of a session. */
-export type SnapshotLookup = { snapshotId: string } | { sessionId: string };
+export type SnapshotLookup =
+  | {
+      /** This very snapshot. */
+      snapshotId: string;
+    }
+  | {
+      /** The latest leaf of this session. */
+      sessionId: string;
+    };
 
 /** Options of a turn. */
 export interface TurnOptions {
@@ -83,6 +91,7 @@ export interface AgentInterrupt<Input = unknown, Output = unknown> extends Genki
 
 /** A completed turn. */
 export interface AgentResponse<State = unknown, O = unknown> extends GenkitAgentResponse<State, O> {
+  /** The tool requests that wait for the caller; empty unless `finishReason` is `interrupted`. */
   readonly interrupts: AgentInterrupt[];
 }
 
@@ -113,10 +122,33 @@ export interface DetachedTask<State = unknown> extends GenkitDetachedTask<State>
  * way another is refused with `FAILED_PRECONDITION`.
  */
 export interface AgentChat<State = unknown> extends GenkitAgentChat<State> {
+  /**
+   * Runs a turn to its end.
+   *
+   * @param input What the user says, or all of a turn's input.
+   * @throws AgentError with the status of what failed. Of a turn that went well but could not be saved `error.response` has the reply.
+   */
   send(input: string | AgentInput, options?: TurnOptions): Promise<AgentResponse<State>>;
+
+  /** As {@link AgentChat.send}, with the chunks as they come: `for await (const chunk of turn.stream)`. */
   sendStream(input: string | AgentInput, options?: TurnOptions): AgentTurn<State>;
+
+  /**
+   * Answers the interrupts of the last message, all of them at once.
+   *
+   * @param resume Built by {@link AgentInterrupt.respond} and {@link AgentInterrupt.restart}.
+   * @throws AgentError `INVALID_ARGUMENT` when they do not fit, `FAILED_PRECONDITION` when a tool was approved before; else as `send`.
+   */
   resume(resume: AgentInput['resume'], options?: TurnOptions): Promise<AgentResponse<State>>;
+
+  /** As {@link AgentChat.resume}, with the chunks as they come. */
   resumeStream(resume: AgentInput['resume'], options?: TurnOptions): AgentTurn<State>;
+
+  /**
+   * Runs a turn in the background: answers as soon as the store has it.
+   *
+   * @throws AgentError as `send`.
+   */
   detach(input: string | AgentInput, options?: TurnOptions): Promise<DetachedTask<State>>;
 }
 
@@ -131,8 +163,17 @@ export interface WaitOptions extends CallOptions, ReadOptions {}
 
 /** An agent as its callers see it, in process and remote alike. */
 export interface AgentAPI<State = unknown> extends GenkitAgentAPI<State> {
+  /** Begins a conversation, or attaches to the one that `init` names. Nothing is sent before the first turn. */
   chat(init?: AgentInit<State>): AgentChat<State>;
+
+  /**
+   * Reads a snapshot and answers a conversation that continues from it, with its messages.
+   *
+   * @throws AgentError `NOT_FOUND` when there is no such snapshot.
+   */
   loadChat(lookup: SnapshotLookup): Promise<AgentChat<State>>;
+
+  /** Reads a snapshot as a client sees it; `undefined` when there is none. Takes its id, or which one it is. */
   getSnapshot(lookup: string | SnapshotLookup, options?: ReadOptions): Promise<SessionSnapshot<State> | undefined>;
 
   /**

@@ -4,6 +4,7 @@ import { parsePointer } from './pointer.ts';
 import { jsonBytes } from './size.ts';
 import { copyJson, copyNested, getMember, inspectNested, jsonEqual, setMember } from './value.ts';
 
+/** Options of {@link applyPatch}. */
 export interface ApplyOptions {
   /**
    * How many bytes of JSON the `copy` operations of one patch may bring forth in all. Each can double the document, so
@@ -18,6 +19,7 @@ const MARK = Symbol.for('genkitx-agents.PatchError');
 
 /** A patch that is malformed or does not fit the document. Nothing of it has been applied. */
 export class PatchError extends Error {
+  /** `PatchError`. */
   override readonly name = 'PatchError';
   /** The position of the refused operation in the patch; -1 when it is the patch itself that is no list. */
   readonly index: number;
@@ -25,6 +27,7 @@ export class PatchError extends Error {
   readonly path: string;
   /** What is wrong with it. */
   readonly reason: string;
+  /** @internal */
   readonly [MARK] = true;
 
   constructor(index: number, path: string, reason: string) {
@@ -50,6 +53,8 @@ export class PatchError extends Error {
  * @throws PatchError when an operation is malformed, names a place that is not there, tests for something else, nests
  * deeper than `MAX_DEPTH`, or copies more than {@link ApplyOptions.maxCopiedBytes}.
  * @throws JsonValueError when `document` is not JSON.
+ * @example
+ * applyPatch({ turns: 1 }, [{ op: 'replace', path: '/turns', value: 2 }]); // { turns: 2 }
  */
 export function applyPatch<T>(document: T, patch: JsonPatch, options: ApplyOptions = {}): T {
   const copy: unknown = document === undefined ? undefined : copyJson(document);

@@ -6,6 +6,7 @@ import { copyNested, getMember, jsonEqual } from './value.ts';
 
 /** One operation of a JSON Patch (RFC 6902). */
 export interface JsonPatchOperation {
+  /** What is done at `path`; {@link diff} makes the first three only. */
   op: 'add' | 'remove' | 'replace' | 'move' | 'copy' | 'test';
   /** RFC 6901 pointer to the place that is changed or tested, `/messages/0` for instance. */
   path: string;
@@ -18,6 +19,7 @@ export interface JsonPatchOperation {
 /** A JSON Patch (RFC 6902): operations, applied one after the other. */
 export type JsonPatch = JsonPatchOperation[];
 
+/** Options of {@link diff}. */
 export interface DiffOptions {
   /**
    * Emit no operation whose path has a token `__proto__`, `prototype` or `constructor`: the nearest container whose own

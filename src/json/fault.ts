@@ -6,11 +6,15 @@ export const MAX_DEPTH = 2000;
 const MARK = Symbol.for('genkitx-agents.JsonValueError');
 const LONGEST_SHOWN_PATH = 200;
 
-/** A value that JSON cannot hold. `path` is the RFC 6901 pointer to the culprit, `reason` says what it is and what to store instead. */
+/** A value that JSON cannot hold. */
 export class JsonValueError extends Error {
+  /** `JsonValueError`. */
   override readonly name = 'JsonValueError';
+  /** RFC 6901 pointer to the culprit; empty: the value itself. */
   readonly path: string;
+  /** What it is, and what to store instead. */
   readonly reason: string;
+  /** @internal */
   readonly [MARK] = true;
 
   constructor(path: string, reason: string) {

@@ -12,22 +12,47 @@ interface RunOptions {
 
 /** A Genkit action, as far as the server needs it. */
 export interface ServedAction {
-  readonly __action: { readonly name: string; readonly inputSchema?: z.ZodTypeAny; readonly initSchema?: z.ZodTypeAny };
+  /** What it is called and takes, as Genkit describes its actions. */
+  readonly __action: {
+    /** The agent's name, of its companions too. */
+    readonly name: string;
+    /** What `data` of a request is checked against. */
+    readonly inputSchema?: z.ZodTypeAny;
+    /** What `init` of a request is checked against; companions have none. */
+    readonly initSchema?: z.ZodTypeAny;
+  };
+  /** Runs it, as Genkit's actions are run. */
   run(
     input: unknown,
     options: RunOptions,
-  ): Promise<{ result: unknown; telemetry: { traceId: string; spanId: string } }>;
+  ): Promise<{
+    /** What it answered. */
+    result: unknown;
+    /** Where the run is found among the traces; sent as headers. */
+    telemetry: {
+      /** Sent as `x-genkit-trace-id`. */
+      traceId: string;
+      /** Sent as `x-genkit-span-id`. */
+      spanId: string;
+    };
+  }>;
 }
 
 /** An agent that can be served: what `defineAgent` of this package and of Genkit answer. */
 export interface ServedAgent extends ServedAction {
+  /** Reads a snapshot. */
   readonly getSnapshotDataAction: ServedAction;
+  /** Stops the run of a snapshot. */
   readonly abortAgentAction: ServedAction;
 }
 
 /** Where agents are defined: a `Genkit` instance. */
 export interface AgentSource {
-  readonly registry: { lookupAction(key: string): Promise<unknown> };
+  /** Where its actions are looked up. */
+  readonly registry: {
+    /** The action of a key, `/agent/support` say. */
+    lookupAction(key: string): Promise<unknown>;
+  };
 }
 
 /**

@@ -13,6 +13,7 @@ export type StateShape<Plain, User, App> = Plain & {
 
 /** Where the plain keys live. */
 export interface PlainState {
+  /** What there is: an object of the keys, or something that has none. */
   get(): unknown;
   /** Replaces what there is by what `change` answers, which may be the very object that it got. */
   update(change: (custom: unknown) => unknown): void;
@@ -20,12 +21,15 @@ export interface PlainState {
 
 /** A record as it was read when the turn began. */
 export interface OpenScope {
+  /** Which record it is. */
   readonly id: ScopeId;
+  /** Its keys, without their prefix. Copied. */
   readonly record: ScopeRecord;
 }
 
 /** What a {@link ScopedState} is made of. */
 export interface ScopedStateOptions {
+  /** Where the keys without a prefix live. */
   plain: PlainState;
   /** Absent: keys of the scope are refused. */
   user?: OpenScope;
@@ -36,7 +40,15 @@ export interface ScopedStateOptions {
   /** `temp:` keys and their values, to be shared with other sessions of the same call; its own unless told. Never stored. */
   temp?: Map<string, Json>;
   /** What each key must be: Zod objects, of which single members are checked. */
-  schemas?: { plain?: MemberSchema; user?: MemberSchema; app?: MemberSchema };
+  schemas?: {
+    /** Of the keys without a prefix. */
+    plain?: MemberSchema;
+    /** Of the `user:` keys, which stand in it without their prefix. */
+    user?: MemberSchema;
+    /** Of the `app:` keys, likewise. */
+    app?: MemberSchema;
+  };
+  /** How large keys and values may be. */
   limits?: StateLimits;
 }
 
@@ -168,7 +180,7 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
   /**
    * A copy of all of it, each key with its prefix.
    *
-   * @param options.temp Whether `temp:` keys are in it; they are unless told.
+   * @param options With `temp: false` the `temp:` keys are left out; they are in it unless told.
    */
   toObject({ temp = true }: { temp?: boolean } = {}): { [key: string]: Json } {
     const all: { [key: string]: Json } = {};

@@ -24,6 +24,7 @@ export interface SessionEvent {
   timestamp: number;
   /** What was said. Absent of an event that only changes the state. */
   content?: MessageData;
+  /** What it did to the state. */
   actions: EventActions;
 }
 
@@ -36,11 +37,13 @@ export interface SessionEventInput {
   id?: string;
   /** The event's id unless told. */
   invocationId?: string;
+  /** `user`, or the name of who said it: 1 to 1,024 characters. */
   author: string;
-  /** Now unless told. */
+  /** In ms since 1970; now unless told. */
   timestamp?: number;
   /** A Genkit message of the role `user`, `model` or `tool`. */
   content?: MessageData;
+  /** What it does to the state, in the same commit; nothing unless told. */
   actions?: EventActions;
 }
 

@@ -6,7 +6,9 @@ import { contentOf, eventOfMessage, type EventRecord, type SessionEvent } from '
 
 /** Whose a session is. */
 export interface SessionOwner {
+  /** The app, any id; its sessions share the `app:` keys. */
   readonly appName: string;
+  /** The user of that app, any id; their sessions share the `user:` keys. */
   readonly userId: string;
 }
 

@@ -29,16 +29,28 @@ export type TurnHandler = (input: AgentInput, context: TurnContext) => Promise<T
 
 /** How a turn ended. */
 export type TurnOutcome =
-  | { readonly status: 'completed'; readonly snapshotId?: string; readonly finishReason?: AgentFinishReason }
   | {
+      /** It ended well. */
+      readonly status: 'completed';
+      /** The snapshot that it was saved as; absent of an agent without a store. */
+      readonly snapshotId?: string;
+      /** Why it ended, as its handler said. */
+      readonly finishReason?: AgentFinishReason;
+    }
+  | {
+      /** It threw, or could not be saved. */
       readonly status: 'failed';
+      /** What is told of it. */
       readonly error: RuntimeError;
       /** The failed turn's own snapshot, kept for inspection. */
       readonly snapshotId?: string;
       /** The turn itself went well, its snapshot could not be saved: the reply is still worth having. */
       readonly unsaved?: true;
     }
-  | { readonly status: 'aborted' };
+  | {
+      /** It was stopped before its end. */
+      readonly status: 'aborted';
+    };
 
 /** Makes one input into a turn: runs the handler, saves, reports. Never rejects. */
 export type RunTurn = (input: AgentInput, handler: TurnHandler, turnIndex: number) => Promise<TurnOutcome>;
@@ -55,6 +67,7 @@ export type RunTurn = (input: AgentInput, handler: TurnHandler, turnIndex: numbe
  * });
  */
 export class SessionRunner<State = unknown, User = ScopeRecord, App = ScopeRecord> {
+  /** The conversation that the turns work on. */
   readonly session: Session<State, User, App>;
   /** The inputs that no turn took yet; {@link run} reads them. */
   readonly inputCh: AsyncIterable<AgentInput>;
@@ -72,6 +85,7 @@ export class SessionRunner<State = unknown, User = ScopeRecord, App = ScopeRecor
     this.#runTurn = runTurn ?? unsavedTurn(session);
   }
 
+  /** {@link Session.sessionId} */
   get sessionId(): string {
     return this.session.sessionId;
   }

@@ -38,7 +38,9 @@ export interface SessionServiceOptions {
 
 /** A session that is to be made. */
 export interface CreateSessionOptions extends SessionStoreOptions {
+  /** The app that it belongs to, any id. */
   appName: string;
+  /** The user of that app, any id. */
   userId: string;
   /** A random UUID unless told. It names the session in its tenant, whoever's it is. */
   sessionId?: string;
@@ -48,6 +50,7 @@ export interface CreateSessionOptions extends SessionStoreOptions {
 
 /** One line about a session. */
 export interface StoredSessionInfo extends SessionOwner {
+  /** The session's id. */
   readonly id: string;
   /** In ms since 1970. */
   readonly lastUpdateTime: number;
@@ -120,7 +123,10 @@ export class SessionService {
   }
 
   /** The user's sessions, the one written last first. It looks at every session of the tenant: give each user a tenant where these are many. */
-  async listSessions(options: SessionStoreOptions & SessionOwner): Promise<{ sessions: StoredSessionInfo[] }> {
+  async listSessions(options: SessionStoreOptions & SessionOwner): Promise<{
+    /** All of them. */
+    sessions: StoredSessionInfo[];
+  }> {
     const owner = ownerOf(options);
     const { context } = options;
     const sessions: StoredSessionInfo[] = [];

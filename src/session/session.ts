@@ -8,8 +8,11 @@ import { plainStateOf, ScopedState, type ScopedStateOptions } from './scoped-sta
 
 /** What {@link Session.on} listens to, and what each listener is told. */
 export interface SessionEvents {
+  /** An artifact with a new name, or without one, was added; called after it was. */
   artifactAdded: (artifact: Artifact) => void;
+  /** An artifact took the place of the one with its name. */
   artifactUpdated: (artifact: Artifact) => void;
+  /** The custom state was updated; {@link Session.getCustom} answers what it is. */
   customChanged: () => void;
 }
 
@@ -58,6 +61,15 @@ let cell: <S>(session: Session<S>) => StateCell;
  *
  * Messages and artifacts are copied on their way in and out. The custom state is not: `getCustom` answers the object itself, so that a
  * mutator may change it in place.
+ *
+ * @example
+ * const choose = ai.defineTool(
+ *   { name: 'choose', description: 'Picks the order.', inputSchema: z.object({ orderId: z.string() }) },
+ *   async ({ orderId }) => {
+ *     ai.currentSession<{ orderId?: string }>().updateCustom((custom) => ({ ...custom, orderId }));
+ *     return 'chosen';
+ *   },
+ * );
  */
 export class Session<S = unknown, User = ScopeRecord, App = ScopeRecord> {
   /** The same for all turns of the conversation. */

@@ -21,8 +21,11 @@ export interface SessionContent {
 
 /** How a session was asked for. */
 export interface SessionQuery extends SessionStoreOptions {
+  /** The app that it belongs to. */
   appName: string;
+  /** The user of that app. */
   userId: string;
+  /** Which session. */
   sessionId: string;
   /** Of its events the last so many; all unless told. */
   numRecentEvents?: number;
@@ -58,14 +61,17 @@ export class StoredSession {
     this.#link = { service, query, content: viewOf(content), tail: Promise.resolve() };
   }
 
+  /** The session's id, which names it in its tenant. */
   get id(): string {
     return this.#link.query.sessionId;
   }
 
+  /** The app that it belongs to. */
   get appName(): string {
     return this.#link.query.appName;
   }
 
+  /** The user of that app. */
   get userId(): string {
     return this.#link.query.userId;
   }
@@ -75,6 +81,7 @@ export class StoredSession {
     return this.#link.content.state;
   }
 
+  /** @throws `FAILED_PRECONDITION`: append an event that changes it. */
   set state(_: unknown) {
     throw readOnlyState();
   }

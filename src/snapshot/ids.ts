@@ -34,6 +34,10 @@ export function assertId(id: unknown, kind: IdKind): asserts id is string {
 /**
  * A new snapshot id, a random UUID. For callers that must know the id of a turn's snapshot before it is saved, say to name a branch or a
  * file after it.
+ *
+ * @example
+ * const snapshotId = reserveSnapshotId();
+ * await store.saveSnapshot(snapshotId, () => next);
  */
 export function reserveSnapshotId(): string {
   return globalThis.crypto.randomUUID();

@@ -14,7 +14,7 @@
  * - **Values come back as saved**, or are refused with `INVALID_ARGUMENT` and the path, before anything is written.
  * - **Nothing is aliased.** What a method hands out is the caller's own copy, or frozen where the caller asked for it so.
  * - **Ids are data.** Any non-blank string of at most 1,024 characters names a snapshot, a session, an app, a user or a tenant.
- * **Scopes.** Besides snapshots a store with `capabilities.scopes` keeps records, at most one for each app and one for each user of an app:
+ * - **Scopes.** Besides snapshots a store with `capabilities.scopes` keeps records, at most one for each app and one for each user of an app:
  *   what all their sessions have in common. A record changes only by a save, or goes by `deleteScope`; by a save exactly when that is made:
  *   where the mutator skips or throws, where the leaf is another than expected, where anything is refused, no record changes, and where a
  *   record's change is refused no snapshot is saved. A change sees the record as it is then: 30 increments from 30 sessions give 30, and
@@ -32,7 +32,9 @@ export type { SessionSnapshot, SessionStore, SessionStoreOptions, SnapshotMetada
 
 /** Exactly one of the two: an exact snapshot, or the latest leaf of a session. */
 export interface SnapshotLookup extends SessionStoreOptions {
+  /** This very snapshot. */
   snapshotId?: string;
+  /** The latest leaf of this session. */
   sessionId?: string;
   /**
    * For a caller who only reads: the state may come frozen and be the store's own, instead of as a copy. What of it is saved again is
@@ -54,14 +56,27 @@ export interface SaveSnapshotOptions extends SessionStoreOptions {
 
 /** Names a record: that of an app, or that of a user of an app. Two are the same exactly when all their members are. */
 export type ScopeId =
-  | { readonly scope: 'app'; readonly appName: string }
-  | { readonly scope: 'user'; readonly appName: string; readonly userId: string };
+  | {
+      /** The record of everyone who uses the app. */
+      readonly scope: 'app';
+      /** The app, any id. */
+      readonly appName: string;
+    }
+  | {
+      /** The record of one user. */
+      readonly scope: 'user';
+      /** The app, any id. */
+      readonly appName: string;
+      /** The user of that app, any id. */
+      readonly userId: string;
+    };
 
 /** What sessions have in common. Keys are any strings, and own members whatever they are; a record that is empty is the same as none. */
 export type ScopeRecord = { [key: string]: Json };
 
 /** How a save changes a record. */
 export interface ScopeChange {
+  /** Whose record it is. */
   readonly id: ScopeId;
   /**
    * Gets its own copy of the record as it is, empty when there is none, and answers what it becomes; `undefined` leaves it. It may change
@@ -81,16 +96,21 @@ export interface PageOptions extends SessionStoreOptions {
 
 /** A part of a list; there is more while it has a `nextCursor`. */
 export interface Page<T> {
+  /** At most `limit` of them. */
   items: T[];
+  /** Pass it as `cursor` for what comes next; absent: there is no more. Opaque. */
   nextCursor?: string;
 }
 
 /** One line about a session. */
 export interface SessionSummary {
+  /** Which session. */
   sessionId: string;
   /** The latest leaf. */
   leafId: string;
+  /** Leaves in all; more than one: the session has branches. */
   leafCount: number;
+  /** Snapshots in all, whatever their status. */
   snapshotCount: number;
   /** `createdAt` of the snapshot that was saved first. */
   createdAt: string;
@@ -121,11 +141,13 @@ export interface PruneResult {
   snapshots: number;
   /** Pieces of shared state that nothing needed any more; 0 in stores that have none. */
   shards: number;
+  /** Nothing was removed; the counts are of what would be. */
   dryRun: boolean;
 }
 
 /** What {@link SnapshotStore.deleteSession} removed; zeros when there was no such session. */
 export interface DeleteResult {
+  /** Snapshots removed, whatever their status. */
   snapshots: number;
   /** Pieces of shared state that nothing else needed; 0 in stores that have none. */
   shards: number;
@@ -166,8 +188,23 @@ export const FOREIGN_CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
   durable: false,
 });
 
-/** A store of this package: Genkit's `SessionStore`, and what our rules add. `S` types the custom state. */
+/**
+ * A store of this package: Genkit's `SessionStore`, and what our rules add. `S` types the custom state.
+ *
+ * @example
+ * // One more turn, unless somebody else was faster.
+ * const leaf = await store.getSnapshot({ sessionId: 'support-1' });
+ * const createdAt = new Date().toISOString();
+ * await store.saveSnapshot(
+ *   undefined,
+ *   () => ({ sessionId: 'support-1', parentId: leaf?.snapshotId, createdAt, status: 'completed', state: leaf?.state }),
+ *   { expectedLeafId: leaf?.snapshotId ?? null },
+ * );
+ * // Sessions that nobody wrote to for 30 days go.
+ * await store.prune({ idleMs: 30 * 24 * 60 * 60 * 1000 });
+ */
 export interface SnapshotStore<S = unknown> extends SessionStore<S> {
+  /** What it can do; the same for its whole life. */
   readonly capabilities: Readonly<StoreCapabilities>;
 
   /** The snapshot, or the session's latest leaf; `undefined` when there is none. */

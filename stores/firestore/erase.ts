@@ -4,8 +4,11 @@ import type { Tenant } from './tenant.ts';
 
 /** What an erasure removed. */
 export interface EraseResult {
+  /** Documents of sessions. */
   sessions: number;
+  /** Documents of snapshots. */
   snapshots: number;
+  /** Documents of shards. */
   shards: number;
   /** Records of apps and users. */
   scopes: number;

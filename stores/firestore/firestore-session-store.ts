@@ -237,7 +237,11 @@ export class FirestoreSessionStore<S = unknown> implements SnapshotStore<S>, Sco
     );
   }
 
-  /** @param options With `onProgress`, told after each session how far the work has come. */
+  /**
+   * Removes what the policy names in the caller's tenant; what stays reads as before. It may be interrupted anywhere, and run again.
+   *
+   * @param options With `dryRun` nothing is removed. `onProgress` is told after each session how far the work has come.
+   */
   async prune(
     policy: PrunePolicy,
     options?: SessionStoreOptions & { dryRun?: boolean; onProgress?: (progress: PruneProgress) => void },

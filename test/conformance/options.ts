@@ -11,6 +11,7 @@ export interface OpenOptions {
 
 /** Two stores on one empty backend of their own. */
 export interface OpenStores {
+  /** One of them. */
   a: SessionStore;
   /**
    * A second store object on what `a` writes to, another connection say, so that concurrency is real. The same object as `a` where the
@@ -27,7 +28,9 @@ export interface OpenStores {
 
 /** The functions of a test runner: those of vitest, of `node:test`, of Jest. */
 export interface Runner {
+  /** Groups the tests that `body` defines. */
   describe(name: string, body: () => void): unknown;
+  /** Defines a test; it fails when `body` rejects. */
   it(name: string, body: () => Promise<void>, timeoutMs?: number): unknown;
 }
 
@@ -42,8 +45,13 @@ export interface ConformanceOptions {
    * `SessionStore` of another make, of which Genkit's three methods are tested.
    */
   capabilities?: Readonly<StoreCapabilities>;
-  /** Of a store of another make: whether it has `onSnapshotStateChange` (`true` unless told), and outlives its process (`false`). */
-  foreign?: { watch?: boolean; durable?: boolean };
+  /** What can be said of a store of another make. */
+  foreign?: {
+    /** It has `onSnapshotStateChange`; `true` unless told. */
+    watch?: boolean;
+    /** It outlives its process; `false` unless told. */
+    durable?: boolean;
+  };
   /** Whether `open` honours `snapshotPathPrefix`; `true` unless told. The whole suite then runs again under a tenant prefix. */
   tenants?: boolean;
   /** Whether `open` honours `rejectBranchingSessions`; `true` unless told. */

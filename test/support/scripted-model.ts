@@ -7,18 +7,20 @@ export interface ScriptedCall {
   request: GenerateRequest;
   /** Which call of the model this is, from 0 on. */
   index: number;
+  /** Streams a chunk. */
   sendChunk: (chunk: GenerateResponseChunkData) => void;
+  /** Fires when the call is to stop. */
   abortSignal: AbortSignal;
 }
 
-/**
- * One answer of the model: a text, parts, a whole response, or a function that answers one of these (or throws).
- * `chunks` are streamed before it.
- */
+/** One answer of the model: a text, parts, a whole response, or a function that answers one of these (or throws). */
 export type ScriptedReply =
   | string
   | Part[]
-  | (GenerateResponseData & { chunks?: GenerateResponseChunkData[] })
+  | (GenerateResponseData & {
+      /** Streamed before it. */
+      chunks?: GenerateResponseChunkData[];
+    })
   | ((call: ScriptedCall) => ScriptedReply | Promise<ScriptedReply>);
 
 /** Options of {@link scriptedModel}. */
@@ -35,6 +37,7 @@ export interface ScriptedModelOptions {
 export interface ScriptedModel {
   /** For `model:` of an agent, a prompt or `ai.generate`. */
   readonly name: string;
+  /** The model itself, as `ai.defineModel` answered it. */
   readonly action: ModelAction;
   /** Copies of all requests so far. */
   readonly requests: readonly GenerateRequest[];
