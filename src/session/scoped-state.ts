@@ -36,7 +36,12 @@ export interface ScopedStateOptions {
   /** Absent: keys of the scope are refused. */
   app?: OpenScope;
   /** Why keys of an absent scope are refused, as the end of a sentence; unless told what the scope needs. */
-  missing?: { readonly user?: string; readonly app?: string };
+  missing?: {
+    /** Of `user:` keys. */
+    readonly user?: string;
+    /** Of `app:` keys. */
+    readonly app?: string;
+  };
   /** `temp:` keys and their values, to be shared with other sessions of the same call; its own unless told. Never stored. */
   temp?: Map<string, Json>;
   /** What each key must be: Zod objects, of which single members are checked. */

@@ -140,9 +140,9 @@ describe.each(ourServers)('H1 HTTP: $name', ({ serve }) => {
 
     it('an input of nothing goes on with what init names', async () => {
       for (const init of [{ snapshotId: 's' }, { sessionId: 'S' }, { state: {} }]) {
-        expect((await post(await start(), { data: {}, init })).status).toBe(200);
+        expect((await post(await server.start(), { data: {}, init })).status).toBe(200);
       }
-      expect(agent.runs.map((run) => run.input)).toEqual([{}, {}, {}]);
+      expect(server.agent.runs.map((run) => run.input)).toEqual([{}, {}, {}]);
     });
 
     it('an input of nothing that names nothing is refused', async () => {

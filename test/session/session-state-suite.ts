@@ -25,7 +25,7 @@ import { countingStore, storeAround, type Counts } from './store-around.ts';
 export interface StateStores {
   a: SnapshotStore & ScopeStore;
   b: SnapshotStore & ScopeStore;
-  /** All that is stored, as text. */
+  /** All that is stored, as text: the bytes of the medium where they can be had, and what is read of them. */
   raw: () => Promise<string>;
   close: () => Promise<void>;
 }
@@ -78,6 +78,17 @@ interface Scene extends StateStores {
 }
 
 type On = (title: string, body: (scene: Scene) => Promise<void>) => void;
+
+/** What can be read of the global tenant's sessions, as text: the medium may hold it packed. */
+export async function readableOf(store: SnapshotStore): Promise<string> {
+  const all: unknown[] = [];
+  for (const { sessionId } of (await store.listSessions()).items) {
+    for (const { snapshotId } of (await store.listSnapshots({ sessionId })).items) {
+      all.push(await store.getSnapshot({ snapshotId }));
+    }
+  }
+  return JSON.stringify(all);
+}
 
 /** What `session.state` means, over one store. */
 export function sessionStateSuite(name: string, open: OpenStateStores): void {
