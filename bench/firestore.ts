@@ -20,7 +20,7 @@ class Runner {
   readonly projectId = `demo-${randomUUID()}`;
   readonly db = new Firestore({ projectId: this.projectId });
   readonly workload = new Workload();
-  readonly turns: (Traffic & { ms: number })[] = [];
+  readonly turns: Turn[] = [];
   readonly #by: By;
   readonly #isCold: boolean;
   #store: SessionStore;
@@ -69,6 +69,9 @@ class Runner {
   }
 }
 
+/** What a turn cost. */
+type Turn = Traffic & { ms: number };
+
 type State = ReturnType<Workload['state']>;
 type Message = NonNullable<State['messages']>[number];
 const flattened = new WeakMap<Message, Message>();
@@ -97,6 +100,7 @@ export async function benchFirestore(report: Report, turns: number): Promise<voi
     trafficSoFar();
     const [ours, genkit] = await play(report, turns, { by: 'sessionId', isCold: false });
     costs(report, ours, genkit, turns);
+    charts(report, ours, genkit);
     await rest(report, ours, genkit, turns);
     await cold(report, Math.min(turns, 200));
     await heartbeat(report, ours, genkit);
@@ -120,15 +124,31 @@ async function play(report: Report, turns: number, options: { by: By; isCold: bo
 function costs(report: Report, ours: Runner, genkit: Runner, turns: number): void {
   const both = (name: string, unit: Figure['unit'], of: (runner: Runner) => number[], goal: Goal): void =>
     report.add({ name, unit, ours: spread(of(ours)), theirs: spread(of(genkit)), goal });
-  both('billed reads a turn, mean, warm', 'reads', (one) => [one.mean((turn) => turn.reads)], { atMost: 2 });
-  both('billed reads, worst turn', 'reads', (one) => [one.worst((turn) => turn.reads)], { atMost: 13 });
-  both('billed writes a turn, mean', 'writes', (one) => [one.mean((turn) => turn.writes)], { atMost: 2.2 });
-  both('requests a turn, mean', 'requests', (one) => [one.mean((turn) => turn.rpcs)], { atMost: 2.2 });
+  both('Firestore, billed reads a turn, mean, warm', 'reads', (one) => [one.mean((turn) => turn.reads)], { atMost: 2 });
+  both('Firestore, billed reads, worst turn', 'reads', (one) => [one.worst((turn) => turn.reads)], { atMost: 13 });
+  both('Firestore, billed writes a turn, mean', 'writes', (one) => [one.mean((turn) => turn.writes)], { atMost: 2.2 });
+  both('Firestore, requests a turn, mean', 'requests', (one) => [one.mean((turn) => turn.rpcs)], { atMost: 2.2 });
   const middle = Math.round(turns / 2);
   const sent = (one: Runner): number[] => [one.mean((turn) => turn.bytes, middle - 12, middle + 13) / 1000];
-  both(`on the wire a turn, around turn ${middle}`, 'KB', sent, { atMost: 100 });
-  both('a turn, around turn 10', 'ms', (one) => one.msAround(10), { atMostOfTheirs: 1 / 3 });
-  both(`a turn, around turn ${turns}`, 'ms', (one) => one.msAround(turns), { atMostOfTheirs: 1 / 20 });
+  both(`Firestore, on the wire a turn, around turn ${middle}`, 'KB', sent, { atMost: 100 });
+  both('Firestore, a turn, around turn 10', 'ms', (one) => one.msAround(10), { atMostOfTheirs: 1 / 3 });
+  both(`Firestore, a turn, around turn ${turns}`, 'ms', (one) => one.msAround(turns), { atMostOfTheirs: 1 / 20 });
+}
+
+/** The cost of each turn, and how long it took. */
+function charts(report: Report, ours: Runner, genkit: Runner): void {
+  const chart = (file: string, title: string, unit: Figure['unit'], of: (turn: Turn) => number): void =>
+    report.chart({
+      file,
+      title,
+      unit,
+      series: [
+        { who: 'ours', values: ours.turns.map(of) },
+        { who: 'Genkit', values: genkit.turns.map(of) },
+      ],
+    });
+  chart('firestore-reads', 'billed reads of a turn', 'reads', (turn) => turn.reads);
+  chart('firestore', 'a store turn on Firestore (emulator)', 'ms', (turn) => turn.ms);
 }
 
 async function rest(report: Report, ours: Runner, genkit: Runner, turns: number): Promise<void> {
@@ -136,8 +156,8 @@ async function rest(report: Report, ours: Runner, genkit: Runner, turns: number)
   const b = await measureAtRest(genkit.db, { hasExemptions: false });
   const figure = (name: string, unit: Figure['unit'], values: [number, number], atMost: number): void =>
     report.add({ name, unit, ours: spread([values[0]]), theirs: spread([values[1]]), goal: { atMost } });
-  figure(`at rest after ${turns} turns`, 'MB', [a.bytes / 1e6, b.bytes / 1e6], 5.4);
-  figure(`index entries after ${turns} turns`, 'entries', [a.indexEntries, b.indexEntries], 8000);
+  figure(`Firestore, at rest after ${turns} turns`, 'MB', [a.bytes / 1e6, b.bytes / 1e6], 5.4);
+  figure(`Firestore, index entries after ${turns} turns`, 'entries', [a.indexEntries, b.indexEntries], 8000);
 }
 
 async function cold(report: Report, turns: number): Promise<void> {
@@ -145,7 +165,7 @@ async function cold(report: Report, turns: number): Promise<void> {
     const [ours, genkit] = await play(report, turns, { by, isCold: true });
     const reads = (runner: Runner): number => runner.mean((turn) => turn.reads);
     const atMost = 4 + JSON.stringify(ours.workload.state()).length / 2 / (512 * 1024);
-    const name = `billed reads a turn, mean, cold, by ${by}, ${turns} turns`;
+    const name = `Firestore, billed reads a turn, mean, cold, by ${by}, ${turns} turns`;
     report.add({ name, unit: 'reads', ours: spread([reads(ours)]), theirs: spread([reads(genkit)]), goal: { atMost } });
     await Promise.all([ours.db.terminate(), genkit.db.terminate()]);
   }
@@ -169,7 +189,7 @@ async function heartbeat(report: Report, ours: Runner, genkit: Runner): Promise<
   }
   for (const unit of ['reads', 'writes'] as const) {
     const [a, b] = used.map((one) => spread([one[unit]])) as [Spread, Spread];
-    report.add({ name: 'a heartbeat', unit, ours: a, theirs: b, goal: { atMost: 1 } });
+    report.add({ name: 'Firestore, a heartbeat', unit, ours: a, theirs: b, goal: { atMost: 1 } });
   }
 }
 
@@ -211,7 +231,7 @@ async function abort(report: Report, ours: Runner, genkit: Runner): Promise<void
     await (watcher as Partial<FirestoreSessionStore>).close?.();
     await other.terminate();
   }
-  const name = 'abort to watcher, across two clients';
+  const name = 'Firestore, abort to watcher, across two clients';
   report.add({ name, unit: 'ms', ours: times[0]!, theirs: times[1]!, goal: { atMostOfTheirs: 1 / 3 } });
-  report.add({ name: 'an abort and its telling', unit: 'reads', ours: reads[0]!, theirs: reads[1]! });
+  report.add({ name: 'Firestore, an abort and its telling', unit: 'reads', ours: reads[0]!, theirs: reads[1]! });
 }

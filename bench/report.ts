@@ -4,6 +4,7 @@ import { Presets, SingleBar } from 'cli-progress';
 import Table from 'cli-table3';
 import { GENKIT_VERSION } from 'genkit/beta';
 import pc from 'picocolors';
+import { drawChart } from './extra/chart.ts';
 import type { Spread } from './measure.ts';
 
 /** One line of the result: ours beside a peer. Less is better in every figure. */
@@ -17,9 +18,19 @@ export interface Figure {
   goal?: { atMostOfTheirs?: number; atMost?: number };
 }
 
+/** What a turn costs against the length of the session, one value a turn for each of those compared. */
+export interface Chart {
+  /** What the file is called, without ending. */
+  file: string;
+  title: string;
+  unit: Figure['unit'];
+  series: readonly { who: string; values: readonly number[] }[];
+}
+
 /** Collects figures, shows the progress, prints the table. */
 export class Report {
   readonly #figures: Figure[] = [];
+  readonly #charts: Chart[] = [];
   #bar: SingleBar | undefined;
 
   /** Starts a phase of so many steps. */
@@ -40,7 +51,11 @@ export class Report {
     this.#figures.push(...figures);
   }
 
-  /** Prints the table and writes `latest.json`; answers the figures that missed their goal. */
+  chart(chart: Chart): void {
+    this.#charts.push(chart);
+  }
+
+  /** Prints the table, writes `latest.json` and the charts; answers the figures that missed their goal. */
   async finish(folder: string): Promise<Figure[]> {
     this.#bar?.stop();
     const table = new Table({
@@ -55,6 +70,7 @@ export class Report {
     );
     await mkdir(folder, { recursive: true });
     await writeFile(`${folder}/latest.json`, `${JSON.stringify({ ...about, figures: this.#figures }, null, 2)}\n`);
+    for (const chart of this.#charts) await writeFile(`${folder}/${chart.file}.svg`, `${await drawChart(chart)}\n`);
     return this.#figures.filter((figure) => !meetsGoal(figure));
   }
 }

@@ -63,6 +63,15 @@ export async function benchInMemory(report: Report, turns: number): Promise<void
     report.start('in memory', turns);
     await race([ours!, theirs!], turns, report);
     report.add(...compare('in memory', ours!, theirs!, turns, 1 / 15));
+    report.chart({
+      file: 'memory',
+      title: 'a store turn in memory',
+      unit: 'ms',
+      series: [
+        { who: 'ours', values: ours!.times },
+        { who: 'Genkit', values: theirs!.times },
+      ],
+    });
     const information = await ours!.ask({ do: 'information' });
     report.add({
       name: `in memory, heap for a byte of new information after ${turns} turns`,
@@ -82,6 +91,16 @@ export async function benchFile(report: Report, turns: number): Promise<void> {
       await race(contenders, turns, report);
       report.add(...compare("files, 'fast'", fast, genkit, turns, 1 / 20));
       report.add(...compare("files, 'full'", full, genkit, turns, 1 / 10));
+      report.chart({
+        file: 'files',
+        title: 'a store turn on files',
+        unit: 'ms',
+        series: [
+          { who: "ours, durability 'full'", values: full.times },
+          { who: "ours, durability 'fast'", values: fast.times },
+          { who: 'Genkit, not flushed', values: genkit.times },
+        ],
+      });
       await addSizes(report, folder, turns, await fast.ask({ do: 'information' }));
       report.add(...(await otherTurns("files, 'fast'", fast, genkit)));
     });

@@ -1,0 +1,54 @@
+/** Draws what a turn costs against the length of the session. Uses what is installed for the bench only, so its types are said here. */
+import type { Chart } from '../report.ts';
+
+interface Plot {
+  plot(options: object): { outerHTML: string };
+  lineY(data: readonly object[], options: object): object;
+  text(data: readonly object[], options: object): object;
+}
+
+interface Point {
+  readonly turn: number;
+  readonly cost: number;
+  readonly who: string;
+}
+
+/** A point is the median of so many turns in a row. */
+const STEP = 25;
+
+/** The chart as a file's content. */
+export async function drawChart({ title, unit, series }: Chart): Promise<string> {
+  const Plot = await library<Plot>('@observablehq/plot');
+  const { parseHTML } = await library<{ parseHTML: (html: string) => { document: object } }>('linkedom');
+  const points = series.flatMap(({ who, values }) => thinned(values).map((point) => ({ ...point, who })));
+  const ends = series.map(({ who }) => points.findLast((point) => point.who === who)!);
+  const at = { x: 'turn', y: 'cost' };
+  const svg = Plot.plot({
+    document: parseHTML('<html></html>').document,
+    width: 720,
+    height: 400,
+    marginRight: 190,
+    marginLeft: 50,
+    style: { background: 'white', color: '#222', fontFamily: 'sans-serif', fontSize: '12px' },
+    x: { label: 'turns in the session' },
+    y: { type: 'log', label: `${title}, ${unit}`, grid: true, tickFormat: (value: number) => String(value) },
+    marks: [
+      Plot.lineY(points, { ...at, stroke: 'who', strokeWidth: 2 }),
+      Plot.text(ends, { ...at, text: 'who', fill: 'who', textAnchor: 'start', dx: 6 }),
+    ],
+  });
+  return svg.outerHTML.replace('<svg ', '<svg xmlns="http://www.w3.org/2000/svg" ');
+}
+
+function thinned(values: readonly number[]): Omit<Point, 'who'>[] {
+  const points: Omit<Point, 'who'>[] = [];
+  for (let start = 0; start + STEP <= values.length; start += STEP) {
+    const window = values.slice(start, start + STEP).toSorted((a, b) => a - b);
+    points.push({ turn: start + STEP, cost: window[STEP >> 1]! });
+  }
+  return points;
+}
+
+async function library<T>(name: string): Promise<T> {
+  return (await import(name)) as T;
+}
