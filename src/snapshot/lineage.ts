@@ -1,3 +1,4 @@
+import { failedPrecondition, quote } from '../errors.ts';
 import type { SnapshotMetadata, SnapshotStatus } from './snapshot.ts';
 
 /** What lineage needs to know of a snapshot. */
@@ -141,6 +142,13 @@ export class SessionTree<N extends SnapshotNode = SnapshotMetadata> {
       if (leaves.has(id)) this.#leaves.add(id);
     }
   }
+}
+
+/** @throws `FAILED_PRECONDITION`: the parent is the snapshot itself, or comes after it. */
+export function refuseCycle(snapshotId: string, parentId: string): never {
+  throw failedPrecondition(
+    `Snapshot ${quote(snapshotId)} can't have the parent ${quote(parentId)}: it would become its own ancestor.`,
+  );
 }
 
 /**

@@ -29,6 +29,11 @@ export function metadataOf(snapshot: SessionSnapshot): SnapshotMetadata {
 /** What {@link revise} needs to know of a stored snapshot: its metadata, and the state's `sessionId` where that alone names the session. */
 export type StoredSnapshot = SnapshotMetadata & { readonly state?: { readonly sessionId?: string } };
 
+/** A stored snapshot whose session may be known from its state alone. */
+export function storedOf(meta: SnapshotMetadata, sessionId: string | null | undefined): StoredSnapshot {
+  return typeof sessionId !== 'string' || meta.sessionId !== undefined ? meta : { ...meta, state: { sessionId } };
+}
+
 /**
  * What a mutator's answer becomes in the store: new when there is no `current`, else a rewrite of it. Decides all that can be decided
  * without the rest of the session: ids, the sticky fields (`parentId` and `createdAt` stay as first saved, the snapshot stays in its

@@ -1,20 +1,18 @@
-import { failedPrecondition, quote, unavailable } from '../../src/errors.ts';
-import { shareJson } from '../../src/json/share.ts';
-import { copyJson, type Json } from '../../src/json/value.ts';
-import { guarded } from '../../src/snapshot/guard.ts';
+import { quote, unavailable } from '../../src/errors.ts';
+import { type Json } from '../../src/json/value.ts';
+import { copyMetadata, copyState } from '../../src/snapshot/own-copy.ts';
 import { assertId, reserveSnapshotId } from '../../src/snapshot/ids.ts';
 import { overflow } from '../../src/snapshot/retention.ts';
 import {
-  metadataOf,
   revise,
+  storedOf,
   sessionOf,
   type SessionSnapshot,
   type SessionSnapshotInput,
-  type SnapshotMetadata,
-  type StoredSnapshot,
 } from '../../src/snapshot/snapshot.ts';
 import type { ScopeChange, SnapshotMutator } from '../../src/store/contract.ts';
 import { assertExpectedLeaf } from '../../src/store/lookup.ts';
+import { refuseCycle } from '../../src/snapshot/lineage.ts';
 import { compacted } from '../chain/cut.ts';
 import { planNew, planRewrite, type WritePlan } from '../chain/plan-write.ts';
 import type { KnownState } from '../chain/written-state.ts';
@@ -145,14 +143,12 @@ export class Save<S> {
     const sessionId = sessionOf(next) ?? null;
     this.#assertLeaf(session, sessionId ?? undefined);
     if (tree.wouldCycle(id, parentId)) {
-      throw failedPrecondition(
-        `Snapshot ${quote(id)} can't have the parent ${quote(parentId!)}: it would become its own ancestor.`,
-      );
+      refuseCycle(id, parentId!);
     }
     const parentNode = parentId === undefined ? undefined : tree.get(parentId);
     const parent = parentNode && (await this.#readParent(session, parentNode));
     const meta = copyMetadata(next);
-    const state = copyState(next, parent?.known);
+    const state = copyState(next, parent?.known?.state);
     const plan = state === undefined ? undefined : this.#planNew(state, parent);
     const { maxPersistedChainLength: longest } = this.#settings;
     const beyond = longest === undefined ? [] : overflow(tree, next, longest);
@@ -184,7 +180,7 @@ export class Save<S> {
     const next = revise(id, storedOf(current.meta, sessionId), answer, () => new Date().toISOString());
     this.#assertLeaf(session, sessionId ?? undefined);
     const meta = copyMetadata(next);
-    const state = copyState(next, current.known);
+    const state = copyState(next, current.known?.state);
     const isSameState = state === current.known?.state && !isForeign;
     const file = isForeign ? undefined : await readVersion(session, node.version);
     if (!isForeign && !file) {
@@ -262,22 +258,6 @@ async function bringInLine(session: Session, snapshotId: string): Promise<void> 
   const node = session.index.tree.get(snapshotId);
   if (!node) await session.locked(() => new Cleanup(session).removeLeftover(snapshotId));
   else if (node.foreign !== undefined) await session.locked(() => session.adopt(node));
-}
-
-/** The session may be known from the state alone. */
-function storedOf(meta: SnapshotMetadata, sessionId: string | null): StoredSnapshot {
-  return sessionId === null || meta.sessionId !== undefined ? meta : { ...meta, state: { sessionId } };
-}
-
-function copyMetadata<S>(next: SessionSnapshot<S>): SnapshotMetadata {
-  return guarded(next.snapshotId, '', () => copyJson(metadataOf(next as SessionSnapshot)));
-}
-
-/** The store's own state, which shares with `known` what is equal. */
-function copyState<S>(next: SessionSnapshot<S>, known: KnownState | undefined): Json | undefined {
-  const { state } = next;
-  if (state === undefined) return undefined;
-  return guarded(next.snapshotId, '/state', () => shareJson<unknown>(known?.state, state) as Json);
 }
 
 function textOf(plan: WritePlan | undefined, parent: IndexNode | undefined): StateText {

@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import { parseJson, stringifyJson, type Json } from '../../src/json/value.ts';
 import type { ScopeRecord } from '../../src/store/contract.ts';
+import { assertReadable } from '../../src/store/format.ts';
 import { hashOf } from './names.ts';
-import { assertReadable, FORMAT } from './snapshot-file.ts';
+import { FORMAT } from './snapshot-file.ts';
 
 /** Names a save: the snapshot, and the mark that this save put into the snapshot's file. */
 export interface SaveRef {
@@ -39,7 +40,7 @@ export function parseScope(content: Buffer, name: string, what: string): ScopeFi
   const json = end === 0 ? undefined : parseLine(content.subarray(0, end));
   if (!isObject(json)) return undefined;
   const { format, scope, record } = json;
-  if (typeof format === 'number') assertReadable(format, what);
+  assertReadable(format, FORMAT, what);
   const isIt = format === FORMAT && Array.isArray(scope) && scopeNameOf(JSON.stringify(scope)) === name;
   if (!isIt || !isObject(record)) return undefined;
   const isMore = end < content.length;

@@ -1,12 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import { randomBytes } from 'node:crypto';
 import { parseJson } from '../../src/json/value.ts';
+import { assertReadable } from '../../src/store/format.ts';
 import { closeQuietly, codeOf, READ, READ_APPEND, type FileSystem } from './file-system.ts';
 import { formatEntry } from './log-entry.ts';
 import type { DeleteEntry, LogEntry, PieceEntry, RetireEntry, SaveEntry } from './log-entry.ts';
 import { sessionNameOf, type SessionName } from './names.ts';
 import { NO_AFTERMATH, SessionIndex, type Aftermath, type IndexNode } from './session-index.ts';
-import { assertReadable, FORMAT } from './snapshot-file.ts';
+import { FORMAT } from './snapshot-file.ts';
 import type { TenantFolder } from './tenant-folder.ts';
 
 /** An entry that has to be confirmed, and is not yet. */
@@ -187,7 +188,7 @@ export class SessionLog {
   #readHeader(line: string): void {
     const header = parseJson(line) as { format?: unknown; epoch?: unknown; session?: unknown } | null;
     if (typeof header?.format !== 'number') throw new Damage();
-    assertReadable(header.format, 'The index of a session');
+    assertReadable(header.format, FORMAT, 'The index of a session');
     const { epoch, session } = header;
     if (typeof epoch !== 'string' || (typeof session !== 'string' && session !== null)) throw new Damage();
     if (sessionNameOf(session) !== this.#name) throw new Damage();

@@ -2,8 +2,9 @@ import { isUtf8 } from 'node:buffer';
 import { inflateSync } from 'node:zlib';
 import type { JsonPatch } from '../../src/json/diff.ts';
 import { parseJson, stringifyJson, type Json } from '../../src/json/value.ts';
-import { failedPrecondition, quote } from '../../src/errors.ts';
+import { quote } from '../../src/errors.ts';
 import type { SnapshotMetadata } from '../../src/snapshot/snapshot.ts';
+import { assertReadable } from '../../src/store/format.ts';
 import type { Lift } from '../chain/cut.ts';
 import type { WrittenState } from '../chain/written-state.ts';
 import { patchText } from '../chain/written-state.ts';
@@ -139,7 +140,7 @@ export function parseSnapshot(content: Buffer): ParsedFile {
   if (typeof meta['snapshotId'] !== 'string') return { kind: 'broken' };
   const format = isRecord(own) ? own['format'] : undefined;
   if (!isRecord(own) || typeof format !== 'number') return foreignFile(meta, own, state);
-  assertReadable(format, `Snapshot ${quote(meta['snapshotId'])}`);
+  assertReadable(format, FORMAT, `Snapshot ${quote(meta['snapshotId'])}`);
   // Another writer that rewrites a full snapshot of ours passes on the member that it does not know.
   const isRewritten = !HEADER.test(text) && !['base', 'lifts', 'patches', 'packed'].some((name) => name in own);
   return isRewritten ? foreignFile(meta, own['field'], state) : ownFile(meta, own, state);
@@ -149,15 +150,6 @@ function foreignFile(meta: Record<string, Json>, field: Json | undefined, state:
   if (state !== undefined && !isRecord(state)) return { kind: 'broken' };
   const metadata = field === undefined ? meta : { ...meta, [OWN_MEMBER]: field };
   return { kind: 'foreign', meta: metadata as unknown as SnapshotMetadata, state };
-}
-
-/** @throws `FAILED_PRECONDITION` when a newer version of this store wrote `what`. */
-export function assertReadable(format: number, what: string): void {
-  if (format > FORMAT) {
-    throw failedPrecondition(
-      `${what} was written in format ${format} by a newer version of genkitx-agents; this one reads up to format ${FORMAT}. Update it.`,
-    );
-  }
 }
 
 function ownFile(meta: Record<string, Json>, own: Record<string, Json>, state: Json | undefined): ParsedFile {

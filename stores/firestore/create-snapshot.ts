@@ -1,5 +1,7 @@
 import type { Timestamp } from '@google-cloud/firestore';
 import { revise, sessionOf, type SessionSnapshot, type SessionSnapshotInput } from '../../src/snapshot/snapshot.ts';
+import { refuseCycle } from '../../src/snapshot/lineage.ts';
+import { copyMetadata, copyState } from '../../src/snapshot/own-copy.ts';
 import type { DocumentWrite } from './database.ts';
 import { createSnapshot, writePointer } from './commit-writes.ts';
 import { lost, Stale } from './failures.ts';
@@ -8,16 +10,7 @@ import { EMPTY_LINEAGE, withArrival, type Arrival, type Lineage } from './lineag
 import { keyOf, ownerKey, parentKey } from './names.ts';
 import type { Pointer, PointerDocument } from './pointer-document.ts';
 import { finishDeletion } from './delete-session.ts';
-import {
-  assertFits,
-  copyMetadata,
-  copyState,
-  doubted,
-  refuseCycle,
-  type SaveRequest,
-  type SaveTools,
-  type Trust,
-} from './save-request.ts';
+import { assertFits, doubted, type SaveRequest, type SaveTools, type Trust } from './save-request.ts';
 import type { SnapshotDocument, SnapshotHead } from './snapshot-document.ts';
 import { handOutLoaded } from './snapshot-reader.ts';
 import { endOf } from './state-chain.ts';

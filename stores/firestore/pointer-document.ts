@@ -1,9 +1,10 @@
 import type { DocumentData, DocumentReference, DocumentSnapshot, Timestamp } from '@google-cloud/firestore';
 import { dataLoss, quote } from '../../src/errors.ts';
 import type { SessionSummary } from '../../src/store/contract.ts';
+import { assertReadable } from '../../src/store/format.ts';
 import { isAlive, latestLeaf, leafCount, type Lineage } from './lineage.ts';
 import { packTextNow, unpackJson } from './pack-json.ts';
-import { assertReadable, FORMAT } from './snapshot-document.ts';
+import { FORMAT } from './snapshot-document.ts';
 import type { StateChain, StoredCheckpoint } from './state-chain.ts';
 
 /** What a session's pointer says. */
@@ -64,7 +65,7 @@ function chainFields({ base, tokens, patches }: StateChain): DocumentData {
 export function readPointer(document: DocumentSnapshot, sessionId?: string): PointerDocument {
   const data = document.data()!;
   const name = sessionId === undefined ? 'A session' : `Session ${quote(sessionId)}`;
-  assertReadable(data['v'], name);
+  assertReadable(data['v'], FORMAT, name);
   try {
     const info = unpackJson(data['info'] as Buffer) as unknown as Omit<Pointer, 'lineage' | 'head'>;
     const lineage = unpackJson(data['lineage'] as Buffer) as unknown as Lineage;

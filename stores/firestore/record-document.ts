@@ -3,9 +3,10 @@ import { dataLoss } from '../../src/errors.ts';
 import { parseJson, stringifyJson } from '../../src/json/value.ts';
 import type { ScopeRecord } from '../../src/store/contract.ts';
 import { describeScopeKey } from '../../src/store/scopes.ts';
+import { assertReadable } from '../../src/store/format.ts';
 import type { DocumentWrite } from './database.ts';
 import { packText, packTextNow, unpackText } from './pack-json.ts';
-import { assertReadable, FORMAT } from './snapshot-document.ts';
+import { FORMAT } from './snapshot-document.ts';
 import type { Tenant } from './tenant.ts';
 
 /** A record as it was read. */
@@ -31,7 +32,7 @@ async function readRecord(document: DocumentSnapshot, key: string): Promise<Reco
   const data = document.data();
   if (!data) return { document, record: undefined, by: [] };
   const what = `The state of ${describeScopeKey(key)}`;
-  assertReadable(data['v'], what);
+  assertReadable(data['v'], FORMAT, what);
   try {
     const record = parseJson(await unpackText(data['record'] as Buffer)) as ScopeRecord;
     return { document, record, by: data['by'] as string[] };

@@ -1,23 +1,11 @@
 import type { Json } from '../../src/json/value.ts';
-import {
-  revise,
-  type SessionSnapshot,
-  type SnapshotMetadata,
-  type StoredSnapshot,
-} from '../../src/snapshot/snapshot.ts';
+import { revise, storedOf, type SessionSnapshot } from '../../src/snapshot/snapshot.ts';
+import { copyMetadata, copyState } from '../../src/snapshot/own-copy.ts';
 import { beatSnapshot, commitSave, rewriteSnapshot, writePointer } from './commit-writes.ts';
 import { Stale } from './failures.ts';
 import { adopt } from './genkit-session.ts';
 import type { Pointer, PointerDocument } from './pointer-document.ts';
-import {
-  assertFits,
-  copyMetadata,
-  copyState,
-  doubted,
-  type SaveRequest,
-  type SaveTools,
-  type Trust,
-} from './save-request.ts';
+import { assertFits, doubted, type SaveRequest, type SaveTools, type Trust } from './save-request.ts';
 import { nextRev, type SnapshotDocument, type SnapshotHead } from './snapshot-document.ts';
 import { handOutLoaded } from './snapshot-reader.ts';
 import { endOf } from './state-chain.ts';
@@ -220,9 +208,4 @@ function isAppended(plan: StatePlan, before: SnapshotDocument['state']): boolean
     return false;
   }
   return state.tokens[0] === before.tokens[0];
-}
-
-/** The session may be known from the state alone. */
-function storedOf(meta: SnapshotMetadata, sessionId: string | undefined): StoredSnapshot {
-  return sessionId === undefined || meta.sessionId !== undefined ? meta : { ...meta, state: { sessionId } };
 }

@@ -1,16 +1,7 @@
 import type { DocumentSnapshot, Timestamp } from '@google-cloud/firestore';
 import { GenkitError } from 'genkit';
-import { failedPrecondition, invalidArgument, quote } from '../../src/errors.ts';
-import { shareJson } from '../../src/json/share.ts';
-import { copyJson, type Json } from '../../src/json/value.ts';
-import { guarded } from '../../src/snapshot/guard.ts';
-import {
-  metadataOf,
-  type SessionSnapshot,
-  type SessionSnapshotInput,
-  type SnapshotMetadata,
-  type SnapshotStatus,
-} from '../../src/snapshot/snapshot.ts';
+import { invalidArgument, quote } from '../../src/errors.ts';
+import { type SessionSnapshot, type SessionSnapshotInput, type SnapshotStatus } from '../../src/snapshot/snapshot.ts';
 import type { ScopeChange, SnapshotMutator } from '../../src/store/contract.ts';
 import type { KeyQueue } from '../../src/store/key-queue.ts';
 import { assertExpectedLeaf } from '../../src/store/lookup.ts';
@@ -171,25 +162,6 @@ export function assertFits<S>(next: SessionSnapshot<S>, tenant: Tenant): void {
       ),
     );
   }
-}
-
-/** The store's own metadata. */
-export function copyMetadata<S>(next: SessionSnapshot<S>): SnapshotMetadata {
-  return guarded(next.snapshotId, '', () => copyJson(metadataOf(next as SessionSnapshot)));
-}
-
-/** The store's own state, which shares with `known` what is equal. */
-export function copyState<S>(next: SessionSnapshot<S>, known: Json | undefined): Json | undefined {
-  const { state } = next;
-  if (state === undefined) return undefined;
-  return guarded(next.snapshotId, '/state', () => shareJson<unknown>(known, state) as Json);
-}
-
-/** @throws `FAILED_PRECONDITION` */
-export function refuseCycle(snapshotId: string, parentId: string): never {
-  throw failedPrecondition(
-    `Snapshot ${quote(snapshotId)} can't have the parent ${quote(parentId)}: it would become its own ancestor.`,
-  );
 }
 
 /** What went wrong with what was not read is to be decided by reading; what no reading can change stays. */

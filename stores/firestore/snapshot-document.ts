@@ -1,7 +1,8 @@
 import type { DocumentData, DocumentReference, DocumentSnapshot, Timestamp } from '@google-cloud/firestore';
-import { failedPrecondition, quote } from '../../src/errors.ts';
+import { quote } from '../../src/errors.ts';
 import { stringifyJson } from '../../src/json/value.ts';
 import type { SnapshotMetadata } from '../../src/snapshot/snapshot.ts';
+import { assertReadable } from '../../src/store/format.ts';
 import { FOREIGN_FIELDS, foreignHead, foreignState, isForeign, type ForeignState } from './genkit-format.ts';
 import { lost } from './failures.ts';
 import { orderKey, ownerKey, parentKey } from './names.ts';
@@ -124,7 +125,7 @@ function writtenState(state: StoredState): DocumentData {
  * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it, `DATA_LOSS` when it is damaged.
  */
 export function readHead(snapshotId: string, data: DocumentData): SnapshotHead {
-  assertReadable(data['v'], `Snapshot ${quote(snapshotId)}`);
+  assertReadable(data['v'], FORMAT, `Snapshot ${quote(snapshotId)}`);
   if (isForeign(data)) return foreignHead(data);
   try {
     const { meta, session, seq, rev, by, until } = unpackJson(data['head'] as Buffer) as unknown as {
@@ -171,13 +172,4 @@ function readState(data: DocumentData): StoredState {
   if (far) return { kind: 'whole', base: { shards: far }, tokens, patches };
   const [id, token, from] = unpackJson(base!) as [string, string, number];
   return { kind: 'diff', parent: { id, token, from }, tokens, patches };
-}
-
-/** @throws `FAILED_PRECONDITION` when a newer version of this store wrote `what`. */
-export function assertReadable(format: unknown, what: string): void {
-  if (typeof format === 'number' && format > FORMAT) {
-    throw failedPrecondition(
-      `${what} was written in format ${format} by a newer version of genkitx-agents; this one reads up to format ${FORMAT}. Update it.`,
-    );
-  }
 }

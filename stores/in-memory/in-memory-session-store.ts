@@ -39,6 +39,7 @@ import { WatchHub } from '../../src/store/watch-hub.ts';
 import { draftScopes, type ScopeDraft } from './scope-drafts.ts';
 import { SnapshotRecord } from './snapshot-record.ts';
 import { summarize } from '../../src/store/session-summary.ts';
+import { refuseCycle } from '../../src/snapshot/lineage.ts';
 import { TenantData } from './tenant-data.ts';
 
 /** Options of {@link InMemorySessionStore}. */
@@ -266,9 +267,7 @@ export class InMemorySessionStore<S = unknown> implements SnapshotStore<S>, Scop
     const leaf = tree?.latestLeaf();
     assertExpectedLeaf(expectedLeafId, sessionId, leaf?.snapshotId ?? null);
     if (!current && (next.parentId === id || tree?.wouldCycle(id, next.parentId))) {
-      throw failedPrecondition(
-        `Snapshot ${quote(id)} can't have the parent ${quote(next.parentId!)}: it would become its own ancestor.`,
-      );
+      refuseCycle(id, next.parentId!);
     }
     const parent = next.parentId === undefined ? undefined : tenant.get(next.parentId);
     const base = [current, parent, leaf].find((record) => record && !record.isBlank);

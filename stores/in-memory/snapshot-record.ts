@@ -2,10 +2,9 @@ import type { SessionState } from 'genkit/beta';
 import { copyJson } from '../../src/json/value.ts';
 import { shareJson } from '../../src/json/share.ts';
 import { handOut, type HandOutOptions } from '../../src/snapshot/hand-out.ts';
-import { guarded } from '../../src/snapshot/guard.ts';
+import { copyMetadata, guarded } from '../../src/snapshot/own-copy.ts';
 import type { SnapshotNode } from '../../src/snapshot/lineage.ts';
 import {
-  metadataOf,
   sessionOf,
   type SessionSnapshot,
   type SnapshotMetadata,
@@ -31,7 +30,7 @@ export class SnapshotRecord implements SnapshotNode {
    */
   constructor(sequence: number, snapshot: SessionSnapshot, base: SnapshotRecord | undefined) {
     this.sequence = sequence;
-    this.#metadata = guarded(snapshot.snapshotId, '', () => copyJson(metadataOf(snapshot)));
+    this.#metadata = copyMetadata(snapshot);
     const like = base === undefined ? undefined : base.#state;
     this.#state = guarded(snapshot.snapshotId, '/state', () => packState(snapshot.state, like));
     this.sessionId = sessionOf(snapshot);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { JsonValueError } from '../../../src/json/value.ts';
-import { guarded } from '../../../src/snapshot/guard.ts';
+import { guarded } from '../../../src/snapshot/own-copy.ts';
 import {
   assertSameSession,
   metadataOf,
