@@ -8,6 +8,7 @@ import { benchFirestore } from './firestore.ts';
 import { benchPeers } from './peers.ts';
 import { Report } from './report.ts';
 import { benchRuntime } from './runtime.ts';
+import { benchState } from './state.ts';
 import { benchCrowd, benchFile, benchInMemory } from './stores.ts';
 
 const PARTS = {
@@ -17,6 +18,7 @@ const PARTS = {
   peers: (report: Report, turns: number) => benchPeers(report, turns),
   runtime: (report: Report, turns: number) => benchRuntime(report, turns),
   firestore: (report: Report, turns: number) => benchFirestore(report, turns),
+  state: (report: Report) => benchState(report),
 };
 
 type Part = keyof typeof PARTS;
@@ -56,5 +58,5 @@ const { parts, turns, check } = options();
 const report = new Report();
 for (const part of parts) await PARTS[part](report, turns);
 const missed = await report.finish(fileURLToPath(new URL('./results', import.meta.url)));
-for (const figure of missed) console.error(`missed: ${figure.name}`);
+for (const name of missed) console.error(`missed: ${name}`);
 if (check && missed.length > 0) process.exitCode = 1;

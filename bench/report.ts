@@ -27,10 +27,20 @@ export interface Chart {
   series: readonly { who: string; values: readonly number[] }[];
 }
 
-/** Collects figures, shows the progress, prints the table. */
+/** A behaviour. `ours` and `theirs` say what was seen instead of it; absent: it is there. */
+export interface Check {
+  name: string;
+  ours: string | undefined;
+  theirs: string | undefined;
+  /** Who the peer is, the same of all checks. */
+  peer: string;
+}
+
+/** Collects figures and checks, shows the progress, prints the tables. */
 export class Report {
   readonly #figures: Figure[] = [];
   readonly #charts: Chart[] = [];
+  readonly #checks: Check[] = [];
   #bar: SingleBar | undefined;
 
   /** Starts a phase of so many steps. */
@@ -55,24 +65,50 @@ export class Report {
     this.#charts.push(chart);
   }
 
-  /** Prints the table, writes `latest.json` and the charts; answers the figures that missed their goal. */
-  async finish(folder: string): Promise<Figure[]> {
+  /** Each is a goal of ours. */
+  addChecks(...checks: Check[]): void {
+    this.#checks.push(...checks);
+  }
+
+  /** Prints the tables, writes `latest.json` and the charts; answers the names of the figures and the checks that missed their goal. */
+  async finish(folder: string): Promise<string[]> {
     this.#bar?.stop();
+    const about = machine();
+    if (this.#figures.length > 0) this.#printFigures();
+    if (this.#checks.length > 0) this.#printChecks();
+    console.log(`${about.date}, Node ${about.node}, ${about.cores} cores; genkit ${about.genkit}.`);
+    await mkdir(folder, { recursive: true });
+    const results = { ...about, figures: this.#figures, checks: this.#checks };
+    await writeFile(`${folder}/latest.json`, `${JSON.stringify(results, null, 2)}\n`);
+    for (const chart of this.#charts) await writeFile(`${folder}/${chart.file}.svg`, `${await drawChart(chart)}\n`);
+    const missed = [
+      ...this.#figures.filter((figure) => !meetsGoal(figure)),
+      ...this.#checks.filter(({ ours }) => ours !== undefined),
+    ];
+    return missed.map(({ name }) => name);
+  }
+
+  #printFigures(): void {
     const table = new Table({
       head: ['figure', 'ours', 'peer', 'peer / ours', 'goal'],
       style: { head: [], border: [] },
     });
     for (const figure of this.#figures) table.push(row(figure));
-    const about = machine();
     console.log(table.toString());
-    console.log(
-      `${about.date}, Node ${about.node}, ${about.cores} cores; genkit ${about.genkit}. Medians, with (least to most).`,
-    );
-    await mkdir(folder, { recursive: true });
-    await writeFile(`${folder}/latest.json`, `${JSON.stringify({ ...about, figures: this.#figures }, null, 2)}\n`);
-    for (const chart of this.#charts) await writeFile(`${folder}/${chart.file}.svg`, `${await drawChart(chart)}\n`);
-    return this.#figures.filter((figure) => !meetsGoal(figure));
+    console.log('Medians, with (least to most).');
   }
+
+  /** In Markdown: it is put into the docs as it is. */
+  #printChecks(): void {
+    console.log(`| behaviour | ours | ${this.#checks[0]!.peer} |\n|---|---|---|`);
+    for (const { name, ours, theirs } of this.#checks) {
+      console.log(`| ${name} | ${verdict(ours)} | ${verdict(theirs)} |`);
+    }
+  }
+}
+
+function verdict(wrong: string | undefined): string {
+  return wrong === undefined ? 'yes' : `**no**: ${wrong}`;
 }
 
 function meetsGoal(figure: Figure): boolean {

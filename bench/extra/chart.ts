@@ -32,7 +32,12 @@ export async function drawChart({ title, unit, series }: Chart): Promise<string>
     style: { background: 'white', color: '#222', fontFamily: 'sans-serif', fontSize: '12px' },
     x: { label: 'turns in the session' },
     color: { range: ['#0b6e4f', '#3b6fd4', '#b23a48'] },
-    y: { type: 'log', label: `${title}, ${unit} (logarithmic)`, grid: true, tickFormat: (value: number) => String(value) },
+    y: {
+      type: 'log',
+      label: `${title}, ${unit} (logarithmic)`,
+      grid: true,
+      tickFormat: (value: number) => String(value),
+    },
     marks: [
       Plot.lineY(points, { ...at, stroke: 'who', strokeWidth: 2 }),
       Plot.text(ends, { ...at, text: 'who', fill: 'who', textAnchor: 'start', dx: 6 }),
