@@ -123,7 +123,8 @@ export interface AgentStateOptions<State = unknown, User = unknown, App = unknow
    * Needs a store that keeps scopes.
    *
    * @example
-   * scopes: { user: z.object({ theme: z.enum(['dark', 'light']) }), app: z.object({ discount: z.number() }) }
+   * const scopes = { user: z.object({ theme: z.enum(['dark', 'light']) }), app: z.object({ discount: z.number() }) };
+   * defineAgent(ai, { name: 'booking', store, scopes });
    */
   scopes?: StateScopes<User, App>;
   /** How large keys and values of `session.state` may be. */

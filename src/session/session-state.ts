@@ -69,6 +69,8 @@ const rendered = new WeakMap<object, Session>();
  * so is the `state` that a prompt's functions get. Without this a prompt sees the custom state, so the plain keys only.
  *
  * @example
+ * const session = currentSession();
+ * const greeting = ai.prompt('greeting');
  * const options = await renderWith(session, () => greeting.render({ name: 'Ada' }));
  * const { text } = await ai.generate(options);
  */
@@ -94,7 +96,7 @@ export function renderWith<S, O>(session: Session<S>, render: () => O): O {
  *
  * @throws `FAILED_PRECONDITION` outside of an agent of this package.
  * @example
- * const { state } = currentSession<BookingState, { theme: 'dark' | 'light' }>();
+ * const { state } = currentSession<{ step: string }, { theme: 'dark' | 'light' }>();
  * state.set('user:theme', 'dark');
  */
 export function currentSession<S = unknown, User = ScopeRecord, App = ScopeRecord>(): Session<S, User, App> {

@@ -90,8 +90,8 @@ function isValid(body: Uint8Array): boolean {
       validateSchema(data, { schema: AgentInputSchema }).valid &&
       validateSchema(init, { schema: AgentInitSchema }).valid;
     const { message, resume, detach } = (data ?? {}) as Record<string, unknown>;
-    if (!message && !resume && !detach) return false;
-    const { snapshotId, sessionId } = init as Record<string, string | undefined>;
+    const { snapshotId, sessionId, state } = init as Record<string, string | undefined>;
+    if (!message && !resume && !detach && (snapshotId ?? sessionId ?? state) === undefined) return false;
     return fits && [snapshotId, sessionId].every((id) => id === undefined || id.trim() !== '');
   } catch {
     return false;
