@@ -147,7 +147,7 @@ function charts(report: Report, ours: Runner, genkit: Runner): void {
         { who: 'Genkit', values: genkit.turns.map(of) },
       ],
     });
-  chart('firestore-reads', 'billed reads of a turn', 'reads', (turn) => turn.reads);
+  chart('firestore-reads', 'billed for a store turn on Firestore', 'reads', (turn) => turn.reads);
   chart('firestore', 'a store turn on Firestore (emulator)', 'ms', (turn) => turn.ms);
 }
 
