@@ -11,9 +11,10 @@ import {
   type SnapshotStore,
 } from '../store/contract.ts';
 import { checkOptions, isObject, isOneOf } from '../store/options.ts';
-import { settleEvent, snapshotIdOf, toMessage, type SessionEvent, type SessionEventInput } from './session-event.ts';
-import { timeOf, type SessionOwner, type SnapshotLog } from './session-log.ts';
-import { SessionReader, type SessionEnd } from './session-reader.ts';
+import { assertCurrent, assertNotWaiting, ownerOf, snapshotOf } from './next-snapshot.ts';
+import { settleEvent, snapshotIdOf, type SessionEvent, type SessionEventInput } from './session-event.ts';
+import { timeOf, type SessionOwner } from './session-log.ts';
+import { SessionReader } from './session-reader.ts';
 import { draftState, type StateDraft, type StateParts } from './state-draft.ts';
 import { settleLimits, type StateLimits } from './state-values.ts';
 import {
@@ -55,9 +56,6 @@ export interface StoredSessionInfo extends SessionOwner {
   /** In ms since 1970. */
   readonly lastUpdateTime: number;
 }
-
-/** A run in the background that has given no sign for so long is taken for dead; Genkit's own measure. */
-const RUN_EXPIRES_MS = 60_000;
 
 /**
  * Sessions as logs of events, over a store of snapshots: the surface that users of Google's Agent Development Kit know. An event is a
@@ -106,7 +104,7 @@ export class SessionService {
     const input = snapshotOf(query, { createdAt, draft, end: undefined, event: undefined });
     const snapshotId = reserveSnapshotId();
     try {
-      await this.#save(snapshotId, input, draft, { context, expectedLeafId: null });
+      await this.#save(snapshotId, () => input, draft, { context, expectedLeafId: null });
     } catch (error) {
       throw SessionConflictError.isInstance(error) ? alreadyExists(sessionId) : error;
     }
@@ -158,7 +156,8 @@ export class SessionService {
    * @returns The event as it is stored: with its id and timestamp, without `temp:` keys. When the session has an event of that id already,
    *   that one.
    * @throws SessionConflictError (`ABORTED`) when the session has gone on since it was read; `ABORTED` while an agent's turn is under way;
-   *   `NOT_FOUND` when the session is gone.
+   *   `FAILED_PRECONDITION` when it would only change the state while a tool request waits for its answer; `NOT_FOUND` when the session is
+   *   gone.
    */
   async appendEvent(
     session: StoredSession,
@@ -208,7 +207,11 @@ export class SessionService {
     const input = snapshotOf(query, { createdAt: new Date(lastUpdateTime).toISOString(), draft, end, event });
     const snapshotId = snapshotIdOf(session.id, event.id);
     const options = { context: query.context, expectedLeafId: end.leaf.snapshotId };
-    if (!(await this.#save(snapshotId, input, draft, options))) return undefined;
+    const make = (): SessionSnapshotInput => {
+      assertNotWaiting(session.id, end, event);
+      return input;
+    };
+    if (!(await this.#save(snapshotId, make, draft, options))) return undefined;
     const events = [...copyJson(content.events), copyJson(event)];
     return { ...draft, events, lastUpdateTime, leafId: snapshotId, baseId: snapshotId };
   }
@@ -219,74 +222,19 @@ export class SessionService {
     return draftState(parts, delta, { owner: records, limits: this.#limits });
   }
 
-  /** Whether it was saved; it was not when there is such a snapshot. */
+  /** Whether it was saved; it was not when there is such a snapshot, and `make` is not asked for one then. */
   async #save(
     snapshotId: string,
-    input: SessionSnapshotInput,
+    make: () => SessionSnapshotInput,
     { scopes }: StateDraft,
     options: SaveSnapshotOptions,
   ): Promise<boolean> {
     const all = { ...options, ...(scopes.length > 0 && { scopes }) };
-    return (await this.#store.saveSnapshot(snapshotId, (current) => (current ? null : input), all)) !== null;
+    return (await this.#store.saveSnapshot(snapshotId, (current) => (current ? null : make()), all)) !== null;
   }
 }
 
 const isOnStale = isOneOf('reject', 'refresh');
-
-/** @throws `INVALID_ARGUMENT` */
-function ownerOf({ appName, userId }: SessionOwner): SessionOwner {
-  assertId(appName, 'appName');
-  assertId(userId, 'userId');
-  return { appName, userId };
-}
-
-/** The snapshot that comes after `end`, with an event; the session's first one without. */
-function snapshotOf(
-  query: SessionQuery,
-  next: { createdAt: string; draft: StateDraft; end: SessionEnd | undefined; event: SessionEvent | undefined },
-): SessionSnapshotInput {
-  const { createdAt, draft, end, event } = next;
-  const { sessionId } = query;
-  const base = end?.base;
-  const before = base?.state?.messages ?? [];
-  const said = event && toMessage(event);
-  const messages = said ? [...before, said] : before;
-  const { content: _content, ...record } = event ?? {};
-  const sessionLog: SnapshotLog = {
-    owner: ownerOf(query),
-    messages: { count: messages.length, kept: before.length, added: messages.length - before.length },
-    ...(event && { event: record as SessionEvent }),
-  };
-  const { custom: _custom, ...state } = base?.state ?? { artifacts: [] };
-  const custom = draft.plain === undefined ? {} : { custom: draft.plain };
-  const input: SessionSnapshotInput & { sessionLog: SnapshotLog } = {
-    sessionId,
-    ...(base && { parentId: base.snapshotId }),
-    createdAt,
-    updatedAt: createdAt,
-    status: 'completed',
-    state: { ...state, sessionId, messages, ...custom },
-    sessionLog,
-  };
-  return input;
-}
-
-/** @throws when the session has gone on, or is going on. */
-function assertCurrent(sessionId: string, content: SessionContent, { leaf, base }: SessionEnd): void {
-  const isRunning = leaf.status === 'pending' && leaf.heartbeatAt !== undefined;
-  if (isRunning && Date.now() - timeOf(leaf.heartbeatAt!) < RUN_EXPIRES_MS) {
-    throw aborted(`A turn of session ${quote(sessionId)} is under way in the background. Wait for it, or abort it.`);
-  }
-  const [expected, actual] =
-    leaf.snapshotId === content.leafId ? [content.baseId, base?.snapshotId] : [content.leafId, leaf.snapshotId];
-  if (expected !== actual) {
-    throw new SessionConflictError({ sessionId, expectedLeafId: expected ?? null, actualLeafId: actual ?? null });
-  }
-}
-
-function aborted(message: string): GenkitError {
-  return addressTo('caller', new GenkitError({ status: 'ABORTED', message }));
-}
 
 function alreadyExists(sessionId: string): GenkitError {
   const message = `There is a session ${quote(sessionId)} already; leave the sessionId out for a new one.`;

@@ -1,0 +1,102 @@
+import { genkit, z } from 'genkit';
+import { describe, expect, it } from 'vitest';
+import {
+  defineAgent,
+  InMemorySessionStore,
+  SessionService,
+  type Agent,
+  type AgentInit,
+  type AgentInput,
+  type SnapshotStore,
+} from 'genkitx-agents';
+import { call, user } from '../agent/helpers.ts';
+import { scriptedModel } from '../support/scripted-model.ts';
+
+const ADA = { appName: 'shop', userId: 'ada' };
+const NOTE = { author: 'system', actions: { stateDelta: { note: 1 } } };
+
+/** An agent whose tool asks before it pays. */
+function payingAgent(store: SnapshotStore): { agent: Agent; payments: () => number } {
+  const ai = genkit({});
+  let paid = 0;
+  const pay = ai.defineTool(
+    { name: 'pay', description: 'Pays.', inputSchema: z.object({}) },
+    async (_input, { interrupt, resumed }) => {
+      if (!resumed) interrupt();
+      paid++;
+      return 'paid';
+    },
+  );
+  const model = scriptedModel(ai, {
+    otherwise: ({ request }) =>
+      request.messages.at(-1)?.role === 'tool' ? 'done' : [{ toolRequest: { name: 'pay', ref: '1', input: {} } }],
+  });
+  const agent = defineAgent(ai, { name: 'clerk', model: model.name, store, tools: [pay] }) as Agent;
+  return { agent, payments: () => paid };
+}
+
+const APPROVAL = {
+  resume: { restart: [{ toolRequest: { name: 'pay', ref: '1', input: {} }, metadata: { resumed: true } }] },
+} as AgentInput;
+
+describe('an event on a session that waits for an approval', () => {
+  const setUp = async () => {
+    const store = new InMemorySessionStore();
+    const sessions = new SessionService(store);
+    const { agent, payments } = payingAgent(store);
+    await sessions.createSession({ ...ADA, sessionId: 'chat' });
+    const { snapshotId } = (await call(agent, ['pay'], { sessionId: 'chat' })).output;
+    const session = (await sessions.getSession({ ...ADA, sessionId: 'chat' }))!;
+    const approve = async (init: AgentInit) => (await call(agent, [APPROVAL], init)).output.error?.status;
+    return { store, sessions, session, payments, snapshotId: snapshotId!, approve };
+  };
+
+  it('is refused when it only changes the state: one approval, one execution', async () => {
+    const { sessions, session, payments, snapshotId, approve } = await setUp();
+    for (const onStale of ['reject', 'refresh'] as const) {
+      await expect(sessions.appendEvent(session, NOTE, { onStale })).rejects.toMatchObject({
+        status: 'FAILED_PRECONDITION',
+        message: expect.stringContaining('waits for the answer to a tool request') as string,
+      });
+    }
+    expect(await approve({ sessionId: 'chat' })).toBeUndefined();
+    expect(await approve({ snapshotId })).toBe('FAILED_PRECONDITION');
+    expect(payments()).toBe(1);
+    await sessions.appendEvent(session, NOTE, { onStale: 'refresh' });
+    expect(session.state).toEqual({ note: 1 });
+  });
+
+  it('is taken when it says something: what waited can be approved where it waits, once', async () => {
+    const { sessions, session, payments, snapshotId, approve } = await setUp();
+    await sessions.appendEvent(session, { ...NOTE, author: 'user', content: user('Never mind.') });
+    expect(await approve({ sessionId: 'chat' })).toBe('INVALID_ARGUMENT');
+    expect(await approve({ snapshotId })).toBeUndefined();
+    expect(await approve({ snapshotId })).toBe('FAILED_PRECONDITION');
+    expect(payments()).toBe(1);
+  });
+
+  it('is answered when it was appended before the request, though it is appended again', async () => {
+    const store = new InMemorySessionStore();
+    const sessions = new SessionService(store);
+    const { agent } = payingAgent(store);
+    const session = await sessions.createSession({ ...ADA, sessionId: 'chat' });
+    const first = await sessions.appendEvent(session, { ...NOTE, id: 'note' });
+    await call(agent, ['pay'], { sessionId: 'chat' });
+    const fresh = (await sessions.getSession({ ...ADA, sessionId: 'chat' }))!;
+    expect(await sessions.appendEvent(fresh, { ...NOTE, id: 'note' })).toEqual(first);
+  });
+
+  it('is the way to log a tool request and its answer without an agent', async () => {
+    const sessions = new SessionService(new InMemorySessionStore());
+    const session = await sessions.createSession(ADA);
+    const toolRequest = { name: 'pay', ref: '1', input: {} };
+    const toolResponse = { name: 'pay', ref: '1', output: 'paid' };
+    await sessions.appendEvent(session, { author: 'clerk', content: { role: 'model', content: [{ toolRequest }] } });
+    await sessions.appendEvent(session, {
+      ...NOTE,
+      author: 'clerk',
+      content: { role: 'tool', content: [{ toolResponse }] },
+    });
+    expect([session.events.length, session.state]).toEqual([2, { note: 1 }]);
+  });
+});
