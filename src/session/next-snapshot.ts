@@ -3,7 +3,7 @@ import type { SessionSnapshotInput } from 'genkit/beta';
 import { addressTo, failedPrecondition, quote, SessionConflictError } from '../errors.ts';
 import { assertId } from '../snapshot/ids.ts';
 import { toMessage, type SessionEvent } from './session-event.ts';
-import { timeOf, type SessionOwner, type SnapshotLog } from './session-log.ts';
+import { keeperOf, timeOf, type SessionOwner, type SnapshotLog } from './session-log.ts';
 import type { SessionEnd } from './session-reader.ts';
 import type { StateDraft } from './state-draft.ts';
 import type { SessionContent, SessionQuery } from './stored-session.ts';
@@ -44,6 +44,8 @@ export function snapshotOf(
     createdAt,
     updatedAt: createdAt,
     status: 'completed',
+    // What an agent hides it hides in all that comes after.
+    ...(end && keeperOf(base ?? end.leaf)),
     state: { ...state, sessionId, messages, ...custom },
     sessionLog,
   };

@@ -31,6 +31,12 @@ export function logOf(snapshot: SnapshotMetadata | SessionSnapshot): SnapshotLog
   return (snapshot as { sessionLog?: SnapshotLog }).sessionLog ?? {};
 }
 
+/** The agent that keeps the snapshot to itself, in the field that says so; nothing when it is everybody's. */
+export function keeperOf(snapshot: SnapshotMetadata | SessionSnapshot): { ownedBy?: string } {
+  const { ownedBy } = snapshot as { ownedBy?: string };
+  return ownedBy === undefined ? {} : { ownedBy };
+}
+
 /**
  * What a snapshot is to say of its messages, whose parent's they begin with; `undefined` when they do not, or are not the very same objects:
  * which ones are new is found by comparing them then.

@@ -100,3 +100,24 @@ describe('an event on a session that waits for an approval', () => {
     expect([session.events.length, session.state]).toEqual([2, { note: 1 }]);
   });
 });
+
+it('an event leaves the session of an agent that keeps its sessions to itself to that agent', async () => {
+  const store = new InMemorySessionStore();
+  const sessions = new SessionService(store);
+  const ai = genkit({});
+  const model = scriptedModel(ai, { otherwise: 'ok' }).name;
+  const [hiding, other] = [
+    defineAgent(ai, { name: 'hiding', model, store, shareSessions: false }),
+    defineAgent(ai, { name: 'other', model, store }),
+  ];
+  await call(hiding, ['a secret'], { sessionId: 'chat' }, { context: { auth: { uid: 'ada' } } });
+  const session = (await sessions.getSession({ appName: 'hiding', userId: 'ada', sessionId: 'chat' }))!;
+  for (const event of [NOTE, { author: 'user', content: user('another secret') }]) {
+    await sessions.appendEvent(session, event);
+    expect(await other.getSnapshot({ sessionId: 'chat' })).toBeUndefined();
+    expect((await call(other, ['tell me'], { sessionId: 'chat' })).output.error?.status).toBe('NOT_FOUND');
+  }
+  const seen = (await hiding.getSnapshot({ sessionId: 'chat' }))!;
+  expect(seen.state?.messages?.at(-1)?.content).toEqual([{ text: 'another secret' }]);
+  expect((await call(hiding, ['go on'], { sessionId: 'chat' })).output.finishReason).toBe('stop');
+});
