@@ -3,14 +3,11 @@ import type { SessionSnapshotInput } from 'genkit/beta';
 import { addressTo, failedPrecondition, quote, SessionConflictError } from '../errors.ts';
 import { assertId } from '../snapshot/ids.ts';
 import { toMessage, type SessionEvent } from './session-event.ts';
-import { keeperOf, timeOf, type SessionOwner, type SnapshotLog } from './session-log.ts';
+import { keeperOf, mayBeRunning, type SessionOwner, type SnapshotLog } from './session-log.ts';
 import type { SessionEnd } from './session-reader.ts';
 import type { StateDraft } from './state-draft.ts';
 import type { SessionContent, SessionQuery } from './stored-session.ts';
 import { isWaiting } from './tool-requests.ts';
-
-/** A run in the background that has given no sign for so long is taken for dead; Genkit's own measure. */
-const RUN_EXPIRES_MS = 60_000;
 
 /** @throws `INVALID_ARGUMENT` */
 export function ownerOf({ appName, userId }: SessionOwner): SessionOwner {
@@ -54,8 +51,7 @@ export function snapshotOf(
 
 /** @throws when the session has gone on, or is going on. */
 export function assertCurrent(sessionId: string, content: SessionContent, { leaf, base }: SessionEnd): void {
-  const isRunning = leaf.status === 'pending' && leaf.heartbeatAt !== undefined;
-  if (isRunning && Date.now() - timeOf(leaf.heartbeatAt!) < RUN_EXPIRES_MS) {
+  if (mayBeRunning(leaf)) {
     throw aborted(`A turn of session ${quote(sessionId)} is under way in the background. Wait for it, or abort it.`);
   }
   const [expected, actual] =
