@@ -1,8 +1,8 @@
 /**
- * A view of a JSON value through which nothing can be changed, however deep: an attempt throws what `refusal` makes. Unlike a frozen copy it
- * can say what to do instead.
+ * Makes views of JSON values through which nothing can be changed, however deep: an attempt throws what `refusal` makes. Unlike a frozen copy a
+ * view can say what to do instead. It costs nothing until it is looked into; of one object there is one view.
  */
-export function readOnly<T>(value: T, refusal: (key?: string) => Error): T {
+export function readOnlyViews(refusal: (key?: string) => Error): <T>(value: T) => T {
   const views = new WeakMap<object, object>();
   const refuse = (_target: object, key?: string | symbol): never => {
     throw refusal(typeof key === 'string' ? key : undefined);
@@ -27,5 +27,5 @@ export function readOnly<T>(value: T, refusal: (key?: string) => Error): T {
     setPrototypeOf: (target) => refuse(target),
     preventExtensions: (target) => refuse(target),
   };
-  return viewOf(value) as T;
+  return <T>(value: T) => viewOf(value) as T;
 }

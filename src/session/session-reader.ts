@@ -41,7 +41,7 @@ export class SessionReader {
   /** The session's end, `undefined` when its user has no session of that id. */
   async find({ sessionId, context, ...owner }: SessionQuery): Promise<SessionEnd | undefined> {
     assertId(sessionId, 'sessionId');
-    const leaf = await this.#store.getSnapshot({ sessionId, context });
+    const leaf = await this.#store.getSnapshot({ sessionId, context, frozen: true });
     if (!leaf || !(await this.isOwn(owner, { leaf, sessionId, context }))) return undefined;
     const seen = new Set<string>();
     let base: SessionSnapshot | undefined = leaf;
@@ -129,7 +129,7 @@ export class SessionReader {
   }
 
   async #mustGet(snapshotId: string, sessionId: string, context: Context): Promise<SessionSnapshot> {
-    const snapshot = await this.#store.getSnapshot({ snapshotId, context });
+    const snapshot = await this.#store.getSnapshot({ snapshotId, context, frozen: true });
     if (snapshot) return snapshot;
     throw failedPrecondition(
       `Snapshot ${quote(snapshotId)} of session ${quote(sessionId)} is gone, so what came before can't be read.`,

@@ -191,7 +191,7 @@ export class SessionService {
       const fresh = await this.#reader.read(query);
       if (!fresh) throw gone(session.id);
       updateSession(session, fresh);
-      if (earlier) return earlier;
+      if (earlier) return copyJson(earlier);
     }
   }
 
@@ -212,7 +212,7 @@ export class SessionService {
       return input;
     };
     if (!(await this.#save(snapshotId, make, draft, options))) return undefined;
-    const events = [...copyJson(content.events), copyJson(event)];
+    const events = [...content.events, event];
     return { ...draft, events, lastUpdateTime, leafId: snapshotId, baseId: snapshotId };
   }
 

@@ -48,6 +48,7 @@ export function sessionServiceSuite(name: string, open: () => Promise<ServiceSto
   describe(`SessionService over ${name}`, () => {
     sessions(on);
     events(on);
+    appending(on);
     outOfDate(on);
     agents(on);
   });
@@ -294,6 +295,32 @@ function events(on: On): void {
     expect(session.lastUpdateTime).toBe(Date.parse(times.at(-1)!));
     expect(texts(session)).toEqual(expected);
     expect(texts(await b.getSession({ ...ADA, sessionId: 'chat' }))).toEqual(expected);
+  });
+}
+
+function appending(on: On): void {
+  on('an append copies nothing of the events that the session object has', async ({ a, b }) => {
+    const session = await a.createSession({ ...ADA, sessionId: 'chat' });
+    for (let i = 0; i < 3; i++) await a.appendEvent(session, said(`event ${i}`));
+    const read = (await b.getSession({ ...ADA, sessionId: 'chat' }))!;
+    const before = read.events;
+    const kept = [...before];
+    await b.appendEvent(read, said('last'));
+    expect(read.events.slice(0, 3).every((event, i) => event === kept[i])).toBe(true);
+    expect([before.length, texts(read)]).toEqual([3, ['event 0', 'event 1', 'event 2', 'last']]);
+  });
+
+  on('what appendEvent answers, and what it was given, is not the session’s own', async ({ a, b }) => {
+    const session = await a.createSession({ ...ADA, sessionId: 'chat' });
+    const given = { ...said('hello'), id: 'one', actions: { stateDelta: { cart: ['tea'] } } };
+    const answers = [await a.appendEvent(session, given), await a.appendEvent(session, given)];
+    for (const { content, actions } of [given, ...answers]) {
+      content!.content[0]!.text = 'changed';
+      (actions!.stateDelta!['cart'] as string[]).push('gin');
+    }
+    expect([texts(session), session.state]).toEqual([['hello'], { cart: ['tea'] }]);
+    await a.appendEvent(session, said('more'));
+    expect((await b.getSession({ ...ADA, sessionId: 'chat' }))!.toJSON()).toEqual(session.toJSON());
   });
 }
 
