@@ -12,11 +12,17 @@ import {
 } from '../store/contract.ts';
 import { checkOptions, isObject, isOneOf } from '../store/options.ts';
 import { assertCurrent, assertNotWaiting, ownerOf, snapshotOf } from './next-snapshot.ts';
-import { settleEvent, snapshotIdOf, type SessionEvent, type SessionEventInput } from './session-event.ts';
+import {
+  settleEvent,
+  snapshotIdOf,
+  type EventRules,
+  type SessionEvent,
+  type SessionEventInput,
+} from './session-event.ts';
 import { timeOf, type SessionOwner } from './session-log.ts';
 import { SessionReader } from './session-reader.ts';
 import { draftState, type StateDraft, type StateParts } from './state-draft.ts';
-import { settleLimits, type StateLimits } from './state-values.ts';
+import { settleLimits, StateRules, type StateLimits } from './state-values.ts';
 import {
   inTurn,
   linkOf,
@@ -74,7 +80,8 @@ export class SessionService {
   readonly #store: SnapshotStore;
   readonly #reader: SessionReader;
   readonly #onStale: OnStale;
-  readonly #limits: StateLimits;
+  readonly #limits: Required<StateLimits>;
+  readonly #rules: EventRules;
 
   /** @throws `FAILED_PRECONDITION` for a store that can't list, delete, or compare the leaf. */
   constructor(store: SnapshotStore, options?: SessionServiceOptions) {
@@ -88,6 +95,7 @@ export class SessionService {
     this.#reader = new SessionReader(store);
     this.#onStale = options?.onStale ?? 'reject';
     this.#limits = settleLimits(options?.limits);
+    this.#rules = { values: new StateRules(this.#limits, {}), maxValueBytes: this.#limits.maxValueBytes };
   }
 
   /**
@@ -167,7 +175,7 @@ export class SessionService {
     linkOf(session, this);
     checkOptions('appendEvent', options, { onStale: isOnStale });
     const onStale = options?.onStale ?? this.#onStale;
-    const settled = settleEvent(event);
+    const settled = settleEvent(event, this.#rules);
     return inTurn(session, () => this.#append(session, settled, onStale));
   }
 

@@ -49,6 +49,7 @@ export function sessionServiceSuite(name: string, open: () => Promise<ServiceSto
     sessions(on);
     events(on);
     appending(on);
+    refusals(on);
     outOfDate(on);
     agents(on);
   });
@@ -321,6 +322,41 @@ function appending(on: On): void {
     expect([texts(session), session.state]).toEqual([['hello'], { cart: ['tea'] }]);
     await a.appendEvent(session, said('more'));
     expect((await b.getSession({ ...ADA, sessionId: 'chat' }))!.toJSON()).toEqual(session.toJSON());
+  });
+}
+
+function refusals(on: On): void {
+  on('an append refuses a value as createSession does: by its key, where in it, and why', async ({ a }) => {
+    const session = await a.createSession(ADA);
+    const faults: [Record<string, unknown>, { key: string; path?: string }][] = [
+      [{ a: 1, x: 10n }, { key: 'x' }],
+      [{ list: { items: [1, new Date()] } }, { key: 'list', path: '/items/1' }],
+      [{ big: 'x'.repeat(300_000) }, { key: 'big' }],
+      [{ ['k'.repeat(300)]: 1 }, { key: 'k'.repeat(300) }],
+    ];
+    for (const [stateDelta, fault] of faults) {
+      const refused = expect.objectContaining({ name: 'StateError', status: 'INVALID_ARGUMENT', ...fault });
+      await expect(a.appendEvent(session, delta(stateDelta))).rejects.toEqual(refused);
+      await expect(a.createSession({ ...ADA, state: stateDelta as never })).rejects.toEqual(refused);
+    }
+    await expect(a.appendEvent(session, delta(new Map() as never))).rejects.toMatchObject({
+      status: 'INVALID_ARGUMENT',
+    });
+    await a.appendEvent(session, delta({ 'temp:x': new Map(), y: undefined, z: 1 }));
+    expect([session.state, session.events[0]!.actions]).toEqual([{ z: 1 }, { stateDelta: { z: 1 } }]);
+  });
+
+  on('an append takes values as large as the limits say', async ({ a, store }) => {
+    const largest = { most: 'x'.repeat(256 * 1024 - 2), step: 1 };
+    const session = await a.createSession(ADA);
+    await a.appendEvent(session, { ...delta(largest), content: said('hi').content! });
+    expect(session.state).toEqual(largest);
+    const wide = new SessionService(store, { limits: { maxValueBytes: 400_000 } });
+    const other = await wide.createSession(ADA);
+    await wide.appendEvent(other, delta({ big: 'x'.repeat(300_000) }));
+    expect((await wide.getSession({ ...ADA, sessionId: other.id }))!.state).toEqual({ big: 'x'.repeat(300_000) });
+    const many = Object.fromEntries(Array.from({ length: 5 }, (_, i) => [`k${i}`, 'x'.repeat(200_000)]));
+    await expect(a.appendEvent(session, delta(many))).rejects.toThrow('make several events of it');
   });
 }
 
