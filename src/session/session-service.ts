@@ -181,7 +181,7 @@ export class SessionService {
 
   async #append(session: StoredSession, event: SessionEvent, onStale: OnStale): Promise<SessionEvent> {
     for (;;) {
-      let conflict: unknown;
+      let conflict: SessionConflictError | undefined;
       try {
         const content = await this.#appendTo(session, event);
         if (content) {
@@ -195,7 +195,7 @@ export class SessionService {
       // What came first may have been this very event.
       const { query } = linkOf(session, this);
       const earlier = await this.#reader.eventOf(snapshotIdOf(session.id, event.id), query.context);
-      if (!earlier && conflict !== undefined && onStale === 'reject') throw conflict;
+      if (!earlier && conflict && onStale === 'reject') throw outOfDate(conflict);
       const fresh = await this.#reader.read(query);
       if (!fresh) throw gone(session.id);
       updateSession(session, fresh);
@@ -247,6 +247,14 @@ const isOnStale = isOneOf('reject', 'refresh');
 function alreadyExists(sessionId: string): GenkitError {
   const message = `There is a session ${quote(sessionId)} already; leave the sessionId out for a new one.`;
   return addressTo('caller', new GenkitError({ status: 'ALREADY_EXISTS', message }));
+}
+
+/** The conflict as it is to whoever has a session object. */
+function outOfDate({ sessionId, expectedLeafId, actualLeafId }: SessionConflictError): SessionConflictError {
+  const advice =
+    `The session object is out of date: get a new one by getSession and append to that, or let appendEvent do so, ` +
+    `with the option onStale: 'refresh'.`;
+  return new SessionConflictError({ sessionId, expectedLeafId, actualLeafId, advice });
 }
 
 function gone(sessionId: string): GenkitError {

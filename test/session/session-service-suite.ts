@@ -2,6 +2,7 @@ import { genkit } from 'genkit';
 import { describe, expect, it } from 'vitest';
 import {
   defineAgent,
+  SessionConflictError,
   SessionService,
   type Json,
   type SessionEventInput,
@@ -326,6 +327,27 @@ function appending(on: On): void {
 }
 
 function refusals(on: On): void {
+  on('a change deep in the state is told by the key of the state that an event would have to set', async ({ a }) => {
+    const session = await a.createSession({ ...ADA, state: { cart: ['tea'], 'user x': { names: [{ first: 'Ada' }] } } });
+    const state = session.state as { cart: string[]; 'user x': { names: { first: string }[] } };
+    expect(() => state.cart.push('gin')).toThrow('stateDelta: { "cart": value }');
+    expect(() => state.cart.sort()).toThrow('stateDelta: { "cart": value }');
+    expect(() => (state['user x'].names[0]!.first = 'Eve')).toThrow('stateDelta: { "user x": value }');
+    for (const { value } of Object.values(Object.getOwnPropertyDescriptors(state['user x']))) {
+      expect(() => (value as unknown[]).pop()).toThrow('stateDelta: { "user x": value }');
+    }
+    expect(() => Object.assign(state, { step: 1 })).toThrow('stateDelta: { "step": value }');
+  });
+
+  on('an append to an object that is out of date says how to get one that is not', async ({ a, b }) => {
+    const session = await a.createSession({ ...ADA, sessionId: 'chat' });
+    await b.appendEvent((await b.getSession({ ...ADA, sessionId: 'chat' }))!, said('first'));
+    const error = await a.appendEvent(session, said('x')).catch((reason: unknown) => reason);
+    expect(SessionConflictError.isInstance(error)).toBe(true);
+    for (const advice of ['getSession', "onStale: 'refresh'"]) expect((error as Error).message).toContain(advice);
+    expect((error as Error).message).not.toContain('snapshotId');
+  });
+
   on('an append refuses a value as createSession does: by its key, where in it, and why', async ({ a }) => {
     const session = await a.createSession(ADA);
     const faults: [Record<string, unknown>, { key: string; path?: string }][] = [
