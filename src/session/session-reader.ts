@@ -79,10 +79,8 @@ export class SessionReader {
     { leaf, base }: SessionEnd,
     events: readonly SessionEvent[],
   ): Promise<SessionContent> {
-    const [user, app] = await this.#records(query);
+    const [user, app] = await this.recordsOf(query);
     return {
-      user,
-      app,
       state: mergedState({ plain: base?.state?.custom, user, app }),
       events,
       lastUpdateTime: timeOf(leaf.updatedAt ?? leaf.createdAt),
@@ -118,7 +116,8 @@ export class SessionReader {
     return events.toReversed();
   }
 
-  async #records({ appName, userId, context }: SessionQuery): Promise<[user: ScopeRecord, app: ScopeRecord]> {
+  /** What the session has in common with others, as it is now. */
+  async recordsOf({ appName, userId, context }: SessionQuery): Promise<[user: ScopeRecord, app: ScopeRecord]> {
     if (!keepsScopes(this.#store)) return [{}, {}];
     const scopes: ScopeId[] = [
       { scope: 'user', appName, userId },

@@ -157,8 +157,8 @@ export class SessionService {
   }
 
   /**
-   * Adds an event to the end of a session and applies its `stateDelta`, in one commit. The session object is then as of after it. Appends
-   * to one object are made in the order of the calls.
+   * Adds an event to the end of a session and applies its `stateDelta`, in one commit. The session object is then as of after it,
+   * with what others have changed of `user:` and `app:` keys. Appends to one object are made in the order of the calls.
    *
    * @param options.onStale What to do when the session has gone on since it was read; the service's own choice unless told.
    * @returns The event as it is stored: with its id and timestamp, without `temp:` keys. When the session has an event of that id already,
@@ -206,10 +206,9 @@ export class SessionService {
   /** Saves an event. Answers what the session then is; nothing when it has the event already. */
   async #appendTo(session: StoredSession, event: SessionEvent): Promise<SessionContent | undefined> {
     const { query, content } = linkOf(session, this);
-    const end = await this.#reader.find(query);
+    const [end, [user, app]] = await Promise.all([this.#reader.find(query), this.#reader.recordsOf(query)]);
     if (!end) throw gone(session.id);
     assertCurrent(session.id, content, end);
-    const { user, app } = content;
     const draft = this.#draft(query, { plain: end.base?.state?.custom, user, app }, event.actions.stateDelta ?? {});
     const lastUpdateTime = Math.max(Date.now(), content.lastUpdateTime + 1);
     const input = snapshotOf(query, { createdAt: new Date(lastUpdateTime).toISOString(), draft, end, event });
@@ -221,7 +220,7 @@ export class SessionService {
     };
     if (!(await this.#save(snapshotId, make, draft, options))) return undefined;
     const events = [...content.events, event];
-    return { ...draft, events, lastUpdateTime, leafId: snapshotId, baseId: snapshotId };
+    return { state: draft.state, events, lastUpdateTime, leafId: snapshotId, baseId: snapshotId };
   }
 
   #draft(owner: SessionOwner, parts: StateParts, delta: unknown): StateDraft {

@@ -1,14 +1,11 @@
 import type { SessionStoreOptions } from 'genkit/beta';
 import { failedPrecondition, invalidArgument, quote } from '../errors.ts';
 import { copyJson, type Json } from '../json/value.ts';
-import type { ScopeRecord } from '../store/contract.ts';
 import { readOnlyViews } from './read-only.ts';
 import type { SessionEvent } from './session-event.ts';
 
 /** What a session is as of some snapshot. Nobody changes any of it: what comes after shares it. */
 export interface SessionContent {
-  readonly user: ScopeRecord;
-  readonly app: ScopeRecord;
   /** All of it, each key with its prefix. */
   readonly state: { [key: string]: Json };
   readonly events: readonly SessionEvent[];

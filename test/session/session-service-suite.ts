@@ -312,6 +312,24 @@ function appending(on: On): void {
     expect([before.length, texts(read)]).toEqual([3, ['event 0', 'event 1', 'event 2', 'last']]);
   });
 
+  on('an append brings the session object up to date with what others changed of its user and app', async (services) => {
+    const { a, b, store } = services;
+    if (!store.capabilities.scopes) return;
+    const session = await a.createSession({ ...ADA, state: { 'user:n': 1, 'user:kept': 1, 'app:n': 1 } });
+    const other = await b.createSession(ADA);
+    await b.appendEvent(other, delta({ 'user:n': 2, 'user:new': [1], 'app:n': 2 }));
+    await a.appendEvent(session, delta({ step: 1, 'app:mine': 1 }));
+    expect(session.state).toEqual({
+      step: 1,
+      'user:n': 2,
+      'user:kept': 1,
+      'user:new': [1],
+      'app:n': 2,
+      'app:mine': 1,
+    });
+    expect((await b.getSession({ ...ADA, sessionId: session.id }))!.state).toEqual(session.state);
+  });
+
   on('what appendEvent answers, and what it was given, is not the session’s own', async ({ a, b }) => {
     const session = await a.createSession({ ...ADA, sessionId: 'chat' });
     const given = { ...said('hello'), id: 'one', actions: { stateDelta: { cart: ['tea'] } } };
@@ -328,7 +346,7 @@ function appending(on: On): void {
 
 function refusals(on: On): void {
   on('a change deep in the state is told by the key of the state that an event would have to set', async ({ a }) => {
-    const session = await a.createSession({ ...ADA, state: { cart: ['tea'], 'user x': { names: [{ first: 'Ada' }] } } });
+    const session = await a.createSession({ ...ADA, state: { cart: ['tea', 'rum'], 'user x': { names: [{ first: 'Ada' }] } } });
     const state = session.state as { cart: string[]; 'user x': { names: { first: string }[] } };
     expect(() => state.cart.push('gin')).toThrow('stateDelta: { "cart": value }');
     expect(() => state.cart.sort()).toThrow('stateDelta: { "cart": value }');
