@@ -34,7 +34,7 @@ export interface SessionEvent {
 export interface SessionEventInput {
   /**
    * A random UUID unless told. An event whose id the session has already is not appended again, so an append whose outcome is unknown is
-   * repeated with the same id.
+   * repeated with the same id. On a branch that the session has left it is no event of the session, and its id is refused.
    */
   id?: string;
   /** The event's id unless told. */

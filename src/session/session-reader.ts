@@ -97,6 +97,17 @@ export class SessionReader {
     return value as SessionEvent | undefined;
   }
 
+  /** Whether a snapshot is `lastId` or came before it. It is looked for from the end: what is repeated was nearly always the last. */
+  async isInLine(snapshotId: string, lastId: string | undefined, context: Context): Promise<boolean> {
+    const last =
+      lastId === undefined ? undefined : await this.#store.getSnapshotMetadata({ snapshotId: lastId, context });
+    if (!last) return false;
+    for await (const snapshot of lineOf(this.#store, last, { context })) {
+      if (snapshot.snapshotId === snapshotId) return true;
+    }
+    return false;
+  }
+
   async #events(query: SessionQuery, { base }: SessionEnd): Promise<SessionEvent[]> {
     const { context, sessionId, numRecentEvents = Infinity, afterTimestamp = -Infinity } = query;
     const events: SessionEvent[] = [];

@@ -164,8 +164,9 @@ export class SessionService {
    * @returns The event as it is stored: with its id and timestamp, without `temp:` keys. When the session has an event of that id already,
    *   that one.
    * @throws SessionConflictError (`ABORTED`) when the session has gone on since it was read; `ABORTED` while an agent's turn is under way;
-   *   `FAILED_PRECONDITION` when it would only change the state while a tool request waits for its answer; `NOT_FOUND` when the session is
-   *   gone.
+   *   `FAILED_PRECONDITION` when the event would only change the state while a tool request waits for its answer; `ALREADY_EXISTS` when its
+   *   id is that of an event on a branch that the session has left; StateError for a key or a value that can't be; `NOT_FOUND` when
+   *   the session is gone.
    */
   async appendEvent(
     session: StoredSession,
@@ -194,10 +195,14 @@ export class SessionService {
       }
       // What came first may have been this very event.
       const { query } = linkOf(session, this);
-      const earlier = await this.#reader.eventOf(snapshotIdOf(session.id, event.id), query.context);
+      const snapshotId = snapshotIdOf(session.id, event.id);
+      const earlier = await this.#reader.eventOf(snapshotId, query.context);
       if (!earlier && conflict && onStale === 'reject') throw outOfDate(conflict);
       const fresh = await this.#reader.read(query);
       if (!fresh) throw gone(session.id);
+      if (earlier && !(await this.#reader.isInLine(snapshotId, fresh.baseId, query.context))) {
+        throw onOtherBranch(session.id, event.id);
+      }
       updateSession(session, fresh);
       if (earlier) return copyJson(earlier);
     }
@@ -254,6 +259,13 @@ function outOfDate({ sessionId, expectedLeafId, actualLeafId }: SessionConflictE
     `The session object is out of date: get a new one by getSession and append to that, or let appendEvent do so, ` +
     `with the option onStale: 'refresh'.`;
   return new SessionConflictError({ sessionId, expectedLeafId, actualLeafId, advice });
+}
+
+function onOtherBranch(sessionId: string, eventId: string): GenkitError {
+  const message =
+    `Session ${quote(sessionId)} has the event ${quote(eventId)} on a branch that it has left, and ids of events are the session's. ` +
+    `If it is to happen again, append it under another id.`;
+  return addressTo('caller', new GenkitError({ status: 'ALREADY_EXISTS', message }));
 }
 
 function gone(sessionId: string): GenkitError {

@@ -312,23 +312,26 @@ function appending(on: On): void {
     expect([before.length, texts(read)]).toEqual([3, ['event 0', 'event 1', 'event 2', 'last']]);
   });
 
-  on('an append brings the session object up to date with what others changed of its user and app', async (services) => {
-    const { a, b, store } = services;
-    if (!store.capabilities.scopes) return;
-    const session = await a.createSession({ ...ADA, state: { 'user:n': 1, 'user:kept': 1, 'app:n': 1 } });
-    const other = await b.createSession(ADA);
-    await b.appendEvent(other, delta({ 'user:n': 2, 'user:new': [1], 'app:n': 2 }));
-    await a.appendEvent(session, delta({ step: 1, 'app:mine': 1 }));
-    expect(session.state).toEqual({
-      step: 1,
-      'user:n': 2,
-      'user:kept': 1,
-      'user:new': [1],
-      'app:n': 2,
-      'app:mine': 1,
-    });
-    expect((await b.getSession({ ...ADA, sessionId: session.id }))!.state).toEqual(session.state);
-  });
+  on(
+    'an append brings the session object up to date with what others changed of its user and app',
+    async (services) => {
+      const { a, b, store } = services;
+      if (!store.capabilities.scopes) return;
+      const session = await a.createSession({ ...ADA, state: { 'user:n': 1, 'user:kept': 1, 'app:n': 1 } });
+      const other = await b.createSession(ADA);
+      await b.appendEvent(other, delta({ 'user:n': 2, 'user:new': [1], 'app:n': 2 }));
+      await a.appendEvent(session, delta({ step: 1, 'app:mine': 1 }));
+      expect(session.state).toEqual({
+        step: 1,
+        'user:n': 2,
+        'user:kept': 1,
+        'user:new': [1],
+        'app:n': 2,
+        'app:mine': 1,
+      });
+      expect((await b.getSession({ ...ADA, sessionId: session.id }))!.state).toEqual(session.state);
+    },
+  );
 
   on('what appendEvent answers, and what it was given, is not the session’s own', async ({ a, b }) => {
     const session = await a.createSession({ ...ADA, sessionId: 'chat' });
@@ -336,7 +339,7 @@ function appending(on: On): void {
     const answers = [await a.appendEvent(session, given), await a.appendEvent(session, given)];
     for (const { content, actions } of [given, ...answers]) {
       content!.content[0]!.text = 'changed';
-      (actions!.stateDelta!['cart'] as string[]).push('gin');
+      (actions.stateDelta!['cart'] as string[]).push('gin');
     }
     expect([texts(session), session.state]).toEqual([['hello'], { cart: ['tea'] }]);
     await a.appendEvent(session, said('more'));
@@ -345,8 +348,41 @@ function appending(on: On): void {
 }
 
 function refusals(on: On): void {
+  on('an event whose id is taken on a branch that the session has left is refused, not dropped', async (services) => {
+    const { a, b, store } = services;
+    const session = await a.createSession({ ...ADA, sessionId: 'chat' });
+    const first = (await store.getSnapshot({ sessionId: 'chat' }))!;
+    const event = { ...delta({ paid: 1 }), id: 'payment' };
+    await a.appendEvent(session, event);
+    await a.appendEvent(session, said('more'));
+    // The session goes on from its beginning.
+    const { snapshotId: parentId, state } = first;
+    const createdAt = new Date().toISOString();
+    await store.saveSnapshot('rewound', () => ({
+      sessionId: 'chat',
+      parentId,
+      createdAt,
+      status: 'completed',
+      state: state!,
+    }));
+    for (const onStale of ['reject', 'refresh'] as const) {
+      const fresh = (await b.getSession({ ...ADA, sessionId: 'chat' }))!;
+      await expect(b.appendEvent(fresh, event, { onStale })).rejects.toMatchObject({
+        status: 'ALREADY_EXISTS',
+        message: expect.stringContaining('under another id') as string,
+      });
+      expect([fresh.state, fresh.events]).toEqual([{}, []]);
+    }
+    const fresh = (await b.getSession({ ...ADA, sessionId: 'chat' }))!;
+    await b.appendEvent(fresh, { ...event, id: 'payment 2' });
+    expect(fresh.state).toEqual({ paid: 1 });
+  });
+
   on('a change deep in the state is told by the key of the state that an event would have to set', async ({ a }) => {
-    const session = await a.createSession({ ...ADA, state: { cart: ['tea', 'rum'], 'user x': { names: [{ first: 'Ada' }] } } });
+    const session = await a.createSession({
+      ...ADA,
+      state: { cart: ['tea', 'rum'], 'user x': { names: [{ first: 'Ada' }] } },
+    });
     const state = session.state as { cart: string[]; 'user x': { names: { first: string }[] } };
     expect(() => state.cart.push('gin')).toThrow('stateDelta: { "cart": value }');
     expect(() => state.cart.sort()).toThrow('stateDelta: { "cart": value }');
