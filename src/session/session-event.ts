@@ -45,7 +45,7 @@ export interface SessionEventInput {
   timestamp?: number;
   /** A Genkit message of the role `user`, `model` or `tool`. */
   content?: MessageData;
-  /** What it does to the state, in the same commit; nothing unless told. */
+  /** What it does to the state, in the same commit; nothing unless told. All of a delta may take 256 KiB more than one value may. */
   actions?: EventActions;
 }
 

@@ -89,7 +89,7 @@ describe('an event on a session that waits for an approval', () => {
     expect(await sessions.appendEvent(fresh, { ...NOTE, id: 'note' })).toEqual(first);
   });
 
-  it('is the way to log a tool request and its answer without an agent', async () => {
+  it('may be the answer itself, where tools are called without an agent', async () => {
     const sessions = new SessionService(new InMemorySessionStore());
     const session = await sessions.createSession(ADA);
     const toolRequest = { name: 'pay', ref: '1', input: {} };
