@@ -51,14 +51,20 @@ export class SessionConflictError extends GenkitError {
   /** The leaf that the session has; `null`: none. */
   readonly actualLeafId: string | null;
 
-  constructor(conflict: { sessionId: string; expectedLeafId: string | null; actualLeafId: string | null }) {
+  /** @param conflict.advice What to do, in sentences; unless told what to do after a save. */
+  constructor(conflict: {
+    sessionId: string;
+    expectedLeafId: string | null;
+    actualLeafId: string | null;
+    advice?: string;
+  }) {
     const { sessionId, expectedLeafId, actualLeafId } = conflict;
+    const { advice = 'Read the session again and repeat the turn, or resume by snapshotId to branch.' } = conflict;
     super({
       status: 'ABORTED',
       message:
         `Session ${quote(sessionId)} has ${actualLeafId === null ? 'no snapshot' : `the leaf ${quote(actualLeafId)}`}, ` +
-        `not ${expectedLeafId === null ? 'none' : quote(expectedLeafId)} as this save expected. ` +
-        `Read the session again and repeat the turn, or resume by snapshotId to branch.`,
+        `not ${expectedLeafId === null ? 'none' : quote(expectedLeafId)} as this save expected. ${advice}`,
     });
     this.name = 'SessionConflictError';
     addressTo('caller', this);

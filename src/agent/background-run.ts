@@ -156,6 +156,7 @@ export class BackgroundRun<State> {
     const lease = RunLease.first({
       id: this.#turns.at(-1)!.snapshotId,
       agent: agent.name,
+      leaseMs: agent.background.leaseMs,
       ...(parentId !== undefined && { baseId: parentId }),
       ...(userId !== undefined && { userId }),
       ...(kept && { context: kept }),

@@ -4,11 +4,11 @@ import type { RuntimeError, TurnOutcome } from '../session/session-runner.ts';
 import type { SessionOwner } from '../session/session-log.ts';
 import { endTurnState, stateChangesOf } from '../session/session-state.ts';
 import { messagesSoFar, viewOf, type Session } from '../session/session.ts';
+import { isWaiting } from '../session/tool-requests.ts';
 import type { AgentDefinition } from './agent-definition.ts';
 import { assertCustomState, copyCustomState } from './custom-state.ts';
 import { statusOf, toRuntimeError } from './runtime-error.ts';
 import { SnapshotWriter } from './snapshot-writer.ts';
-import { isWaiting } from './turn-progress.ts';
 
 /** What {@link TurnCommits} needs to know. */
 export interface TurnCommitsOptions<State> {

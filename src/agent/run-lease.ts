@@ -20,6 +20,8 @@ export interface RunRecord {
   readonly agent: string;
   /** Who runs it, for as long as the snapshot's heartbeat is not older than the lease. */
   readonly owner: string;
+  /** The lease of that one, in ms; absent in runs that earlier versions began. */
+  readonly leaseMs?: number;
   /** 1, and one more with each takeover. */
   readonly generation: number;
   /** The snapshot that the run's first turn continues from. */
@@ -68,13 +70,13 @@ export class RunLease {
   }
 
   /** Of a run that begins. */
-  static first(run: Pick<RunRecord, 'id' | 'agent' | 'baseId' | 'userId' | 'context'>): RunLease {
+  static first(run: Pick<RunRecord, 'id' | 'agent' | 'leaseMs' | 'baseId' | 'userId' | 'context'>): RunLease {
     return new RunLease({ ...run, owner: reserveSnapshotId(), generation: 1 });
   }
 
   /** Of a run that somebody else had. */
-  static next({ turn: _turn, ...run }: RunRecord): RunLease {
-    return new RunLease({ ...run, owner: reserveSnapshotId(), generation: run.generation + 1 });
+  static next({ turn: _turn, ...run }: RunRecord, leaseMs: number): RunLease {
+    return new RunLease({ ...run, owner: reserveSnapshotId(), leaseMs, generation: run.generation + 1 });
   }
 
   get id(): string {

@@ -94,7 +94,7 @@ async function claimLast<State>(request: TakeOverRequest<State>): Promise<Claim<
       claim = undefined;
       const run = runOf(current);
       if (!current || run?.agent !== agent.name || !isDead(current, agent.background.leaseMs)) return null;
-      const lease = RunLease.next(run);
+      const lease = RunLease.next(run, agent.background.leaseMs);
       const last = claimed(current, run, lease);
       claim = { lease, last, run };
       return last;

@@ -113,11 +113,6 @@ function pairUp(content: readonly Part[], answers: readonly Answer[]): ReadonlyM
   return answerOf;
 }
 
-/** Whether the message holds tool requests that its session's caller has to answer. */
-export function isWaiting(message: MessageData | undefined): boolean {
-  return message?.role === 'model' && message.content.some((part) => part.toolRequest !== undefined);
-}
-
 /** Whether the message is the beginning of a reply that was stopped. */
 export function isPartial({ role, metadata }: MessageData): boolean {
   return role === 'model' && metadata?.[PARTIAL] === true;

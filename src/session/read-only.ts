@@ -1,13 +1,11 @@
 /**
- * A view of a JSON value through which nothing can be changed, however deep: an attempt throws what `refusal` makes. Unlike a frozen copy it
- * can say what to do instead.
+ * Makes views of JSON values through which nothing can be changed, however deep: an attempt throws what `refusal` makes of the value's member
+ * that it was about. Unlike a frozen copy a view can say what to do instead. It costs nothing until it is looked into; of one object there is
+ * one view.
  */
-export function readOnly<T>(value: T, refusal: (key?: string) => Error): T {
+export function readOnlyViews(refusal: (key?: string) => Error): <T>(value: T) => T {
   const views = new WeakMap<object, object>();
-  const refuse = (_target: object, key?: string | symbol): never => {
-    throw refusal(typeof key === 'string' ? key : undefined);
-  };
-  const viewOf = (member: unknown): unknown => {
+  const viewOf = (member: unknown, handler: ProxyHandler<object>): unknown => {
     if (typeof member !== 'object' || member === null) return member;
     const known = views.get(member);
     if (known) return known;
@@ -15,17 +13,31 @@ export function readOnly<T>(value: T, refusal: (key?: string) => Error): T {
     views.set(member, view);
     return view;
   };
-  const handler: ProxyHandler<object> = {
-    get: (target, key) => viewOf(Reflect.get(target, key)),
-    getOwnPropertyDescriptor: (target, key) => {
-      const descriptor = Reflect.getOwnPropertyDescriptor(target, key);
-      return descriptor && 'value' in descriptor ? { ...descriptor, value: viewOf(descriptor.value) } : descriptor;
-    },
-    set: refuse,
-    deleteProperty: refuse,
-    defineProperty: refuse,
-    setPrototypeOf: (target) => refuse(target),
-    preventExtensions: (target) => refuse(target),
+  /** `inside`: the member of the whole value in which the object is; of the value itself none. */
+  const handlerOf = (inside?: string): ProxyHandler<object> => {
+    const memberOf = (key?: string | symbol): string | undefined =>
+      inside ?? (typeof key === 'string' ? key : undefined);
+    const refuse = (_target: object, key?: string | symbol): never => {
+      throw refusal(memberOf(key));
+    };
+    const below = (value: unknown, key: string | symbol): unknown =>
+      typeof value === 'object' ? viewOf(value, inside === undefined ? handlerOf(memberOf(key)) : handler) : value;
+    const handler: ProxyHandler<object> = {
+      get: (target, key) => below(Reflect.get(target, key), key),
+      getOwnPropertyDescriptor: (target, key) => {
+        const descriptor = Reflect.getOwnPropertyDescriptor(target, key);
+        return descriptor && 'value' in descriptor
+          ? { ...descriptor, value: below(descriptor.value, key) }
+          : descriptor;
+      },
+      set: refuse,
+      deleteProperty: refuse,
+      defineProperty: refuse,
+      setPrototypeOf: (target) => refuse(target),
+      preventExtensions: (target) => refuse(target),
+    };
+    return handler;
   };
-  return viewOf(value) as T;
+  const whole = handlerOf();
+  return <T>(value: T) => viewOf(value, whole) as T;
 }

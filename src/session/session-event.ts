@@ -2,9 +2,11 @@ import { createHash } from 'node:crypto';
 import { MessageSchema } from 'genkit';
 import type { MessageData } from 'genkit/beta';
 import { invalidArgument } from '../errors.ts';
+import { isPlain } from '../json/fault.ts';
 import { jsonBytes } from '../json/size.ts';
 import { copyJson, JsonValueError, setMember, type Json } from '../json/value.ts';
 import { parseStateKey } from './state-keys.ts';
+import type { StateRules } from './state-values.ts';
 
 /** What an event does besides saying something. */
 export interface EventActions {
@@ -32,7 +34,7 @@ export interface SessionEvent {
 export interface SessionEventInput {
   /**
    * A random UUID unless told. An event whose id the session has already is not appended again, so an append whose outcome is unknown is
-   * repeated with the same id.
+   * repeated with the same id. On a branch that the session has left it is no event of the session, and its id is refused.
    */
   id?: string;
   /** The event's id unless told. */
@@ -43,34 +45,46 @@ export interface SessionEventInput {
   timestamp?: number;
   /** A Genkit message of the role `user`, `model` or `tool`. */
   content?: MessageData;
-  /** What it does to the state, in the same commit; nothing unless told. */
+  /** What it does to the state, in the same commit; nothing unless told. All of a delta may take 256 KiB more than one value may. */
   actions?: EventActions;
 }
 
 /** An event as its snapshot tells of it: what was said is a message of the state. */
 export type EventRecord = Omit<SessionEvent, 'content'>;
 
-/** The most that an event may take as JSON besides its content; it is stored in one piece. */
+/** What becomes of values of the state. */
+export interface EventRules {
+  /** Which ones may be. */
+  readonly values: StateRules;
+  /** The most that one may take as JSON, in bytes. */
+  readonly maxValueBytes: number;
+}
+
+/** The most that an event may take as JSON besides its content and its delta, and that a delta may besides one value; both are stored in one piece. */
 const MAX_EVENT_BYTES = 256 * 1024;
 
 /**
- * An event with nothing left open: copied, without `temp:` keys.
+ * An event with nothing left open: copied, without `temp:` keys, whatever their values are.
  *
- * @throws `INVALID_ARGUMENT`
+ * @throws StateError for a key or a value of the delta that can't be, `INVALID_ARGUMENT` for all else.
  */
-export function settleEvent(input: SessionEventInput): SessionEvent {
+export function settleEvent(input: SessionEventInput, rules: EventRules): SessionEvent {
   if (typeof input !== 'object' || input === null) throw invalidArgument('An event must be an object.');
-  const { actions: givenActions, content, ...fields } = copyEvent(input);
+  const { actions: givenActions, ...others } = input;
+  const { stateDelta, ...otherActions } = givenActions ?? {};
+  const { actions: copiedActions, content, ...fields } = copyEvent({ ...others, actions: otherActions });
   const id = fields.id ?? globalThis.crypto.randomUUID();
   const { invocationId = id, author, timestamp = Date.now() } = fields;
   for (const [name, value] of Object.entries({ id, invocationId, author })) assertName(name, value);
   if (typeof timestamp !== 'number') throw invalidArgument("An event's timestamp must be a number, ms since 1970.");
-  const actions: EventActions = { ...givenActions };
-  if (actions.stateDelta !== undefined) actions.stateDelta = lasting(actions.stateDelta);
-  const record: EventRecord = { ...fields, id, invocationId, author, timestamp, actions };
-  if (jsonBytes(record, MAX_EVENT_BYTES) > MAX_EVENT_BYTES) {
-    throw invalidArgument(`An event may take ${MAX_EVENT_BYTES} bytes besides its content; put what is large there.`);
+  const bare: EventRecord = { ...fields, id, invocationId, author, timestamp, actions: { ...copiedActions } };
+  if (jsonBytes(bare, MAX_EVENT_BYTES) > MAX_EVENT_BYTES) {
+    throw invalidArgument(
+      `An event may take ${MAX_EVENT_BYTES} bytes besides its content and its stateDelta; put what is large there.`,
+    );
   }
+  const delta = stateDelta === undefined ? {} : { stateDelta: lasting(stateDelta, rules) };
+  const record: EventRecord = { ...bare, actions: { ...bare.actions, ...delta } };
   if (content === undefined) return record;
   assertContent(content);
   return { ...record, content };
@@ -100,14 +114,22 @@ function assertContent(content: MessageData): void {
   }
 }
 
-/** A delta without what lives no longer than the turn. */
-function lasting(delta: unknown): { [key: string]: Json } {
-  if (typeof delta !== 'object' || delta === null || Array.isArray(delta)) {
+/** A copy of a delta, without what lives no longer than the turn. */
+function lasting(delta: unknown, rules: EventRules): { [key: string]: Json } {
+  if (typeof delta !== 'object' || delta === null || Array.isArray(delta) || !isPlain(delta)) {
     throw invalidArgument("An event's actions.stateDelta must be an object of keys and their new values.");
   }
+  const values: StateRules = rules.values;
   const kept: { [key: string]: Json } = {};
   for (const [key, value] of Object.entries(delta)) {
-    if (parseStateKey(key).scope !== 'temp') setMember(kept, key, value);
+    const place = parseStateKey(key);
+    if (value === undefined || place.scope === 'temp') continue;
+    values.assertKey(key);
+    setMember(kept, key, values.accept(place, value));
+  }
+  const most = MAX_EVENT_BYTES + rules.maxValueBytes;
+  if (jsonBytes(kept, most) > most) {
+    throw invalidArgument(`An event's stateDelta may take ${most} bytes in all; make several events of it.`);
   }
   return kept;
 }

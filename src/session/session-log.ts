@@ -31,6 +31,27 @@ export function logOf(snapshot: SnapshotMetadata | SessionSnapshot): SnapshotLog
   return (snapshot as { sessionLog?: SnapshotLog }).sessionLog ?? {};
 }
 
+/** The agent that keeps the snapshot to itself, in the field that says so; nothing when it is everybody's. */
+export function keeperOf(snapshot: SnapshotMetadata | SessionSnapshot): { ownedBy?: string } {
+  const { ownedBy } = snapshot as { ownedBy?: string };
+  return ownedBy === undefined ? {} : { ownedBy };
+}
+
+/** Genkit's own runs in the background say nothing of their lease, which is this, in ms. */
+const GENKIT_LEASE_MS = 60_000;
+
+/**
+ * Whether the snapshot is of a turn in the background that may be under way still: its last heartbeat is not older than the lease that its
+ * run names. A run that names none is under way until it is settled.
+ */
+export function mayBeRunning(snapshot: SessionSnapshot): boolean {
+  const { status, heartbeatAt } = snapshot;
+  if (status !== 'pending' || heartbeatAt === undefined) return false;
+  const { backgroundRun: run } = snapshot as { backgroundRun?: { leaseMs?: number } };
+  const leaseMs = run ? (run.leaseMs ?? Infinity) : GENKIT_LEASE_MS;
+  return Date.now() - timeOf(heartbeatAt) <= leaseMs;
+}
+
 /**
  * What a snapshot is to say of its messages, whose parent's they begin with; `undefined` when they do not, or are not the very same objects:
  * which ones are new is found by comparing them then.

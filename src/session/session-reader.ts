@@ -41,7 +41,7 @@ export class SessionReader {
   /** The session's end, `undefined` when its user has no session of that id. */
   async find({ sessionId, context, ...owner }: SessionQuery): Promise<SessionEnd | undefined> {
     assertId(sessionId, 'sessionId');
-    const leaf = await this.#store.getSnapshot({ sessionId, context });
+    const leaf = await this.#store.getSnapshot({ sessionId, context, frozen: true });
     if (!leaf || !(await this.isOwn(owner, { leaf, sessionId, context }))) return undefined;
     const seen = new Set<string>();
     let base: SessionSnapshot | undefined = leaf;
@@ -79,10 +79,8 @@ export class SessionReader {
     { leaf, base }: SessionEnd,
     events: readonly SessionEvent[],
   ): Promise<SessionContent> {
-    const [user, app] = await this.#records(query);
+    const [user, app] = await this.recordsOf(query);
     return {
-      user,
-      app,
       state: mergedState({ plain: base?.state?.custom, user, app }),
       events,
       lastUpdateTime: timeOf(leaf.updatedAt ?? leaf.createdAt),
@@ -97,6 +95,17 @@ export class SessionReader {
     if (!snapshot) return undefined;
     const { value } = await eventsBackwards(only(snapshot), async () => messagesOf(snapshot)).next();
     return value as SessionEvent | undefined;
+  }
+
+  /** Whether a snapshot is `lastId` or came before it. It is looked for from the end: what is repeated was nearly always the last. */
+  async isInLine(snapshotId: string, lastId: string | undefined, context: Context): Promise<boolean> {
+    const last =
+      lastId === undefined ? undefined : await this.#store.getSnapshotMetadata({ snapshotId: lastId, context });
+    if (!last) return false;
+    for await (const snapshot of lineOf(this.#store, last, { context })) {
+      if (snapshot.snapshotId === snapshotId) return true;
+    }
+    return false;
   }
 
   async #events(query: SessionQuery, { base }: SessionEnd): Promise<SessionEvent[]> {
@@ -118,7 +127,8 @@ export class SessionReader {
     return events.toReversed();
   }
 
-  async #records({ appName, userId, context }: SessionQuery): Promise<[user: ScopeRecord, app: ScopeRecord]> {
+  /** What the session has in common with others, as it is now. */
+  async recordsOf({ appName, userId, context }: SessionQuery): Promise<[user: ScopeRecord, app: ScopeRecord]> {
     if (!keepsScopes(this.#store)) return [{}, {}];
     const scopes: ScopeId[] = [
       { scope: 'user', appName, userId },
@@ -129,7 +139,7 @@ export class SessionReader {
   }
 
   async #mustGet(snapshotId: string, sessionId: string, context: Context): Promise<SessionSnapshot> {
-    const snapshot = await this.#store.getSnapshot({ snapshotId, context });
+    const snapshot = await this.#store.getSnapshot({ snapshotId, context, frozen: true });
     if (snapshot) return snapshot;
     throw failedPrecondition(
       `Snapshot ${quote(snapshotId)} of session ${quote(sessionId)} is gone, so what came before can't be read.`,

@@ -11,11 +11,18 @@ import {
   type SnapshotStore,
 } from '../store/contract.ts';
 import { checkOptions, isObject, isOneOf } from '../store/options.ts';
-import { settleEvent, snapshotIdOf, toMessage, type SessionEvent, type SessionEventInput } from './session-event.ts';
-import { timeOf, type SessionOwner, type SnapshotLog } from './session-log.ts';
-import { SessionReader, type SessionEnd } from './session-reader.ts';
+import { assertCurrent, assertNotWaiting, ownerOf, snapshotOf } from './next-snapshot.ts';
+import {
+  settleEvent,
+  snapshotIdOf,
+  type EventRules,
+  type SessionEvent,
+  type SessionEventInput,
+} from './session-event.ts';
+import { timeOf, type SessionOwner } from './session-log.ts';
+import { SessionReader } from './session-reader.ts';
 import { draftState, type StateDraft, type StateParts } from './state-draft.ts';
-import { settleLimits, type StateLimits } from './state-values.ts';
+import { settleLimits, StateRules, type StateLimits } from './state-values.ts';
 import {
   inTurn,
   linkOf,
@@ -56,9 +63,6 @@ export interface StoredSessionInfo extends SessionOwner {
   readonly lastUpdateTime: number;
 }
 
-/** A run in the background that has given no sign for so long is taken for dead; Genkit's own measure. */
-const RUN_EXPIRES_MS = 60_000;
-
 /**
  * Sessions as logs of events, over a store of snapshots: the surface that users of Google's Agent Development Kit know. An event is a
  * snapshot, what it says a message, what it changes the state; so an agent on the same store goes on with a session that was made here, and
@@ -76,7 +80,8 @@ export class SessionService {
   readonly #store: SnapshotStore;
   readonly #reader: SessionReader;
   readonly #onStale: OnStale;
-  readonly #limits: StateLimits;
+  readonly #limits: Required<StateLimits>;
+  readonly #rules: EventRules;
 
   /** @throws `FAILED_PRECONDITION` for a store that can't list, delete, or compare the leaf. */
   constructor(store: SnapshotStore, options?: SessionServiceOptions) {
@@ -90,6 +95,7 @@ export class SessionService {
     this.#reader = new SessionReader(store);
     this.#onStale = options?.onStale ?? 'reject';
     this.#limits = settleLimits(options?.limits);
+    this.#rules = { values: new StateRules(this.#limits, {}), maxValueBytes: this.#limits.maxValueBytes };
   }
 
   /**
@@ -106,7 +112,7 @@ export class SessionService {
     const input = snapshotOf(query, { createdAt, draft, end: undefined, event: undefined });
     const snapshotId = reserveSnapshotId();
     try {
-      await this.#save(snapshotId, input, draft, { context, expectedLeafId: null });
+      await this.#save(snapshotId, () => input, draft, { context, expectedLeafId: null });
     } catch (error) {
       throw SessionConflictError.isInstance(error) ? alreadyExists(sessionId) : error;
     }
@@ -151,14 +157,16 @@ export class SessionService {
   }
 
   /**
-   * Adds an event to the end of a session and applies its `stateDelta`, in one commit. The session object is then as of after it. Appends
-   * to one object are made in the order of the calls.
+   * Adds an event to the end of a session and applies its `stateDelta`, in one commit. The session object is then as of after it,
+   * with what others have changed of `user:` and `app:` keys. Appends to one object are made in the order of the calls.
    *
    * @param options.onStale What to do when the session has gone on since it was read; the service's own choice unless told.
    * @returns The event as it is stored: with its id and timestamp, without `temp:` keys. When the session has an event of that id already,
    *   that one.
    * @throws SessionConflictError (`ABORTED`) when the session has gone on since it was read; `ABORTED` while an agent's turn is under way;
-   *   `NOT_FOUND` when the session is gone.
+   *   `FAILED_PRECONDITION` when the event would only change the state while a tool request waits for its answer; `ALREADY_EXISTS` when its
+   *   id is that of an event on a branch that the session has left; StateError for a key or a value that can't be; `NOT_FOUND` when
+   *   the session is gone.
    */
   async appendEvent(
     session: StoredSession,
@@ -168,13 +176,13 @@ export class SessionService {
     linkOf(session, this);
     checkOptions('appendEvent', options, { onStale: isOnStale });
     const onStale = options?.onStale ?? this.#onStale;
-    const settled = settleEvent(event);
+    const settled = settleEvent(event, this.#rules);
     return inTurn(session, () => this.#append(session, settled, onStale));
   }
 
   async #append(session: StoredSession, event: SessionEvent, onStale: OnStale): Promise<SessionEvent> {
     for (;;) {
-      let conflict: unknown;
+      let conflict: SessionConflictError | undefined;
       try {
         const content = await this.#appendTo(session, event);
         if (content) {
@@ -187,30 +195,37 @@ export class SessionService {
       }
       // What came first may have been this very event.
       const { query } = linkOf(session, this);
-      const earlier = await this.#reader.eventOf(snapshotIdOf(session.id, event.id), query.context);
-      if (!earlier && conflict !== undefined && onStale === 'reject') throw conflict;
+      const snapshotId = snapshotIdOf(session.id, event.id);
+      const earlier = await this.#reader.eventOf(snapshotId, query.context);
+      if (!earlier && conflict && onStale === 'reject') throw outOfDate(conflict);
       const fresh = await this.#reader.read(query);
       if (!fresh) throw gone(session.id);
+      if (earlier && !(await this.#reader.isInLine(snapshotId, fresh.baseId, query.context))) {
+        throw onOtherBranch(session.id, event.id);
+      }
       updateSession(session, fresh);
-      if (earlier) return earlier;
+      if (earlier) return copyJson(earlier);
     }
   }
 
   /** Saves an event. Answers what the session then is; nothing when it has the event already. */
   async #appendTo(session: StoredSession, event: SessionEvent): Promise<SessionContent | undefined> {
     const { query, content } = linkOf(session, this);
-    const end = await this.#reader.find(query);
+    const [end, [user, app]] = await Promise.all([this.#reader.find(query), this.#reader.recordsOf(query)]);
     if (!end) throw gone(session.id);
     assertCurrent(session.id, content, end);
-    const { user, app } = content;
     const draft = this.#draft(query, { plain: end.base?.state?.custom, user, app }, event.actions.stateDelta ?? {});
     const lastUpdateTime = Math.max(Date.now(), content.lastUpdateTime + 1);
     const input = snapshotOf(query, { createdAt: new Date(lastUpdateTime).toISOString(), draft, end, event });
     const snapshotId = snapshotIdOf(session.id, event.id);
     const options = { context: query.context, expectedLeafId: end.leaf.snapshotId };
-    if (!(await this.#save(snapshotId, input, draft, options))) return undefined;
-    const events = [...copyJson(content.events), copyJson(event)];
-    return { ...draft, events, lastUpdateTime, leafId: snapshotId, baseId: snapshotId };
+    const make = (): SessionSnapshotInput => {
+      assertNotWaiting(session.id, end, event);
+      return input;
+    };
+    if (!(await this.#save(snapshotId, make, draft, options))) return undefined;
+    const events = [...content.events, event];
+    return { state: draft.state, events, lastUpdateTime, leafId: snapshotId, baseId: snapshotId };
   }
 
   #draft(owner: SessionOwner, parts: StateParts, delta: unknown): StateDraft {
@@ -219,77 +234,37 @@ export class SessionService {
     return draftState(parts, delta, { owner: records, limits: this.#limits });
   }
 
-  /** Whether it was saved; it was not when there is such a snapshot. */
+  /** Whether it was saved; it was not when there is such a snapshot, and `make` is not asked for one then. */
   async #save(
     snapshotId: string,
-    input: SessionSnapshotInput,
+    make: () => SessionSnapshotInput,
     { scopes }: StateDraft,
     options: SaveSnapshotOptions,
   ): Promise<boolean> {
     const all = { ...options, ...(scopes.length > 0 && { scopes }) };
-    return (await this.#store.saveSnapshot(snapshotId, (current) => (current ? null : input), all)) !== null;
+    return (await this.#store.saveSnapshot(snapshotId, (current) => (current ? null : make()), all)) !== null;
   }
 }
 
 const isOnStale = isOneOf('reject', 'refresh');
 
-/** @throws `INVALID_ARGUMENT` */
-function ownerOf({ appName, userId }: SessionOwner): SessionOwner {
-  assertId(appName, 'appName');
-  assertId(userId, 'userId');
-  return { appName, userId };
-}
-
-/** The snapshot that comes after `end`, with an event; the session's first one without. */
-function snapshotOf(
-  query: SessionQuery,
-  next: { createdAt: string; draft: StateDraft; end: SessionEnd | undefined; event: SessionEvent | undefined },
-): SessionSnapshotInput {
-  const { createdAt, draft, end, event } = next;
-  const { sessionId } = query;
-  const base = end?.base;
-  const before = base?.state?.messages ?? [];
-  const said = event && toMessage(event);
-  const messages = said ? [...before, said] : before;
-  const { content: _content, ...record } = event ?? {};
-  const sessionLog: SnapshotLog = {
-    owner: ownerOf(query),
-    messages: { count: messages.length, kept: before.length, added: messages.length - before.length },
-    ...(event && { event: record as SessionEvent }),
-  };
-  const { custom: _custom, ...state } = base?.state ?? { artifacts: [] };
-  const custom = draft.plain === undefined ? {} : { custom: draft.plain };
-  const input: SessionSnapshotInput & { sessionLog: SnapshotLog } = {
-    sessionId,
-    ...(base && { parentId: base.snapshotId }),
-    createdAt,
-    updatedAt: createdAt,
-    status: 'completed',
-    state: { ...state, sessionId, messages, ...custom },
-    sessionLog,
-  };
-  return input;
-}
-
-/** @throws when the session has gone on, or is going on. */
-function assertCurrent(sessionId: string, content: SessionContent, { leaf, base }: SessionEnd): void {
-  const isRunning = leaf.status === 'pending' && leaf.heartbeatAt !== undefined;
-  if (isRunning && Date.now() - timeOf(leaf.heartbeatAt!) < RUN_EXPIRES_MS) {
-    throw aborted(`A turn of session ${quote(sessionId)} is under way in the background. Wait for it, or abort it.`);
-  }
-  const [expected, actual] =
-    leaf.snapshotId === content.leafId ? [content.baseId, base?.snapshotId] : [content.leafId, leaf.snapshotId];
-  if (expected !== actual) {
-    throw new SessionConflictError({ sessionId, expectedLeafId: expected ?? null, actualLeafId: actual ?? null });
-  }
-}
-
-function aborted(message: string): GenkitError {
-  return addressTo('caller', new GenkitError({ status: 'ABORTED', message }));
-}
-
 function alreadyExists(sessionId: string): GenkitError {
   const message = `There is a session ${quote(sessionId)} already; leave the sessionId out for a new one.`;
+  return addressTo('caller', new GenkitError({ status: 'ALREADY_EXISTS', message }));
+}
+
+/** The conflict as it is to whoever has a session object. */
+function outOfDate({ sessionId, expectedLeafId, actualLeafId }: SessionConflictError): SessionConflictError {
+  const advice =
+    `The session object is out of date: get a new one by getSession and append to that, or let appendEvent do so, ` +
+    `with the option onStale: 'refresh'.`;
+  return new SessionConflictError({ sessionId, expectedLeafId, actualLeafId, advice });
+}
+
+function onOtherBranch(sessionId: string, eventId: string): GenkitError {
+  const message =
+    `Session ${quote(sessionId)} has the event ${quote(eventId)} on a branch that it has left, and ids of events are the session's. ` +
+    `If it is to happen again, append it under another id.`;
   return addressTo('caller', new GenkitError({ status: 'ALREADY_EXISTS', message }));
 }
 

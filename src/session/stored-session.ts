@@ -1,14 +1,11 @@
 import type { SessionStoreOptions } from 'genkit/beta';
 import { failedPrecondition, invalidArgument, quote } from '../errors.ts';
 import { copyJson, type Json } from '../json/value.ts';
-import type { ScopeRecord } from '../store/contract.ts';
-import { readOnly } from './read-only.ts';
+import { readOnlyViews } from './read-only.ts';
 import type { SessionEvent } from './session-event.ts';
 
-/** What a session is as of some snapshot. */
+/** What a session is as of some snapshot. Nobody changes any of it: what comes after shares it. */
 export interface SessionContent {
-  readonly user: ScopeRecord;
-  readonly app: ScopeRecord;
   /** All of it, each key with its prefix. */
   readonly state: { [key: string]: Json };
   readonly events: readonly SessionEvent[];
@@ -58,7 +55,7 @@ export class StoredSession {
 
   /** Sessions come from a `SessionService`. */
   constructor(service: object, query: SessionQuery, content: SessionContent) {
-    this.#link = { service, query, content: viewOf(content), tail: Promise.resolve() };
+    this.#link = { service, query, content, tail: Promise.resolve() };
   }
 
   /** The session's id, which names it in its tenant. */
@@ -78,7 +75,7 @@ export class StoredSession {
 
   /** The session's keys, its user's (`user:`) and its app's (`app:`). An attempt to change it throws. */
   get state(): { readonly [key: string]: Json } {
-    return this.#link.content.state;
+    return viewOfState(this.#link.content.state);
   }
 
   /** @throws `FAILED_PRECONDITION`: append an event that changes it. */
@@ -88,7 +85,7 @@ export class StoredSession {
 
   /** In the order in which they were appended. */
   get events(): readonly SessionEvent[] {
-    return this.#link.content.events;
+    return viewOfEvents(this.#link.content.events);
   }
 
   /** When the session was last written, in ms since 1970; each append makes it later. */
@@ -98,8 +95,9 @@ export class StoredSession {
 
   /** A plain copy of all of it. */
   toJSON(): { [key: string]: unknown } {
-    const { id, appName, userId, lastUpdateTime } = this;
-    return { id, appName, userId, state: copyJson(this.state), events: copyJson(this.events), lastUpdateTime };
+    const { state, events, lastUpdateTime } = this.#link.content;
+    const { id, appName, userId } = this;
+    return { id, appName, userId, state: copyJson(state), events: copyJson(events), lastUpdateTime };
   }
 
   /** What Node prints. */
@@ -108,15 +106,11 @@ export class StoredSession {
   }
 }
 
-function viewOf(content: SessionContent): SessionContent {
-  return {
-    ...content,
-    state: readOnly(content.state, readOnlyState),
-    events: readOnly(content.events, () =>
-      failedPrecondition("A session's events can't be changed; add one with appendEvent(session, event)."),
-    ),
-  };
-}
+const viewOfState = readOnlyViews(readOnlyState);
+
+const viewOfEvents = readOnlyViews(() =>
+  failedPrecondition("A session's events can't be changed; add one with appendEvent(session, event)."),
+);
 
 function readOnlyState(key = 'key'): Error {
   return failedPrecondition(
@@ -138,7 +132,7 @@ export function linkOf(session: StoredSession, service: object): Omit<Link, 'tai
 
 /** What the session is now. */
 export function updateSession(session: StoredSession, content: SessionContent): void {
-  link(session).content = viewOf(content);
+  link(session).content = content;
 }
 
 /** Runs `work` when all earlier work on this object has ended. */

@@ -2,6 +2,7 @@ import { genkit } from 'genkit';
 import { describe, expect, it } from 'vitest';
 import {
   defineAgent,
+  SessionConflictError,
   SessionService,
   type Json,
   type SessionEventInput,
@@ -48,6 +49,8 @@ export function sessionServiceSuite(name: string, open: () => Promise<ServiceSto
   describe(`SessionService over ${name}`, () => {
     sessions(on);
     events(on);
+    appending(on);
+    refusals(on);
     outOfDate(on);
     agents(on);
   });
@@ -294,6 +297,142 @@ function events(on: On): void {
     expect(session.lastUpdateTime).toBe(Date.parse(times.at(-1)!));
     expect(texts(session)).toEqual(expected);
     expect(texts(await b.getSession({ ...ADA, sessionId: 'chat' }))).toEqual(expected);
+  });
+}
+
+function appending(on: On): void {
+  on('an append copies nothing of the events that the session object has', async ({ a, b }) => {
+    const session = await a.createSession({ ...ADA, sessionId: 'chat' });
+    for (let i = 0; i < 3; i++) await a.appendEvent(session, said(`event ${i}`));
+    const read = (await b.getSession({ ...ADA, sessionId: 'chat' }))!;
+    const before = read.events;
+    const kept = [...before];
+    await b.appendEvent(read, said('last'));
+    expect(read.events.slice(0, 3).every((event, i) => event === kept[i])).toBe(true);
+    expect([before.length, texts(read)]).toEqual([3, ['event 0', 'event 1', 'event 2', 'last']]);
+  });
+
+  on(
+    'an append brings the session object up to date with what others changed of its user and app',
+    async (services) => {
+      const { a, b, store } = services;
+      if (!store.capabilities.scopes) return;
+      const session = await a.createSession({ ...ADA, state: { 'user:n': 1, 'user:kept': 1, 'app:n': 1 } });
+      const other = await b.createSession(ADA);
+      await b.appendEvent(other, delta({ 'user:n': 2, 'user:new': [1], 'app:n': 2 }));
+      await a.appendEvent(session, delta({ step: 1, 'app:mine': 1 }));
+      expect(session.state).toEqual({
+        step: 1,
+        'user:n': 2,
+        'user:kept': 1,
+        'user:new': [1],
+        'app:n': 2,
+        'app:mine': 1,
+      });
+      expect((await b.getSession({ ...ADA, sessionId: session.id }))!.state).toEqual(session.state);
+    },
+  );
+
+  on('what appendEvent answers, and what it was given, is not the session’s own', async ({ a, b }) => {
+    const session = await a.createSession({ ...ADA, sessionId: 'chat' });
+    const given = { ...said('hello'), id: 'one', actions: { stateDelta: { cart: ['tea'] } } };
+    const answers = [await a.appendEvent(session, given), await a.appendEvent(session, given)];
+    for (const { content, actions } of [given, ...answers]) {
+      content!.content[0]!.text = 'changed';
+      (actions.stateDelta!['cart'] as string[]).push('gin');
+    }
+    expect([texts(session), session.state]).toEqual([['hello'], { cart: ['tea'] }]);
+    await a.appendEvent(session, said('more'));
+    expect((await b.getSession({ ...ADA, sessionId: 'chat' }))!.toJSON()).toEqual(session.toJSON());
+  });
+}
+
+function refusals(on: On): void {
+  on('an event whose id is taken on a branch that the session has left is refused, not dropped', async (services) => {
+    const { a, b, store } = services;
+    const session = await a.createSession({ ...ADA, sessionId: 'chat' });
+    const first = (await store.getSnapshot({ sessionId: 'chat' }))!;
+    const event = { ...delta({ paid: 1 }), id: 'payment' };
+    await a.appendEvent(session, event);
+    await a.appendEvent(session, said('more'));
+    // The session goes on from its beginning.
+    const { snapshotId: parentId, state } = first;
+    const createdAt = new Date().toISOString();
+    await store.saveSnapshot('rewound', () => ({
+      sessionId: 'chat',
+      parentId,
+      createdAt,
+      status: 'completed',
+      state: state!,
+    }));
+    for (const onStale of ['reject', 'refresh'] as const) {
+      const fresh = (await b.getSession({ ...ADA, sessionId: 'chat' }))!;
+      await expect(b.appendEvent(fresh, event, { onStale })).rejects.toMatchObject({
+        status: 'ALREADY_EXISTS',
+        message: expect.stringContaining('under another id') as string,
+      });
+      expect([fresh.state, fresh.events]).toEqual([{}, []]);
+    }
+    const fresh = (await b.getSession({ ...ADA, sessionId: 'chat' }))!;
+    await b.appendEvent(fresh, { ...event, id: 'payment 2' });
+    expect(fresh.state).toEqual({ paid: 1 });
+  });
+
+  on('a change deep in the state is told by the key of the state that an event would have to set', async ({ a }) => {
+    const session = await a.createSession({
+      ...ADA,
+      state: { cart: ['tea', 'rum'], 'user x': { names: [{ first: 'Ada' }] } },
+    });
+    const state = session.state as { cart: string[]; 'user x': { names: { first: string }[] } };
+    expect(() => state.cart.push('gin')).toThrow('stateDelta: { "cart": value }');
+    expect(() => state.cart.sort()).toThrow('stateDelta: { "cart": value }');
+    expect(() => (state['user x'].names[0]!.first = 'Eve')).toThrow('stateDelta: { "user x": value }');
+    for (const { value } of Object.values(Object.getOwnPropertyDescriptors(state['user x']))) {
+      expect(() => (value as unknown[]).pop()).toThrow('stateDelta: { "user x": value }');
+    }
+    expect(() => Object.assign(state, { step: 1 })).toThrow('stateDelta: { "step": value }');
+  });
+
+  on('an append to an object that is out of date says how to get one that is not', async ({ a, b }) => {
+    const session = await a.createSession({ ...ADA, sessionId: 'chat' });
+    await b.appendEvent((await b.getSession({ ...ADA, sessionId: 'chat' }))!, said('first'));
+    const error = await a.appendEvent(session, said('x')).catch((reason: unknown) => reason);
+    expect(SessionConflictError.isInstance(error)).toBe(true);
+    for (const advice of ['getSession', "onStale: 'refresh'"]) expect((error as Error).message).toContain(advice);
+    expect((error as Error).message).not.toContain('snapshotId');
+  });
+
+  on('an append refuses a value as createSession does: by its key, where in it, and why', async ({ a }) => {
+    const session = await a.createSession(ADA);
+    const faults: [Record<string, unknown>, { key: string; path?: string }][] = [
+      [{ a: 1, x: 10n }, { key: 'x' }],
+      [{ list: { items: [1, new Date()] } }, { key: 'list', path: '/items/1' }],
+      [{ big: 'x'.repeat(300_000) }, { key: 'big' }],
+      [{ ['k'.repeat(300)]: 1 }, { key: 'k'.repeat(300) }],
+    ];
+    for (const [stateDelta, fault] of faults) {
+      const refused = expect.objectContaining({ name: 'StateError', status: 'INVALID_ARGUMENT', ...fault });
+      await expect(a.appendEvent(session, delta(stateDelta))).rejects.toEqual(refused);
+      await expect(a.createSession({ ...ADA, state: stateDelta as never })).rejects.toEqual(refused);
+    }
+    await expect(a.appendEvent(session, delta(new Map() as never))).rejects.toMatchObject({
+      status: 'INVALID_ARGUMENT',
+    });
+    await a.appendEvent(session, delta({ 'temp:x': new Map(), y: undefined, z: 1 }));
+    expect([session.state, session.events[0]!.actions]).toEqual([{ z: 1 }, { stateDelta: { z: 1 } }]);
+  });
+
+  on('an append takes values as large as the limits say', async ({ a, store }) => {
+    const largest = { most: 'x'.repeat(256 * 1024 - 2), step: 1 };
+    const session = await a.createSession(ADA);
+    await a.appendEvent(session, { ...delta(largest), content: said('hi').content! });
+    expect(session.state).toEqual(largest);
+    const wide = new SessionService(store, { limits: { maxValueBytes: 400_000 } });
+    const other = await wide.createSession(ADA);
+    await wide.appendEvent(other, delta({ big: 'x'.repeat(300_000) }));
+    expect((await wide.getSession({ ...ADA, sessionId: other.id }))!.state).toEqual({ big: 'x'.repeat(300_000) });
+    const many = Object.fromEntries(Array.from({ length: 5 }, (_, i) => [`k${i}`, 'x'.repeat(200_000)]));
+    await expect(a.appendEvent(session, delta(many))).rejects.toThrow('make several events of it');
   });
 }
 
