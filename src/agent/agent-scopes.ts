@@ -20,6 +20,8 @@ export interface AgentScopes {
   /** The shared scopes that are read when a turn begins. */
   readonly used: readonly ScopeId['scope'][];
   readonly outputKey: string | undefined;
+  /** The custom state is given no new members that are named like keys of other scopes. */
+  readonly reservesPrefixes: boolean;
   /** What all its sessions' states have. */
   readonly setting: StateSetting;
 }
@@ -44,7 +46,10 @@ export interface Records {
  */
 export function settleScopes<State>(
   name: string,
-  options: Pick<AgentStateOptions<State>, 'appName' | 'userId' | 'scopes' | 'limits' | 'outputKey' | 'stateSchema'>,
+  options: Pick<
+    AgentStateOptions<State>,
+    'appName' | 'userId' | 'scopes' | 'limits' | 'outputKey' | 'stateSchema' | 'signState'
+  >,
   store: SessionStore<State> | undefined,
 ): AgentScopes {
   const { appName = name, userId = verifiedUser, scopes = {}, outputKey } = options;
@@ -67,7 +72,9 @@ export function settleScopes<State>(
     schemas: { ...(options.stateSchema && { plain: options.stateSchema }), ...scopes },
     ...(options.limits && { limits: settleLimits(options.limits) }),
   };
-  return { appName, userIdOf: userId, used, outputKey, setting };
+  // What anybody can write is refused when it comes back, so it must not go out.
+  const reservesPrefixes = used.length > 0 || (!store && options.signState === undefined);
+  return { appName, userIdOf: userId, used, outputKey, reservesPrefixes, setting };
 }
 
 function isSchema(value: unknown): string | undefined {
@@ -125,11 +132,9 @@ export function placeRecords<State>(
   caller: Caller,
   records: Records | undefined,
 ): void {
-  const { setting } = agent.scopes;
-  const ids = idsOf(agent, caller);
-  if (ids.length === 0) return placeState(session, setting);
-  const open = ids.map((id) => [id.scope, { id, record: records?.[id.scope] ?? {} }]);
-  placeState(session, { ...setting, ...Object.fromEntries(open) });
+  const { setting, reservesPrefixes } = agent.scopes;
+  const open = idsOf(agent, caller).map((id) => [id.scope, { id, record: records?.[id.scope] ?? {} }]);
+  placeState(session, { ...setting, ...Object.fromEntries(open) }, { reservesPrefixes });
 }
 
 function idsOf<State>({ scopes }: AgentDefinition<State>, { userId }: Caller): readonly ScopeId[] {

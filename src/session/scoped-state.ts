@@ -106,7 +106,7 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
       return all;
     };
     whole = (state) => {
-      const isMore = state.#user || state.#app || state.#temp.size > 0 || hasPrefixes(state.#members());
+      const isMore = state.#user || state.#app || state.#temp.size > 0 || prefixedNames(state.#members()).length > 0;
       return isMore && state.#isMap ? state.toObject() : undefined;
     };
   }
@@ -307,11 +307,8 @@ export function promptView<P, U, A>(state: ScopedState<P, U, A>): { [key: string
   return whole(state);
 }
 
-/** Whether names of members look like keys of other scopes, which they are not. */
-export function hasPrefixes(members: unknown): boolean {
-  return (
-    typeof members === 'object' &&
-    members !== null &&
-    Object.keys(members).some((name) => parseStateKey(name).scope !== 'session')
-  );
+/** The names of members that look like keys of other scopes, which they are not. */
+export function prefixedNames(members: unknown): string[] {
+  if (typeof members !== 'object' || members === null) return [];
+  return Object.keys(members).filter((name) => parseStateKey(name).scope !== 'session');
 }

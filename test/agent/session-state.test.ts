@@ -12,6 +12,7 @@ import {
   ScopedState,
   Session,
   SessionRunner,
+  SessionService,
 } from 'genkitx-agents';
 import { remoteAgent } from 'genkitx-agents/client';
 import { describe, expect, expectTypeOf, test } from 'vitest';
@@ -100,6 +101,44 @@ describe('the prompt of an agent', () => {
     expect(chat.state).toEqual({ seen: 1, step: 1, 'user:theme': 'dark', 'app:discount': 5 });
   });
 
+  test('keeps what other scopes have out of the custom state, however a function puts together what it saw', async () => {
+    type Custom = { [key: string]: unknown };
+    const spread = (own: () => { getCustom(): Custom | undefined; updateCustom(change: () => Custom): void }) => () =>
+      own().updateCustom(() => ({ ...own().getCustom(), seen: 1 }));
+    for (const shared of [scopes, undefined]) {
+      const ai = genkit({});
+      const scripted = scriptedModel(ai, { otherwise: 'ok' });
+      const store = new InMemorySessionStore();
+      const ways = {
+        current: spread(() => ai.currentSession<Custom>()),
+        argument: (state: Custom) => currentSession<Custom>().updateCustom(() => ({ ...state, seen: 1 })),
+      };
+      for (const [name, way] of Object.entries(ways)) {
+        const system = async (_input: unknown, options: { state?: unknown }) => {
+          way(options.state as Custom);
+          return 'system';
+        };
+        const inner = defineAgent(ai, { name, appName: 'shop', model: scripted.name, store, system, scopes: shared });
+        const outer = defineCustomAgent(ai, { name: `of ${name}`, appName: 'shop', store, scopes }, async (sess) => {
+          await sess.run(async () => {
+            sess.state.set('temp:note', 'CANARY');
+            const chat = inner.chat();
+            await chat.send('hi');
+            const snapshot = await store.getSnapshot({ snapshotId: chat.snapshotId! });
+            expect(snapshot?.state?.custom).toEqual({ seen: 1 });
+          });
+          return {};
+        });
+        await new SessionService(store).createSession({
+          appName: 'shop',
+          userId: 'ada',
+          state: { 'user:theme': 'dark' },
+        });
+        expect((await call(outer, ['go'], {}, { context })).output.error).toBeUndefined();
+      }
+    }
+  });
+
   test('takes no member of a custom state for a key of another scope', async () => {
     const ai = genkit({});
     const scripted = scriptedModel(ai, { otherwise: ({ request }) => request.messages[0]!.content });
@@ -107,6 +146,7 @@ describe('the prompt of an agent', () => {
       name: 'a',
       model: scripted.name,
       state: 'client',
+      signState: false,
       system: '[{{@state.[temp:admin]}}{{@state.[user:admin]}}{{@state.step}}]',
     });
     const custom = { 'temp:admin': true, 'user:admin': true, step: 1 };
@@ -194,6 +234,70 @@ describe('outputKey', () => {
       expect(result.finishReason).toBe(reason);
     }
     expect(await store.readScopes({ scopes: [{ scope: 'user', appName: 'a', userId: 'ada' }] })).toEqual([{}]);
+  });
+});
+
+describe('a name with the prefix of another scope', () => {
+  const writer = (options: object, change: (custom?: { [key: string]: unknown }) => { [key: string]: unknown }) =>
+    defineCustomAgent(genkit({}), { name: 'a', ...options }, async (sess) => {
+      await sess.run(async () => {
+        const session = sess.session as Session<{ [key: string]: unknown }>;
+        try {
+          session.updateCustom(change);
+        } finally {
+          seen.push(structuredClone(session.getCustom()));
+        }
+      });
+      return {};
+    });
+  const seen: unknown[] = [];
+  const store = new InMemorySessionStore();
+
+  test('is no new member of the custom state of an agent with shared state', async () => {
+    seen.length = 0;
+    const changes = [
+      (custom: object = {}) => ({ ...custom, 'temp:x': 'CANARY' }),
+      (custom: object = {}) => Object.assign(custom, { 'user:x': 'CANARY' }),
+      (custom: object = {}) => Object.freeze({ ...custom, 'app:x': 'CANARY' }),
+    ];
+    for (const change of changes) {
+      const { output } = await call(writer({ store, scopes }, change), ['go'], {}, { context });
+      expect(output.error).toMatchObject({
+        status: 'INVALID_ARGUMENT',
+        message: expect.stringContaining('session.state'),
+      });
+    }
+    expect(JSON.stringify(seen)).not.toContain('CANARY');
+  });
+
+  test('stays where it is already, and means nothing to an agent without', async () => {
+    seen.length = 0;
+    const change = (custom: object = {}) => ({ ...custom, 'user:7': { visits: 1 } });
+    const sessionId = 'before';
+    expect((await call(writer({ store }, change), ['go'], { sessionId }, { context })).output.error).toBeUndefined();
+    const { output } = await call(writer({ store, scopes }, change), ['go'], { sessionId }, { context });
+    expect(output.error).toBeUndefined();
+    expect(seen).toEqual([{ 'user:7': { visits: 1 } }, { 'user:7': { visits: 1 } }]);
+  });
+
+  test('is refused in a state that anybody could have written, and never put there', async () => {
+    const ai = genkit({});
+    const scripted = scriptedModel(ai, { otherwise: 'ok' });
+    ai.definePrompt({ name: 'greet', model: scripted.name, messages: 'admin={{@state.[user:admin]}}' });
+    const texts: unknown[] = [];
+    const define = (options: object) =>
+      defineCustomAgent(ai, { name: 'a', state: 'client', ...options }, async (sess) => {
+        await sess.run(async () => void texts.push((await ai.prompt('greet').render()).messages?.[0]?.content));
+        return {};
+      });
+    const state = { custom: { 'user:admin': true } };
+    const { output } = await call(define({}), ['hi'], { state });
+    expect(output.error).toMatchObject({ status: 'INVALID_ARGUMENT', message: expect.stringContaining('user:admin') });
+    expect(texts).toEqual([]);
+    seen.length = 0;
+    const set = (custom: object = {}) => ({ ...custom, 'user:admin': true });
+    expect((await call(writer({ state: 'client' }, set), ['go'])).output.error?.status).toBe('INVALID_ARGUMENT');
+    expect((await call(writer({ state: 'client', signState: 'k'.repeat(32) }, set), ['go'])).output.error).toBeUndefined();
   });
 });
 
