@@ -112,7 +112,8 @@ export class StateError extends GenkitError {
     const place = path === '' ? '' : `, at ${quote(path)}`;
     super({ status: 'INVALID_ARGUMENT', message: `State key ${quote(key)}${place}: ${reason}.` });
     this.name = 'StateError';
-    addressTo('caller', this);
+    // The application's own code is at fault, and whoever calls it may not know the keys.
+    addressTo('operator', this);
     this.key = key;
     this.path = path;
     this.reason = reason;

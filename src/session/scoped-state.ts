@@ -1,4 +1,4 @@
-import { failedPrecondition, quote } from '../errors.ts';
+import { addressTo, failedPrecondition, quote } from '../errors.ts';
 import { isPlain } from '../json/fault.ts';
 import { copyJson, getMember, setMember, type Json } from '../json/value.ts';
 import type { ScopeChange, ScopeId, ScopeRecord } from '../store/contract.ts';
@@ -232,9 +232,8 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
     const needs = scope === 'user' ? 'a session that belongs to a user' : 'a session that belongs to an app';
     const why =
       this.#missing[scope as ScopeId['scope']] ?? `'${scope}:' keys need a store that keeps scopes and ${needs}`;
-    throw failedPrecondition(
-      `State key ${quote(formatStateKey({ scope, name }))} can't be used here: ${why}. Without a prefix the key belongs to the session.`,
-    );
+    const message = `State key ${quote(formatStateKey({ scope, name }))} can't be used here: ${why}. Without a prefix the key belongs to the session.`;
+    throw addressTo('operator', failedPrecondition(message));
   }
 
   /** The custom state has keys, or may get some. */
@@ -253,9 +252,8 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
   /** Changes the custom state where it is, so that who holds it has it still. */
   #change(place: StateKey, change: (record: ScopeRecord) => void): void {
     if (!this.#isMap) {
-      throw failedPrecondition(
-        `State key ${quote(place.name)} can't be set: the session's custom state is no plain object, so it has no keys.`,
-      );
+      const message = `State key ${quote(place.name)} can't be set: the session's custom state is no plain object, so it has no keys.`;
+      throw addressTo('operator', failedPrecondition(message));
     }
     this.#plain.update((custom) => {
       const record = (Object.isFrozen(custom ?? {}) ? { ...(custom as object) } : (custom ?? {})) as ScopeRecord;

@@ -1,4 +1,4 @@
-import { invalidArgument, quote } from '../errors.ts';
+import { addressTo, invalidArgument, quote } from '../errors.ts';
 import { copyJson, getMember, setMember, type Json } from '../json/value.ts';
 import type { ScopeChange, ScopeId, ScopeRecord } from '../store/contract.ts';
 import { formatStateKey } from './state-keys.ts';
@@ -96,9 +96,8 @@ export function putUpdated(
   const answer = update(current === undefined ? undefined : copyJson(current));
   if (answer instanceof Promise) {
     answer.catch(() => {});
-    throw invalidArgument(
-      `update(${quote(formatStateKey(place))}) needs a function that answers the value, not a promise: await before the update.`,
-    );
+    const message = `update(${quote(formatStateKey(place))}) needs a function that answers the value, not a promise: await before the update.`;
+    throw addressTo('operator', invalidArgument(message));
   }
   if (answer === undefined) delete record[place.name];
   else setMember(record, place.name, rules.accept(place, answer));

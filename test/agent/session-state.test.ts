@@ -188,6 +188,37 @@ describe('a client', () => {
   });
 });
 
+describe('a client of an agent whose code uses the state wrongly', () => {
+  test('is told that something went wrong inside, and no key', async () => {
+    const works: { [text: string]: (state: ScopedState) => void } = {
+      value: (state) => state.set('user:hiddenScore', { internalFlag: 1n } as never),
+      scope: (state) => void state.get('app:hiddenScore'),
+      promise: (state) => state.update('user:hiddenScore', (async () => 1) as never),
+      list: (state) => state.set('hiddenScore', 1),
+    };
+    const agent = defineCustomAgent(
+      genkit({}),
+      { name: 'a', store: new InMemorySessionStore(), scopes: { user: z.record(z.string(), z.any()) } },
+      async (sess) => {
+        await sess.run(async (input) => {
+          const text = input.message!.content[0]!.text!;
+          if (text === 'list') sess.updateCustom(() => [1] as never);
+          works[text]!(sess.state as unknown as ScopedState);
+        });
+        return {};
+      },
+    );
+    const served = await serveByHandler([agent], { context: async () => context });
+    const chat = remoteAgent({ url: `${served.url}/a` }).chat();
+    for (const text of Object.keys(works)) {
+      const error: unknown = await chat.send(text).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ status: 'INTERNAL', message: 'Something went wrong inside the agent.' });
+      expect(JSON.stringify((error as { details: unknown }).details)).not.toMatch(/hidden|internalFlag/);
+    }
+    await served.stop();
+  });
+});
+
 describe('outputKey', () => {
   test('keeps what the reply means where there is an output schema, and its text where there is none', async () => {
     const ai = genkit({});
