@@ -102,7 +102,7 @@ export class StateError extends GenkitError {
   readonly [KIND] = 'StateError';
   /** The key as it was given, prefix and all; of a record that a store refused, the key in the record. */
   readonly key: string;
-  /** Where in the value, as a JSON Pointer; empty for the value itself. */
+  /** Where in the value, as a JSON Pointer; empty for the value itself, and for any place in a `temp:` value. */
   readonly path: string;
   /** What is wrong, and what to do. */
   readonly reason: string;

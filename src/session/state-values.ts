@@ -69,7 +69,7 @@ export class StateRules {
    */
   accept(place: StateKey, value: unknown): Json {
     const key = formatStateKey(place);
-    const copy = copyValue(key, value);
+    const copy = copyValue(place, value);
     const { maxValueBytes, maxDepth } = this.#limits;
     if (jsonBytes(copy, maxValueBytes) > maxValueBytes) {
       const reason = `its value takes more than ${maxValueBytes} bytes; keep it elsewhere and its id here`;
@@ -78,7 +78,7 @@ export class StateRules {
     const tooDeep = pathBelow(copy, maxDepth);
     if (tooDeep) {
       const reason = `it is nested deeper than ${maxDepth} levels; flatten it or store it as a string`;
-      throw new StateError({ key, path: formatPointer(tooDeep), reason });
+      throw new StateError({ key, path: pathIn(place, formatPointer(tooDeep)), reason });
     }
     this.assertFits(place, copy);
     return copy;
@@ -109,14 +109,23 @@ function partialOf(schema: MemberSchema | undefined): z.AnyZodObject | undefined
   return isObject ? (schema as z.AnyZodObject).partial() : undefined;
 }
 
-function copyValue(key: string, value: unknown): Json {
+function copyValue(place: StateKey, value: unknown): Json {
+  const key = formatStateKey(place);
   try {
     if (value !== undefined) return copyJson(value) as Json;
   } catch (error) {
     if (!JsonValueError.isInstance(error)) throw error;
-    throw new StateError({ key, path: error.path, reason: error.reason });
+    const path = pathIn(place, error.path);
+    // A reason may name another place.
+    const reason = path === error.path ? error.reason : 'one of its members is not a JSON value';
+    throw new StateError({ key, path, reason });
   }
   throw new StateError({ key, reason: 'its value is undefined; delete the key, or store null' });
+}
+
+/** Errors are stored and traced, and nothing of a `temp:` value is: the names of its members neither. */
+function pathIn({ scope }: StateKey, path: string): string {
+  return scope === 'temp' ? '' : path;
 }
 
 /** Where the value first lies deeper than so many levels. */

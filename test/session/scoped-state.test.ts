@@ -239,13 +239,26 @@ describe('a scoped state', () => {
       const { state } = open();
       state.set(key, 1);
       const error = refusal(() => state.set(key, { list: [{ bad: 1n }] } as never));
-      expect([error.status, error.key, error.path]).toEqual(['INVALID_ARGUMENT', key, '/list/0/bad']);
-      expect(error.message).toContain(`State key ${JSON.stringify(key)}, at "/list/0/bad": it is a BigInt`);
+      const path = key === 'temp:x' ? '' : '/list/0/bad';
+      expect([error.status, error.key, error.path]).toEqual(['INVALID_ARGUMENT', key, path]);
+      const reason = key === 'temp:x' ? ': one of its members' : ', at "/list/0/bad": it is a BigInt';
+      expect(error.message).toContain(`State key ${JSON.stringify(key)}${reason}`);
       refusal(() => state.set(key, undefined as never));
       refusal(() => state.update(key, () => Number.NaN));
       expect(() => state.update(key, (async () => 1) as never)).toThrow('not a promise');
       expect(state.get(key)).toBe(1);
     }
+  });
+
+  it('names no member of a temp: value in an error', () => {
+    const { state } = open({ limits: { maxDepth: 2 } });
+    const circle: { [name: string]: unknown } = { canary: {} };
+    circle['canary'] = { canary: circle };
+    for (const value of [{ canary: 1n }, circle, { canary: { canary: { canary: {} } } }]) {
+      const error = refusal(() => state.set('temp:x', value as never));
+      expect(JSON.stringify([error.message, error.path, error.reason])).not.toContain('canary');
+    }
+    expect(refusal(() => state.set('temp:x', 1n as never)).reason).toContain('BigInt');
   });
 
   it('limits the length of keys, and the size and the depth of values', () => {
