@@ -60,6 +60,11 @@ export function beginTurnState<S>(session: Session<S>, records: { user?: ScopeRe
   renewState(session.state, records);
 }
 
+/** Whether the session has `user:` or `app:` keys, which change without it. */
+export function sharesState<S>(session: Session<S>): boolean {
+  return stateCellOf(session).hasScopes === true;
+}
+
 /**
  * The custom state as clients may see it: with the `user:` and `app:` keys, where the session has such scopes. Shared with the session, to be
  * read at once.

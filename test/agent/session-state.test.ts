@@ -176,6 +176,27 @@ describe('a client', () => {
     await served.stop();
   });
 
+  test('sees what others changed of them, whatever its own turn changes', async () => {
+    const store = new InMemorySessionStore();
+    const sessions = new SessionService(store);
+    const ada = { appName: 'a', userId: 'ada' };
+    await sessions.createSession({ ...ada, state: { 'user:theme': 'dark' } });
+    const agent = defineCustomAgent(genkit({}), { name: 'a', store, scopes }, async (sess) => {
+      await sess.run(async (input) => {
+        if (input.message?.content[0]?.text === 'forget') sess.state.delete('user:theme');
+      });
+      return {};
+    });
+    const [chat, other] = [agent.chat({}, { context }), agent.chat({}, { context })];
+    await chat.send('hi');
+    expect(chat.state).toEqual({ 'user:theme': 'dark' });
+    await other.send('hi');
+    await chat.send('forget');
+    expect(chat.state).toBeUndefined();
+    await other.send('hi');
+    expect(other.state).toBeUndefined();
+  });
+
   test('sees of them what the clientTransform leaves', async () => {
     const clientTransform = {
       state: (state: { custom?: { step?: number } }) => ({ ...state, custom: { step: state.custom?.step } }),
