@@ -1,11 +1,11 @@
 import type { ActionContext } from 'genkit';
 import type { SessionStore } from 'genkit/beta';
-import { addressTo, failedPrecondition, invalidArgument, quote } from '../errors.ts';
+import { addressTo, failedPrecondition, invalidArgument, quote, StateError } from '../errors.ts';
 import type { SessionOwner } from '../session/session-log.ts';
 import { placeState, type StateSetting } from '../session/session-state.ts';
 import type { Session } from '../session/session.ts';
 import { parseStateKey } from '../session/state-keys.ts';
-import { settleLimits } from '../session/state-values.ts';
+import { settleLimits, StateRules } from '../session/state-values.ts';
 import { assertId } from '../snapshot/ids.ts';
 import { keepsScopes, type ScopeId, type ScopeRecord, type ScopeStore } from '../store/contract.ts';
 import { checkOptions } from '../store/options.ts';
@@ -56,10 +56,7 @@ export function settleScopes<State>(
   if (typeof userId !== 'function') throw invalidArgument(`Agent '${name}': userId must be a function of the context.`);
   assertId(appName, 'appName');
   checkOptions(`Agent '${name}': scopes`, scopes, { user: isSchema, app: isSchema });
-  if (outputKey !== undefined && (typeof outputKey !== 'string' || outputKey === '')) {
-    throw invalidArgument(`Agent '${name}': outputKey must be a key, such as 'last_reply' or 'user:last_reply'.`);
-  }
-  const output = outputKey === undefined ? undefined : parseStateKey(outputKey).scope;
+  const output = typeof outputKey === 'string' ? parseStateKey(outputKey).scope : undefined;
   const used = (['user', 'app'] as const).filter((scope) => scopes[scope] !== undefined || scope === output);
   if (used.length > 0 && !(store && keepsScopes(store))) {
     throw failedPrecondition(
@@ -72,9 +69,24 @@ export function settleScopes<State>(
     schemas: { ...(options.stateSchema && { plain: options.stateSchema }), ...scopes },
     ...(options.limits && { limits: settleLimits(options.limits) }),
   };
+  assertOutputKey(name, outputKey, setting);
   // What anybody can write is refused when it comes back, so it must not go out.
   const reservesPrefixes = used.length > 0 || (!store && options.signState === undefined);
   return { appName, userIdOf: userId, used, outputKey, reservesPrefixes, setting };
+}
+
+function assertOutputKey(name: string, outputKey: unknown, { limits, schemas = {} }: StateSetting): void {
+  if (outputKey === undefined) return;
+  if (typeof outputKey !== 'string' || outputKey === '') {
+    throw invalidArgument(`Agent '${name}': outputKey must be a key, such as 'last_reply' or 'user:last_reply'.`);
+  }
+  const { plain, user, app } = schemas;
+  try {
+    new StateRules(limits, { session: plain, user, app }).assertUsable(outputKey);
+  } catch (error) {
+    if (!StateError.isInstance(error)) throw error;
+    throw invalidArgument(`Agent '${name}': outputKey ${quote(outputKey)} can't be used: ${error.reason}.`);
+  }
 }
 
 function isSchema(value: unknown): string | undefined {

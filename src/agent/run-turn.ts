@@ -10,7 +10,7 @@ import { assertClientInput } from './client-input.ts';
 import type { ChunkStream } from './chunk-stream.ts';
 import type { TurnCommits } from './commit-turn.ts';
 import type { TurnRequest } from './intake.ts';
-import { keepOutput } from './output-key.ts';
+import { assertOutputKept, keepOutput } from './output-key.ts';
 import type { ResumeClaim } from './resume-claim.ts';
 import { setGate } from './tool-gate.ts';
 import { toRuntimeError } from './runtime-error.ts';
@@ -54,6 +54,7 @@ async function attempt<State>(
   const { input } = request;
   try {
     assertClientInput(agent, input);
+    assertOutputKept(agent, caller);
   } catch (error) {
     return { status: 'failed', error: toRuntimeError(error) };
   }

@@ -4,7 +4,7 @@ import { formatPointer } from '../json/pointer.ts';
 import { jsonBytes } from '../json/size.ts';
 import { copyJson, JsonValueError, type Json } from '../json/value.ts';
 import { checkOptions, isWhole } from '../store/options.ts';
-import { formatStateKey, type StateKey } from './state-keys.ts';
+import { formatStateKey, parseStateKey, type StateKey } from './state-keys.ts';
 
 /** How large keys and values of a session's state may be. */
 export interface StateLimits {
@@ -60,6 +60,19 @@ export class StateRules {
     if (key.length > maxKeyLength) {
       throw new StateError({ key, reason: `it has ${key.length} characters; at most ${maxKeyLength} are allowed` });
     }
+  }
+
+  /**
+   * Whether a value could be kept under the key, whichever it is.
+   *
+   * @throws StateError
+   */
+  assertUsable(key: string): void {
+    this.assertKey(key);
+    const place = parseStateKey(key);
+    const { error } = this.#schemas[place.scope]?.safeParse({ [place.name]: null }) ?? {};
+    const issue = error?.issues.find(({ code }) => code === 'unrecognized_keys');
+    if (issue) throw new StateError({ key, reason: `it does not fit the schema: ${problemOf(issue)}` });
   }
 
   /**

@@ -268,6 +268,17 @@ describe('outputKey', () => {
     ]);
   });
 
+  test('of a user: key needs a user before the model is asked', async () => {
+    const ai = genkit({});
+    const scripted = scriptedModel(ai, { otherwise: 'ok' });
+    const store = new InMemorySessionStore();
+    const agent = defineAgent(ai, { name: 'a', model: scripted.name, store, outputKey: 'user:reply' });
+    const { output } = await call(agent, ['hi']);
+    expect(output).toMatchObject({ finishReason: 'failed', error: { status: 'FAILED_PRECONDITION' } });
+    expect(output.error?.message).toContain('names no user');
+    expect(scripted.requests).toHaveLength(0);
+  });
+
   test('keeps nothing of a turn that fails or waits for the caller', async () => {
     const ai = genkit({});
     const replies = [[{ toolRequest: { name: 'approve', input: {} } }], () => Promise.reject(new Error('no model'))];
@@ -384,6 +395,12 @@ describe('what cannot be is said', () => {
     expect(define({ store, scopes: { users: z.object({}) } })).toThrow("no option 'users'");
     expect(define({ store, scopes: { user: true } })).toThrow('a Zod schema');
     expect(define({ store, outputKey: '' })).toThrow('outputKey');
+    expect(define({ store, outputKey: 'k'.repeat(257) })).toThrow('at most 256 are allowed');
+    expect(define({ store, outputKey: 'user:reply', limits: { maxKeyLength: 9 } })).toThrow('at most 9 are allowed');
+    const step = z.object({ step: z.number() });
+    expect(define({ store, stateSchema: step.strict(), outputKey: 'reply' })).toThrow('the schema has no such key');
+    expect(define({ store, scopes: { user: step.strict() }, outputKey: 'user:reply' })).toThrow('no such key');
+    for (const outputKey of ['reply', 'step', 'temp:reply']) define({ store, stateSchema: step, outputKey })();
     expect(define({ store, appName: ' ' })).toThrow('appName');
     expect(define({ store, limits: { maxDepth: -1 } })).toThrow('maxDepth');
   });
