@@ -107,7 +107,9 @@ function verifiedUser({ auth }: ActionContext): string | undefined {
  * @throws `INTERNAL` when the agent's `userId` answers what is no name.
  */
 export function callerOf<State>({ name, scopes }: AgentDefinition<State>, context: ActionContext | undefined): Caller {
-  const userId = scopes.userIdOf(context ?? {}) as unknown;
+  const named = scopes.userIdOf(context ?? {}) as unknown;
+  const { [STAND_IN]: stand }: StandInContext = context ?? {};
+  const userId = stand && stand.named === named ? stand.userId : named;
   if (userId === undefined) return { context, userId };
   try {
     assertId(userId, 'userId');
@@ -116,6 +118,40 @@ export function callerOf<State>({ name, scopes }: AgentDefinition<State>, contex
     const message = `The userId of agent '${name}' must answer a string of 1 to 1,024 characters that is not blank, or undefined.`;
     throw addressTo('operator', failedPrecondition(message));
   }
+}
+
+/** What makes a context stand for another user than it names. Registered: the package's other copy in the process knows it too. */
+const STAND_IN = Symbol.for('genkitx-agents.stand-in');
+
+interface StandInContext extends ActionContext {
+  readonly [STAND_IN]?: {
+    /** Whom the context names. */
+    readonly named: unknown;
+    /** Whom it stands for. */
+    readonly userId: string | undefined;
+  };
+}
+
+/**
+ * Who calls in the place of somebody else: what the run does, and the agents that it calls, is the doing of `userId`, whoever the context
+ * names. A context that is made from this one and names yet another user means that user.
+ */
+export function standInFor<State>(
+  { scopes }: AgentDefinition<State>,
+  context: ActionContext | undefined,
+  userId: string | undefined,
+): Caller {
+  let named: unknown;
+  try {
+    named = scopes.userIdOf(context ?? {});
+  } catch {
+    // Of who names nobody at all it can't be said who is meant.
+    return { context, userId };
+  }
+  if (named === userId) return { context, userId };
+  // A symbol goes along with copies, and is in no JSON.
+  const standIn: StandInContext = { ...context, [STAND_IN]: { named, userId } };
+  return { context: standIn, userId };
 }
 
 /** Whose a session is that the caller begins; nobody's when the context names no user. */

@@ -111,6 +111,7 @@ export function sessionStateSuite(name: string, open: OpenStateStores): void {
     lives(on);
     once(on);
     background(on);
+    helpers(on);
     belongs(on);
     costs(on);
     temporary(on);
@@ -318,6 +319,35 @@ function background(on: On): void {
     await vi.waitUntil(() => lateSaves > 0, { timeout: 20_000, interval: 5 });
     expect(await records()).toEqual([{ n: 1 }, { n: 1 }]);
     expect(await b.readScopes({ scopes: [{ scope: 'user', appName: 'shop', userId: 'janitor' }] })).toEqual([{}]);
+  });
+}
+
+function helpers(on: On): void {
+  on('the agents that a taken-over run calls act for its user, not for who took it over', async ({ a, b }) => {
+    let isDead = true;
+    const outerOn = (store: SnapshotStore) => {
+      const { ai, agent: helper, inputOf } = shopOn(store, { name: 'helper' });
+      const outer = defineCustomAgent(ai, { name: 'outer', appName: 'shop', store }, async (sess) => {
+        await sess.run(async () => {
+          if (isDead) await new Promise(() => {});
+          const { output } = await call(helper, [inputOf(ADD)]);
+          expect(output.error).toBeUndefined();
+          const other = { context: { auth: { uid: 'eve' } } };
+          expect((await call(helper, [inputOf(ADD)], {}, other)).output.error).toBeUndefined();
+        });
+        return {};
+      });
+      return { ai, outer };
+    };
+    const { outer } = outerOn(a);
+    const context = { auth: { uid: 'ada' } };
+    const { output } = await call(outer, [{ message: user('go'), detach: true }], {}, { context });
+    letLeasesEnd();
+    isDead = false;
+    await recoverRuns(outerOn(b).ai, { context: { auth: { uid: 'janitor' } } });
+    expect(await settled(b, output.snapshotId!)).toBe('completed');
+    const users = ['ada', 'eve', 'janitor'].map((userId) => ({ scope: 'user', appName: 'shop', userId }) as const);
+    expect(await b.readScopes({ scopes: users })).toEqual([{ n: 1 }, { n: 1 }, {}]);
   });
 }
 
