@@ -1,7 +1,7 @@
 import type { AgentInput } from 'genkit/beta';
 import { runInNewSpan, setCustomMetadataAttribute, SPAN_TYPE_ATTR } from 'genkit/tracing';
 import type { TurnContext, TurnHandler, TurnOutcome } from '../session/session-runner.ts';
-import { beginTurnState } from '../session/session-state.ts';
+import { beginTurnState, endTurnState } from '../session/session-state.ts';
 import type { Session } from '../session/session.ts';
 import { Aborted, type AbortScope } from './abort-scope.ts';
 import type { AgentDefinition } from './agent-definition.ts';
@@ -41,6 +41,7 @@ export async function runTurn<State>(
     turnIndex,
   };
   const outcome = await inTurnSpan(request.input, turnIndex, () => attempt(setting, request, handler, context));
+  if (outcome.status !== 'completed') endTurnState(setting.session);
   report(setting, outcome);
   return outcome;
 }

@@ -60,6 +60,7 @@ export interface ScopedStateOptions {
 /** The runtime's own access; not exported from the package. */
 let changes: <P, U, A>(state: ScopedState<P, U, A>) => ScopeChange[];
 let renew: <P, U, A>(state: ScopedState<P, U, A>, records: { user?: ScopeRecord; app?: ScopeRecord }) => void;
+let end: <P, U, A>(state: ScopedState<P, U, A>, saved: readonly ScopeChange[] | undefined) => void;
 let temporary: <P, U, A>(state: ScopedState<P, U, A>) => Map<string, Json>;
 let lasting: <P, U, A>(state: ScopedState<P, U, A>) => { readonly [key: string]: unknown } | undefined;
 let whole: <P, U, A>(state: ScopedState<P, U, A>) => { [key: string]: Json } | undefined;
@@ -93,8 +94,14 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
   static {
     changes = (state) => [state.#user, state.#app].flatMap((scope) => scope?.change() ?? []);
     renew = (state, records) => {
-      state.#user?.renew(records.user && copyJson(records.user));
-      state.#app?.renew(records.app && copyJson(records.app));
+      if (records.user) state.#user?.renew(copyJson(records.user));
+      if (records.app) state.#app?.renew(copyJson(records.app));
+    };
+    end = (state, saved) => {
+      for (const scope of [state.#user, state.#app]) {
+        if (saved) scope?.settle(saved);
+        else scope?.drop();
+      }
       // Another one: what is under way still with the values of this turn keeps them to itself.
       if (state.#ownsTemp) state.#temp = new Map();
     };
@@ -279,12 +286,22 @@ export function scopeChangesOf<P, U, A>(state: ScopedState<P, U, A>): ScopeChang
   return changes(state);
 }
 
-/** The turn has ended: forgets its changes, saved or not, and its own `temp:` keys. `records`: what was read for the next turn. */
+/** Another turn begins, with records as they were read for it. */
 export function renewState<P, U, A>(
   state: ScopedState<P, U, A>,
-  records: { user?: ScopeRecord; app?: ScopeRecord } = {},
+  records: { user?: ScopeRecord; app?: ScopeRecord },
 ): void {
   renew(state, records);
+}
+
+/**
+ * The turn has ended, and its own `temp:` keys with it.
+ *
+ * @param saved What of its changes is everyone's by now; what was changed since belongs to the next turn. Absent: the turn came to nothing, and
+ *   all of them are undone.
+ */
+export function endScopes<P, U, A>(state: ScopedState<P, U, A>, saved?: readonly ScopeChange[]): void {
+  end(state, saved);
 }
 
 /** The `temp:` values as they are now, for a session that is to share them. */

@@ -2,6 +2,7 @@ import { getAsyncContext } from '@genkit-ai/core';
 import { failedPrecondition, StateError } from '../errors.ts';
 import type { ScopeChange, ScopeRecord } from '../store/contract.ts';
 import {
+  endScopes,
   lastingView,
   prefixedNames,
   promptView,
@@ -43,10 +44,10 @@ export function stateChangesOf<S>(session: Session<S>): readonly ScopeChange[] {
   return state ? scopeChangesOf(state) : [];
 }
 
-/** A turn is saved: its changes are everyone's, its `temp:` values are gone. */
-export function endTurnState<S>(session: Session<S>): void {
+/** A turn is over and its `temp:` values are gone. `saved`: its changes, which are everyone's now; absent: it came to nothing, and so did they. */
+export function endTurnState<S>(session: Session<S>, saved?: readonly ScopeChange[]): void {
   const { state } = stateCellOf(session);
-  if (state) renewState(state);
+  if (state) endScopes(state, saved);
 }
 
 /** The call is over: what is left of its state is nobody's. */

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { StateError } from '../../src/errors.ts';
 import type { Json } from '../../src/json/value.ts';
 import {
+  endScopes,
   plainStateOf,
   renewState,
   ScopedState,
@@ -175,12 +176,28 @@ describe('a scoped state', () => {
     const { state } = open({ user: { n: 1 } });
     state.set('user:n', 2);
     state.set('temp:x', 1);
+    endScopes(state);
+    expect(state.get('user:n')).toBe(1);
     renewState(state, { user: { n: 9 } });
     expect([scopeChangesOf(state), state.get('temp:x'), state.get('user:n')]).toEqual([[], undefined, 9]);
     const temp = new Map<string, Json>([['x', 1]]);
     const shared = open({ temp }).state;
-    renewState(shared);
+    endScopes(shared);
     expect(shared.get('temp:x')).toBe(1);
+  });
+
+  it('keeps what was changed during a save for the next one, on what is read meanwhile', () => {
+    const { state } = open({ user: { n: 1 } });
+    const add = (n: Json | undefined) => Number(n ?? 0) + 1;
+    state.update('user:n', add);
+    const saved = scopeChangesOf(state);
+    state.update('user:n', add);
+    state.set('user:late', true);
+    endScopes(state, saved);
+    expect(state.toObject()).toEqual({ 'user:n': 3, 'user:late': true });
+    renewState(state, { user: { n: 10 } });
+    expect(state.toObject()).toEqual({ 'user:n': 11, 'user:late': true });
+    expect(committed(state, { user: { n: 20 } })).toEqual({ user: { n: 21, late: true } });
   });
 
   it('shares no value with its user', () => {

@@ -169,6 +169,48 @@ function lives(on: On): void {
     expect(await records()).toEqual([{ mine: 1, theirs: 1 }, {}]);
   });
 
+  on('what is changed while a turn is saved, or before the next, belongs to the next save', async ({ a, records }) => {
+    let during = (): void => {};
+    const store = storeAround(a, async (name, _args, make) => {
+      const made = (await make()) as unknown;
+      if (name === 'saveSnapshot') during();
+      return made;
+    });
+    const set = (state: ScopedState, key: string) => {
+      for (const prefix of ['', 'user:', 'app:']) state.set(`${prefix}${key}`, 1);
+    };
+    const late = shopOn(store);
+    await late.turn(
+      (state) => {
+        set(state, 'turn');
+        during = () => {
+          during = () => {};
+          set(state, 'late');
+        };
+      },
+      { sessionId: 's' },
+    );
+    const both = { turn: 1, late: 1 };
+    expect(await records()).toEqual([both, both]);
+    expect((await a.getSnapshot({ sessionId: 's' }))?.state?.custom).toEqual(both);
+    const shop = shopOn(a);
+    let between = (): void => {};
+    const stream = shop.agent.streamBidi({}, { context: { auth: { uid: 'ada' } } });
+    stream.send(shop.inputOf((state) => (between = () => set(state, 'between'))));
+    for await (const chunk of stream.stream) {
+      if (!chunk.turnEnd) continue;
+      between();
+      between = () => {};
+      stream.send(shop.inputOf((state) => state.update('user:between', (n) => Number(n) + 1)));
+      stream.close();
+    }
+    expect((await stream.output).error).toBeUndefined();
+    expect(await records()).toEqual([
+      { ...both, between: 2 },
+      { ...both, between: 1 },
+    ]);
+  });
+
   on('outputKey keeps a reply under a key of any scope', async ({ a, records }) => {
     for (const outputKey of ['reply', 'user:reply', 'app:reply', 'temp:reply']) {
       await shopOn(a, { outputKey }).turn(() => {}, { sessionId: outputKey });
@@ -207,6 +249,31 @@ function once(on: On): void {
       expect(result.finishReason).toBe('aborted');
     }
     expect(await records()).toEqual([{}, {}]);
+  });
+
+  on('what a failed turn changed is not seen or saved by a turn that its agent runs all the same', async ({ a, records }) => {
+    await shopOn(a).turn((state) => state.set('user:x', 'before'));
+    const seen: unknown[] = [];
+    const agent = defineCustomAgent(
+      genkit({}),
+      { name: 'stubborn', appName: 'shop', store: a, scopes: { user: ANYTHING } },
+      async (sess) => {
+        const state = sess.state as unknown as ScopedState;
+        const handle = async (input: AgentInput) => {
+          seen.push(state.toObject());
+          if (input.message?.content[0]?.text === 'good') return;
+          for (const key of ['user:x', 'user:y', 'temp:z']) state.set(key, 'of the failed turn');
+          throw new Error('went wrong');
+        };
+        await sess.run(handle);
+        await sess.run(handle);
+        return {};
+      },
+    );
+    const { output } = await call(agent, ['bad', 'good'], {}, { context: { auth: { uid: 'ada' } } });
+    expect(output.finishReason).not.toBe('failed');
+    expect(seen).toEqual([{ 'user:x': 'before' }, { 'user:x': 'before' }]);
+    expect(await records()).toEqual([{ x: 'before' }, {}]);
   });
 
   on('a turn that comes second on its session applies none', async ({ a, b, records }) => {
