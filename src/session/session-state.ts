@@ -29,12 +29,14 @@ export function placeState<S>(
   const running = runningSession();
   const outer = running instanceof Session && !stateCellOf(running).isOver ? running : undefined;
   const cell = stateCellOf(session);
-  cell.isSharing = outer !== undefined;
+  // Those of the turn that runs now: later ones are another turn's.
+  const shared = outer && { outer, temp: temporaryOf(outer.state) };
+  cell.isSharing = shared !== undefined;
   cell.hasScopes = setting.user !== undefined || setting.app !== undefined;
-  cell.guard = guardOf(session as Session, reservesPrefixes);
+  cell.guard = guardOf(session, reservesPrefixes);
   cell.open = () => {
-    const isShared = outer !== undefined && !stateCellOf(outer).isOver;
-    return { ...setting, ...(isShared && { temp: temporaryOf(outer.state) }) };
+    const isOn = shared && !stateCellOf(shared.outer).isOver && temporaryOf(shared.outer.state) === shared.temp;
+    return { ...setting, ...(isOn && { temp: shared.temp }) };
   };
 }
 
@@ -104,7 +106,8 @@ function guardOf(session: Session, reservesPrefixes: boolean): NonNullable<State
     for (const name of added) delete kept[name];
     const refused = reservesPrefixes && added.find((name) => !shown || !Object.hasOwn(shown, name));
     if (refused) {
-      const reason = 'it is no member of the custom state; set it by session.state, so that it is where its prefix says';
+      const reason =
+        'it is no member of the custom state; set it by session.state, so that it is where its prefix says';
       throw new StateError({ key: refused, reason });
     }
     return kept;
@@ -135,8 +138,8 @@ export function renderWith<S, O>(session: Session<S>, render: () => O): O {
       return typeof member === 'function' ? (member.bind(target) as unknown) : member;
     },
   });
-  cell.guard ??= guardOf(session as Session, false);
-  renderings.set(facade, { session: session as Session, seen });
+  cell.guard ??= guardOf(session, false);
+  renderings.set(facade, { session, seen });
   return getAsyncContext().run(CURRENT_SESSION, facade, render);
 }
 

@@ -172,7 +172,7 @@ function lives(on: On): void {
   on('what is changed while a turn is saved, or before the next, belongs to the next save', async ({ a, records }) => {
     let during = (): void => {};
     const store = storeAround(a, async (name, _args, make) => {
-      const made = (await make()) as unknown;
+      const made = await make();
       if (name === 'saveSnapshot') during();
       return made;
     });
@@ -251,30 +251,33 @@ function once(on: On): void {
     expect(await records()).toEqual([{}, {}]);
   });
 
-  on('what a failed turn changed is not seen or saved by a turn that its agent runs all the same', async ({ a, records }) => {
-    await shopOn(a).turn((state) => state.set('user:x', 'before'));
-    const seen: unknown[] = [];
-    const agent = defineCustomAgent(
-      genkit({}),
-      { name: 'stubborn', appName: 'shop', store: a, scopes: { user: ANYTHING } },
-      async (sess) => {
-        const state = sess.state as unknown as ScopedState;
-        const handle = async (input: AgentInput) => {
-          seen.push(state.toObject());
-          if (input.message?.content[0]?.text === 'good') return;
-          for (const key of ['user:x', 'user:y', 'temp:z']) state.set(key, 'of the failed turn');
-          throw new Error('went wrong');
-        };
-        await sess.run(handle);
-        await sess.run(handle);
-        return {};
-      },
-    );
-    const { output } = await call(agent, ['bad', 'good'], {}, { context: { auth: { uid: 'ada' } } });
-    expect(output.finishReason).not.toBe('failed');
-    expect(seen).toEqual([{ 'user:x': 'before' }, { 'user:x': 'before' }]);
-    expect(await records()).toEqual([{ x: 'before' }, {}]);
-  });
+  on(
+    'what a failed turn changed is not seen or saved by a turn that its agent runs all the same',
+    async ({ a, records }) => {
+      await shopOn(a).turn((state) => state.set('user:x', 'before'));
+      const seen: unknown[] = [];
+      const agent = defineCustomAgent(
+        genkit({}),
+        { name: 'stubborn', appName: 'shop', store: a, scopes: { user: ANYTHING } },
+        async (sess) => {
+          const state = sess.state as unknown as ScopedState;
+          const handle = async (input: AgentInput) => {
+            seen.push(state.toObject());
+            if (input.message?.content[0]?.text === 'good') return;
+            for (const key of ['user:x', 'user:y', 'temp:z']) state.set(key, 'of the failed turn');
+            throw new Error('went wrong');
+          };
+          await sess.run(handle);
+          await sess.run(handle);
+          return {};
+        },
+      );
+      const { output } = await call(agent, ['bad', 'good'], {}, { context: { auth: { uid: 'ada' } } });
+      expect(output.finishReason).not.toBe('failed');
+      expect(seen).toEqual([{ 'user:x': 'before' }, { 'user:x': 'before' }]);
+      expect(await records()).toEqual([{ x: 'before' }, {}]);
+    },
+  );
 
   on('a turn that comes second on its session applies none', async ({ a, b, records }) => {
     const [slow, fast] = [shopOn(a), shopOn(b)];
@@ -526,6 +529,40 @@ function temporary(on: On): void {
     expect(JSON.stringify(spans)).not.toContain(CANARY);
     expect(await raw()).toContain('kept-value');
     expect(await raw()).not.toContain(CANARY);
+  });
+
+  on('temp: values of a turn are not those of a sub-agent that it left in the background', async ({ a, b }) => {
+    const ai = genkit({});
+    let goOn = (): void => {};
+    const gate = new Promise<void>((resolve) => (goOn = resolve));
+    const seen: unknown[] = [];
+    let taskId = '';
+    const helper = defineCustomAgent(ai, { name: 'helper', store: a }, async (sess) => {
+      await sess.run(async () => {
+        await gate;
+        const state = sess.state as unknown as ScopedState;
+        seen.push(state.toObject());
+        state.set('temp:helper', 1);
+      });
+      return {};
+    });
+    const outer = defineCustomAgent(ai, { name: 'outer', store: a }, async (sess) => {
+      await sess.run(async (input) => {
+        const state = sess.state as unknown as ScopedState;
+        state.set(`temp:${input.message!.content[0]!.text!}`, 1);
+        if (taskId === '') {
+          taskId = (await helper.chat().detach('go')).snapshotId;
+          return;
+        }
+        goOn();
+        expect(await settled(b, taskId)).toBe('completed');
+        seen.push(state.toObject());
+      });
+      return {};
+    });
+    const { output } = await call(outer, ['one', 'two']);
+    expect(output.error).toBeUndefined();
+    expect(seen).toEqual([{}, { 'temp:two': 1 }]);
   });
 
   /** An agent that sets the canary in a tool, and calls a sub-agent whose tool reads it. */
