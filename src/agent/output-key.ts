@@ -24,7 +24,8 @@ export function assertOutputKept<State>({ name, scopes }: AgentDefinition<State>
  */
 export function keepOutput<State>(session: Session<State>, key: string, result: TurnResult | void): void {
   if (result?.finishReason === 'interrupted') return;
-  const output = result?.output ?? replyText(session);
+  // `null` is an answer.
+  const output = result?.output === undefined ? replyText(session) : result.output;
   // A key of any scope, of which the state's type knows nothing.
   if (output !== undefined) (session.state as unknown as ScopedState).set(key, output as never);
 }

@@ -13,6 +13,7 @@ import {
   Session,
   SessionRunner,
   SessionService,
+  type Agent,
 } from 'genkitx-agents';
 import { remoteAgent } from 'genkitx-agents/client';
 import { describe, expect, expectTypeOf, test } from 'vitest';
@@ -224,7 +225,7 @@ describe('a client of an agent whose code uses the state wrongly', () => {
         await sess.run(async (input) => {
           const text = input.message!.content[0]!.text!;
           if (text === 'list') sess.updateCustom(() => [1] as never);
-          works[text]!(sess.state as unknown as ScopedState);
+          works[text]!(sess.state);
         });
         return {};
       },
@@ -254,6 +255,28 @@ describe('outputKey', () => {
     };
     expect(await kept(structured)).toEqual({ place: { city: 'Bern' } });
     expect(await kept(text)).toEqual({ place: '{"city":"Bern"}' });
+  });
+
+  test('keeps null where that is the answer, and the text where there is no answer that could be read', async () => {
+    const ai = genkit({});
+    const scripted = scriptedModel(ai, { replies: ['null', 'no idea'] });
+    const store = new InMemorySessionStore();
+    ai.definePrompt({ name: 'maybe', model: scripted.name, output: { format: 'json', schema: z.string().nullable() } });
+    const asked = definePromptAgent(ai, { promptName: 'maybe', store, outputKey: 'answer' });
+    const custom = defineCustomAgent(ai, { name: 'custom', store, outputKey: 'answer' }, async (sess) => {
+      await sess.run(async () => {
+        sess.addMessages([model('text')]);
+        return { output: null };
+      });
+      return {};
+    });
+    const kept = async (agent: Agent) => {
+      const { output } = await call(agent, ['hi']);
+      return (await store.getSnapshot({ snapshotId: output.snapshotId! }))?.state?.custom;
+    };
+    expect(await kept(asked)).toEqual({ answer: null });
+    expect(await kept(asked)).toEqual({ answer: 'no idea' });
+    expect(await kept(custom)).toEqual({ answer: null });
   });
 
   test('keeps what a custom agent says that it answered', async () => {
@@ -360,7 +383,9 @@ describe('a name with the prefix of another scope', () => {
     seen.length = 0;
     const set = (custom: object = {}) => ({ ...custom, 'user:admin': true });
     expect((await call(writer({ state: 'client' }, set), ['go'])).output.error?.status).toBe('INVALID_ARGUMENT');
-    expect((await call(writer({ state: 'client', signState: 'k'.repeat(32) }, set), ['go'])).output.error).toBeUndefined();
+    expect(
+      (await call(writer({ state: 'client', signState: 'k'.repeat(32) }, set), ['go'])).output.error,
+    ).toBeUndefined();
   });
 });
 
