@@ -127,6 +127,8 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
     this.#app = app && new SharedScope(app.id, copyJson(app.record), this.#rules);
     this.#temp = temp ?? new Map<string, Json>();
     this.#ownsTemp = temp === undefined;
+    // A value that is put on it as a member would be in no snapshot: the attempt throws.
+    Object.freeze(this);
   }
 
   /**
@@ -198,6 +200,11 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
     const all: { [key: string]: Json } = {};
     this.#each(temp, (key, value) => setMember(all, key, copyJson(value)));
     return all;
+  }
+
+  /** What `JSON.stringify` writes: all that lasts, so no `temp:` keys. */
+  toJSON(): { [key: string]: Json } {
+    return this.toObject({ temp: false });
   }
 
   /** Tells every key with its prefix, and its value itself. */

@@ -223,6 +223,13 @@ describe('a scoped state', () => {
     expect([record, state.get('plain')]).toEqual([{ list: [1] }, { list: [1] }]);
   });
 
+  it('takes no members, and is written as JSON without temp: keys', () => {
+    const { state } = open({ custom: { step: 1 }, user: { theme: 'dark' } });
+    state.set('temp:x', 1);
+    expect(() => Object.assign(state, { lost: 1 })).toThrow(TypeError);
+    expect(JSON.stringify({ state })).toBe('{"state":{"step":1,"user:theme":"dark"}}');
+  });
+
   it('takes any key for data', () => {
     for (const key of [
       '__proto__',
