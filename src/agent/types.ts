@@ -138,7 +138,7 @@ export interface AgentStateOptions<State = unknown, User = unknown, App = unknow
 /** Answers whose `user:` keys a call sees. */
 export type UserIdOf = (context: ActionContext) => string | undefined;
 
-/** What the keys of shared scopes are: Zod objects; of another schema single keys are not checked. */
+/** What the keys of shared scopes are: Zod objects or records. Each key is checked by itself, so what `refine` says of several is not. */
 export interface StateScopes<User = unknown, App = unknown> {
   /** Keys `user:...`. */
   user?: SchemaOf<User>;

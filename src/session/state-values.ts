@@ -29,13 +29,16 @@ export function settleLimits(limits: StateLimits | undefined): Required<StateLim
   return { ...DEFAULT_LIMITS, ...Object.fromEntries(given) };
 }
 
-/** What the members of one scope must be, each by itself: a Zod object. Of another schema nothing is known about single members. */
+/**
+ * What the members of one scope must be, each by itself: a Zod object, or a record; what it says of several at once by `refine` is not looked
+ * at. Of another schema nothing is known about single members.
+ */
 export type MemberSchema = z.ZodTypeAny;
 
 /** Decides which keys and values a session's state takes. */
 export class StateRules {
   readonly #limits: Required<StateLimits>;
-  readonly #schemas: { readonly [scope in StateKey['scope']]?: z.AnyZodObject };
+  readonly #schemas: { readonly [scope in StateKey['scope']]?: MemberSchema | undefined };
 
   constructor(
     limits: StateLimits | undefined,
@@ -43,9 +46,9 @@ export class StateRules {
   ) {
     this.#limits = settleLimits(limits);
     this.#schemas = {
-      session: partialOf(schemas.session),
-      user: partialOf(schemas.user),
-      app: partialOf(schemas.app),
+      session: memberSchemaOf(schemas.session),
+      user: memberSchemaOf(schemas.user),
+      app: memberSchemaOf(schemas.app),
     };
   }
 
@@ -116,10 +119,19 @@ export class StateRules {
   }
 }
 
-/** Members are checked one at a time, so none is missing. */
-function partialOf(schema: MemberSchema | undefined): z.AnyZodObject | undefined {
-  const isObject = typeof (schema as Partial<z.AnyZodObject> | undefined)?.partial === 'function';
-  return isObject ? (schema as z.AnyZodObject).partial() : undefined;
+/** Members are checked one at a time, so none is missing. Kinds are told by name: the schema may be made with another copy of Zod. */
+function memberSchemaOf(schema: MemberSchema | undefined): MemberSchema | undefined {
+  const { typeName } = (schema?._def ?? {}) as { typeName?: string };
+  switch (typeName) {
+    case 'ZodObject':
+      return (schema as z.AnyZodObject).partial();
+    case 'ZodRecord':
+      return schema;
+    case 'ZodEffects':
+      return memberSchemaOf((schema as z.ZodEffects<MemberSchema>).innerType());
+    default:
+      return undefined;
+  }
 }
 
 function copyValue(place: StateKey, value: unknown): Json {

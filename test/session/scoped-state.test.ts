@@ -325,6 +325,19 @@ describe('a scoped state', () => {
     expect(state.get('user:theme')).toBe('dark');
   });
 
+  it('checks each key by an object that is refined, and by a record', () => {
+    const refined = z.object({ n: z.number(), m: z.number() }).refine(({ n, m }) => n < m);
+    const { state } = open({
+      schemas: { plain: refined.refine(() => true), user: z.record(z.string(), z.number()), app: z.any() },
+    });
+    for (const key of ['n', 'user:n'] as const) {
+      expect(refusal(() => state.set(key, 'one')).reason).toContain('type number, not string');
+      state.set(key, 1);
+    }
+    state.set('app:n', 'one');
+    expect(state.toObject()).toEqual({ n: 1, 'user:n': 1, 'app:n': 'one' });
+  });
+
   it('is typed by its schemas', () => {
     const typed = new ScopedState<{ step: number }, { theme: 'dark' | 'light' }>({
       plain: plainStateOf(new Session<{ step: number }>()),
