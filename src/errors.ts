@@ -108,7 +108,7 @@ export class StateError extends GenkitError {
   readonly [KIND] = 'StateError';
   /** The key as it was given, prefix and all; of a record that a store refused, the key in the record. */
   readonly key: string;
-  /** Where in the value, as a JSON Pointer; empty for the value itself. */
+  /** Where in the value, as a JSON Pointer; empty for the value itself, and for any place in a `temp:` value. */
   readonly path: string;
   /** What is wrong, and what to do. */
   readonly reason: string;
@@ -118,7 +118,8 @@ export class StateError extends GenkitError {
     const place = path === '' ? '' : `, at ${quote(path)}`;
     super({ status: 'INVALID_ARGUMENT', message: `State key ${quote(key)}${place}: ${reason}.` });
     this.name = 'StateError';
-    addressTo('caller', this);
+    // The application's own code is at fault, and whoever calls it may not know the keys.
+    addressTo('operator', this);
     this.key = key;
     this.path = path;
     this.reason = reason;

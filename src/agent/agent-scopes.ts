@@ -1,11 +1,11 @@
 import type { ActionContext } from 'genkit';
 import type { SessionStore } from 'genkit/beta';
-import { addressTo, failedPrecondition, invalidArgument, quote } from '../errors.ts';
+import { addressTo, failedPrecondition, invalidArgument, quote, StateError } from '../errors.ts';
 import type { SessionOwner } from '../session/session-log.ts';
 import { placeState, type StateSetting } from '../session/session-state.ts';
 import type { Session } from '../session/session.ts';
 import { parseStateKey } from '../session/state-keys.ts';
-import { settleLimits } from '../session/state-values.ts';
+import { settleLimits, StateRules } from '../session/state-values.ts';
 import { assertId } from '../snapshot/ids.ts';
 import { keepsScopes, type ScopeId, type ScopeRecord, type ScopeStore } from '../store/contract.ts';
 import { checkOptions } from '../store/options.ts';
@@ -20,6 +20,8 @@ export interface AgentScopes {
   /** The shared scopes that are read when a turn begins. */
   readonly used: readonly ScopeId['scope'][];
   readonly outputKey: string | undefined;
+  /** The custom state is given no new members that are named like keys of other scopes. */
+  readonly reservesPrefixes: boolean;
   /** What all its sessions' states have. */
   readonly setting: StateSetting;
 }
@@ -44,17 +46,17 @@ export interface Records {
  */
 export function settleScopes<State>(
   name: string,
-  options: Pick<AgentStateOptions<State>, 'appName' | 'userId' | 'scopes' | 'limits' | 'outputKey' | 'stateSchema'>,
+  options: Pick<
+    AgentStateOptions<State>,
+    'appName' | 'userId' | 'scopes' | 'limits' | 'outputKey' | 'stateSchema' | 'signState'
+  >,
   store: SessionStore<State> | undefined,
 ): AgentScopes {
   const { appName = name, userId = verifiedUser, scopes = {}, outputKey } = options;
   if (typeof userId !== 'function') throw invalidArgument(`Agent '${name}': userId must be a function of the context.`);
   assertId(appName, 'appName');
   checkOptions(`Agent '${name}': scopes`, scopes, { user: isSchema, app: isSchema });
-  if (outputKey !== undefined && (typeof outputKey !== 'string' || outputKey === '')) {
-    throw invalidArgument(`Agent '${name}': outputKey must be a key, such as 'last_reply' or 'user:last_reply'.`);
-  }
-  const output = outputKey === undefined ? undefined : parseStateKey(outputKey).scope;
+  const output = typeof outputKey === 'string' ? parseStateKey(outputKey).scope : undefined;
   const used = (['user', 'app'] as const).filter((scope) => scopes[scope] !== undefined || scope === output);
   if (used.length > 0 && !(store && keepsScopes(store))) {
     throw failedPrecondition(
@@ -67,7 +69,24 @@ export function settleScopes<State>(
     schemas: { ...(options.stateSchema && { plain: options.stateSchema }), ...scopes },
     ...(options.limits && { limits: settleLimits(options.limits) }),
   };
-  return { appName, userIdOf: userId, used, outputKey, setting };
+  assertOutputKey(name, outputKey, setting);
+  // What anybody can write is refused when it comes back, so it must not go out.
+  const reservesPrefixes = used.length > 0 || (!store && options.signState === undefined);
+  return { appName, userIdOf: userId, used, outputKey, reservesPrefixes, setting };
+}
+
+function assertOutputKey(name: string, outputKey: unknown, { limits, schemas = {} }: StateSetting): void {
+  if (outputKey === undefined) return;
+  if (typeof outputKey !== 'string' || outputKey === '') {
+    throw invalidArgument(`Agent '${name}': outputKey must be a key, such as 'last_reply' or 'user:last_reply'.`);
+  }
+  const { plain, user, app } = schemas;
+  try {
+    new StateRules(limits, { session: plain, user, app }).assertUsable(outputKey);
+  } catch (error) {
+    if (!StateError.isInstance(error)) throw error;
+    throw invalidArgument(`Agent '${name}': outputKey ${quote(outputKey)} can't be used: ${error.reason}.`);
+  }
 }
 
 function isSchema(value: unknown): string | undefined {
@@ -88,7 +107,9 @@ function verifiedUser({ auth }: ActionContext): string | undefined {
  * @throws `INTERNAL` when the agent's `userId` answers what is no name.
  */
 export function callerOf<State>({ name, scopes }: AgentDefinition<State>, context: ActionContext | undefined): Caller {
-  const userId = scopes.userIdOf(context ?? {}) as unknown;
+  const named = scopes.userIdOf(context ?? {}) as unknown;
+  const { [STAND_IN]: stand }: StandInContext = context ?? {};
+  const userId = stand && stand.named === named ? stand.userId : named;
   if (userId === undefined) return { context, userId };
   try {
     assertId(userId, 'userId');
@@ -97,6 +118,40 @@ export function callerOf<State>({ name, scopes }: AgentDefinition<State>, contex
     const message = `The userId of agent '${name}' must answer a string of 1 to 1,024 characters that is not blank, or undefined.`;
     throw addressTo('operator', failedPrecondition(message));
   }
+}
+
+/** What makes a context stand for another user than it names. Registered: the package's other copy in the process knows it too. */
+const STAND_IN = Symbol.for('genkitx-agents.stand-in');
+
+interface StandInContext extends ActionContext {
+  readonly [STAND_IN]?: {
+    /** Whom the context names. */
+    readonly named: unknown;
+    /** Whom it stands for. */
+    readonly userId: string | undefined;
+  };
+}
+
+/**
+ * Who calls in the place of somebody else: what the run does, and the agents that it calls, is the doing of `userId`, whoever the context
+ * names. A context that is made from this one and names yet another user means that user.
+ */
+export function standInFor<State>(
+  { scopes }: AgentDefinition<State>,
+  context: ActionContext | undefined,
+  userId: string | undefined,
+): Caller {
+  let named: unknown;
+  try {
+    named = scopes.userIdOf(context ?? {});
+  } catch {
+    // Of who names nobody at all it can't be said who is meant.
+    return { context, userId };
+  }
+  if (named === userId) return { context, userId };
+  // A symbol goes along with copies, and is in no JSON.
+  const standIn: StandInContext = { ...context, [STAND_IN]: { named, userId } };
+  return { context: standIn, userId };
 }
 
 /** Whose a session is that the caller begins; nobody's when the context names no user. */
@@ -125,11 +180,9 @@ export function placeRecords<State>(
   caller: Caller,
   records: Records | undefined,
 ): void {
-  const { setting } = agent.scopes;
-  const ids = idsOf(agent, caller);
-  if (ids.length === 0) return placeState(session, setting);
-  const open = ids.map((id) => [id.scope, { id, record: records?.[id.scope] ?? {} }]);
-  placeState(session, { ...setting, ...Object.fromEntries(open) });
+  const { setting, reservesPrefixes } = agent.scopes;
+  const open = idsOf(agent, caller).map((id) => [id.scope, { id, record: records?.[id.scope] ?? {} }]);
+  placeState(session, { ...setting, ...Object.fromEntries(open) }, { reservesPrefixes });
 }
 
 function idsOf<State>({ scopes }: AgentDefinition<State>, { userId }: Caller): readonly ScopeId[] {

@@ -1,5 +1,6 @@
 import type { AgentInit, AgentInput, MessageData } from 'genkit/beta';
-import { AgentInitError, failedPrecondition, invalidArgument } from '../errors.ts';
+import { AgentInitError, failedPrecondition, invalidArgument, quote } from '../errors.ts';
+import { prefixedNames } from '../session/scoped-state.ts';
 import type { AgentDefinition } from './agent-definition.ts';
 
 /**
@@ -58,4 +59,17 @@ export function assertNoResources<State>(agent: AgentDefinition<State>, messages
       `Agent '${agent.name}' takes no 'resource' parts from its callers. Send what is in them, or give the agent clientResources: true.`,
     );
   }
+}
+
+/**
+ * A custom state has no keys of other scopes; a prompt would take one that a client made up for what it says to be.
+ *
+ * @throws `INVALID_ARGUMENT`
+ */
+export function assertPlainKeys<State>(agent: AgentDefinition<State>, custom: unknown): void {
+  const [name] = prefixedNames(custom);
+  if (name === undefined) return;
+  throw invalidArgument(
+    `Agent '${agent.name}' takes no ${quote(name)} from its callers: keys 'user:', 'app:' and 'temp:' are not theirs to set.`,
+  );
 }

@@ -97,6 +97,7 @@ export class TurnCommits<State> {
   async #complete(snapshotId: string, finishReason?: AgentFinishReason): Promise<TurnOutcome> {
     const version = this.#session.getVersion();
     const state = stateOf(this.#agent, this.#session);
+    const scopes = stateChangesOf(this.#session);
     await assertCustomState(this.#agent, state.custom, { what: 'this turn' });
     const reason = finishReason && { finishReason };
     let saved: { snapshotId?: string } | undefined = {};
@@ -104,7 +105,6 @@ export class TurnCommits<State> {
       try {
         const content = { status: 'completed', ...reason, state } as const;
         const before = this.#lastGood.state.messages;
-        const scopes = stateChangesOf(this.#session);
         saved = await this.writer.save(snapshotId, this.#parentId, content, { before, scopes });
       } catch (error) {
         // What the store does not take, the turn made.
@@ -113,7 +113,7 @@ export class TurnCommits<State> {
       }
       if (!saved) return { status: 'aborted' };
     }
-    endTurnState(this.#session);
+    endTurnState(this.#session, scopes);
     this.#savedVersion = version;
     this.#parentId = saved.snapshotId ?? snapshotId;
     this.#lastGood = { ...saved, state };

@@ -2,7 +2,7 @@ import type { AgentStreamChunk, ClientTransform, SessionState } from 'genkit/bet
 import { diff } from '../json/diff.ts';
 import { shareJson } from '../json/share.ts';
 import { copyJson, jsonEqual } from '../json/value.ts';
-import { visibleCustomOf } from '../session/session-state.ts';
+import { sharesState, visibleCustomOf } from '../session/session-state.ts';
 import { viewOf, type Session, type SessionView } from '../session/session.ts';
 
 export type CustomPatch = NonNullable<AgentStreamChunk['customPatch']>;
@@ -48,10 +48,10 @@ export class CustomPatches<State> {
     return [{ op: 'replace', path: '', value: visible === undefined ? undefined : copyJson(visible) }];
   }
 
-  /** As {@link next}, of a change that nobody announced; nothing when there is none. */
+  /** As {@link next}, of a change that nobody announced, by others of what they share included; nothing when there is none. */
   rest(): CustomPatch {
-    const custom = visibleCustomOf(this.#session);
-    if (custom === undefined || jsonEqual(custom, this.#seen)) return [];
+    const mayBeOutdated = this.#whole && sharesState(this.#session);
+    if (!mayBeOutdated && jsonEqual(visibleCustomOf(this.#session), this.#seen)) return [];
     return this.next();
   }
 

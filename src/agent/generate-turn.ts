@@ -102,13 +102,19 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
   if (reply && finishReason === 'interrupted') sendChunk(interruptChunk(reply));
   return {
     ...(finishReason && { finishReason }),
-    ...(isStructured(rendered) && { output: response.output as unknown }),
+    ...(isStructured(rendered) && { output: meaningOf(response) }),
   };
 }
 
 /** Whether the prompt says what the reply's JSON is. */
 function isStructured({ output }: GenerateOptions): boolean {
   return output?.schema !== undefined || output?.jsonSchema !== undefined;
+}
+
+/** What the reply's JSON is; nothing when it has none, for which Genkit has `null` as well. */
+function meaningOf({ output, text }: GenerateResponse): unknown {
+  const meaning: unknown = output;
+  return meaning === null && text.trim() !== 'null' ? undefined : meaning;
 }
 
 /** Lets the turn see what becomes of each restarted tool, outside of all other middleware: that may interrupt it as well. */

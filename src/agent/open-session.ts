@@ -9,7 +9,7 @@ import { assertId } from '../snapshot/ids.ts';
 import { sessionOf } from '../snapshot/snapshot.ts';
 import { mustHaveStore, type AgentDefinition } from './agent-definition.ts';
 import { callerOf, ownerFor, placeRecords, readRecords, type Caller } from './agent-scopes.ts';
-import { assertNoResources } from './client-input.ts';
+import { assertNoResources, assertPlainKeys } from './client-input.ts';
 import { assertCustomState } from './custom-state.ts';
 import { isExpired } from './expiry.ts';
 import type { SnapshotLookup } from '../store/contract.ts';
@@ -64,6 +64,7 @@ export async function openSession<State>(
   if (!agent.store) {
     if (init.state) agent.signer?.verify(init.state);
     if (!agent.signer) assertNoResources(agent, init.state?.messages);
+    if (agent.isStateForgeable) assertPlainKeys(agent, init.state?.custom);
     await assertCustomState(agent, init.state?.custom, { what: 'the state sent along', sentByCaller: true });
     const session = sessionOfClient<State>(init);
     placeRecords(agent, session, caller, undefined);

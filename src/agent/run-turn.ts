@@ -1,7 +1,7 @@
 import type { AgentInput } from 'genkit/beta';
 import { runInNewSpan, setCustomMetadataAttribute, SPAN_TYPE_ATTR } from 'genkit/tracing';
 import type { TurnContext, TurnHandler, TurnOutcome } from '../session/session-runner.ts';
-import { beginTurnState } from '../session/session-state.ts';
+import { beginTurnState, endTurnState } from '../session/session-state.ts';
 import type { Session } from '../session/session.ts';
 import { Aborted, type AbortScope } from './abort-scope.ts';
 import type { AgentDefinition } from './agent-definition.ts';
@@ -10,7 +10,7 @@ import { assertClientInput } from './client-input.ts';
 import type { ChunkStream } from './chunk-stream.ts';
 import type { TurnCommits } from './commit-turn.ts';
 import type { TurnRequest } from './intake.ts';
-import { keepOutput } from './output-key.ts';
+import { assertOutputKept, keepOutput } from './output-key.ts';
 import type { ResumeClaim } from './resume-claim.ts';
 import { setGate } from './tool-gate.ts';
 import { toRuntimeError } from './runtime-error.ts';
@@ -41,6 +41,7 @@ export async function runTurn<State>(
     turnIndex,
   };
   const outcome = await inTurnSpan(request.input, turnIndex, () => attempt(setting, request, handler, context));
+  if (outcome.status !== 'completed') endTurnState(setting.session);
   report(setting, outcome);
   return outcome;
 }
@@ -54,6 +55,7 @@ async function attempt<State>(
   const { input } = request;
   try {
     assertClientInput(agent, input);
+    assertOutputKept(agent, caller);
   } catch (error) {
     return { status: 'failed', error: toRuntimeError(error) };
   }

@@ -3,7 +3,7 @@ import type { SessionSnapshot, SessionStore } from 'genkit/beta';
 import { sessionOf } from '../snapshot/snapshot.ts';
 import { isTerminal } from '../snapshot/status.ts';
 import type { AgentDefinition } from './agent-definition.ts';
-import type { Caller } from './agent-scopes.ts';
+import { standInFor, type Caller } from './agent-scopes.ts';
 import { isExpired } from './expiry.ts';
 import { RunLease, runOf, type RunRecord, type RunSnapshot } from './run-lease.ts';
 import type { TurnEnding } from './snapshot-writer.ts';
@@ -71,10 +71,7 @@ export async function takeOver<State>(request: TakeOverRequest<State>): Promise<
     before,
     ending: endingAfter(previous) ?? endingAfter(next) ?? (isBaseGone ? gone() : endingOf(agent, claim.run)),
     // Whoever looked for the run may be somebody else.
-    caller: {
-      context: claim.run.context ? { ...context, ...claim.run.context } : context,
-      userId: claim.run.userId,
-    },
+    caller: standInFor(agent, claim.run.context ? { ...context, ...claim.run.context } : context, claim.run.userId),
   };
 }
 

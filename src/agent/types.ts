@@ -131,7 +131,9 @@ export interface AgentStateOptions<State = unknown, User = unknown, App = unknow
   limits?: StateLimits;
   /**
    * The key of `session.state`, with its prefix if it has one, under which a completed turn keeps what it answered: the text of the reply, or
-   * what it means where the agent has an output schema. A turn that failed, was aborted, or waits for the caller keeps nothing.
+   * what it means where the agent has an output schema. A turn that failed, was aborted, or waits for the caller keeps nothing. A `user:` key needs a
+   * user: a call that names none is refused. With a plain key the custom state has to fit the `stateSchema` when it has that key alone, unless
+   * turns set the others.
    */
   outputKey?: string;
 }
@@ -139,7 +141,7 @@ export interface AgentStateOptions<State = unknown, User = unknown, App = unknow
 /** Answers whose `user:` keys a call sees. */
 export type UserIdOf = (context: ActionContext) => string | undefined;
 
-/** What the keys of shared scopes are: Zod objects; of another schema single keys are not checked. */
+/** What the keys of shared scopes are: Zod objects or records. Each key is checked by itself, so what `refine` says of several is not. */
 export interface StateScopes<User = unknown, App = unknown> {
   /** Keys `user:...`. */
   user?: SchemaOf<User>;

@@ -1,4 +1,4 @@
-import { failedPrecondition, quote } from '../errors.ts';
+import { addressTo, failedPrecondition, quote } from '../errors.ts';
 import { isPlain } from '../json/fault.ts';
 import { copyJson, getMember, setMember, type Json } from '../json/value.ts';
 import type { ScopeChange, ScopeId, ScopeRecord } from '../store/contract.ts';
@@ -60,6 +60,7 @@ export interface ScopedStateOptions {
 /** The runtime's own access; not exported from the package. */
 let changes: <P, U, A>(state: ScopedState<P, U, A>) => ScopeChange[];
 let renew: <P, U, A>(state: ScopedState<P, U, A>, records: { user?: ScopeRecord; app?: ScopeRecord }) => void;
+let end: <P, U, A>(state: ScopedState<P, U, A>, saved: readonly ScopeChange[] | undefined) => void;
 let temporary: <P, U, A>(state: ScopedState<P, U, A>) => Map<string, Json>;
 let lasting: <P, U, A>(state: ScopedState<P, U, A>) => { readonly [key: string]: unknown } | undefined;
 let whole: <P, U, A>(state: ScopedState<P, U, A>) => { [key: string]: Json } | undefined;
@@ -93,8 +94,14 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
   static {
     changes = (state) => [state.#user, state.#app].flatMap((scope) => scope?.change() ?? []);
     renew = (state, records) => {
-      state.#user?.renew(records.user && copyJson(records.user));
-      state.#app?.renew(records.app && copyJson(records.app));
+      if (records.user) state.#user?.renew(copyJson(records.user));
+      if (records.app) state.#app?.renew(copyJson(records.app));
+    };
+    end = (state, saved) => {
+      for (const scope of [state.#user, state.#app]) {
+        if (saved) scope?.settle(saved);
+        else scope?.drop();
+      }
       // Another one: what is under way still with the values of this turn keeps them to itself.
       if (state.#ownsTemp) state.#temp = new Map();
     };
@@ -106,7 +113,7 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
       return all;
     };
     whole = (state) => {
-      const isMore = state.#user || state.#app || state.#temp.size > 0 || hasPrefixes(state.#members());
+      const isMore = state.#user || state.#app || state.#temp.size > 0 || prefixedNames(state.#members()).length > 0;
       return isMore && state.#isMap ? state.toObject() : undefined;
     };
   }
@@ -120,6 +127,8 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
     this.#app = app && new SharedScope(app.id, copyJson(app.record), this.#rules);
     this.#temp = temp ?? new Map<string, Json>();
     this.#ownsTemp = temp === undefined;
+    // A value that is put on it as a member would be in no snapshot: the attempt throws.
+    Object.freeze(this);
   }
 
   /**
@@ -193,6 +202,11 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
     return all;
   }
 
+  /** What `JSON.stringify` writes: all that lasts, so no `temp:` keys. */
+  toJSON(): { [key: string]: Json } {
+    return this.toObject({ temp: false });
+  }
+
   /** Tells every key with its prefix, and its value itself. */
   #each(temp: boolean, tell: (key: string, value: unknown) => void): void {
     for (const [name, value] of Object.entries(this.#members() ?? {})) {
@@ -232,9 +246,8 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
     const needs = scope === 'user' ? 'a session that belongs to a user' : 'a session that belongs to an app';
     const why =
       this.#missing[scope as ScopeId['scope']] ?? `'${scope}:' keys need a store that keeps scopes and ${needs}`;
-    throw failedPrecondition(
-      `State key ${quote(formatStateKey({ scope, name }))} can't be used here: ${why}. Without a prefix the key belongs to the session.`,
-    );
+    const message = `State key ${quote(formatStateKey({ scope, name }))} can't be used here: ${why}. Without a prefix the key belongs to the session.`;
+    throw addressTo('operator', failedPrecondition(message));
   }
 
   /** The custom state has keys, or may get some. */
@@ -253,9 +266,8 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
   /** Changes the custom state where it is, so that who holds it has it still. */
   #change(place: StateKey, change: (record: ScopeRecord) => void): void {
     if (!this.#isMap) {
-      throw failedPrecondition(
-        `State key ${quote(place.name)} can't be set: the session's custom state is no plain object, so it has no keys.`,
-      );
+      const message = `State key ${quote(place.name)} can't be set: the session's custom state is no plain object, so it has no keys.`;
+      throw addressTo('operator', failedPrecondition(message));
     }
     this.#plain.update((custom) => {
       const record = (Object.isFrozen(custom ?? {}) ? { ...(custom as object) } : (custom ?? {})) as ScopeRecord;
@@ -281,12 +293,22 @@ export function scopeChangesOf<P, U, A>(state: ScopedState<P, U, A>): ScopeChang
   return changes(state);
 }
 
-/** The turn has ended: forgets its changes, saved or not, and its own `temp:` keys. `records`: what was read for the next turn. */
+/** Another turn begins, with records as they were read for it. */
 export function renewState<P, U, A>(
   state: ScopedState<P, U, A>,
-  records: { user?: ScopeRecord; app?: ScopeRecord } = {},
+  records: { user?: ScopeRecord; app?: ScopeRecord },
 ): void {
   renew(state, records);
+}
+
+/**
+ * The turn has ended, and its own `temp:` keys with it.
+ *
+ * @param saved What of its changes is everyone's by now; what was changed since belongs to the next turn. Absent: the turn came to nothing, and
+ *   all of them are undone.
+ */
+export function endScopes<P, U, A>(state: ScopedState<P, U, A>, saved?: readonly ScopeChange[]): void {
+  end(state, saved);
 }
 
 /** The `temp:` values as they are now, for a session that is to share them. */
@@ -307,11 +329,8 @@ export function promptView<P, U, A>(state: ScopedState<P, U, A>): { [key: string
   return whole(state);
 }
 
-/** Whether names of members look like keys of other scopes, which they are not. */
-export function hasPrefixes(members: unknown): boolean {
-  return (
-    typeof members === 'object' &&
-    members !== null &&
-    Object.keys(members).some((name) => parseStateKey(name).scope !== 'session')
-  );
+/** The names of members that look like keys of other scopes, which they are not. */
+export function prefixedNames(members: unknown): string[] {
+  if (typeof members !== 'object' || members === null) return [];
+  return Object.keys(members).filter((name) => parseStateKey(name).scope !== 'session');
 }

@@ -37,6 +37,8 @@ export interface StateCell {
   isSharing?: boolean;
   /** The call that works with the session is over. */
   isOver?: boolean;
+  /** Runs a mutator of the custom state and answers what of its answer may stand there. */
+  guard?: (custom: unknown, mutator: (custom: unknown) => unknown) => unknown;
 }
 
 /** Where Genkit keeps the current session: `ai.currentSession()`, prompts and helpers look there. */
@@ -159,9 +161,12 @@ export class Session<S = unknown, User = ScopeRecord, App = ScopeRecord> {
    *
    * @param mutator Gets the custom state, `undefined` before the first change, and answers the new one. It may change what it gets and
    *   answer that.
+   * @throws StateError when an agent with shared state is given a new member that is named like a key of another scope, `user:theme` say:
+   *   {@link state} is where those are set.
    */
   updateCustom(mutator: (custom?: S) => S): void {
-    const next: unknown = mutator(this.#custom);
+    const { guard } = this.#cell;
+    const next: unknown = guard ? guard(this.#custom, mutator as (custom: unknown) => unknown) : mutator(this.#custom);
     if (next instanceof Promise) {
       next.catch(() => {});
       throw invalidArgument(

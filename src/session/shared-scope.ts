@@ -1,4 +1,4 @@
-import { invalidArgument, quote } from '../errors.ts';
+import { addressTo, invalidArgument, quote } from '../errors.ts';
 import { copyJson, getMember, setMember, type Json } from '../json/value.ts';
 import type { ScopeChange, ScopeId, ScopeRecord } from '../store/contract.ts';
 import { formatStateKey } from './state-keys.ts';
@@ -16,13 +16,18 @@ type Operation =
 export class SharedScope {
   readonly #id: ScopeId;
   readonly #rules: StateRules;
+  /** The record without the turn's changes. */
+  #base: ScopeRecord;
+  /** The record with them; the same object as long as there are none. */
   #view: ScopeRecord;
   #operations: Operation[] = [];
+  readonly #operationsOf = new WeakMap<ScopeChange, readonly Operation[]>();
 
   /** @param record The record as it was read; taken over. */
   constructor(id: ScopeId, record: ScopeRecord, rules: StateRules) {
     this.#id = id;
     this.#rules = rules;
+    this.#base = record;
     this.#view = record;
   }
 
@@ -54,16 +59,35 @@ export class SharedScope {
       for (const operation of operations) perform(record, operation, this.#id, this.#rules);
       return record;
     };
-    return { id: this.#id, change };
+    const scoped: ScopeChange = { id: this.#id, change };
+    this.#operationsOf.set(scoped, operations);
+    return scoped;
   }
 
-  /** Begins anew with the record as it was read for the next turn, or else with what the turn saw last. */
-  renew(record: ScopeRecord | undefined): void {
-    if (record) this.#view = record;
+  /** What {@link change} answered is saved; what was changed meanwhile waits for the next save. */
+  settle(changes: readonly ScopeChange[]): void {
+    const saved = new Set(changes.flatMap((change) => this.#operationsOf.get(change) ?? []));
+    this.#operations = this.#operations.filter((operation) => !saved.has(operation));
+    this.#base = this.#operations.length === 0 ? this.#view : copyJson(this.#view);
+  }
+
+  /** The turn comes to nothing: its changes are undone. */
+  drop(): void {
     this.#operations = [];
+    this.#view = this.#base;
+  }
+
+  /** Goes on with the record as it was read for the next turn, and what was changed since the last one. */
+  renew(record: ScopeRecord): void {
+    this.#base = record;
+    this.#view = record;
+    const waiting = this.#operations;
+    this.#operations = [];
+    for (const operation of waiting) this.#do(operation);
   }
 
   #do(operation: Operation): void {
+    if (this.#view === this.#base) this.#view = copyJson(this.#base);
     perform(this.#view, operation, this.#id, this.#rules);
     this.#operations.push(operation);
   }
@@ -96,9 +120,8 @@ export function putUpdated(
   const answer = update(current === undefined ? undefined : copyJson(current));
   if (answer instanceof Promise) {
     answer.catch(() => {});
-    throw invalidArgument(
-      `update(${quote(formatStateKey(place))}) needs a function that answers the value, not a promise: await before the update.`,
-    );
+    const message = `update(${quote(formatStateKey(place))}) needs a function that answers the value, not a promise: await before the update.`;
+    throw addressTo('operator', invalidArgument(message));
   }
   if (answer === undefined) delete record[place.name];
   else setMember(record, place.name, rules.accept(place, answer));

@@ -4,7 +4,7 @@ import { formatPointer } from '../json/pointer.ts';
 import { jsonBytes } from '../json/size.ts';
 import { copyJson, JsonValueError, type Json } from '../json/value.ts';
 import { checkOptions, isWhole } from '../store/options.ts';
-import { formatStateKey, type StateKey } from './state-keys.ts';
+import { formatStateKey, parseStateKey, type StateKey } from './state-keys.ts';
 
 /** How large keys and values of a session's state may be. */
 export interface StateLimits {
@@ -29,13 +29,16 @@ export function settleLimits(limits: StateLimits | undefined): Required<StateLim
   return { ...DEFAULT_LIMITS, ...Object.fromEntries(given) };
 }
 
-/** What the members of one scope must be, each by itself: a Zod object. Of another schema nothing is known about single members. */
+/**
+ * What the members of one scope must be, each by itself: a Zod object, or a record; what it says of several at once by `refine` is not looked
+ * at. Of another schema nothing is known about single members.
+ */
 export type MemberSchema = z.ZodTypeAny;
 
 /** Decides which keys and values a session's state takes. */
 export class StateRules {
   readonly #limits: Required<StateLimits>;
-  readonly #schemas: { readonly [scope in StateKey['scope']]?: z.AnyZodObject };
+  readonly #schemas: { readonly [scope in StateKey['scope']]?: MemberSchema | undefined };
 
   constructor(
     limits: StateLimits | undefined,
@@ -43,9 +46,9 @@ export class StateRules {
   ) {
     this.#limits = settleLimits(limits);
     this.#schemas = {
-      session: partialOf(schemas.session),
-      user: partialOf(schemas.user),
-      app: partialOf(schemas.app),
+      session: memberSchemaOf(schemas.session),
+      user: memberSchemaOf(schemas.user),
+      app: memberSchemaOf(schemas.app),
     };
   }
 
@@ -63,13 +66,26 @@ export class StateRules {
   }
 
   /**
+   * Whether a value could be kept under the key, whichever it is.
+   *
+   * @throws StateError
+   */
+  assertUsable(key: string): void {
+    this.assertKey(key);
+    const place = parseStateKey(key);
+    const { error } = this.#schemas[place.scope]?.safeParse({ [place.name]: null }) ?? {};
+    const issue = error?.issues.find(({ code }) => code === 'unrecognized_keys');
+    if (issue) throw new StateError({ key, reason: `it does not fit the schema: ${problemOf(issue)}` });
+  }
+
+  /**
    * A copy of a value that may be kept under the key.
    *
    * @throws StateError
    */
   accept(place: StateKey, value: unknown): Json {
     const key = formatStateKey(place);
-    const copy = copyValue(key, value);
+    const copy = copyValue(place, value);
     const { maxValueBytes, maxDepth } = this.#limits;
     if (jsonBytes(copy, maxValueBytes) > maxValueBytes) {
       const reason = `its value takes more than ${maxValueBytes} bytes; keep it elsewhere and its id here`;
@@ -78,7 +94,7 @@ export class StateRules {
     const tooDeep = pathBelow(copy, maxDepth);
     if (tooDeep) {
       const reason = `it is nested deeper than ${maxDepth} levels; flatten it or store it as a string`;
-      throw new StateError({ key, path: formatPointer(tooDeep), reason });
+      throw new StateError({ key, path: pathIn(place, formatPointer(tooDeep)), reason });
     }
     this.assertFits(place, copy);
     return copy;
@@ -103,20 +119,38 @@ export class StateRules {
   }
 }
 
-/** Members are checked one at a time, so none is missing. */
-function partialOf(schema: MemberSchema | undefined): z.AnyZodObject | undefined {
-  const isObject = typeof (schema as Partial<z.AnyZodObject> | undefined)?.partial === 'function';
-  return isObject ? (schema as z.AnyZodObject).partial() : undefined;
+/** Members are checked one at a time, so none is missing. Kinds are told by name: the schema may be made with another copy of Zod. */
+function memberSchemaOf(schema: MemberSchema | undefined): MemberSchema | undefined {
+  const { typeName } = (schema?._def ?? {}) as { typeName?: string };
+  switch (typeName) {
+    case 'ZodObject':
+      return (schema as z.AnyZodObject).partial();
+    case 'ZodRecord':
+      return schema;
+    case 'ZodEffects':
+      return memberSchemaOf((schema as z.ZodEffects<MemberSchema>).innerType());
+    default:
+      return undefined;
+  }
 }
 
-function copyValue(key: string, value: unknown): Json {
+function copyValue(place: StateKey, value: unknown): Json {
+  const key = formatStateKey(place);
   try {
     if (value !== undefined) return copyJson(value) as Json;
   } catch (error) {
     if (!JsonValueError.isInstance(error)) throw error;
-    throw new StateError({ key, path: error.path, reason: error.reason });
+    const path = pathIn(place, error.path);
+    // A reason may name another place.
+    const reason = path === error.path ? error.reason : 'one of its members is not a JSON value';
+    throw new StateError({ key, path, reason });
   }
   throw new StateError({ key, reason: 'its value is undefined; delete the key, or store null' });
+}
+
+/** Errors are stored and traced, and nothing of a `temp:` value is: the names of its members neither. */
+function pathIn({ scope }: StateKey, path: string): string {
+  return scope === 'temp' ? '' : path;
 }
 
 /** Where the value first lies deeper than so many levels. */

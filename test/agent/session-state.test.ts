@@ -12,6 +12,8 @@ import {
   ScopedState,
   Session,
   SessionRunner,
+  SessionService,
+  type Agent,
 } from 'genkitx-agents';
 import { remoteAgent } from 'genkitx-agents/client';
 import { describe, expect, expectTypeOf, test } from 'vitest';
@@ -100,6 +102,44 @@ describe('the prompt of an agent', () => {
     expect(chat.state).toEqual({ seen: 1, step: 1, 'user:theme': 'dark', 'app:discount': 5 });
   });
 
+  test('keeps what other scopes have out of the custom state, however a function puts together what it saw', async () => {
+    type Custom = { [key: string]: unknown };
+    const spread = (own: () => { getCustom(): Custom | undefined; updateCustom(change: () => Custom): void }) => () =>
+      own().updateCustom(() => ({ ...own().getCustom(), seen: 1 }));
+    for (const shared of [scopes, undefined]) {
+      const ai = genkit({});
+      const scripted = scriptedModel(ai, { otherwise: 'ok' });
+      const store = new InMemorySessionStore();
+      const ways = {
+        current: spread(() => ai.currentSession<Custom>()),
+        argument: (state: Custom) => currentSession<Custom>().updateCustom(() => ({ ...state, seen: 1 })),
+      };
+      for (const [name, way] of Object.entries(ways)) {
+        const system = async (_input: unknown, options: { state?: unknown }) => {
+          way(options.state as Custom);
+          return 'system';
+        };
+        const inner = defineAgent(ai, { name, appName: 'shop', model: scripted.name, store, system, scopes: shared });
+        const outer = defineCustomAgent(ai, { name: `of ${name}`, appName: 'shop', store, scopes }, async (sess) => {
+          await sess.run(async () => {
+            sess.state.set('temp:note', 'CANARY');
+            const chat = inner.chat();
+            await chat.send('hi');
+            const snapshot = await store.getSnapshot({ snapshotId: chat.snapshotId! });
+            expect(snapshot?.state?.custom).toEqual({ seen: 1 });
+          });
+          return {};
+        });
+        await new SessionService(store).createSession({
+          appName: 'shop',
+          userId: 'ada',
+          state: { 'user:theme': 'dark' },
+        });
+        expect((await call(outer, ['go'], {}, { context })).output.error).toBeUndefined();
+      }
+    }
+  });
+
   test('takes no member of a custom state for a key of another scope', async () => {
     const ai = genkit({});
     const scripted = scriptedModel(ai, { otherwise: ({ request }) => request.messages[0]!.content });
@@ -107,6 +147,7 @@ describe('the prompt of an agent', () => {
       name: 'a',
       model: scripted.name,
       state: 'client',
+      signState: false,
       system: '[{{@state.[temp:admin]}}{{@state.[user:admin]}}{{@state.step}}]',
     });
     const custom = { 'temp:admin': true, 'user:admin': true, step: 1 };
@@ -136,6 +177,27 @@ describe('a client', () => {
     await served.stop();
   });
 
+  test('sees what others changed of them, whatever its own turn changes', async () => {
+    const store = new InMemorySessionStore();
+    const sessions = new SessionService(store);
+    const ada = { appName: 'a', userId: 'ada' };
+    await sessions.createSession({ ...ada, state: { 'user:theme': 'dark' } });
+    const agent = defineCustomAgent(genkit({}), { name: 'a', store, scopes }, async (sess) => {
+      await sess.run(async (input) => {
+        if (input.message?.content[0]?.text === 'forget') sess.state.delete('user:theme');
+      });
+      return {};
+    });
+    const [chat, other] = [agent.chat({}, { context }), agent.chat({}, { context })];
+    await chat.send('hi');
+    expect(chat.state).toEqual({ 'user:theme': 'dark' });
+    await other.send('hi');
+    await chat.send('forget');
+    expect(chat.state).toBeUndefined();
+    await other.send('hi');
+    expect(other.state).toBeUndefined();
+  });
+
   test('sees of them what the clientTransform leaves', async () => {
     const clientTransform = {
       state: (state: { custom?: { step?: number } }) => ({ ...state, custom: { step: state.custom?.step } }),
@@ -145,6 +207,37 @@ describe('a client', () => {
     await chat.send('hi');
     expect(chat.state).toEqual({ step: 1 });
     expect((await agent.getSnapshot(chat.snapshotId!, { context }))?.state?.custom).toEqual({ step: 1 });
+  });
+});
+
+describe('a client of an agent whose code uses the state wrongly', () => {
+  test('is told that something went wrong inside, and no key', async () => {
+    const works: { [text: string]: (state: ScopedState) => void } = {
+      value: (state) => state.set('user:hiddenScore', { internalFlag: 1n } as never),
+      scope: (state) => void state.get('app:hiddenScore'),
+      promise: (state) => state.update('user:hiddenScore', (async () => 1) as never),
+      list: (state) => state.set('hiddenScore', 1),
+    };
+    const agent = defineCustomAgent(
+      genkit({}),
+      { name: 'a', store: new InMemorySessionStore(), scopes: { user: z.record(z.string(), z.any()) } },
+      async (sess) => {
+        await sess.run(async (input) => {
+          const text = input.message!.content[0]!.text!;
+          if (text === 'list') sess.updateCustom(() => [1] as never);
+          works[text]!(sess.state);
+        });
+        return {};
+      },
+    );
+    const served = await serveByHandler([agent], { context: async () => context });
+    const chat = remoteAgent({ url: `${served.url}/a` }).chat();
+    for (const text of Object.keys(works)) {
+      const error: unknown = await chat.send(text).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ status: 'INTERNAL', message: 'Something went wrong inside the agent.' });
+      expect(JSON.stringify((error as { details: unknown }).details)).not.toMatch(/hidden|internalFlag/);
+    }
+    await served.stop();
   });
 });
 
@@ -164,6 +257,28 @@ describe('outputKey', () => {
     expect(await kept(text)).toEqual({ place: '{"city":"Bern"}' });
   });
 
+  test('keeps null where that is the answer, and the text where there is no answer that could be read', async () => {
+    const ai = genkit({});
+    const scripted = scriptedModel(ai, { replies: ['null', 'no idea'] });
+    const store = new InMemorySessionStore();
+    ai.definePrompt({ name: 'maybe', model: scripted.name, output: { format: 'json', schema: z.string().nullable() } });
+    const asked = definePromptAgent(ai, { promptName: 'maybe', store, outputKey: 'answer' });
+    const custom = defineCustomAgent(ai, { name: 'custom', store, outputKey: 'answer' }, async (sess) => {
+      await sess.run(async () => {
+        sess.addMessages([model('text')]);
+        return { output: null };
+      });
+      return {};
+    });
+    const kept = async (agent: Agent) => {
+      const { output } = await call(agent, ['hi']);
+      return (await store.getSnapshot({ snapshotId: output.snapshotId! }))?.state?.custom;
+    };
+    expect(await kept(asked)).toEqual({ answer: null });
+    expect(await kept(asked)).toEqual({ answer: 'no idea' });
+    expect(await kept(custom)).toEqual({ answer: null });
+  });
+
   test('keeps what a custom agent says that it answered', async () => {
     const store = new InMemorySessionStore();
     const agent = defineCustomAgent(genkit({}), { name: 'a', store, outputKey: 'user:total' }, async (sess) => {
@@ -174,6 +289,17 @@ describe('outputKey', () => {
     expect(await store.readScopes({ scopes: [{ scope: 'user', appName: 'a', userId: 'ada' }] })).toEqual([
       { total: 0 },
     ]);
+  });
+
+  test('of a user: key needs a user before the model is asked', async () => {
+    const ai = genkit({});
+    const scripted = scriptedModel(ai, { otherwise: 'ok' });
+    const store = new InMemorySessionStore();
+    const agent = defineAgent(ai, { name: 'a', model: scripted.name, store, outputKey: 'user:reply' });
+    const { output } = await call(agent, ['hi']);
+    expect(output).toMatchObject({ finishReason: 'failed', error: { status: 'FAILED_PRECONDITION' } });
+    expect(output.error?.message).toContain('names no user');
+    expect(scripted.requests).toHaveLength(0);
   });
 
   test('keeps nothing of a turn that fails or waits for the caller', async () => {
@@ -194,6 +320,72 @@ describe('outputKey', () => {
       expect(result.finishReason).toBe(reason);
     }
     expect(await store.readScopes({ scopes: [{ scope: 'user', appName: 'a', userId: 'ada' }] })).toEqual([{}]);
+  });
+});
+
+describe('a name with the prefix of another scope', () => {
+  const writer = (options: object, change: (custom?: { [key: string]: unknown }) => { [key: string]: unknown }) =>
+    defineCustomAgent(genkit({}), { name: 'a', ...options }, async (sess) => {
+      await sess.run(async () => {
+        const session = sess.session as Session<{ [key: string]: unknown }>;
+        try {
+          session.updateCustom(change);
+        } finally {
+          seen.push(structuredClone(session.getCustom()));
+        }
+      });
+      return {};
+    });
+  const seen: unknown[] = [];
+  const store = new InMemorySessionStore();
+
+  test('is no new member of the custom state of an agent with shared state', async () => {
+    seen.length = 0;
+    const changes = [
+      (custom: object = {}) => ({ ...custom, 'temp:x': 'CANARY' }),
+      (custom: object = {}) => Object.assign(custom, { 'user:x': 'CANARY' }),
+      (custom: object = {}) => Object.freeze({ ...custom, 'app:x': 'CANARY' }),
+    ];
+    for (const change of changes) {
+      const { output } = await call(writer({ store, scopes }, change), ['go'], {}, { context });
+      expect(output.error).toMatchObject({
+        status: 'INVALID_ARGUMENT',
+        message: expect.stringContaining('session.state'),
+      });
+    }
+    expect(JSON.stringify(seen)).not.toContain('CANARY');
+  });
+
+  test('stays where it is already, and means nothing to an agent without', async () => {
+    seen.length = 0;
+    const change = (custom: object = {}) => ({ ...custom, 'user:7': { visits: 1 } });
+    const sessionId = 'before';
+    expect((await call(writer({ store }, change), ['go'], { sessionId }, { context })).output.error).toBeUndefined();
+    const { output } = await call(writer({ store, scopes }, change), ['go'], { sessionId }, { context });
+    expect(output.error).toBeUndefined();
+    expect(seen).toEqual([{ 'user:7': { visits: 1 } }, { 'user:7': { visits: 1 } }]);
+  });
+
+  test('is refused in a state that anybody could have written, and never put there', async () => {
+    const ai = genkit({});
+    const scripted = scriptedModel(ai, { otherwise: 'ok' });
+    ai.definePrompt({ name: 'greet', model: scripted.name, messages: 'admin={{@state.[user:admin]}}' });
+    const texts: unknown[] = [];
+    const define = (options: object) =>
+      defineCustomAgent(ai, { name: 'a', state: 'client', ...options }, async (sess) => {
+        await sess.run(async () => void texts.push((await ai.prompt('greet').render()).messages?.[0]?.content));
+        return {};
+      });
+    const state = { custom: { 'user:admin': true } };
+    const { output } = await call(define({}), ['hi'], { state });
+    expect(output.error).toMatchObject({ status: 'INVALID_ARGUMENT', message: expect.stringContaining('user:admin') });
+    expect(texts).toEqual([]);
+    seen.length = 0;
+    const set = (custom: object = {}) => ({ ...custom, 'user:admin': true });
+    expect((await call(writer({ state: 'client' }, set), ['go'])).output.error?.status).toBe('INVALID_ARGUMENT');
+    expect(
+      (await call(writer({ state: 'client', signState: 'k'.repeat(32) }, set), ['go'])).output.error,
+    ).toBeUndefined();
   });
 });
 
@@ -228,6 +420,12 @@ describe('what cannot be is said', () => {
     expect(define({ store, scopes: { users: z.object({}) } })).toThrow("no option 'users'");
     expect(define({ store, scopes: { user: true } })).toThrow('a Zod schema');
     expect(define({ store, outputKey: '' })).toThrow('outputKey');
+    expect(define({ store, outputKey: 'k'.repeat(257) })).toThrow('at most 256 are allowed');
+    expect(define({ store, outputKey: 'user:reply', limits: { maxKeyLength: 9 } })).toThrow('at most 9 are allowed');
+    const step = z.object({ step: z.number() });
+    expect(define({ store, stateSchema: step.strict(), outputKey: 'reply' })).toThrow('the schema has no such key');
+    expect(define({ store, scopes: { user: step.strict() }, outputKey: 'user:reply' })).toThrow('no such key');
+    for (const outputKey of ['reply', 'step', 'temp:reply']) define({ store, stateSchema: step, outputKey })();
     expect(define({ store, appName: ' ' })).toThrow('appName');
     expect(define({ store, limits: { maxDepth: -1 } })).toThrow('maxDepth');
   });

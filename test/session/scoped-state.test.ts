@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { StateError } from '../../src/errors.ts';
 import type { Json } from '../../src/json/value.ts';
 import {
+  endScopes,
   plainStateOf,
   renewState,
   ScopedState,
@@ -175,12 +176,28 @@ describe('a scoped state', () => {
     const { state } = open({ user: { n: 1 } });
     state.set('user:n', 2);
     state.set('temp:x', 1);
+    endScopes(state);
+    expect(state.get('user:n')).toBe(1);
     renewState(state, { user: { n: 9 } });
     expect([scopeChangesOf(state), state.get('temp:x'), state.get('user:n')]).toEqual([[], undefined, 9]);
     const temp = new Map<string, Json>([['x', 1]]);
     const shared = open({ temp }).state;
-    renewState(shared);
+    endScopes(shared);
     expect(shared.get('temp:x')).toBe(1);
+  });
+
+  it('keeps what was changed during a save for the next one, on what is read meanwhile', () => {
+    const { state } = open({ user: { n: 1 } });
+    const add = (n: Json | undefined) => Number(n ?? 0) + 1;
+    state.update('user:n', add);
+    const saved = scopeChangesOf(state);
+    state.update('user:n', add);
+    state.set('user:late', true);
+    endScopes(state, saved);
+    expect(state.toObject()).toEqual({ 'user:n': 3, 'user:late': true });
+    renewState(state, { user: { n: 10 } });
+    expect(state.toObject()).toEqual({ 'user:n': 11, 'user:late': true });
+    expect(committed(state, { user: { n: 20 } })).toEqual({ user: { n: 21, late: true } });
   });
 
   it('shares no value with its user', () => {
@@ -204,6 +221,13 @@ describe('a scoped state', () => {
     (first['x'] as { list: number[] }).list.push(9);
     expect(change!.change({ list: [1] })).toEqual({ list: [1, 2], x: { list: [1] } });
     expect([record, state.get('plain')]).toEqual([{ list: [1] }, { list: [1] }]);
+  });
+
+  it('takes no members, and is written as JSON without temp: keys', () => {
+    const { state } = open({ custom: { step: 1 }, user: { theme: 'dark' } });
+    state.set('temp:x', 1);
+    expect(() => Object.assign(state, { lost: 1 })).toThrow(TypeError);
+    expect(JSON.stringify({ state })).toBe('{"state":{"step":1,"user:theme":"dark"}}');
   });
 
   it('takes any key for data', () => {
@@ -239,13 +263,26 @@ describe('a scoped state', () => {
       const { state } = open();
       state.set(key, 1);
       const error = refusal(() => state.set(key, { list: [{ bad: 1n }] } as never));
-      expect([error.status, error.key, error.path]).toEqual(['INVALID_ARGUMENT', key, '/list/0/bad']);
-      expect(error.message).toContain(`State key ${JSON.stringify(key)}, at "/list/0/bad": it is a BigInt`);
+      const path = key === 'temp:x' ? '' : '/list/0/bad';
+      expect([error.status, error.key, error.path]).toEqual(['INVALID_ARGUMENT', key, path]);
+      const reason = key === 'temp:x' ? ': one of its members' : ', at "/list/0/bad": it is a BigInt';
+      expect(error.message).toContain(`State key ${JSON.stringify(key)}${reason}`);
       refusal(() => state.set(key, undefined as never));
       refusal(() => state.update(key, () => Number.NaN));
       expect(() => state.update(key, (async () => 1) as never)).toThrow('not a promise');
       expect(state.get(key)).toBe(1);
     }
+  });
+
+  it('names no member of a temp: value in an error', () => {
+    const { state } = open({ limits: { maxDepth: 2 } });
+    const circle: { [name: string]: unknown } = { canary: {} };
+    circle['canary'] = { canary: circle };
+    for (const value of [{ canary: 1n }, circle, { canary: { canary: { canary: {} } } }]) {
+      const error = refusal(() => state.set('temp:x', value as never));
+      expect(JSON.stringify([error.message, error.path, error.reason])).not.toContain('canary');
+    }
+    expect(refusal(() => state.set('temp:x', 1n as never)).reason).toContain('BigInt');
   });
 
   it('limits the length of keys, and the size and the depth of values', () => {
@@ -286,6 +323,19 @@ describe('a scoped state', () => {
     expect(refusal(() => state.get('user:theme')).key).toBe('user:theme');
     state.set('user:theme', 'dark');
     expect(state.get('user:theme')).toBe('dark');
+  });
+
+  it('checks each key by an object that is refined, and by a record', () => {
+    const refined = z.object({ n: z.number(), m: z.number() }).refine(({ n, m }) => n < m);
+    const { state } = open({
+      schemas: { plain: refined.refine(() => true), user: z.record(z.string(), z.number()), app: z.any() },
+    });
+    for (const key of ['n', 'user:n'] as const) {
+      expect(refusal(() => state.set(key, 'one')).reason).toContain('type number, not string');
+      state.set(key, 1);
+    }
+    state.set('app:n', 'one');
+    expect(state.toObject()).toEqual({ n: 1, 'user:n': 1, 'app:n': 'one' });
   });
 
   it('is typed by its schemas', () => {

@@ -111,6 +111,7 @@ export function sessionStateSuite(name: string, open: OpenStateStores): void {
     lives(on);
     once(on);
     background(on);
+    helpers(on);
     belongs(on);
     costs(on);
     temporary(on);
@@ -168,6 +169,48 @@ function lives(on: On): void {
     expect(await records()).toEqual([{ mine: 1, theirs: 1 }, {}]);
   });
 
+  on('what is changed while a turn is saved, or before the next, belongs to the next save', async ({ a, records }) => {
+    let during = (): void => {};
+    const store = storeAround(a, async (name, _args, make) => {
+      const made = await make();
+      if (name === 'saveSnapshot') during();
+      return made;
+    });
+    const set = (state: ScopedState, key: string) => {
+      for (const prefix of ['', 'user:', 'app:']) state.set(`${prefix}${key}`, 1);
+    };
+    const late = shopOn(store);
+    await late.turn(
+      (state) => {
+        set(state, 'turn');
+        during = () => {
+          during = () => {};
+          set(state, 'late');
+        };
+      },
+      { sessionId: 's' },
+    );
+    const both = { turn: 1, late: 1 };
+    expect(await records()).toEqual([both, both]);
+    expect((await a.getSnapshot({ sessionId: 's' }))?.state?.custom).toEqual(both);
+    const shop = shopOn(a);
+    let between = (): void => {};
+    const stream = shop.agent.streamBidi({}, { context: { auth: { uid: 'ada' } } });
+    stream.send(shop.inputOf((state) => (between = () => set(state, 'between'))));
+    for await (const chunk of stream.stream) {
+      if (!chunk.turnEnd) continue;
+      between();
+      between = () => {};
+      stream.send(shop.inputOf((state) => state.update('user:between', (n) => Number(n) + 1)));
+      stream.close();
+    }
+    expect((await stream.output).error).toBeUndefined();
+    expect(await records()).toEqual([
+      { ...both, between: 2 },
+      { ...both, between: 1 },
+    ]);
+  });
+
   on('outputKey keeps a reply under a key of any scope', async ({ a, records }) => {
     for (const outputKey of ['reply', 'user:reply', 'app:reply', 'temp:reply']) {
       await shopOn(a, { outputKey }).turn(() => {}, { sessionId: outputKey });
@@ -207,6 +250,34 @@ function once(on: On): void {
     }
     expect(await records()).toEqual([{}, {}]);
   });
+
+  on(
+    'what a failed turn changed is not seen or saved by a turn that its agent runs all the same',
+    async ({ a, records }) => {
+      await shopOn(a).turn((state) => state.set('user:x', 'before'));
+      const seen: unknown[] = [];
+      const agent = defineCustomAgent(
+        genkit({}),
+        { name: 'stubborn', appName: 'shop', store: a, scopes: { user: ANYTHING } },
+        async (sess) => {
+          const state = sess.state as unknown as ScopedState;
+          const handle = async (input: AgentInput) => {
+            seen.push(state.toObject());
+            if (input.message?.content[0]?.text === 'good') return;
+            for (const key of ['user:x', 'user:y', 'temp:z']) state.set(key, 'of the failed turn');
+            throw new Error('went wrong');
+          };
+          await sess.run(handle);
+          await sess.run(handle);
+          return {};
+        },
+      );
+      const { output } = await call(agent, ['bad', 'good'], {}, { context: { auth: { uid: 'ada' } } });
+      expect(output.finishReason).not.toBe('failed');
+      expect(seen).toEqual([{ 'user:x': 'before' }, { 'user:x': 'before' }]);
+      expect(await records()).toEqual([{ x: 'before' }, {}]);
+    },
+  );
 
   on('a turn that comes second on its session applies none', async ({ a, b, records }) => {
     const [slow, fast] = [shopOn(a), shopOn(b)];
@@ -321,6 +392,35 @@ function background(on: On): void {
   });
 }
 
+function helpers(on: On): void {
+  on('the agents that a taken-over run calls act for its user, not for who took it over', async ({ a, b }) => {
+    let isDead = true;
+    const outerOn = (store: SnapshotStore) => {
+      const { ai, agent: helper, inputOf } = shopOn(store, { name: 'helper' });
+      const outer = defineCustomAgent(ai, { name: 'outer', appName: 'shop', store }, async (sess) => {
+        await sess.run(async () => {
+          if (isDead) await new Promise(() => {});
+          const { output } = await call(helper, [inputOf(ADD)]);
+          expect(output.error).toBeUndefined();
+          const other = { context: { auth: { uid: 'eve' } } };
+          expect((await call(helper, [inputOf(ADD)], {}, other)).output.error).toBeUndefined();
+        });
+        return {};
+      });
+      return { ai, outer };
+    };
+    const { outer } = outerOn(a);
+    const context = { auth: { uid: 'ada' } };
+    const { output } = await call(outer, [{ message: user('go'), detach: true }], {}, { context });
+    letLeasesEnd();
+    isDead = false;
+    await recoverRuns(outerOn(b).ai, { context: { auth: { uid: 'janitor' } } });
+    expect(await settled(b, output.snapshotId!)).toBe('completed');
+    const users = ['ada', 'eve', 'janitor'].map((userId) => ({ scope: 'user', appName: 'shop', userId }) as const);
+    expect(await b.readScopes({ scopes: users })).toEqual([{ n: 1 }, { n: 1 }, {}]);
+  });
+}
+
 function belongs(on: On): void {
   on(
     'what createSession says of a user is seen by the user’s other sessions at once, and by nobody else',
@@ -429,6 +529,40 @@ function temporary(on: On): void {
     expect(JSON.stringify(spans)).not.toContain(CANARY);
     expect(await raw()).toContain('kept-value');
     expect(await raw()).not.toContain(CANARY);
+  });
+
+  on('temp: values of a turn are not those of a sub-agent that it left in the background', async ({ a, b }) => {
+    const ai = genkit({});
+    let goOn = (): void => {};
+    const gate = new Promise<void>((resolve) => (goOn = resolve));
+    const seen: unknown[] = [];
+    let taskId = '';
+    const helper = defineCustomAgent(ai, { name: 'helper', store: a }, async (sess) => {
+      await sess.run(async () => {
+        await gate;
+        const state = sess.state as unknown as ScopedState;
+        seen.push(state.toObject());
+        state.set('temp:helper', 1);
+      });
+      return {};
+    });
+    const outer = defineCustomAgent(ai, { name: 'outer', store: a }, async (sess) => {
+      await sess.run(async (input) => {
+        const state = sess.state as unknown as ScopedState;
+        state.set(`temp:${input.message!.content[0]!.text!}`, 1);
+        if (taskId === '') {
+          taskId = (await helper.chat().detach('go')).snapshotId;
+          return;
+        }
+        goOn();
+        expect(await settled(b, taskId)).toBe('completed');
+        seen.push(state.toObject());
+      });
+      return {};
+    });
+    const { output } = await call(outer, ['one', 'two']);
+    expect(output.error).toBeUndefined();
+    expect(seen).toEqual([{}, { 'temp:two': 1 }]);
   });
 
   /** An agent that sets the canary in a tool, and calls a sub-agent whose tool reads it. */
