@@ -137,18 +137,16 @@ describe('the packed tarball', () => {
   it.each(['module', 'commonjs'])('has types that a strict project of type %s compiles against', (type) => {
     const home = project(`types-${type}`, type, tarball);
     writeFileSync(join(home, 'main.ts'), TYPES);
-    const options = [
-      '--strict',
-      '--noEmit',
-      '--target',
-      'es2022',
-      '--module',
-      'nodenext',
-      '--skipLibCheck',
-      '--types',
-      'node',
-    ];
-    run(home, process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), ...options, 'main.ts']);
+    const compilerOptions = {
+      strict: true,
+      noEmit: true,
+      target: 'es2022',
+      module: 'nodenext',
+      skipLibCheck: true,
+      types: ['node'],
+    };
+    writeFileSync(join(home, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['main.ts'] }));
+    run(home, process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.json']);
   });
 
   it('holds what users need and nothing else', () => {
