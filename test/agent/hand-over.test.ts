@@ -1,39 +1,10 @@
 import { genkit, type SessionStore } from 'genkit/beta';
-import {
-  agentRuntime,
-  defineAgent,
-  handOverRuns,
-  InMemorySessionStore,
-  recoverRuns,
-  type BackgroundOptions,
-} from 'genkitx-agents';
+import { agentRuntime, handOverRuns, InMemorySessionStore, recoverRuns } from 'genkitx-agents';
 import { describe, expect, test, vi } from 'vitest';
-import { scriptedModel } from '../support/scripted-model.ts';
-import { call, deferred, user } from './helpers.ts';
+import { call, deferred } from './helpers.ts';
 import { STORE_KINDS } from './stores.ts';
+import { detached, worker } from './worker.ts';
 
-/** One process: its own Genkit instance and agent on the shared store. The model answers, or waits until it is told what. */
-function worker(store: SessionStore, { answer, background }: { answer?: string; background?: BackgroundOptions } = {}) {
-  const ai = genkit({});
-  const waiting: { answer: (text: string) => void; signal: AbortSignal }[] = [];
-  const { name, requests } = scriptedModel(ai, {
-    otherwise:
-      answer ?? (({ abortSignal }) => new Promise((resolve) => waiting.push({ answer: resolve, signal: abortSignal }))),
-  });
-  const agent = defineAgent(ai, { name: 'worker', model: name, store, ...(background && { background }) });
-  const asked = (n: number) => vi.waitUntil(() => waiting[n - 1], { timeout: 5000, interval: 1 });
-  const settled = (snapshotId: string) =>
-    vi.waitUntil(
-      async () => {
-        const snapshot = await agent.getSnapshot(snapshotId);
-        return snapshot && snapshot.status !== 'pending' && snapshot.status !== 'expired' ? snapshot : undefined;
-      },
-      { timeout: 10_000, interval: 2 },
-    );
-  return { ai, agent, requests, asked, settled };
-}
-
-const detached = (text: string) => ({ message: user(text), detach: true });
 const LONG_MS = 60_000;
 
 describe.each(STORE_KINDS)('a process that is told to end, on $name', ({ make }) => {
@@ -41,9 +12,9 @@ describe.each(STORE_KINDS)('a process that is told to end, on $name', ({ make })
     const store = await make();
     const leaving = worker(store);
     const { output } = await call(leaving.agent, [detached('one')], { sessionId: 'job' });
-    const { answer } = await leaving.asked(1);
+    const { release } = await leaving.called(1);
     const leave = handOverRuns(leaving.ai, { graceMs: LONG_MS });
-    answer('1');
+    release('1');
     expect(await leave).toEqual({ handedOver: 0 });
     // It is stored, not only over.
     expect((await store.getSnapshot({ snapshotId: output.snapshotId! }))?.status).toBe('completed');
@@ -53,8 +24,8 @@ describe.each(STORE_KINDS)('a process that is told to end, on $name', ({ make })
     const store = await make();
     const leaving = worker(store);
     const { output } = await call(leaving.agent, ['one', 'two', detached('three')], { sessionId: 'job' });
-    (await leaving.asked(1)).answer('1');
-    const late = await leaving.asked(2);
+    (await leaving.called(1)).release('1');
+    const late = await leaving.called(2);
     expect(await handOverRuns(leaving.ai)).toEqual({ handedOver: 1 });
     expect(late.signal.aborted).toBe(true);
     const id = output.snapshotId!;
@@ -64,7 +35,7 @@ describe.each(STORE_KINDS)('a process that is told to end, on $name', ({ make })
     const next = worker(store, { answer: 'next' });
     const { runs } = await recoverRuns(next.ai, { snapshotIds: [id] });
     expect(runs).toEqual([{ agent: 'worker', sessionId: 'job', snapshotId: id, generation: 2, outcome: 'continued' }]);
-    late.answer('too late');
+    late.release('too late');
     const last = await next.settled(id);
     expect(last.status).toBe('completed');
     expect(last.state?.messages?.map(({ content }) => content[0]?.text)).toEqual([
@@ -82,9 +53,9 @@ describe.each(STORE_KINDS)('a process that is told to end, on $name', ({ make })
     const store = await make();
     const leaving = worker(store);
     const turn = call(leaving.agent, ['one'], { sessionId: 'job' });
-    const { answer } = await leaving.asked(1);
+    const { release } = await leaving.called(1);
     expect(await handOverRuns(leaving.ai)).toEqual({ handedOver: 0 });
-    answer('1');
+    release('1');
     expect((await turn).output.finishReason).toBe('stop');
   });
 });
@@ -101,13 +72,13 @@ test('a process that hands its runs over takes none over any more, its own the l
   const leaving = worker(store, { background });
   await vi.waitUntil(() => looks > 0, { timeout: 10_000, interval: 1 });
   const { output } = await call(leaving.agent, [detached('one')], { sessionId: 'job' });
-  await leaving.asked(1);
+  await leaving.called(1);
   expect(await handOverRuns(leaving.ai)).toEqual({ handedOver: 1 });
   // Another one finds it by its timer, which is as fast.
   const next = worker(store, { background, answer: 'next' });
   expect((await next.settled(output.snapshotId!)).status).toBe('completed');
-  expect(leaving.requests).toHaveLength(1);
-  expect(next.requests).toHaveLength(1);
+  expect(leaving.scripted.requests).toHaveLength(1);
+  expect(next.scripted.requests).toHaveLength(1);
   await store.close();
 });
 
@@ -123,7 +94,7 @@ test('a run that the store cannot let go of just now is left to its lease, and s
   };
   const leaving = worker(store);
   const { output } = await call(leaving.agent, [detached('one')], { sessionId: 'job' });
-  const { signal } = await leaving.asked(1);
+  const { signal } = await leaving.called(1);
   isDown = true;
   expect(await handOverRuns(leaving.ai)).toEqual({ handedOver: 0 });
   expect(signal.aborted).toBe(true);

@@ -5,6 +5,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { call, model, recordingStore, user } from './helpers.ts';
 import { STORE_KINDS } from './stores.ts';
+import { detached, worker } from './worker.ts';
 
 afterEach(() => {
   vi.useRealTimers();
@@ -14,36 +15,6 @@ afterEach(() => {
 function letLeasesEnd(): void {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 120_000 });
 }
-
-interface Worker {
-  background?: object;
-  /** What the model answers; unless told it never does. */
-  answer?: string | (() => string | Promise<string>);
-  name?: string;
-}
-
-/** One process: its own Genkit instance and agent on the shared store. */
-function worker(store: SessionStore, { background, answer, name = 'worker' }: Worker = {}) {
-  const ai = genkit({});
-  const calls: { release: (text: string) => void; signal: AbortSignal }[] = [];
-  const scripted = scriptedModel(ai, {
-    otherwise:
-      answer ?? (({ abortSignal }) => new Promise((resolve) => calls.push({ release: resolve, signal: abortSignal }))),
-  });
-  const agent = defineAgent(ai, { name, model: scripted.name, store, ...(background && { background }) });
-  const called = (n: number) => vi.waitUntil(() => calls[n - 1], { timeout: 5000, interval: 1 });
-  const settled = (snapshotId: string) =>
-    vi.waitUntil(
-      async () => {
-        const snapshot = await agent.getSnapshot(snapshotId);
-        return snapshot && snapshot.status !== 'pending' && snapshot.status !== 'expired' ? snapshot : undefined;
-      },
-      { timeout: 10_000, interval: 2 },
-    );
-  return { ai, agent, scripted, called, settled };
-}
-
-const detached = (text: string) => ({ message: user(text), detach: true });
 
 const texts = (messages: { content: { text?: string }[] }[] | undefined) =>
   messages?.map(({ content }) => content[0]?.text);
