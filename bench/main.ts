@@ -5,6 +5,7 @@
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { benchFirestore } from './firestore.ts';
+import { removeFolders } from './measure.ts';
 import { benchPeers } from './peers.ts';
 import { Report } from './report.ts';
 import { benchRuntime } from './runtime.ts';
@@ -56,7 +57,11 @@ function options(): { parts: Part[]; turns: number; check: boolean } {
 
 const { parts, turns, check } = options();
 const report = new Report();
-for (const part of parts) await PARTS[part](report, turns);
+try {
+  for (const part of parts) await PARTS[part](report, turns);
+} finally {
+  removeFolders();
+}
 const missed = await report.finish(fileURLToPath(new URL('./results', import.meta.url)));
 for (const name of missed) console.error(`missed: ${name}`);
 if (check && missed.length > 0) process.exitCode = 1;

@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ContenderSpec } from './contender.ts';
 import type { PeerRequest, PeerSpec } from './extra/peer-contender.ts';
-import { bytesAtRest, inTemporaryFolder, single, spread } from './measure.ts';
+import { bytesAtRest, makeFolder, single, spread } from './measure.ts';
 import { Contender, race } from './race.ts';
 import type { Figure, Report } from './report.ts';
 
@@ -21,65 +21,62 @@ interface Entry {
 
 export async function benchPeers(report: Report, wanted: number): Promise<void> {
   const turns = Math.min(wanted, MOST_TURNS);
-  await inTemporaryFolder(async (folder) => {
-    const started: Contender[] = [];
-    const start = async (label: string, spec: ContenderSpec | PeerSpec, script?: URL): Promise<Entry> => {
-      if (spec.folder !== undefined) await mkdir(spec.folder, { recursive: true });
-      // What the two kinds of contender are asked here they understand both.
-      const contender = await Contender.start(spec, script);
-      started.push(contender);
-      return { contender, label };
-    };
-    const peer = (label: string, kind: PeerSpec['kind']) =>
-      start(label, { name: kind, kind, folder: join(folder, kind) }, PEERS);
-    const files = (durability: 'fast' | 'full') =>
-      start(`files, '${durability}'`, {
-        name: durability,
-        kind: 'file',
-        folder: join(folder, durability),
-        options: { durability },
-      });
-    try {
-      const memory = await start('in memory', { name: 'memory', kind: 'memory' });
-      const fast = await files('fast');
-      const full = await files('full');
-      const langgraph = await peer('LangGraph memory', 'langgraph-memory');
-      const sqlite = await peer('LangGraph SQLite', 'langgraph-sqlite');
-      const postgres = await peer('LangGraph Postgres (PGlite)', 'langgraph-postgres');
-      const adk = await peer('ADK in memory', 'adk-memory');
-      report.start('beside LangGraph and ADK', turns);
-      await race(started, turns, report);
-      report.add(
-        faster(memory, langgraph, turns, TIMES_FASTER),
-        faster(fast, sqlite, turns, TIMES_FASTER),
-        faster(full, sqlite, turns, TIMES_FASTER),
-        faster(fast, postgres, turns, TIMES_FASTER),
-        faster(full, postgres, turns, TIMES_FASTER),
-        faster(memory, adk, turns),
-      );
-      const information = await memory.contender.ask({ do: 'information' });
-      const heap = (await memory.contender.ask({ do: 'heap' })) / information;
-      const disk = (await bytesAtRest(join(folder, 'fast'))).bytes / information;
-      const smaller = async (label: string, ours: number, than: Entry, times?: number): Promise<Figure> => ({
-        name: `${label}, bytes at rest for a byte of new information after ${turns} turns`,
-        unit: 'bytes',
-        ours: single(ours),
-        theirs: single(
-          (await (than.contender as unknown as Contender<PeerRequest>).ask({ do: 'atRest' })) / information,
-        ),
-        peer: than.label,
-        ...goalOf(times, turns),
-      });
-      report.add(
-        await smaller('in memory', heap, langgraph, TIMES_SMALLER),
-        await smaller('files', disk, sqlite, TIMES_SMALLER),
-        await smaller('files', disk, postgres, TIMES_SMALLER),
-        await smaller('in memory', heap, adk),
-      );
-    } finally {
-      await Promise.all(started.map((contender) => contender.stop()));
-    }
-  });
+  const folder = makeFolder();
+  const started: Contender[] = [];
+  const start = async (label: string, spec: ContenderSpec | PeerSpec, script?: URL): Promise<Entry> => {
+    if (spec.folder !== undefined) await mkdir(spec.folder, { recursive: true });
+    // What the two kinds of contender are asked here they understand both.
+    const contender = await Contender.start(spec, script);
+    started.push(contender);
+    return { contender, label };
+  };
+  const peer = (label: string, kind: PeerSpec['kind']) =>
+    start(label, { name: kind, kind, folder: join(folder, kind) }, PEERS);
+  const files = (durability: 'fast' | 'full') =>
+    start(`files, '${durability}'`, {
+      name: durability,
+      kind: 'file',
+      folder: join(folder, durability),
+      options: { durability },
+    });
+  try {
+    const memory = await start('in memory', { name: 'memory', kind: 'memory' });
+    const fast = await files('fast');
+    const full = await files('full');
+    const langgraph = await peer('LangGraph memory', 'langgraph-memory');
+    const sqlite = await peer('LangGraph SQLite', 'langgraph-sqlite');
+    const postgres = await peer('LangGraph Postgres (PGlite)', 'langgraph-postgres');
+    const adk = await peer('ADK in memory', 'adk-memory');
+    report.start('beside LangGraph and ADK', turns);
+    await race(started, turns, report);
+    report.add(
+      faster(memory, langgraph, turns, TIMES_FASTER),
+      faster(fast, sqlite, turns, TIMES_FASTER),
+      faster(full, sqlite, turns, TIMES_FASTER),
+      faster(fast, postgres, turns, TIMES_FASTER),
+      faster(full, postgres, turns, TIMES_FASTER),
+      faster(memory, adk, turns),
+    );
+    const information = await memory.contender.ask({ do: 'information' });
+    const heap = (await memory.contender.ask({ do: 'heap' })) / information;
+    const disk = (await bytesAtRest(join(folder, 'fast'))).bytes / information;
+    const smaller = async (label: string, ours: number, than: Entry, times?: number): Promise<Figure> => ({
+      name: `${label}, bytes at rest for a byte of new information after ${turns} turns`,
+      unit: 'bytes',
+      ours: single(ours),
+      theirs: single((await (than.contender as unknown as Contender<PeerRequest>).ask({ do: 'atRest' })) / information),
+      peer: than.label,
+      ...goalOf(times, turns),
+    });
+    report.add(
+      await smaller('in memory', heap, langgraph, TIMES_SMALLER),
+      await smaller('files', disk, sqlite, TIMES_SMALLER),
+      await smaller('files', disk, postgres, TIMES_SMALLER),
+      await smaller('in memory', heap, adk),
+    );
+  } finally {
+    await Promise.all(started.map((contender) => contender.stop()));
+  }
 }
 
 function faster(ours: Entry, theirs: Entry, turns: number, times?: number): Figure {

@@ -1,7 +1,7 @@
 /** The store turn: `getSnapshot({ sessionId })`, then `saveSnapshot` of the next state with the leaf as parent. */
 import { join } from 'node:path';
 import type { ContenderSpec } from './contender.ts';
-import { bytesAtRest, inTemporaryFolder, single, spread, type Spread } from './measure.ts';
+import { bytesAtRest, makeFolder, single, spread, type Spread } from './measure.ts';
 import { race, withContenders, type Contender } from './race.ts';
 import type { Figure, Report } from './report.ts';
 
@@ -84,36 +84,34 @@ export async function benchInMemory(report: Report, turns: number): Promise<void
 }
 
 export async function benchFile(report: Report, turns: number): Promise<void> {
-  await inTemporaryFolder(async (folder) => {
-    await withContenders(fileSpecs(folder, {}), async (contenders) => {
-      const [fast, full, genkit] = contenders as [Contender, Contender, Contender];
-      report.start('files', turns);
-      await race(contenders, turns, report);
-      report.add(...compare("files, 'fast'", fast, genkit, turns, 1 / 20));
-      report.add(...compare("files, 'full'", full, genkit, turns, 1 / 10));
-      report.chart({
-        file: 'files',
-        title: 'a store turn on files',
-        unit: 'ms',
-        series: [
-          { who: "ours, durability 'full'", values: full.times },
-          { who: "ours, durability 'fast'", values: fast.times },
-          { who: 'Genkit, not flushed', values: genkit.times },
-        ],
-      });
-      await addSizes(report, folder, turns, await fast.ask({ do: 'information' }));
-      report.add(...(await otherTurns("files, 'fast'", fast, genkit)));
+  const folder = makeFolder();
+  await withContenders(fileSpecs(folder, {}), async (contenders) => {
+    const [fast, full, genkit] = contenders as [Contender, Contender, Contender];
+    report.start('files', turns);
+    await race(contenders, turns, report);
+    report.add(...compare("files, 'fast'", fast, genkit, turns, 1 / 20));
+    report.add(...compare("files, 'full'", full, genkit, turns, 1 / 10));
+    report.chart({
+      file: 'files',
+      title: 'a store turn on files',
+      unit: 'ms',
+      series: [
+        { who: "ours, durability 'full'", values: full.times },
+        { who: "ours, durability 'fast'", values: fast.times },
+        { who: 'Genkit, not flushed', values: genkit.times },
+      ],
     });
-    await benchBranchCheck(report, folder);
+    await addSizes(report, folder, turns, await fast.ask({ do: 'information' }));
+    report.add(...(await otherTurns("files, 'fast'", fast, genkit)));
   });
-  await inTemporaryFolder(async (folder) => {
-    await withContenders(fileSpecs(folder, { maxPersistedChainLength: 20 }), async (contenders) => {
-      const [fast, full, genkit] = contenders as [Contender, Contender, Contender];
-      report.start('files, pruned to 20', turns);
-      await race(contenders, turns, report);
-      report.add(...compare("files pruned to 20, 'fast'", fast, genkit, turns, 1 / 20));
-      report.add(...compare("files pruned to 20, 'full'", full, genkit, turns, 1 / 10));
-    });
+  await benchBranchCheck(report, folder);
+  const prunedFolder = makeFolder();
+  await withContenders(fileSpecs(prunedFolder, { maxPersistedChainLength: 20 }), async (contenders) => {
+    const [fast, full, genkit] = contenders as [Contender, Contender, Contender];
+    report.start('files, pruned to 20', turns);
+    await race(contenders, turns, report);
+    report.add(...compare("files pruned to 20, 'fast'", fast, genkit, turns, 1 / 20));
+    report.add(...compare("files pruned to 20, 'full'", full, genkit, turns, 1 / 10));
   });
 }
 
@@ -173,27 +171,26 @@ async function benchBranchCheck(report: Report, folder: string): Promise<void> {
 /** One session alone, and the same among many others of the same tenant. */
 export async function benchCrowd(report: Report, sessions: number): Promise<void> {
   const turns = 100;
-  await inTemporaryFolder(async (folder) => {
-    for (const [label, kind] of [
-      ['in memory', 'memory'],
-      ['files', 'file'],
-    ] as const) {
-      const options = kind === 'file' ? { durability: 'fast' } : {};
-      const specs = ['alone', 'crowded'].map((name) => ({ name, kind, folder: join(folder, kind, name), options }));
-      await withContenders(specs, async (contenders) => {
-        const [alone, crowded] = contenders as [Contender, Contender];
-        report.start(`${label}, among ${sessions} others`, turns);
-        await crowded.ask({ do: 'crowd', sessions });
-        await race(contenders, turns, report);
-        report.add({
-          name: `${label}, store turn ${turns} among ${sessions} other sessions, beside alone`,
-          unit: 'ms',
-          ours: spread(crowded.times.slice(-40)),
-          theirs: spread(alone.times.slice(-40)),
-          peer: 'alone',
-          goal: { atMostOfTheirs: 1.2 },
-        });
+  const folder = makeFolder();
+  for (const [label, kind] of [
+    ['in memory', 'memory'],
+    ['files', 'file'],
+  ] as const) {
+    const options = kind === 'file' ? { durability: 'fast' } : {};
+    const specs = ['alone', 'crowded'].map((name) => ({ name, kind, folder: join(folder, kind, name), options }));
+    await withContenders(specs, async (contenders) => {
+      const [alone, crowded] = contenders as [Contender, Contender];
+      report.start(`${label}, among ${sessions} others`, turns);
+      await crowded.ask({ do: 'crowd', sessions });
+      await race(contenders, turns, report);
+      report.add({
+        name: `${label}, store turn ${turns} among ${sessions} other sessions, beside alone`,
+        unit: 'ms',
+        ours: spread(crowded.times.slice(-40)),
+        theirs: spread(alone.times.slice(-40)),
+        peer: 'alone',
+        goal: { atMostOfTheirs: 1.2 },
       });
-    }
-  });
+    });
+  }
 }
