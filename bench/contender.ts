@@ -31,8 +31,16 @@ export type ContenderRequest =
   | { do: 'turn'; resumeBy?: 'sessionId' | 'snapshotId'; cold?: boolean; looks?: boolean }
   /** Looks the session up by its id; answers the ms. */
   | { do: 'lookup' }
-  /** Saves the first turn of so many other sessions; answers 0. */
-  | { do: 'crowd'; sessions: number }
+  /** Saves a pending snapshot after the last turn; answers 0. */
+  | { do: 'pend'; snapshotId: string }
+  /** Watches a snapshot, pending by now; answers 0 when the watch is known to run. */
+  | { do: 'watch'; snapshotId: string }
+  /** Aborts a snapshot; answers when it began to, by the clock of the machine. */
+  | { do: 'abort'; snapshotId: string }
+  /** Answers when the watch heard of the abort, by the same clock. */
+  | { do: 'heard' }
+  /** Saves the first turn of other sessions, of these numbers; answers 0. */
+  | { do: 'crowd'; from: number; to: number }
   /** Answers the bytes of heap that the store took since the process was ready. */
   | { do: 'heap' }
   /** Answers the bytes of new information so far. */
@@ -72,10 +80,54 @@ async function turn({ resumeBy, cold, looks }: ContenderRequest & { do: 'turn' }
   return ms;
 }
 
-async function crowd(sessions: number): Promise<number> {
-  for (let i = 0; i < sessions; i++) {
-    const other = new Workload({ sessionId: `other-${i}`, seed: i });
-    await store.saveSnapshot(randomUUID(), () => completedSnapshot(other.next(), undefined));
+/** In ms; the same for all processes of the machine. */
+function clock(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}
+
+async function pend(snapshotId: string): Promise<number> {
+  const state = workload.state();
+  await store.saveSnapshot(snapshotId, () => ({ ...completedSnapshot(state, leafId), status: 'pending' }));
+  return 0;
+}
+
+let heard: Promise<number> | undefined;
+
+async function watch(snapshotId: string): Promise<number> {
+  let end: (() => void) | void;
+  let onPending = (): void => {};
+  const running = new Promise<void>((resolve) => (onPending = resolve));
+  heard = new Promise((resolve) => {
+    end = store.onSnapshotStateChange!(snapshotId, ({ status }) => {
+      if (status !== 'aborted') return onPending();
+      const now = clock();
+      end?.();
+      resolve(now);
+    });
+  });
+  // Genkit's in-memory store tells nothing at first, and needs no start.
+  if (spec.kind !== 'genkit-memory') await running;
+  return 0;
+}
+
+async function abort(snapshotId: string): Promise<number> {
+  const start = clock();
+  await store.saveSnapshot(snapshotId, (current) => ({ ...current!, status: 'aborted' }));
+  return start;
+}
+
+/** How many sessions of the crowd are saved at a time. */
+const AT_A_TIME = 16;
+
+async function crowd(from: number, to: number): Promise<number> {
+  for (let i = from; i < to; i += AT_A_TIME) {
+    const some = Array.from({ length: Math.min(AT_A_TIME, to - i) }, (_, k) => i + k);
+    await Promise.all(
+      some.map((seed) => {
+        const other = new Workload({ sessionId: `other-${seed}`, seed });
+        return store.saveSnapshot(randomUUID(), () => completedSnapshot(other.next(), undefined));
+      }),
+    );
   }
   return 0;
 }
@@ -91,8 +143,16 @@ async function answer(request: ContenderRequest): Promise<number> {
       return turn(request);
     case 'lookup':
       return timed(() => store.getSnapshot({ sessionId: workload.sessionId }));
+    case 'pend':
+      return pend(request.snapshotId);
+    case 'watch':
+      return watch(request.snapshotId);
+    case 'abort':
+      return abort(request.snapshotId);
+    case 'heard':
+      return heard!;
     case 'crowd':
-      return crowd(request.sessions);
+      return crowd(request.from, request.to);
     case 'heap':
       return heap();
     case 'information':

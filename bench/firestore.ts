@@ -93,19 +93,33 @@ function flatten(value: unknown, isInArray: boolean): unknown {
 }
 
 export async function benchFirestore(report: Report, turns: number): Promise<void> {
-  const emulator = await startEmulator();
-  process.env['FIRESTORE_EMULATOR_HOST'] = emulator.host;
-  process.env['METADATA_SERVER_DETECTION'] = 'none';
-  try {
-    trafficSoFar();
+  await withEmulator(async () => {
     const [ours, genkit] = await play(report, turns, { by: 'sessionId', isCold: false });
     costs(report, ours, genkit, turns);
     charts(report, ours, genkit);
     await rest(report, ours, genkit, turns);
     await cold(report, Math.min(turns, 200));
     await heartbeat(report, ours, genkit);
+    await Promise.all([ours.db.terminate(), genkit.db.terminate()]);
+  });
+}
+
+/** An abort of a session of so many turns, 500 at the most. */
+export async function benchFirestoreAbort(report: Report, turns: number): Promise<void> {
+  await withEmulator(async () => {
+    const [ours, genkit] = await play(report, Math.min(turns, 500), { by: 'sessionId', isCold: false });
     await abort(report, ours, genkit);
     await Promise.all([ours.db.terminate(), genkit.db.terminate()]);
+  });
+}
+
+async function withEmulator(use: () => Promise<void>): Promise<void> {
+  const emulator = await startEmulator();
+  process.env['FIRESTORE_EMULATOR_HOST'] = emulator.host;
+  process.env['METADATA_SERVER_DETECTION'] = 'none';
+  try {
+    trafficSoFar();
+    await use();
   } finally {
     await emulator.stop();
   }

@@ -4,7 +4,8 @@
  */
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { benchFirestore } from './firestore.ts';
+import { benchAbort } from './abort.ts';
+import { benchFirestore, benchFirestoreAbort } from './firestore.ts';
 import { removeFolders } from './measure.ts';
 import { benchPeers } from './peers.ts';
 import { Report } from './report.ts';
@@ -15,16 +16,23 @@ import { benchCrowd, benchFile, benchInMemory } from './stores.ts';
 const PARTS = {
   memory: (report: Report, turns: number) => benchInMemory(report, turns),
   file: (report: Report, turns: number) => benchFile(report, turns),
-  crowd: (report: Report) => benchCrowd(report, 1000),
+  crowd: (report: Report) => benchCrowd(report, 100_000),
   peers: (report: Report, turns: number) => benchPeers(report, turns),
   runtime: (report: Report, turns: number) => benchRuntime(report, turns),
   firestore: (report: Report, turns: number) => benchFirestore(report, turns),
+  'abort-local': (report: Report) => benchAbort(report),
+  'abort-firestore': (report: Report, turns: number) => benchFirestoreAbort(report, turns),
   state: (report: Report) => benchState(report),
 };
 
 type Part = keyof typeof PARTS;
 
-const GROUPS: Record<string, Part[]> = { stores: ['memory', 'file', 'crowd', 'peers'] };
+const DEFAULT_TURNS = 1000;
+
+const GROUPS: Record<string, Part[]> = {
+  stores: ['memory', 'file', 'crowd', 'peers'],
+  abort: ['abort-local', 'abort-firestore'],
+};
 
 function fail(message: string): never {
   console.error(`bench: ${message}`);
@@ -35,7 +43,10 @@ function options(): { parts: Part[]; turns: number; check: boolean } {
   try {
     const { values, positionals } = parseArgs({
       allowPositionals: true,
-      options: { turns: { type: 'string', default: '1000' }, check: { type: 'boolean', default: false } },
+      options: {
+        turns: { type: 'string', default: String(DEFAULT_TURNS) },
+        check: { type: 'boolean', default: false },
+      },
     });
     const turns = Number(values.turns);
     if (!Number.isInteger(turns) || turns < 10) fail('--turns must be a whole number of at least 10.');
@@ -62,6 +73,7 @@ try {
 } finally {
   removeFolders();
 }
-const missed = await report.finish(fileURLToPath(new URL('./results', import.meta.url)));
+const isWhole = parts.length === Object.keys(PARTS).length && turns === DEFAULT_TURNS;
+const missed = await report.finish(fileURLToPath(new URL('./results', import.meta.url)), isWhole);
 for (const name of missed) console.error(`missed: ${name}`);
 if (check && missed.length > 0) process.exitCode = 1;

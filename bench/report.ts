@@ -70,8 +70,12 @@ export class Report {
     this.#checks.push(...checks);
   }
 
-  /** Prints the tables, writes `latest.json` and the charts; answers the names of the figures and the checks that missed their goal. */
-  async finish(folder: string): Promise<string[]> {
+  /**
+   * Prints the tables, writes the figures to a file, and the charts; answers the names of the figures and the checks that missed their goal.
+   *
+   * @param isWhole All parts were run in full length: to `latest.json`, from which the docs are. A part goes to `part.json`, without charts.
+   */
+  async finish(folder: string, isWhole: boolean): Promise<string[]> {
     this.#bar?.stop();
     const about = machine();
     if (this.#figures.length > 0) this.#printFigures();
@@ -79,8 +83,10 @@ export class Report {
     console.log(`${about.date}, Node ${about.node}, ${about.cores} cores; genkit ${about.genkit}.`);
     await mkdir(folder, { recursive: true });
     const results = { ...about, figures: this.#figures, checks: this.#checks };
-    await writeFile(`${folder}/latest.json`, `${JSON.stringify(results, null, 2)}\n`);
-    for (const chart of this.#charts) await writeFile(`${folder}/${chart.file}.svg`, `${await drawChart(chart)}\n`);
+    await writeFile(`${folder}/${isWhole ? 'latest' : 'part'}.json`, `${JSON.stringify(results, null, 2)}\n`);
+    for (const chart of isWhole ? this.#charts : []) {
+      await writeFile(`${folder}/${chart.file}.svg`, `${await drawChart(chart)}\n`);
+    }
     const missed = [
       ...this.#figures.filter((figure) => !meetsGoal(figure)),
       ...this.#checks.filter(({ ours }) => ours !== undefined),

@@ -168,6 +168,9 @@ async function benchBranchCheck(report: Report, folder: string): Promise<void> {
   });
 }
 
+/** Sessions of a crowd that are made between two steps of the progress bar. */
+const CROWD_STEP = 1000;
+
 /** One session alone, and the same among many others of the same tenant. */
 export async function benchCrowd(report: Report, sessions: number): Promise<void> {
   const turns = 100;
@@ -180,8 +183,12 @@ export async function benchCrowd(report: Report, sessions: number): Promise<void
     const specs = ['alone', 'crowded'].map((name) => ({ name, kind, folder: join(folder, kind, name), options }));
     await withContenders(specs, async (contenders) => {
       const [alone, crowded] = contenders as [Contender, Contender];
-      report.start(`${label}, among ${sessions} others`, turns);
-      await crowded.ask({ do: 'crowd', sessions });
+      report.start(`${label}, among ${sessions} others`, sessions + turns);
+      for (let from = 0; from < sessions; from += CROWD_STEP) {
+        const to = Math.min(from + CROWD_STEP, sessions);
+        await crowded.ask({ do: 'crowd', from, to });
+        report.progress(to - from);
+      }
       await race(contenders, turns, report);
       report.add({
         name: `${label}, store turn ${turns} among ${sessions} other sessions, beside alone`,
