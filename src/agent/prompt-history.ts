@@ -68,10 +68,11 @@ export function conversationOf(sent: readonly MessageData[]): MessageData[] {
 
 /** A copy for the model, which may change what it gets, that knows where it comes from. */
 function sentOf(origin: MessageData): Sent {
-  const sent: Sent = { role: origin.role, content: origin.content.map(copyPart) };
-  if (origin.metadata) sent.metadata = copyJson(origin.metadata);
-  sent[ORIGIN] = origin;
-  return sent;
+  const { role, metadata } = origin;
+  const content = origin.content.map(copyPart);
+  return metadata
+    ? { role, content, metadata: copyJson(metadata), [ORIGIN]: origin }
+    : { role, content, [ORIGIN]: origin };
 }
 
 // Most parts are a text and nothing else, and a conversation has many of them: these two are worth their own way.

@@ -33,9 +33,8 @@ function thawNested(value: object | null): unknown {
 /** The value itself, which from now on nobody can change. What is frozen already is not walked through again. */
 export function freeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
-  for (const key in value) {
-    const member = value[key];
-    if (typeof member === 'object') freeze(member);
-  }
+  // A `for ... in` would make a string of each index.
+  if (Array.isArray(value)) value.forEach(freeze);
+  else for (const key in value) freeze(value[key]);
   return Object.freeze(value);
 }
