@@ -4,7 +4,8 @@ import { logger } from 'genkit/logging';
 import { invalidArgument } from '../errors.ts';
 import { copyJson, type Json } from '../json/value.ts';
 import type { ScopeRecord } from '../store/contract.ts';
-import { plainStateOf, ScopedState, type ScopedStateOptions } from './scoped-state.ts';
+import { plainStateOf } from './plain-state.ts';
+import { ScopedState, type ScopedStateOptions } from './scoped-state.ts';
 
 /** What {@link Session.on} listens to, and what each listener is told. */
 export interface SessionEvents {

@@ -2,9 +2,9 @@ import { z } from 'genkit';
 import { describe, expect, it } from 'vitest';
 import { StateError } from '../../src/errors.ts';
 import type { Json } from '../../src/json/value.ts';
+import { plainStateOf } from '../../src/session/plain-state.ts';
 import {
   endScopes,
-  plainStateOf,
   renewState,
   ScopedState,
   scopeChangesOf,
