@@ -21,22 +21,15 @@ import type {
   SnapshotStore,
   StoreCapabilities,
 } from '../../src/store/contract.ts';
-import {
-  assertFunction,
-  checkLimit,
-  checkLookup,
-  checkSession,
-  decodeCursor,
-  encodeCursor,
-  resolveLeaf,
-} from '../../src/store/lookup.ts';
+import { assertFunction, checkLookup, checkSession, resolveLeaf } from '../../src/store/lookup.ts';
 import { checkOptions, isBoolean, isFunction, isOneOf, isWhole } from '../../src/store/options.ts';
+import { checkPage } from '../../src/store/page.ts';
 import { checkScopeChanges, describeScope, scopeKeys } from '../../src/store/scopes.ts';
 import { tenantOf, type SnapshotPathPrefix } from '../../src/store/tenant.ts';
 import { WatchHub } from '../../src/store/watch-hub.ts';
 import { nodeFileSystem, type FileSystem } from './file-system.ts';
 import { REMOVED_OR_NOT, reportingFailures } from './io-error.ts';
-import { listSessions } from './list-sessions.ts';
+import { listSessions, listSnapshots } from './lists.ts';
 import { LruCache } from '../chain/lru-cache.ts';
 import { sessionNameOf } from './names.ts';
 import { handOutLoaded, readMetadata, readSnapshot } from './read-snapshot.ts';
@@ -195,29 +188,17 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S>, ScopeSto
   async listSnapshots(options: PageOptions & { sessionId: string }): Promise<Page<SnapshotMetadata>> {
     const tenant = this.#tenantOf(options);
     const sessionId = checkSession(options);
-    const { cursor } = options;
-    const limit = checkLimit(options);
-    const after = cursor === undefined ? -Infinity : (decodeCursor(cursor, ['number'])[0] as number);
+    const page = checkPage(options, ['number']);
     return reportingFailures(`Listing session ${quote(sessionId)}`, async () => {
       const session = tenant.folder.kind() === 'none' ? undefined : await this.#session(tenant, sessionId);
-      const rest = [...(session?.index.tree.nodes() ?? [])].filter((node) => node.version.seq > after);
-      const page = rest.slice(0, limit);
-      const items = page.map((node) => copyJson(node.meta));
-      return rest.length > limit ? { items, nextCursor: encodeCursor([page.at(-1)!.version.seq]) } : { items };
+      return session ? listSnapshots(session, page) : { items: [] };
     });
   }
 
   async listSessions(options?: PageOptions): Promise<Page<SessionSummary>> {
     const tenant = this.#tenantOf(options);
-    const limit = checkLimit(options);
-    const [time, name] = options?.cursor === undefined ? [] : decodeCursor(options.cursor, ['number', 'string']);
-    const after = time === undefined ? undefined : { time: time as number, name: name as string };
-    return reportingFailures('Listing the sessions', async () => {
-      const { sessions, hasMore } = await listSessions(tenant, limit, after);
-      const items = sessions.map(({ position: _position, ...summary }) => summary);
-      const last = sessions.at(-1)?.position;
-      return hasMore && last ? { items, nextCursor: encodeCursor([last.time, last.name]) } : { items };
-    });
+    const page = checkPage(options, ['number', 'string']);
+    return reportingFailures('Listing the sessions', () => listSessions(tenant, page));
   }
 
   async deleteSession(options: SessionStoreOptions & { sessionId: string }): Promise<DeleteResult> {
