@@ -12,7 +12,7 @@ import { noteRun } from './hand-over.ts';
 import type { Intake, TurnRequest } from './intake.ts';
 import { RunLease, storedTurn } from './run-lease.ts';
 import { toRuntimeError } from './runtime-error.ts';
-import type { TurnEnding } from './snapshot-writer.ts';
+import { ABORTED, givenUp, type TurnEnding } from './turn-ending.ts';
 
 /** What a {@link BackgroundRun} works with. */
 export interface BackgroundRunOptions<State> {
@@ -234,10 +234,10 @@ export class BackgroundRun<State> {
 
 /** What becomes of a turn that was not run to its end. */
 function endingOf(outcome: TurnOutcome | undefined): TurnEnding {
-  if (outcome?.status === 'aborted') return { status: 'aborted', finishReason: 'aborted' };
+  if (outcome?.status === 'aborted') return ABORTED;
   const message =
     outcome?.status === 'failed'
       ? 'This turn was not run: the one before it failed.'
       : 'This turn was not run: the agent ended without it.';
-  return { status: 'failed', finishReason: 'failed', error: { status: 'ABORTED', message } };
+  return givenUp(message);
 }

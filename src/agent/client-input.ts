@@ -1,6 +1,6 @@
 import type { AgentInit, AgentInput, MessageData } from 'genkit/beta';
 import { AgentInitError, failedPrecondition, invalidArgument, quote } from '../errors.ts';
-import { prefixedNames } from '../session/scoped-state.ts';
+import { prefixedNames } from '../session/plain-state.ts';
 import type { AgentDefinition } from './agent-definition.ts';
 
 /**

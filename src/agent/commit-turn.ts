@@ -9,6 +9,7 @@ import type { AgentDefinition } from './agent-definition.ts';
 import { assertCustomState, copyCustomState } from './custom-state.ts';
 import { statusOf, toRuntimeError } from './runtime-error.ts';
 import { SnapshotWriter } from './snapshot-writer.ts';
+import { ABORTED } from './turn-ending.ts';
 
 /** What {@link TurnCommits} needs to know. */
 export interface TurnCommitsOptions<State> {
@@ -139,8 +140,7 @@ export class TurnCommits<State> {
     const state = this.stateSoFar();
     // What waits for the caller waits where it is: a second copy of it could be approved a second time.
     if (isWaiting(state.messages?.at(-1))) return;
-    const ending = { status: 'aborted', finishReason: 'aborted' } as const;
-    const saved = !this.#agent.store || (await this.writer.end(snapshotId, this.#parentId, ending, state));
+    const saved = !this.#agent.store || (await this.writer.end(snapshotId, this.#parentId, ABORTED, state));
     if (saved) this.#lastGood = { ...(this.#agent.store && { snapshotId }), state };
   }
 

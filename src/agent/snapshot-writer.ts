@@ -1,32 +1,19 @@
 import type { ActionContext } from 'genkit';
-import type {
-  MessageData,
-  SessionSnapshot,
-  SessionSnapshotInput,
-  SessionState,
-  SessionStore,
-  SnapshotMutator,
-} from 'genkit/beta';
+import type { MessageData, SessionSnapshot, SessionSnapshotInput, SessionState, SnapshotMutator } from 'genkit/beta';
 import { logger } from 'genkit/logging';
-import { failedPrecondition, quote, SessionConflictError } from '../errors.ts';
+import { failedPrecondition, quote } from '../errors.ts';
 import { addedTo, type SessionOwner, type SnapshotLog } from '../session/session-log.ts';
-import type { RuntimeError } from '../session/session-runner.ts';
 import { isTerminal } from '../snapshot/status.ts';
-import type { SaveSnapshotOptions, ScopeChange } from '../store/contract.ts';
+import type { ScopeChange } from '../store/contract.ts';
 import { KeyQueue } from '../store/key-queue.ts';
 import { mustHaveStore, type AgentDefinition } from './agent-definition.ts';
-import { findLastCompleted } from './open-session.ts';
-import { isTransient, withRetries } from './retry.ts';
+import { LeafGuard, type LeafGuardOptions } from './leaf-guard.ts';
 import { runOf, type RunLease, type RunRecord } from './run-lease.ts';
+import type { TurnEnding } from './turn-ending.ts';
 import { ownerOf } from './visible-snapshot.ts';
 
 /** What {@link SnapshotWriter} needs to know. */
-export interface SnapshotWriterOptions<State> {
-  agent: AgentDefinition<State>;
-  sessionId: string;
-  /** What the first save of the call expects to be the session's leaf (`null`: nothing); absent: it does not look. */
-  expectedLeafId?: string | null;
-  context: ActionContext | undefined;
+export interface SnapshotWriterOptions<State> extends LeafGuardOptions<State> {
   /** Whose the session is; absent: nobody's. */
   owner: SessionOwner | undefined;
 }
@@ -54,11 +41,6 @@ interface Saved {
   readonly snapshotId: string;
 }
 
-/** How a turn ends that does not end by itself. */
-export type TurnEnding =
-  | { readonly status: 'aborted'; readonly finishReason: 'aborted' }
-  | { readonly status: 'failed'; readonly finishReason: 'failed'; readonly error: RuntimeError };
-
 /**
  * Writes the snapshots of one call of an agent. A failing store is asked again; a snapshot that somebody else settled, removed, or took over
  * stays as that left it.
@@ -73,12 +55,13 @@ export class SnapshotWriter<State> {
   /** Writes of one snapshot come one after the other: a turn may end while it is being stored as pending. */
   readonly #writes = new KeyQueue();
   #lease: RunLease | undefined;
-  #expectedLeafId: string | null | undefined;
+  readonly #guard: LeafGuard<State>;
 
-  constructor({ agent, sessionId, expectedLeafId, context, owner }: SnapshotWriterOptions<State>) {
+  constructor({ owner, ...options }: SnapshotWriterOptions<State>) {
+    const { agent, sessionId, context } = options;
     this.#agent = agent;
     this.#sessionId = sessionId;
-    this.#expectedLeafId = expectedLeafId;
+    this.#guard = new LeafGuard(options);
     this.#context = context;
     this.#owner = owner;
   }
@@ -103,9 +86,9 @@ export class SnapshotWriter<State> {
     return this.#lease?.holds(snapshot) ?? true;
   }
 
-  /** What is saved next stands in nobody's way, whatever the session's leaf is by then. */
+  /** See {@link LeafGuard.ignoreLeaf}. */
   ignoreLeaf(): void {
-    this.#expectedLeafId = undefined;
+    this.#guard.ignoreLeaf();
   }
 
   /**
@@ -135,7 +118,7 @@ export class SnapshotWriter<State> {
       known.status = current ? current.status : this.#pending.has(snapshotId) ? 'aborted' : undefined;
       return isTerminal(known.status) || !known.isOurs ? null : input;
     };
-    const savedId = await this.#write(store, { snapshotId, parentId }, mutator, completion?.scopes);
+    const savedId = await this.#guard.save(store, { snapshotId, parentId }, mutator, completion?.scopes);
     // The id is this turn's own: what is there with the same status is an earlier attempt whose answer got lost.
     if (savedId !== null || (known.isOurs && known.status === input.status)) {
       return { snapshotId: savedId ?? snapshotId };
@@ -156,7 +139,7 @@ export class SnapshotWriter<State> {
       const heartbeatAt = new Date().toISOString();
       const input = this.#input(snapshotId, parentId, { ...content, status: 'pending', heartbeatAt });
       // What is there already is what the turn has ended with in the meantime, or an earlier attempt.
-      await this.#write(store, { snapshotId, parentId }, (current) => (current ? null : input));
+      await this.#guard.save(store, { snapshotId, parentId }, (current) => (current ? null : input));
     });
   }
 
@@ -220,7 +203,7 @@ export class SnapshotWriter<State> {
     const { status } = ending;
     const known: Known = { isOurs: true };
     try {
-      const saved = await this.#write(store, { snapshotId, parentId }, (current) => {
+      const saved = await this.#guard.save(store, { snapshotId, parentId }, (current) => {
         known.isOurs = this.holds(current);
         known.status = current?.status;
         if (!known.isOurs) return null;
@@ -261,40 +244,6 @@ export class SnapshotWriter<State> {
     if (!this.#owner) return {};
     const messages = before && addedTo(before, content.state?.messages ?? []);
     return { sessionLog: { owner: this.#owner, author: this.#agent.name, ...(messages && { messages }) } };
-  }
-
-  async #write(
-    store: SessionStore<State>,
-    { snapshotId, parentId }: { snapshotId: string; parentId: string | undefined },
-    mutator: SnapshotMutator<State>,
-    scopes: readonly ScopeChange[] = [],
-  ): Promise<string | null> {
-    for (;;) {
-      try {
-        const expected = this.#expectedLeafId !== undefined && { expectedLeafId: this.#expectedLeafId };
-        const options: SaveSnapshotOptions = {
-          context: this.#context,
-          ...expected,
-          ...(scopes.length > 0 && { scopes }),
-        };
-        const saved = await withRetries(() => store.saveSnapshot(snapshotId, mutator, options), isTransient);
-        // From here on the session's leaf is this call's own.
-        this.#expectedLeafId = undefined;
-        return saved;
-      } catch (error) {
-        if (!SessionConflictError.isInstance(error) || !(await this.#isStillLast(parentId))) throw error;
-      }
-    }
-  }
-
-  /** Whether what came first has come to nothing: the session continues from where it did. */
-  async #isStillLast(parentId: string | undefined): Promise<boolean> {
-    const { leaf, snapshot } = await findLastCompleted(this.#agent, this.#sessionId, this.#context);
-    const isRunning = leaf?.status === 'pending';
-    const isNew = leaf !== undefined && leaf.snapshotId !== this.#expectedLeafId;
-    if (isRunning || !isNew || snapshot?.snapshotId !== parentId) return false;
-    this.#expectedLeafId = leaf.snapshotId;
-    return true;
   }
 }
 

@@ -6,7 +6,7 @@ import type { AgentDefinition } from './agent-definition.ts';
 import { standInFor, type Caller } from './agent-scopes.ts';
 import { isExpired } from './expiry.ts';
 import { RunLease, runOf, type RunRecord, type RunSnapshot } from './run-lease.ts';
-import type { TurnEnding } from './snapshot-writer.ts';
+import { ABORTED, givenUp, type TurnEnding } from './turn-ending.ts';
 
 /** A background run that this process now has. */
 export interface TakenRun<State> {
@@ -129,8 +129,8 @@ function claimed<State>(current: SessionSnapshot<State>, run: RunRecord, lease: 
 
 /** What the end of one of its turns means for the others; `undefined`: they go on. */
 function endingAfter(turn: SessionSnapshot | undefined): TurnEnding | undefined {
-  if (turn?.status === 'aborted') return { status: 'aborted', finishReason: 'aborted' };
-  return turn?.status === 'failed' ? failed('This turn was not run: another one of its run failed.') : undefined;
+  if (turn?.status === 'aborted') return ABORTED;
+  return turn?.status === 'failed' ? givenUp('This turn was not run: another one of its run failed.') : undefined;
 }
 
 /** Why a run is not taken over once more; `undefined` when it is. */
@@ -140,15 +140,11 @@ function endingOf<State>(
 ): TurnEnding | undefined {
   if (generation <= maxAttempts) return undefined;
   const died = maxAttempts === 0 ? '' : `, and so did each that took it over (${maxAttempts})`;
-  return failed(`This run was given up: its process died${died}. Its input is kept; run it again.`);
+  return givenUp(`This run was given up: its process died${died}. Its input is kept; run it again.`);
 }
 
 function gone(): TurnEnding {
-  return failed('This run was given up: its process died, and the snapshot that it continues from is gone.');
-}
-
-function failed(message: string): TurnEnding {
-  return { status: 'failed', finishReason: 'failed', error: { status: 'ABORTED', message } };
+  return givenUp('This run was given up: its process died, and the snapshot that it continues from is gone.');
 }
 
 /** Gives all that is left of a run its end, the last turn last: should this process die as well, the run is found again. */

@@ -1,4 +1,5 @@
 import { applyPatch } from '../json/apply.ts';
+import { putByName } from '../json/named-list.ts';
 import { AgentError } from './errors.ts';
 import type { TurnAftermath } from './response.ts';
 import type { AgentTransport } from './transport.ts';
@@ -123,7 +124,8 @@ export class Conversation<State> {
       this.#goBack(before);
     } else {
       this.messages = output.message ? [...this.messages, output.message] : this.messages;
-      this.artifacts = mergeByName(this.artifacts, output.artifacts ?? []);
+      this.artifacts = [...this.artifacts];
+      for (const artifact of output.artifacts ?? []) putByName(this.artifacts, artifact);
     }
     if (output.state) {
       this.#clientState = output.state;
@@ -177,14 +179,4 @@ export class Conversation<State> {
     this.custom = state.custom;
     this.sessionId = state.sessionId ?? this.sessionId;
   }
-}
-
-/** An artifact replaces the one of its name; without a name it is always another. */
-function mergeByName(known: Artifact[], news: Artifact[]): Artifact[] {
-  const merged = [...known];
-  for (const artifact of news) {
-    const at = artifact.name === undefined ? -1 : merged.findIndex(({ name }) => name === artifact.name);
-    merged[at < 0 ? merged.length : at] = artifact;
-  }
-  return merged;
 }

@@ -1,4 +1,5 @@
 import type { ActionContext } from 'genkit';
+import { isPlain } from '../json/fault.ts';
 
 /** Who asks for a stream, and of which agent. */
 export interface StreamOwner {
@@ -40,6 +41,7 @@ function canonical(value: unknown, counts: (name: string) => boolean): string {
   if ('toJSON' in value && typeof value.toJSON === 'function') {
     return canonical(value.toJSON(), counts);
   }
+  // What is not plain may keep to itself what it stands for.
   if (!isPlain(value)) {
     throw new TypeError('The context holds an object that is not plain.');
   }
@@ -56,12 +58,6 @@ function primitive(value: unknown): string {
     throw new TypeError(`The context holds a ${typeof value}.`);
   }
   return text;
-}
-
-/** Of any realm. What is not plain may keep to itself what it stands for. */
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { addressTo, failedPrecondition, quote } from '../errors.ts';
-import { isPlain } from '../json/fault.ts';
 import { copyJson, getMember, setMember, type Json } from '../json/value.ts';
 import type { ScopeChange, ScopeId, ScopeRecord } from '../store/contract.ts';
+import { PlainMembers, prefixedNames, type PlainState } from './plain-state.ts';
 import { putUpdated, SharedScope, type StateUpdate } from './shared-scope.ts';
 import { formatStateKey, parseStateKey, type StateKey } from './state-keys.ts';
 import { StateRules, type MemberSchema, type StateLimits } from './state-values.ts';
@@ -10,14 +10,6 @@ import { StateRules, type MemberSchema, type StateLimits } from './state-values.
 export type StateShape<Plain, User, App> = Plain & {
   [K in keyof User & string as `user:${K}`]: User[K];
 } & { [K in keyof App & string as `app:${K}`]: App[K] } & { [key: `temp:${string}`]: Json };
-
-/** Where the plain keys live. */
-export interface PlainState {
-  /** What there is: an object of the keys, or something that has none. */
-  get(): unknown;
-  /** Replaces what there is by what `change` answers, which may be the very object that it got. */
-  update(change: (custom: unknown) => unknown): void;
-}
 
 /** A record as it was read when the turn began. */
 export interface OpenScope {
@@ -82,7 +74,7 @@ let whole: <P, U, A>(state: ScopedState<P, U, A>) => { [key: string]: Json } | u
  * state.get('user:orders'); // 1
  */
 export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, App = ScopeRecord> {
-  readonly #plain: PlainState;
+  readonly #plain: PlainMembers;
   readonly #user: SharedScope | undefined;
   readonly #app: SharedScope | undefined;
   readonly #missing: { readonly user?: string; readonly app?: string };
@@ -107,21 +99,21 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
     };
     temporary = (state) => state.#temp;
     lasting = (state) => {
-      if (!(state.#user || state.#app) || !state.#isMap) return undefined;
+      if (!(state.#user || state.#app) || !state.#plain.isMap) return undefined;
       const all: { [key: string]: unknown } = {};
       state.#each(false, (key, value) => setMember(all, key, value));
       return all;
     };
     whole = (state) => {
-      const isMore = state.#user || state.#app || state.#temp.size > 0 || prefixedNames(state.#members()).length > 0;
-      return isMore && state.#isMap ? state.toObject() : undefined;
+      const isMore = state.#user || state.#app || state.#temp.size > 0 || prefixedNames(state.#plain.view).length > 0;
+      return isMore && state.#plain.isMap ? state.toObject() : undefined;
     };
   }
 
   /** @throws `INVALID_ARGUMENT` for limits that are none. */
   constructor({ plain, user, app, missing = {}, temp, schemas, limits }: ScopedStateOptions) {
     this.#rules = new StateRules(limits, { session: schemas?.plain, user: schemas?.user, app: schemas?.app });
-    this.#plain = plain;
+    this.#plain = new PlainMembers(plain);
     this.#missing = missing;
     this.#user = user && new SharedScope(user.id, copyJson(user.record), this.#rules);
     this.#app = app && new SharedScope(app.id, copyJson(app.record), this.#rules);
@@ -155,7 +147,7 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
         return void this.#temp.set(place.name, this.#rules.accept(place, value));
       case 'session': {
         const copy = this.#rules.accept(place, value);
-        this.#change(place, (record) => setMember(record, place.name, copy));
+        this.#plain.change(place.name, (members) => setMember(members, place.name, copy));
       }
     }
   }
@@ -183,7 +175,7 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
     const next = getMember(record, place.name) as Json | undefined;
     if (next === undefined) this.#remove(place);
     else if (place.scope === 'temp') this.#temp.set(place.name, next);
-    else this.#change(place, (custom) => setMember(custom, place.name, next));
+    else this.#plain.change(place.name, (members) => setMember(members, place.name, next));
   }
 
   /** Removes the key. */
@@ -209,7 +201,7 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
 
   /** Tells every key with its prefix, and its value itself. */
   #each(temp: boolean, tell: (key: string, value: unknown) => void): void {
-    for (const [name, value] of Object.entries(this.#members() ?? {})) {
+    for (const [name, value] of Object.entries(this.#plain.view ?? {})) {
       // A member of the custom state whose name has a prefix is no value of that scope.
       if (parseStateKey(name).scope === 'session') tell(name, value);
     }
@@ -228,15 +220,15 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
 
   #read(place: StateKey): Json | undefined {
     if (place.scope === 'temp') return this.#temp.get(place.name);
-    const members = place.scope === 'session' ? (this.#members() ?? {}) : this.#shared(place).view;
+    const members = place.scope === 'session' ? (this.#plain.view ?? {}) : this.#shared(place).view;
     return getMember(members, place.name) as Json | undefined;
   }
 
   #remove(place: StateKey): void {
     if (place.scope === 'temp') this.#temp.delete(place.name);
     else if (place.scope !== 'session') this.#shared(place).delete(place.name);
-    else if (getMember(this.#members() ?? {}, place.name) !== undefined) {
-      this.#change(place, (record) => delete record[place.name]);
+    else if (getMember(this.#plain.view ?? {}, place.name) !== undefined) {
+      this.#plain.change(place.name, (members) => delete members[place.name]);
     }
   }
 
@@ -249,43 +241,6 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
     const message = `State key ${quote(formatStateKey({ scope, name }))} can't be used here: ${why}. Without a prefix the key belongs to the session.`;
     throw addressTo('operator', failedPrecondition(message));
   }
-
-  /** The custom state has keys, or may get some. */
-  get #isMap(): boolean {
-    return this.#plain.get() === undefined || this.#members() !== undefined;
-  }
-
-  /** The plain keys; `undefined` when the session's custom state is no map. */
-  #members(): object | undefined {
-    const custom = this.#plain.get();
-    return typeof custom === 'object' && custom !== null && !Array.isArray(custom) && isPlain(custom)
-      ? custom
-      : undefined;
-  }
-
-  /** Changes the custom state where it is, so that who holds it has it still. */
-  #change(place: StateKey, change: (record: ScopeRecord) => void): void {
-    if (!this.#isMap) {
-      const message = `State key ${quote(place.name)} can't be set: the session's custom state is no plain object, so it has no keys.`;
-      throw addressTo('operator', failedPrecondition(message));
-    }
-    this.#plain.update((custom) => {
-      const record = (Object.isFrozen(custom ?? {}) ? { ...(custom as object) } : (custom ?? {})) as ScopeRecord;
-      change(record);
-      return record;
-    });
-  }
-}
-
-/** The plain keys of a session: the members of its custom state. */
-export function plainStateOf<S>(session: {
-  getCustom(): S | undefined;
-  updateCustom(mutator: (custom?: S) => S): void;
-}): PlainState {
-  return {
-    get: () => session.getCustom(),
-    update: (change) => session.updateCustom((custom) => change(custom) as S),
-  };
 }
 
 /** What a save has to do to the records so that the turn's changes become everyone's: its `scopes`. */
@@ -327,10 +282,4 @@ export function lastingView<P, U, A>(state: ScopedState<P, U, A>): { readonly [k
 /** What prompts see: a copy of all keys. `undefined` when the custom state is all there is, and when it has no keys. */
 export function promptView<P, U, A>(state: ScopedState<P, U, A>): { [key: string]: Json } | undefined {
   return whole(state);
-}
-
-/** The names of members that look like keys of other scopes, which they are not. */
-export function prefixedNames(members: unknown): string[] {
-  if (typeof members !== 'object' || members === null) return [];
-  return Object.keys(members).filter((name) => parseStateKey(name).scope !== 'session');
 }

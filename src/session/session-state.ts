@@ -1,10 +1,10 @@
 import { getAsyncContext } from '@genkit-ai/core';
 import { failedPrecondition, StateError } from '../errors.ts';
 import type { ScopeChange, ScopeRecord } from '../store/contract.ts';
+import { prefixedNames } from './plain-state.ts';
 import {
   endScopes,
   lastingView,
-  prefixedNames,
   promptView,
   renewState,
   scopeChangesOf,

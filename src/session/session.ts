@@ -2,9 +2,11 @@ import { getAsyncContext } from '@genkit-ai/core';
 import type { Artifact, MessageData, SessionState } from 'genkit/beta';
 import { logger } from 'genkit/logging';
 import { invalidArgument } from '../errors.ts';
+import { putByName } from '../json/named-list.ts';
 import { copyJson, type Json } from '../json/value.ts';
 import type { ScopeRecord } from '../store/contract.ts';
-import { plainStateOf, ScopedState, type ScopedStateOptions } from './scoped-state.ts';
+import { plainStateOf } from './plain-state.ts';
+import { ScopedState, type ScopedStateOptions } from './scoped-state.ts';
 
 /** What {@link Session.on} listens to, and what each listener is told. */
 export interface SessionEvents {
@@ -190,10 +192,7 @@ export class Session<S = unknown, User = ScopeRecord, App = ScopeRecord> {
     const added: Artifact[] = [];
     const updated: Artifact[] = [];
     for (const artifact of copyJson([...artifacts])) {
-      const place = artifact.name ? next.findIndex((other) => other.name === artifact.name) : -1;
-      if (place < 0) next.push(artifact);
-      else next[place] = artifact;
-      (place < 0 ? added : updated).push(artifact);
+      (putByName(next, artifact) ? updated : added).push(artifact);
     }
     this.#artifacts = next;
     this.#version++;

@@ -1,7 +1,8 @@
 import { invalidArgument } from '../errors.ts';
 import { copyJson, type Json } from '../json/value.ts';
 import type { ScopeChange, ScopeRecord } from '../store/contract.ts';
-import { ScopedState, scopeChangesOf, type PlainState } from './scoped-state.ts';
+import type { PlainState } from './plain-state.ts';
+import { ScopedState, scopeChangesOf } from './scoped-state.ts';
 import type { SessionOwner } from './session-log.ts';
 import { parseStateKey } from './state-keys.ts';
 import type { StateLimits } from './state-values.ts';

@@ -1,7 +1,7 @@
 import { failedPrecondition, invalidArgument, quote, SessionConflictError } from '../errors.ts';
 import { assertId } from '../snapshot/ids.ts';
 import type { SessionTree, SnapshotNode } from '../snapshot/lineage.ts';
-import type { PageOptions, SnapshotLookup } from './contract.ts';
+import type { SnapshotLookup } from './contract.ts';
 
 /** A checked {@link SnapshotLookup}. */
 export type Lookup = { readonly by: 'snapshot' | 'session'; readonly id: string };
@@ -45,11 +45,7 @@ export function resolveLeaf<N extends SnapshotNode>(
   rejectBranching: boolean,
 ): N | undefined {
   if (tree.size === 0) return undefined;
-  if (rejectBranching && tree.leafCount > 1) {
-    throw failedPrecondition(
-      `Session ${quote(sessionId)} has ${tree.leafCount} leaves, so it has no single latest snapshot. Look it up by snapshotId.`,
-    );
-  }
+  if (rejectBranching) assertNotBranched(sessionId, tree.leafCount);
   const leaf = tree.latestLeaf();
   if (!leaf) {
     throw failedPrecondition(
@@ -57,6 +53,14 @@ export function resolveLeaf<N extends SnapshotNode>(
     );
   }
   return leaf;
+}
+
+/** @throws `FAILED_PRECONDITION` when the session has more than one leaf. */
+export function assertNotBranched(sessionId: string, leafCount: number): void {
+  if (leafCount <= 1) return;
+  throw failedPrecondition(
+    `Session ${quote(sessionId)} has ${leafCount} leaves, so it has no single latest snapshot. Look it up by snapshotId.`,
+  );
 }
 
 /**
@@ -81,45 +85,4 @@ export function assertExpectedLeaf(
 /** @throws `INVALID_ARGUMENT` unless `value`, the argument that `what` names, can be called. */
 export function assertFunction(value: unknown, what: 'mutator' | 'callback'): void {
   if (typeof value !== 'function') throw invalidArgument(`The ${what} must be a function, not ${typeof value}.`);
-}
-
-const DEFAULT_PAGE = 100;
-const MAX_PAGE = 1000;
-
-/** The checked limit of a page. */
-export function checkLimit(options: PageOptions | undefined): number {
-  const limit = options?.limit ?? DEFAULT_PAGE;
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE) {
-    throw invalidArgument(`limit must be a whole number from 1 to ${MAX_PAGE}.`);
-  }
-  return limit;
-}
-
-/** A cursor is opaque to callers: base64url of the JSON position of the last item. */
-export function encodeCursor(position: readonly (string | number)[]): string {
-  const bytes = new TextEncoder().encode(JSON.stringify(position));
-  return btoa(String.fromCharCode(...bytes))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_');
-}
-
-/**
- * @throws `INVALID_ARGUMENT` for anything that no list of this store answered as `nextCursor`.
- */
-export function decodeCursor(cursor: string, shape: readonly ('string' | 'number')[]): (string | number)[] {
-  try {
-    const binary = atob(cursor.replaceAll('-', '+').replaceAll('_', '/'));
-    const bytes = Uint8Array.from(binary, (char) => char.charCodeAt(0));
-    const position: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-    if (
-      Array.isArray(position) &&
-      position.length === shape.length &&
-      shape.every((t, i) => typeof position[i] === t)
-    ) {
-      return position as (string | number)[];
-    }
-  } catch {
-    // Whatever is wrong with it, the answer is the same.
-  }
-  throw invalidArgument('This cursor is none that a list answered; pass nextCursor of the page before, unchanged.');
 }

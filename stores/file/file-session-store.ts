@@ -1,5 +1,4 @@
-import { dirname, resolve } from 'node:path';
-import { closed, dataLoss, failedPrecondition, invalidArgument, quote } from '../../src/errors.ts';
+import { closed, quote } from '../../src/errors.ts';
 import { copyJson } from '../../src/json/value.ts';
 import { assertId } from '../../src/snapshot/ids.ts';
 import type {
@@ -21,34 +20,26 @@ import type {
   SnapshotStore,
   StoreCapabilities,
 } from '../../src/store/contract.ts';
-import {
-  assertFunction,
-  checkLimit,
-  checkLookup,
-  checkSession,
-  decodeCursor,
-  encodeCursor,
-  resolveLeaf,
-} from '../../src/store/lookup.ts';
+import { assertFunction, checkLookup, checkSession } from '../../src/store/lookup.ts';
 import { checkOptions, isBoolean, isFunction, isOneOf, isWhole } from '../../src/store/options.ts';
+import { checkPage } from '../../src/store/page.ts';
 import { checkScopeChanges, describeScope, scopeKeys } from '../../src/store/scopes.ts';
 import { tenantOf, type SnapshotPathPrefix } from '../../src/store/tenant.ts';
-import { WatchHub } from '../../src/store/watch-hub.ts';
 import { nodeFileSystem, type FileSystem } from './file-system.ts';
+import { findSession, findSnapshot, type FoundSnapshot } from './find-snapshot.ts';
 import { REMOVED_OR_NOT, reportingFailures } from './io-error.ts';
-import { listSessions } from './list-sessions.ts';
+import { listSessions, listSnapshots } from './lists.ts';
 import { LruCache } from '../chain/lru-cache.ts';
-import { sessionNameOf } from './names.ts';
 import { handOutLoaded, readMetadata, readSnapshot } from './read-snapshot.ts';
 import { deleteSession, prune } from './remove-snapshots.ts';
 import { Save, type SaveSettings } from './save-snapshot.ts';
 import { ScopeRecords } from './scope-records.ts';
 import type { Session } from './session.ts';
-import type { IndexNode } from './session-index.ts';
 import { StateCache } from './state-cache.ts';
 import { StoreFolder, type Durability } from './store-folder.ts';
 import { KnownSessions, Tenant } from './tenant.ts';
-import { TenantWatch } from './tenant-watch.ts';
+import { usableDirectory } from './usable-directory.ts';
+import { Watches } from './watches.ts';
 
 /** Options of {@link FileSessionStore}. */
 export interface FileSessionStoreOptions {
@@ -113,12 +104,10 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S>, ScopeSto
   readonly #folder: StoreFolder;
   readonly #prefix: SnapshotPathPrefix | undefined;
   readonly #rejectBranching: boolean;
-  readonly #pollIntervalMs: number;
   readonly #settings: SaveSettings;
   readonly #tenants = new LruCache<Tenant>(MOST_TENANTS);
   readonly #sessions = new KnownSessions();
-  readonly #hub = new WatchHub<S>();
-  readonly #watches = new Map<string, TenantWatch<S>>();
+  readonly #watches: Watches<S>;
   /** Calls that change something, and have not ended. */
   readonly #changes = new Set<Promise<unknown>>();
   #closing: Promise<void> | undefined;
@@ -148,16 +137,19 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S>, ScopeSto
     this.#folder = new StoreFolder(fileSystem, path, { durability, lockTimeoutMs });
     this.#prefix = options?.snapshotPathPrefix;
     this.#rejectBranching = options?.rejectBranchingSessions ?? false;
-    this.#pollIntervalMs = options?.snapshotWatchPollIntervalMs ?? 2000;
     this.#settings = { cache: new StateCache(), checkpointInterval, maxPersistedChainLength };
+    this.#watches = new Watches({
+      read: (session, snapshotId) => this.#read(session, snapshotId),
+      pollIntervalMs: options?.snapshotWatchPollIntervalMs ?? 2000,
+    });
   }
 
   async getSnapshot(lookup: SnapshotLookup): Promise<SessionSnapshot<S> | undefined> {
-    return this.#find(lookup, (session, node) => this.#read(session, node.snapshotId, lookup));
+    return this.#find(lookup, ({ session, node }) => this.#read(session, node.snapshotId, lookup));
   }
 
   async getSnapshotMetadata(lookup: SnapshotLookup): Promise<SnapshotMetadata | undefined> {
-    return this.#find(lookup, async (session, node) => {
+    return this.#find(lookup, async ({ session, node }) => {
       const meta = await readMetadata(session, node.snapshotId);
       return meta && copyJson(meta);
     });
@@ -189,35 +181,23 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S>, ScopeSto
     const tenant = this.#tenantOf(options);
     assertId(snapshotId, 'snapshotId');
     assertFunction(callback, 'callback');
-    return this.#watchOf(tenant).subscribe(snapshotId, callback);
+    return this.#watches.subscribe(tenant, snapshotId, callback);
   }
 
   async listSnapshots(options: PageOptions & { sessionId: string }): Promise<Page<SnapshotMetadata>> {
     const tenant = this.#tenantOf(options);
     const sessionId = checkSession(options);
-    const { cursor } = options;
-    const limit = checkLimit(options);
-    const after = cursor === undefined ? -Infinity : (decodeCursor(cursor, ['number'])[0] as number);
+    const page = checkPage(options, ['number']);
     return reportingFailures(`Listing session ${quote(sessionId)}`, async () => {
-      const session = tenant.folder.kind() === 'none' ? undefined : await this.#session(tenant, sessionId);
-      const rest = [...(session?.index.tree.nodes() ?? [])].filter((node) => node.version.seq > after);
-      const page = rest.slice(0, limit);
-      const items = page.map((node) => copyJson(node.meta));
-      return rest.length > limit ? { items, nextCursor: encodeCursor([page.at(-1)!.version.seq]) } : { items };
+      const session = await findSession(tenant, sessionId);
+      return session ? listSnapshots(session, page) : { items: [] };
     });
   }
 
   async listSessions(options?: PageOptions): Promise<Page<SessionSummary>> {
     const tenant = this.#tenantOf(options);
-    const limit = checkLimit(options);
-    const [time, name] = options?.cursor === undefined ? [] : decodeCursor(options.cursor, ['number', 'string']);
-    const after = time === undefined ? undefined : { time: time as number, name: name as string };
-    return reportingFailures('Listing the sessions', async () => {
-      const { sessions, hasMore } = await listSessions(tenant, limit, after);
-      const items = sessions.map(({ position: _position, ...summary }) => summary);
-      const last = sessions.at(-1)?.position;
-      return hasMore && last ? { items, nextCursor: encodeCursor([last.time, last.name]) } : { items };
-    });
+    const page = checkPage(options, ['number', 'string']);
+    return reportingFailures('Listing the sessions', () => listSessions(tenant, page));
   }
 
   async deleteSession(options: SessionStoreOptions & { sessionId: string }): Promise<DeleteResult> {
@@ -256,9 +236,7 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S>, ScopeSto
   }
 
   async #close(): Promise<void> {
-    this.#hub.close();
-    for (const watch of this.#watches.values()) watch.close();
-    this.#watches.clear();
+    this.#watches.close();
     await Promise.allSettled(this.#changes);
     this.#tenants.clear();
     this.#sessions.clear();
@@ -281,82 +259,28 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S>, ScopeSto
     const name = tenantOf(this.#prefix, options);
     this.#folder.tidy();
     // Who listens has to be told of this tenant's own saves, however many others were used since.
-    const known = this.#watches.get(name)?.tenant ?? this.#tenants.get(name);
+    const known = this.#watches.tenant(name) ?? this.#tenants.get(name);
     if (known) return known;
     const tenant = new Tenant(this.#folder, name, this.#sessions);
     this.#tenants.set(name, tenant, 1);
     return tenant;
   }
 
-  #watchOf(tenant: Tenant): TenantWatch<S> {
-    const key = tenant.folder.tenant;
-    const known = this.#watches.get(key);
-    if (known) return known;
-    const read = (session: Session, id: string): Promise<SessionSnapshot<S> | undefined> => this.#read(session, id);
-    const onIdle = (): void => void this.#watches.delete(key);
-    const watch = new TenantWatch(tenant, this.#hub, { read, pollIntervalMs: this.#pollIntervalMs, onIdle });
-    this.#watches.set(key, watch);
-    return watch;
-  }
-
   /** Hands the snapshot that a lookup means to `use`. */
   async #find<T>(
     lookup: SnapshotLookup,
-    use: (session: Session, node: IndexNode) => Promise<T | undefined>,
+    use: (found: FoundSnapshot) => Promise<T | undefined>,
   ): Promise<T | undefined> {
     const tenant = this.#tenantOf(lookup);
-    const { by, id } = checkLookup(lookup);
-    return reportingFailures(`Reading ${by} ${quote(id)}`, async () => {
-      if (tenant.folder.kind() === 'none') return undefined;
-      const session = by === 'snapshot' ? await tenant.locate(id) : await this.#session(tenant, id);
-      if (!session) return undefined;
-      const node = by === 'snapshot' ? session.index.tree.get(id) : this.#leafOf(session, id);
-      return node && use(session, node);
+    const checked = checkLookup(lookup);
+    return reportingFailures(`Reading ${checked.by} ${quote(checked.id)}`, async () => {
+      const found = await findSnapshot(tenant, checked, { rejectBranching: this.#rejectBranching });
+      return found && use(found);
     });
-  }
-
-  async #session(tenant: Tenant, sessionId: string): Promise<Session | undefined> {
-    const session = await tenant.session(sessionNameOf(sessionId));
-    const isIt = session.id === sessionId || (session.id === undefined && session.missingLeaf !== undefined);
-    return isIt ? session : undefined;
-  }
-
-  #leafOf({ index, missingLeaf }: Session, sessionId: string): IndexNode | undefined {
-    if (missingLeaf === undefined) return resolveLeaf(index.tree, sessionId, this.#rejectBranching);
-    throw dataLoss(
-      `Snapshot ${quote(missingLeaf)}, the latest of session ${quote(sessionId)}, is missing or damaged. Restore it from a backup, or ` +
-        `resume from another snapshot.`,
-    );
   }
 
   async #read(session: Session, snapshotId: string, lookup?: SnapshotLookup): Promise<SessionSnapshot<S> | undefined> {
     const loaded = await readSnapshot(session, snapshotId, this.#settings.cache);
     return loaded && handOutLoaded<S>(loaded, lookup);
-  }
-}
-
-/** The absolute path of a directory that is there, or can be made. */
-function usableDirectory(directory: unknown, fs: FileSystem): string {
-  if (typeof directory !== 'string' || directory.trim() === '' || directory.includes('\0')) {
-    throw invalidArgument('FileSessionStore needs the path of a directory as its first argument.');
-  }
-  const path = resolve(directory);
-  for (let at = path; ; at = dirname(at)) {
-    const found = statOrThrow(fs, at);
-    if (found?.isDirectory()) return path;
-    if (found)
-      throw failedPrecondition(
-        `FileSessionStore can't use ${quote(directory)}: ${at === path ? 'it' : 'a part of its path'} is no directory.`,
-      );
-    if (at === dirname(at)) return path;
-  }
-}
-
-function statOrThrow(fs: FileSystem, path: string): ReturnType<FileSystem['statTarget']> {
-  try {
-    return fs.statTarget(path);
-  } catch {
-    // A file is a part of the path: it is found on the way up.
-    return undefined;
   }
 }

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import { GenkitError } from 'genkit';
-import { dataLoss, quote, unavailable } from '../../src/errors.ts';
+import { quote, unavailable } from '../../src/errors.ts';
 import type { Json } from '../../src/json/value.ts';
 import { handOut, type HandOutOptions } from '../../src/snapshot/hand-out.ts';
 import type { SessionSnapshot, SnapshotMetadata } from '../../src/snapshot/snapshot.ts';
+import { unreadableSnapshot } from '../../src/store/unreadable.ts';
 import type { CutMemory } from '../chain/cut.ts';
 import { materialise } from '../chain/materialise.ts';
 import type { KnownState } from '../chain/written-state.ts';
@@ -66,7 +67,7 @@ async function retrying<T>(
       if (!(error instanceof Unreadable)) throw error;
       await session.refresh();
       if (session.position === position && isSame(session.index.tree.get(snapshotId), node)) {
-        throw unreadable(snapshotId, error.message);
+        throw unreadableSnapshot(snapshotId, error.message);
       }
       if (attempt === MOST_ATTEMPTS) {
         throw unavailable(`Snapshot ${quote(snapshotId)} changed too often while it was read. Try again.`);
@@ -99,15 +100,15 @@ export async function assertStored(
   for (let version = node.version.base; version; version = version.base) {
     const path = version.live ? folder.snapshot(version.snapshotId) : folder.piece(name, version);
     const found = fs.stat(path);
-    if (!found?.size) throw unreadable(node.snapshotId, MISSING_FILE);
+    if (!found?.size) throw unreadableSnapshot(node.snapshotId, MISSING_FILE);
     const key = session.keyOf(version);
     const cached = version.live ? cache.get(key) : undefined;
     const stamp = stampOf(found);
     if (!cached || cached.stamp === stamp) continue;
-    if (!(await readVersion(session, version))) throw unreadable(node.snapshotId, MISSING_FILE);
+    if (!(await readVersion(session, version))) throw unreadableSnapshot(node.snapshotId, MISSING_FILE);
     cache.set(key, cached.known, stamp);
   }
-  if (known && !hasShards(session, known.memory)) throw unreadable(node.snapshotId, MISSING_SHARD);
+  if (known && !hasShards(session, known.memory)) throw unreadableSnapshot(node.snapshotId, MISSING_SHARD);
 }
 
 const MISSING_FILE = 'a file that its state is in, or its own, is missing or damaged';
@@ -220,12 +221,6 @@ function stampOfFile({ folder }: Session, node: IndexNode): string {
   const found = folder.store.fs.stat(path);
   if (found?.isFile()) return stampOf(found);
   throw new Unreadable(found ? 'something else is in the place of its file' : 'its file is missing');
-}
-
-function unreadable(snapshotId: string, reason: string): GenkitError {
-  return dataLoss(
-    `Snapshot ${quote(snapshotId)} can't be read: ${reason}. Restore it from a backup, or resume from another snapshot.`,
-  );
 }
 
 function isSystemError(error: unknown): boolean {

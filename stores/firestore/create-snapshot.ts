@@ -2,9 +2,10 @@ import type { Timestamp } from '@google-cloud/firestore';
 import { revise, sessionOf, type SessionSnapshot, type SessionSnapshotInput } from '../../src/snapshot/snapshot.ts';
 import { refuseCycle } from '../../src/snapshot/lineage.ts';
 import { copyMetadata, copyState } from '../../src/snapshot/own-copy.ts';
+import { unreadableSnapshot } from '../../src/store/unreadable.ts';
 import type { DocumentWrite } from './database.ts';
 import { createSnapshot, writePointer } from './commit-writes.ts';
-import { lost, Stale } from './failures.ts';
+import { Stale } from './failures.ts';
 import { adopt } from './genkit-session.ts';
 import { EMPTY_LINEAGE, withArrival, type Arrival, type Lineage } from './lineage.ts';
 import { keyOf, ownerKey, parentKey } from './names.ts';
@@ -143,7 +144,7 @@ export class CreateSnapshot<S> {
     const document = await reader.document(snapshotId);
     const now = await reader.pointer(sessionId);
     if (document || !now?.updateTime.isEqual(pointer.updateTime)) throw new Stale();
-    throw lost(snapshotId, 'its document is missing');
+    throw unreadableSnapshot(snapshotId, 'its document is missing');
   }
 
   /** Whether snapshots of the session name this one as parent already. */

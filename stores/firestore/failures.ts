@@ -1,5 +1,5 @@
 import { GenkitError } from 'genkit';
-import { dataLoss, failedPrecondition, invalidArgument, quote, unavailable } from '../../src/errors.ts';
+import { failedPrecondition, invalidArgument, unavailable } from '../../src/errors.ts';
 
 /** Codes of gRPC that this store tells apart. */
 const Code = {
@@ -86,13 +86,6 @@ export function explained(error: unknown, what: string): unknown {
     default:
       return error;
   }
-}
-
-/** The refusal of a snapshot of which a piece is missing or damaged. */
-export function lost(snapshotId: string, reason: string): GenkitError {
-  return dataLoss(
-    `Snapshot ${quote(snapshotId)} can't be read: ${reason}. Restore it from a backup, or resume from another snapshot.`,
-  );
 }
 
 export function tooContended(what: string): GenkitError {

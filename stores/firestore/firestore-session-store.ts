@@ -1,4 +1,4 @@
-import { Firestore, Timestamp } from '@google-cloud/firestore';
+import { Firestore } from '@google-cloud/firestore';
 import { closed, quote } from '../../src/errors.ts';
 import { copyJson } from '../../src/json/value.ts';
 import { assertId } from '../../src/snapshot/ids.ts';
@@ -23,15 +23,9 @@ import type {
   StoreCapabilities,
 } from '../../src/store/contract.ts';
 import { KeyQueue } from '../../src/store/key-queue.ts';
-import {
-  assertFunction,
-  checkLimit,
-  checkLookup,
-  checkSession,
-  decodeCursor,
-  encodeCursor,
-} from '../../src/store/lookup.ts';
+import { assertFunction, checkLookup, checkSession } from '../../src/store/lookup.ts';
 import { checkOptions, isBoolean, isFunction, isWhole } from '../../src/store/options.ts';
+import { checkPage } from '../../src/store/page.ts';
 import { checkScopeChanges, scopeKey, scopeKeys } from '../../src/store/scopes.ts';
 import { tenantOf, type SnapshotPathPrefix } from '../../src/store/tenant.ts';
 import { Database } from './database.ts';
@@ -203,30 +197,16 @@ export class FirestoreSessionStore<S = unknown> implements SnapshotStore<S>, Sco
   async listSnapshots(options: PageOptions & { sessionId: string }): Promise<Page<SnapshotMetadata>> {
     const { tenant } = this.#at(options);
     const sessionId = checkSession(options);
-    const { cursor } = options;
-    const limit = checkLimit(options);
-    const after = cursor === undefined ? -1 : (decodeCursor(cursor, ['number'])[0] as number);
-    return this.#call('listSnapshots', `Listing session ${quote(sessionId)}`, async () => {
-      const { items, next } = await listSnapshots(tenant, sessionId, { limit, after });
-      const page = items.map((meta) => copyJson(meta));
-      return next === undefined ? { items: page } : { items: page, nextCursor: encodeCursor([next]) };
-    });
+    const page = checkPage(options, ['number']);
+    return this.#call('listSnapshots', `Listing session ${quote(sessionId)}`, () =>
+      listSnapshots(tenant, sessionId, page),
+    );
   }
 
   async listSessions(options?: PageOptions): Promise<Page<SessionSummary>> {
     const { tenant } = this.#at(options);
-    const limit = checkLimit(options);
-    const position =
-      options?.cursor === undefined ? undefined : decodeCursor(options.cursor, ['number', 'number', 'string']);
-    const [seconds, nanos, name] = (position ?? []) as [number, number, string];
-    const after = position && { time: new Timestamp(seconds, nanos), name };
-    return this.#call('listSessions', 'Listing the sessions', async () => {
-      const { items, hasMore } = await listSessions(tenant, limit, after);
-      const page = items.map((item) => item.summary);
-      const last = items.at(-1);
-      if (!hasMore || !last) return { items: page };
-      return { items: page, nextCursor: encodeCursor([last.time.seconds, last.time.nanoseconds, last.name]) };
-    });
+    const page = checkPage(options, ['number', 'number', 'string']);
+    return this.#call('listSessions', 'Listing the sessions', () => listSessions(tenant, page));
   }
 
   async deleteSession(options: SessionStoreOptions & { sessionId: string }): Promise<DeleteResult> {

@@ -1,5 +1,7 @@
 import { FieldPath, Timestamp, type DocumentSnapshot, type QueryDocumentSnapshot } from '@google-cloud/firestore';
-import type { SessionSummary, SnapshotMetadata } from '../../src/store/contract.ts';
+import { copyJson } from '../../src/json/value.ts';
+import type { Page, SessionSummary, SnapshotMetadata } from '../../src/store/contract.ts';
+import { pageOf, type PageRequest } from '../../src/store/page.ts';
 import { FOREIGN_POINTER_FIELDS, isForeignPointer } from './genkit-format.ts';
 import { adoptedView, snapshotsOf } from './genkit-session.ts';
 import { isAlive } from './lineage.ts';
@@ -8,34 +10,34 @@ import { isThere, LIST_FIELDS, readPointer, summaryOf } from './pointer-document
 import { HEAD_FIELDS, readHead } from './snapshot-document.ts';
 import type { Tenant } from './tenant.ts';
 
-/** The session's snapshots after a place, at most `limit`, and after which place there are more. */
+/** A page of the session's snapshots; positions are their places in the session's order of first saves. */
 export async function listSnapshots(
   tenant: Tenant,
   sessionId: string,
-  page: { limit: number; after: number },
-): Promise<{ items: SnapshotMetadata[]; next?: number }> {
+  { limit, after: [after] = [-1] }: PageRequest<readonly [seq: number]>,
+): Promise<Page<SnapshotMetadata>> {
   const { collections, database } = tenant;
-  const { from, below } = orderRange(keyOf('session', sessionId), page.after + 1);
+  const { from, below } = orderRange(keyOf('session', sessionId), after + 1);
   const query = collections.snapshots.where('at', '>=', from).where('at', '<', below).orderBy('at');
   const [pointer, found] = await Promise.all([
     database.get(tenant.pointerRef(sessionId), [...LIST_FIELDS, ...FOREIGN_POINTER_FIELDS]),
-    database.query(query.limit(page.limit + 1).select(...HEAD_FIELDS)),
+    database.query(query.limit(limit + 1).select(...HEAD_FIELDS)),
   ]);
   const data = pointer.data();
   if (data && isForeignPointer(data)) {
-    const all = (await snapshotsOf(tenant, sessionId)).slice(page.after + 1);
-    const items = all.slice(0, page.limit);
-    return all.length > page.limit ? { items, next: page.after + items.length } : { items };
+    const rest = (await snapshotsOf(tenant, sessionId)).slice(after + 1);
+    return pageOf(rest, limit, (meta, i) => ({ position: [after + 1 + i], item: copyJson(meta) }));
   }
   const now = Date.now();
   if (!data || !isThere(readPointer(pointer, sessionId), now)) return { items: [] };
-  const heads = found.slice(0, page.limit).map((document) => readHead(document.id, document.data()));
-  const items = heads.filter((head) => isAlive(head, now)).map(({ meta }) => meta);
-  return found.length > page.limit ? { items, next: heads.at(-1)!.seq } : { items };
+  return pageOf(found, limit, (document) => {
+    const head = readHead(document.id, document.data());
+    return { position: [head.seq], item: isAlive(head, now) ? copyJson(head.meta) : undefined };
+  });
 }
 
 /** A session in a list, and where: sessions are ordered by their last write, then by their document's id. */
-export interface ListedSession {
+interface ListedSession {
   readonly time: Timestamp;
   readonly name: string;
   readonly summary: SessionSummary;
@@ -45,16 +47,16 @@ export interface ListedSession {
 const MOST_BEATS = 1000;
 
 /**
- * The tenant's sessions, the one written last first, from a position on; at most `limit`, and whether there are more.
+ * A page of the tenant's sessions, the one written last first.
  *
  * A heartbeat writes the snapshot alone, so there are two orders to be merged: of the pointers, and of the snapshots written last by a
  * heartbeat. Sessions of Genkit's own store are a third.
  */
 export async function listSessions(
   tenant: Tenant,
-  limit: number,
-  after: { time: Timestamp; name: string } | undefined,
-): Promise<{ items: ListedSession[]; hasMore: boolean }> {
+  { limit, after: position }: PageRequest<readonly [seconds: number, nanoseconds: number, name: string]>,
+): Promise<Page<SessionSummary>> {
+  const after = position && { time: new Timestamp(position[0], position[1]), name: position[2] };
   const beats = await lastBeats(tenant);
   const [beating, foreign] = await Promise.all([beatingSessions(tenant, beats), foreignSessions(tenant)]);
   const candidates = [...beating, ...foreign].filter((session) => !after || newestFirst(after, session) < 0);
@@ -70,8 +72,10 @@ export async function listSessions(
     if (last) from = { time: last.get('written') as Timestamp, name: last.id };
     if (candidates.filter((session) => from && newestFirst(session, from) <= 0).length > limit) break;
   }
-  const sorted = candidates.toSorted(newestFirst);
-  return { items: sorted.slice(0, limit), hasMore: sorted.length > limit };
+  return pageOf(candidates.toSorted(newestFirst), limit, ({ time, name, summary }) => ({
+    position: [time.seconds, time.nanoseconds, name],
+    item: summary,
+  }));
 }
 
 function pointerPage(

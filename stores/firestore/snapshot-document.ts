@@ -3,8 +3,8 @@ import { quote } from '../../src/errors.ts';
 import { stringifyJson } from '../../src/json/value.ts';
 import type { SnapshotMetadata } from '../../src/snapshot/snapshot.ts';
 import { assertReadable } from '../../src/store/format.ts';
+import { unreadableSnapshot } from '../../src/store/unreadable.ts';
 import { FOREIGN_FIELDS, foreignHead, foreignState, isForeign, type ForeignState } from './genkit-format.ts';
-import { lost } from './failures.ts';
 import { orderKey, ownerKey, parentKey } from './names.ts';
 import { packTextNow, unpackJson } from './pack-json.ts';
 import { shardsOf } from './checkpoint.ts';
@@ -138,7 +138,7 @@ export function readHead(snapshotId: string, data: DocumentData): SnapshotHead {
     };
     return { meta, sessionId: session ?? undefined, seq, rev, by, ...(until !== undefined && { until }) };
   } catch {
-    throw lost(snapshotId, 'its document is damaged');
+    throw unreadableSnapshot(snapshotId, 'its document is damaged');
   }
 }
 
@@ -154,7 +154,7 @@ export function readSnapshotDocument(snapshotId: string, document: DocumentSnaps
     const rev = isForeign(data) ? updateTime.toMillis() - Number.MAX_SAFE_INTEGER : head.rev;
     return { ...head, rev, ref, createTime, updateTime, state: readState(data), old };
   } catch {
-    throw lost(snapshotId, 'its document is damaged');
+    throw unreadableSnapshot(snapshotId, 'its document is damaged');
   }
 }
 

@@ -1,9 +1,9 @@
 import type { DocumentSnapshot } from '@google-cloud/firestore';
-import { dataLoss, failedPrecondition, quote, unavailable } from '../../src/errors.ts';
+import { dataLoss, quote, unavailable } from '../../src/errors.ts';
 import { handOut, type HandOutOptions } from '../../src/snapshot/hand-out.ts';
 import type { SessionSnapshot } from '../../src/snapshot/snapshot.ts';
-import type { Lookup } from '../../src/store/lookup.ts';
-import { lost } from './failures.ts';
+import { assertNotBranched, type Lookup } from '../../src/store/lookup.ts';
+import { unreadableSnapshot } from '../../src/store/unreadable.ts';
 import { adoptedView } from './genkit-session.ts';
 import { isForeignPointer } from './genkit-format.ts';
 import { isAlive, latestLeaf, leafCount, type Leaf } from './lineage.ts';
@@ -129,7 +129,7 @@ export class SnapshotReader {
       const snapshot = this.read(leaf.id, document);
       if (snapshot) return { snapshot, state: withState ? await this.states.stateOf(snapshot, pointer) : undefined };
       if (missing?.leaf.id === leaf.id && missing.pointer.updateTime.isEqual(pointer.updateTime)) {
-        throw lost(leaf.id, 'its document is missing');
+        throw unreadableSnapshot(leaf.id, 'its document is missing');
       }
       missing = { pointer, leaf };
     }
@@ -145,12 +145,7 @@ export class SnapshotReader {
 
   #leafOf({ sessionId, lineage }: PointerDocument): Leaf | undefined {
     const now = Date.now();
-    const count = leafCount(lineage, now);
-    if (this.#tenant.settings.rejectBranching && count > 1) {
-      throw failedPrecondition(
-        `Session ${quote(sessionId)} has ${count} leaves, so it has no single latest snapshot. Look it up by snapshotId.`,
-      );
-    }
+    if (this.#tenant.settings.rejectBranching) assertNotBranched(sessionId, leafCount(lineage, now));
     return latestLeaf(lineage, now);
   }
 

@@ -2,10 +2,11 @@ import { GenkitError } from 'genkit';
 import { applyPatch } from '../../src/json/apply.ts';
 import type { JsonPatch } from '../../src/json/diff.ts';
 import { parseJson } from '../../src/json/value.ts';
+import { unreadableSnapshot } from '../../src/store/unreadable.ts';
 import { materialise } from '../chain/materialise.ts';
 import type { KnownState } from '../chain/written-state.ts';
 import { parseCheckpoint, shardsOf, type Checkpoint } from './checkpoint.ts';
-import { isTransportFailure, lost } from './failures.ts';
+import { isTransportFailure } from './failures.ts';
 import { FOREIGN_PATCH, foreignShards, type ForeignState } from './genkit-format.ts';
 import { orderRange, ownerKey, ownerOfShard, shardName } from './names.ts';
 import { unpackJson, unpackText } from './pack-json.ts';
@@ -71,9 +72,9 @@ export class StateReader {
     try {
       return await work();
     } catch (error) {
-      if (error instanceof Broken) throw lost(snapshotId, error.message);
+      if (error instanceof Broken) throw unreadableSnapshot(snapshotId, error.message);
       if (error instanceof GenkitError || isTransportFailure(error)) throw error;
-      throw lost(snapshotId, 'what is stored of its state does not fit together');
+      throw unreadableSnapshot(snapshotId, 'what is stored of its state does not fit together');
     }
   }
 

@@ -22,17 +22,9 @@ import type {
   SnapshotStore,
   StoreCapabilities,
 } from '../../src/store/contract.ts';
-import {
-  assertExpectedLeaf,
-  assertFunction,
-  checkLimit,
-  checkLookup,
-  checkSession,
-  decodeCursor,
-  encodeCursor,
-  resolveLeaf,
-} from '../../src/store/lookup.ts';
+import { assertExpectedLeaf, assertFunction, checkLookup, checkSession, resolveLeaf } from '../../src/store/lookup.ts';
 import { checkOptions, isBoolean, isFunction } from '../../src/store/options.ts';
+import { checkPage, pageOf } from '../../src/store/page.ts';
 import { checkScopeChanges, scopeKey, scopeKeys } from '../../src/store/scopes.ts';
 import { tenantOf, type SnapshotPathPrefix } from '../../src/store/tenant.ts';
 import { WatchHub } from '../../src/store/watch-hub.ts';
@@ -149,21 +141,18 @@ export class InMemorySessionStore<S = unknown> implements SnapshotStore<S>, Scop
   async listSnapshots(options: PageOptions & { sessionId: string }): Promise<Page<SnapshotMetadata>> {
     const tenantId = this.#tenantOf(options);
     const sessionId = checkSession(options);
-    const limit = checkLimit(options);
-    const after = positionOf(options.cursor) ?? 0;
+    const { limit, after: [after] = [0] } = checkPage(options, ['number']);
     const nodes = this.#tenants.get(tenantId)?.tree(sessionId)?.nodes() ?? [];
     const rest = [...nodes].filter((record) => record.sequence > after);
-    return pageOf(rest, limit, (record) => [record.sequence, record.metadata()]);
+    return pageOf(rest, limit, (record) => ({ position: [record.sequence], item: record.metadata() }));
   }
 
   async listSessions(options?: PageOptions): Promise<Page<SessionSummary>> {
     const tenantId = this.#tenantOf(options);
-    const limit = checkLimit(options);
-    const before = positionOf(options?.cursor) ?? Infinity;
+    const { limit, after: [before] = [Infinity] } = checkPage(options, ['number']);
     const sessions = this.#tenants.get(tenantId)?.sessions() ?? [];
     const rest = sessions.filter(([, session]) => session.lastCommit < before);
-    // No session is without a snapshot here, and none runs in a circle, so each has its summary.
-    return pageOf(rest, limit, ([id, session]) => [session.lastCommit, summarize(id, session.tree)!]);
+    return pageOf(rest, limit, ([id, { lastCommit, tree }]) => ({ position: [lastCommit], item: summarize(id, tree) }));
   }
 
   async deleteSession(options: SessionStoreOptions & { sessionId: string }): Promise<DeleteResult> {
@@ -290,17 +279,4 @@ export class InMemorySessionStore<S = unknown> implements SnapshotStore<S>, Scop
 /** Unambiguous for every pair of ids. */
 function watchKey(tenantId: string, snapshotId: string): string {
   return JSON.stringify([tenantId, snapshotId]);
-}
-
-/** The commit that a cursor names. */
-function positionOf(cursor: string | undefined): number | undefined {
-  return cursor === undefined ? undefined : (decodeCursor(cursor, ['number'])[0] as number);
-}
-
-/** The first page of what is left; `describe` answers each item's position, and the item as the caller gets it. */
-function pageOf<R, T>(rest: readonly R[], limit: number, describe: (entry: R) => [position: number, item: T]): Page<T> {
-  const described = rest.slice(0, limit).map(describe);
-  const items = described.map(([, item]) => item);
-  const last = described.at(-1);
-  return last && rest.length > limit ? { items, nextCursor: encodeCursor([last[0]]) } : { items };
 }

@@ -7,7 +7,7 @@ import { HOSTILE_IDS, HOSTILE_PREFIXES } from './support/hostile-ids.ts';
 import type { Kit, Stage, Subject } from './support/kit.ts';
 import { playScopes, scopeTapes } from './support/scope-tape.ts';
 import { message, snapshot } from './support/snapshots.ts';
-import { NO_VALUES, VALUES } from './support/value-corpus.ts';
+import { keyed, NO_VALUES, VALUES } from './support/value-corpus.ts';
 
 const APP: ScopeId = { scope: 'app', appName: 'shop' };
 const ADA: ScopeId = { scope: 'user', appName: 'shop', userId: 'ada' };
@@ -370,11 +370,6 @@ function values(kit: Kit): void {
     });
     for (const handle of [a, b]) equal(await handle.scope(ADA), { list: [{ n: 1 }] }, 'the record');
   });
-}
-
-/** A record with this own key, whatever it is. */
-function keyed(key: string, value: unknown): ScopeRecord {
-  return Object.defineProperty({}, key, { value, enumerable: true, writable: true, configurable: true });
 }
 
 function fences(kit: Kit): void {

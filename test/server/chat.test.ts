@@ -5,7 +5,9 @@ import type { AgentChunk, AgentStreamChunk, SessionSnapshot } from 'genkit/beta/
 import { AgentError, type AgentAPI } from 'genkitx-agents/client';
 import { describe, expect, it } from 'vitest';
 import { createAgentApi } from '../../src/client/agent-api.ts';
+import { Session } from '../../src/session/session.ts';
 import { gate } from './support/agents.ts';
+import { refusal } from './support/refusal.ts';
 import { scriptedTransport, type Script } from './support/scripted-transport.ts';
 
 interface Counter {
@@ -27,17 +29,6 @@ async function collect(stream: AsyncIterable<AgentChunk>): Promise<string[]> {
     texts.push(chunk.text);
   }
   return texts;
-}
-
-async function refusal(promise: Promise<unknown>): Promise<AgentError> {
-  const error: unknown = await promise.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  );
-  if (!AgentError.isInstance(error)) {
-    throw new Error('It should have rejected with an AgentError.', { cause: error });
-  }
-  return error;
 }
 
 describe('a turn', () => {
@@ -170,6 +161,26 @@ describe('a chat continues', () => {
       { sessionId: 'S' },
     ]);
     expect(await inits((agent) => agent.chat(), lost, {})).toEqual([{}, {}]);
+  });
+});
+
+describe('artifacts', () => {
+  it('replace those of their names; one without a name, or with an empty one, is always another', async () => {
+    const parts = [{ text: 'x' }];
+    const artifacts = [
+      { name: 'a', parts: [] },
+      { name: 'a', parts },
+      { name: '', parts },
+      { name: '', parts },
+      { parts },
+    ];
+    const { agent } = chatOver({ output: { message: modelMessage('done'), artifacts } });
+    const chat = agent.chat();
+    await chat.send('go');
+    expect(chat.artifacts).toEqual(artifacts.slice(1));
+    const session = new Session();
+    session.addArtifacts(artifacts);
+    expect(chat.artifacts).toEqual(session.getArtifacts());
   });
 });
 

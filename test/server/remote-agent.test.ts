@@ -1,8 +1,9 @@
 /** What `remoteAgent` makes of answers, good and bad. The answers are bytes that the test writes. */
-import { AgentError, remoteAgent, type RemoteAgentOptions } from 'genkitx-agents/client';
+import { remoteAgent, type RemoteAgentOptions } from 'genkitx-agents/client';
 import { describe, expect, it } from 'vitest';
 import { gate } from './support/agents.ts';
 import { listen } from './support/http.ts';
+import { refusal } from './support/refusal.ts';
 
 const encoder = new TextEncoder();
 const chunk = (text: string) => `data: ${JSON.stringify({ message: { modelChunk: { content: [{ text }] } } })}\n\n`;
@@ -65,17 +66,6 @@ function agentOf(options: Partial<RemoteAgentOptions>, ...answers: (Response | (
   };
   const agent = remoteAgent({ url: 'http://agents.test/a', fetch: send as typeof fetch, ...options });
   return { agent, sent };
-}
-
-async function refusal(promise: Promise<unknown>): Promise<AgentError> {
-  const error: unknown = await promise.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  );
-  if (!AgentError.isInstance(error)) {
-    throw new Error('It should have rejected with an AgentError.', { cause: error });
-  }
-  return error;
 }
 
 describe('a stream', () => {

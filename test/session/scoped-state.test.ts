@@ -2,9 +2,9 @@ import { z } from 'genkit';
 import { describe, expect, it } from 'vitest';
 import { StateError } from '../../src/errors.ts';
 import type { Json } from '../../src/json/value.ts';
+import { plainStateOf } from '../../src/session/plain-state.ts';
 import {
   endScopes,
-  plainStateOf,
   renewState,
   ScopedState,
   scopeChangesOf,
@@ -12,6 +12,7 @@ import {
 } from '../../src/session/scoped-state.ts';
 import { Session } from '../../src/session/session.ts';
 import type { ScopeId, ScopeRecord } from '../../src/store/contract.ts';
+import { keyed } from '../conformance/support/value-corpus.ts';
 import { InMemorySessionStore } from '../../stores/in-memory/in-memory-session-store.ts';
 
 const APP: ScopeId = { scope: 'app', appName: 'shop' };
@@ -40,10 +41,6 @@ function committed(state: ScopedState, records: { user?: ScopeRecord; app?: Scop
   const all: Record<string, ScopeRecord | undefined> = {};
   for (const { id, change } of scopeChangesOf(state)) all[id.scope] = change(structuredClone(records[id.scope] ?? {}));
   return all;
-}
-
-function keyed(key: string, value: Json): ScopeRecord {
-  return Object.defineProperty({}, key, { value, enumerable: true, writable: true, configurable: true });
 }
 
 function refusal(work: () => unknown): StateError {

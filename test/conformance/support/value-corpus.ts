@@ -1,5 +1,7 @@
 /** Values that JSON holds and that stores are known to lose, and things that it does not hold. */
 
+import type { ScopeRecord } from '../../../src/store/contract.ts';
+
 /** Nested `depth` deep. */
 function nested(depth: number, wrap: (inner: unknown) => unknown): unknown {
   let value: unknown = 'core';
@@ -7,8 +9,8 @@ function nested(depth: number, wrap: (inner: unknown) => unknown): unknown {
   return value;
 }
 
-/** An object with this own key, whatever the key is. */
-function keyed(key: string, value: unknown = { deep: [1] }): object {
+/** A record with this own key, whatever the key is. */
+export function keyed(key: string, value: unknown = { deep: [1] }): ScopeRecord {
   return Object.defineProperty({}, key, { value, enumerable: true, writable: true, configurable: true });
 }
 

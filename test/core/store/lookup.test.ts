@@ -1,18 +1,8 @@
-import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SessionConflictError } from '../../../src/errors.ts';
 import { SessionTree, type SnapshotNode } from '../../../src/snapshot/lineage.ts';
-import {
-  assertExpectedLeaf,
-  assertFunction,
-  checkLimit,
-  checkLookup,
-  decodeCursor,
-  encodeCursor,
-  resolveLeaf,
-} from '../../../src/store/lookup.ts';
+import { assertExpectedLeaf, assertFunction, checkLookup, resolveLeaf } from '../../../src/store/lookup.ts';
 import { summarize } from '../../../src/store/session-summary.ts';
-import { random } from '../../support/scale.ts';
 
 const refused = (status: string): Error => expect.objectContaining({ status }) as Error;
 
@@ -78,55 +68,6 @@ describe('assertExpectedLeaf', () => {
   it('refuses an expectation that can’t be met', () => {
     expect(() => assertExpectedLeaf('', 'chat', null)).toThrow(refused('INVALID_ARGUMENT'));
     expect(() => assertExpectedLeaf(null, undefined, null)).toThrow(refused('INVALID_ARGUMENT'));
-  });
-});
-
-describe('cursors', () => {
-  const position = fc.array(fc.oneof(fc.string({ unit: 'binary' }), fc.string(), fc.integer()), { maxLength: 4 });
-
-  it('come back as the position that they were made of, and hold nothing that a URL changes', () => {
-    fc.assert(
-      fc.property(position, (parts) => {
-        const cursor = encodeCursor(parts);
-        expect(
-          decodeCursor(
-            cursor,
-            parts.map((part) => typeof part as 'string' | 'number'),
-          ),
-        ).toEqual(parts);
-        expect(cursor).toMatch(/^[\w=-]+$/);
-      }),
-      random(200, 5000),
-    );
-    expect(decodeCursor(encodeCursor(['\uD800']), ['string'])).toEqual(['\uD800']);
-  });
-
-  it.each([
-    '',
-    'x',
-    '%',
-    'nonsense',
-    'bnVsbA',
-    encodeCursor([]),
-    encodeCursor(['a', 1]),
-    encodeCursor(['a']),
-    7,
-    null,
-    {},
-  ])('refuse %j where a number is due', (cursor) => {
-    expect(() => decodeCursor(cursor as string, ['number'])).toThrow(refused('INVALID_ARGUMENT'));
-  });
-});
-
-describe('checkLimit', () => {
-  it('answers the limit, 100 unless told', () => {
-    expect([checkLimit(undefined), checkLimit({}), checkLimit({ limit: 1 }), checkLimit({ limit: 1000 })]).toEqual([
-      100, 100, 1, 1000,
-    ]);
-  });
-
-  it.each([0, -1, 1.5, 1001, Number.NaN, '5'])('refuses %j', (limit) => {
-    expect(() => checkLimit({ limit: limit as number })).toThrow(refused('INVALID_ARGUMENT'));
   });
 });
 

@@ -1,30 +1,41 @@
+import { copyJson, parseJson } from '../../src/json/value.ts';
+import type { Page, SessionSummary, SnapshotMetadata } from '../../src/store/contract.ts';
+import { pageOf, type PageRequest } from '../../src/store/page.ts';
 import { summarize } from '../../src/store/session-summary.ts';
-import type { SessionSummary } from '../../src/store/contract.ts';
-import { parseJson } from '../../src/json/value.ts';
 import { closeQuietly, codeOf, READ } from './file-system.ts';
 import { NO_SESSION, type SessionName } from './names.ts';
 import { Pace } from './pace.ts';
+import type { Session } from './session.ts';
 import type { Tenant } from './tenant.ts';
 
 /** The end of a log that is looked at; its last line is nearly always a confirmation, which is shorter. */
 const END_OF_LOG = 256;
 
-/** Where a list goes on: after the session of this time and name. */
-export interface ListPosition {
+/** Where a session is in the list. */
+interface ListPosition {
   readonly time: number;
   readonly name: SessionName;
 }
 
+/** A page of the session's snapshots; positions are their places in the session's order of first saves. */
+export function listSnapshots(
+  session: Session,
+  { limit, after: [after] = [-Infinity] }: PageRequest<readonly [seq: number]>,
+): Page<SnapshotMetadata> {
+  const rest = [...session.index.tree.nodes()].filter(({ version }) => version.seq > after);
+  return pageOf(rest, limit, ({ version, meta }) => ({ position: [version.seq], item: copyJson(meta) }));
+}
+
 /**
- * The tenant's sessions, the one written last first, from a position on; at most `limit`, and whether there are more.
+ * A page of the tenant's sessions, the one written last first.
  *
- * Orders all sessions by the ends of their logs, and reads only those whole that it answers.
+ * Orders all sessions by the ends of their logs, and reads only those whole that it answers, and the next.
  */
 export async function listSessions(
   tenant: Tenant,
-  limit: number,
-  after: ListPosition | undefined,
-): Promise<{ sessions: (SessionSummary & { position: ListPosition })[]; hasMore: boolean }> {
+  { limit, after: position }: PageRequest<readonly [time: number, name: string]>,
+): Promise<Page<SessionSummary>> {
+  const after = position && { time: position[0], name: position[1] };
   const positions: ListPosition[] = [];
   const pace = new Pace();
   for (const name of await tenant.sessionNames()) {
@@ -32,17 +43,15 @@ export async function listSessions(
     positions.push({ name, time: endTimeOf(tenant, name) ?? (await tenant.session(name)).index.lastTime });
     await pace.rest();
   }
-  const sorted = positions.toSorted(newestFirst);
-  const sessions: (SessionSummary & { position: ListPosition })[] = [];
-  for (const position of sorted.filter((candidate) => !after || newestFirst(after, candidate) < 0)) {
+  const rest: (ListPosition & { summary: SessionSummary })[] = [];
+  for (const candidate of positions.filter((one) => !after || newestFirst(after, one) < 0).toSorted(newestFirst)) {
     await pace.rest();
-    const session = await tenant.session(position.name);
+    const session = await tenant.session(candidate.name);
     const summary = typeof session.id === 'string' ? summarize(session.id, session.index.tree) : undefined;
-    if (!summary) continue;
-    if (sessions.length === limit) return { sessions, hasMore: true };
-    sessions.push({ ...summary, position });
+    if (summary) rest.push({ ...candidate, summary });
+    if (rest.length > limit) break;
   }
-  return { sessions, hasMore: false };
+  return pageOf(rest, limit, ({ time, name, summary }) => ({ position: [time, name], item: summary }));
 }
 
 function newestFirst(a: ListPosition, b: ListPosition): number {

@@ -1,0 +1,13 @@
+import type { RuntimeError } from '../session/session-runner.ts';
+
+/** How a turn ends that does not end by itself. */
+export type TurnEnding =
+  | { readonly status: 'aborted'; readonly finishReason: 'aborted' }
+  | { readonly status: 'failed'; readonly finishReason: 'failed'; readonly error: RuntimeError };
+
+export const ABORTED: TurnEnding = { status: 'aborted', finishReason: 'aborted' };
+
+/** Of a turn that nobody will run to its end. */
+export function givenUp(message: string): TurnEnding {
+  return { status: 'failed', finishReason: 'failed', error: { status: 'ABORTED', message } };
+}

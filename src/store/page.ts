@@ -1,0 +1,91 @@
+import { invalidArgument } from '../errors.ts';
+import type { Page, PageOptions } from './contract.ts';
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 1000;
+
+/** What a position may be made of. */
+interface PositionParts {
+  number: number;
+  string: string;
+}
+
+/** Where an item stands in a list, in the terms of the store. */
+export type Position<Shape extends readonly (keyof PositionParts)[]> = {
+  readonly [I in keyof Shape]: PositionParts[Shape[I]];
+};
+
+/** A checked {@link PageOptions}. */
+export interface PageRequest<P> {
+  readonly limit: number;
+  /** Of the last item of the page before; `undefined` for the first page. */
+  readonly after: P | undefined;
+}
+
+/** One of the things that a list goes through. */
+export interface Entry<T> {
+  readonly position: readonly (number | string)[];
+  /** `undefined`: there is nothing to show of it. */
+  readonly item: T | undefined;
+}
+
+/**
+ * Which part of a list is asked for.
+ *
+ * @param shape What the positions in this list are made of.
+ * @throws `INVALID_ARGUMENT` for an impossible limit, and for a cursor that no page of this list had.
+ */
+export function checkPage<const Shape extends readonly (keyof PositionParts)[]>(
+  options: PageOptions | undefined,
+  shape: Shape,
+): PageRequest<Position<Shape>> {
+  const limit = options?.limit ?? DEFAULT_LIMIT;
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
+    throw invalidArgument(`limit must be a whole number from 1 to ${MAX_LIMIT}.`);
+  }
+  const { cursor } = options ?? {};
+  return { limit, after: cursor === undefined ? undefined : decodeCursor(cursor, shape) };
+}
+
+/**
+ * The page that a list answers.
+ *
+ * @param rest What comes after the position that was asked for, in the list's order: more than `limit` where there is more.
+ * @param describe Asked about those only that are on the page.
+ */
+export function pageOf<R, T>(
+  rest: readonly R[],
+  limit: number,
+  describe: (one: R, index: number) => Entry<T>,
+): Page<T> {
+  const entries = rest.slice(0, limit).map(describe);
+  const items = entries.flatMap(({ item }) => (item === undefined ? [] : [item]));
+  const last = entries.at(-1);
+  return last && rest.length > limit ? { items, nextCursor: encodeCursor(last.position) } : { items };
+}
+
+/** A cursor is opaque to callers: base64url of the JSON position of the last item. */
+function encodeCursor(position: readonly (number | string)[]): string {
+  const bytes = new TextEncoder().encode(JSON.stringify(position));
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_');
+}
+
+function decodeCursor<Shape extends readonly (keyof PositionParts)[]>(cursor: string, shape: Shape): Position<Shape> {
+  try {
+    const binary = atob(cursor.replaceAll('-', '+').replaceAll('_', '/'));
+    const bytes = Uint8Array.from(binary, (char) => char.charCodeAt(0));
+    const position: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    if (
+      Array.isArray(position) &&
+      position.length === shape.length &&
+      shape.every((t, i) => typeof position[i] === t)
+    ) {
+      return position as unknown as Position<Shape>;
+    }
+  } catch {
+    // Whatever is wrong with it, the answer is the same.
+  }
+  throw invalidArgument('This cursor is none that a list answered; pass nextCursor of the page before, unchanged.');
+}
