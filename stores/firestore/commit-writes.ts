@@ -74,7 +74,7 @@ export function writePointer(
  * Writes a save: all or nothing. Shards that are too many for one commit are written before; the commit then makes sure that they are still
  * there, because a prune may have taken them for orphans.
  *
- * @returns The update times of `writes`.
+ * @returns The update times of the writes of `records`, then those of `writes`.
  * @throws Stale when a document is not as it was expected.
  */
 export async function commitSave(
@@ -89,7 +89,7 @@ export async function commitSave(
     if (isStaged) await stage(tenant, plan.shards);
     const shards = plan.shards.map((shard) => (isStaged ? touchShard(tenant, shard.name) : writeShard(tenant, shard)));
     const prolonged = plan.prolonged.map((name) => touchShard(tenant, name));
-    return await tenant.database.commit([...writes, ...records.writes, ...shards, ...prolonged]);
+    return await tenant.database.commit([...records.writes, ...writes, ...shards, ...prolonged]);
   } catch (error) {
     throw isConflict(error) ? new Stale(error) : error;
   }

@@ -17,6 +17,7 @@ export async function readScopes(tenant: Tenant, keys: readonly string[]): Promi
 export async function deleteScope(tenant: Tenant, key: string): Promise<boolean> {
   const { database } = tenant;
   const ref = tenant.recordRef(key);
+  tenant.forgetRecord(key);
   const { exists } = await database.get(ref, []);
   if (!exists) return false;
   try {

@@ -4,12 +4,17 @@ import type { KnownState } from '../chain/written-state.ts';
 import type { Database, TenantCollections } from './database.ts';
 import { documentId, recordName } from './names.ts';
 import type { PointerDocument } from './pointer-document.ts';
+import type { RecordDocument } from './record-document.ts';
 import type { StateChain, Token } from './state-chain.ts';
 
 /** What all states in the cache may take, measured by the length of their JSON; what they share counts for each. */
 const MOST_LENGTH = 64 * 1024 * 1024;
 const MOST_POINTERS = 2000;
 const MOST_SNAPSHOTS = 20_000;
+/** What all records in the cache may take, by the length of their JSON, ... */
+const MOST_RECORDS_LENGTH = 16 * 1024 * 1024;
+/** ... of which each counts as so much more, one that is not there too. */
+const RECORD_OVERHEAD = 1024;
 
 /** A state, and how to get to it. */
 export interface CachedState {
@@ -17,7 +22,7 @@ export interface CachedState {
   readonly chain: StateChain;
 }
 
-/** What the store remembers. All of it is confirmed before it counts: states by their tokens, pointers by their update times. */
+/** What the store remembers. All of it is confirmed before it counts: states by their tokens, pointers and records by their update times. */
 export class Caches {
   /** By token: never becomes wrong. */
   readonly states = new LruCache<CachedState>(MOST_LENGTH);
@@ -26,6 +31,7 @@ export class Caches {
   readonly absent = new LruCache<true>(MOST_POINTERS);
   /** Snapshots that were there, and their sessions. */
   readonly snapshots = new LruCache<{ readonly sessionId: string | undefined }>(MOST_SNAPSHOTS);
+  readonly records = new LruCache<RecordDocument>(MOST_RECORDS_LENGTH);
 
   remember(token: Token, state: CachedState): void {
     this.states.set(token, state, state.known.length);
@@ -36,6 +42,7 @@ export class Caches {
     this.pointers.clear();
     this.absent.clear();
     this.snapshots.clear();
+    this.records.clear();
   }
 }
 
@@ -118,5 +125,19 @@ export class Tenant {
 
   sessionOfSnapshot(snapshotId: string): { readonly sessionId: string | undefined } | undefined {
     return this.caches.snapshots.get(this.keyOf(snapshotId));
+  }
+
+  /** @param key The record's `scopeKey`. */
+  rememberRecord(key: string, record: RecordDocument): void {
+    this.caches.records.set(this.keyOf(key), record, record.length + RECORD_OVERHEAD);
+  }
+
+  forgetRecord(key: string): void {
+    this.caches.records.delete(this.keyOf(key));
+  }
+
+  /** The record as it was read or written last; there may be another by now. */
+  record(key: string): RecordDocument | undefined {
+    return this.caches.records.get(this.keyOf(key));
   }
 }

@@ -1,5 +1,13 @@
 import type { Firestore } from '@google-cloud/firestore';
-import type { SessionSnapshot, SnapshotLookup } from 'genkitx-agents';
+import { z } from 'genkit';
+import {
+  defineCustomAgent,
+  genkit,
+  type AgentStateOptions,
+  type ScopedState,
+  type SessionSnapshot,
+  type SnapshotLookup,
+} from 'genkitx-agents';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { completedSnapshot, Workload } from '../../../bench/workload.ts';
@@ -137,6 +145,78 @@ describe(`the cost of a turn, counted on the wire over ${TURNS} turns of the sta
       deletes: used.deletes,
       rpcs: used.rpcs,
     });
+  });
+});
+
+describe('the cost of an agent’s turn with scopes, counted on the wire, warm', () => {
+  let db: Firestore;
+  beforeAll(async () => {
+    trafficSoFar();
+    db = openDatabase(newProject());
+    await db.doc('warm/up').get();
+  });
+  afterAll(() => db.terminate());
+
+  type Work = (state: ScopedState) => void;
+  const count: Work = (state) => state.update('user:turns', (turns) => Number(turns ?? 0) + 1);
+  const counts = z.record(z.string(), z.number());
+
+  /** A process of its own: an agent that does what it is told, with what a turn in one session cost. */
+  function shop(scopes?: AgentStateOptions['scopes']): (work: Work, sessionId?: string) => Promise<Partial<Traffic>> {
+    let work: Work = () => {};
+    const store = new FirestoreSessionStore({ db });
+    const config = { name: 'shop', store, ...(scopes && { scopes }) };
+    const agent = defineCustomAgent(genkit({}), config, async (session) => {
+      await session.run(async () => {
+        work(session.state);
+        session.addMessages([{ role: 'model', content: [{ text: 'done' }] }]);
+      });
+      return {};
+    });
+    const message = { role: 'user' as const, content: [{ text: 'go on' }] };
+    return async (next, sessionId = 'monday') => {
+      work = next;
+      const { reads, writes, deletes } = await trafficOf(async () => {
+        const { result } = await agent.run({ message }, { init: { sessionId }, context: { auth: { uid: 'ada' } } });
+        expect(result.error).toBeUndefined();
+      });
+      return { reads, writes, deletes };
+    };
+  }
+
+  it('is that of any turn where none is used, a read where one is read, a read and a write where it is changed', async () => {
+    const plain = shop();
+    await plain(() => {}, 'plain');
+    const base = await plain(() => {}, 'plain');
+    expect(base).toEqual({ reads: 2, writes: 2, deletes: 0 });
+    const turn = shop({ user: counts });
+    await turn(count);
+    expect(await turn((state) => state.get('user:turns'))).toEqual({ reads: 3, writes: 2, deletes: 0 });
+    expect(await turn(count)).toEqual({ reads: 3, writes: 3, deletes: 0 });
+    expect(await turn((state) => state.delete('user:turns'))).toEqual({ reads: 3, writes: 2, deletes: 1 });
+    expect(await turn(count)).toEqual({ reads: 3, writes: 3, deletes: 0 });
+    const both = shop({ user: counts, app: counts });
+    await both(count);
+    const all: Work = (state) => ['user:turns', 'app:turns'].forEach((key) => state.set(key, Math.random()));
+    expect(await both(all)).toEqual({ reads: 4, writes: 4, deletes: 0 });
+    expect(await both(count)).toEqual({ reads: 4, writes: 3, deletes: 0 });
+  });
+
+  it('is the same where another process, or another session, has changed the record between two turns', async () => {
+    const [here, there] = [shop({ user: counts }), shop({ user: counts })];
+    await here(count, 'here');
+    await there(count, 'there');
+    for (let round = 0; round < 3; round++) {
+      expect(await here(count, 'here')).toEqual({ reads: 3, writes: 3, deletes: 0 });
+      expect(await there(count, 'there')).toEqual({ reads: 3, writes: 3, deletes: 0 });
+    }
+  });
+
+  it('is a read more where a turn’s change leaves the record as it was read: that it is so still has to be seen', async () => {
+    const turn = shop({ user: counts });
+    const keep: Work = (state) => state.set('user:kept', 1);
+    await turn(keep);
+    expect(await turn(keep)).toEqual({ reads: 4, writes: 2, deletes: 0 });
   });
 });
 

@@ -1,7 +1,7 @@
 import type { Firestore } from '@google-cloud/firestore';
 import type { ScopeChange, ScopeId, ScopeRecord, SessionSnapshotInput } from 'genkitx-agents';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { allDocuments } from './support/at-rest.ts';
 import { newProject, openDatabase } from './support/database.ts';
 import { Proxy } from './support/proxy.ts';
@@ -36,6 +36,8 @@ describe('what scopes cost, counted on the wire', () => {
   beforeAll(async () => {
     trafficSoFar();
     db = openDatabase();
+    // A client's first request sets up its connection.
+    await db.doc('warm/up').get();
     store = new FirestoreSessionStore({ db });
     await save([increment(ADA), increment(APP)]);
   });
@@ -46,20 +48,40 @@ describe('what scopes cost, counted on the wire', () => {
     expect(await save([])).toMatchObject({ reads: 0, writes: 2, deletes: 0, rpcs: 1 });
   });
 
-  it('a save with the records of a user and an app reads the two, and writes those that change', async () => {
-    expect(await save([increment(ADA), increment(APP)])).toMatchObject({ reads: 2, writes: 4, deletes: 0, rpcs: 2 });
-    expect(await save([increment(ADA), unchanged(APP)])).toMatchObject({ reads: 2, writes: 3, deletes: 0, rpcs: 2 });
-    expect(await save([unchanged(ADA), unchanged(APP)])).toMatchObject({ reads: 2, writes: 2, deletes: 0, rpcs: 2 });
-    expect(await save([{ id: ADA, change: () => ({}) }])).toMatchObject({ reads: 1, writes: 2, deletes: 1, rpcs: 2 });
-    expect(await save([{ id: ADA, change: () => ({}) }])).toMatchObject({ reads: 1, writes: 2, deletes: 0, rpcs: 2 });
+  it('a save reads no record that was read before, or written, and writes those that change', async () => {
+    await new FirestoreSessionStore({ db }).saveSnapshot('aside', () => turn({ sessionId: 'other' }), {
+      scopes: [increment(ADA), increment(APP)],
+    });
+    await store.readScopes({ scopes: [ADA, APP] });
+    expect(await save([increment(ADA), increment(APP)])).toMatchObject({ reads: 0, writes: 4, deletes: 0, rpcs: 1 });
+    expect(await save([increment(ADA), increment(APP)])).toMatchObject({ reads: 0, writes: 4, deletes: 0, rpcs: 1 });
+    expect(await save([{ id: ADA, change: () => ({}) }])).toMatchObject({ reads: 0, writes: 2, deletes: 1, rpcs: 1 });
+    expect(await save([increment(ADA)])).toMatchObject({ reads: 0, writes: 3, deletes: 0, rpcs: 1 });
+    expect(await store.readScopes({ scopes: [ADA, APP] })).toEqual([{ n: 1 }, { n: 4 }]);
   });
 
-  it('a heartbeat with a record reads and writes one document more', async () => {
+  it('a save reads those that it leaves as they are: no write would notice that they are so no more', async () => {
+    expect(await save([increment(ADA), unchanged(APP)])).toMatchObject({ reads: 1, writes: 3, deletes: 0, rpcs: 2 });
+    expect(await save([unchanged(ADA), unchanged(APP)])).toMatchObject({ reads: 2, writes: 2, deletes: 0, rpcs: 2 });
+    const none: ScopeId = { scope: 'app', appName: 'none' };
+    expect(await save([{ id: none, change: () => ({}) }])).toMatchObject({ reads: 1, writes: 2, deletes: 0, rpcs: 2 });
+  });
+
+  it('a save of a process that knows nothing of a record reads it, once', async () => {
+    const ofNew = (id: string, scopes: ScopeChange[]): Promise<Traffic> =>
+      trafficOf(() => new FirestoreSessionStore({ db }).saveSnapshot(id, () => turn({ sessionId: id }), { scopes }));
+    const { reads, writes, rpcs } = await ofNew('fresh', []);
+    const used = await ofNew('fresh too', [increment(ADA), increment(APP)]);
+    expect(used).toMatchObject({ reads: reads + 2, writes: writes + 2, rpcs: rpcs + 1 });
+  });
+
+  it('a heartbeat with a record writes one document more, and reads none more that is known', async () => {
     await store.saveSnapshot('beating', () => turn({ status: 'pending' }));
     const beat = (scopes: ScopeChange[]): Promise<Traffic> =>
       trafficOf(() => store.saveSnapshot('beating', (current) => ({ ...current!, heartbeatAt: 'now' }), { scopes }));
     expect(await beat([])).toMatchObject({ reads: 1, writes: 1 });
-    expect(await beat([increment(APP)])).toMatchObject({ reads: 2, writes: 2 });
+    await store.readScopes({ scopes: [APP] });
+    expect(await beat([increment(APP)])).toMatchObject({ reads: 1, writes: 2 });
   });
 
   it('records are read with one request, each once', async () => {
@@ -71,6 +93,91 @@ describe('what scopes cost, counted on the wire', () => {
   it('a save that is skipped reads no record', async () => {
     const skipped = trafficOf(() => store.saveSnapshot('turn-1', () => null, { scopes: [increment(APP)] }));
     expect(await skipped).toMatchObject({ reads: 1, writes: 0 });
+  });
+});
+
+describe('a record that somebody else has changed since it was read', () => {
+  let db: Firestore;
+  let [here, there]: FirestoreSessionStore[] = [];
+  let saves = 0;
+  const save = (store: FirestoreSessionStore, change: ScopeChange['change'], id = ADA): Promise<string | null> => {
+    const snapshot = `save-${++saves}`;
+    return store.saveSnapshot(snapshot, () => turn({ sessionId: snapshot }), { scopes: [{ id, change }] });
+  };
+  const read = async (store: FirestoreSessionStore): Promise<ScopeRecord> =>
+    (await store.readScopes({ scopes: [ADA] }))[0]!;
+  beforeAll(() => void (db = openDatabase()));
+  afterAll(() => db.terminate());
+  beforeEach(() => {
+    const collection = `stale-${saves}`;
+    [here, there] = [new FirestoreSessionStore({ db, collection }), new FirestoreSessionStore({ db, collection })];
+  });
+
+  it('is changed as it is then', async () => {
+    await save(here!, () => ({ n: 1 }));
+    await save(there!, (record) => ({ ...record, theirs: true }));
+    await save(here!, (record) => ({ ...record, n: Number(record['n']) + 1 }));
+    expect(await read(here!)).toEqual({ n: 2, theirs: true });
+  });
+
+  it('gets a value that it had when it was read, and has no more', async () => {
+    await save(here!, () => ({ theme: 'dark' }));
+    await save(there!, () => ({ theme: 'light' }));
+    await save(here!, (record) => ({ ...record, theme: 'dark' }));
+    expect(await read(there!)).toEqual({ theme: 'dark' });
+  });
+
+  it('is not the reason to refuse a save that it is no reason for any more', async () => {
+    await save(here!, () => ({ locked: true }));
+    await save(there!, () => ({}));
+    const unlocked: ScopeChange['change'] = (record) => {
+      if (record['locked']) throw new Error('locked');
+      return { used: true };
+    };
+    await save(here!, unlocked);
+    expect(await read(there!)).toEqual({ used: true });
+    await save(there!, () => ({ locked: true }));
+    await expect(save(here!, unlocked)).rejects.toThrow('locked');
+  });
+
+  it('may have been removed, by them or by whoever reads it, made anew, or erased with all', async () => {
+    const increased = async (store: FirestoreSessionStore): Promise<ScopeRecord> => {
+      await save(store, (record) => ({ n: Number(record['n'] ?? 0) + 1 }));
+      return read(there!);
+    };
+    expect(await increased(here!)).toEqual({ n: 1 });
+    await there!.deleteScope({ scope: ADA });
+    expect(await increased(here!)).toEqual({ n: 1 });
+    await there!.deleteScope({ scope: ADA });
+    await save(there!, () => ({ n: 10 }));
+    expect(await increased(here!)).toEqual({ n: 11 });
+    await here!.deleteScope({ scope: ADA });
+    const first = await trafficOf(() => increased(here!));
+    expect(first).toMatchObject({ deletes: 0 });
+    expect(await read(there!)).toEqual({ n: 1 });
+    await here!.erase();
+    expect(await increased(here!)).toEqual({ n: 1 });
+    await there!.erase();
+    expect(await increased(here!)).toEqual({ n: 1 });
+  });
+
+  it('may be one that was not there', async () => {
+    expect(await read(here!)).toEqual({});
+    await save(there!, () => ({ n: 1 }));
+    await save(here!, (record) => ({ ...record, mine: true }));
+    expect(await read(here!)).toEqual({ n: 1, mine: true });
+  });
+
+  it('is not taken for that of another tenant', async () => {
+    const collection = `tenants-${saves}`;
+    const snapshotPathPrefix = (options?: { context?: { tenant?: string } }): string => options!.context!.tenant!;
+    const store = new FirestoreSessionStore({ db, collection, snapshotPathPrefix: snapshotPathPrefix as never });
+    const counted: ScopeChange = increment(ADA);
+    for (const [i, tenant] of ['a', 'b', 'a', 'b', 'a'].entries()) {
+      await store.saveSnapshot(`s${i}`, () => turn(), { context: { tenant }, scopes: [counted] });
+    }
+    const of = (tenant: string) => store.readScopes({ context: { tenant }, scopes: [ADA] });
+    expect([await of('a'), await of('b')]).toEqual([[{ n: 3 }], [{ n: 2 }]]);
   });
 });
 
