@@ -24,7 +24,7 @@ import { ownerOf } from './visible-snapshot.ts';
 export interface SnapshotWriterOptions<State> {
   agent: AgentDefinition<State>;
   sessionId: string;
-  /** What the first save of the call expects to be the session's leaf (`null`: nothing); absent: it does not look. */
+  /** What the call found as the session's leaf (`null`: nothing), and no other turn may follow; absent: it does not look. */
   expectedLeafId?: string | null;
   context: ActionContext | undefined;
   /** Whose the session is; absent: nobody's. */
@@ -73,6 +73,7 @@ export class SnapshotWriter<State> {
   /** Writes of one snapshot come one after the other: a turn may end while it is being stored as pending. */
   readonly #writes = new KeyQueue();
   #lease: RunLease | undefined;
+  /** What was the leaf when the call was opened, then what it saved last; `undefined`: it does not look. */
   #expectedLeafId: string | null | undefined;
 
   constructor({ agent, sessionId, expectedLeafId, context, owner }: SnapshotWriterOptions<State>) {
@@ -103,9 +104,9 @@ export class SnapshotWriter<State> {
     return this.#lease?.holds(snapshot) ?? true;
   }
 
-  /** What is saved next stands in nobody's way, whatever the session's leaf is by then. */
-  ignoreLeaf(): void {
-    this.#expectedLeafId = undefined;
+  /** Whether a turn goes on in the background as far as the store may know. */
+  hasPended(snapshotId: string): boolean {
+    return this.#pending.has(snapshotId);
   }
 
   /**
@@ -135,7 +136,8 @@ export class SnapshotWriter<State> {
       known.status = current ? current.status : this.#pending.has(snapshotId) ? 'aborted' : undefined;
       return isTerminal(known.status) || !known.isOurs ? null : input;
     };
-    const savedId = await this.#write(store, { snapshotId, parentId }, mutator, completion?.scopes);
+    const isNew = !this.#pending.has(snapshotId);
+    const savedId = await this.#write(store, { snapshotId, parentId, isNew }, mutator, completion?.scopes);
     // The id is this turn's own: what is there with the same status is an earlier attempt whose answer got lost.
     if (savedId !== null || (known.isOurs && known.status === input.status)) {
       return { snapshotId: savedId ?? snapshotId };
@@ -156,7 +158,7 @@ export class SnapshotWriter<State> {
       const heartbeatAt = new Date().toISOString();
       const input = this.#input(snapshotId, parentId, { ...content, status: 'pending', heartbeatAt });
       // What is there already is what the turn has ended with in the meantime, or an earlier attempt.
-      await this.#write(store, { snapshotId, parentId }, (current) => (current ? null : input));
+      await this.#write(store, { snapshotId, parentId, isNew: true }, (current) => (current ? null : input));
     });
   }
 
@@ -198,14 +200,14 @@ export class SnapshotWriter<State> {
   /**
    * Gives a turn that will not end by itself its end. One that is aborted already gets the state with it, one that is settled stays.
    *
-   * @returns Whether the store has it now.
+   * @returns Whether the store has it now; `undefined` where the store did not say.
    */
   end(
     snapshotId: string,
     parentId: string | undefined,
     ending: TurnEnding,
     state: SessionState<State>,
-  ): Promise<boolean> {
+  ): Promise<boolean | undefined> {
     return this.#writes.run(snapshotId, () => this.#end(snapshotId, parentId, ending, state));
   }
 
@@ -214,24 +216,25 @@ export class SnapshotWriter<State> {
     parentId: string | undefined,
     ending: TurnEnding,
     state: SessionState<State>,
-  ): Promise<boolean> {
+  ): Promise<boolean | undefined> {
     const store = mustHaveStore(this.#agent, 'Ending a turn');
     const input = this.#input(snapshotId, parentId, { ...ending, state });
     const { status } = ending;
     const known: Known = { isOurs: true };
+    const isNew = !this.#pending.has(snapshotId);
     try {
-      const saved = await this.#write(store, { snapshotId, parentId }, (current) => {
+      const saved = await this.#write(store, { snapshotId, parentId, isNew }, (current) => {
         known.isOurs = this.holds(current);
         known.status = current?.status;
         if (!known.isOurs) return null;
-        if (!current) return this.#pending.has(snapshotId) ? null : input;
+        if (!current) return isNew ? input : null;
         const isOpen = !isTerminal(current.status) || (current.status === 'aborted' && status === 'aborted');
         return isOpen ? { ...current, ...ending, state, updatedAt: input.updatedAt } : null;
       });
       return saved !== null || (known.isOurs && known.status === status);
     } catch (error) {
       logger.error(`Snapshot ${quote(snapshotId)} could not be settled as ${status}. ${String(error)}`);
-      return false;
+      return undefined;
     }
   }
 
@@ -263,23 +266,23 @@ export class SnapshotWriter<State> {
     return { sessionLog: { owner: this.#owner, author: this.#agent.name, ...(messages && { messages }) } };
   }
 
+  /** A snapshot that is new becomes the session's leaf: where that is another by then, it would hide what others saved meanwhile. */
   async #write(
     store: SessionStore<State>,
-    { snapshotId, parentId }: { snapshotId: string; parentId: string | undefined },
+    { snapshotId, parentId, isNew }: Place,
     mutator: SnapshotMutator<State>,
     scopes: readonly ScopeChange[] = [],
   ): Promise<string | null> {
     for (;;) {
+      const isLooking = isNew && this.#expectedLeafId !== undefined;
       try {
-        const expected = this.#expectedLeafId !== undefined && { expectedLeafId: this.#expectedLeafId };
         const options: SaveSnapshotOptions = {
           context: this.#context,
-          ...expected,
+          ...(isLooking && { expectedLeafId: this.#expectedLeafId }),
           ...(scopes.length > 0 && { scopes }),
         };
         const saved = await withRetries(() => store.saveSnapshot(snapshotId, mutator, options), isTransient);
-        // From here on the session's leaf is this call's own.
-        this.#expectedLeafId = undefined;
+        if (isLooking) this.#expectedLeafId = snapshotId;
         return saved;
       } catch (error) {
         if (!SessionConflictError.isInstance(error) || !(await this.#isStillLast(parentId))) throw error;
@@ -296,6 +299,14 @@ export class SnapshotWriter<State> {
     this.#expectedLeafId = leaf.snapshotId;
     return true;
   }
+}
+
+/** Where a snapshot belongs. */
+interface Place {
+  snapshotId: string;
+  parentId: string | undefined;
+  /** The store does not have it, unless by an earlier attempt. */
+  isNew: boolean;
 }
 
 /** What a mutator saw last. */
