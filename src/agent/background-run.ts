@@ -122,8 +122,11 @@ export class BackgroundRun<State> {
     const ending = endingOf(outcome);
     const { writer, parentId } = this.#options.commits;
     const states = this.#statesOf(this.#turns);
-    for (const [i, turn] of this.#turns.entries()) {
-      if (!this.#ended.has(turn.snapshotId)) await writer.end(turn.snapshotId, parentId, ending, states[i]!);
+    for (const [i, { snapshotId }] of this.#turns.entries()) {
+      // One that could not be stored, and those after it, nobody knows of.
+      if (this.#ended.has(snapshotId) || !writer.hasPended(snapshotId)) continue;
+      // By the last one a run is found: it waits for whoever takes the run over, as long as one before it may have no end.
+      if ((await writer.end(snapshotId, parentId, ending, states[i]!)) === undefined) break;
     }
     this.#onSettled();
   }

@@ -17,7 +17,7 @@ export interface TurnCommitsOptions<State> {
   session: Session<State>;
   /** The snapshot that the session was opened from. */
   parentId: string | undefined;
-  /** What the first save of the call expects to be the session's leaf (`null`: nothing); absent: it does not look. */
+  /** What the call found as the session's leaf (`null`: nothing), and no other turn may follow; absent: it does not look. */
   expectedLeafId?: string | null;
   context: ActionContext | undefined;
   /** Whose the session is; absent: nobody's. */
@@ -83,7 +83,10 @@ export class TurnCommits<State> {
     );
   }
 
-  /** Saves what a failed turn left behind, for inspection: nothing resumes it. Never rejects. */
+  /**
+   * Saves what a failed turn left behind, for inspection: nothing resumes it, and the session continues from before it. Where another turn
+   * came first it is not kept: the session would not continue from that one any more. Never rejects.
+   */
   fail(snapshotId: string, error: RuntimeError): Promise<TurnOutcome> {
     return this.#whileSaving(this.#fail(snapshotId, error));
   }
@@ -125,8 +128,6 @@ export class TurnCommits<State> {
     if (!this.#agent.store) return { status: 'failed', error };
     try {
       const content = { status: 'failed', finishReason: 'failed', error, state: this.stateSoFar() } as const;
-      // It stands in nobody's way: the session continues from before it.
-      this.writer.ignoreLeaf();
       const saved = await this.writer.save(snapshotId, this.#parentId, content);
       return saved ? { status: 'failed', error, ...saved } : { status: 'aborted' };
     } catch {

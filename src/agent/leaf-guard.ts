@@ -10,16 +10,28 @@ import { isTransient, withRetries } from './retry.ts';
 export interface LeafGuardOptions<State> {
   agent: AgentDefinition<State>;
   sessionId: string;
-  /** What the first save of the call expects to be the session's leaf (`null`: nothing); absent: it does not look. */
+  /** What the call found as the session's leaf (`null`: nothing), and no other turn may follow; absent: it does not look. */
   expectedLeafId?: string | null;
   context: ActionContext | undefined;
 }
 
-/** Saves the first snapshot of a call only while the session's leaf is the one that the call has seen; the later ones follow its own. */
+/** Where a snapshot belongs. */
+export interface Place {
+  snapshotId: string;
+  parentId: string | undefined;
+  /** The store does not have it, unless by an earlier attempt. */
+  isNew: boolean;
+}
+
+/**
+ * Saves the snapshots of a call, each new one only while the session's leaf is the one that the call knows: a new snapshot becomes the leaf,
+ * and would hide what others saved meanwhile.
+ */
 export class LeafGuard<State> {
   readonly #agent: AgentDefinition<State>;
   readonly #sessionId: string;
   readonly #context: ActionContext | undefined;
+  /** What was the leaf when the call was opened, then what it saved last; `undefined`: it does not look. */
   #expectedLeafId: string | null | undefined;
 
   constructor({ agent, sessionId, expectedLeafId, context }: LeafGuardOptions<State>) {
@@ -29,11 +41,6 @@ export class LeafGuard<State> {
     this.#context = context;
   }
 
-  /** What is saved next stands in nobody's way, whatever the session's leaf is by then. */
-  ignoreLeaf(): void {
-    this.#expectedLeafId = undefined;
-  }
-
   /**
    * Saves a snapshot; a failing store is asked again.
    *
@@ -41,21 +48,20 @@ export class LeafGuard<State> {
    */
   async save(
     store: SessionStore<State>,
-    { snapshotId, parentId }: { snapshotId: string; parentId: string | undefined },
+    { snapshotId, parentId, isNew }: Place,
     mutator: SnapshotMutator<State>,
     scopes: readonly ScopeChange[] = [],
   ): Promise<string | null> {
     for (;;) {
+      const isLooking = isNew && this.#expectedLeafId !== undefined;
       try {
-        const expected = this.#expectedLeafId !== undefined && { expectedLeafId: this.#expectedLeafId };
         const options: SaveSnapshotOptions = {
           context: this.#context,
-          ...expected,
+          ...(isLooking && { expectedLeafId: this.#expectedLeafId }),
           ...(scopes.length > 0 && { scopes }),
         };
         const saved = await withRetries(() => store.saveSnapshot(snapshotId, mutator, options), isTransient);
-        // From here on the session's leaf is this call's own.
-        this.#expectedLeafId = undefined;
+        if (isLooking) this.#expectedLeafId = snapshotId;
         return saved;
       } catch (error) {
         if (!SessionConflictError.isInstance(error) || !(await this.#isStillLast(parentId))) throw error;

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { JsonValueError } from '../json/value.ts';
 import { isTimeout } from './bounded-store.ts';
 import { statusOf } from './runtime-error.ts';
@@ -21,7 +20,7 @@ export async function withRetries<T>(attempt: () => Promise<T>, worthIt: (error:
       return await attempt();
     } catch (error) {
       if (!worthIt(error)) throw error;
-      await pause(ms);
+      await new Promise((resolve) => setTimeout(resolve, ms));
     }
   }
   return attempt();

@@ -80,22 +80,23 @@ async function inTurn<State>(
 ): Promise<AgentOutput> {
   const { sessionId, snapshotId } = init;
   if (agent.onConflict !== 'queue' || sessionId === undefined || snapshotId !== undefined) return work(() => {});
-  return scope.race(
-    () =>
-      new Promise<AgentOutput>((resolve, reject) => {
-        void agent.turns.run(sessionId, async () => {
-          if (scope.aborted) return;
-          let over: Promise<unknown> | undefined;
-          const answer = work((promise) => {
-            over = promise;
-          });
-          answer.then(resolve, reject);
-          await answer.catch(() => {});
-          await over?.catch(() => {});
-        });
-      }),
-    nextMacrotask,
-  );
+  let letNext: () => void = () => {};
+  const isTurn = new Promise<void>((begin) => {
+    void agent.turns.run(sessionId, async () => {
+      if (scope.aborted) return;
+      const isOver = new Promise<void>((resolve) => (letNext = resolve));
+      begin();
+      await isOver;
+    });
+  });
+  let over: Promise<unknown> | undefined;
+  try {
+    // An abort ends the waiting. How a turn ends that has begun only the turn can say.
+    await scope.race(() => isTurn);
+    return await work((promise) => void (over = promise));
+  } finally {
+    void Promise.allSettled([over]).then(letNext);
+  }
 }
 
 /** Runs the agent's function, until it is done or the caller detaches. */

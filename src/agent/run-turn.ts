@@ -63,11 +63,12 @@ async function attempt<State>(
   let claim: ResumeClaim<State> | undefined;
   let outcome: TurnOutcome | undefined;
   try {
+    // Before anything can fail: the snapshot of a turn that failed has what it was asked.
+    if (input.message) session.addMessages([input.message]);
+    request.begun = true;
     // For the first turn they were read with the session.
     const reading = context.turnIndex > 0 ? readRecords(agent, caller) : undefined;
     if (reading) beginTurnState(session, await reading);
-    if (input.message) session.addMessages([input.message]);
-    request.begun = true;
     const taken = input.resume?.restart?.length ? await takeClaim(context) : undefined;
     claim = taken;
     if (taken) await setGate(handler, context, () => taken.start());

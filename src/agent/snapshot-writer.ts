@@ -86,9 +86,9 @@ export class SnapshotWriter<State> {
     return this.#lease?.holds(snapshot) ?? true;
   }
 
-  /** See {@link LeafGuard.ignoreLeaf}. */
-  ignoreLeaf(): void {
-    this.#guard.ignoreLeaf();
+  /** Whether a turn goes on in the background as far as the store may know. */
+  hasPended(snapshotId: string): boolean {
+    return this.#pending.has(snapshotId);
   }
 
   /**
@@ -118,7 +118,8 @@ export class SnapshotWriter<State> {
       known.status = current ? current.status : this.#pending.has(snapshotId) ? 'aborted' : undefined;
       return isTerminal(known.status) || !known.isOurs ? null : input;
     };
-    const savedId = await this.#guard.save(store, { snapshotId, parentId }, mutator, completion?.scopes);
+    const isNew = !this.#pending.has(snapshotId);
+    const savedId = await this.#guard.save(store, { snapshotId, parentId, isNew }, mutator, completion?.scopes);
     // The id is this turn's own: what is there with the same status is an earlier attempt whose answer got lost.
     if (savedId !== null || (known.isOurs && known.status === input.status)) {
       return { snapshotId: savedId ?? snapshotId };
@@ -139,7 +140,7 @@ export class SnapshotWriter<State> {
       const heartbeatAt = new Date().toISOString();
       const input = this.#input(snapshotId, parentId, { ...content, status: 'pending', heartbeatAt });
       // What is there already is what the turn has ended with in the meantime, or an earlier attempt.
-      await this.#guard.save(store, { snapshotId, parentId }, (current) => (current ? null : input));
+      await this.#guard.save(store, { snapshotId, parentId, isNew: true }, (current) => (current ? null : input));
     });
   }
 
@@ -181,14 +182,14 @@ export class SnapshotWriter<State> {
   /**
    * Gives a turn that will not end by itself its end. One that is aborted already gets the state with it, one that is settled stays.
    *
-   * @returns Whether the store has it now.
+   * @returns Whether the store has it now; `undefined` where the store did not say.
    */
   end(
     snapshotId: string,
     parentId: string | undefined,
     ending: TurnEnding,
     state: SessionState<State>,
-  ): Promise<boolean> {
+  ): Promise<boolean | undefined> {
     return this.#writes.run(snapshotId, () => this.#end(snapshotId, parentId, ending, state));
   }
 
@@ -197,24 +198,25 @@ export class SnapshotWriter<State> {
     parentId: string | undefined,
     ending: TurnEnding,
     state: SessionState<State>,
-  ): Promise<boolean> {
+  ): Promise<boolean | undefined> {
     const store = mustHaveStore(this.#agent, 'Ending a turn');
     const input = this.#input(snapshotId, parentId, { ...ending, state });
     const { status } = ending;
     const known: Known = { isOurs: true };
+    const isNew = !this.#pending.has(snapshotId);
     try {
-      const saved = await this.#guard.save(store, { snapshotId, parentId }, (current) => {
+      const saved = await this.#guard.save(store, { snapshotId, parentId, isNew }, (current) => {
         known.isOurs = this.holds(current);
         known.status = current?.status;
         if (!known.isOurs) return null;
-        if (!current) return this.#pending.has(snapshotId) ? null : input;
+        if (!current) return isNew ? input : null;
         const isOpen = !isTerminal(current.status) || (current.status === 'aborted' && status === 'aborted');
         return isOpen ? { ...current, ...ending, state, updatedAt: input.updatedAt } : null;
       });
       return saved !== null || (known.isOurs && known.status === status);
     } catch (error) {
       logger.error(`Snapshot ${quote(snapshotId)} could not be settled as ${status}. ${String(error)}`);
-      return false;
+      return undefined;
     }
   }
 

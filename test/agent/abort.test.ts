@@ -191,6 +191,23 @@ describe('R3 abort while the turn is being saved', () => {
     },
   );
 
+  test('what is told is what the store has, also of a turn that was queued', async () => {
+    const ai = genkit({});
+    const { inner, store, saving, goOn, slowDown } = slowStore();
+    const scripted = scriptedModel(ai, { replies: ['one'] });
+    const agent = defineAgent(ai, { name: 'teller', model: scripted.name, store, onConflict: 'queue' });
+    slowDown();
+    const caller = new AbortController();
+    const turn = call(agent, ['1'], { sessionId: 's' }, { abortSignal: caller.signal });
+    await saving.promise;
+    caller.abort();
+    for (let i = 0; i < 5; i++) await new Promise(setImmediate);
+    goOn.resolve();
+    const { output } = await turn;
+    expect(output).toMatchObject({ finishReason: 'stop', message: model('one') });
+    expect(await inner.getSnapshot({ sessionId: 's' })).toMatchObject({ snapshotId: output.snapshotId });
+  });
+
   test('a store that does not answer then makes it a turn that was not saved, in time', async () => {
     const ai = genkit({});
     const { store, saving, slowDown } = slowStore();

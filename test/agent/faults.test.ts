@@ -244,6 +244,38 @@ describe.each(STORE_KINDS.slice(1))('two turns on one session on $name', ({ make
     expect((await two).output.finishReason).toBe('stop');
   });
 
+  test('by sessionId, one fails after the other was saved: the other one stands', async () => {
+    const { agent, called } = await setUp();
+    const one = call(agent, ['one'], { sessionId: 's' });
+    const two = call(agent, ['two'], { sessionId: 's' });
+    (await called(2)).resolve('1');
+    const { output: won } = await one;
+    (await called(3)).resolve(Promise.reject(new Error('no')) as never);
+    expect((await two).output).toMatchObject({ finishReason: 'failed', error: { status: 'INTERNAL' } });
+    expect((await agent.getSnapshot({ sessionId: 's' }))?.snapshotId).toBe(won.snapshotId);
+    const three = call(agent, ['three'], { sessionId: 's' });
+    (await called(4)).resolve('3');
+    const { snapshotId } = (await three).output;
+    expect((await agent.getSnapshot(snapshotId!))?.parentId).toBe(won.snapshotId);
+  });
+
+  test('by sessionId, one comes between two turns of another call: the later one is rejected, nothing is lost', async () => {
+    const { agent, called } = await setUp();
+    const both = call(agent, ['one', 'two'], { sessionId: 's' });
+    (await called(2)).resolve('1');
+    const gate = await called(3);
+    const between = call(agent, ['between'], { sessionId: 's' });
+    (await called(4)).resolve('b');
+    const { output: won } = await between;
+    gate.resolve('2');
+    expect((await both).output).toMatchObject({
+      finishReason: 'failed',
+      error: { status: 'ABORTED' },
+      message: model('2'),
+    });
+    expect((await agent.getSnapshot({ sessionId: 's' }))?.snapshotId).toBe(won.snapshotId);
+  });
+
   test('by sessionId, two first turns: one session, one root', async () => {
     const { agent, called } = await setUp();
     const calls = [1, 2].map(() => call(agent, ['hi'], { sessionId: 'new' }));

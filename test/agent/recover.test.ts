@@ -1,7 +1,8 @@
-import { generateMiddleware, z } from 'genkit';
+import { generateMiddleware, GenkitError, z } from 'genkit';
 import { genkit, type Part, type SessionStore } from 'genkit/beta';
 import { agentRuntime, defineAgent, defineCustomAgent, InMemorySessionStore, recoverRuns } from 'genkitx-agents';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { storeAround } from '../session/store-around.ts';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { call, model, recordingStore, user } from './helpers.ts';
 import { STORE_KINDS } from './stores.ts';
@@ -18,6 +19,30 @@ function letLeasesEnd(): void {
 
 const texts = (messages: { content: { text?: string }[] }[] | undefined) =>
   messages?.map(({ content }) => content[0]?.text);
+
+test('a run of which a turn could not be given its end is found when its lease has ended', async () => {
+  let refusedId: string | undefined;
+  let refusals = 0;
+  const store = storeAround(new InMemorySessionStore(), (name, [snapshotId], make) => {
+    if (name !== 'saveSnapshot' || snapshotId !== refusedId) return make();
+    refusals++;
+    throw new GenkitError({ status: 'PERMISSION_DENIED', message: 'not now' });
+  });
+  const owner = worker(store);
+  const { output } = await call(owner.agent, ['one', detached('two')], { sessionId: 'job' });
+  const { release } = await owner.called(1);
+  refusedId = (await store.getSnapshot({ snapshotId: output.snapshotId! }))!.parentId!;
+  release(Promise.reject(new Error('no model')) as never);
+  // That it failed is not stored, nor that it ended.
+  await vi.waitUntil(() => refusals === 2, { timeout: 5000, interval: 1 });
+  await new Promise(setImmediate);
+  refusedId = undefined;
+  letLeasesEnd();
+  const rescuer = worker(store, { answer: 'rescued' });
+  expect((await recoverRuns(rescuer.ai)).runs).toMatchObject([{ snapshotId: output.snapshotId, outcome: 'continued' }]);
+  const { state } = await rescuer.settled(output.snapshotId!);
+  expect(texts(state?.messages)).toEqual(['one', 'rescued', 'two', 'rescued']);
+});
 
 describe.each(STORE_KINDS)('a run whose process died, on $name', ({ make }) => {
   test('is taken over, goes on from the last completed turn, and loses none of its inputs', async () => {

@@ -1,4 +1,4 @@
-import { z, type ActionContext } from 'genkit';
+import { GenkitError, z, type ActionContext } from 'genkit';
 import { InMemorySessionStore as GenkitStore } from 'genkit/beta';
 import {
   agentRuntime,
@@ -14,11 +14,13 @@ import {
   SessionRunner,
   SessionService,
   type Agent,
+  type SessionSnapshot,
 } from 'genkitx-agents';
 import { remoteAgent } from 'genkitx-agents/client';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { serveByHandler } from '../server/support/http.ts';
+import { storeAround } from '../session/store-around.ts';
 import { call, model, recordingStore, user } from './helpers.ts';
 
 const context = { auth: { uid: 'ada' } };
@@ -321,6 +323,23 @@ describe('outputKey', () => {
     }
     expect(await store.readScopes({ scopes: [{ scope: 'user', appName: 'a', userId: 'ada' }] })).toEqual([{}]);
   });
+});
+
+test('records that cannot be read when a later turn begins fail it, in the background too, and its input is kept', async () => {
+  const inner = new InMemorySessionStore();
+  let isAnswered = false;
+  const store = storeAround(inner, (name, _args, make) => {
+    if (name === 'readScopes' && isAnswered) throw new GenkitError({ status: 'PERMISSION_DENIED', message: 'no' });
+    return make();
+  });
+  const ai = genkit({});
+  const answer = () => ((isAnswered = true), 'ok');
+  const agent = defineAgent(ai, { name: 'a', model: scriptedModel(ai, { otherwise: answer }).name, store, scopes });
+  const { output } = await call(agent, ['one', { message: user('two'), detach: true }], {}, { context });
+  const failed = await new Promise<SessionSnapshot>((resolve) => {
+    inner.onSnapshotStateChange(output.snapshotId!, (snapshot) => snapshot.status !== 'pending' && resolve(snapshot));
+  });
+  expect(failed).toMatchObject({ status: 'failed', state: { messages: [user('one'), model('ok'), user('two')] } });
 });
 
 describe('a name with the prefix of another scope', () => {

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { scale, seed } from '../../support/scale.ts';
 import { CrashingDisk, type Survival } from './support/crashing-disk.ts';
 import { leftovers, temporaryFolder } from './support/folders.ts';
-import { Random } from './support/random.ts';
+import { Random } from '../../support/random.ts';
 import { RecordingFileSystem, type Operation } from './support/recording.ts';
 import { openStore, readAll, saveTurn, saveTurns, SCENARIOS, SESSION, type Scenario } from './support/scenarios.ts';
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { scale, seed } from '../../support/scale.ts';
 import { temporaryFolder } from './support/folders.ts';
-import { Random } from './support/random.ts';
+import { Random } from '../../support/random.ts';
 import { openStore, saveTurn, SESSION, stateOf } from './support/scenarios.ts';
 
 describe(`F3 rewrites (seed ${seed})`, () => {

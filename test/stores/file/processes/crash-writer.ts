@@ -3,7 +3,7 @@ import { reserveSnapshotId } from '../../../../src/snapshot/ids.ts';
 import { FileSessionStore } from '../../../../stores/file/file-session-store.ts';
 import { mortalFileSystem, type DeathPlan } from './mortal-file-system.ts';
 import { outcomeOf, type Outcome } from './outcome.ts';
-import { Random } from './random.ts';
+import { Random } from '../../../support/random.ts';
 import { fingerprint, turn } from './snapshots.ts';
 import { FAST, type StoreSpec } from './stores.ts';
 

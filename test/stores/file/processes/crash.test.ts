@@ -5,7 +5,7 @@ import { CrashLedger, leftoversIn } from './crash-ledger.ts';
 import { intentOf } from './crash-writer.ts';
 import { Fleet, type Child } from './fleet.ts';
 import type { DeathPlan } from './mortal-file-system.ts';
-import { Random } from './random.ts';
+import { Random } from '../../../support/random.ts';
 import { counterOf, increment, textsOf, turn } from './snapshots.ts';
 import { FAST } from './stores.ts';
 import type { TaskInput } from './protocol.ts';

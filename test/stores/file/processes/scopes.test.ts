@@ -4,7 +4,7 @@ import { scale, seed } from '../../../support/scale.ts';
 import { leftoversIn } from './crash-ledger.ts';
 import { Fleet, type Child } from './fleet.ts';
 import type { DeathPlan } from './mortal-file-system.ts';
-import { Random } from './random.ts';
+import { Random } from '../../../support/random.ts';
 import { countsExpected, countsOf, countTurn } from './records.ts';
 import { idsOf } from './snapshots.ts';
 import { FAST } from './stores.ts';

@@ -3,7 +3,7 @@ import type { FileSessionStore } from '../../../../stores/file/file-session-stor
 import { seed } from '../../../support/scale.ts';
 import type { Contenders } from './fleet.ts';
 import type { Outcome } from './outcome.ts';
-import { Random } from './random.ts';
+import { Random } from '../../../support/random.ts';
 import { pending } from './snapshots.ts';
 import { storeOf } from './stores.ts';
 import { tasks, type Wish } from './tasks.ts';

@@ -1,7 +1,7 @@
 import { linkSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import type { Operation } from './recording.ts';
-import type { Random } from './random.ts';
+import type { Random } from '../../../support/random.ts';
 
 interface File {
   readonly kind: 'file';

@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url';
 import { FileSessionStore, type FileSessionStoreOptions } from '../../../../stores/file/file-session-store.ts';
 import type { ScopeChange, ScopeId, ScopeRecord } from '../../../../src/store/contract.ts';
 import { nodeFileSystem, type FileSystem } from '../../../../stores/file/file-system.ts';
-import { Random } from './random.ts';
+import { Random } from '../../../support/random.ts';
 
 interface Custom {
   turn: number;

@@ -1,0 +1,222 @@
+import { GenkitError } from 'genkit';
+import {
+  InMemorySessionStore,
+  type SaveSnapshotOptions,
+  type ScopeRecord,
+  type ScopeStore,
+  type SessionSnapshot,
+  type SnapshotMutator,
+  type SnapshotStore,
+} from 'genkitx-agents';
+import { storeAround } from '../../session/store-around.ts';
+import type { Random } from '../../support/random.ts';
+import { pause } from './clock.ts';
+
+/** A write that reached the medium. */
+export interface Commit {
+  readonly before: SessionSnapshot | undefined;
+  readonly after: SessionSnapshot;
+}
+
+/** How often a call of the store goes wrong, and how. */
+export interface Faults {
+  /** It fails, and nothing was written. */
+  readonly refused: number;
+  /** What it was to write is written, but the answer is an error. */
+  readonly lost: number;
+  /** It never answers; what it was to write is written, or not. */
+  readonly hung: number;
+  /** It takes seconds. */
+  readonly slow: number;
+  /** The mutator is run again, though nobody else wrote. */
+  readonly rerun: number;
+}
+
+/** What went wrong with one call of the store. */
+type Fault = keyof Faults;
+
+const NO_FAULTS: Faults = { refused: 0, lost: 0, hung: 0, slow: 0, rerun: 0 };
+
+/**
+ * The medium that all processes share: a store whose saves are optimistic transactions, as those of a database are. A save reads, asks the
+ * mutator, and commits a while later, unless somebody else committed meanwhile: then it begins anew.
+ */
+export class Backend {
+  readonly medium = new InMemorySessionStore();
+  readonly commits: Commit[] = [];
+  readonly versions = new Map<string, number>();
+  readonly random: Random;
+  /** Whether its changes can be watched; else the runtime has its heartbeats to learn of them. */
+  readonly isWatched: boolean;
+  #faults: Faults;
+
+  constructor(random: Random, faults: Faults, isWatched: boolean) {
+    this.random = random;
+    this.#faults = faults;
+    this.isWatched = isWatched;
+  }
+
+  /** Nothing goes wrong any more. */
+  calmDown(): void {
+    this.#faults = NO_FAULTS;
+  }
+
+  fault(): Fault | undefined {
+    let dice = this.random.next();
+    for (const [fault, share] of Object.entries(this.#faults) as [Fault, number][]) {
+      if ((dice -= share) < 0) return fault;
+    }
+    return undefined;
+  }
+}
+
+function unwatched<Store extends SnapshotStore>(store: Store): Store {
+  const others = { capabilities: { ...store.capabilities, watch: false }, onSnapshotStateChange: undefined };
+  return new Proxy(store, {
+    get: (target, name) =>
+      (Object.hasOwn(others, name) ? Reflect.get(others, name) : Reflect.get(target, name)) as unknown,
+  });
+}
+
+const never = () => new Promise<never>(() => {});
+
+/** Errors as databases and networks have them; after each the same call may well succeed. */
+const TRANSIENT = ['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'INTERNAL', 'RESOURCE_EXHAUSTED', undefined] as const;
+
+/** How one process reaches the medium. */
+export class Connection {
+  readonly store: SnapshotStore & ScopeStore;
+  /** By the number of the call of an agent: the faults that the agent was told of or had to wait for. */
+  readonly faults = new Map<unknown, { kind: Fault; method: string; snapshotId?: string }[]>();
+  readonly #backend: Backend;
+  #isCut = false;
+
+  constructor(backend: Backend) {
+    this.#backend = backend;
+    const store = storeAround(backend.medium, (name, args, make) => this.#handle(name, args, make));
+    this.store = backend.isWatched ? store : unwatched(store);
+  }
+
+  /** The process is dead: no answer reaches it any more. What it sent is under way. */
+  cut(): void {
+    this.#isCut = true;
+  }
+
+  get isCut(): boolean {
+    return this.#isCut;
+  }
+
+  #handle(name: string, args: readonly unknown[], make: () => unknown): unknown {
+    if (name === 'onSnapshotStateChange')
+      return this.#watch(args as Parameters<SnapshotStore['onSnapshotStateChange']>);
+    if (name === 'saveSnapshot') return this.#save(...(args as Parameters<SnapshotStore['saveSnapshot']>));
+    return this.#read(name, args, make as () => Promise<unknown>);
+  }
+
+  #watch([snapshotId, callback, options]: Parameters<SnapshotStore['onSnapshotStateChange']>): () => void {
+    const ms = this.#latency(undefined);
+    let isOver = false;
+    const end = this.#backend.medium.onSnapshotStateChange(
+      snapshotId,
+      (snapshot) => void setTimeout(() => !isOver && !this.#isCut && callback(snapshot), ms),
+      options,
+    );
+    return () => {
+      isOver = true;
+      end();
+    };
+  }
+
+  async #read(method: string, args: readonly unknown[], make: () => Promise<unknown>): Promise<unknown> {
+    // Most calls of an agent read more than once, and a read that fails ends most of them.
+    const fault = this.#note(this.#backend.random.next() < 0.3 ? this.#backend.fault() : undefined, method, args[0]);
+    await this.#under(fault);
+    const answer = await make();
+    await this.#back(fault);
+    return answer;
+  }
+
+  async #save(
+    snapshotId: string | undefined,
+    mutator: SnapshotMutator,
+    options: SaveSnapshotOptions = {},
+  ): Promise<string | null> {
+    const fault = this.#note(this.#backend.fault(), 'saveSnapshot', options, snapshotId);
+    await this.#under(fault);
+    let saved: string | null;
+    try {
+      saved = await this.#transaction(snapshotId!, mutator, options, fault);
+    } catch (error) {
+      await this.#back(fault);
+      throw error;
+    }
+    await this.#back(fault);
+    return saved;
+  }
+
+  async #transaction(
+    snapshotId: string,
+    mutator: SnapshotMutator,
+    options: SaveSnapshotOptions,
+    fault: Fault | undefined,
+  ): Promise<string | null> {
+    const { medium, versions, commits } = this.#backend;
+    for (let attempt = 1; ; attempt++) {
+      const version = versions.get(snapshotId);
+      const answer = mutator(await medium.getSnapshot({ snapshotId }));
+      await pause(this.#latency(fault));
+      if (fault === 'rerun' && attempt === 1) continue;
+      if (versions.get(snapshotId) !== version) continue;
+      if (answer === null) return null;
+      const scopes = options.scopes?.map(({ id, change }) => ({
+        id,
+        change: (record: ScopeRecord) => {
+          if (fault === 'rerun') change(structuredClone(record));
+          return change(record);
+        },
+      }));
+      let before: SessionSnapshot | undefined;
+      await medium.saveSnapshot(snapshotId, (current) => ((before = current), answer), {
+        ...options,
+        ...(scopes && { scopes }),
+      });
+      versions.set(snapshotId, (version ?? 0) + 1);
+      commits.push({ before, after: { ...answer, snapshotId } });
+      return snapshotId;
+    }
+  }
+
+  /** The way there. */
+  async #under(fault: Fault | undefined): Promise<void> {
+    if (this.#isCut) return never();
+    await pause(this.#latency(fault));
+    if (fault === 'refused') throw this.#error();
+    const isLostOnTheWay = (this.#isCut || fault === 'hung') && this.#backend.random.next() < 0.5;
+    if (isLostOnTheWay) return never();
+  }
+
+  /** And back. */
+  async #back(fault: Fault | undefined): Promise<void> {
+    await pause(this.#latency(undefined));
+    if (fault === 'hung' || this.#isCut) return never();
+    if (fault === 'lost') throw this.#error();
+  }
+
+  #latency(fault: Fault | undefined): number {
+    const { random } = this.#backend;
+    return fault === 'slow' ? 200 + random.below(3000) : 1 + random.below(20);
+  }
+
+  #error(): Error {
+    const status = this.#backend.random.pick(TRANSIENT);
+    return status ? new GenkitError({ status, message: 'Try again.' }) : new Error('socket hang up');
+  }
+
+  #note(fault: Fault | undefined, method: string, options: unknown, snapshotId?: string): Fault | undefined {
+    if (!fault || fault === 'rerun') return fault;
+    const call = (options as SaveSnapshotOptions).context?.['call'];
+    const noted = this.faults.get(call) ?? [];
+    this.faults.set(call, [...noted, { kind: fault, method, ...(snapshotId !== undefined && { snapshotId }) }]);
+    return fault;
+  }
+}
