@@ -23,6 +23,12 @@ export interface TurnCommitsOptions<State> {
   owner?: SessionOwner | undefined;
 }
 
+/** What is told of a turn that is saved. */
+interface TurnEnding {
+  readonly finishReason?: AgentFinishReason | undefined;
+  readonly error?: RuntimeError | undefined;
+}
+
 /** The last state worth continuing from. */
 export interface LastGood<State> {
   /** The snapshot that holds it; absent before the first, and for agents without a store. */
@@ -76,9 +82,9 @@ export class TurnCommits<State> {
    * Saves the session as a completed snapshot. A store that cannot save makes it a failed outcome whose reply is still good; custom state that
    * does not fit the `stateSchema`, or holds what JSON cannot, one of which the turn is at fault. Never rejects.
    */
-  complete(snapshotId: string, finishReason?: AgentFinishReason): Promise<TurnOutcome> {
+  complete(snapshotId: string, ending?: TurnEnding): Promise<TurnOutcome> {
     return this.#whileSaving(
-      this.#complete(snapshotId, finishReason).catch((error: unknown) => this.#fail(snapshotId, toRuntimeError(error))),
+      this.#complete(snapshotId, ending).catch((error: unknown) => this.#fail(snapshotId, toRuntimeError(error))),
     );
   }
 
@@ -94,7 +100,7 @@ export class TurnCommits<State> {
     return outcome;
   }
 
-  async #complete(snapshotId: string, finishReason?: AgentFinishReason): Promise<TurnOutcome> {
+  async #complete(snapshotId: string, { finishReason, error: unkept }: TurnEnding = {}): Promise<TurnOutcome> {
     const version = this.#session.getVersion();
     const state = stateOf(this.#agent, this.#session);
     const scopes = stateChangesOf(this.#session);
@@ -117,7 +123,7 @@ export class TurnCommits<State> {
     this.#savedVersion = version;
     this.#parentId = saved.snapshotId ?? snapshotId;
     this.#lastGood = { ...saved, state };
-    return { status: 'completed', ...saved, ...reason };
+    return { status: 'completed', ...saved, ...reason, ...(unkept && { error: unkept }) };
   }
 
   async #fail(snapshotId: string, error: RuntimeError): Promise<TurnOutcome> {
