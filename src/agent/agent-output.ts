@@ -46,7 +46,8 @@ export function agentOutput<State>(agent: AgentDefinition<State>, ending: Ending
       return { ...where, ...reply, finishReason: 'failed', error: outcome.error };
     }
     const finishReason = result?.finishReason ?? outcome?.finishReason;
-    return { ...where, ...replyOf(agent, result, lastGood.state), ...(finishReason && { finishReason }) };
+    const ended = { ...(finishReason && { finishReason }), ...(outcome?.error && { error: outcome.error }) };
+    return { ...where, ...replyOf(agent, result, lastGood.state), ...ended };
   } catch (error) {
     // A transform that throws must not let the state through as it is.
     return { sessionId: ending.sessionId, finishReason: 'failed', error: toRuntimeError(error) };

@@ -24,6 +24,12 @@ export interface TurnCommitsOptions<State> {
   owner?: SessionOwner | undefined;
 }
 
+/** What is told of a turn that is saved. */
+interface TurnEnding {
+  readonly finishReason?: AgentFinishReason | undefined;
+  readonly error?: RuntimeError | undefined;
+}
+
 /** The last state worth continuing from. */
 export interface LastGood<State> {
   /** The snapshot that holds it; absent before the first, and for agents without a store. */
@@ -77,9 +83,9 @@ export class TurnCommits<State> {
    * Saves the session as a completed snapshot. A store that cannot save makes it a failed outcome whose reply is still good; custom state that
    * does not fit the `stateSchema`, or holds what JSON cannot, one of which the turn is at fault. Never rejects.
    */
-  complete(snapshotId: string, finishReason?: AgentFinishReason): Promise<TurnOutcome> {
+  complete(snapshotId: string, ending?: TurnEnding): Promise<TurnOutcome> {
     return this.#whileSaving(
-      this.#complete(snapshotId, finishReason).catch((error: unknown) => this.#fail(snapshotId, toRuntimeError(error))),
+      this.#complete(snapshotId, ending).catch((error: unknown) => this.#fail(snapshotId, toRuntimeError(error))),
     );
   }
 
@@ -98,7 +104,7 @@ export class TurnCommits<State> {
     return outcome;
   }
 
-  async #complete(snapshotId: string, finishReason?: AgentFinishReason): Promise<TurnOutcome> {
+  async #complete(snapshotId: string, { finishReason, error: unkept }: TurnEnding = {}): Promise<TurnOutcome> {
     const version = this.#session.getVersion();
     const state = stateOf(this.#agent, this.#session);
     const scopes = stateChangesOf(this.#session);
@@ -121,7 +127,7 @@ export class TurnCommits<State> {
     this.#savedVersion = version;
     this.#parentId = saved.snapshotId ?? snapshotId;
     this.#lastGood = { ...saved, state };
-    return { status: 'completed', ...saved, ...reason };
+    return { status: 'completed', ...saved, ...reason, ...(unkept && { error: unkept }) };
   }
 
   async #fail(snapshotId: string, error: RuntimeError): Promise<TurnOutcome> {

@@ -1,10 +1,12 @@
+import { logger } from 'genkit/logging';
 import { addressTo, failedPrecondition, quote } from '../errors.ts';
-import type { TurnResult } from '../session/session-runner.ts';
+import type { RuntimeError, TurnResult } from '../session/session-runner.ts';
 import { viewOf, type Session } from '../session/session.ts';
 import type { ScopedState } from '../session/scoped-state.ts';
 import { parseStateKey } from '../session/state-keys.ts';
 import type { AgentDefinition } from './agent-definition.ts';
 import type { Caller } from './agent-scopes.ts';
+import { toRuntimeError } from './runtime-error.ts';
 
 /**
  * What a turn answers would be lost at its end: better not to begin it.
@@ -21,13 +23,29 @@ export function assertOutputKept<State>({ name, scopes }: AgentDefinition<State>
 /**
  * Keeps what a turn answered in the session's state: what its handler says, or else the text of the last message, when that is a reply. Of a
  * turn that waits for the caller, nothing.
+ *
+ * @returns Why the answer can't be kept, being too long say: it is no reason to lose it.
  */
-export function keepOutput<State>(session: Session<State>, key: string, result: TurnResult | void): void {
-  if (result?.finishReason === 'interrupted') return;
+export function keepOutput<State>(
+  { name, scopes: { outputKey } }: AgentDefinition<State>,
+  session: Session<State>,
+  result: TurnResult | void,
+): RuntimeError | undefined {
+  if (outputKey === undefined || result?.finishReason === 'interrupted') return undefined;
   // `null` is an answer.
   const output = result?.output === undefined ? replyText(session) : result.output;
-  // A key of any scope, of which the state's type knows nothing.
-  if (output !== undefined) (session.state as unknown as ScopedState).set(key, output as never);
+  if (output === undefined) return undefined;
+  try {
+    // A key of any scope, of which the state's type knows nothing.
+    (session.state as unknown as ScopedState).set(outputKey, output as never);
+    return undefined;
+  } catch (error) {
+    const unkept = toRuntimeError(error);
+    logger.warn(
+      `The answer of agent '${name}' is not kept under its outputKey, which stays as it was. ${unkept.message}`,
+    );
+    return unkept;
+  }
 }
 
 function replyText<State>(session: Session<State>): string | undefined {

@@ -274,7 +274,7 @@ async function saveRest<State>(
   const restId = background.restId();
   if ((!commits.isBehind && restId === undefined) || (outcome && outcome.status !== 'completed')) return outcome;
   const snapshotId = restId ?? reserveSnapshotId();
-  return commits.complete(snapshotId, outcome?.finishReason);
+  return commits.complete(snapshotId, outcome);
 }
 
 /** An aborted turn ends within microtasks; its end is reported before the call's. */

@@ -75,9 +75,9 @@ async function attempt<State>(
     const result = await scope.race(() => handler(input, context));
     // From here on an abort comes too late for this turn.
     if (scope.aborted) return { status: 'aborted' };
-    if (agent.scopes.outputKey !== undefined) keepOutput(session, agent.scopes.outputKey, result);
+    const error = keepOutput(agent, session, result);
     chunks.endState();
-    outcome = await commits.complete(context.snapshotId, result?.finishReason);
+    outcome = await commits.complete(context.snapshotId, { finishReason: result?.finishReason, error });
     return outcome;
   } catch (error) {
     if (error instanceof Aborted) return { status: 'aborted' };

@@ -131,9 +131,10 @@ export interface AgentStateOptions<State = unknown, User = unknown, App = unknow
   limits?: StateLimits;
   /**
    * The key of `session.state`, with its prefix if it has one, under which a completed turn keeps what it answered: the text of the reply, or
-   * what it means where the agent has an output schema. A turn that failed, was aborted, or waits for the caller keeps nothing. A `user:` key needs a
-   * user: a call that names none is refused. With a plain key the custom state has to fit the `stateSchema` when it has that key alone, unless
-   * turns set the others.
+   * what it means where the agent has an output schema. A turn that failed, was aborted, or waits for the caller keeps nothing. An answer that the
+   * key does not take is delivered and saved all the same: the key stays as it was, and the output has an `error` though the turn did not fail.
+   * A `user:` key needs a user: a call that names none is refused. With a plain key the custom state has to fit the `stateSchema` when it has
+   * that key alone, unless turns set the others.
    */
   outputKey?: string;
 }

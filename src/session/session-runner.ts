@@ -36,6 +36,8 @@ export type TurnOutcome =
       readonly snapshotId?: string;
       /** Why it ended, as its handler said. */
       readonly finishReason?: AgentFinishReason;
+      /** Why its answer is not under the agent's `outputKey`, which does not take it. All else is saved. */
+      readonly error?: RuntimeError;
     }
   | {
       /** It threw, or could not be saved. */

@@ -16,8 +16,9 @@ import {
   type Agent,
   type SessionSnapshot,
 } from 'genkitx-agents';
+import { logger } from 'genkit/logging';
 import { remoteAgent } from 'genkitx-agents/client';
-import { describe, expect, expectTypeOf, test } from 'vitest';
+import { describe, expect, expectTypeOf, test, vi } from 'vitest';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { serveByHandler } from '../server/support/http.ts';
 import { storeAround } from '../session/store-around.ts';
@@ -302,6 +303,51 @@ describe('outputKey', () => {
     expect(output).toMatchObject({ finishReason: 'failed', error: { status: 'FAILED_PRECONDITION' } });
     expect(output.error?.message).toContain('names no user');
     expect(scripted.requests).toHaveLength(0);
+  });
+
+  test('does not take what it can’t hold, and the reply is delivered and remembered all the same', async () => {
+    const ai = genkit({});
+    const scripted = scriptedModel(ai, { otherwise: 'x'.repeat(256 * 1024 + 1) });
+    const store = new InMemorySessionStore();
+    const config = { name: 'a', model: scripted.name, store, outputKey: 'internal_reply' };
+    const agent = defineAgent(ai, config);
+    const warn = vi.spyOn(logger, 'warn').mockReturnValue();
+    const chat = agent.chat();
+    const { raw, text, finishReason } = await chat.send('hi');
+    expect([text.length, finishReason]).toEqual([256 * 1024 + 1, 'stop']);
+    expect(raw.error).toMatchObject({ status: 'INVALID_ARGUMENT' });
+    expect(raw.error?.message).toMatch(/"internal_reply".*takes more than 262144 bytes/);
+    expect(warn.mock.calls).toEqual([[expect.stringMatching(/^The answer of agent 'a' .*"internal_reply"/)]]);
+    // The next turn sees the reply, and a key that has no value.
+    expect((await chat.send('and?')).raw.error).toBeDefined();
+    expect(scripted.requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'model', 'user']);
+    expect((await store.getSnapshot({ snapshotId: chat.snapshotId! }))?.state?.custom).toBeUndefined();
+
+    const served = await serveByHandler([agent], { anonymous: true });
+    const remote = await remoteAgent({ url: `${served.url}/a` })
+      .chat()
+      .send('hi');
+    expect(remote.text).toHaveLength(256 * 1024 + 1);
+    expect(remote.raw.error).toMatchObject({ status: 'INTERNAL' });
+    expect(JSON.stringify(remote.raw.error)).not.toContain('internal_reply');
+    await served.stop();
+    warn.mockRestore();
+  });
+
+  test('that does not take an answer says so though the agent’s function changes the session after its turn', async () => {
+    const store = new InMemorySessionStore();
+    const agent = defineCustomAgent(genkit({}), { name: 'a', store, outputKey: 'sum' }, async (sess) => {
+      await sess.run(async () => ({ finishReason: 'stop', output: Number.NaN }));
+      sess.state.set('after', true);
+      return { message: model('done') };
+    });
+    const { result } = await agent.run({ message: user('hi') }, { init: {} });
+    expect(result).toMatchObject({
+      finishReason: 'stop',
+      error: { status: 'INVALID_ARGUMENT' },
+      message: model('done'),
+    });
+    expect((await store.getSnapshot({ snapshotId: result.snapshotId! }))?.state?.custom).toEqual({ after: true });
   });
 
   test('keeps nothing of a turn that fails or waits for the caller', async () => {

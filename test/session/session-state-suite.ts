@@ -219,6 +219,29 @@ function lives(on: On): void {
     expect((await a.getSnapshot({ sessionId: 'reply' }))?.state?.custom).toEqual({ reply: 'done' });
     expect((await a.getSnapshot({ sessionId: 'temp:reply' }))?.state?.custom).toBeUndefined();
   });
+
+  on(
+    'a reply too long for its outputKey ends the turn well: only the key stays as it was, and the output says so',
+    async (scene) => {
+      const { a, b, records } = scene;
+      for (const outputKey of ['reply', 'user:reply']) {
+        const init = { sessionId: outputKey };
+        await shopOn(a, { outputKey }).turn(() => {}, init);
+        const limited = shopOn(b, { outputKey, limits: { maxValueBytes: 5 } });
+        const output = await limited.turn((state) => state.set('app:turns', 2), init);
+        expect(output).toMatchObject({
+          message: { content: [{ text: 'done' }] },
+          error: { status: 'INVALID_ARGUMENT', message: expect.stringContaining(`"${outputKey}"`) as string },
+        });
+        expect(output.finishReason).not.toBe('failed');
+        const saved = await a.getSnapshot(init);
+        expect(saved).toMatchObject({ snapshotId: output.snapshotId, status: 'completed' });
+        expect(saved?.state?.messages).toHaveLength(4);
+        expect(await shopOn(a).read({ snapshotId: output.snapshotId! })).toMatchObject({ [outputKey]: 'done' });
+      }
+      expect(await records()).toEqual([{ reply: 'done' }, { turns: 2 }]);
+    },
+  );
 }
 
 const ADD: Work = (state) => {
