@@ -1,42 +1,5 @@
 /** What a service of sessions is to get right, as named behaviours that ours and that of Google's Agent Development Kit can be tried on. */
-
-type State = Record<string, unknown>;
-
-interface Owner {
-  appName: string;
-  userId: string;
-}
-
-interface Event {
-  id?: string;
-  author: string;
-  timestamp?: number;
-  actions?: { stateDelta?: State };
-}
-
-interface Session {
-  readonly id: string;
-  readonly state: State;
-  readonly events: readonly Event[];
-  readonly lastUpdateTime: number;
-}
-
-/** Which events are read. */
-interface Choice {
-  numRecentEvents?: number;
-  afterTimestamp?: number;
-}
-
-/** What both services can do, in our words. */
-export interface Service {
-  createSession(options: Owner & { sessionId?: string; state?: State }): Promise<Session>;
-  getSession(query: Owner & Choice & { sessionId: string }): Promise<Session | undefined>;
-  listSessions(owner: Owner): Promise<{ sessions: { id: string }[] }>;
-  deleteSession(query: Owner & { sessionId: string }): Promise<unknown>;
-  appendEvent(session: Session, event: Event): Promise<Event>;
-  /** Two sessions of the user at the same time add one to a key, as the library's tools do it in a turn. */
-  addOneInTwoTurns(owner: Owner, key: `user:${string}`): Promise<void>;
-}
+import type { Choice, Event, Owner, Service, Session, State } from './state-service.ts';
 
 /** What was seen, and what should have been. */
 export type Outcome = [seen: unknown, expected: unknown];

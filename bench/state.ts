@@ -6,7 +6,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'genkit';
 import { defineCustomAgent, genkit, InMemorySessionStore, SessionService } from 'genkitx-agents';
 import type { Report } from './report.ts';
-import { CHECKS, type Outcome, type Service } from './state-checks.ts';
+import { CHECKS, type Outcome } from './state-checks.ts';
+import type { Service } from './state-service.ts';
 
 /** Tries all behaviours. Of each what is wrong with it, `undefined` when nothing is. */
 export function tryAll(open: () => Service): Promise<(string | undefined)[]> {

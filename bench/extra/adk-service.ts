@@ -1,8 +1,5 @@
 /** The in-memory service of Google's Agent Development Kit, for `../state.ts`: called as its own runner calls it, in our words. */
-import type { Service } from '../state-checks.ts';
-
-type Session = Awaited<ReturnType<Service['createSession']>>;
-type Event = Awaited<ReturnType<Service['appendEvent']>>;
+import type { Event, Service, Session } from '../state-service.ts';
 
 /** What is used of it. It is installed for the bench only, so its types can't be looked at when this is checked. */
 interface Adk {

@@ -37,8 +37,8 @@ export interface AgentDefinition<State = unknown> {
   readonly turns: KeyQueue;
   /** What the store can do. */
   readonly can: Readonly<StoreCapabilities>;
-  /** What the store hands out is nobody else's: the contract of those that declare capabilities says so. */
-  readonly readsAreCopies: boolean;
+  /** What the store hands out is a copy, or frozen: the contract of those that declare capabilities says so. */
+  readonly readsNeverChange: boolean;
   /** The store itself: agents that share one have it in common. */
   readonly sharedStore?: object;
 }
@@ -181,7 +181,7 @@ export function settleAgent<State>(
     scopes: settleScopes(name, { ...options, appName, userId }, store),
     turns: queueOf(store),
     can: store ? capabilitiesOf(store) : FOREIGN_CAPABILITIES,
-    readsAreCopies: store !== undefined && 'capabilities' in store,
+    readsNeverChange: store !== undefined && 'capabilities' in store,
     sharedStore: store,
   };
 }

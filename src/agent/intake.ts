@@ -45,9 +45,9 @@ export class Intake implements AsyncIterable<AgentInput> {
     return this.#waiting;
   }
 
-  /** The turn that an input asks for. */
-  requestOf(input: AgentInput): TurnRequest {
-    return this.#requests.get(input) ?? this.#request(input);
+  /** The turn that an input asks for; one that did not come through here gets a turn as well. */
+  requestFor(input: AgentInput): TurnRequest {
+    return this.#requests.get(input) ?? this.#newRequest(input);
   }
 
   /** After a detach: the turns that wait may run. */
@@ -90,7 +90,7 @@ export class Intake implements AsyncIterable<AgentInput> {
           this.#held = true;
           onDetach();
         }
-        if (!detach || hasPayload(input)) this.#add(this.#request(input));
+        if (!detach || hasPayload(input)) this.#add(this.#newRequest(input));
         if (detach) {
           await this.#readWhatWasSent(inputs);
           this.#end = {};
@@ -116,7 +116,7 @@ export class Intake implements AsyncIterable<AgentInput> {
         const next = await Promise.race([inputs.next(), nothing]);
         if (!next || next.done) return;
         const { detach: _again, ...input } = next.value;
-        if (hasPayload(input)) this.#add(this.#request(input));
+        if (hasPayload(input)) this.#add(this.#newRequest(input));
       }
     } catch {
       // An input that is none ends the inputs; those before it stand.
@@ -128,7 +128,7 @@ export class Intake implements AsyncIterable<AgentInput> {
     this.#waiting.push(request);
   }
 
-  #request(input: AgentInput): TurnRequest {
+  #newRequest(input: AgentInput): TurnRequest {
     const request: TurnRequest = { input, snapshotId: reserveSnapshotId(), begun: false };
     this.#requests.set(input, request);
     return request;

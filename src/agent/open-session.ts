@@ -94,7 +94,7 @@ export async function sessionFrom<State>(
 ): Promise<Session<State>> {
   await assertCustomState(agent, snapshot.state?.custom, { what: `snapshot ${quote(snapshot.snapshotId)}` });
   const state = { ...snapshot.state, sessionId: sessionOf(snapshot) };
-  if (!agent.readsAreCopies) return new Session<State>(state);
+  if (!agent.readsNeverChange) return new Session<State>(state);
   // Messages and artifacts a session never changes, the custom state is changed in place.
   return adoptState(state.custom === undefined ? state : { ...state, custom: copyJson(state.custom) });
 }

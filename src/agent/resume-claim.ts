@@ -6,7 +6,7 @@ import { reserveSnapshotId } from '../snapshot/ids.ts';
 import type { AgentDefinition } from './agent-definition.ts';
 
 /** What is written into an interrupted snapshot while, and after, a turn runs its tools again. */
-interface Resumption {
+interface ClaimRecord {
   /** The turn's snapshot. */
   by: string;
   /** Who runs the turn: one that was taken over has the same snapshot. */
@@ -17,7 +17,7 @@ interface Resumption {
   started?: true;
 }
 
-type Claimed<State> = SessionSnapshot<State> & { resumption?: Resumption };
+type Claimed<State> = SessionSnapshot<State> & { resumption?: ClaimRecord };
 
 /** Which turn wants to run which snapshot's interrupted tools. */
 export interface ClaimRequest<State> {
@@ -54,7 +54,7 @@ export class ResumeClaim<State> {
   /** @throws `FAILED_PRECONDITION` when another turn has run the tools, or is at it. */
   static async take<State>(request: ClaimRequest<State>, store: SessionStore<State>): Promise<ResumeClaim<State>> {
     const owner = reserveSnapshotId();
-    const ours = (): Resumption => ({ by: request.turnId, owner, at: new Date().toISOString() });
+    const ours = (): ClaimRecord => ({ by: request.turnId, owner, at: new Date().toISOString() });
     let isCopy = false;
     const holder = await write(request, store, (found, current) => {
       isCopy = current?.status === 'aborted';
@@ -121,7 +121,7 @@ export class ResumeClaim<State> {
 async function isOver<State>(
   { agent, turnId, context }: ClaimRequest<State>,
   store: SessionStore<State>,
-  { by, at, started }: Resumption,
+  { by, at, started }: ClaimRecord,
 ): Promise<boolean> {
   if (started) return false;
   // A turn in the background that was taken over.
@@ -131,7 +131,7 @@ async function isOver<State>(
   return Date.now() - Date.parse(at) > agent.background.leaseMs;
 }
 
-function approvedAlready<State>({ interruptedId }: ClaimRequest<State>, { by }: Resumption): Error {
+function approvedAlready<State>({ interruptedId }: ClaimRequest<State>, { by }: ClaimRecord): Error {
   return failedPrecondition(
     `The interrupt of snapshot ${quote(interruptedId)} has been approved already: its tools run once. ` +
       `Continue from snapshot ${quote(by)}. If that turn was not completed, find out what the tools did, and go on from ` +
@@ -147,9 +147,9 @@ function approvedAlready<State>({ interruptedId }: ClaimRequest<State>, { by }: 
 async function write<State>(
   { interruptedId, context }: ClaimRequest<State>,
   store: SessionStore<State>,
-  decide: (found: Resumption | undefined, current: SessionSnapshot | undefined) => Resumption | null | undefined,
-): Promise<Resumption | undefined> {
-  let after: Resumption | undefined;
+  decide: (found: ClaimRecord | undefined, current: SessionSnapshot | undefined) => ClaimRecord | null | undefined,
+): Promise<ClaimRecord | undefined> {
+  let after: ClaimRecord | undefined;
   await store.saveSnapshot(
     interruptedId,
     (current: Claimed<State> | undefined) => {

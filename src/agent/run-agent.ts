@@ -200,7 +200,7 @@ async function perform<State>(fn: AgentFn<State>, setting: Performance<State>): 
   const { agent, session, intake, chunks, commits, background } = setting;
   let latest: TurnRequest | undefined;
   const runner = new SessionRunner<State>(session, intake, async (input, handler, index) => {
-    const request = intake.requestOf(input);
+    const request = intake.requestFor(input);
     latest = request;
     const outcome = await runTurn(setting, request, handler, index);
     background.turnEnded(outcome);

@@ -10,7 +10,7 @@ import { mustHaveStore, type AgentDefinition } from './agent-definition.ts';
 import { LeafGuard, type LeafGuardOptions } from './leaf-guard.ts';
 import { runOf, type RunLease, type RunRecord } from './run-lease.ts';
 import type { TurnEnding } from './turn-ending.ts';
-import { ownerOf } from './visible-snapshot.ts';
+import { ownershipOf } from './visible-snapshot.ts';
 
 /** What {@link SnapshotWriter} needs to know. */
 export interface SnapshotWriterOptions<State> extends LeafGuardOptions<State> {
@@ -235,7 +235,7 @@ export class SnapshotWriter<State> {
       ...parent,
       createdAt: now,
       updatedAt: now,
-      ...ownerOf(this.#agent),
+      ...ownershipOf(this.#agent),
       ...this.#log(content, before),
       ...content,
     };

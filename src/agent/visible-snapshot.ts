@@ -22,6 +22,6 @@ export function isHidden<State>(
 }
 
 /** What a snapshot of the agent says of whose it is. */
-export function ownerOf<State>({ name, isPrivate }: AgentDefinition<State>): { ownedBy?: string } {
+export function ownershipOf<State>({ name, isPrivate }: AgentDefinition<State>): { ownedBy?: string } {
   return isPrivate ? { ownedBy: name } : {};
 }

@@ -10,7 +10,7 @@ import type { SessionContent, SessionQuery } from './stored-session.ts';
 import { isWaiting } from './tool-requests.ts';
 
 /** @throws `INVALID_ARGUMENT` */
-export function ownerOf({ appName, userId }: SessionOwner): SessionOwner {
+export function checkOwner({ appName, userId }: SessionOwner): SessionOwner {
   assertId(appName, 'appName');
   assertId(userId, 'userId');
   return { appName, userId };
@@ -29,7 +29,7 @@ export function snapshotOf(
   const messages = said ? [...before, said] : before;
   const { content: _content, ...record } = event ?? {};
   const sessionLog: SnapshotLog = {
-    owner: ownerOf(query),
+    owner: checkOwner(query),
     messages: { count: messages.length, kept: before.length, added: messages.length - before.length },
     ...(event && { event: record as SessionEvent }),
   };

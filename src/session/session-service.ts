@@ -11,7 +11,7 @@ import {
   type SnapshotStore,
 } from '../store/contract.ts';
 import { checkOptions, isObject, isOneOf } from '../store/options.ts';
-import { assertCurrent, assertNotWaiting, ownerOf, snapshotOf } from './next-snapshot.ts';
+import { assertCurrent, assertNotWaiting, checkOwner, snapshotOf } from './next-snapshot.ts';
 import {
   settleEvent,
   snapshotIdOf,
@@ -105,7 +105,7 @@ export class SessionService {
    */
   async createSession(options: CreateSessionOptions): Promise<StoredSession> {
     const { sessionId = globalThis.crypto.randomUUID(), state = {}, context } = options;
-    const query: SessionQuery = { ...ownerOf(options), sessionId, context };
+    const query: SessionQuery = { ...checkOwner(options), sessionId, context };
     assertId(sessionId, 'sessionId');
     const draft = this.#draft(query, { plain: undefined, user: {}, app: {} }, state);
     const createdAt = new Date().toISOString();
@@ -123,7 +123,7 @@ export class SessionService {
   /** The session as it is; `undefined` when the user has none of that id. */
   async getSession(options: SessionQuery): Promise<StoredSession | undefined> {
     const { sessionId, numRecentEvents, afterTimestamp, context } = options;
-    const query: SessionQuery = { ...ownerOf(options), sessionId, numRecentEvents, afterTimestamp, context };
+    const query: SessionQuery = { ...checkOwner(options), sessionId, numRecentEvents, afterTimestamp, context };
     const content = await this.#reader.read(query);
     return content && new StoredSession(this, query, content);
   }
@@ -133,7 +133,7 @@ export class SessionService {
     /** All of them. */
     sessions: StoredSessionInfo[];
   }> {
-    const owner = ownerOf(options);
+    const owner = checkOwner(options);
     const { context } = options;
     const sessions: StoredSessionInfo[] = [];
     let cursor: string | undefined;
@@ -150,7 +150,7 @@ export class SessionService {
   /** Removes every byte of a session of the user; what it changed of `user:` and `app:` keys stays. Answers zeros when there is none. */
   async deleteSession(options: SessionStoreOptions & SessionOwner & { sessionId: string }): Promise<DeleteResult> {
     const { sessionId, context } = options;
-    const owner = ownerOf(options);
+    const owner = checkOwner(options);
     const leaf = await this.#store.getSnapshotMetadata({ sessionId, context });
     const isOwn = leaf && (await this.#reader.isOwn(owner, { leaf, sessionId, context }));
     return isOwn ? this.#store.deleteSession({ sessionId, context }) : { snapshots: 0, shards: 0 };

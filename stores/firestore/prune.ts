@@ -7,7 +7,7 @@ import { Stale } from './failures.ts';
 import { FOREIGN_POINTER_FIELDS, isForeignPointer } from './genkit-format.ts';
 import { isAlive } from './lineage.ts';
 import { keyOf, orderRange, ownerOfShard } from './names.ts';
-import { LIST_FIELDS } from './pointer-document.ts';
+import { LIST_FIELDS, readPointer } from './pointer-document.ts';
 import { listOwned, PrunedSession, removeShards } from './prune-session.ts';
 import type { SnapshotReader } from './snapshot-reader.ts';
 import type { Tenant } from './tenant.ts';
@@ -53,7 +53,7 @@ export async function prune(
   const nowMs = Date.now();
   let examined = 0;
   for await (const document of pointers(tenant)) {
-    const sessionId = await sessionIdOf(reader, document);
+    const sessionId = sessionIdOf(document);
     if (sessionId === undefined) continue;
     const owner = keyOf('session', sessionId);
     const owned = shards.get(owner) ?? [];
@@ -98,9 +98,9 @@ async function* pointers(tenant: Tenant): AsyncGenerator<QueryDocumentSnapshot> 
   }
 }
 
-async function sessionIdOf(reader: SnapshotReader, document: QueryDocumentSnapshot): Promise<string | undefined> {
+function sessionIdOf(document: QueryDocumentSnapshot): string | undefined {
   if (isForeignPointer(document.data())) return document.id;
-  return document.get('v') === undefined ? undefined : reader.sessionIdOf(document);
+  return document.get('v') === undefined ? undefined : readPointer(document).sessionId;
 }
 
 interface Removed {

@@ -90,11 +90,6 @@ export class SnapshotReader {
     return pointer;
   }
 
-  /** The session of a pointer's document, as far as a list has read it. */
-  sessionIdOf(document: DocumentSnapshot): string {
-    return readPointer(document).sessionId;
-  }
-
   async #byId(snapshotId: string): Promise<LoadedSnapshot | undefined> {
     for (let attempt = 1, before: SnapshotDocument | undefined; ; attempt++) {
       const snapshot = await this.document(snapshotId);

@@ -1,29 +1,11 @@
 import { genkit } from 'genkit/beta';
-import { enableTelemetry } from 'genkit/tracing';
 import { defineCustomAgent, InMemorySessionStore } from 'genkitx-agents';
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { collectSpans } from '../support/spans.ts';
 import { call, model } from './helpers.ts';
 
-interface Span {
-  name: string;
-  attributes: Record<string, unknown>;
-  status: { code: number; message?: string };
-  events: unknown[];
-}
-
-const spans: Span[] = [];
-
-beforeAll(async () => {
-  const collector = {
-    onStart: () => {},
-    onEnd: (span: unknown) => void spans.push(span as Span),
-    forceFlush: async () => {},
-    shutdown: async () => {},
-  };
-  await enableTelemetry({ spanProcessors: [collector] });
-});
-
 test('spans name the session and the snapshots, and a failed turn is marked; none of them holds the state', async () => {
+  const spans = await collectSpans();
   const ai = genkit({});
   const agent = defineCustomAgent<{ secret: string }>(
     ai,

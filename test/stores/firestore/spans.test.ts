@@ -1,22 +1,10 @@
-import { enableTelemetry } from 'genkit/tracing';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
 import { expect, it } from 'vitest';
+import { collectSpans, type Span } from '../../support/spans.ts';
 import { openDatabase } from './support/database.ts';
 
-interface Span {
-  name: string;
-  attributes: Record<string, unknown>;
-}
-
 it('every call is a span that says what was billed, and holds no state', async () => {
-  const spans: Span[] = [];
-  const collector = {
-    onStart: () => {},
-    onEnd: (span: unknown) => void spans.push(span as Span),
-    forceFlush: async () => {},
-    shutdown: async () => {},
-  };
-  await enableTelemetry({ spanProcessors: [collector] });
+  const spans = await collectSpans();
   const db = openDatabase();
   const store = new FirestoreSessionStore({ db });
   const turn = { sessionId: 'chat', createdAt: '2026-01-01T00:00:00.000Z', state: { custom: 'the-state' } };
