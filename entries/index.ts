@@ -60,6 +60,7 @@ export {
   type OpenScope,
   type PlainState,
   type ScopedStateOptions,
+  type StateKeyOf,
   type StateShape,
 } from '../src/session/scoped-state.ts';
 export type { EventActions, SessionEvent, SessionEventInput } from '../src/session/session-event.ts';
