@@ -56,7 +56,13 @@ export { applyPatch, PatchError, type ApplyOptions } from '../src/json/apply.ts'
 export { diff, type DiffOptions, type JsonPatch, type JsonPatchOperation } from '../src/json/diff.ts';
 export { JsonValueError, type Json } from '../src/json/value.ts';
 export type { PlainState } from '../src/session/plain-state.ts';
-export { ScopedState, type OpenScope, type ScopedStateOptions, type StateShape } from '../src/session/scoped-state.ts';
+export {
+  ScopedState,
+  type OpenScope,
+  type ScopedStateOptions,
+  type StateKeyOf,
+  type StateShape,
+} from '../src/session/scoped-state.ts';
 export type { EventActions, SessionEvent, SessionEventInput } from '../src/session/session-event.ts';
 export type { SessionOwner } from '../src/session/session-log.ts';
 export { SessionRunner } from '../src/session/session-runner.ts';

@@ -11,6 +11,20 @@ export type StateShape<Plain, User, App> = Plain & {
   [K in keyof User & string as `user:${K}`]: User[K];
 } & { [K in keyof App & string as `app:${K}`]: App[K] } & { [key: `temp:${string}`]: Json };
 
+/**
+ * The key, if the scope that its prefix names has it; one of which nothing is known has any. Where plain keys may be any, every string is a
+ * key of {@link StateShape}.
+ */
+export type StateKeyOf<K, User, App> = K extends `user:${infer Name}`
+  ? Name extends (unknown extends User ? string : keyof User)
+    ? K
+    : never
+  : K extends `app:${infer Name}`
+    ? Name extends (unknown extends App ? string : keyof App)
+      ? K
+      : never
+    : K;
+
 /** A record as it was read when the turn began. */
 export interface OpenScope {
   /** Which record it is. */
@@ -128,7 +142,9 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
    *
    * @throws StateError when what is stored does not fit the schema; {@link set} and {@link delete} mend it.
    */
-  get<K extends keyof StateShape<Plain, User, App> & string>(key: K): StateShape<Plain, User, App>[K] | undefined {
+  get<K extends keyof StateShape<Plain, User, App> & string>(
+    key: K & StateKeyOf<K, User, App>,
+  ): StateShape<Plain, User, App>[K] | undefined {
     const place = this.#place(key);
     const value = this.#read(place);
     if (value === undefined) return undefined;
@@ -137,7 +153,10 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
   }
 
   /** Puts a copy of the value in the place of what there is. */
-  set<K extends keyof StateShape<Plain, User, App> & string>(key: K, value: StateShape<Plain, User, App>[K]): void {
+  set<K extends keyof StateShape<Plain, User, App> & string>(
+    key: K & StateKeyOf<K, User, App>,
+    value: StateShape<Plain, User, App>[K],
+  ): void {
     const place = this.#place(key);
     switch (place.scope) {
       case 'user':
@@ -160,7 +179,7 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
    * @param fn Gets its own copy, `undefined` when there is no value. What it throws is thrown, now or by the save.
    */
   update<K extends keyof StateShape<Plain, User, App> & string>(
-    key: K,
+    key: K & StateKeyOf<K, User, App>,
     fn: (value: StateShape<Plain, User, App>[K] | undefined) => StateShape<Plain, User, App>[K] | undefined,
   ): void {
     const place = this.#place(key);
@@ -179,7 +198,7 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
   }
 
   /** Removes the key. */
-  delete(key: keyof StateShape<Plain, User, App> & string): void {
+  delete<K extends keyof StateShape<Plain, User, App> & string>(key: K & StateKeyOf<K, User, App>): void {
     this.#remove(this.#place(key));
   }
 

@@ -14,6 +14,7 @@ import {
   SessionRunner,
   SessionService,
   type Agent,
+  type Json,
   type SessionSnapshot,
 } from 'genkitx-agents';
 import { logger } from 'genkit/logging';
@@ -554,7 +555,39 @@ test('the state is typed by the schemas', () => {
     sess.state.get('app:sale');
     return {};
   });
+  defineCustomAgent(genkit({}), { name: 'b', store: new InMemorySessionStore(), scopes }, async (sess) => {
+    const { state } = sess;
+    // Plain keys may be any: keys of scopes may not.
+    state.set('step', [1]);
+    expectTypeOf(state.get('user:theme')).toEqualTypeOf<'dark' | 'light' | undefined>();
+    state.update('app:discount', (discount) => (discount ?? 0) + 1);
+    for (const either of ['user:theme', 'temp:theme'] as const) {
+      expectTypeOf(state.get(either)).toEqualTypeOf<Json | undefined>();
+    }
+    // @ts-expect-error -- There is no such theme.
+    state.set('user:theme', 'pink');
+    // @ts-expect-error -- There is no such key.
+    state.set('user:undeclared', 1);
+    // @ts-expect-error -- There is no such key.
+    state.get('app:undeclared');
+    // @ts-expect-error -- There is no such key.
+    state.update('user:undeclared', () => 1);
+    // @ts-expect-error -- There is no such key.
+    state.delete('app:undeclared');
+    // @ts-expect-error -- A key that is not known may be one that there is not.
+    state.get(`user:${sess.sessionId}` as const);
+    return {};
+  });
+  defineCustomAgent(genkit({}), { name: 'c', store: new InMemorySessionStore() }, async ({ state }) => {
+    const key = 'user:anything' as string;
+    for (const any of [key, `app:${key}`, 'step'] as const) state.set(any, 1);
+    state.set('user:anything', { nested: [1] });
+    return {};
+  });
   type Theme = { theme: 'dark' | 'light' };
   const typed = () => currentSession<{ step: number }, Theme>().state.get('user:theme');
   expectTypeOf(typed).returns.toEqualTypeOf<Theme['theme'] | undefined>();
+  // @ts-expect-error -- There is no such key.
+  const mistyped = () => currentSession<unknown, Theme>().state.get('user:undeclared');
+  expectTypeOf(mistyped).toBeFunction();
 });
