@@ -61,7 +61,9 @@ export class Backend {
     this.#faults = NO_FAULTS;
   }
 
-  fault(): Fault | undefined {
+  /** Draws what goes wrong with a call. Most calls of an agent read more than once, and a read that fails ends most of them. */
+  fault(method: string): Fault | undefined {
+    if (method !== 'saveSnapshot' && this.random.next() < 0.7) return undefined;
     let dice = this.random.next();
     for (const [fault, share] of Object.entries(this.#faults) as [Fault, number][]) {
       if ((dice -= share) < 0) return fault;
@@ -90,6 +92,7 @@ export class Connection {
   readonly faults = new Map<unknown, { kind: Fault; method: string; snapshotId?: string }[]>();
   readonly #backend: Backend;
   #isCut = false;
+  #asleepUntil = 0;
 
   constructor(backend: Backend) {
     this.#backend = backend;
@@ -100,6 +103,16 @@ export class Connection {
   /** The process is dead: no answer reaches it any more. What it sent is under way. */
   cut(): void {
     this.#isCut = true;
+  }
+
+  /** For so long nothing reaches the medium, and nothing is heard of it. */
+  sleep(ms: number): void {
+    this.#asleepUntil = Date.now() + ms;
+  }
+
+  /** It was cut off at some time. */
+  get hasSlept(): boolean {
+    return this.#asleepUntil > 0;
   }
 
   get isCut(): boolean {
@@ -118,7 +131,7 @@ export class Connection {
     let isOver = false;
     const end = this.#backend.medium.onSnapshotStateChange(
       snapshotId,
-      (snapshot) => void setTimeout(() => !isOver && !this.#isCut && callback(snapshot), ms),
+      (snapshot) => void setTimeout(() => !isOver && !this.#isCut && !this.#isAsleep && callback(snapshot), ms),
       options,
     );
     return () => {
@@ -128,8 +141,7 @@ export class Connection {
   }
 
   async #read(method: string, args: readonly unknown[], make: () => Promise<unknown>): Promise<unknown> {
-    // Most calls of an agent read more than once, and a read that fails ends most of them.
-    const fault = this.#note(this.#backend.random.next() < 0.3 ? this.#backend.fault() : undefined, method, args[0]);
+    const fault = this.#fault(method, args[0]);
     await this.#under(fault);
     const answer = await make();
     await this.#back(fault);
@@ -141,7 +153,7 @@ export class Connection {
     mutator: SnapshotMutator,
     options: SaveSnapshotOptions = {},
   ): Promise<string | null> {
-    const fault = this.#note(this.#backend.fault(), 'saveSnapshot', options, snapshotId);
+    const fault = this.#fault('saveSnapshot', options, snapshotId);
     await this.#under(fault);
     let saved: string | null;
     try {
@@ -191,7 +203,7 @@ export class Connection {
     if (this.#isCut) return never();
     await pause(this.#latency(fault));
     if (fault === 'refused') throw this.#error();
-    const isLostOnTheWay = (this.#isCut || fault === 'hung') && this.#backend.random.next() < 0.5;
+    const isLostOnTheWay = this.#isAsleep || ((this.#isCut || fault === 'hung') && this.#backend.random.next() < 0.5);
     if (isLostOnTheWay) return never();
   }
 
@@ -212,7 +224,14 @@ export class Connection {
     return status ? new GenkitError({ status, message: 'Try again.' }) : new Error('socket hang up');
   }
 
-  #note(fault: Fault | undefined, method: string, options: unknown, snapshotId?: string): Fault | undefined {
+  get #isAsleep(): boolean {
+    return Date.now() < this.#asleepUntil;
+  }
+
+  /** What goes wrong with a call that begins now. */
+  #fault(method: string, options: unknown, snapshotId?: string): Fault | undefined {
+    const drawn = this.#backend.fault(method);
+    const fault = this.#isAsleep ? 'hung' : drawn;
     if (!fault || fault === 'rerun') return fault;
     const call = (options as SaveSnapshotOptions).context?.['call'];
     const noted = this.faults.get(call) ?? [];

@@ -88,8 +88,11 @@ class World {
       case 'abort':
         return this.#abort(process, event.sessionId);
       case 'recover':
-        // That it fails is one of the things that happen.
-        return unlessDead(process, recoverRuns(process.ai, { context: contextOf(++this.#numbers) }));
+        return this.#recover(process);
+      case 'sleep':
+        process.connection.sleep(event.ms);
+        await pause(event.ms - 500);
+        return this.#recover(this.#processes[(event.process + 1) % this.#processes.length]!);
       case 'leave':
         await unlessDead(process, handOverRuns(process.ai, { graceMs: event.graceMs }));
     }
@@ -101,6 +104,11 @@ class World {
   async #call(process: SimulatedProcess, planned: PlannedCall): Promise<void> {
     for (const turn of planned.turns) this.#turns.set(turn.text, turn);
     this.#calls.push(await process.call(planned, ++this.#numbers));
+  }
+
+  /** That it fails is one of the things that happen. */
+  #recover(process: SimulatedProcess): Promise<void> {
+    return unlessDead(process, recoverRuns(process.ai, { context: contextOf(++this.#numbers) }));
   }
 
   async #abort(process: SimulatedProcess, sessionId: string): Promise<void> {

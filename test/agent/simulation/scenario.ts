@@ -25,6 +25,8 @@ export type PlannedEvent = { readonly atMs: number; readonly process: number } &
   /** Aborts the turn of the session that went to the background last. */
   | { readonly kind: 'abort'; readonly sessionId: string }
   | { readonly kind: 'recover' }
+  /** The process is cut off for a while, longer than a lease; meanwhile another one looks for runs to take over. */
+  | { readonly kind: 'sleep'; readonly ms: number }
   /** The process dies, and another one starts in its place. */
   | { readonly kind: 'kill' }
   /** Likewise, but it was told before, and hands its runs over. */
@@ -41,7 +43,7 @@ export interface Scenario {
   readonly events: readonly PlannedEvent[];
 }
 
-const EVENTS = ['call', 'call', 'call', 'call', 'call', 'call', 'abort', 'recover', 'kill', 'leave'] as const;
+const EVENTS = [...Array<'call'>(7).fill('call'), 'abort', 'recover', 'kill', 'leave', 'sleep'] as const;
 const LENGTH_MS = 20_000;
 
 /** What happens under a seed. */
@@ -58,7 +60,7 @@ export function makeScenario(random: Random): Scenario {
     sessionId: random.pick(sessions),
     turns: Array.from({ length: 1 + random.below(3) }, () => ({
       text: `turn ${++turns}`,
-      ms: random.pick([0, 50, 500, 3000]),
+      ms: random.pick([0, 50, 500, 3000, 12_000]),
       isFailing: random.next() < 0.1,
     })),
     isDetached: random.next() < 0.4,
@@ -73,6 +75,7 @@ export function makeScenario(random: Random): Scenario {
     const at = { atMs: random.below(LENGTH_MS), process: random.below(processes) };
     if (kind === 'call') return { ...at, kind, call: call() };
     if (kind === 'abort') return { ...at, kind, ...details.abort() };
+    if (kind === 'sleep') return { ...at, kind, ms: 7000 + random.below(4000) };
     if (kind === 'leave') return { ...at, kind, ...details.leave() };
     return { ...at, kind };
   });

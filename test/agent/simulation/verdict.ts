@@ -111,7 +111,8 @@ function* judgeFailure({ connection, number, output, turns }: CallRecord): Gener
   );
   const attempts = (id: string | undefined) => faults.filter(({ snapshotId }) => snapshotId === id).length;
   const isGivenUp = faults.some(({ snapshotId }) => attempts(snapshotId) >= ATTEMPTS);
-  if (!isWaitedFor && !isGivenUp) yield `call ${number} failed with ${output.error?.status}: ${output.error?.message}`;
+  if (!isWaitedFor && !isGivenUp && !connection.hasSlept)
+    yield `call ${number} failed with ${output.error?.status}: ${output.error?.message}`;
 }
 
 function* judgeDetached(model: ReferenceModel, { number, output, turns }: CallRecord): Generator<string> {
