@@ -3,7 +3,8 @@ import type { SessionStore, SnapshotMutator } from 'genkit/beta';
 import { SessionConflictError } from '../errors.ts';
 import type { SaveSnapshotOptions, ScopeChange } from '../store/contract.ts';
 import type { AgentDefinition } from './agent-definition.ts';
-import { findLastCompleted } from './open-session.ts';
+import { assertNotRunning, findLastCompleted } from './open-session.ts';
+import { readStored } from './read-snapshot.ts';
 import { isTransient, withRetries } from './retry.ts';
 
 /** What {@link LeafGuard} needs to know. */
@@ -55,6 +56,7 @@ export class LeafGuard<State> {
     for (;;) {
       const isLooking = isNew && this.#expectedLeafId !== undefined;
       try {
+        if (isLooking) await this.#assertPassed(parentId);
         const options: SaveSnapshotOptions = {
           context: this.#context,
           ...(isLooking && { expectedLeafId: this.#expectedLeafId }),
@@ -67,6 +69,20 @@ export class LeafGuard<State> {
         if (!SessionConflictError.isInstance(error) || !(await this.#isStillLast(parentId))) throw error;
       }
     }
+  }
+
+  /** The leaf is one that did not complete, and the session goes on from before it; a silent run may have been taken over since. */
+  async #assertPassed(parentId: string | undefined): Promise<void> {
+    const leafId = this.#expectedLeafId;
+    if (typeof leafId !== 'string' || leafId === parentId) return;
+    const leaf = await readStored(this.#agent, leafId, this.#context);
+    if (leaf) assertNotRunning(this.#agent, leaf);
+    if (leaf?.status !== 'completed') return;
+    throw new SessionConflictError({
+      sessionId: this.#sessionId,
+      expectedLeafId: parentId ?? null,
+      actualLeafId: leafId,
+    });
   }
 
   /** Whether what came first has come to nothing: the session continues from where it did. */

@@ -106,7 +106,7 @@ function rejects<State>({ onConflict }: AgentDefinition<State>, { snapshotId, se
 }
 
 /** A turn in the background is a turn: it would be saved beside this one. */
-function assertNotRunning<State>(agent: AgentDefinition<State>, leaf: SessionSnapshot<State>): void {
+export function assertNotRunning<State>(agent: AgentDefinition<State>, leaf: SessionSnapshot): void {
   if (leaf.status !== 'pending' || leaf.heartbeatAt === undefined || isExpired(leaf, agent.background.leaseMs)) return;
   const error = new GenkitError({
     status: 'ABORTED',

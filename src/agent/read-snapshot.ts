@@ -1,3 +1,4 @@
+import type { ActionContext } from 'genkit';
 import type { SessionSnapshot, SessionState, SessionStore } from 'genkit/beta';
 import { visibleCustomOf } from '../session/session-state.ts';
 import { adoptState } from '../session/session.ts';
@@ -60,4 +61,16 @@ async function readMetadata<State>(
   if (agent.can.metadata) return (store as SnapshotStore<State>).getSnapshotMetadata(lookup);
   const snapshot = await store.getSnapshot(lookup);
   return snapshot && metadataOf(snapshot);
+}
+
+/** A snapshot as it is stored, without its state where the store can leave that out. */
+export async function readStored<State>(
+  agent: AgentDefinition<State>,
+  snapshotId: string,
+  context: ActionContext | undefined,
+): Promise<SessionSnapshot | undefined> {
+  const lookup = { snapshotId, context };
+  return agent.can.metadata
+    ? (agent.store as SnapshotStore).getSnapshotMetadata(lookup)
+    : agent.store!.getSnapshot(lookup);
 }

@@ -1,6 +1,5 @@
 import { runWithContext } from '@genkit-ai/core';
 import type { ActionContext } from 'genkit';
-import type { SessionSnapshot } from 'genkit/beta';
 import { logger } from 'genkit/logging';
 import { runInNewSpan, SPAN_TYPE_ATTR } from 'genkit/tracing';
 import { quote } from '../errors.ts';
@@ -10,6 +9,7 @@ import { registryOf, type AgentDefinition } from './agent-definition.ts';
 import { definedAgents, type DefinedAgent } from './defined-agents.ts';
 import { findPendingLeaves } from './find-runs.ts';
 import { contextFor } from './in-process.ts';
+import { readStored } from './read-snapshot.ts';
 import { continueRun } from './run-agent.ts';
 import { runOf } from './run-lease.ts';
 import { endRun, isDead, takeOver, type TakenRun, type TakeOverRequest } from './take-over.ts';
@@ -127,14 +127,14 @@ async function recover(
   foundId: string,
   context: ActionContext | undefined,
 ): Promise<RecoveredRun | undefined> {
-  const found = await read(agents[0]!.agent, foundId, context);
+  const found = await readStored(agents[0]!.agent, foundId, context);
   const defined = agents.find(({ agent }) => agent.name === runOf(found)?.agent);
   if (!found || !defined || !isDead(found, defined.agent.background.leaseMs)) return undefined;
   const { agent, fn } = defined;
   const store = agent.store!;
   const { id } = runOf(found)!;
   // Whoever names a turn means the run.
-  const last = id === foundId ? found : await read(agent, id, context);
+  const last = id === foundId ? found : await readStored(agent, id, context);
   const snapshotId = last && isDead(last, agent.background.leaseMs) ? id : foundId;
   const request: TakeOverRequest<unknown> = { agent, store, snapshotId, context };
   const run = await takeOver(request);
@@ -148,17 +148,6 @@ async function recover(
     generation: run.lease.generation,
     outcome: run.ending ? 'settled' : 'continued',
   };
-}
-
-async function read(
-  agent: AgentDefinition,
-  snapshotId: string,
-  context: ActionContext | undefined,
-): Promise<SessionSnapshot | undefined> {
-  const lookup = { snapshotId, context };
-  return agent.can.metadata
-    ? (agent.store as SnapshotStore).getSnapshotMetadata(lookup)
-    : agent.store!.getSnapshot(lookup);
 }
 
 /** The run, with what a call of the agent's action would have around it: the context, a span, a place in the session's queue. */

@@ -44,6 +44,28 @@ test('a run of which a turn could not be given its end is found when its lease h
   expect(texts(state?.messages)).toEqual(['one', 'rescued', 'two', 'rescued']);
 });
 
+test('a run that is taken over and completes while another turn goes on from before it: that one is rejected', async () => {
+  const store = new InMemorySessionStore();
+  const dead = worker(store);
+  const { output } = await call(dead.agent, [detached('one')], { sessionId: 'job' });
+  await dead.called(1);
+  letLeasesEnd();
+  const other = worker(store);
+  const two = call(other.agent, ['two'], { sessionId: 'job' });
+  const { release } = await other.called(1);
+  const rescuer = worker(store, { answer: 'rescued' });
+  await recoverRuns(rescuer.ai);
+  await rescuer.settled(output.snapshotId!);
+  release('too late');
+  expect((await two).output).toMatchObject({
+    finishReason: 'failed',
+    error: { status: 'ABORTED' },
+    message: model('too late'),
+  });
+  const { snapshotId, state } = (await other.agent.getSnapshot({ sessionId: 'job' }))!;
+  expect([snapshotId, texts(state?.messages)]).toEqual([output.snapshotId, ['one', 'rescued']]);
+});
+
 describe.each(STORE_KINDS)('a run whose process died, on $name', ({ make }) => {
   test('is taken over, goes on from the last completed turn, and loses none of its inputs', async () => {
     const store = await make();

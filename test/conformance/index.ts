@@ -1,4 +1,5 @@
 import { aliasing } from './aliasing.ts';
+import { atRandom } from './at-random.ts';
 import { atomic } from './atomic.ts';
 import { conditionalSaves } from './conditional-saves.ts';
 import { ids } from './ids.ts';
@@ -30,6 +31,7 @@ const SUBJECTS: readonly Subject[] = [
   values,
   ids,
   tenants,
+  atRandom,
   aliasing,
   watchers,
   lists,

@@ -39,8 +39,15 @@ describe('F2 outage', () => {
     const direct = openDatabase(project);
     const store = new FirestoreSessionStore({ db, requestTimeoutMs: 4000 });
     const elsewhere = new FirestoreSessionStore({ db: direct });
-    await store.saveSnapshot('one', () => turn({}));
-    await store.saveSnapshot('running', () => turn({ parentId: 'one', status: 'pending' }));
+    // A database that has just begun may take longer than the store under test waits.
+    await elsewhere.saveSnapshot('one', () => turn({}));
+    await elsewhere.saveSnapshot('running', () => turn({ parentId: 'one', status: 'pending' }));
+    const isReached = () =>
+      store.getSnapshot({ snapshotId: 'one' }).then(
+        () => true,
+        () => false,
+      );
+    while (!(await isReached())) await new Promise((resolve) => setTimeout(resolve, 10));
     const told: SessionSnapshot[] = [];
     store.onSnapshotStateChange('running', (news) => told.push(news));
     await until(() => told.length === 1);
