@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { random } from '../../support/scale.ts';
+import { random, seed } from '../../support/scale.ts';
 import { jsonEqual, parseJson, setMember, type Json } from '../../../src/json/value.ts';
 import { compacted, cut, shardName, type Cut } from '../../../stores/chain/cut.ts';
 import { fill } from '../../../stores/chain/fill.ts';
@@ -23,28 +23,30 @@ function shardsOf(made: Cut): string[] {
   return made.lifts.flatMap((lift) => lift.shards);
 }
 
+const key = fc.oneof(fc.string({ maxLength: 5 }), fc.constantFrom('__proto__', 'constructor', 'a/b', '~', ''));
+const long = fc.nat(3).map((n) => 'x\uD800é'.repeat(n * 5000));
+const small = fc.oneof(
+  fc.jsonValue({ maxDepth: 3 }),
+  fc.constant(-0),
+  fc.constantFrom('__proto__', 'a.b'),
+) as fc.Arbitrary<Json>;
+const list = fc
+  .tuple(fc.array(small, { minLength: 1, maxLength: 4 }), fc.nat(3000))
+  .map(([items, length]): Json => Array.from({ length }, (_, i) => items[i % items.length] ?? i));
+const objectOf = (member: fc.Arbitrary<Json>): fc.Arbitrary<Json> =>
+  fc.array(fc.tuple(key, member), { maxLength: 5 }).map((members) => {
+    const object = {};
+    for (const [name, value] of members) setMember(object, name, value);
+    return object;
+  });
+const inner = objectOf(fc.oneof(small, long, list));
+/** States with much in them that is cut off, and hostile keys. */
+const anyState = objectOf(fc.oneof(small, long, list, inner, objectOf(inner)));
+
 describe('a cut state', () => {
-  it('is itself again when it is filled, whatever is in it', () => {
-    const key = fc.oneof(fc.string({ maxLength: 5 }), fc.constantFrom('__proto__', 'constructor', 'a/b', '~', ''));
-    const long = fc.nat(3).map((n) => 'x\uD800é'.repeat(n * 5000));
-    const small = fc.oneof(
-      fc.jsonValue({ maxDepth: 3 }),
-      fc.constant(-0),
-      fc.constantFrom('__proto__', 'a.b'),
-    ) as fc.Arbitrary<Json>;
-    const list = fc
-      .tuple(fc.array(small, { minLength: 1, maxLength: 4 }), fc.nat(3000))
-      .map(([items, length]): Json => Array.from({ length }, (_, i) => items[i % items.length] ?? i));
-    const objectOf = (member: fc.Arbitrary<Json>): fc.Arbitrary<Json> =>
-      fc.array(fc.tuple(key, member), { maxLength: 5 }).map((members) => {
-        const object = {};
-        for (const [name, value] of members) setMember(object, name, value);
-        return object;
-      });
-    const inner = objectOf(fc.oneof(small, long, list));
-    const value = objectOf(fc.oneof(small, long, list, inner, objectOf(inner)));
+  it(`F1 values: is itself again when it is filled, whatever is in it (seed ${seed})`, () => {
     fc.assert(
-      fc.property(value, (state) => {
+      fc.property(anyState, (state) => {
         expect(jsonEqual(filled(cut(state)), state)).toBe(true);
       }),
       random(60, 3000),
@@ -197,6 +199,15 @@ describe('a state that is read', () => {
   it('is the one that was written, for every snapshot of the chain', async () => {
     const { reader } = chainOf(states);
     for (const [i, state] of states.entries()) expect((await materialise(i, reader))?.state).toEqual(state);
+  });
+
+  it(`F1 values: is the one that was written, whatever the states were (seed ${seed})`, async () => {
+    const property = fc.asyncProperty(fc.array(anyState, { minLength: 1, maxLength: 8 }), async (written) => {
+      const { reader } = chainOf(written);
+      for (const [i, state] of written.entries())
+        expect(jsonEqual((await materialise(i, reader))!.state as Json, state)).toBe(true);
+    });
+    await fc.assert(property, random(30, 3000));
   });
 
   it('is read from its last whole one on, or from one that is known', async () => {

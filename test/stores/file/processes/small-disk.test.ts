@@ -1,0 +1,29 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { temporaryFolder } from '../support/folders.ts';
+
+const SCRIPT = join(import.meta.dirname, 'small-disk.ts');
+
+/** Arguments of `unshare` for a command in which the folder is a file system of 1 MB: a user namespace gives the right to mount one. */
+const onSmallDisk = (folder: string, command: readonly string[]): string[] => {
+  const mount = 'mount -t tmpfs -o size=1m tmpfs "$1" && shift && exec "$@"';
+  return ['--map-root-user', '--mount', 'sh', '-c', mount, 'sh', folder, ...command];
+};
+
+it('D4 n-th fault: on a disk that is full, then read-only, saves are refused typed and old data is intact', (context) => {
+  const folder = temporaryFolder();
+  const canMount = spawnSync('unshare', onSmallDisk(folder, ['true'])).status === 0;
+  context.skip(!canMount, 'the system lets nobody mount a file system in a namespace of their own');
+  const command = [process.execPath, '--import', 'tsx', SCRIPT, folder];
+  const told: unknown = JSON.parse(execFileSync('unshare', onSmallDisk(folder, command), { encoding: 'utf8' }));
+  expect(told).toEqual({
+    saves: expect.any(Number) as number,
+    whenFull: 'RESOURCE_EXHAUSTED',
+    wasIntactFull: true,
+    whenReadOnly: 'UNAVAILABLE',
+    wasIntactReadOnly: true,
+    whenFree: 'saved',
+    wasIntactFree: true,
+  });
+});
