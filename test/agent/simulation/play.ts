@@ -123,6 +123,8 @@ class World {
   /** Whoever lives takes over what nobody runs, until nothing runs. */
   async #settleRuns(): Promise<void> {
     const { ai } = this.#processes[0]!;
+    // What the dead sent last may be under way still.
+    await pause(ROUND_MS);
     for (let round = 1; ; round++) {
       const all = await Promise.all(this.#scenario.sessions.map((sessionId) => this.#snapshotsOf(sessionId)));
       const running = all.flat().filter(({ status }) => status === 'pending');
