@@ -118,6 +118,10 @@ async function withEmulator(use: () => Promise<void>): Promise<void> {
   process.env['FIRESTORE_EMULATOR_HOST'] = emulator.host;
   process.env['METADATA_SERVER_DETECTION'] = 'none';
   try {
+    // An emulator that has just started takes its time for the first request, more than a store waits.
+    const db = new Firestore({ projectId: 'demo-warm-up' });
+    await db.doc('warm/up').get();
+    await db.terminate();
     trafficSoFar();
     await use();
   } finally {

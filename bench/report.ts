@@ -71,21 +71,21 @@ export class Report {
   }
 
   /**
-   * Prints the tables, writes the figures to a file, and the charts; answers the names of the figures and the checks that missed their goal.
+   * Prints the tables, writes the figures and the charts; answers the names of the figures and the checks that missed their goal.
    *
-   * @param isWhole All parts were run in full length: to `latest.json`, from which the docs are. A part goes to `part.json`, without charts.
+   * @param part What the file with the figures is called, without ending. Omitted: nothing is written.
    */
-  async finish(folder: string, isWhole: boolean): Promise<string[]> {
+  async finish(folder: string, part: string | undefined): Promise<string[]> {
     this.#bar?.stop();
     const about = machine();
     if (this.#figures.length > 0) this.#printFigures();
     if (this.#checks.length > 0) this.#printChecks();
     console.log(`${about.date}, Node ${about.node}, ${about.cores} cores; genkit ${about.genkit}.`);
-    await mkdir(folder, { recursive: true });
-    const results = { ...about, figures: this.#figures, checks: this.#checks };
-    await writeFile(`${folder}/${isWhole ? 'latest' : 'part'}.json`, `${JSON.stringify(results, null, 2)}\n`);
-    for (const chart of isWhole ? this.#charts : []) {
-      await writeFile(`${folder}/${chart.file}.svg`, `${await drawChart(chart)}\n`);
+    if (part !== undefined) {
+      await mkdir(folder, { recursive: true });
+      const results = { ...about, figures: this.#figures, checks: this.#checks };
+      await writeFile(`${folder}/${part}.json`, `${JSON.stringify(results, null, 2)}\n`);
+      for (const chart of this.#charts) await writeFile(`${folder}/${chart.file}.svg`, `${await drawChart(chart)}\n`);
     }
     const missed = [
       ...this.#figures.filter((figure) => !meetsGoal(figure)),
