@@ -5,7 +5,7 @@
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { benchAbort } from './abort.ts';
-import { benchFirestore, benchFirestoreAbort } from './firestore.ts';
+import { benchFirestore, benchFirestoreAbort, stopEmulator } from './firestore.ts';
 import { removeFolders } from './measure.ts';
 import { benchPeers } from './peers.ts';
 import { Report } from './report.ts';
@@ -77,6 +77,7 @@ try {
     missed.push(...(await report.finish(results, turns === DEFAULT_TURNS ? part : undefined)));
   }
 } finally {
+  await stopEmulator();
   removeFolders();
 }
 for (const name of missed) console.error(`missed: ${name}`);
