@@ -159,9 +159,12 @@ describe('watching what another process saves', () => {
   it('tells each status that a snapshot had between two looks when it was not there before', async () => {
     const folder = folders.folder();
     const store = open(folder, SELDOM);
-    const ear = new Ear();
+    await store.saveSnapshot('first', () => pending('other'));
+    const [ear, last] = [new Ear(), new Ear()];
     store.onSnapshotStateChange('new', ear.listener);
-    await other.call('ready', {});
+    // When this one was looked at, the one subscribed to before it was, too, and was not there.
+    store.onSnapshotStateChange('first', last.listener);
+    await last.untilTold('pending');
     await other.call('walk', { store: { folder }, id: 'new', statuses: ['pending', 'expired', 'pending', 'failed'] });
     store.onSnapshotStateChange('another', () => {});
     await ear.untilTold('failed');
