@@ -45,6 +45,7 @@ export async function benchPeers(report: Report, wanted: number): Promise<void> 
     const full = await files('full');
     const langgraph = await peer('LangGraph memory', 'langgraph-memory');
     const sqlite = await peer('LangGraph SQLite', 'langgraph-sqlite');
+    const flushed = await peer('LangGraph SQLite, flushed', 'langgraph-sqlite-flushed');
     const postgres = await peer('LangGraph Postgres (PGlite)', 'langgraph-postgres');
     const adk = await peer('ADK in memory', 'adk-memory');
     report.start('beside LangGraph and ADK', turns);
@@ -52,7 +53,8 @@ export async function benchPeers(report: Report, wanted: number): Promise<void> 
     report.add(
       faster(memory, langgraph, turns, TIMES_FASTER),
       faster(fast, sqlite, turns, TIMES_FASTER),
-      faster(full, sqlite, turns, TIMES_FASTER),
+      faster(full, flushed, turns, TIMES_FASTER),
+      faster(full, sqlite, turns),
       faster(fast, postgres, turns, TIMES_FASTER),
       faster(full, postgres, turns, TIMES_FASTER),
       faster(memory, adk, turns),

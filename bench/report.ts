@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { Presets, SingleBar } from 'cli-progress';
 import Table from 'cli-table3';
@@ -73,7 +73,7 @@ export class Report {
   /**
    * Prints the tables, writes the figures and the charts; answers the names of the figures and the checks that missed their goal.
    *
-   * @param part What the file with the figures is called, without ending. Omitted: nothing is written.
+   * @param part What is written in `latest.json`, where the other parts stay as they are. Omitted: nothing is written.
    */
   async finish(folder: string, part: string | undefined): Promise<string[]> {
     this.#bar?.stop();
@@ -83,8 +83,11 @@ export class Report {
     console.log(`${about.date}, Node ${about.node}, ${about.cores} cores; genkit ${about.genkit}.`);
     if (part !== undefined) {
       await mkdir(folder, { recursive: true });
+      const path = `${folder}/latest.json`;
+      const known = await readFile(path, 'utf8').catch(() => '{}');
       const results = { ...about, figures: this.#figures, checks: this.#checks };
-      await writeFile(`${folder}/${part}.json`, `${JSON.stringify(results, null, 2)}\n`);
+      const all = { ...(JSON.parse(known) as object), [part]: results };
+      await writeFile(path, `${JSON.stringify(all, null, 2)}\n`);
       for (const chart of this.#charts) await writeFile(`${folder}/${chart.file}.svg`, `${await drawChart(chart)}\n`);
     }
     const missed = [

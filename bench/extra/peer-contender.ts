@@ -10,7 +10,8 @@ import type { SessionState } from 'genkit/beta';
 /** Which peer, and where it may write. */
 export interface PeerSpec {
   name: string;
-  kind: 'langgraph-memory' | 'langgraph-sqlite' | 'langgraph-postgres' | 'adk-memory';
+  /** LangGraph's SQLite saver is as it comes, which does not flush what it commits, or `flushed`. */
+  kind: 'langgraph-memory' | 'langgraph-sqlite' | 'langgraph-sqlite-flushed' | 'langgraph-postgres' | 'adk-memory';
   folder: string;
 }
 
@@ -40,6 +41,8 @@ function open(): Promise<Peer> {
       return openMemory();
     case 'langgraph-sqlite':
       return openSqlite();
+    case 'langgraph-sqlite-flushed':
+      return openSqlite('synchronous = FULL');
     case 'langgraph-postgres':
       return openPostgres();
     case 'adk-memory':
@@ -52,11 +55,12 @@ async function openMemory(): Promise<Peer> {
   return { turn: await saving(new MemorySaver()), atRest: heap };
 }
 
-async function openSqlite(): Promise<Peer> {
-  const { SqliteSaver } = await library<{ SqliteSaver: { fromConnString(path: string): Saver } }>(
-    '@langchain/langgraph-checkpoint-sqlite',
-  );
+async function openSqlite(pragma?: string): Promise<Peer> {
+  const { SqliteSaver } = await library<{
+    SqliteSaver: { fromConnString(path: string): Saver & { db: { pragma(pragma: string): void } } };
+  }>('@langchain/langgraph-checkpoint-sqlite');
   const saver = SqliteSaver.fromConnString(`${spec.folder}/checkpoints.sqlite`);
+  if (pragma !== undefined) saver.db.pragma(pragma);
   return { turn: await saving(saver), atRest: async () => (await bytesAtRest(spec.folder)).bytes };
 }
 
