@@ -13,10 +13,11 @@ const SPECS: RuntimeSpec[] = [
 
 const CHAT = 100;
 /** Chats that are played before the first is measured: all code is compiled by then. */
-const WARM_UP = 6;
-const CHATS = 15;
-/** The turns before a mark that make its figure. */
-const WINDOW = 9;
+const WARM_UP = 40;
+const CHATS = 25;
+/** The turns around the last are timed so many at a time, as those of a chat are: what they leave to collect is part of their cost. */
+const BATCH = 20;
+const BATCHES = 10;
 const MOST_OF_GENERATE = 1.5;
 
 type Runner = Contender<RuntimeRequest>;
@@ -25,17 +26,15 @@ export async function benchRuntime(report: Report, turns: number): Promise<void>
   const runners: Runner[] = [];
   try {
     for (const spec of SPECS) runners.push(await Contender.start<RuntimeRequest>(spec, SCRIPT));
-    report.start('agent turns', WARM_UP + CHATS + turns);
+    const first = Math.max(0, turns - (BATCH * BATCHES) / 2);
+    report.start('agent turns', WARM_UP + CHATS + 1 + BATCHES);
     const chats = await takeTurns(runners, WARM_UP + CHATS, { turns: CHAT, chat: 'new' }, report);
     const overChat = chats.map((times) => spread(times.slice(WARM_UP).map((ms) => ms / CHAT)));
     report.add(...figures(`agent turn over a ${CHAT}-turn chat`, overChat));
-    const long = await takeTurns(runners, turns, { turns: 1, chat: 'long' }, report);
-    report.add(
-      ...figures(
-        `agent turn ${turns}`,
-        long.map((times) => spread(times.slice(-WINDOW))),
-      ),
-    );
+    await takeTurns(runners, 1, { turns: first, chat: 'long' }, report);
+    const long = await takeTurns(runners, BATCHES, { turns: BATCH, chat: 'long' }, report);
+    const around = long.map((times) => spread(times.map((ms) => ms / BATCH)));
+    report.add(...figures(`agent turn around turn ${turns}`, around));
   } finally {
     await Promise.all(runners.map((runner) => runner.stop()));
   }

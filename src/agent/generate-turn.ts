@@ -5,8 +5,7 @@ import type { Registry } from 'genkit/registry';
 import type { TurnHandler, TurnResult } from '../session/session-runner.ts';
 import { renderWith } from '../session/session-state.ts';
 import { adoptMessages, viewOf, type Session } from '../session/session.ts';
-import { reserveSnapshotId } from '../snapshot/ids.ts';
-import { conversationOf, historyInOne, tagHistory, tagPreamble, toPlainMessage } from './prompt-history.ts';
+import { PlacedHistory, toPlainMessage } from './prompt-history.ts';
 import { toResumption } from './resume.ts';
 import { ResumedTools } from './resumed-tools.ts';
 import { gateOf, passesGate, type ToolGate } from './tool-gate.ts';
@@ -57,10 +56,11 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
   const earlier = historyOf(session, turn.input);
   const resumption = turn.input.resume && toResumption(turn.input.resume, earlier);
   const { history, options: resume } = resumption ?? { history: earlier };
-  const progress = new TurnProgress(session);
+  const placed = new PlacedHistory(history);
+  const progress = new TurnProgress(session, placed);
   const { model, config } = choiceOf(turn.input, turn.turnOverrides);
-  const placed = turn.isHistoryOpaque ? historyInOne(history) : tagHistory(history);
-  const rendered = await renderWith(session, () => turn.render(turn.promptInput ?? {}, { messages: placed }));
+  const messages = placed.toPlace(turn.isHistoryOpaque ?? false);
+  const rendered = await renderWith(session, () => turn.render(turn.promptInput ?? {}, { messages }));
   const tools = new ResumedTools();
   let hasRestarted = false;
   const onRestart = () => {
@@ -71,7 +71,7 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
     ...rendered,
     ...(model !== undefined && { model }),
     ...(config && { config: { ...(rendered.config as object | undefined), ...config } }),
-    messages: tagPreamble(rendered.messages ?? [], history),
+    messages: placed.toSend(rendered.messages ?? []),
     ...(resume && { resume }),
     use: [
       ...(resume ? [watchRestarts(tools)] : []),
@@ -95,7 +95,7 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
     sendChunk(interruptChunk(response));
     return { finishReason: 'interrupted' };
   }
-  const said = response.request ? conversationOf(response.request.messages) : history;
+  const said = response.request ? placed.conversationOf(response.request.messages) : history;
   const reply = response.message && toPlainMessage(response.message.toJSON());
   adoptMessages(session, reply ? [...said, reply] : said);
   const finishReason = response.finishReason as AgentFinishReason | undefined;
@@ -119,7 +119,7 @@ function meaningOf({ output, text }: GenerateResponse): unknown {
 
 /** Lets the turn see what becomes of each restarted tool, outside of all other middleware: that may interrupt it as well. */
 function watchRestarts(tools: ResumedTools) {
-  return middlewareOf('restarts', {
+  return restarts({
     tool: (request, options, next) => tools.around(request, () => next(request, options)),
   });
 }
@@ -135,7 +135,7 @@ interface Observers<State> {
 
 /** Lets the turn's own observers see each model call and each tool as it is run, inside of all other middleware. */
 function observe<State>({ progress, tools, gate, onRestart }: Observers<State>) {
-  return middlewareOf('turn', {
+  return turns({
     model: async (request, options, next) => {
       tools.end();
       progress.onModelCall(request);
@@ -157,10 +157,25 @@ function observe<State>({ progress, tools, gate, onRestart }: Observers<State>) 
 
 type Middleware = ReturnType<Parameters<typeof generateMiddleware>[1]>;
 
-function middlewareOf(name: string, middleware: Middleware) {
-  // A name of its own: a `generate` inside a tool has its own observers.
-  return generateMiddleware({ name: `${name}-${reserveSnapshotId()}` }, () => middleware)();
+/** What a middleware of this file does in one `generate`. It comes as its configuration, of which a trace shows nothing. */
+class Doing {
+  readonly #middleware: Middleware;
+
+  constructor(middleware: Middleware) {
+    this.#middleware = middleware;
+  }
+
+  static by(name: string): (middleware: Middleware) => GenerateMiddlewareRef {
+    const define = generateMiddleware({ name }, ({ config }) => (config as unknown as Doing).#middleware);
+    return (middleware) => define(new Doing(middleware) as object);
+  }
 }
+
+type GenerateMiddlewareRef = ReturnType<ReturnType<typeof generateMiddleware>>;
+
+// Made once: a name for each turn makes Genkit's registry slow.
+const restarts = Doing.by('genkitx-agents-restarts');
+const turns = Doing.by('genkitx-agents-turn');
 
 /** The messages. Without anything new to say, a turn that was stopped in the middle of the reply is run again: the reply is given anew. */
 function historyOf<State>(session: Session<State>, { message, resume }: AgentInput): readonly MessageData[] {

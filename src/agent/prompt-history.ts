@@ -14,70 +14,109 @@ const ALL = 'all';
 /** Marks the prompt's own messages for the model call; Genkit's agents use the same, and middleware may know it. */
 const PREAMBLE_TAG = 'agentPreamble';
 
-/** On a message that was made of one of the session's: that message. A symbol survives `{ ...message }` and is in no JSON. */
-const ORIGIN = Symbol('origin');
-
-type Sent = PromptMessage & { [ORIGIN]?: MessageData };
-
-/** The session's messages for the prompt to place: copies, since prompts, middleware and models may change what they get. */
-export function tagHistory(history: readonly MessageData[]): MessageData[] {
-  return history.map((message, index) => {
-    const copy = copyJson(message);
-    copy.metadata = { ...copy.metadata, [HISTORY_TAG]: index };
-    return copy;
-  });
-}
-
 /** One message for all of the session's, for a prompt that places them together and looks into none: rendering writes what it makes into its span. */
-export function historyInOne(history: readonly MessageData[]): MessageData[] {
-  return history.length === 0 ? [] : [{ role: 'user', content: [], metadata: { [HISTORY_TAG]: ALL } }];
-}
-
-/** What the prompt rendered, for the model: the session's messages without their tag, the prompt's own marked as such. */
-export function tagPreamble(rendered: readonly PromptMessage[], history: readonly MessageData[]): PromptMessage[] {
-  return rendered.flatMap((message): Sent | Sent[] => {
-    const { [HISTORY_TAG]: index, ...metadata } = (message.metadata ?? {}) as Metadata;
-    if (index === ALL) return history.map(sentOf);
-    const origin = typeof index === 'number' ? history[index] : undefined;
-    if (!origin) return { ...message, metadata: { ...message.metadata, [PREAMBLE_TAG]: true } };
-    // A template marks what it puts in the place of {{history}}.
-    if (metadata['purpose'] === 'history' && !origin.metadata?.['purpose']) delete metadata['purpose'];
-    // Most messages have no metadata of their own; there are as many of them as the conversation is long.
-    const sent: Sent = { role: message.role, content: message.content };
-    if (Object.keys(metadata).length > 0) sent.metadata = metadata;
-    sent[ORIGIN] = origin;
-    return sent;
-  });
-}
+const IN_ONE: MessageData = { role: 'user', content: [], metadata: { [HISTORY_TAG]: ALL } };
 
 /**
- * The conversation as the model was sent it: all but the prompt's own messages. What middleware did to it stays done; a message that is as it
- * was is the session's very own again.
+ * The session's messages on their way through one turn: the prompt places them among its own, the model is sent what came of that, and what
+ * it was sent is the conversation again. Everybody on the way may change what they get, so they get copies.
  */
-export function conversationOf(sent: readonly MessageData[]): MessageData[] {
-  return (sent as readonly Sent[])
-    .filter((message) => message[ORIGIN] || !message.metadata?.[PREAMBLE_TAG])
-    .map((message) => {
-      const origin = message[ORIGIN];
-      if (!origin) return toPlainMessage(message);
-      if (isUntouched(message, origin)) return origin;
-      const kept = withoutInstructions(message, origin);
-      return jsonEqual(kept, origin) ? origin : toPlainMessage(kept);
+export class PlacedHistory {
+  readonly #history: readonly MessageData[];
+  /** The messages that were sent, in their order, and the first part of what was sent of each: Genkit copies messages, but no parts. */
+  #origins: readonly MessageData[] = [];
+  #firstParts: readonly (Part | undefined)[] = [];
+
+  constructor(history: readonly MessageData[]) {
+    this.#history = history;
+  }
+
+  /**
+   * The session's messages for the prompt to place.
+   *
+   * @param isOpaque The prompt places them together and looks into none.
+   */
+  toPlace(isOpaque: boolean): MessageData[] {
+    if (isOpaque) return this.#history.length === 0 ? [] : [IN_ONE];
+    return this.#history.map((message, index) => {
+      const copy = copyJson(message);
+      copy.metadata = { ...copy.metadata, [HISTORY_TAG]: index };
+      return copy;
     });
+  }
+
+  /** What the prompt rendered, for the model: the session's messages without their tag, the prompt's own marked as such. */
+  toSend(rendered: readonly PromptMessage[]): PromptMessage[] {
+    const origins: MessageData[] = [];
+    const firstParts: (Part | undefined)[] = [];
+    const sent: PromptMessage[] = [];
+    const send = (message: PromptMessage, origin: MessageData): void => {
+      origins.push(origin);
+      firstParts.push(firstPart(message));
+      sent.push(message);
+    };
+    for (const message of rendered) {
+      const { [HISTORY_TAG]: index, ...metadata } = (message.metadata ?? {}) as Metadata;
+      const origin = typeof index === 'number' ? this.#history[index] : undefined;
+      if (index === ALL) for (const each of this.#history) send(copyMessage(each), each);
+      else if (origin) send(untagged(message, metadata, origin), origin);
+      else sent.push({ ...message, metadata: { ...message.metadata, [PREAMBLE_TAG]: true } });
+    }
+    this.#origins = origins;
+    this.#firstParts = firstParts;
+    return sent;
+  }
+
+  /**
+   * The conversation as the model was sent it: all but the prompt's own messages. What middleware did to it stays done; a message that is as
+   * it was is the session's very own again.
+   */
+  conversationOf(sent: readonly MessageData[]): MessageData[] {
+    const conversation: MessageData[] = [];
+    let next = 0;
+    for (const message of sent) {
+      const at = this.#placeOf(message, next);
+      const origin = this.#origins[at];
+      if (origin) {
+        next = at + 1;
+        conversation.push(isUntouched(message, origin) ? origin : changed(message, origin));
+      } else if (!message.metadata?.[PREAMBLE_TAG]) conversation.push(toPlainMessage(message));
+    }
+    return conversation;
+  }
+
+  /** Which of the sent messages it was made of, most likely the one at `next`; -1: of none. */
+  #placeOf(message: MessageData, next: number): number {
+    const part = firstPart(message);
+    if (part === undefined) return -1;
+    return this.#firstParts[next] === part ? next : this.#firstParts.indexOf(part);
+  }
 }
 
-/** A copy for the model, which may change what it gets, that knows where it comes from. */
-function sentOf(origin: MessageData): Sent {
-  const { role, metadata } = origin;
-  const content = origin.content.map(copyPart);
-  return metadata
-    ? { role, content, metadata: copyJson(metadata), [ORIGIN]: origin }
-    : { role, content, [ORIGIN]: origin };
+function firstPart({ content }: PromptMessage | MessageData): Part | undefined {
+  const part = Array.isArray(content) ? content[0] : content;
+  return typeof part === 'object' ? (part as Part) : undefined;
 }
 
-// Most parts are a text and nothing else, and a conversation has many of them: these two are worth their own way.
-function copyPart(part: Part): Part {
-  return isTextOnly(part) ? { text: part.text } : copyJson(part);
+function untagged(message: PromptMessage, metadata: Metadata, origin: MessageData): PromptMessage {
+  // A template marks what it puts in the place of {{history}}.
+  if (metadata['purpose'] === 'history' && !origin.metadata?.['purpose']) delete metadata['purpose'];
+  // Most messages have no metadata of their own; there are as many of them as the conversation is long.
+  const { role, content } = message;
+  return Object.keys(metadata).length > 0 ? { role, content, metadata } : { role, content };
+}
+
+function changed(message: MessageData, origin: MessageData): MessageData {
+  const kept = withoutInstructions(message, origin);
+  return jsonEqual(kept, origin) ? origin : toPlainMessage(kept);
+}
+
+// Most messages are a text and nothing else, and a conversation has many of them: they are worth their own way.
+function copyMessage(message: MessageData): MessageData {
+  const { role, content, metadata } = message;
+  const part = content[0];
+  const isText = content.length === 1 && !metadata && part && isTextOnly(part);
+  return isText ? { role, content: [{ text: part.text }] } : copyJson(message);
 }
 
 /** Whether the message is as it was, as far as that can be seen at a glance. */

@@ -2,7 +2,7 @@ import type { GenerateRequest, MessageData, Part, ToolRequestPart, ToolResponseP
 import type { GenerateResponseChunkData } from 'genkit/model';
 import { jsonEqual } from '../json/value.ts';
 import { draftMessages, type Session } from '../session/session.ts';
-import { conversationOf, toPlainMessage } from './prompt-history.ts';
+import { toPlainMessage, type PlacedHistory } from './prompt-history.ts';
 import { keyOf } from './resume.ts';
 
 /** Marks the beginning of a reply whose turn was stopped in the middle of it. */
@@ -18,14 +18,16 @@ interface Answer {
 /** What a running `generate` has come to: the tools that ran, and the words of the model so far. */
 export class TurnProgress<State> {
   readonly #session: Session<State>;
+  readonly #placed: PlacedHistory;
   #request: readonly MessageData[] | undefined;
   #words: Part[] = [];
   /** The tool requests that are worked on, and what those answered that are done. */
   #asked: MessageData | undefined;
   #answers: Answer[] = [];
 
-  constructor(session: Session<State>) {
+  constructor(session: Session<State>, placed: PlacedHistory) {
     this.#session = session;
+    this.#placed = placed;
   }
 
   /** What the model is asked has in it all that the turn did before. */
@@ -61,7 +63,7 @@ export class TurnProgress<State> {
   }
 
   #messages(request: readonly MessageData[]): MessageData[] {
-    const messages = conversationOf(request);
+    const messages = this.#placed.conversationOf(request);
     if (this.#asked && this.#answers.length > 0) return [...messages, ...this.#askedAndAnswered(this.#asked)];
     // A tool request that nobody answered would wait for an answer for ever.
     const said = this.#asked?.content ?? this.#words;
