@@ -167,7 +167,7 @@ class Doing {
 
   static by(name: string): (middleware: Middleware) => GenerateMiddlewareRef {
     const define = generateMiddleware({ name }, ({ config }) => (config as unknown as Doing).#middleware);
-    return (middleware) => define(new Doing(middleware) as object);
+    return (middleware) => define(new Doing(middleware));
   }
 }
 

@@ -95,7 +95,7 @@ export class PlacedHistory {
 
 function firstPart({ content }: PromptMessage | MessageData): Part | undefined {
   const part = Array.isArray(content) ? content[0] : content;
-  return typeof part === 'object' ? (part as Part) : undefined;
+  return typeof part === 'object' ? part : undefined;
 }
 
 function untagged(message: PromptMessage, metadata: Metadata, origin: MessageData): PromptMessage {
