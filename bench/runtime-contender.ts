@@ -1,15 +1,25 @@
 /**
- * One way to take a turn, in a process of its own: an agent of ours, one of Genkit's, or `ai.generate` with the same history. Started by
- * `runtime.ts` only.
+ * One way to take a turn, in a process of its own: an agent of ours, one of Genkit's, `ai.generate` with the same history, or the pieces of
+ * Genkit that any agent is made of. Started by `runtime.ts` only.
  */
+import { randomUUID } from 'node:crypto';
+import {
+  AgentInitSchema,
+  AgentInputSchema,
+  AgentOutputSchema,
+  AgentStreamChunkSchema,
+  generateMiddleware,
+} from '@genkit-ai/ai';
+import { defineBidiAction } from '@genkit-ai/core';
 import { genkit, InMemorySessionStore as GenkitInMemoryStore, type MessageData } from 'genkit/beta';
 import { defineAgent, InMemorySessionStore } from 'genkitx-agents';
+import { runInNewSpan } from 'genkit/tracing';
 import { timed } from './measure.ts';
 
 /** What a contender is. */
 export interface RuntimeSpec {
   name: string;
-  kind: 'ours' | 'genkit' | 'generate';
+  kind: 'ours' | 'genkit' | 'generate' | 'pieces';
 }
 
 /** Plays so many turns, of a chat of their own or of the one that goes on; answers the ms. */
@@ -46,9 +56,63 @@ function bareChat(): Chat {
   };
 }
 
+/**
+ * An agent without an agent: the action, the turn's span, the prompt's rendering and a `generate` that is watched and can be aborted, with
+ * nothing between them. The history is an array in memory, nothing is copied, nothing is saved.
+ */
+function piecesChat(): () => Chat {
+  const prompt = ai.definePrompt({ name: 'agent', model: 'fixed', system: SYSTEM });
+  const watch = generateMiddleware({ name: 'watch' }, () => ({
+    model: (request, options, next) => next(request, options),
+  }));
+  const sessions = new Map<string, MessageData[]>();
+  const action = defineBidiAction(
+    ai.registry,
+    {
+      name: 'pieces',
+      actionType: 'agent',
+      inputSchema: AgentInputSchema,
+      outputSchema: AgentOutputSchema,
+      streamSchema: AgentStreamChunkSchema,
+      initSchema: AgentInitSchema,
+    },
+    // oxlint-disable-next-line require-yield
+    async function* ({ init, inputStream, sendChunk, abortSignal }) {
+      const messages = sessions.get(init!.sessionId!) ?? [];
+      for await (const input of inputStream) {
+        messages.push(input.message!);
+        await runInNewSpan({ metadata: { name: 'runTurn-1', input } }, async () => {
+          const rendered = await prompt.render({}, { messages: [] });
+          const { message } = await ai.generate({
+            ...rendered,
+            messages: [...rendered.messages!, ...messages],
+            use: [watch()],
+            abortSignal,
+            onChunk: (chunk) => sendChunk({ modelChunk: chunk.toJSON() }),
+          });
+          messages.push(message!.toJSON());
+        });
+      }
+      return { message: messages.at(-1), finishReason: 'stop' as const };
+    },
+  );
+  return () => {
+    const sessionId = randomUUID();
+    sessions.set(sessionId, []);
+    return {
+      send: (text) => {
+        const { signal } = new AbortController();
+        const message = { role: 'user' as const, content: [{ text }] };
+        return action.run({ message }, { init: { sessionId }, abortSignal: signal, onChunk: () => {} });
+      },
+    };
+  };
+}
+
 function chatMaker(): () => Chat {
   const config = { name: 'agent', model: 'fixed', system: SYSTEM };
   if (spec.kind === 'generate') return bareChat;
+  if (spec.kind === 'pieces') return piecesChat();
   const agent =
     spec.kind === 'ours'
       ? defineAgent(ai, { ...config, store: new InMemorySessionStore() })

@@ -1,4 +1,7 @@
-/** The agent turn: `chat.send()` on an agent over the in-memory store, beside Genkit's agent and a bare `ai.generate` with the same history. */
+/**
+ * The agent turn: `chat.send()` on an agent over the in-memory store, beside Genkit's agent, a bare `ai.generate` with the same history, and
+ * the pieces of Genkit that any agent is made of.
+ */
 import { spread, type Spread } from './measure.ts';
 import { Contender } from './race.ts';
 import type { Figure, Report } from './report.ts';
@@ -9,6 +12,7 @@ const SPECS: RuntimeSpec[] = [
   { name: 'ours', kind: 'ours' },
   { name: 'genkit', kind: 'genkit' },
   { name: 'generate', kind: 'generate' },
+  { name: 'pieces', kind: 'pieces' },
 ];
 
 const CHAT = 100;
@@ -56,16 +60,12 @@ async function takeTurns(
   return times;
 }
 
-function figures(name: string, [ours, genkit, generate]: Spread[]): Figure[] {
+function figures(name: string, [ours, genkit, generate, pieces]: Spread[]): Figure[] {
+  const figure = { name, unit: 'ms', ours: ours! } as const;
   return [
-    { name, unit: 'ms', ours: ours!, theirs: genkit! },
-    {
-      name,
-      unit: 'ms',
-      ours: ours!,
-      theirs: generate!,
-      peer: 'bare generate',
-      goal: { atMostOfTheirs: MOST_OF_GENERATE },
-    },
+    { ...figure, theirs: genkit! },
+    { ...figure, theirs: generate!, peer: 'bare generate', goal: { atMostOfTheirs: MOST_OF_GENERATE } },
+    // What no agent can be without; it says how much of the goal is left.
+    { ...figure, theirs: pieces!, peer: "Genkit's pieces of an agent" },
   ];
 }
