@@ -78,7 +78,7 @@ function piecesChat(): () => Chat {
     },
     // oxlint-disable-next-line require-yield
     async function* ({ init, inputStream, sendChunk, abortSignal }) {
-      const messages = sessions.get(init!.sessionId!) ?? [];
+      const messages = sessions.get(init.sessionId!) ?? [];
       for await (const input of inputStream) {
         messages.push(input.message!);
         await runInNewSpan({ metadata: { name: 'runTurn-1', input } }, async () => {
