@@ -59,8 +59,13 @@ function within<T>(ms: number, what: string, work: (isGivenUp: () => boolean) =>
       clearTimeout(timer);
       settle();
     };
-    const ask = async () => work(() => isGivenUp);
-    ask().then(
+    let asked: Promise<T>;
+    try {
+      asked = work(() => isGivenUp);
+    } catch (error) {
+      return end(() => reject(error));
+    }
+    asked.then(
       (answer) => end(() => resolve(answer)),
       (error: Error) => end(() => reject(error)),
     );

@@ -32,8 +32,9 @@ export function inProcessApi<State>(
       const stream = new ReplayStream<AgentStreamChunk>();
       const onChunk = (chunk: AgentStreamChunk) => stream.push(chunk);
       const running = action.run(input, { init, abortSignal, onChunk, ...(given && { context: given }) });
-      const output = running.then(({ result }) => result as AgentOutput).finally(() => stream.close());
-      return { stream, output };
+      const end = () => stream.close();
+      running.then(end, end);
+      return { stream, output: running.then(({ result }) => result as AgentOutput) };
     },
     getSnapshot: (lookup, { abortSignal, metadataOnly, waitMs } = {}) => {
       const request = { ...lookup, metadataOnly, context: context() };

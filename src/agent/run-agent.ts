@@ -120,10 +120,11 @@ async function converse<State>(
     chunks.close();
     return background.begin(waiting);
   });
-  // Of the two that are not the answer one goes on in the background, where nobody waits for it, and one never is.
-  work.catch(() => {});
-  detached.catch(() => {});
-  return Promise.race([work, detached]);
+  // What comes second goes on in the background, where nobody waits for it.
+  return new Promise((resolve, reject) => {
+    work.then(resolve, reject);
+    detached.then(resolve, reject);
+  });
 }
 
 /**

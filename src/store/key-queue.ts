@@ -11,17 +11,15 @@ export class KeyQueue {
   }
 
   /** Runs `task` when all earlier tasks of `key` have ended, well or badly. Never call it for a key from inside a task of that key. */
-  async run<T>(key: string, task: () => Promise<T> | T): Promise<T> {
-    const before = this.#tails.get(key);
-    const result = before ? before.then(task, task) : Promise.resolve().then(task);
-    // The tail never rejects: a task that failed must not fail the next one.
-    const tail = result.then(ignore, ignore);
-    this.#tails.set(key, tail);
-    try {
-      return await result;
-    } finally {
+  run<T>(key: string, task: () => Promise<T> | T): Promise<T> {
+    const result = (this.#tails.get(key) ?? IDLE).then(task);
+    const end = (): void => {
       if (this.#tails.get(key) === tail) this.#tails.delete(key);
-    }
+    };
+    // Never rejects: a task that failed must not fail the next one.
+    const tail = result.then(end, end);
+    this.#tails.set(key, tail);
+    return result;
   }
 
   /** When every task that is there now has ended. */
@@ -30,4 +28,4 @@ export class KeyQueue {
   }
 }
 
-function ignore(): void {}
+const IDLE: Promise<unknown> = Promise.resolve();
