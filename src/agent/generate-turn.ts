@@ -135,7 +135,7 @@ interface Observers<State> {
 
 /** Lets the turn's own observers see each model call and each tool as it is run, inside of all other middleware. */
 function observe<State>({ progress, tools, gate, onRestart }: Observers<State>) {
-  return turns({
+  return observers({
     model: async (request, options, next) => {
       tools.end();
       progress.onModelCall(request);
@@ -157,25 +157,23 @@ function observe<State>({ progress, tools, gate, onRestart }: Observers<State>) 
 
 type Middleware = ReturnType<Parameters<typeof generateMiddleware>[1]>;
 
-/** What a middleware of this file does in one `generate`. It comes as its configuration, of which a trace shows nothing. */
-class Doing {
+/** What a middleware does in one `generate`. It comes as the middleware's configuration, of which a trace shows nothing. */
+class Conduct {
   readonly #middleware: Middleware;
 
   constructor(middleware: Middleware) {
     this.#middleware = middleware;
   }
 
-  static by(name: string): (middleware: Middleware) => GenerateMiddlewareRef {
-    const define = generateMiddleware({ name }, ({ config }) => (config as unknown as Doing).#middleware);
-    return (middleware) => define(new Doing(middleware));
+  /** A middleware of this name, made once: a name for each turn makes Genkit's registry slow. */
+  static named(name: string) {
+    const define = generateMiddleware({ name }, ({ config }) => (config as unknown as Conduct).#middleware);
+    return (middleware: Middleware) => define(new Conduct(middleware));
   }
 }
 
-type GenerateMiddlewareRef = ReturnType<ReturnType<typeof generateMiddleware>>;
-
-// Made once: a name for each turn makes Genkit's registry slow.
-const restarts = Doing.by('genkitx-agents-restarts');
-const turns = Doing.by('genkitx-agents-turn');
+const restarts = Conduct.named('genkitx-agents-restarts');
+const observers = Conduct.named('genkitx-agents-turn');
 
 /** The messages. Without anything new to say, a turn that was stopped in the middle of the reply is run again: the reply is given anew. */
 function historyOf<State>(session: Session<State>, { message, resume }: AgentInput): readonly MessageData[] {

@@ -14,9 +14,6 @@ const ALL = 'all';
 /** Marks the prompt's own messages for the model call; Genkit's agents use the same, and middleware may know it. */
 const PREAMBLE_TAG = 'agentPreamble';
 
-/** One message for all of the session's, for a prompt that places them together and looks into none: rendering writes what it makes into its span. */
-const IN_ONE: MessageData = { role: 'user', content: [], metadata: { [HISTORY_TAG]: ALL } };
-
 /**
  * The session's messages on their way through one turn: the prompt places them among its own, the model is sent what came of that, and what
  * it was sent is the conversation again. Everybody on the way may change what they get, so they get copies.
@@ -34,10 +31,12 @@ export class PlacedHistory {
   /**
    * The session's messages for the prompt to place.
    *
-   * @param isOpaque The prompt places them together and looks into none.
+   * @param isOpaque The prompt places them together and looks into none. One message stands for all then: rendering writes what it makes
+   *   into its span.
    */
   toPlace(isOpaque: boolean): MessageData[] {
-    if (isOpaque) return this.#history.length === 0 ? [] : [IN_ONE];
+    if (this.#history.length === 0) return [];
+    if (isOpaque) return [{ role: 'user', content: [], metadata: { [HISTORY_TAG]: ALL } }];
     return this.#history.map((message, index) => {
       const copy = copyJson(message);
       copy.metadata = { ...copy.metadata, [HISTORY_TAG]: index };
@@ -86,14 +85,14 @@ export class PlacedHistory {
   }
 
   /** Which of the sent messages it was made of, most likely the one at `next`; -1: of none. */
-  #placeOf(message: MessageData, next: number): number {
-    const part = firstPart(message);
-    if (part === undefined) return -1;
-    return this.#firstParts[next] === part ? next : this.#firstParts.indexOf(part);
+  #placeOf({ content }: MessageData, next: number): number {
+    if (this.#firstParts[next] === content[0]) return next;
+    // Others may have put a part before it.
+    return content.reduce((at, part) => (at < 0 ? this.#firstParts.indexOf(part) : at), -1);
   }
 }
 
-function firstPart({ content }: PromptMessage | MessageData): Part | undefined {
+function firstPart({ content }: PromptMessage): Part | undefined {
   const part = Array.isArray(content) ? content[0] : content;
   return typeof part === 'object' ? part : undefined;
 }

@@ -71,6 +71,9 @@ describe.each([
     const words = { text: 'Answer in JSON.', metadata: { purpose: 'output' } };
     const last = { ...messages.at(-1)!, content: [...messages.at(-1)!.content, words] };
     expect(placed.conversationOf([...messages.slice(0, -1), last])).toEqual(HISTORY);
+    const found = { text: 'what was found' };
+    const more = { ...last, content: [found, ...last.content] };
+    expect(placed.conversationOf([more])).toEqual([{ ...HISTORY[4], content: [found, { text: 'five' }] }]);
   });
 
   it('is the same by value when middleware copied all of it', () => {
