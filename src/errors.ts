@@ -167,3 +167,12 @@ export function quote(id: string): string {
   const text = JSON.stringify(id);
   return text.length <= 100 ? text : `${text.slice(0, 96)}…"`;
 }
+
+/** Whatever was thrown, for the log: an error with its stack. Never throws, though what was thrown may. */
+export function describeThrown(thrown: unknown): string {
+  try {
+    return thrown instanceof Error ? String(thrown.stack ?? thrown) : String(thrown);
+  } catch {
+    return 'What was thrown cannot be described.';
+  }
+}

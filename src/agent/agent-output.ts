@@ -1,6 +1,7 @@
 import type { AgentResult } from '@genkit-ai/ai';
 import type { AgentInit, AgentOutput, MessageData, SessionState } from 'genkit/beta';
 import { logger } from 'genkit/logging';
+import { describeThrown } from '../errors.ts';
 import { jsonEqual } from '../json/value.ts';
 import type { RuntimeError, TurnOutcome } from '../session/session-runner.ts';
 import { toClientState, type AgentDefinition } from './agent-definition.ts';
@@ -89,7 +90,7 @@ function projected<State>(
     return { artifacts: seen.artifacts, message: reply && lastSeen(seen, reply, before) };
   } catch (error) {
     // The turn is saved all the same.
-    logger.error(`A reply was withheld because it could not be projected for the client. ${String(error)}`);
+    logger.error(`A reply was withheld because it could not be projected for the client. ${describeThrown(error)}`);
     return {};
   }
 }

@@ -1,6 +1,6 @@
 import type { AgentOutput, MessageData, SessionState } from 'genkit/beta';
 import { logger } from 'genkit/logging';
-import { AgentInitError } from '../errors.ts';
+import { AgentInitError, describeThrown } from '../errors.ts';
 import type { TurnOutcome } from '../session/session-runner.ts';
 import type { Session } from '../session/session.ts';
 import { reserveSnapshotId } from '../snapshot/ids.ts';
@@ -140,7 +140,9 @@ export class BackgroundRun<State> {
       // The last one, by which the run is found, last of all: until then it has an owner.
       for (const { snapshotId } of this.#turns) isLeft = (await commits.writer.letGo(snapshotId)) || isLeft;
     } catch (error) {
-      logger.warn(`A run of agent '${agent.name}' could not be handed over: its lease has to end. ${String(error)}`);
+      logger.warn(
+        `A run of agent '${agent.name}' could not be handed over: its lease has to end. ${describeThrown(error)}`,
+      );
     }
     scope.abort();
     return isLeft;
@@ -224,7 +226,7 @@ export class BackgroundRun<State> {
           if (!(await commits.writer.beat(snapshotId)) && !this.#ended.has(snapshotId)) scope.abort();
         }
       } catch (error) {
-        logger.warn(`A heartbeat of agent '${agent.name}' could not be stored; the next may. ${String(error)}`);
+        logger.warn(`A heartbeat of agent '${agent.name}' could not be stored; the next may. ${describeThrown(error)}`);
       } finally {
         beating = false;
       }

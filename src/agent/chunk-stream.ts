@@ -1,5 +1,6 @@
 import type { AgentFinishReason, AgentStreamChunk, Artifact, ClientTransform } from 'genkit/beta';
 import { logger } from 'genkit/logging';
+import { describeThrown } from '../errors.ts';
 import { copyJson } from '../json/value.ts';
 import type { Session } from '../session/session.ts';
 import { CustomPatches } from './custom-patches.ts';
@@ -83,7 +84,7 @@ export class ChunkStream<State> {
       return project();
     } catch (error) {
       logger.error(
-        `A stream chunk was not sent because its ${what} could not be projected for the client. ${String(error)}`,
+        `A stream chunk was not sent because its ${what} could not be projected for the client. ${describeThrown(error)}`,
       );
       return undefined;
     }

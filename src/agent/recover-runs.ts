@@ -2,7 +2,7 @@ import { runWithContext } from '@genkit-ai/core';
 import type { ActionContext } from 'genkit';
 import { logger } from 'genkit/logging';
 import { runInNewSpan, SPAN_TYPE_ATTR } from 'genkit/tracing';
-import { quote } from '../errors.ts';
+import { describeThrown, quote } from '../errors.ts';
 import { assertId } from '../snapshot/ids.ts';
 import type { SnapshotStore } from '../store/contract.ts';
 import { registryOf, type AgentDefinition } from './agent-definition.ts';
@@ -115,7 +115,7 @@ async function collect(
       } catch (error) {
         hasFailed = true;
         // One that cannot be read or written must not keep the others from going on.
-        logger.error(`The run of snapshot ${quote(snapshotId)} could not be taken over. ${String(error)}`);
+        logger.error(`The run of snapshot ${quote(snapshotId)} could not be taken over. ${describeThrown(error)}`);
       }
     }
   }
@@ -164,7 +164,7 @@ async function continueInBackground({ agent, fn }: DefinedAgent, run: TakenRun<u
   } catch (error) {
     const last = run.open.at(-1)!.snapshotId;
     logger.error(
-      `A run of agent '${name}' that was taken over (snapshot ${quote(last)}) came to nothing. ${String(error)}`,
+      `A run of agent '${name}' that was taken over (snapshot ${quote(last)}) came to nothing. ${describeThrown(error)}`,
     );
   }
 }

@@ -1,5 +1,6 @@
 import type { ActionContext } from 'genkit';
 import { logger } from 'genkit/logging';
+import { describeThrown } from '../errors.ts';
 import type { DefinedAgent } from './defined-agents.ts';
 import { isLeaving } from './hand-over.ts';
 import { contextFor } from './in-process.ts';
@@ -76,7 +77,7 @@ class RecoveryTimer {
       }
     } catch (error) {
       if (statusOf(error) === 'FAILED_PRECONDITION') return;
-      logger.warn(`Looking for runs to take over failed; it is tried again. ${String(error)}`);
+      logger.warn(`Looking for runs to take over failed; it is tried again. ${describeThrown(error)}`);
     }
     this.#schedule(this.#leaseMs);
   }

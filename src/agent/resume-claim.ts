@@ -1,7 +1,7 @@
 import type { ActionContext } from 'genkit';
 import type { SessionSnapshot, SessionStore } from 'genkit/beta';
 import { logger } from 'genkit/logging';
-import { failedPrecondition, quote } from '../errors.ts';
+import { describeThrown, failedPrecondition, quote } from '../errors.ts';
 import { reserveSnapshotId } from '../snapshot/ids.ts';
 import type { AgentDefinition } from './agent-definition.ts';
 
@@ -95,7 +95,9 @@ export class ResumeClaim<State> {
     try {
       await write(this.#request, this.#store, (found) => (found?.owner === this.#owner ? null : undefined));
     } catch (error) {
-      logger.warn(`The claim on an interrupt could not be given back; it ends with its lease. ${String(error)}`);
+      logger.warn(
+        `The claim on an interrupt could not be given back; it ends with its lease. ${describeThrown(error)}`,
+      );
     }
   }
 

@@ -1,7 +1,7 @@
 import type { ActionContext } from 'genkit';
 import type { MessageData, SessionSnapshot, SessionSnapshotInput, SessionState, SnapshotMutator } from 'genkit/beta';
 import { logger } from 'genkit/logging';
-import { failedPrecondition, quote } from '../errors.ts';
+import { describeThrown, failedPrecondition, quote } from '../errors.ts';
 import { addedTo, type SessionOwner, type SnapshotLog } from '../session/session-log.ts';
 import { isTerminal } from '../snapshot/status.ts';
 import type { ScopeChange } from '../store/contract.ts';
@@ -215,7 +215,7 @@ export class SnapshotWriter<State> {
       });
       return saved !== null || (known.isOurs && known.status === status);
     } catch (error) {
-      logger.error(`Snapshot ${quote(snapshotId)} could not be settled as ${status}. ${String(error)}`);
+      logger.error(`Snapshot ${quote(snapshotId)} could not be settled as ${status}. ${describeThrown(error)}`);
       return undefined;
     }
   }

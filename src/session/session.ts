@@ -1,7 +1,7 @@
 import { getAsyncContext } from '@genkit-ai/core';
 import type { Artifact, MessageData, SessionState } from 'genkit/beta';
 import { logger } from 'genkit/logging';
-import { invalidArgument } from '../errors.ts';
+import { describeThrown, invalidArgument } from '../errors.ts';
 import { putByName } from '../json/named-list.ts';
 import { copyJson, type Json } from '../json/value.ts';
 import type { ScopeRecord } from '../store/contract.ts';
@@ -225,7 +225,7 @@ export class Session<S = unknown, User = ScopeRecord, App = ScopeRecord> {
       try {
         (listener as (...args: Parameters<SessionEvents[E]>) => void)(...args);
       } catch (error) {
-        logger.error(`A session's '${event}' listener threw; the turn goes on. ${String(error)}`);
+        logger.error(`A session's '${event}' listener threw; the turn goes on. ${describeThrown(error)}`);
       }
     }
   }

@@ -20,13 +20,26 @@ export function scopeKey(id: ScopeId): string {
 }
 
 /**
- * The keys of the records that are to be read, by {@link scopeKey}.
+ * The records that a call means.
  *
  * @throws `INVALID_ARGUMENT` for what is no list of names of records.
  */
-export function scopeKeys(scopes: readonly ScopeId[]): string[] {
+export function checkScopes(options: { readonly scopes: readonly ScopeId[] } | undefined): readonly ScopeId[] {
+  const scopes: unknown = options?.scopes;
   if (!Array.isArray(scopes)) throw invalidArgument('scopes must be a list of scopes.');
-  return (scopes as readonly ScopeId[]).map((id) => scopeKey(id));
+  for (const id of scopes as readonly unknown[]) assertScopeId(id);
+  return scopes as readonly ScopeId[];
+}
+
+/**
+ * The record that a call means.
+ *
+ * @throws `INVALID_ARGUMENT` when that is no name of a record.
+ */
+export function checkScope(options: { readonly scope: ScopeId } | undefined): ScopeId {
+  const id: unknown = options?.scope;
+  assertScopeId(id);
+  return id;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { logger } from 'genkit/logging';
+import { describeThrown } from '../errors.ts';
 import type { SessionSnapshot } from './contract.ts';
 
 /** Told a snapshot whenever there is news of it. */
@@ -101,16 +102,18 @@ export class WatchHub<S> {
   #deliver(subscription: Subscription<S>): void {
     for (let next = subscription.queue.shift(); next && !subscription.closed; next = subscription.queue.shift()) {
       try {
-        subscription.listener(next);
+        const answer: unknown = subscription.listener(next);
+        // Nobody waits for it.
+        if (answer instanceof Promise) answer.catch(report);
       } catch (error) {
-        logger.error(
-          `A snapshot listener threw; the snapshot and the other listeners are not affected. ${describe(error)}`,
-        );
+        report(error);
       }
     }
   }
 }
 
-function describe(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+function report(error: unknown): void {
+  logger.error(
+    `A snapshot listener threw; the snapshot and the other listeners are not affected. ${describeThrown(error)}`,
+  );
 }

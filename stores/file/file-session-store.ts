@@ -23,7 +23,7 @@ import type {
 import { assertFunction, checkLookup, checkSession } from '../../src/store/lookup.ts';
 import { checkOptions, isBoolean, isFunction, isOneOf, isWhole } from '../../src/store/options.ts';
 import { checkPage } from '../../src/store/page.ts';
-import { checkScopeChanges, describeScope, scopeKeys } from '../../src/store/scopes.ts';
+import { checkScope, checkScopeChanges, checkScopes, describeScope } from '../../src/store/scopes.ts';
 import { tenantOf, type SnapshotPathPrefix } from '../../src/store/tenant.ts';
 import { nodeFileSystem, type FileSystem } from './file-system.ts';
 import { findSession, findSnapshot, type FoundSnapshot } from './find-snapshot.ts';
@@ -213,18 +213,18 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S>, ScopeSto
 
   async readScopes(options: SessionStoreOptions & { scopes: readonly ScopeId[] }): Promise<ScopeRecord[]> {
     const { folder } = this.#tenantOf(options);
-    scopeKeys(options.scopes);
+    const scopes = checkScopes(options);
     const records = new ScopeRecords(folder);
-    return reportingFailures('Reading records', () => Promise.all(options.scopes.map((id) => records.read(id))));
+    return reportingFailures('Reading records', () => Promise.all(scopes.map((id) => records.read(id))));
   }
 
   async deleteScope(options: SessionStoreOptions & { scope: ScopeId }): Promise<boolean> {
     const { folder } = this.#tenantOf(options);
-    scopeKeys([options.scope]);
+    const scope = checkScope(options);
     const records = new ScopeRecords(folder);
     return this.#change(
-      `Deleting the state of ${describeScope(options.scope)}`,
-      () => records.remove(options.scope),
+      `Deleting the state of ${describeScope(scope)}`,
+      () => records.remove(scope),
       'The record is as it was, or gone',
     );
   }

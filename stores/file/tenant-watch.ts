@@ -105,19 +105,18 @@ export class TenantWatch<S> {
   #watchFolder(): void {
     const { fs, path: top } = this.tenant.folder.store;
     const { folder } = this.tenant;
-    const path = [folder.sessions, folder.path, top].find((candidate) => fs.stat(candidate)?.isDirectory());
-    if (path === undefined || path === this.#watch?.path) return;
-    this.#watch?.close();
-    this.#watch = undefined;
     const end = (): void => {
       this.#watch?.close();
       this.#watch = undefined;
     };
     try {
+      const path = [folder.sessions, folder.path, top].find((candidate) => fs.stat(candidate)?.isDirectory());
+      if (path === undefined || path === this.#watch?.path) return;
+      end();
       const watch = fs.watch(path, () => this.#lookSoon(), end);
       this.#watch = { path, close: () => watch.close() };
     } catch {
-      // Not every system can; the timer looks.
+      // Not every system can, and not always; the timer looks.
     }
   }
 

@@ -26,7 +26,7 @@ import { KeyQueue } from '../../src/store/key-queue.ts';
 import { assertFunction, checkLookup, checkSession } from '../../src/store/lookup.ts';
 import { checkOptions, isBoolean, isFunction, isWhole } from '../../src/store/options.ts';
 import { checkPage } from '../../src/store/page.ts';
-import { checkScopeChanges, scopeKey, scopeKeys } from '../../src/store/scopes.ts';
+import { checkScope, checkScopeChanges, checkScopes, scopeKey } from '../../src/store/scopes.ts';
 import { tenantOf, type SnapshotPathPrefix } from '../../src/store/tenant.ts';
 import { Database } from './database.ts';
 import { deleteSession } from './delete-session.ts';
@@ -235,13 +235,13 @@ export class FirestoreSessionStore<S = unknown> implements SnapshotStore<S>, Sco
 
   async readScopes(options: SessionStoreOptions & { scopes: readonly ScopeId[] }): Promise<ScopeRecord[]> {
     const { tenant } = this.#at(options);
-    const keys = scopeKeys(options.scopes);
+    const keys = checkScopes(options).map((id) => scopeKey(id));
     return this.#call('readScopes', 'Reading scopes', () => readScopes(tenant, keys));
   }
 
   async deleteScope(options: SessionStoreOptions & { scope: ScopeId }): Promise<boolean> {
     const { tenant } = this.#at(options);
-    const key = scopeKey(options.scope);
+    const key = scopeKey(checkScope(options));
     return this.#call('deleteScope', 'Deleting a scope', () => deleteScope(tenant, key));
   }
 

@@ -1,6 +1,6 @@
 import type { DocumentSnapshot, Timestamp } from '@google-cloud/firestore';
 import { logger } from 'genkit/logging';
-import { quote } from '../../src/errors.ts';
+import { describeThrown, quote } from '../../src/errors.ts';
 import type { SessionSnapshot } from '../../src/snapshot/snapshot.ts';
 import { WatchHub } from '../../src/store/watch-hub.ts';
 import { Lifeline } from './lifeline.ts';
@@ -123,7 +123,7 @@ class Watch<S> {
     if (this.#isEnded) return;
     if (this.#failures === 0) {
       logger.error(
-        `Watching snapshot ${quote(this.#place.snapshotId)} was interrupted; it is taken up again. ${String(error)}`,
+        `Watching snapshot ${quote(this.#place.snapshotId)} was interrupted; it is taken up again. ${describeThrown(error)}`,
       );
     }
     const pause = PAUSES[Math.min(this.#failures++, PAUSES.length - 1)]!;

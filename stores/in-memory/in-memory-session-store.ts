@@ -25,7 +25,7 @@ import type {
 import { assertExpectedLeaf, assertFunction, checkLookup, checkSession, resolveLeaf } from '../../src/store/lookup.ts';
 import { checkOptions, isBoolean, isFunction } from '../../src/store/options.ts';
 import { checkPage, pageOf } from '../../src/store/page.ts';
-import { checkScopeChanges, scopeKey, scopeKeys } from '../../src/store/scopes.ts';
+import { checkScope, checkScopeChanges, checkScopes, scopeKey } from '../../src/store/scopes.ts';
 import { tenantOf, type SnapshotPathPrefix } from '../../src/store/tenant.ts';
 import { WatchHub } from '../../src/store/watch-hub.ts';
 import { draftScopes, type ScopeDraft } from './scope-drafts.ts';
@@ -182,12 +182,12 @@ export class InMemorySessionStore<S = unknown> implements SnapshotStore<S>, Scop
 
   async readScopes(options: SessionStoreOptions & { scopes: readonly ScopeId[] }): Promise<ScopeRecord[]> {
     const tenant = this.#tenants.get(this.#tenantOf(options));
-    return scopeKeys(options.scopes).map((key) => copyJson(tenant?.scope(key) ?? {}));
+    return checkScopes(options).map((id) => copyJson(tenant?.scope(scopeKey(id)) ?? {}));
   }
 
   async deleteScope(options: SessionStoreOptions & { scope: ScopeId }): Promise<boolean> {
     const tenantId = this.#tenantOf(options);
-    const key = scopeKey(options.scope);
+    const key = scopeKey(checkScope(options));
     const tenant = this.#tenants.get(tenantId);
     const isRemoved = tenant?.putScope(key, {}) ?? false;
     if (tenant?.isEmpty) this.#tenants.delete(tenantId);

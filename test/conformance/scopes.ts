@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
-import type { ScopeChange, ScopeId, ScopeRecord, SessionSnapshotInput } from '../../src/store/contract.ts';
+import type { ScopeChange, ScopeId, ScopeRecord, SessionSnapshotInput, ScopeStore } from '../../src/store/contract.ts';
 import { each, equal, refuses, textOf } from './support/assertions.ts';
 import type { Handle } from './support/handle.ts';
 import { HOSTILE_IDS, HOSTILE_PREFIXES } from './support/hostile-ids.ts';
@@ -110,6 +110,8 @@ function changes(kit: Kit): void {
         await refusesBefore(a, [put(id, { n: 1 })]);
       }
       await refuses('INVALID_ARGUMENT', () => a.readScopes('all' as never));
+      await refuses('INVALID_ARGUMENT', () => (a.store as unknown as ScopeStore).readScopes(undefined as never));
+      await refuses('INVALID_ARGUMENT', () => (a.store as unknown as ScopeStore).deleteScope(undefined as never));
       await refusesBefore(a, [put(ADA, { n: 1 }), put({ ...ADA }, { m: 1 })]);
       await refusesBefore(a, [changing(ADA, { n: 1 })]);
       await refusesBefore(a, {} as never);

@@ -171,6 +171,34 @@ describe('watching what another process saves', () => {
     expect(ear.statuses).toEqual(['pending', 'expired', 'pending', 'failed']);
   });
 
+  for (const code of ['EACCES', 'ENOTDIR', 'EIO', 'ESTALE']) {
+    it(`goes on when the folder could not be looked at for a while (${code})`, async () => {
+      const folder = folders.folder();
+      let isFailing = false;
+      let failures = 0;
+      const fileSystem: FileSystem = {
+        ...unwatchable,
+        stat(path) {
+          if (!isFailing) return nodeFileSystem.stat(path);
+          failures++;
+          throw Object.assign(new Error(`${code}, lstat '${path}'`), { code, syscall: 'lstat' });
+        },
+      };
+      const store = open(folder, { ...POLLING, fileSystem });
+      await store.saveSnapshot('one', () => pending('watched'));
+      const [before, during] = [new Ear(), new Ear()];
+      store.onSnapshotStateChange('one', before.listener);
+      await before.untilTold('pending');
+      isFailing = true;
+      store.onSnapshotStateChange('one', during.listener);
+      const seen = failures;
+      await expect.poll(() => failures).toBeGreaterThan(seen + 3);
+      isFailing = false;
+      await other.call('walk', { store: { folder }, id: 'one', statuses: ['aborted'] });
+      for (const ear of [before, during]) await ear.untilTold('aborted');
+    });
+  }
+
   for (const way of [POLLING, { ...POLLING, name: 'polling and the system', fileSystem: nodeFileSystem }]) {
     it(`works before there is a directory, and makes none, by ${way.name}`, async () => {
       const folder = join(folders.folder(), 'not', 'yet');
