@@ -120,13 +120,15 @@ export class BackgroundRun<State> {
     await this.#storing?.catch(() => {});
     this.#release();
     const ending = endingOf(outcome);
-    const { writer, parentId } = this.#options.commits;
+    const { commits } = this.#options;
+    const { writer, parentId } = commits;
     const states = this.#statesOf(this.#turns);
     for (const [i, { snapshotId }] of this.#turns.entries()) {
       // One that could not be stored, and those after it, nobody knows of.
       if (this.#ended.has(snapshotId) || !writer.hasPended(snapshotId)) continue;
       // By the last one a run is found: it waits for whoever takes the run over, as long as one before it may have no end.
-      if ((await writer.end(snapshotId, parentId, ending, states[i]!)) === undefined) break;
+      const state = await commits.writable(states[i]!);
+      if ((await writer.end(snapshotId, parentId, ending, state)) === undefined) break;
     }
     this.#onSettled();
   }
@@ -169,7 +171,7 @@ export class BackgroundRun<State> {
     commits.writer.runAs(lease);
     for (const [i, { snapshotId, input }] of this.#turns.entries()) {
       if (snapshotId !== commits.parentId) {
-        const state = states[i]!;
+        const state = await commits.writable(states[i]!);
         const turn = input === NO_TURN.input ? undefined : storedTurn(input, state.messages ?? []);
         await commits.writer.pend(snapshotId, parentId, { state, backgroundRun: lease.recordOf(turn) });
       }

@@ -6,7 +6,7 @@ import { endTurnState, stateChangesOf } from '../session/session-state.ts';
 import { messagesSoFar, viewOf, type Session } from '../session/session.ts';
 import { isWaiting } from '../session/tool-requests.ts';
 import type { AgentDefinition } from './agent-definition.ts';
-import { assertCustomState, copyCustomState } from './custom-state.ts';
+import { assertCustomState, copyCustomState, fitsStateSchema } from './custom-state.ts';
 import { statusOf, toRuntimeError } from './runtime-error.ts';
 import { SnapshotWriter } from './snapshot-writer.ts';
 import { ABORTED } from './turn-ending.ts';
@@ -133,7 +133,8 @@ export class TurnCommits<State> {
   async #fail(snapshotId: string, error: RuntimeError): Promise<TurnOutcome> {
     if (!this.#agent.store) return { status: 'failed', error };
     try {
-      const content = { status: 'failed', finishReason: 'failed', error, state: this.stateSoFar() } as const;
+      const state = await this.writable(this.stateSoFar());
+      const content = { status: 'failed', finishReason: 'failed', error, state } as const;
       const saved = await this.writer.save(snapshotId, this.#parentId, content);
       return saved ? { status: 'failed', error, ...saved } : { status: 'aborted' };
     } catch {
@@ -144,11 +145,19 @@ export class TurnCommits<State> {
 
   /** Keeps what a foreground turn had come to when it was aborted: the conversation can go on from there. */
   async keepAborted(snapshotId: string): Promise<void> {
-    const state = this.stateSoFar();
+    const state = await this.writable(this.stateSoFar());
     // What waits for the caller waits where it is: a second copy of it could be approved a second time.
     if (isWaiting(state.messages?.at(-1))) return;
     const saved = !this.#agent.store || (await this.writer.end(snapshotId, this.#parentId, ABORTED, state));
     if (saved) this.#lastGood = { ...(this.#agent.store && { snapshotId }), state };
+  }
+
+  /** A state as it may be written: custom state that does not fit the `stateSchema` stays as it was last good. */
+  async writable(state: SessionState<State>): Promise<SessionState<State>> {
+    if (await fitsStateSchema(this.#agent, state.custom)) return state;
+    const { custom: _unfit, ...rest } = state;
+    const { custom } = this.#lastGood.state;
+    return { ...rest, ...(custom !== undefined && { custom }) };
   }
 
   /** The state as it is, with what the running turn has come to; custom state that cannot be stored is left out. */

@@ -46,6 +46,11 @@ export async function assertCustomState<State>(
   );
 }
 
+/** Whether the custom state fits the agent's `stateSchema`, if it has one. */
+export async function fitsStateSchema<State>(agent: AgentDefinition<State>, custom: unknown): Promise<boolean> {
+  return !agent.stateSchema || custom === undefined || (await agent.stateSchema.safeParseAsync(custom)).success;
+}
+
 /**
  * A copy of the custom state that a turn left.
  *

@@ -53,9 +53,55 @@ describe.each(STORE_KINDS)('stateSchema on $name', ({ make }) => {
       parentId: good.output.snapshotId,
       error: { status: 'INTERNAL' },
     });
+    expect(leaf?.state, 'what does not fit is not written').toMatchObject({
+      custom: { counter: 1 },
+      messages: [{ role: 'user' }, { role: 'user' }],
+    });
     expect(bad.chunks.at(-1)).toEqual({ turnEnd: { snapshotId: leaf?.snapshotId, finishReason: 'failed' } });
     const next = await call(checked(store, setTo({ counter: 2 })), ['go'], { sessionId: 's' });
     expect((await store.getSnapshot({ snapshotId: next.output.snapshotId }))?.parentId).toBe(good.output.snapshotId);
+  });
+
+  test('state that does not fit when the turn fails, is aborted or goes to the background is not written', async () => {
+    const store = await make();
+    const settle: (() => void)[] = [];
+    const agent = (onAbort: 'keep' | 'discard', end: () => Promise<void>) =>
+      defineCustomAgent<State>(genkit({}), { name: 'checked', stateSchema: schema, store, onAbort }, async (sess) => {
+        await sess.run(async () => {
+          sess.updateCustom(() => ({ counter: 'many' }) as unknown as State);
+          await end();
+        });
+        return {};
+      });
+    const never = () => new Promise<void>((resolve) => settle.push(resolve));
+    const customs: unknown[] = [];
+    const look = async (sessionId: string) => {
+      const leaf = await store.getSnapshot({ sessionId });
+      customs.push([leaf?.status, leaf?.state?.custom]);
+    };
+    await agent('keep', async () => Promise.reject(new Error('mine'))).run(
+      { message: user('go') },
+      { init: { sessionId: 'fails' } },
+    );
+    await look('fails');
+    const controller = new AbortController();
+    const aborted = agent('keep', () => {
+      controller.abort();
+      return never();
+    }).run({ message: user('go') }, { init: { sessionId: 'aborted' }, abortSignal: controller.signal });
+    await aborted;
+    await look('aborted');
+    const task = await agent('discard', never).chat({ sessionId: 'detached' }).detach('go');
+    await look('detached');
+    await task.abort();
+    await look('detached');
+    expect(customs).toEqual([
+      ['failed', undefined],
+      ['aborted', undefined],
+      ['pending', undefined],
+      ['aborted', undefined],
+    ]);
+    for (const end of settle) end();
   });
 
   test('state that does not fit any more when it is loaded ends the call before any turn', async () => {
