@@ -39,8 +39,16 @@ async function locate(tenant: Tenant, snapshotId: string): Promise<Session | und
   return tenant.folder.kind() === 'none' ? undefined : tenant.locate(snapshotId);
 }
 
-function leafOf({ index, missingLeaf }: Session, sessionId: string, rejectBranching: boolean): IndexNode | undefined {
-  if (missingLeaf === undefined) return resolveLeaf(index.tree, sessionId, rejectBranching);
+function leafOf(session: Session, sessionId: string, rejectBranching: boolean): IndexNode | undefined {
+  assertLeafIsThere(session, sessionId);
+  return resolveLeaf(session.index.tree, sessionId, rejectBranching);
+}
+
+/**
+ * @throws `DATA_LOSS` when the session's latest snapshot is named by a pointer, and is missing or damaged.
+ */
+export function assertLeafIsThere({ missingLeaf }: Session, sessionId: string): void {
+  if (missingLeaf === undefined) return;
   throw dataLoss(
     `Snapshot ${quote(missingLeaf)}, the latest of session ${quote(sessionId)}, is missing or damaged. Restore it from a backup, or ` +
       `resume from another snapshot.`,

@@ -20,6 +20,7 @@ import { Cleanup } from './cleanup.ts';
 import { carryOut, type Commit } from './commit.ts';
 import { MutatorFailure } from './io-error.ts';
 import type { HeldLock } from './lock.ts';
+import { assertLeafIsThere } from './find-snapshot.ts';
 import { hashOf } from './names.ts';
 import { writePointer } from './pointer.ts';
 import { assertStored, handOutLoaded, readSnapshot, type LoadedSnapshot } from './read-snapshot.ts';
@@ -206,6 +207,7 @@ export class Save<S> {
   }
 
   #assertLeaf(session: Session, sessionId: string | undefined): void {
+    if (this.#expectedLeafId !== undefined && sessionId !== undefined) assertLeafIsThere(session, sessionId);
     assertExpectedLeaf(this.#expectedLeafId, sessionId, session.index.tree.latestLeaf()?.snapshotId ?? null);
   }
 

@@ -13,6 +13,8 @@ interface Custom {
 const A = '11111111-1111-4111-8111-111111111111';
 const B = '22222222-2222-4222-8222-222222222222';
 
+const FIRST = { createdAt: '2026-01-01T00:00:00.000Z', status: 'completed', state: { custom: { n: 0 } } } as const;
+
 type AnyStore = Pick<FileSessionStore<Custom>, 'getSnapshot' | 'saveSnapshot'>;
 
 async function save(store: AnyStore, id: string, n: number, parentId?: string, sessionId = A): Promise<void> {
@@ -136,15 +138,20 @@ describe('a folder that Genkit’s own store wrote', () => {
     expect((await cold.getSnapshot({ snapshotId: 'a8' }))?.state?.custom).toEqual({ n: 32 });
   });
 
-  it('when its latest snapshot is gone, the session answers DATA_LOSS instead of an older one', async () => {
-    const { folder } = await genkitFolder();
-    rmSync(join(folder, 'global/b1.json'));
-    const store = new FileSessionStore<Custom>(folder);
-    await expect(store.getSnapshot({ sessionId: B })).rejects.toMatchObject({
-      status: 'DATA_LOSS',
-      message: expect.stringContaining('"b1"'),
-    });
-    expect((await store.getSnapshot({ sessionId: A }))?.snapshotId).toBe('a2b');
+  it('when its latest snapshot is gone or broken, the session answers DATA_LOSS instead of an older one, and no turn follows that', async () => {
+    for (const damage of [rmSync, (path: string) => writeFileSync(path, '{"snapshotId":"b2","sta')]) {
+      const { folder, genkit } = await genkitFolder();
+      await save(genkit, 'b2', 6, 'b1', B);
+      damage(join(folder, 'global/b2.json'));
+      const store = new FileSessionStore<Custom>(folder);
+      const loss = { status: 'DATA_LOSS', message: expect.stringContaining('"b2"') as string };
+      await expect(store.getSnapshot({ sessionId: B })).rejects.toMatchObject(loss);
+      for (const expectedLeafId of ['b1', 'b2', null]) {
+        const next = store.saveSnapshot('b3', () => ({ ...FIRST, sessionId: B, parentId: 'b1' }), { expectedLeafId });
+        await expect(next, String(expectedLeafId)).rejects.toMatchObject(loss);
+      }
+      expect((await store.getSnapshot({ sessionId: A }))?.snapshotId).toBe('a2b');
+    }
   });
 });
 
