@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { codeOf } from './file-system.ts';
 import { removeMark } from './id-marks.ts';
 import { sessionNameOf, snapshotName } from './names.ts';
-import { readHeader, readVersion } from './read-version.ts';
+import { readHeader, readLive, readVersion } from './read-version.ts';
 import type { Session } from './session.ts';
 import type { Aftermath, SessionIndex, StoredVersion } from './session-index.ts';
 
@@ -93,7 +93,7 @@ export class Cleanup {
     if (typeof header === 'string' || sessionNameOf(header.session) !== name || index.tree.has(snapshotId)) return;
     removeMark(folder, snapshotId);
     const version = index.version(header);
-    if (version) await this.#makePiece(version);
+    if (version?.snapshotId === snapshotId) await this.#makePiece(version);
     else folder.store.remove(folder.snapshot(snapshotId));
   }
 
@@ -104,6 +104,11 @@ export class Cleanup {
     if (!(await this.#isOurs(version.snapshotId))) return;
     const from = folder.snapshot(version.snapshotId);
     const to = folder.piece(name, version);
+    // Where the log was cut short before the snapshot was rewritten, the piece is there, and the file is of another version.
+    if (store.fs.stat(to) && !(await readLive(this.#session, version))) {
+      store.remove(from);
+      return;
+    }
     try {
       store.fs.rename(from, to);
     } catch (error) {

@@ -7,7 +7,7 @@ export type Trail = readonly (readonly [rev: number, status: SnapshotStatus | nu
 /** A snapshot was saved, or will be: see `SessionLog` for when an entry counts. */
 export interface SaveEntry {
   readonly op: 'save';
-  /** The snapshot's place in the order of first saves. */
+  /** The snapshot's place in the order of first saves, which no other snapshot of the session ever has; see `SessionIndex.newSeq`. */
   readonly seq: number;
   /** Counts the writes of the snapshot. */
   readonly rev: number;
@@ -19,7 +19,7 @@ export interface SaveEntry {
   readonly lifted?: boolean;
   /** The name of its file, when that is another writer's. */
   readonly foreign?: string;
-  /** When, in µs since 1970; later entries of the session have a higher one. */
+  /** When, in µs since 1970; later entries of the session have a higher one, and in rewritten logs all have that of the last one. */
   readonly t: number;
   /** `seq` of the snapshots that this save removes. */
   readonly retire?: readonly number[];

@@ -9,6 +9,7 @@ import type { CutMemory } from '../chain/cut.ts';
 import { materialise } from '../chain/materialise.ts';
 import type { KnownState } from '../chain/written-state.ts';
 import { stampOf } from './file-system.ts';
+import { newerNode } from './lost-snapshots.ts';
 import { sessionNameOf, snapshotName } from './names.ts';
 import { readHeader, readVersion } from './read-version.ts';
 import type { Session } from './session.ts';
@@ -67,12 +68,28 @@ async function retrying<T>(
       if (!(error instanceof Unreadable)) throw error;
       await session.refresh();
       if (session.position === position && isSame(session.index.tree.get(snapshotId), node)) {
-        throw unreadableSnapshot(snapshotId, error.message);
+        return await readNewer(session, node, read, error);
       }
       if (attempt === MOST_ATTEMPTS) {
         throw unavailable(`Snapshot ${quote(snapshotId)} changed too often while it was read. Try again.`);
       }
     }
+  }
+}
+
+/** Nobody is writing, and still the file does not fit the index: perhaps the log lost a rewrite. */
+async function readNewer<T>(
+  session: Session,
+  node: IndexNode,
+  read: (node: IndexNode) => Promise<T>,
+  error: Unreadable,
+): Promise<T> {
+  const newer = await newerNode(session, node);
+  if (!newer) throw unreadableSnapshot(node.snapshotId, error.message);
+  try {
+    return await read(newer);
+  } catch (reason) {
+    throw reason instanceof Unreadable ? unreadableSnapshot(node.snapshotId, reason.message) : reason;
   }
 }
 

@@ -9,12 +9,20 @@ import type { TenantFolder } from './tenant-folder.ts';
 export async function readVersion(session: Session, version: StoredVersion): Promise<SnapshotFile | undefined> {
   const { folder, name } = session;
   // In this order it can't be missed: a file is moved from the first place to the second, never back.
-  for (const path of [folder.snapshot(version.snapshotId), folder.piece(name, version)]) {
-    const file = await readOwn(session, path);
-    const isIt = file?.seq === version.seq && file.stateRev === version.stateRev;
-    if (isIt && file.session === (session.id ?? null)) return file;
-  }
-  return undefined;
+  return (await readLive(session, version)) ?? readAs(session, version, folder.piece(name, version));
+}
+
+/** The file of a version, if it is its snapshot's. */
+export function readLive(session: Session, version: StoredVersion): Promise<SnapshotFile | undefined> {
+  return readAs(session, version, session.folder.snapshot(version.snapshotId));
+}
+
+async function readAs(session: Session, version: StoredVersion, path: string): Promise<SnapshotFile | undefined> {
+  const file = await readOwn(session, path);
+  const isIt = file?.seq === version.seq && file.stateRev === version.stateRev;
+  return isIt && file.meta.snapshotId === version.snapshotId && file.session === (session.id ?? null)
+    ? file
+    : undefined;
 }
 
 /** A file of this store; `undefined`: there is none, or something else. */

@@ -1,6 +1,7 @@
 import { assertPolicy, planRetention, type RetentionPlan } from '../../src/snapshot/retention.ts';
 import type { DeleteResult, PrunePolicy, PruneResult } from '../../src/store/contract.ts';
 import { Cleanup } from './cleanup.ts';
+import { isLost, takeInLost } from './lost-snapshots.ts';
 import { NO_SESSION, snapshotName } from './names.ts';
 import { Pace } from './pace.ts';
 import { parseSnapshot } from './snapshot-file.ts';
@@ -30,6 +31,8 @@ export async function prune(tenant: Tenant, policy: PrunePolicy, dryRun: boolean
   const names = await tenant.sessionNames();
   if (names.length > 0 && !dryRun) await tenant.prepare();
   const pace = new Pace();
+  // First, because what the files of lost snapshots need would be removed as well.
+  if (!dryRun) await settleLeftovers(tenant, pace);
   for (const name of names) {
     if (name === NO_SESSION) continue;
     await pace.rest();
@@ -43,7 +46,6 @@ export async function prune(tenant: Tenant, policy: PrunePolicy, dryRun: boolean
     result.snapshots += removed.snapshots;
     result.shards += removed.shards;
   }
-  if (!dryRun) await removeLeftovers(tenant, pace);
   return result;
 }
 
@@ -98,12 +100,13 @@ function seqsOf({ index }: Session, snapshotIds: readonly string[]): number[] {
   return snapshotIds.map((id) => index.tree.mustGet(id).version.seq);
 }
 
-/** Removes what crashes left: drafts of records, and files of snapshots that no session has any more. */
-async function removeLeftovers(tenant: Tenant, pace: Pace): Promise<void> {
+/** Removes what crashes left: drafts of records, and files of snapshots that no session has any more. Takes in what a log has lost. */
+async function settleLeftovers(tenant: Tenant, pace: Pace): Promise<void> {
   const { folder } = tenant;
   if (folder.kind() !== 'own') return;
   await new ScopeRecords(folder).sweep();
   const known = new Set<string>();
+  const settled = new Set<Session>();
   for (const name of await tenant.sessionNames()) {
     await pace.rest();
     for (const node of (await tenant.session(name)).index.tree.nodes()) {
@@ -117,6 +120,13 @@ async function removeLeftovers(tenant: Tenant, pace: Pace): Promise<void> {
     const parsed = typeof content === 'string' ? undefined : parseSnapshot(content);
     if (parsed?.kind !== 'own') continue;
     const session = tenant.sessionFor(parsed.file.session);
-    await session.locked(() => new Cleanup(session).removeLeftover(parsed.file.meta.snapshotId));
+    const { snapshotId } = parsed.file.meta;
+    await session.locked(async (lock) => {
+      if (await isLost(session, snapshotId)) {
+        // All at once; what stays out the first time does so again.
+        if (!settled.has(session)) await takeInLost(session, lock);
+        settled.add(session);
+      } else await new Cleanup(session).removeLeftover(snapshotId);
+    });
   }
 }

@@ -22,9 +22,10 @@ import { MutatorFailure } from './io-error.ts';
 import type { HeldLock } from './lock.ts';
 import { assertLeafIsThere } from './find-snapshot.ts';
 import { hashOf } from './names.ts';
+import { isLost, takeInLost, takeInNewer } from './lost-snapshots.ts';
 import { writePointer } from './pointer.ts';
 import { assertStored, handOutLoaded, readSnapshot, type LoadedSnapshot } from './read-snapshot.ts';
-import { readVersion } from './read-version.ts';
+import { readLive } from './read-version.ts';
 import type { Session } from './session.ts';
 import type { IndexNode } from './session-index.ts';
 import { ScopeRecords } from './scope-records.ts';
@@ -139,7 +140,7 @@ export class Save<S> {
 
   async #create(session: Session, lock: HeldLock, next: SessionSnapshot<S>): Promise<string | typeof AGAIN> {
     const { snapshotId: id, parentId } = next;
-    const { tree, nextSeq } = session.index;
+    const { tree } = session.index;
     if (tree.has(id)) return AGAIN;
     const sessionId = sessionOf(next) ?? null;
     this.#assertLeaf(session, sessionId ?? undefined);
@@ -156,7 +157,7 @@ export class Save<S> {
     const commit = {
       meta,
       sessionId,
-      seq: nextSeq,
+      seq: session.index.newSeq(),
       rev: 1,
       stateRev: 1,
       state: textOf(plan, parent?.node),
@@ -171,7 +172,7 @@ export class Save<S> {
   }
 
   async #rewrite(session: Session, lock: HeldLock, id: string): Promise<string | null | typeof AGAIN> {
-    const current = await readSnapshot(session, id, this.#settings.cache);
+    const current = await this.#read(session, id);
     if (!current) return AGAIN;
     const { node, isForeign } = current;
     if (!isForeign) await assertStored(session, current, this.#settings.cache);
@@ -183,10 +184,11 @@ export class Save<S> {
     const meta = copyMetadata(next);
     const state = copyState(next, current.known?.state);
     const isSameState = state === current.known?.state && !isForeign;
-    const file = isForeign ? undefined : await readVersion(session, node.version);
+    const file = isForeign ? undefined : await readLive(session, node.version);
     if (!isForeign && !file) {
-      // Another writer, which knows no locks, has just rewritten it: the mutator is to see that.
+      // Another writer, which knows no locks, has just rewritten it, or the log lost a rewrite: the mutator is to see that.
       this.#settings.cache.delete(session.keyOf(node.version));
+      await takeInNewer(session, id);
       return AGAIN;
     }
     const written = file ? stateTextOf(file.written) : {};
@@ -211,9 +213,17 @@ export class Save<S> {
     assertExpectedLeaf(this.#expectedLeafId, sessionId, session.index.tree.latestLeaf()?.snapshotId ?? null);
   }
 
+  /** What starts from a rewrite that the log lost has to find it there. */
+  async #read(session: Session, id: string): Promise<LoadedSnapshot | undefined> {
+    const loaded = await readSnapshot(session, id, this.#settings.cache);
+    if (!loaded || loaded.node.rev === session.index.tree.get(id)?.rev) return loaded;
+    await takeInNewer(session, id);
+    return readSnapshot(session, id, this.#settings.cache);
+  }
+
   /** A snapshot is never saved on top of one that can't be read. */
   async #readParent(session: Session, node: IndexNode): Promise<LoadedSnapshot | undefined> {
-    const parent = await readSnapshot(session, node.snapshotId, this.#settings.cache);
+    const parent = await this.#read(session, node.snapshotId);
     if (parent && !parent.isForeign) await assertStored(session, parent, this.#settings.cache);
     return parent;
   }
@@ -255,11 +265,16 @@ export class Save<S> {
   }
 }
 
-/** A file is there, but the session's log does not know it: a crash left it after the snapshot was removed, or another writer added it. */
+/** A file is there, but the session's log does not know it: it was cut short, a crash left the file, or another writer added it. */
 async function bringInLine(session: Session, snapshotId: string): Promise<void> {
   const node = session.index.tree.get(snapshotId);
-  if (!node) await session.locked(() => new Cleanup(session).removeLeftover(snapshotId));
-  else if (node.foreign !== undefined) await session.locked(() => session.adopt(node));
+  if (!node) {
+    await session.locked(async (lock) => {
+      if (await isLost(session, snapshotId)) await takeInLost(session, lock);
+      // Unless it was taken in.
+      await new Cleanup(session).removeLeftover(snapshotId);
+    });
+  } else if (node.foreign !== undefined) await session.locked(() => session.adopt(node));
 }
 
 function textOf(plan: WritePlan | undefined, parent: IndexNode | undefined): StateText {

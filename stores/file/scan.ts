@@ -127,13 +127,13 @@ export async function entriesOf(
   const own = all.filter((snapshot) => snapshot.own);
   const foreign = all.filter((snapshot) => !snapshot.own);
   foreign.sort((a, b) => byCreation(nodeOf(a), nodeOf(b)));
-  const lowest = own.reduce((least, { own }) => Math.min(least, own!.seq), foreign.length + 1);
-  const saves: SaveEntry[] = [
-    ...foreign.map((snapshot, index) => foreignEntry(snapshot, lowest - foreign.length + index)),
-    ...own.map(ownEntry),
-  ];
-  const pieces = await piecesOf(folder, session, saves);
-  return [...saves, ...pieces].toSorted((a, b) => a.seq - b.seq || a.stateRev - b.stateRev);
+  const saves = own.map(ownEntry);
+  const ours = [...saves, ...(await piecesOf(folder, session, saves))];
+  // A piece that is missing has its place all the same.
+  const taken = ours.flatMap(({ seq, base }) => (base ? [seq, base[0]] : [seq]));
+  const lowest = taken.reduce((least, seq) => Math.min(least, seq), foreign.length + 1);
+  const theirs = foreign.map((snapshot, index) => foreignEntry(snapshot, lowest - foreign.length + index));
+  return [...theirs, ...ours].toSorted((a, b) => a.seq - b.seq || a.stateRev - b.stateRev);
 }
 
 /** The entry that adopts another writer's snapshot. */
@@ -141,7 +141,8 @@ export function foreignEntry({ fileName, meta }: ScannedSnapshot, seq: number): 
   return { op: 'save', seq, rev: 0, stateRev: 0, foreign: fileName, t: timeOf(meta), ok: true, meta };
 }
 
-function ownEntry({ meta, own }: ScannedSnapshot): SaveEntry {
+/** The entry that takes in a snapshot of this store. */
+export function ownEntry({ meta, own }: ScannedSnapshot): SaveEntry {
   const { seq, rev, stateRev, base, lifted } = own!;
   return {
     op: 'save',

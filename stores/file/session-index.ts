@@ -1,6 +1,6 @@
 import { SessionTree, type SnapshotNode } from '../../src/snapshot/lineage.ts';
 import type { SnapshotMetadata } from '../../src/snapshot/snapshot.ts';
-import type { PieceEntry, RetireEntry, SaveEntry, Trail } from './log-entry.ts';
+import { nextTime, type PieceEntry, type RetireEntry, type SaveEntry, type Trail } from './log-entry.ts';
 import { snapshotName } from './names.ts';
 import type { Version } from './snapshot-file.ts';
 
@@ -55,6 +55,9 @@ export const NO_AFTERMATH: Aftermath = { pieces: [], dropped: [], removed: [], r
 /** Older statuses of a snapshot are forgotten. */
 const LONGEST_TRAIL = 256;
 
+/** Times beyond this one (it is in 2112) would leave no room to count on; only metadata of others say such. */
+const LATEST = 2 ** 52;
+
 /** An aftermath in the making. */
 type Growing = { -readonly [K in keyof Aftermath]: Aftermath[K][number][] };
 
@@ -67,16 +70,37 @@ export class SessionIndex {
   readonly tree = new SessionTree<IndexNode>();
   readonly #bySeq = new Map<number, IndexNode>();
   readonly #versions = new Map<string, StoredVersion>();
-  #nextSeq = 1;
+  /** The snapshots that the log says were ever saved, those included that were removed. */
+  readonly #owners = new Map<number, string>();
   #lastTime = 0;
   #entries = 0;
 
-  /** The place of the next new snapshot in the order of first saves. */
-  get nextSeq(): number {
-    return this.#nextSeq;
+  /**
+   * A place in the order of first saves for a new snapshot. It is taken from the clock: so it is that of no other, not even of one that the
+   * log does not tell of any more, because it was written anew since that one was removed, or was cut short or lost.
+   */
+  newSeq(): number {
+    return nextTime(this.#lastTime);
   }
 
-  /** When the session was saved to last, in µs; see `nextTime`. */
+  /** The same place each time it is asked for, so that lists go on where they ended: for what another writer added. */
+  get guestSeq(): number {
+    return this.#lastTime + 1;
+  }
+
+  /** The id of the snapshot that has, or had, a place in the order of first saves; `undefined`: the log does not know of any. */
+  ownerOf(seq: number): string | undefined {
+    return this.#owners.get(seq);
+  }
+
+  /** The first place that the log tells of; where it tells of none, all may be after it. */
+  get firstSeq(): number {
+    let first = Infinity;
+    for (const seq of this.#owners.keys()) first = Math.min(first, seq);
+    return first === Infinity ? -Infinity : first;
+  }
+
+  /** When the session was saved to last, in µs, and no earlier than any of its snapshots has its place; see `nextTime`. */
   get lastTime(): number {
     return this.#lastTime;
   }
@@ -104,6 +128,7 @@ export class SessionIndex {
     const aftermath: Growing = { pieces: [], dropped: [], removed: [], replaced: [] };
     if (entry.op === 'piece') {
       this.#addVersion(entry.id, entry, false);
+      this.#owners.set(entry.seq, entry.id);
       return aftermath;
     }
     if (entry.op === 'save') this.#save(entry, aftermath);
@@ -118,12 +143,13 @@ export class SessionIndex {
     // A version starts from one of an earlier snapshot, so in this order each finds what it starts from.
     yield* [...nodes, ...pieces].toSorted((a, b) => a.seq - b.seq);
     const last = this.tree.lastWritten();
-    if (last) yield this.#entryOf(last);
+    // It may have been removed since.
+    if (last && this.tree.has(last.snapshotId)) yield this.#entryOf(last);
   }
 
   #save(entry: SaveEntry, aftermath: Growing): void {
     const { meta } = entry;
-    this.#lastTime = Math.max(this.#lastTime, entry.t);
+    this.#lastTime = Math.max(this.#lastTime, Math.min(entry.t, LATEST), entry.seq);
     const before = this.tree.get(meta.snapshotId);
     const isSameState = before?.version.seq === entry.seq && before.version.stateRev === entry.stateRev;
     const version = isSameState ? before.version : this.#addVersion(meta.snapshotId, entry, true);
@@ -142,7 +168,7 @@ export class SessionIndex {
     };
     this.tree.put(node);
     this.#bySeq.set(entry.seq, node);
-    this.#nextSeq = Math.max(this.#nextSeq, entry.seq + 1);
+    this.#owners.set(entry.seq, meta.snapshotId);
     if (!before) return;
     if (
       before.foreign !== undefined &&

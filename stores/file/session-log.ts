@@ -44,6 +44,7 @@ export class SessionLog {
   aftermath: Aftermath = NO_AFTERMATH;
   /** Stays the same while the session lives, and never comes back when another one takes its place. */
   epoch = '';
+  #since: number | undefined;
   /** `null`: the log of the snapshots that have no session. `undefined`: no log was read. */
   sessionId: string | null | undefined;
   /** The session was deleted; removing its files may not be done. */
@@ -64,6 +65,11 @@ export class SessionLog {
     this.#path = folder.log(name);
     this.#name = name;
     this.#onEntry = onEntry;
+  }
+
+  /** The place of the session's first snapshot: what has one before that is not of this session, but of a deleted one of the same id. */
+  get since(): number {
+    return this.#since ?? this.index.firstSeq;
   }
 
   /** Changes whenever an entry was read. */
@@ -133,6 +139,7 @@ export class SessionLog {
     this.open = undefined;
     this.unconfirmed = undefined;
     this.epoch = '';
+    this.#since = undefined;
     this.sessionId = undefined;
     this.deleted = false;
     this.aftermath = NO_AFTERMATH;
@@ -186,13 +193,14 @@ export class SessionLog {
   }
 
   #readHeader(line: string): void {
-    const header = parseJson(line) as { format?: unknown; epoch?: unknown; session?: unknown } | null;
+    const header = parseJson(line) as { format?: unknown; epoch?: unknown; since?: unknown; session?: unknown } | null;
     if (typeof header?.format !== 'number') throw new Damage();
     assertReadable(header.format, FORMAT, 'The index of a session');
-    const { epoch, session } = header;
+    const { epoch, since, session } = header;
     if (typeof epoch !== 'string' || (typeof session !== 'string' && session !== null)) throw new Damage();
     if (sessionNameOf(session) !== this.#name) throw new Damage();
     this.epoch = epoch;
+    this.#since = typeof since === 'number' ? since : undefined;
     this.sessionId = session;
   }
 
@@ -245,10 +253,27 @@ export class SessionLog {
 /**
  * The content of a log.
  *
- * @param log.epoch That of the log it replaces; none for a new session.
+ * @param log.replaced The log in whose place it comes; none for a new session.
  */
-export function formatLog(log: { sessionId: string | null; entries: Iterable<LogEntry>; epoch?: string }): Buffer {
+export function formatLog(log: {
+  sessionId: string | null;
+  entries: Iterable<LogEntry>;
+  replaced?: Pick<SessionLog, 'epoch' | 'since'> | undefined;
+}): Buffer {
   const nonce = randomBytes(8).toString('hex');
-  const header = { format: FORMAT, log: nonce, epoch: log.epoch ?? nonce, session: log.sessionId };
-  return Buffer.from([`${JSON.stringify(header)}\n`, ...Array.from(log.entries, formatEntry)].join(''));
+  const { sessionId: session, replaced } = log;
+  const entries = [...log.entries];
+  const since = replaced?.since ?? firstSeqIn(entries);
+  const header = {
+    format: FORMAT,
+    log: nonce,
+    epoch: replaced?.epoch ?? nonce,
+    ...(Number.isFinite(since) && { since }),
+    session,
+  };
+  return Buffer.from([`${JSON.stringify(header)}\n`, ...entries.map(formatEntry)].join(''));
+}
+
+function firstSeqIn(entries: readonly LogEntry[]): number {
+  return entries.reduce((first, entry) => ('seq' in entry ? Math.min(first, entry.seq) : first), Infinity);
 }

@@ -6,6 +6,7 @@ import { stampOf } from './file-system.ts';
 import type { HeldLock } from './lock.ts';
 import { nextTime, type LogEntry, type SaveEntry } from './log-entry.ts';
 import { setMark } from './id-marks.ts';
+import { isLost } from './lost-snapshots.ts';
 import { hashOf, NO_SESSION, snapshotName, type SessionName } from './names.ts';
 import { readWhole } from './read-file.ts';
 import { readHeader } from './read-version.ts';
@@ -110,7 +111,7 @@ export class Session {
       this.#forgetScan();
       const { open } = this.log;
       if (open && (await this.isCommitted(open))) this.log.count(open);
-    } else await this.#readScan(state === 'damaged' || this.#mayHaveSnapshots() ? await this.#scanned() : []);
+    } else await this.#readScan(state === 'damaged' || this.#mayHaveSnapshots() ? await this.files() : []);
     await this.#meetGuests();
   }
 
@@ -124,15 +125,14 @@ export class Session {
   /** Takes a snapshot into the index that another writer added to the session; the next save takes it into the log. */
   welcome(guest: ScannedSnapshot): void {
     if (this.index.tree.has(guest.meta.snapshotId)) return;
-    this.index.apply(foreignEntry(guest, this.index.nextSeq));
+    this.index.apply(foreignEntry(guest, this.index.guestSeq));
     this.#hasGuests = true;
   }
 
-  /** Writes a log of these entries in the place of the one there is, if any, and reads it. */
-  async writeLog(sessionId: string | null, entries: Iterable<LogEntry>, epoch?: string): Promise<void> {
+  /** Writes a log of these entries in the place of the one there is, if any, and reads it. `replaced`: it goes on with that one. */
+  async writeLog(sessionId: string | null, entries: Iterable<LogEntry>, replaced?: SessionLog): Promise<void> {
     const { store } = this.folder;
-    const log = formatLog({ sessionId, entries, ...(epoch !== undefined && { epoch }) });
-    await store.replace(this.folder.log(this.name), log);
+    await store.replace(this.folder.log(this.name), formatLog({ sessionId, entries, replaced }));
     await store.flushFolder(this.folder.sessions);
     this.#reset();
     this.log.readForWriting();
@@ -141,7 +141,9 @@ export class Session {
   /** Replaces a log that says much that no longer matters. */
   async compact(): Promise<void> {
     if (this.log.index.isWordy && !this.log.unconfirmed && !this.log.open) {
-      await this.writeLog(this.log.sessionId ?? null, [...this.log.index.entries()], this.log.epoch);
+      // From now on the log does not say what was removed: none of that may come back.
+      await this.folder.store.flushFolder(this.folder.path);
+      await this.writeLog(this.log.sessionId ?? null, this.log.index.entries(), this.log);
     }
   }
 
@@ -154,7 +156,8 @@ export class Session {
     return fs.stat(folder.card(this.name)) !== undefined || fs.stat(folder.pointer(this.name)) !== undefined;
   }
 
-  async #scanned(): Promise<readonly ScannedSnapshot[]> {
+  /** What its snapshots' files tell. */
+  async files(): Promise<readonly ScannedSnapshot[]> {
     return (await this.#scan.sessions()).get(this.name) ?? [];
   }
 
@@ -200,7 +203,7 @@ export class Session {
 
   /** For the holder of the lock: takes another writer's snapshot into the log, if it is not there. */
   async adopt({ meta, foreign }: IndexNode): Promise<void> {
-    const { tree, nextSeq: seq, lastTime } = this.index;
+    const { tree, guestSeq: seq, lastTime } = this.index;
     if (tree.has(meta.snapshotId)) return;
     const entry: SaveEntry = { op: 'save', seq, rev: 0, stateRev: 0, foreign, t: nextTime(lastTime), ok: true, meta };
     if (this.hasLog) await this.log.append(entry);
@@ -217,7 +220,7 @@ export class Session {
       // `refresh` found that it does not count, and nobody can make it count any more.
       const { snapshotId } = log.open.meta;
       await log.append({ op: 'void' });
-      if (!log.index.tree.has(snapshotId)) await new Cleanup(this, { isRepeated: true }).removeLeftover(snapshotId);
+      if (!(await isLost(this, snapshotId))) await new Cleanup(this, { isRepeated: true }).removeLeftover(snapshotId);
     } else if (log.unconfirmed && !log.deleted) {
       await new Cleanup(this, { isRepeated: true }).carryOut(log.aftermath);
       await log.append({ op: 'ok', t: log.index.lastTime });
