@@ -9,19 +9,19 @@ import type { TenantFolder } from './tenant-folder.ts';
 export async function readVersion(session: Session, version: StoredVersion): Promise<SnapshotFile | undefined> {
   const { folder, name } = session;
   // In this order it can't be missed: a file is moved from the first place to the second, never back.
-  for (const path of [folder.snapshot(version.snapshotId), folder.piece(name, version)]) {
-    const file = await readOwn(session, path);
-    const isIt = file?.seq === version.seq && file.stateRev === version.stateRev;
-    if (isIt && file.session === (session.id ?? null)) return file;
-  }
-  return undefined;
+  const live = await readFrom(folder.snapshot(version.snapshotId), session, version);
+  if (live) return live;
+  folder.assertNoLinkedShards(name);
+  return readFrom(folder.piece(name, version), session, version);
 }
 
-/** A file of this store; `undefined`: there is none, or something else. */
-async function readOwn(session: Session, path: string): Promise<SnapshotFile | undefined> {
+/** The version that is there; `undefined`: there is none, or something else. */
+async function readFrom(path: string, session: Session, version: StoredVersion): Promise<SnapshotFile | undefined> {
   const content = await readWhole(session.folder.store.fs, path);
   const parsed = typeof content === 'string' ? undefined : parseSnapshot(content);
-  return parsed?.kind === 'own' ? parsed.file : undefined;
+  const file = parsed?.kind === 'own' ? parsed.file : undefined;
+  const isIt = file?.seq === version.seq && file.stateRev === version.stateRev;
+  return isIt && file.session === (session.id ?? null) ? file : undefined;
 }
 
 /** Whose file this is, and of which revision; `foreign`: it is something else. Does not read the state. */
