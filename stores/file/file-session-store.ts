@@ -208,7 +208,8 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S>, ScopeSto
 
   async prune(policy: PrunePolicy, options?: SessionStoreOptions & { dryRun?: boolean }): Promise<PruneResult> {
     const tenant = this.#tenantOf(options);
-    return this.#change('Pruning', () => prune(tenant, policy, options?.dryRun ?? false), REMOVED_OR_NOT);
+    if (options?.dryRun) return reportingFailures('Looking what to prune', () => prune(tenant, policy, true));
+    return this.#change('Pruning', () => prune(tenant, policy, false), REMOVED_OR_NOT);
   }
 
   async readScopes(options: SessionStoreOptions & { scopes: readonly ScopeId[] }): Promise<ScopeRecord[]> {
@@ -241,11 +242,18 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S>, ScopeSto
     this.#tenants.clear();
     this.#sessions.clear();
     this.#settings.cache.clear();
-    this.#folder.locks.close();
+    this.#folder.close();
   }
 
   async #change<T>(what: string, call: () => Promise<T>, consequence?: string): Promise<T> {
-    const change = reportingFailures(what, call, consequence);
+    const change = reportingFailures(
+      what,
+      () => {
+        this.#folder.prepare();
+        return call();
+      },
+      consequence,
+    );
     this.#changes.add(change);
     try {
       return await change;
@@ -257,7 +265,6 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S>, ScopeSto
   #tenantOf(options: SessionStoreOptions | undefined): Tenant {
     if (this.#closing) throw closed('FileSessionStore');
     const name = tenantOf(this.#prefix, options);
-    this.#folder.tidy();
     // Who listens has to be told of this tenant's own saves, however many others were used since.
     const known = this.#watches.tenant(name) ?? this.#tenants.get(name);
     if (known) return known;

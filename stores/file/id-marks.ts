@@ -34,7 +34,9 @@ export function removeMark(folder: TenantFolder, snapshotId: string): void {
 }
 
 export function hasMark(folder: TenantFolder, snapshotId: string): boolean {
-  return folder.store.fs.stat(folder.mark(snapshotId)) !== undefined;
+  const { store } = folder;
+  // Nearly always there is none; only then it does not matter where that was looked for.
+  return store.fs.stat(folder.mark(snapshotId)) !== undefined && store.hasFolder(folder.ids);
 }
 
 function makeEmpty(fs: FileSystem, path: string): void {

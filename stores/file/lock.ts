@@ -87,14 +87,17 @@ export class LockFolder {
     return !owner || this.#isForgotten(owner, path);
   }
 
-  /** Removes what dead owners left: their marks, claims that nothing leads to, and locks that nobody holds. */
+  /** Removes what dead owners left: their marks, claims that nothing leads to, and locks that nobody holds. What is no note stays. */
   tidy(): void {
-    const names = this.#fs.readdir(this.#folder);
+    const names = this.#fs.readdir(this.#folder).filter((name) => OWN_NAME.test(name));
     for (const name of names) {
       const path = join(this.#folder, name);
+      const found = this.#fs.stat(path);
+      if (!found?.isFile() && !found?.isSymbolicLink()) continue;
       const owner = parseOwner(this.#notes.read(path) ?? '');
-      if (owner?.nonce === this.#owner?.nonce && owner) continue;
-      if (owner && !this.#isForgotten(owner, path)) continue;
+      const isInUse = owner && (owner.nonce === this.#owner?.nonce || !this.#isForgotten(owner, path));
+      // A file may have lost its text with the machine's power; a link that has another one is not the store's.
+      if (isInUse || (!owner && !found.isFile())) continue;
       const [lock, claimed] = name.split('.') as [string, string | undefined];
       if (lock.startsWith(MARK)) this.#fs.unlink(path);
       else if (claimed === undefined) this.#release(this.#tryAcquire(path) ?? []);
@@ -223,6 +226,10 @@ export class LockFolder {
 
 /** How the names of owners' marks begin. */
 const MARK = 'owner-';
+
+/** The names of marks, of locks and probes, and of claims on these. Nothing else in the folder is the store's to remove. */
+const OWN_NAME =
+  /^(?:owner-[0-9a-f]{12}|(?:[0-9a-f]{64}|probe-[0-9a-f]{12}-\d+)(?:\.(?:[0-9a-f]{12}|unreadable-\d+))?)$/;
 
 let probes = 0;
 

@@ -53,6 +53,11 @@ export function isSessionName(text: string): boolean {
   return text === NO_SESSION || (/^[a-z0-9_%-][a-z0-9_%~-]*$/.test(text) && text.length <= 255);
 }
 
+/** Whether a file is called as the log of a session is. */
+export function isLogName(fileName: string): boolean {
+  return fileName.endsWith('.jsonl') && isSessionName(fileName.slice(0, -'.jsonl'.length));
+}
+
 function escapeUnit(unit: string): string {
   return `%${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }

@@ -9,27 +9,24 @@ import type { TenantFolder } from './tenant-folder.ts';
 export async function readVersion(session: Session, version: StoredVersion): Promise<SnapshotFile | undefined> {
   const { folder, name } = session;
   // In this order it can't be missed: a file is moved from the first place to the second, never back.
-  return (await readLive(session, version)) ?? readAs(session, version, folder.piece(name, version));
+  const live = await readLive(session, version);
+  if (live) return live;
+  folder.assertNoLinkedShards(name);
+  return readFrom(folder.piece(name, version), session, version);
 }
 
 /** The file of a version, if it is its snapshot's. */
 export function readLive(session: Session, version: StoredVersion): Promise<SnapshotFile | undefined> {
-  return readAs(session, version, session.folder.snapshot(version.snapshotId));
+  return readFrom(session.folder.snapshot(version.snapshotId), session, version);
 }
 
-async function readAs(session: Session, version: StoredVersion, path: string): Promise<SnapshotFile | undefined> {
-  const file = await readOwn(session, path);
-  const isIt = file?.seq === version.seq && file.stateRev === version.stateRev;
-  return isIt && file.meta.snapshotId === version.snapshotId && file.session === (session.id ?? null)
-    ? file
-    : undefined;
-}
-
-/** A file of this store; `undefined`: there is none, or something else. */
-async function readOwn(session: Session, path: string): Promise<SnapshotFile | undefined> {
+/** The version that is there; `undefined`: there is none, or something else. */
+async function readFrom(path: string, session: Session, version: StoredVersion): Promise<SnapshotFile | undefined> {
   const content = await readWhole(session.folder.store.fs, path);
   const parsed = typeof content === 'string' ? undefined : parseSnapshot(content);
-  return parsed?.kind === 'own' ? parsed.file : undefined;
+  const file = parsed?.kind === 'own' ? parsed.file : undefined;
+  if (file?.seq !== version.seq || file.stateRev !== version.stateRev) return undefined;
+  return file.meta.snapshotId === version.snapshotId && file.session === (session.id ?? null) ? file : undefined;
 }
 
 /** Whose file this is, and of which revision; `foreign`: it is something else. Does not read the state. */

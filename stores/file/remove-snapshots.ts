@@ -58,6 +58,7 @@ function isNothing({ sessions, snapshots, shards }: Removed): boolean {
 }
 
 async function foresee(session: Session, plan: RetentionPlan): Promise<Removed> {
+  session.folder.assertNoLinkedShards(session.name);
   const { index } = session;
   if (plan.whole) {
     const isSession = index.tree.size > 0;

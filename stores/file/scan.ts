@@ -169,6 +169,7 @@ async function piecesOf(
   for (const [seq, stateRev] of wanted) {
     if (present.has(`${seq}.${stateRev}`)) continue;
     present.add(`${seq}.${stateRev}`);
+    folder.assertNoLinkedShards(session);
     const content = await readWhole(folder.store.fs, folder.piece(session, { seq, stateRev }));
     if (typeof content === 'string') continue;
     const parsed = parseSnapshot(content);

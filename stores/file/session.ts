@@ -38,7 +38,6 @@ export class Session {
   #pointerStamp = '';
   #missingLeaf: string | undefined;
   #lockName: string | undefined;
-  #hasLockedBefore = false;
 
   constructor(
     folder: TenantFolder,
@@ -178,8 +177,7 @@ export class Session {
   }
 
   async #refreshForWriting(lock: HeldLock): Promise<void> {
-    if (!this.#hasLockedBefore) this.folder.assertNoLinks(this.name);
-    this.#hasLockedBefore = true;
+    this.folder.assertNoLinks(this.name);
     await this.#refresh(() => this.log.readForWriting());
     if (this.#scannedIndex) {
       // The log that was lost would have told which.
@@ -268,7 +266,9 @@ export class Session {
   }
 
   #readPointerStamp(): string {
-    const found = this.name === NO_SESSION ? undefined : this.folder.store.fs.stat(this.folder.pointer(this.name));
+    const { pointers, store } = this.folder;
+    if (this.name === NO_SESSION || !store.hasFolder(pointers)) return '';
+    const found = store.fs.stat(this.folder.pointer(this.name));
     return found ? stampOf(found) : '';
   }
 

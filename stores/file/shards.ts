@@ -9,6 +9,7 @@ export async function readShard(
   name: string,
 ): Promise<{ readonly text: string } | 'missing' | 'damaged'> {
   const path = folder.shard(session, name);
+  folder.assertNoLinkedShards(session);
   const content = await readWhole(folder.store.fs, path);
   if (typeof content === 'string') return 'missing';
   const text = await unpack(content).catch(() => undefined);

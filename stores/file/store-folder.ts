@@ -1,13 +1,18 @@
 import { dirname, join } from 'node:path';
+import { failedPrecondition } from '../../src/errors.ts';
 import { closeQuietly, codeOf, CREATE, isRefusal, READ_FOLDER, type FileSystem } from './file-system.ts';
 import { LockFolder } from './lock.ts';
 import { LruCache } from '../chain/lru-cache.ts';
+import { isLogName } from './names.ts';
 import { readWhole } from './read-file.ts';
 
 /** How much is on the disk when a save is acknowledged. */
 export type Durability = 'full' | 'fast';
 
 const MOST_CHECKED_SHARDS = 20_000;
+
+/** What is made under a temporary name: the nonce of its maker, and a number. Nothing else in the folder is the store's to remove. */
+const TEMPORARY = /^([0-9a-f]{12})-\d+$/;
 
 /** The store's whole folder: locks, temporary files, and below it a folder for each tenant. */
 export class StoreFolder {
@@ -18,6 +23,7 @@ export class StoreFolder {
   /** Paths of shards that this store has written, or read and found to be whole. */
   readonly checkedShards = new LruCache<true>(MOST_CHECKED_SHARDS);
   readonly #temporary: string;
+  readonly #locks: string;
   #made = 0;
   #tidied = false;
 
@@ -26,21 +32,36 @@ export class StoreFolder {
     this.path = path;
     this.durability = options.durability;
     this.#temporary = join(path, '.tmp');
-    const locks = join(path, '.locks');
-    const makeFolder = (): void => void this.makeFolder(locks);
-    this.locks = new LockFolder(fs, locks, { timeoutMs: options.lockTimeoutMs, makeFolder });
+    this.#locks = join(path, '.locks');
+    const makeFolder = (): void => void this.makeFolder(this.#locks);
+    this.locks = new LockFolder(fs, this.#locks, { timeoutMs: options.lockTimeoutMs, makeFolder });
   }
 
-  /** Removes, once, the temporary files of processes that died. Never fails: where nothing may be written, nothing has to be. */
-  tidy(): void {
-    if (this.#tidied) return;
+  /**
+   * To be called before something is changed. The first time it removes the temporary files of processes that died; who only reads changes
+   * nothing.
+   *
+   * @throws as {@link hasFolder} does.
+   */
+  prepare(): void {
+    const areThere = [this.#locks, this.#temporary].map((path) => this.hasFolder(path));
+    // Where there are no locks, nothing tells whose maker is gone.
+    if (this.#tidied || areThere.includes(false)) return;
     this.#tidied = true;
     attempt(() => {
-      for (const name of this.fs.readdir(this.#temporary)) {
-        const [nonce] = name.split('-') as [string];
-        if (this.locks.isLeftBehind(nonce)) attempt(() => this.removeTemporary(join(this.#temporary, name)));
-      }
+      for (const name of this.fs.readdir(this.#temporary)) attempt(() => this.#tidyTemporary(name));
     });
+  }
+
+  /** Leaves no mark of this process behind. */
+  close(): void {
+    // What has come into the folder's place is not the store's.
+    attempt(() => this.hasFolder(this.#locks) && this.locks.close());
+  }
+
+  #tidyTemporary(name: string): void {
+    const nonce = TEMPORARY.exec(name)?.[1];
+    if (nonce !== undefined && this.locks.isLeftBehind(nonce)) this.removeTemporary(join(this.#temporary, name));
   }
 
   /** A path for what is made before it is moved into place; to be used while holding a lock. */
@@ -115,7 +136,27 @@ export class StoreFolder {
     }
   }
 
-  /** Makes a folder, and those above it, where they are missing; answers the folders that got a new entry. */
+  /**
+   * Whether there is such a folder inside the store's. What stands in its place is refused: a link may lead anywhere, and others may have
+   * put it there. That tells how it is now; what comes there later is followed until somebody looks again.
+   *
+   * @throws `FAILED_PRECONDITION` for a symbolic link, and for all else that is no folder.
+   */
+  hasFolder(path: string): boolean {
+    const found = this.fs.stat(path);
+    if (!found) return false;
+    if (found.isDirectory()) return true;
+    throw failedPrecondition(
+      'Something that is no folder, a symbolic link perhaps, is where the store keeps a folder of its own. The store does not follow ' +
+        'links inside its directory: put the folder itself there.',
+    );
+  }
+
+  /**
+   * Makes a folder, and those above it, where they are missing; answers the folders that got a new entry.
+   *
+   * @throws as {@link hasFolder} does.
+   */
   makeFolder(path: string): string[] {
     try {
       return this.#makeLast(path);
@@ -131,8 +172,10 @@ export class StoreFolder {
       this.fs.mkdir(path);
       return [dirname(path)];
     } catch (error) {
-      if (codeOf(error) === 'EEXIST') return [];
-      throw error;
+      if (codeOf(error) !== 'EEXIST') throw error;
+      // The store's own folder, and those above it, the caller chose: they may be links.
+      if (path.length > this.path.length) this.hasFolder(path);
+      return [];
     }
   }
 
@@ -145,12 +188,16 @@ export class StoreFolder {
     }
   }
 
-  /** Removes what was made at a temporary path, a file or a folder of files. */
+  /** Removes what was made at a temporary path, a file or a folder of logs. Where there is more in it than the store makes, that stays. */
   removeTemporary(path: string): void {
-    if (this.fs.stat(path)?.isDirectory()) {
-      for (const name of this.fs.readdir(path)) this.remove(join(path, name));
-      this.fs.rmdir(path);
-    } else this.remove(path);
+    const found = this.fs.stat(path);
+    if (found?.isFile()) this.remove(path);
+    if (!found?.isDirectory()) return;
+    for (const name of this.fs.readdir(path)) {
+      const file = join(path, name);
+      if (isLogName(name) && this.fs.stat(file)?.isFile()) this.remove(file);
+    }
+    this.fs.rmdir(path);
   }
 }
 

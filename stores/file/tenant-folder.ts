@@ -1,5 +1,4 @@
 import { basename, join } from 'node:path';
-import { failedPrecondition } from '../../src/errors.ts';
 import { fileNameOf, isPlainName, snapshotName, type SessionName } from './names.ts';
 import { readWhole } from './read-file.ts';
 import { parseSnapshot, type ParsedFile, type Version } from './snapshot-file.ts';
@@ -103,8 +102,8 @@ export class TenantFolder {
    * @throws `FAILED_PRECONDITION` when a symbolic link, or something else, is in the place of a folder.
    */
   kind(): 'none' | 'foreign' | 'own' {
-    if (!this.#isFolder(this.path)) return 'none';
-    return this.#isFolder(this.sessions) ? 'own' : 'foreign';
+    if (!this.store.hasFolder(this.path)) return 'none';
+    return this.store.hasFolder(this.sessions) ? 'own' : 'foreign';
   }
 
   /**
@@ -113,23 +112,27 @@ export class TenantFolder {
    * @throws as {@link kind} does.
    */
   hasScopes(): boolean {
-    return this.#isFolder(this.path) && this.#isFolder(this.scopes);
+    return this.store.hasFolder(this.path) && this.store.hasFolder(this.scopes);
   }
 
-  /** Whether there is such a folder; refuses what stands in its place. */
-  #isFolder(path: string): boolean {
-    const found = this.store.fs.stat(path);
-    if (!found) return false;
-    if (found.isDirectory()) return true;
-    throw failedPrecondition(
-      'Something that is no folder, a symbolic link perhaps, is where the store keeps the data of this tenant. The store does not follow ' +
-        'links inside its directory: put the folder itself there.',
-    );
-  }
-
-  /** @throws as {@link kind} does. */
+  /**
+   * To be called before a session is changed. Leaves out the folders that `kind` looks at, and that of the pointers, at which a session looks
+   * whenever it is brought up to date.
+   *
+   * @throws as {@link kind} does.
+   */
   assertNoLinks(session: SessionName): void {
-    for (const path of [this.ids, this.pointers, this.allShards, this.shards(session)]) this.#isFolder(path);
+    this.store.hasFolder(this.ids);
+    this.assertNoLinkedShards(session);
+  }
+
+  /**
+   * To be called before something is read that may be in the folder of shards.
+   *
+   * @throws as {@link kind} does.
+   */
+  assertNoLinkedShards(session: SessionName): void {
+    if (this.store.hasFolder(this.allShards)) this.store.hasFolder(this.shards(session));
   }
 
   /** The folder that is there. Genkit's own store names it by the raw prefix; a name is taken only when it is the very same. */

@@ -140,7 +140,7 @@ export class TenantWatch<S> {
   /** Reading the log tells `#note` of what is new in it; what was there when it was first read is found here. */
   async #lookAt(snapshotId: string): Promise<void> {
     try {
-      const session = await this.tenant.locate(snapshotId);
+      const session = this.tenant.folder.kind() === 'none' ? undefined : await this.tenant.locate(snapshotId);
       const node = session?.index.tree.get(snapshotId);
       if (session && node) this.#note(session, node);
       else {

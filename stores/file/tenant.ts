@@ -112,7 +112,10 @@ export class Tenant {
     if (kind === 'none') return [];
     if (kind === 'foreign') return [...(await this.#scan.sessions()).keys()];
     const names = new Set(this.#namesIn(this.folder.sessions, '.jsonl'));
-    const strangers = [...this.#namesIn(this.folder.sessions, '.id'), ...this.#namesIn(this.folder.pointers, '.json')];
+    const pointers = this.folder.store.hasFolder(this.folder.pointers)
+      ? this.#namesIn(this.folder.pointers, '.json')
+      : [];
+    const strangers = [...this.#namesIn(this.folder.sessions, '.id'), ...pointers];
     for (const name of strangers) names.add(name);
     return [...names];
   }

@@ -10,6 +10,9 @@ import { entriesBelow, temporaryFolder } from './support/folders.ts';
 /** No process has so high a number. */
 const NO_PROCESS = 4_194_305;
 
+/** Locks are called by a SHA-256; what has another name is left alone. */
+const A_LOCK = 'a'.repeat(64);
+
 function deadOwner(nonce: string): Owner {
   return { ...newOwner(), pid: NO_PROCESS, nonce };
 }
@@ -23,7 +26,7 @@ function note(folder: string, name: string, owner: Owner): void {
 }
 
 async function take(locks: LockFolder): Promise<'taken'> {
-  return locks.run('a-lock', 'It', async () => 'taken' as const);
+  return locks.run(A_LOCK, 'It', async () => 'taken' as const);
 }
 
 /** Nothing but what the store has for its own use while it is open. */
@@ -35,7 +38,7 @@ async function expectTidy(locks: LockFolder, folder: string): Promise<void> {
 describe('a lock', () => {
   it('keeps others out while its owner lives; who waits too long gets ABORTED and a sentence', async () => {
     const folder = temporaryFolder();
-    note(folder, 'a-lock', newOwner());
+    note(folder, A_LOCK, newOwner());
     await expect(take(open(folder))).rejects.toMatchObject({
       status: 'ABORTED',
       message: expect.stringMatching(/^ABORTED: It was locked/),
@@ -44,9 +47,9 @@ describe('a lock', () => {
 
   it('whose owner died is taken over, and so is one that died taking it over, and so on', async () => {
     const folder = temporaryFolder();
-    note(folder, 'a-lock', deadOwner('00000000000a'));
-    note(folder, 'a-lock.00000000000a', deadOwner('00000000000b'));
-    note(folder, 'a-lock.00000000000b', deadOwner('00000000000c'));
+    note(folder, A_LOCK, deadOwner('00000000000a'));
+    note(folder, `${A_LOCK}.00000000000a`, deadOwner('00000000000b'));
+    note(folder, `${A_LOCK}.00000000000b`, deadOwner('00000000000c'));
     const locks = open(folder);
     expect(await take(locks)).toBe('taken');
     await expectTidy(locks, folder);
@@ -54,15 +57,15 @@ describe('a lock', () => {
 
   it('that a living process took over from a dead one is not taken', async () => {
     const folder = temporaryFolder();
-    note(folder, 'a-lock', deadOwner('00000000000a'));
-    note(folder, 'a-lock.00000000000a', newOwner());
+    note(folder, A_LOCK, deadOwner('00000000000a'));
+    note(folder, `${A_LOCK}.00000000000a`, newOwner());
     await expect(take(open(folder))).rejects.toBeInstanceOf(GenkitError);
   });
 
   it('that was released while it was claimed is not taken by the late claim', async () => {
     const folder = temporaryFolder();
-    const path = join(folder, 'a-lock');
-    note(folder, 'a-lock', deadOwner('00000000000a'));
+    const path = join(folder, A_LOCK);
+    note(folder, A_LOCK, deadOwner('00000000000a'));
     let claims = 0;
     const fs: FileSystem = {
       ...nodeFileSystem,
@@ -71,7 +74,7 @@ describe('a lock', () => {
         // Right after the claim somebody else, who had it before, turns out to have released the lock, and a third one has it now.
         if (to === `${path}.00000000000a` && claims++ === 0) {
           unlinkSync(path);
-          note(folder, 'a-lock', newOwner());
+          note(folder, A_LOCK, newOwner());
         }
       },
     };
@@ -88,12 +91,12 @@ describe('a lock', () => {
       ...nodeFileSystem,
       stat: (path) => {
         const found = nodeFileSystem.stat(path);
-        if (found && path.endsWith('/a-lock')) found.ctimeMs -= age;
+        if (found && path.endsWith(A_LOCK)) found.ctimeMs -= age;
         return found;
       },
     };
     const locks = open(folder, fs);
-    note(folder, 'a-lock', { ...newOwner(), host: '0123456789ab' });
+    note(folder, A_LOCK, { ...newOwner(), host: '0123456789ab' });
     await expect(take(locks)).rejects.toBeInstanceOf(GenkitError);
     age = 31_000;
     expect(await take(locks)).toBe('taken');
@@ -102,7 +105,7 @@ describe('a lock', () => {
 
   it('that a power failure left without its text is taken over', async () => {
     const folder = temporaryFolder();
-    writeFileSync(join(folder, 'a-lock'), '');
+    writeFileSync(join(folder, A_LOCK), '');
     const locks = open(folder);
     expect(await take(locks)).toBe('taken');
     await expectTidy(locks, folder);
@@ -120,7 +123,7 @@ describe('a lock', () => {
     };
     const locks = open(folder, fs);
     expect(await take(locks)).toBe('taken');
-    expect(entriesBelow(folder)).toContain('a-lock');
+    expect(entriesBelow(folder)).toContain(A_LOCK);
     fails = false;
     expect(await take(locks)).toBe('taken');
     await expectTidy(locks, folder);
@@ -129,7 +132,7 @@ describe('a lock', () => {
   it('held for too long is given up before the commit point', async () => {
     const locks = open(temporaryFolder());
     const now = Date.now;
-    const held = locks.run('a-lock', 'It', async (lock) => {
+    const held = locks.run(A_LOCK, 'It', async (lock) => {
       lock.assertHeld();
       Date.now = () => now() + 16_000;
       lock.assertHeld();
@@ -146,11 +149,11 @@ describe('a lock', () => {
       },
     };
     const [one, other] = [open(folder, fs), open(folder, fs)];
-    await one.run('a-lock', 'It', async () => {
-      expect(parseOwner(nodeFileSystem.readlink(join(folder, 'a-lock')))).toBeDefined();
+    await one.run(A_LOCK, 'It', async () => {
+      expect(parseOwner(nodeFileSystem.readlink(join(folder, A_LOCK)))).toBeDefined();
     });
     expect(await take(other)).toBe('taken');
-    note(folder, 'a-lock', deadOwner('00000000000a'));
+    note(folder, A_LOCK, deadOwner('00000000000a'));
     expect(await take(one)).toBe('taken');
     one.close();
     await expectTidy(other, folder);
@@ -160,15 +163,15 @@ describe('a lock', () => {
     const folder = temporaryFolder();
     const living = newOwner();
     note(folder, 'owner-00000000000a', deadOwner('00000000000a'));
-    note(folder, 'lock-1', deadOwner('00000000000a'));
-    note(folder, 'lock-2.00000000000a', deadOwner('00000000000b'));
+    note(folder, 'b'.repeat(64), deadOwner('00000000000a'));
+    note(folder, `${'c'.repeat(64)}.00000000000a`, deadOwner('00000000000b'));
     note(folder, `owner-${living.nonce}`, living);
-    note(folder, 'lock-3', living);
+    note(folder, A_LOCK, living);
     open(folder).tidy();
     expect(
       entriesBelow(folder).filter((name) => !readFileSync(join(folder, name), 'latin1').includes(living.nonce)),
     ).toEqual(entriesBelow(folder).filter((name) => name.startsWith('owner-') && name !== `owner-${living.nonce}`));
-    expect(entriesBelow(folder)).toEqual(expect.arrayContaining(['lock-3', `owner-${living.nonce}`]));
+    expect(entriesBelow(folder)).toEqual(expect.arrayContaining([A_LOCK, `owner-${living.nonce}`]));
   });
 });
 

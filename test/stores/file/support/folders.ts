@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -13,6 +13,18 @@ export function temporaryFolder(): string {
 /** Paths of all files and folders below a folder, relative to it, sorted. */
 export function entriesBelow(folder: string): string[] {
   return (readdirSync(folder, { recursive: true }) as string[]).toSorted();
+}
+
+/** The files in `below`, a folder inside of `folder`, and their contents; symbolic links are not followed. */
+export function contentsBelow(folder: string, below = ''): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const entry of readdirSync(join(folder, below), { withFileTypes: true })) {
+    const path = join(below, entry.name);
+    if (entry.isDirectory()) Object.assign(found, contentsBelow(folder, path));
+    else if (entry.isSymbolicLink()) found[path] = `-> ${readlinkSync(join(folder, path))}`;
+    else found[path] = readFileSync(join(folder, path), 'latin1');
+  }
+  return found;
 }
 
 /** The locks that this process made come to be those of one that has died: no process has so high a number. */
