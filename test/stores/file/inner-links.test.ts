@@ -139,7 +139,11 @@ describe('I3 private files: a symbolic link in the place of an inner folder', ()
     await store.close();
     const read = (): Promise<unknown> => openStore(folder, OPTIONS).getSnapshot({ snapshotId: 't2' });
     const { outside } = exchange(folder, 'global/.shards');
-    expect(Object.keys(contentsBelow(outside))).toContain(`${SESSION}/1.1.json`);
+    const names = Object.keys(contentsBelow(outside));
+    expect(
+      names.filter((name) => /\/\d+\.1\.json$/.test(name)),
+      'pieces',
+    ).toHaveLength(1);
     await expect(read()).rejects.toMatchObject(refusalIn(folder));
     rmSync(join(folder, 'global/.sessions', `${SESSION}.jsonl`));
     await expect(read()).rejects.toMatchObject(refusalIn(folder));
