@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { SnapshotNode } from '../../samples/support/server/api-types.ts';
+import { EMPTY, reduce, type ConversationEvent } from '../../samples/support/page/src/conversation-state.ts';
 import { parse } from '../../samples/support/page/src/place.ts';
 import { continueFrom, draw, NODE_SIZE, pathTo } from '../../samples/support/page/src/tree.ts';
 import { turnsOf, withChunk } from '../../samples/support/page/src/turns.ts';
@@ -14,6 +15,23 @@ function node(snapshotId: string, parentId?: string, status: SnapshotNode['statu
 //   b   e
 //  c d
 const TREE = [node('a'), node('b', 'a'), node('c', 'b'), node('d', 'b'), node('e', 'a')];
+
+describe('the conversation', () => {
+  const loaded: Extract<ConversationEvent, { type: 'loaded' }> = { type: 'loaded', nodes: [] };
+
+  it('says what went wrong with a turn until one goes elsewhere, also when it is read again', () => {
+    const failed = reduce(EMPTY, { type: 'failed', problem: 'The model is overloaded.', isOfTurn: true });
+    const again = reduce(reduce(failed, { ...loaded, isAgain: true }), { ...loaded, isAgain: true });
+    expect(again.problem).toBe('The model is overloaded.');
+    expect(reduce(again, loaded).problem).toBeUndefined();
+    expect(reduce(reduce(again, { type: 'dismissed' }), { ...loaded, isAgain: true }).problem).toBeUndefined();
+  });
+
+  it('does not say any more that it could not be read once it could', () => {
+    const failed = reduce(EMPTY, { type: 'failed', problem: 'The server can’t be reached.' });
+    expect(reduce(failed, { ...loaded, isAgain: true }).problem).toBeUndefined();
+  });
+});
 
 describe('the tree', () => {
   it('knows the way to each snapshot', () => {

@@ -13,6 +13,8 @@ export interface ConversationState {
   live?: LiveTurn;
   /** What went wrong, as a sentence. */
   problem?: string;
+  /** A turn went wrong, which is so still when the conversation is read again. */
+  isOfTurn?: boolean;
 }
 
 export interface LiveTurn {
@@ -25,11 +27,17 @@ export interface LiveTurn {
 }
 
 export type ConversationEvent =
-  | { type: 'loaded'; nodes: SnapshotNode[]; shown?: SessionSnapshot<SupportState>; problem?: string }
+  | {
+      type: 'loaded';
+      nodes: SnapshotNode[];
+      shown?: SessionSnapshot<SupportState>;
+      problem?: string;
+      isAgain?: boolean;
+    }
   | { type: 'asked'; text: string }
   | { type: 'chunk'; chunk: AgentStreamChunk; custom?: SupportState }
   | { type: 'saved'; snapshotId?: string }
-  | { type: 'failed'; problem?: string }
+  | { type: 'failed'; problem?: string; isOfTurn?: boolean }
   | { type: 'dismissed' };
 
 export const EMPTY: ConversationState = { nodes: [] };
@@ -40,7 +48,9 @@ export function reduce(state: ConversationState, event: ConversationEvent): Conv
       return {
         nodes: event.nodes,
         shown: event.shown,
-        problem: event.problem,
+        ...(event.isAgain && state.isOfTurn && !event.problem
+          ? { problem: state.problem, isOfTurn: true }
+          : { problem: event.problem }),
         live: stillLive(state.live, event.shown),
       };
     case 'asked':
@@ -50,7 +60,7 @@ export function reduce(state: ConversationState, event: ConversationEvent): Conv
     case 'saved':
       return { ...state, live: state.live && { ...state.live, savedAs: event.snapshotId } };
     case 'failed':
-      return { ...state, live: undefined, problem: event.problem };
+      return { ...state, live: undefined, problem: event.problem, isOfTurn: event.isOfTurn };
     case 'dismissed':
       return { ...state, problem: undefined };
   }

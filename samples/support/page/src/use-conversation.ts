@@ -25,9 +25,16 @@ export function useConversation(place: Place, go: (place: Place) => void, connec
   const abort = useRef<AbortController>(undefined);
   const { sessionId, snapshotId } = place;
 
+  const read = useRef<string>(undefined);
   useEffect(() => {
     let current = true;
-    void load({ sessionId, snapshotId }).then((event) => current && dispatch(event));
+    const name = `${sessionId} ${snapshotId}`;
+    const isAgain = read.current === name;
+    read.current = name;
+    const show = (event: LoadEvent): void => {
+      if (current) dispatch(event.type === 'loaded' ? { ...event, isAgain } : event);
+    };
+    void load({ sessionId, snapshotId }).then(show);
     return () => {
       current = false;
     };
@@ -58,10 +65,10 @@ export function useConversation(place: Place, go: (place: Place) => void, connec
         return true;
       } catch (error) {
         const problem = isHere() ? sentenceFor(error) : undefined;
-        dispatch({ type: 'failed', problem });
+        dispatch({ type: 'failed', problem, isOfTurn: true });
         // The server keeps a turn that failed, for whoever wants to look at it.
         const now = await load(place);
-        if (now.type === 'loaded' && isHere()) dispatch({ ...now, problem });
+        if (now.type === 'loaded' && isHere()) dispatch({ ...now, isAgain: true });
         return false;
       }
     },
@@ -73,8 +80,10 @@ export function useConversation(place: Place, go: (place: Place) => void, connec
   return { ...state, path, send, stop, dismissProblem };
 }
 
+type LoadEvent = Extract<ConversationEvent, { type: 'loaded' | 'failed' }>;
+
 /** Never rejects: what goes wrong is part of what is shown. */
-async function load({ sessionId, snapshotId }: Place): Promise<ConversationEvent> {
+async function load({ sessionId, snapshotId }: Place): Promise<LoadEvent> {
   if (!sessionId) return { type: 'loaded', nodes: [] };
   try {
     const nodes = await listSnapshots(sessionId);
