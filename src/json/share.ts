@@ -1,4 +1,5 @@
 import { findFault, isPlain, JsonValueError } from './fault.ts';
+import { FlatElements } from './flat-elements.ts';
 import { copyNested, getMember, isOwn, jsonEqual, setMember } from './value.ts';
 
 type Members = Record<string, unknown>;
@@ -65,8 +66,32 @@ function firstMembers(base: object, value: object, count: number): Members {
   return result;
 }
 
+/** Arrays from this length on are compared with their flat elements. */
+const LONG = 64;
+
+/** The flat elements of the array that was shared last of those that begin with this object. */
+const flatElements = new WeakMap<object, FlatElements>();
+
 function shareElements(base: readonly unknown[], value: readonly unknown[], depth: number): readonly unknown[] {
-  let index = 0;
+  const first = base.length < LONG ? undefined : base[0];
+  if (typeof first !== 'object' || first === null) return shareFrom(0, base, value, depth);
+  const known = flatElements.get(first);
+  const result = shareFrom(known?.countEqual(base, value) ?? 0, base, value, depth);
+  if (result[0] !== first) return result;
+  const flat = known ?? new FlatElements();
+  if (!known) flatElements.set(first, flat);
+  flat.follow(result, Math.max(0, result.length - base.length));
+  return result;
+}
+
+/** @param equal So many elements at the head of both are known to be equal. */
+function shareFrom(
+  equal: number,
+  base: readonly unknown[],
+  value: readonly unknown[],
+  depth: number,
+): readonly unknown[] {
+  let index = equal;
   while (index < value.length && index < base.length && matches(base[index], value[index])) index++;
   if (index === value.length && index === base.length) return base;
   const result: unknown[] = base.slice(0, index);
