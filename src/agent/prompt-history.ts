@@ -20,9 +20,10 @@ const PREAMBLE_TAG = 'agentPreamble';
  */
 export class PlacedHistory {
   readonly #history: readonly MessageData[];
-  /** The messages that were sent, in their order, and the first part of what was sent of each: Genkit copies messages, but no parts. */
-  #origins: readonly MessageData[] = [];
-  #firstParts: readonly (Part | undefined)[] = [];
+  /** What was sent. Genkit copies messages, but no parts: what comes back is known again by its first part. */
+  #sent: readonly PromptMessage[] = [];
+  /** Which of the session's messages each was made of; `undefined`: none, it is the prompt's own. */
+  #origins: readonly (MessageData | undefined)[] = [];
 
   constructor(history: readonly MessageData[]) {
     this.#history = history;
@@ -46,23 +47,23 @@ export class PlacedHistory {
 
   /** What the prompt rendered, for the model: the session's messages without their tag, the prompt's own marked as such. */
   toSend(rendered: readonly PromptMessage[]): PromptMessage[] {
-    const origins: MessageData[] = [];
-    const firstParts: (Part | undefined)[] = [];
     const sent: PromptMessage[] = [];
-    const send = (message: PromptMessage, origin: MessageData): void => {
-      origins.push(origin);
-      firstParts.push(firstPart(message));
-      sent.push(message);
-    };
+    const origins: (MessageData | undefined)[] = [];
     for (const message of rendered) {
       const { [HISTORY_TAG]: index, ...metadata } = (message.metadata ?? {}) as Metadata;
       const origin = typeof index === 'number' ? this.#history[index] : undefined;
-      if (index === ALL) for (const each of this.#history) send(copyMessage(each), each);
-      else if (origin) send(untagged(message, metadata, origin), origin);
-      else sent.push({ ...message, metadata: { ...message.metadata, [PREAMBLE_TAG]: true } });
+      if (index === ALL) {
+        for (const each of this.#history) {
+          sent.push(copyMessage(each));
+          origins.push(each);
+        }
+      } else {
+        sent.push(origin ? untagged(message, metadata, origin) : marked(message));
+        origins.push(origin);
+      }
     }
+    this.#sent = sent;
     this.#origins = origins;
-    this.#firstParts = firstParts;
     return sent;
   }
 
@@ -76,25 +77,33 @@ export class PlacedHistory {
     for (const message of sent) {
       const at = this.#placeOf(message, next);
       const origin = this.#origins[at];
-      if (origin) {
-        next = at + 1;
-        conversation.push(isUntouched(message, origin) ? origin : changed(message, origin));
-      } else if (!message.metadata?.[PREAMBLE_TAG]) conversation.push(toPlainMessage(message));
+      if (at >= 0) next = at + 1;
+      if (origin) conversation.push(isUntouched(message, origin) ? origin : changed(message, origin));
+      else if (!message.metadata?.[PREAMBLE_TAG]) conversation.push(toPlainMessage(message));
     }
     return conversation;
   }
 
   /** Which of the sent messages it was made of, most likely the one at `next`; -1: of none. */
   #placeOf({ content }: MessageData, next: number): number {
-    if (this.#firstParts[next] === content[0]) return next;
-    // Others may have put a part before it.
-    return content.reduce((at, part) => (at < 0 ? this.#firstParts.indexOf(part) : at), -1);
+    if (next < this.#sent.length && content[0] === this.#firstPart(next)) return next;
+    for (const part of content) {
+      // Others may have put a part before it.
+      const at = this.#sent.findIndex((_message, i) => this.#firstPart(i) === part);
+      if (at >= 0) return at;
+    }
+    return -1;
+  }
+
+  #firstPart(index: number): Part | undefined {
+    const content = this.#sent[index]?.content;
+    const part = Array.isArray(content) ? content[0] : content;
+    return typeof part === 'object' ? part : undefined;
   }
 }
 
-function firstPart({ content }: PromptMessage): Part | undefined {
-  const part = Array.isArray(content) ? content[0] : content;
-  return typeof part === 'object' ? part : undefined;
+function marked(message: PromptMessage): PromptMessage {
+  return { ...message, metadata: { ...message.metadata, [PREAMBLE_TAG]: true } };
 }
 
 function untagged(message: PromptMessage, metadata: Metadata, origin: MessageData): PromptMessage {

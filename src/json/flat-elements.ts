@@ -44,7 +44,9 @@ export class FlatElements {
   countEqual(base: readonly unknown[], values: readonly unknown[]): number {
     const count = Math.min(this.#countSame(base), values.length);
     const reader = new Reader(this.#list);
-    for (let i = 0; i < count; i++) if (!reader.isNext(values[i])) return i;
+    for (let i = 0; i < count; i++) {
+      if (!Object.is(values[i], base[i]) && !reader.isAt(this.#starts[i]!, values[i])) return i;
+    }
     return count;
   }
 
@@ -53,7 +55,7 @@ export class FlatElements {
     const known = this.#elements;
     const most = Math.min(known.length, elements.length);
     let count = 0;
-    while (count < most && known[count] === elements[count]) count++;
+    while (count < most && Object.is(known[count], elements[count])) count++;
     return count;
   }
 
@@ -81,7 +83,7 @@ function write(value: unknown, list: unknown[]): void {
   }
 }
 
-/** Compares values with a list, from its beginning. */
+/** Compares values with a list. */
 class Reader {
   readonly #list: readonly unknown[];
   #at = 0;
@@ -90,14 +92,19 @@ class Reader {
     this.#list = list;
   }
 
-  /** Whether `value` is what stands next. After a `false` the place in the list means nothing. Members of `undefined` are none. */
-  isNext(value: unknown): boolean {
+  /** Whether `value` is what stands there. Members of `undefined` are none. */
+  isAt(place: number, value: unknown): boolean {
+    this.#at = place;
+    return this.#isNext(value);
+  }
+
+  #isNext(value: unknown): boolean {
     const next = this.#list[this.#at++];
     if (typeof value !== 'object' || value === null) return next === value && (value !== 0 || Object.is(next, value));
     if (!isPlain(value)) return false;
     if (Array.isArray(value)) {
       if (next !== ARRAY || this.#list[this.#at++] !== value.length) return false;
-      for (let i = 0; i < value.length; i++) if (!this.isNext(value[i])) return false;
+      for (let i = 0; i < value.length; i++) if (!this.#isNext(value[i])) return false;
       return true;
     }
     if (next !== OBJECT) return false;
@@ -107,7 +114,7 @@ class Reader {
       if (member === undefined) continue;
       if (this.#list[this.#at++] !== key) return false;
       // Most members are texts, and most of those the very same.
-      if (typeof member === 'string' ? this.#list[this.#at++] !== member : !this.isNext(member)) return false;
+      if (typeof member === 'string' ? this.#list[this.#at++] !== member : !this.#isNext(member)) return false;
     }
     return this.#list[this.#at++] === END;
   }

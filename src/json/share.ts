@@ -74,7 +74,8 @@ const flatElements = new WeakMap<object, FlatElements>();
 
 function shareElements(base: readonly unknown[], value: readonly unknown[], depth: number): readonly unknown[] {
   const first = base.length < LONG ? undefined : base[0];
-  if (typeof first !== 'object' || first === null) return shareFrom(0, base, value, depth);
+  // Elements that were read frozen come back as the very same: there is nothing to compare.
+  if (typeof first !== 'object' || first === null || first === value[0]) return shareFrom(0, base, value, depth);
   const known = flatElements.get(first);
   const result = shareFrom(known?.countEqual(base, value) ?? 0, base, value, depth);
   if (result[0] !== first) return result;

@@ -57,6 +57,13 @@ describe('flat elements', () => {
     expect(flat(elements).countEqual(elements, [value, 'end'])).toBe(0);
   });
 
+  it('tell 0 from -0 among the elements themselves', () => {
+    expect(flat([{}, -0]).countEqual([{}, -0], [{}, -0])).toBe(0);
+    const elements = [copyJson({}), -0];
+    expect(flat(elements).countEqual(elements, [{}, 0])).toBe(1);
+    expect(flat(elements).countEqual([elements[0], 0], [{}, 0])).toBe(1);
+  });
+
   it('count members of undefined as none', () => {
     expect(flat(base).countEqual(base, [{ ...message('one'), metadata: undefined }])).toBe(1);
   });
