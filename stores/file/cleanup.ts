@@ -72,13 +72,15 @@ export class Cleanup {
 
   /** Removes all that is left of a session whose log says that it was deleted, and then the log. Answers the number of shards. */
   async finishDeletion(): Promise<number> {
-    const { folder, name, log } = this.#session;
+    const { folder, name, log, id } = this.#session;
     const { store } = folder;
+    const guestPointer = typeof id === 'string' ? folder.guestPointer(id) : undefined;
     await this.removeFiles(log.aftermath);
     const entries = this.#namesIn(folder.shards(name));
     for (const entry of entries) store.remove(folder.shard(name, entry));
     if (entries.length > 0) store.fs.rmdir(folder.shards(name));
     store.remove(folder.pointer(name));
+    if (guestPointer !== undefined) store.remove(guestPointer);
     await store.flushFolder(folder.path);
     store.remove(folder.card(name));
     store.remove(folder.log(name));

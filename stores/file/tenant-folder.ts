@@ -80,6 +80,17 @@ export class TenantFolder {
     return join(this.pointers, `${session}.json`);
   }
 
+  /** Where Genkit's own store has the pointer of a session that it names otherwise; only a file of that very name is taken for it. */
+  guestPointer(sessionId: string): string | undefined {
+    const { fs } = this.store;
+    const name = `${sessionId}.json`;
+    const isOther = isPlainName(sessionId) && fileNameOf(sessionId) !== sessionId;
+    if (!isOther || !this.store.hasFolder(this.pointers)) return undefined;
+    const path = join(this.pointers, name);
+    // Where case is ignored, the pointer of another session answers to this name.
+    return fs.stat(path) && fs.readdir(this.pointers).includes(name) ? path : undefined;
+  }
+
   /** A record that sessions have in common; see `ScopeRecords`. */
   scopeRecord(name: string): string {
     return join(this.scopes, `${name}.json`);

@@ -88,6 +88,20 @@ describe('a folder that Genkit’s own store wrote', () => {
     expect(left.filter((path) => path.includes('a2') || path.includes(A))).toEqual([]);
   });
 
+  it('a session that our store names differently is deleted with its pointer, and no other one’s', async () => {
+    const folder = temporaryFolder();
+    const genkit = new GenkitFileSessionStore<Custom>(folder);
+    await save(genkit, 'a1', 1, undefined, 'My Session');
+    await save(genkit, 'b1', 2, undefined, 'my session');
+    const store = new FileSessionStore<Custom>(folder);
+    await save(store, 'a2', 3, 'a1', 'My Session');
+    expect(await store.deleteSession({ sessionId: 'My Session' })).toMatchObject({ snapshots: 2 });
+    expect(readdirSync(join(folder, 'global', '.pointers'))).toEqual(['my session.json']);
+    expect((await genkit.getSnapshot({ sessionId: 'my session' }))?.snapshotId).toBe('b1');
+    await store.deleteSession({ sessionId: 'my session' });
+    expect(entriesBelow(folder).filter((entry) => entry.endsWith('.json'))).toEqual([]);
+  });
+
   it('a snapshot under a name that our store would write differently is found, with the right case only', async () => {
     const folder = temporaryFolder();
     const genkit = new GenkitFileSessionStore<Custom>(folder, { snapshotPathPrefix: () => 'Tenant One' });
