@@ -4,13 +4,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { FileSessionStore } from 'genkitx-agents';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { childScript } from '../../support/child-script.ts';
 import { scale, seed } from '../../support/scale.ts';
 import type { Order, Report, WorkerSpec } from './protocol.ts';
 
-const SCRIPT = fileURLToPath(new URL('./worker.ts', import.meta.url));
+const SCRIPT = await childScript(new URL('./worker.ts', import.meta.url));
 const AN_HOUR = 3_600_000;
 
 /** A process with an agent on the folder's store. */
@@ -21,7 +21,7 @@ class Worker {
 
   constructor(spec: Partial<WorkerSpec> & { folder: string }) {
     const whole: WorkerSpec = { ahead: 0, heartbeatIntervalMs: 30_000, waits: false, ...spec };
-    this.#process = fork(SCRIPT, [JSON.stringify(whole)], { execArgv: ['--import', 'tsx'] });
+    this.#process = fork(SCRIPT, [JSON.stringify(whole)]);
     this.#ended = once(this.#process, 'close');
     this.#process.on('message', (report: Report) => this.reports.push(report));
   }

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
+import { childScript } from '../../../support/child-script.ts';
 import { GATE, REPORTS, type Answer, type TaskInput, type TaskName, type TaskResult } from './protocol.ts';
 
-const SCRIPT = fileURLToPath(new URL('./child.ts', import.meta.url));
+const SCRIPT = await childScript(new URL('./child.ts', import.meta.url));
 
 /** A child process that carries out tasks one after the other, with one warm store for each directory. */
 export class Child {
@@ -22,7 +22,6 @@ export class Child {
 
   constructor() {
     this.#process = fork(SCRIPT, [], {
-      execArgv: ['--import', 'tsx'],
       stdio: ['ignore', 'inherit', 'inherit', 'ipc', 'pipe', 'pipe'],
     });
     this.#process.on('message', (answer: Answer) => this.#settle(answer));

@@ -1,18 +1,18 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { childScript } from '../../../support/child-script.ts';
 import { scale } from '../../../support/scale.ts';
 import { newProject, openDatabase } from '../support/database.ts';
 import type { WriterAnswer, WriterTask } from './writer.ts';
 
-const WRITER = fileURLToPath(new URL('writer.ts', import.meta.url));
+const WRITER = await childScript(new URL('writer.ts', import.meta.url));
 const PROCESSES = 8;
 
 const writers: ChildProcess[] = [];
 beforeAll(() => {
-  for (let i = 0; i < PROCESSES; i++) writers.push(fork(WRITER, { execArgv: ['--import', 'tsx'] }));
+  for (let i = 0; i < PROCESSES; i++) writers.push(fork(WRITER));
 });
 afterAll(async () => {
   for (const writer of writers) {

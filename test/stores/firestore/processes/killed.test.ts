@@ -1,17 +1,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
 import { describe, expect, it } from 'vitest';
+import { childScript } from '../../../support/child-script.ts';
 import { measureAtRest } from '../support/at-rest.ts';
 import { newProject, openDatabase } from '../support/database.ts';
 
 const SHOP = { scope: 'app', appName: 'shop' } as const;
-const SAVER = fileURLToPath(new URL('large-save.ts', import.meta.url));
+const SAVER = await childScript(new URL('large-save.ts', import.meta.url));
 
 /** Runs the saver until it ends or is killed before its n-th commit; answers how many commits it sent, `undefined` when it was killed. */
 async function save(project: string, fatal: number): Promise<number | undefined> {
-  const child = spawn(process.execPath, ['--import', 'tsx', SAVER, project, String(fatal)], {
+  const child = spawn(process.execPath, [SAVER, project, String(fatal)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let output = '';
