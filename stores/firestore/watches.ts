@@ -1,4 +1,4 @@
-import type { DocumentSnapshot, Timestamp } from '@google-cloud/firestore';
+import type { Timestamp } from '@google-cloud/firestore';
 import { logger } from 'genkit/logging';
 import { describeThrown, quote } from '../../src/errors.ts';
 import type { SessionSnapshot } from '../../src/snapshot/snapshot.ts';
@@ -6,6 +6,7 @@ import { WatchHub } from '../../src/store/watch-hub.ts';
 import { Lifeline } from './lifeline.ts';
 import type { SavedVersion } from './save-request.ts';
 import { handOutLoaded, type SnapshotReader } from './snapshot-reader.ts';
+import type { SnapshotDocument } from './snapshot-document.ts';
 import type { Tenant } from './tenant.ts';
 
 /** Pauses before a listener that failed is set up again, in ms. */
@@ -82,10 +83,12 @@ class Watch<S> {
     this.#listen();
   }
 
-  /** Tells a new subscriber what is known. */
+  /** Tells a new subscriber what there is now: the listener may not have heard yet that the snapshot is gone. */
   greet(): void {
-    const { key } = this.#place;
-    if (this.#told && this.#latest) this.#hub.announce(key, this.#told.status, this.#latest);
+    // What the listener hears first is told to all.
+    if (!this.#told) return;
+    const { reader, snapshotId } = this.#place;
+    this.#enqueue(async () => this.#hear(await reader.document(snapshotId)));
   }
 
   saved(version: SavedVersion, snapshot: () => SessionSnapshot<S>): void {
@@ -107,13 +110,13 @@ class Watch<S> {
   }
 
   #listen(): void {
-    const { tenant, snapshotId } = this.#place;
+    const { tenant, reader, snapshotId } = this.#place;
     tenant.database.meter.add({ rpcs: 1 });
     this.#stop = tenant.snapshotRef(snapshotId).onSnapshot(
       (document) => {
         this.#failures = 0;
         tenant.database.countHeard(document);
-        this.#enqueue(() => this.#hear(document));
+        this.#enqueue(async () => this.#hear(this.#isEnded ? undefined : reader.read(snapshotId, document)));
       },
       (error) => this.#fail(error),
     );
@@ -136,10 +139,15 @@ class Watch<S> {
     this.#tail = this.#tail.then(work).catch((error: unknown) => this.#fail(error));
   }
 
-  async #hear(document: DocumentSnapshot): Promise<void> {
-    const { reader, snapshotId } = this.#place;
-    const snapshot = this.#isEnded ? undefined : reader.read(snapshotId, document);
-    if (!snapshot || !this.#isNews(snapshot)) return;
+  async #hear(snapshot: SnapshotDocument | undefined): Promise<void> {
+    if (!snapshot) {
+      this.#latest = undefined;
+      return;
+    }
+    if (!this.#isNews(snapshot)) {
+      if (this.#told && this.#latest) this.#hub.announce(this.#place.key, this.#told.status, this.#latest);
+      return;
+    }
     const state = await this.#stateOf(snapshot);
     const { createTime, rev, meta } = snapshot;
     const version = { createTime, rev, status: meta.status };
@@ -148,7 +156,7 @@ class Watch<S> {
 
   /** A state that can't be read because the snapshot has changed since is not told: the next news is on its way. */
   async #stateOf(
-    snapshot: Parameters<SnapshotReader['states']['stateOf']>[0],
+    snapshot: SnapshotDocument,
   ): Promise<Awaited<ReturnType<SnapshotReader['states']['stateOf']>> | 'outdated'> {
     const { reader, snapshotId } = this.#place;
     try {

@@ -149,6 +149,30 @@ function statuses(kit: Kit): void {
       equal(watcher.statuses, ['completed', 'pending'], 'what was told');
       watcher.end();
     });
+
+    const removers = kit.capabilities.watchAcrossProcesses ? (['a', 'b'] as const) : (['a'] as const);
+    for (const remover of removers) {
+      const whose = remover === 'a' ? 'its own' : 'another';
+      kit.test(
+        `who watches after ${whose} handle deleted the snapshot is not told of it, though others still watch`,
+        async (stage) => {
+          const { a } = stage;
+          await a.save('one', snapshot({ sessionId: 'chat', status: 'aborted' }));
+          const early = new Watcher(a, 'one');
+          await kit.eventually(() => early.last === 'aborted', 'the first telling');
+          await stage[remover].deleteSession('chat');
+          const late = new Watcher(a, 'one');
+          await stage[remover].save('one', snapshot({ sessionId: 'chat', status: 'completed' }));
+          await kit.eventually(
+            () => [early, late].every(({ last }) => last === 'completed'),
+            'the telling of the new one',
+          );
+          equal([early.statuses, late.statuses], [['aborted', 'completed'], ['completed']], 'what was told');
+          early.end();
+          late.end();
+        },
+      );
+    }
   }
 }
 
