@@ -25,7 +25,8 @@ const vitest = await startVitest('test', [], {
   reporters: [tally],
   testNamePattern: patternOf(wanted),
   testTimeout: 60 * 60_000,
-  fileParallelism: false,
+  // Many of them wait for other processes, one for ten minutes: while one waits another runs. More would starve each other.
+  maxWorkers: 2,
 });
 const stray = vitest.state.getUnhandledErrors();
 for (const error of stray) console.error('outside of the tests:', error);
