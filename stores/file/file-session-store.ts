@@ -139,7 +139,10 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S>, ScopeSto
     this.#rejectBranching = options?.rejectBranchingSessions ?? false;
     this.#settings = { cache: new StateCache(), checkpointInterval, maxPersistedChainLength };
     this.#watches = new Watches({
-      read: (session, snapshotId) => this.#read(session, snapshotId),
+      read: async (session, snapshotId) => {
+        const loaded = await readSnapshot(session, snapshotId, this.#settings.cache);
+        return loaded && { node: loaded.node, snapshot: handOutLoaded<S>(loaded) };
+      },
       pollIntervalMs: options?.snapshotWatchPollIntervalMs ?? 2000,
     });
   }

@@ -5,8 +5,11 @@ import type { Session } from './session.ts';
 import type { IndexNode } from './session-index.ts';
 import type { Tenant } from './tenant.ts';
 
-/** Reads a snapshot as a caller gets it; `undefined`: the session does not have it. */
-export type ReadForWatch<S> = (session: Session, snapshotId: string) => Promise<SessionSnapshot<S> | undefined>;
+/** Reads a snapshot as a caller gets it, and says what was read; `undefined`: the session does not have it. */
+export type ReadForWatch<S> = (
+  session: Session,
+  snapshotId: string,
+) => Promise<{ readonly node: IndexNode; readonly snapshot: SessionSnapshot<S> } | undefined>;
 
 /** A write of a watched snapshot that its listeners are to hear of. */
 interface News {
@@ -14,6 +17,8 @@ interface News {
   readonly node: IndexNode;
   /** Tells the session from one of the same id that was deleted before. */
   readonly epoch: string;
+  /** Nothing but its status is known any more. */
+  readonly isPast?: boolean;
 }
 
 interface Watched {
@@ -167,12 +172,12 @@ export class TenantWatch<S> {
     watched.isTelling = true;
     for (let next = watched.news.shift(); next; next = watched.news.shift()) {
       const { session, node } = next;
-      const snapshot = await this.#read(session, node.snapshotId).catch(() => undefined);
-      if (!snapshot) continue;
-      // Of a write that was overtaken by the next one the state is gone, but not what it was about.
-      const { state } = snapshot;
-      const told =
-        node.foreign === undefined ? ({ ...node.meta, ...(state && { state }) } as SessionSnapshot<S>) : snapshot;
+      const read = await this.#read(session, node.snapshotId).catch(() => undefined);
+      if (!read) continue;
+      const [following] = watched.news;
+      // The state of a write that was overtaken is gone. Another one with its status tells more.
+      if (following && !isOther(following, next) && following.node.status === node.status) continue;
+      const told = node.foreign === undefined ? whatIsLeft(next, read) : read.snapshot;
       const copy = (): SessionSnapshot<S> => structuredClone(told);
       if (isNewer(next, watched.told)) this.#hub.publish(watched.key, told.status, copy);
       else this.#hub.announce(watched.key, told.status, copy);
@@ -181,6 +186,18 @@ export class TenantWatch<S> {
     }
     watched.isTelling = false;
   }
+}
+
+/** A write as it was: with its state, if no later write took that away. */
+function whatIsLeft<S>(
+  { session, node, epoch, isPast }: News,
+  read: { readonly node: IndexNode; readonly snapshot: SessionSnapshot<S> },
+): SessionSnapshot<S> {
+  const { seq, stateRev } = node.version;
+  const isThere =
+    epoch === session.log.epoch && read.node.version.seq === seq && read.node.version.stateRev === stateRev;
+  const state = isThere && !isPast ? read.snapshot.state : undefined;
+  return { ...node.meta, ...(state && { state }) } as SessionSnapshot<S>;
 }
 
 /** Statuses between two writes that nobody told of, because the log was written anew and has the last write only. */
@@ -192,12 +209,20 @@ function missed(news: News, before: News | undefined): News[] {
   const between = node.trail.filter(([rev]) => rev > from && rev < node.rev);
   if (between[0]?.[1] === last) between.shift();
   if (between.at(-1)?.[1] === (node.status ?? null)) between.pop();
-  return between.map(([rev, status]) => ({ ...news, node: withStatus(node, rev, status ?? undefined) }));
+  return between.map(([rev, status]) => ({ ...news, node: asItWas(node, rev, status ?? undefined), isPast: true }));
 }
 
-function withStatus(node: IndexNode, rev: number, status: SnapshotStatus | undefined): IndexNode {
-  const { status: _status, ...rest } = node.meta;
-  return { ...node, rev, status, meta: status === undefined ? rest : { ...rest, status } };
+/** What a snapshot was when it had another status: beside that, what never changes. */
+function asItWas(node: IndexNode, rev: number, status: SnapshotStatus | undefined): IndexNode {
+  const { snapshotId, sessionId, parentId, createdAt } = node.meta;
+  const meta = {
+    snapshotId,
+    ...(sessionId !== undefined && { sessionId }),
+    ...(parentId !== undefined && { parentId }),
+    createdAt,
+    ...(status !== undefined && { status }),
+  };
+  return { ...node, rev, status, meta };
 }
 
 /** Whether a write came after another one of the same snapshot; one that was removed and saved anew counts as later. */

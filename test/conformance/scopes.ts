@@ -429,7 +429,7 @@ function fences(kit: Kit): void {
     );
   }
 
-  const random = kit.property(60, 3000);
+  const random = kit.property(60, 1000);
   kit.test(
     `I2 scope fence: on ${random.numRuns} random tapes of up to 80 operations with hostile names the store and a plain model agree (seed ${random.seed})`,
     async () => {

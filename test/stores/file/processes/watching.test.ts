@@ -137,6 +137,38 @@ describe('watching what another process saves', () => {
     expect(ear.statuses).toEqual(['pending', ...changes, 'aborted']);
   });
 
+  for (const isCompacted of [false, true]) {
+    it(`tells nothing that the snapshot was not, of writes that were overtaken${isCompacted ? ', in an index written anew' : ''}`, async () => {
+      const folder = folders.folder();
+      const [store, writer] = [open(folder, SELDOM), open(folder, SELDOM)];
+      const written: SessionSnapshot[] = [];
+      const write = async (status: SnapshotStatus, more: Partial<SessionSnapshot> = {}): Promise<void> => {
+        await writer.saveSnapshot('busy', (current) => ({
+          ...(current ?? pending('watched')),
+          status,
+          state: { ...current?.state, custom: { n: written.length } },
+          ...more,
+        }));
+        written.push((await writer.getSnapshot({ snapshotId: 'busy' }))!);
+      };
+      await write('pending');
+      const ear = new Ear();
+      store.onSnapshotStateChange('busy', ear.listener);
+      await ear.untilTold('pending');
+      for (let i = 0; i < (isCompacted ? 60 : 1); i++) {
+        await write('expired');
+        await write('pending', { updatedAt: new Date(1.7e12 + i).toISOString() });
+      }
+      await write('completed', { finishReason: 'stop' });
+      await write('completed', { finishReason: 'other' });
+      store.onSnapshotStateChange('another', () => {});
+      await ear.untilTold('completed');
+      expect(ear.statuses).toEqual(written.map(({ status }) => status).slice(0, -1));
+      expect(ear.heard.at(-1)).toEqual(written.at(-1));
+      for (const heard of ear.heard) expect(written).toContainEqual(expect.objectContaining({ ...heard }));
+    });
+  }
+
   // The index of a session is written anew when it has many lines about few snapshots.
   it('tells each of 200 statuses though the index was written anew between two looks', async () => {
     const folder = folders.folder();
