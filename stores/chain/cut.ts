@@ -83,26 +83,6 @@ export function cut(state: unknown, known: CutMemory = new Map()): Cut {
   };
 }
 
-/**
- * A copy of a state that was cut, and of the memory of that cut. Objects of a state that grew turn by turn lie all over the heap; those of a
- * copy lie side by side, so going through them takes half the time.
- */
-export function compacted(state: Json, memory: CutMemory): { state: Json; memory: CutMemory } {
-  const copy = copyJson(state);
-  const copied = new Map<string, readonly KnownShard[]>();
-  for (const [place, shards] of memory) {
-    const value = (JSON.parse(place) as string[]).reduce((at, key) => (at as Record<string, Json>)[key]!, copy);
-    let start = 0;
-    const moved = (shard: KnownShard): KnownShard => {
-      const values = Array.isArray(value) ? value.slice(start, start + shard.values.length) : [value];
-      start += values.length;
-      return { ...shard, values };
-    };
-    copied.set(place, shards.map(moved));
-  }
-  return { state: copy, memory: copied };
-}
-
 /** The key of a place in a {@link CutMemory}. */
 export function placeOf(path: readonly string[]): string {
   return JSON.stringify(path);

@@ -13,7 +13,6 @@ import {
 import type { ScopeChange, SnapshotMutator } from '../../src/store/contract.ts';
 import { assertExpectedLeaf } from '../../src/store/lookup.ts';
 import { refuseCycle } from '../../src/snapshot/lineage.ts';
-import { compacted } from '../chain/cut.ts';
 import { planNew, planRewrite, type WritePlan } from '../chain/plan-write.ts';
 import type { KnownState } from '../chain/written-state.ts';
 import { Cleanup } from './cleanup.ts';
@@ -259,7 +258,7 @@ export class Save<S> {
     if (state === undefined) return;
     const known: KnownState =
       plan?.kind === 'whole'
-        ? { ...compacted(state, plan.cut.memory), length: plan.cut.length }
+        ? { state, memory: plan.cut.memory, length: plan.cut.length }
         : { state, memory: before?.memory ?? new Map(), length: (before?.length ?? 0) + (plan?.patch.length ?? 0) };
     this.#settings.cache.set(session.keyOf(version), known, stamp);
   }

@@ -1,5 +1,4 @@
 import type { Json } from '../../src/json/value.ts';
-import { compacted } from '../chain/cut.ts';
 import { planNew, planRewrite, planWhole, type WritePlan } from '../chain/plan-write.ts';
 import type { KnownState } from '../chain/written-state.ts';
 import { checkpointOf, formatCheckpoint } from './checkpoint.ts';
@@ -146,7 +145,7 @@ export class StateWriter {
     const whole: StateChain = { base, tokens: [newToken()], patches: [] };
     return {
       state: { kind: 'whole', ...whole },
-      cached: { known: { ...compacted(state, cut.memory), length: cut.length }, chain: whole },
+      cached: { known: { state, memory: cut.memory, length: cut.length }, chain: whole },
       shards: [...shards, ...far],
       prolonged: packs.filter((pack, i) => pack !== checkpoint.packs[i]).flatMap((pack) => pack.shards),
     };
