@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { jsonBytes } from '../../src/json/size.ts';
-import { copyJson, isOwn, stringifyJson, type Json } from '../../src/json/value.ts';
+import { isOwn, stringifyJson } from '../../src/json/value.ts';
 
 /**
  * A whole state, cut up so that what did not change since an earlier one is not stored again: long parts are lifted out into shards, which

@@ -197,7 +197,7 @@ function whatIsLeft<S>(
   const isThere =
     epoch === session.log.epoch && read.node.version.seq === seq && read.node.version.stateRev === stateRev;
   const state = isThere && !isPast ? read.snapshot.state : undefined;
-  return { ...node.meta, ...(state && { state }) } as SessionSnapshot<S>;
+  return { ...node.meta, ...(state && { state }) };
 }
 
 /** Statuses between two writes that nobody told of, because the log was written anew and has the last write only. */
