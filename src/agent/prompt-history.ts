@@ -20,10 +20,12 @@ const PREAMBLE_TAG = 'agentPreamble';
  */
 export class PlacedHistory {
   readonly #history: readonly MessageData[];
-  /** What was sent. Genkit copies messages, but no parts: what comes back is known again by its first part. */
-  #sent: readonly PromptMessage[] = [];
+  /** The first parts of what was sent. Genkit copies messages, but no parts: what comes back is known again by them. */
+  #firstParts: readonly (Part | undefined)[] = [];
   /** Which of the session's messages each was made of; `undefined`: none, it is the prompt's own. */
   #origins: readonly (MessageData | undefined)[] = [];
+  /** The texts of those that are nothing else. */
+  #texts: readonly (string | undefined)[] = [];
 
   constructor(history: readonly MessageData[]) {
     this.#history = history;
@@ -49,21 +51,26 @@ export class PlacedHistory {
   toSend(rendered: readonly PromptMessage[]): PromptMessage[] {
     const sent: PromptMessage[] = [];
     const origins: (MessageData | undefined)[] = [];
+    const texts: (string | undefined)[] = [];
     for (const message of rendered) {
       const { [HISTORY_TAG]: index, ...metadata } = (message.metadata ?? {}) as Metadata;
       const origin = typeof index === 'number' ? this.#history[index] : undefined;
       if (index === ALL) {
         for (const each of this.#history) {
-          sent.push(copyMessage(each));
+          const text = onlyTextOf(each);
+          sent.push(text === undefined ? copyJson(each) : { role: each.role, content: [{ text }] });
           origins.push(each);
+          texts.push(text);
         }
       } else {
         sent.push(origin ? untagged(message, metadata, origin) : marked(message));
         origins.push(origin);
+        texts.push(origin && onlyTextOf(origin));
       }
     }
-    this.#sent = sent;
+    this.#firstParts = sent.map(firstPartOf);
     this.#origins = origins;
+    this.#texts = texts;
     return sent;
   }
 
@@ -78,7 +85,9 @@ export class PlacedHistory {
       const at = this.#placeOf(message, next);
       const origin = this.#origins[at];
       if (at >= 0) next = at + 1;
-      if (origin) conversation.push(isUntouched(message, origin) ? origin : changed(message, origin));
+      // Most messages are a text and nothing else, and a conversation has many of them: they are worth their own way.
+      const isUntouched = origin && message.role === origin.role && isText(message, this.#texts[at]);
+      if (origin) conversation.push(isUntouched ? origin : changed(message, origin));
       else if (!message.metadata?.[PREAMBLE_TAG]) conversation.push(toPlainMessage(message));
     }
     return conversation;
@@ -86,20 +95,19 @@ export class PlacedHistory {
 
   /** Which of the sent messages it was made of, most likely the one at `next`; -1: of none. */
   #placeOf({ content }: MessageData, next: number): number {
-    if (next < this.#sent.length && content[0] === this.#firstPart(next)) return next;
+    if (next < this.#firstParts.length && content[0] === this.#firstParts[next]) return next;
     for (const part of content) {
       // Others may have put a part before it.
-      const at = this.#sent.findIndex((_message, i) => this.#firstPart(i) === part);
+      const at = this.#firstParts.indexOf(part);
       if (at >= 0) return at;
     }
     return -1;
   }
+}
 
-  #firstPart(index: number): Part | undefined {
-    const content = this.#sent[index]?.content;
-    const part = Array.isArray(content) ? content[0] : content;
-    return typeof part === 'object' ? part : undefined;
-  }
+function firstPartOf({ content }: PromptMessage): Part | undefined {
+  const part = Array.isArray(content) ? content[0] : content;
+  return typeof part === 'object' ? part : undefined;
 }
 
 function marked(message: PromptMessage): PromptMessage {
@@ -119,27 +127,16 @@ function changed(message: MessageData, origin: MessageData): MessageData {
   return jsonEqual(kept, origin) ? origin : toPlainMessage(kept);
 }
 
-// Most messages are a text and nothing else, and a conversation has many of them: they are worth their own way.
-function copyMessage(message: MessageData): MessageData {
-  const { role, content, metadata } = message;
+/** The text, where the message is nothing else. */
+function onlyTextOf({ content, metadata }: MessageData): string | undefined {
   const part = content[0];
-  const isText = content.length === 1 && !metadata && part && isTextOnly(part);
-  return isText ? { role, content: [{ text: part.text }] } : copyJson(message);
+  if (content.length !== 1 || metadata || !part) return undefined;
+  for (const name in part) if (name !== 'text') return undefined;
+  return typeof part.text === 'string' ? part.text : undefined;
 }
 
-/** Whether the message is as it was, as far as that can be seen at a glance. */
-function isUntouched(message: MessageData, origin: MessageData): boolean {
-  if (message.role !== origin.role || message.metadata || origin.metadata) return false;
-  if (message.content.length !== origin.content.length) return false;
-  return message.content.every((part, i) => {
-    const before = origin.content[i]!;
-    return isTextOnly(part) && isTextOnly(before) && part.text === before.text;
-  });
-}
-
-function isTextOnly(part: Part): part is Part & { text: string } {
-  for (const name in part) if (name !== 'text') return false;
-  return typeof part.text === 'string';
+function isText(message: MessageData, text: string | undefined): boolean {
+  return text !== undefined && onlyTextOf(message) === text;
 }
 
 /** Without the words on the output format that Genkit appends to the last user message when there is no system message to hold them. */
