@@ -68,7 +68,12 @@ export class SharedScope {
   settle(changes: readonly ScopeChange[]): void {
     const saved = new Set(changes.flatMap((change) => this.#operationsOf.get(change) ?? []));
     this.#operations = this.#operations.filter((operation) => !saved.has(operation));
-    this.#base = this.#operations.length === 0 ? this.#view : copyJson(this.#view);
+    if (this.#operations.length === 0) {
+      this.#base = this.#view;
+    } else {
+      this.#base = copyJson(this.#base);
+      for (const operation of saved) perform(this.#base, operation, this.#id, this.#rules);
+    }
   }
 
   /** The turn comes to nothing: its changes are undone. */

@@ -197,6 +197,21 @@ describe('a scoped state', () => {
     expect(committed(state, { user: { n: 20 } })).toEqual({ user: { n: 21, late: true } });
   });
 
+  it('undoes what waits for the next save, when that comes to nothing, and nothing that was saved', () => {
+    const { state } = open({ user: { n: 1 } });
+    state.set('user:n', 2);
+    state.set('user:kept', true);
+    const saved = scopeChangesOf(state);
+    state.set('user:n', 3);
+    state.delete('user:kept');
+    state.set('user:late', true);
+    endScopes(state, saved);
+    expect(state.toObject()).toEqual({ 'user:n': 3, 'user:late': true });
+    endScopes(state);
+    expect(state.toObject()).toEqual({ 'user:n': 2, 'user:kept': true });
+    expect(scopeChangesOf(state)).toEqual([]);
+  });
+
   it('shares no value with its user', () => {
     const record = { list: [1] };
     const { state } = open({ user: record });

@@ -145,6 +145,29 @@ function lives(on: On): void {
     expect(await records()).toEqual([{ theme: 'dark', size: 'large' }, {}]);
   });
 
+  on('a key that is set to what the turn read is set: others may have changed it since', async ({ a, b, records }) => {
+    const [shop, other] = [shopOn(a), shopOn(b)];
+    const set =
+      (theme: string): Work =>
+      (state) =>
+        state.set('user:theme', theme);
+    await shop.turn(set('dark'));
+    await shop.turn(async (state, id) => {
+      await other.turn(set('light'));
+      set('dark')(state, id);
+    });
+    expect(await records()).toEqual([{ theme: 'dark' }, {}]);
+  });
+
+  on('an event sets a key whatever it was', async ({ a, b, records }) => {
+    const [mine, theirs] = [new SessionService(a), new SessionService(b)];
+    const event = (theme: string) => ({ author: 'system', actions: { stateDelta: { 'user:theme': theme } } });
+    const first = await mine.createSession({ ...ADA, state: { 'user:theme': 'dark' } });
+    await theirs.appendEvent(await theirs.createSession(ADA), event('light'));
+    await mine.appendEvent(first, event('dark'));
+    expect(await records()).toEqual([{ theme: 'dark' }, {}]);
+  });
+
   on('of concurrent updates of one key from many sessions none is lost', async ({ a, b, records }) => {
     const shops = [shopOn(a), shopOn(b)];
     const work: Work = (state) => state.update('user:orders', (orders) => Number(orders ?? 0) + 1);
