@@ -3,6 +3,7 @@ import { equal, refuses } from './support/assertions.ts';
 import type { Handle } from './support/handle.ts';
 import type { Kit, Subject } from './support/kit.ts';
 import { second, snapshot } from './support/snapshots.ts';
+import { forAll } from './support/for-all.ts';
 
 /** A session to be built: of each snapshot its parent (an earlier one, or none), its clock, and what is rewritten after it. */
 interface Plan {
@@ -68,14 +69,14 @@ function randomTrees(kit: Kit, clocks: string, clock: fc.Arbitrary<number>): voi
     `C4 leaf rule: of ${random.numRuns} random trees with ${clocks} the leaf is the one first saved last (seed ${random.seed})`,
     ({ a, b }) => {
       let trees = 0;
-      const property = fc.asyncProperty(plans(clock), async (steps) => {
+      const grow = async (steps: Plan[]): Promise<void> => {
         const sessionId = `tree ${trees++}`;
         await build([a, b], sessionId, steps, async (leaves) => {
           equal(await a.leafId(sessionId), leaves.at(-1), 'the leaf');
           equal(await b.leafId(sessionId), leaves.at(-1), 'the leaf through the other handle');
         });
-      });
-      return fc.assert(property, random);
+      };
+      return forAll(plans(clock), grow, random);
     },
   );
 }
@@ -86,7 +87,7 @@ function branching(kit: Kit): void {
   const name = `C4 leaf rule: with rejectBranchingSessions, of ${random.numRuns} random trees those with several leaves are refused (seed ${random.seed})`;
   const body = async ({ a, b }: { a: Handle; b: Handle }): Promise<void> => {
     let trees = 0;
-    const property = fc.asyncProperty(plans(fc.constant(0)), async (steps) => {
+    const grow = async (steps: Plan[]): Promise<void> => {
       const sessionId = `tree ${trees++}`;
       await build([a, b], sessionId, steps, async (leaves) => {
         if (leaves.length === 1) equal(await b.leafId(sessionId), leaves[0], 'the leaf');
@@ -96,8 +97,8 @@ function branching(kit: Kit): void {
           await refuses('FAILED_PRECONDITION', () => a.metadata({ sessionId }), sessionId);
         }
       });
-    });
-    await fc.assert(property, random);
+    };
+    await forAll(plans(fc.constant(0)), grow, random);
   };
   kit.test(name, body, { rejectBranchingSessions: true });
 }

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { forAll } from './support/for-all.ts';
 import { Player } from './support/player.ts';
 import type { Stage, Subject } from './support/kit.ts';
 import { tapes } from './support/tape.ts';
@@ -12,11 +12,11 @@ export const model: Subject = {
       `on ${random.numRuns} random tapes the store and the reference model agree (seed ${random.seed})`,
       async () => {
         const isShared = kit.hasTenants && kit.underTenant;
-        const tape = tapes(kit.capabilities, isShared ? 3 : 1);
-        const property = fc.asyncProperty(tape, (operations) =>
-          kit.onStage((stage) => new Player(kit, callers(stage, isShared)).play(operations)),
+        await forAll(
+          tapes(kit.capabilities, isShared ? 3 : 1),
+          (operations) => kit.onStage((stage) => new Player(kit, callers(stage, isShared)).play(operations)),
+          random,
         );
-        await fc.assert(property, random);
       },
     );
   },

@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { equal, isTyped, statusOf, textOf } from './support/assertions.ts';
 import type { Stage, Subject } from './support/kit.ts';
 import { message, snapshot } from './support/snapshots.ts';
+import { forAll } from './support/for-all.ts';
 
 /** How a state differs from the one it is made from. */
 interface Change {
@@ -52,8 +53,7 @@ export const rewrites: Subject = {
     const name = `F3 rewrites: ${random.numRuns * 10} random rewrites leave every other snapshot byte for byte as it was (seed ${random.seed})`;
     kit.test(name, async (stage) => {
       let stories = 0;
-      const property = fc.asyncProperty(story, (told) => tell(stage, `story ${stories++}`, told));
-      await fc.assert(property, random);
+      await forAll(story, (told) => tell(stage, `story ${stories++}`, told), random);
     });
   },
 };

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
-import * as fc from 'fast-check';
 import type { ScopeChange, ScopeId, ScopeRecord, SessionSnapshotInput, ScopeStore } from '../../src/store/contract.ts';
 import { each, equal, refuses, textOf } from './support/assertions.ts';
 import type { Handle } from './support/handle.ts';
 import { HOSTILE_IDS, HOSTILE_PREFIXES } from './support/hostile-ids.ts';
 import type { Kit, Stage, Subject } from './support/kit.ts';
-import { playScopes, scopeTapes } from './support/scope-tape.ts';
+import { playScopes, scopeTapes, type ScopeOperation } from './support/scope-tape.ts';
 import { message, snapshot } from './support/snapshots.ts';
 import { keyed, NO_VALUES, VALUES } from './support/value-corpus.ts';
+import { forAll } from './support/for-all.ts';
 
 const APP: ScopeId = { scope: 'app', appName: 'shop' };
 const ADA: ScopeId = { scope: 'user', appName: 'shop', userId: 'ada' };
@@ -435,13 +435,12 @@ function fences(kit: Kit): void {
     async () => {
       const isShared = kit.hasTenants && kit.underTenant;
       const tenants = isShared ? ['tenant', 'Tenant', '../tenant'] : [undefined];
-      const property = fc.asyncProperty(scopeTapes(kit.capabilities, tenants.length), (tape) =>
+      const play = (tape: ScopeOperation[]): Promise<void> =>
         kit.onStage(({ a, b }) => {
           const handles = tenants.map((tenant) => [a, b].map((h) => (tenant === undefined ? h : h.as(tenant))));
           return playScopes(tape, handles);
-        }),
-      );
-      await fc.assert(property, random);
+        });
+      await forAll(scopeTapes(kit.capabilities, tenants.length), play, random);
     },
   );
 }

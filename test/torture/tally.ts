@@ -36,7 +36,10 @@ export class Tally implements Reporter {
     }
     const mark = state === 'passed' ? pc.green('pass') : state === 'failed' ? pc.red('FAIL') : pc.yellow('skip');
     console.error(`${process.stderr.isTTY ? '\r\u001B[K' : ''}${mark} ${test.fullName}`);
-    for (const { stack, message, diff } of errors) console.error(stack ?? message, ...(diff ? [`\n${diff}`] : []));
+    for (const { stack, message, diff } of errors) {
+      // Of a test that took too long the stack has no message.
+      console.error(...(stack?.includes(message) ? [] : [message]), stack ?? '', diff ?? '');
+    }
   }
 
   /** The table, and names of which no test was run or one failed. */
