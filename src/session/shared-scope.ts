@@ -21,7 +21,13 @@ export class SharedScope {
   /** The record with them; the same object as long as there are none. */
   #view: ScopeRecord;
   #operations: Operation[] = [];
-  readonly #operationsOf = new WeakMap<ScopeChange, readonly Operation[]>();
+  /** What each change that was asked for consists of, and the record with it. */
+  readonly #asked = new WeakMap<
+    ScopeChange,
+    { readonly operations: readonly Operation[]; readonly view: ScopeRecord }
+  >();
+  /** The view is kept in {@link #asked} too: what comes next is done on a copy. */
+  #isViewKept = false;
 
   /** @param record The record as it was read; taken over. */
   constructor(id: ScopeId, record: ScopeRecord, rules: StateRules) {
@@ -60,19 +66,19 @@ export class SharedScope {
       return record;
     };
     const scoped: ScopeChange = { id: this.#id, change };
-    this.#operationsOf.set(scoped, operations);
+    this.#asked.set(scoped, { operations, view: this.#view });
+    this.#isViewKept = true;
     return scoped;
   }
 
   /** What {@link change} answered is saved; what was changed meanwhile waits for the next save. */
   settle(changes: readonly ScopeChange[]): void {
-    const saved = new Set(changes.flatMap((change) => this.#operationsOf.get(change) ?? []));
-    this.#operations = this.#operations.filter((operation) => !saved.has(operation));
-    if (this.#operations.length === 0) {
-      this.#base = this.#view;
-    } else {
-      this.#base = copyJson(this.#base);
-      for (const operation of saved) perform(this.#base, operation, this.#id, this.#rules);
+    for (const change of changes) {
+      const asked = this.#asked.get(change);
+      if (!asked) continue;
+      this.#base = asked.view;
+      const saved = new Set(asked.operations);
+      this.#operations = this.#operations.filter((operation) => !saved.has(operation));
     }
   }
 
@@ -92,7 +98,8 @@ export class SharedScope {
   }
 
   #do(operation: Operation): void {
-    if (this.#view === this.#base) this.#view = copyJson(this.#base);
+    if (this.#view === this.#base || this.#isViewKept) this.#view = copyJson(this.#view);
+    this.#isViewKept = false;
     perform(this.#view, operation, this.#id, this.#rules);
     this.#operations.push(operation);
   }
