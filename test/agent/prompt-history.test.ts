@@ -84,3 +84,15 @@ describe.each([
     expect(placed.conversationOf(copies)).toEqual(HISTORY.filter((_message, i) => i !== 2));
   });
 });
+
+it('the prompt’s own messages are sent in one shape, however they were made: Genkit is slow with messages of many', () => {
+  const { role, content } = SYSTEM;
+  const made: MessageData[] = [
+    { role, content },
+    { content, role },
+    { metadata: { a: 1 }, role, content },
+    { content, metadata: {}, role },
+  ];
+  const shapes = new PlacedHistory([]).toSend(made).map((message) => Object.keys(message).join());
+  expect(new Set(shapes)).toEqual(new Set(['role,content,metadata']));
+});
