@@ -19,20 +19,28 @@ export interface FirestoreUsage {
 
 const ZERO: FirestoreUsage = { reads: 0, writes: 0, deletes: 0, rpcs: 0, bytesRead: 0, bytesWritten: 0 };
 
+/** A call of a store that runs, and what it has used so far. */
+interface RunningCall {
+  meter: Meter;
+  usage: FirestoreUsage;
+}
+
+/** One for all stores: Node 20 keeps each that was ever used, and asks it at every promise of the process. */
+const running = new AsyncLocalStorage<RunningCall>();
+
 /** Counts what the store uses, in all and for each call, and makes every call a span of Genkit's tracing. */
 export class Meter {
   readonly #total: FirestoreUsage = { ...ZERO };
-  readonly #call = new AsyncLocalStorage<FirestoreUsage>();
 
   get total(): FirestoreUsage {
     return { ...this.#total };
   }
 
   add(usage: Partial<FirestoreUsage>): void {
-    const call = this.#call.getStore();
+    const call = running.getStore();
     for (const key of Object.keys(usage) as (keyof FirestoreUsage)[]) {
       this.#total[key] += usage[key]!;
-      if (call) call[key] += usage[key]!;
+      if (call?.meter === this) call.usage[key] += usage[key]!;
     }
   }
 
@@ -41,7 +49,7 @@ export class Meter {
     const usage = { ...ZERO };
     return runInNewSpan({ metadata: { name: `FirestoreSessionStore.${method}` } }, async (_metadata, span) => {
       try {
-        return await this.#call.run(usage, work);
+        return await running.run({ meter: this, usage }, work);
       } finally {
         span.setAttributes({
           'firestore.billed_reads': usage.reads,

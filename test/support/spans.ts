@@ -9,7 +9,7 @@ export interface Span {
 }
 
 /** The spans that end from now on, as they end. Once a process. */
-export async function collectSpans(): Promise<readonly Span[]> {
+export async function collectSpans(): Promise<Span[]> {
   const spans: Span[] = [];
   const collector = {
     onStart: () => {},

@@ -30,12 +30,13 @@ export class Tally implements Reporter {
     const { state, errors = [] } = test.result();
     if (lines.length === 0 || state === 'pending') return;
     this.#done++;
+    const ms = test.diagnostic()?.duration ?? 0;
     for (const line of lines) {
       line[state]++;
-      line.ms += test.diagnostic()?.duration ?? 0;
+      line.ms += ms;
     }
     const mark = state === 'passed' ? pc.green('pass') : state === 'failed' ? pc.red('FAIL') : pc.yellow('skip');
-    console.error(`${process.stderr.isTTY ? '\r\u001B[K' : ''}${mark} ${test.fullName}`);
+    console.error(`${process.stderr.isTTY ? '\r\u001B[K' : ''}${mark} ${seconds(ms).padStart(7)} s  ${test.fullName}`);
     for (const { stack, message, diff } of errors) {
       // Of a test that took too long the stack has no message.
       console.error(...(stack?.includes(message) ? [] : [message]), stack ?? '', diff ?? '');
@@ -52,8 +53,12 @@ export class Tally implements Reporter {
     for (const [name, { passed, failed, skipped, ms }] of this.#lines) {
       const isMissing = passed + failed === 0;
       if (isMissing || failed > 0) open.push(name);
-      table.push([name, NAMES[name], isMissing ? 'missing' : passed, failed, skipped, (ms / 1000).toFixed(1)]);
+      table.push([name, NAMES[name], isMissing ? 'missing' : passed, failed, skipped, seconds(ms)]);
     }
     return { table: table.toString(), open };
   }
+}
+
+function seconds(ms: number): string {
+  return (ms / 1000).toFixed(1);
 }

@@ -1,10 +1,14 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { queryObjects } from 'node:v8';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
-import { expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { collectSpans, type Span } from '../../support/spans.ts';
 import { openDatabase } from './support/database.ts';
 
+const spans = await collectSpans();
+beforeEach(() => spans.splice(0));
+
 it('every call is a span that says what was billed, and holds no state', async () => {
-  const spans = await collectSpans();
   const db = openDatabase();
   const store = new FirestoreSessionStore({ db });
   const turn = { sessionId: 'chat', createdAt: '2026-01-01T00:00:00.000Z', state: { custom: 'the-state' } };
@@ -38,5 +42,36 @@ it('every call is a span that says what was billed, and holds no state', async (
   );
   expect([bytesRead, bytesWritten]).toEqual([sum('firestore.bytes_read'), sum('firestore.bytes_written')]);
   expect(JSON.stringify(spans.map((span) => span.attributes))).not.toContain('the-state');
+  await db.terminate();
+});
+
+it('a call that is made within the call of another store counts for its own', async () => {
+  const db = openDatabase();
+  const [outer, inner] = ['outer', 'inner'].map((collection) => new FirestoreSessionStore({ db, collection }));
+  const createdAt = '2026-01-01T00:00:00.000Z';
+  let within: Promise<unknown> | undefined;
+  await outer!.saveSnapshot('one', () => {
+    within ??= inner!.getSnapshot({ snapshotId: 'none' });
+    return { sessionId: 'chat', createdAt, state: {} };
+  });
+  await within;
+  const billed = (name: string) => {
+    const { attributes } = spans.findLast((span) => span.name === `FirestoreSessionStore.${name}`)!;
+    return { reads: attributes['firestore.billed_reads'], writes: attributes['firestore.billed_writes'] };
+  };
+  expect(billed('saveSnapshot')).toEqual({ reads: 2, writes: 2 });
+  expect(billed('getSnapshot')).toEqual({ reads: 1, writes: 0 });
+  expect(outer!.stats()).toMatchObject({ reads: 2, writes: 2 });
+  expect(inner!.stats()).toMatchObject({ reads: 1, writes: 0 });
+  await db.terminate();
+});
+
+it('a store more makes no promise of the process slower: Node asks each AsyncLocalStorage at every one', async () => {
+  const db = openDatabase();
+  const useStore = () => new FirestoreSessionStore({ db }).getSnapshot({ snapshotId: 'none' });
+  await useStore();
+  const before = queryObjects(AsyncLocalStorage);
+  for (let made = 0; made < 20; made++) await useStore();
+  expect(queryObjects(AsyncLocalStorage)).toBe(before);
   await db.terminate();
 });
