@@ -24,3 +24,10 @@ export function openDatabase(projectId = newProject(), settings: Settings = {}, 
 export function newProject(): string {
   return `demo-${randomUUID()}`;
 }
+
+/** Removes all documents of a project. */
+export async function clearProject(project: string): Promise<void> {
+  const documents = `http://${emulatorHost()}/emulator/v1/projects/${project}/databases/(default)/documents`;
+  const { ok, status } = await fetch(documents, { method: 'DELETE' });
+  if (!ok) throw new Error(`The emulator did not clear ${project}: HTTP ${status}.`);
+}

@@ -1,0 +1,69 @@
+import { setImmediate } from 'node:timers/promises';
+import { InMemorySessionStore, type SessionStore } from 'genkitx-agents';
+import { expect, it } from 'vitest';
+import { Kit } from './support/kit.ts';
+import { Player } from './support/player.ts';
+import type { Edit, Operation } from './support/tape.ts';
+
+/** Racing saves of which the outcome is the same whether the first or the second was the first; what there was in between is not. */
+const EDITS: Edit[] = [
+  { n: 25, resend: true, session: 'none', messages: 'same' },
+  { n: 15, resend: false, session: 'same', messages: 'more' },
+  { status: 'expired', n: 59, resend: true, session: 'same', messages: 'same' },
+];
+const TAPE: Operation[] = [
+  { op: 'watch', by: 0, tenant: 0, target: 'future' },
+  { op: 'race', by: 0, tenant: 0, target: 'new', edits: EDITS },
+];
+
+/** A store on which the saves that a race begins come through in this order, each heard of before the next. */
+function storeWithOrder(order: readonly number[]): InMemorySessionStore {
+  const store = new InMemorySessionStore();
+  const waiting: (() => Promise<void>)[] = [];
+  const save = async (...args: Parameters<SessionStore['saveSnapshot']>): Promise<string | null> => {
+    const answer = new Promise<string | null>((resolve, reject) => {
+      waiting.push(() => store.saveSnapshot(...args).then(resolve, reject));
+    });
+    if (waiting.length === order.length) {
+      for (const i of order) {
+        await waiting[i]!();
+        await setImmediate();
+      }
+    }
+    return answer;
+  };
+  return new Proxy(store, {
+    get(target, name) {
+      if (name === 'saveSnapshot') return save;
+      const member: unknown = Reflect.get(target, name, target);
+      return typeof member === 'function' ? member.bind(target) : member;
+    },
+  });
+}
+
+function play(store: InMemorySessionStore): Promise<void> {
+  const open = async () => ({ a: store, b: store, close: () => store.close() });
+  const runner = { describe: () => {}, it: () => {} };
+  const kit = new Kit({ name: 'ordered', open, capabilities: store.capabilities, patienceMs: 1000 }, runner, false);
+  return kit.onStage(({ a, b }) => new Player(kit, [[a, b]]).play(TAPE));
+}
+
+it.each([[[0, 1, 2]], [[1, 0, 2]]])(
+  'a watcher may see racing saves in any order that explains their outcome: %o',
+  async (order) => {
+    await play(storeWithOrder(order));
+  },
+);
+
+it('but nothing that the snapshot is in none of them', async () => {
+  const store = storeWithOrder([0, 1, 2]);
+  const watch = store.onSnapshotStateChange;
+  const lying = new Proxy(store, {
+    get: (target, name) =>
+      name === 'onSnapshotStateChange'
+        ? (...[id, callback, options]: Parameters<typeof watch>) =>
+            watch(id, (told) => callback({ ...told, state: { custom: { n: 1 } } }), options)
+        : Reflect.get(target, name),
+  });
+  await expect(play(lying)).rejects.toThrow('was told, which "turn 0" was not at that time');
+});
