@@ -57,13 +57,10 @@ it.each([[[0, 1, 2]], [[1, 0, 2]]])(
 
 it('but nothing that the snapshot is in none of them', async () => {
   const store = storeWithOrder([0, 1, 2]);
-  const watch = store.onSnapshotStateChange;
+  const watch: typeof store.onSnapshotStateChange = (id, callback, options) =>
+    store.onSnapshotStateChange(id, (told) => callback({ ...told, state: { custom: { n: 1 } } }), options);
   const lying = new Proxy(store, {
-    get: (target, name) =>
-      name === 'onSnapshotStateChange'
-        ? (...[id, callback, options]: Parameters<typeof watch>) =>
-            watch(id, (told) => callback({ ...told, state: { custom: { n: 1 } } }), options)
-        : Reflect.get(target, name),
+    get: (target, name) => (name === 'onSnapshotStateChange' ? watch : Reflect.get(target, name)),
   });
   await expect(play(lying)).rejects.toThrow('was told, which "turn 0" was not at that time');
 });
