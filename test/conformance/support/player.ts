@@ -112,13 +112,16 @@ export class Player {
     const id = target === 'new' ? this.#newId() : this.#target(tenant, target);
     const sessionId = this.#sessionOf(tenant, id) ?? SESSIONS[0]!;
     const mutators = edits.map((edit: Edit) => editing(edit, sessionId));
-    const saves = mutators.map((mutator, i) => outcomeOf(tenant.handles[(by + i) % 2]!.save(id, mutator)));
-    const outcomes = await Promise.all(saves);
+    const saves = mutators.map(async (mutator, i): Promise<Save> => {
+      return { mutator, outcome: await outcomeOf(tenant.handles[(by + i) % 2]!.save(id, mutator)) };
+    });
+    const race = await Promise.all(saves);
     const read = textOf(await tenant.handles[by].byId(id));
-    const possible = permutations(mutators).flatMap((order) => replay(tenant.model, id, order, mutators, outcomes));
+    const possible = permutations(race).flatMap((order) => replay(tenant.model, id, order));
     const fitting = possible.filter(({ model }) => read === textOf(model.get(id)));
     const [first] = fitting;
-    assert.ok(first, `no order of the racing saves of ${show(id)} gives ${show(outcomes)} and leaves ${read}`);
+    const outcomes = show(race.map(({ outcome }) => outcome));
+    assert.ok(first, `no order of the racing saves of ${show(id)} gives ${outcomes} and leaves ${read}`);
     tenant.model = first.model;
     if (first.states.length > 0) this.#remember(tenant, id);
     // Which of the orders it was only a watcher may have seen.
@@ -279,6 +282,12 @@ export class Player {
 
 type Outcome = { id: string | null } | { error: string };
 
+/** A save that was done, and how it went. */
+interface Save {
+  mutator: SnapshotMutator;
+  outcome: Outcome;
+}
+
 async function outcomeOf(save: Promise<string | null>): Promise<Outcome> {
   try {
     return { id: await save };
@@ -296,16 +305,14 @@ function agrees(outcome: Outcome, predicted: SaveOutcome): boolean {
 function replay(
   before: ReferenceModel,
   id: string,
-  order: readonly SnapshotMutator[],
-  mutators: readonly SnapshotMutator[],
-  outcomes: readonly Outcome[],
+  order: readonly Save[],
 ): { model: ReferenceModel; states: SessionSnapshot[] }[] {
   const model = before.clone();
   const states: SessionSnapshot[] = [];
-  const fits = order.every((mutator) => {
+  const fits = order.every(({ mutator, outcome }) => {
     const predicted = model.save(id, mutator);
     if ('id' in predicted) states.push(model.get(id)!);
-    return agrees(outcomes[mutators.indexOf(mutator)]!, predicted);
+    return agrees(outcome, predicted);
   });
   return fits ? [{ model, states }] : [];
 }
