@@ -8,7 +8,7 @@ import type { Readable, Writable } from 'node:stream';
 import { childScript } from '../../../support/child-script.ts';
 import { GATE, REPORTS, type Answer, type TaskInput, type TaskName, type TaskResult } from './protocol.ts';
 
-const SCRIPT = await childScript(new URL('./child.ts', import.meta.url));
+const SCRIPT = await childScript(new URL('./child.ts', import.meta.url), { isWhole: true });
 
 /** A child process that carries out tasks one after the other, with one warm store for each directory. */
 export class Child {
