@@ -3,6 +3,7 @@
  * `npm run torture -- D1 C3` picks names; `SEED=7 npm run torture` repeats a run.
  */
 import { startVitest } from 'vitest/node';
+import { LongestFirst } from './longest-first.ts';
 import { NAMES, patternOf } from './names.ts';
 import { Tally } from './tally.ts';
 
@@ -27,6 +28,7 @@ const vitest = await startVitest('test', [], {
   testTimeout: 60 * 60_000,
   // Many of them wait for other processes, one for ten minutes: while one waits another runs. More would starve each other.
   maxWorkers: 2,
+  sequence: { sequencer: LongestFirst },
 });
 const stray = vitest.state.getUnhandledErrors();
 for (const error of stray) console.error('outside of the tests:', error);

@@ -1,0 +1,28 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { FileSessionStore, type FileSessionStoreOptions } from 'genkitx-agents';
+import { sessionStoreConformance } from 'genkitx-agents/testing';
+import { describe, it } from 'vitest';
+
+/** Runs the conformance kit on folders of their own, each by two stores, as two processes would have it. */
+export function runKit(options: FileSessionStoreOptions, { effort }: { effort: number }): void {
+  // 'full' differs in when it flushes only, which its own tests count; 'fast' keeps this suite short.
+  const durable = { ...options, durability: 'fast' as const };
+  sessionStoreConformance({
+    name: `FileSessionStore ${JSON.stringify(options)}`,
+    runner: { describe, it },
+    capabilities: new FileSessionStore(tmpdir(), durable).capabilities,
+    effort,
+    open: async (stage) => {
+      const folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-kit-'));
+      const open = () => new FileSessionStore(folder, { ...durable, ...stage });
+      return {
+        a: open(),
+        b: open(),
+        reopen: async () => open(),
+        close: async () => rmSync(folder, { recursive: true, force: true }),
+      };
+    },
+  });
+}
