@@ -143,9 +143,8 @@ export class Save<S> {
     if (tree.has(id)) return AGAIN;
     const sessionId = sessionOf(next) ?? null;
     this.#assertLeaf(session, sessionId ?? undefined);
-    if (tree.wouldCycle(id, parentId)) {
-      refuseCycle(id, parentId!);
-    }
+    // Those without a session have no ancestors, as in the other stores.
+    if (parentId === id || (sessionId !== null && tree.wouldCycle(id, parentId))) refuseCycle(id, parentId!);
     const parentNode = parentId === undefined ? undefined : tree.get(parentId);
     const parent = parentNode && (await this.#readParent(session, parentNode));
     const meta = copyMetadata(next);

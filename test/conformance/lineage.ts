@@ -44,6 +44,15 @@ export const lineage: Subject = {
       equal(await a.leafId('chat'), 'three', 'the leaf');
     });
 
+    kit.test('snapshots without a session have no ancestors: two may name each other as parents', async ({ a, b }) => {
+      await a.save('one', snapshot({ parentId: 'two' }));
+      await b.save('two', snapshot({ parentId: 'one', custom: { n: 2 } }));
+      await a.save('three', snapshot({ parentId: 'two', custom: { n: 3 } }));
+      const parents = await Promise.all(['one', 'two', 'three'].map(async (id) => (await b.mustGet(id)).parentId));
+      equal(parents, ['two', 'one', 'two'], 'the parents');
+      equal((await a.mustGet('two')).state?.custom, { n: 2 }, 'the custom state');
+    });
+
     kit.test('parentId and createdAt stay as first saved, whatever a rewrite says', async ({ a, b }) => {
       await a.save('root', snapshot({ sessionId: 'chat', createdAt: second(1), status: 'pending' }));
       await a.save('turn', snapshot({ sessionId: 'chat', parentId: 'root', createdAt: second(2), status: 'pending' }));
