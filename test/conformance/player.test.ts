@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { InMemorySessionStore, type SessionStore } from 'genkitx-agents';
+import { FileSessionStore, InMemorySessionStore, type SessionStore } from 'genkitx-agents';
 import { expect, it } from 'vitest';
 import { Kit } from './support/kit.ts';
 import { Player } from './support/player.ts';
@@ -11,7 +14,7 @@ const EDITS: Edit[] = [
   { n: 15, resend: false, session: 'same', messages: 'more' },
   { status: 'expired', n: 59, resend: true, session: 'same', messages: 'same' },
 ];
-const TAPE: Operation[] = [
+const RACE: Operation[] = [
   { op: 'watch', by: 0, tenant: 0, target: 'future' },
   { op: 'race', by: 0, tenant: 0, target: 'new', edits: EDITS },
 ];
@@ -41,17 +44,20 @@ function storeWithOrder(order: readonly number[]): InMemorySessionStore {
   });
 }
 
-function play(store: InMemorySessionStore): Promise<void> {
-  const open = async () => ({ a: store, b: store, close: () => store.close() });
+type Stores = readonly [InMemorySessionStore, InMemorySessionStore] | readonly [FileSessionStore, FileSessionStore];
+
+function play([a, b]: Stores, tape: readonly Operation[]): Promise<void> {
+  const open = async () => ({ a, b, close: async () => void (await Promise.all([a.close(), b.close()])) });
   const runner = { describe: () => {}, it: () => {} };
-  const kit = new Kit({ name: 'ordered', open, capabilities: store.capabilities, patienceMs: 1000 }, runner, false);
-  return kit.onStage(({ a, b }) => new Player(kit, [[a, b]]).play(TAPE));
+  const kit = new Kit({ name: 'player', open, capabilities: a.capabilities, patienceMs: 1000 }, runner, false);
+  return kit.onStage((stage) => new Player(kit, [[stage.a, stage.b]]).play(tape));
 }
 
 it.each([[[0, 1, 2]], [[1, 0, 2]]])(
   'a watcher may see racing saves in any order that explains their outcome: %o',
   async (order) => {
-    await play(storeWithOrder(order));
+    const store = storeWithOrder(order);
+    await play([store, store], RACE);
   },
 );
 
@@ -62,5 +68,27 @@ it('but nothing that the snapshot is in none of them', async () => {
   const lying = new Proxy(store, {
     get: (target, name) => (name === 'onSnapshotStateChange' ? watch : Reflect.get(target, name)),
   });
-  await expect(play(lying)).rejects.toThrow('was told, which "turn 0" was not at that time');
+  await expect(play([lying, lying], RACE)).rejects.toThrow('was told, which "turn 0" was not at that time');
+});
+
+/** What a snapshot is saved as, under the id that the first has. */
+const edit: Edit = { n: 0, resend: false, session: 'same', messages: 'same' };
+
+it('of what another store saved anew a watcher may hear the status alone, when it was overtaken', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-player-'));
+  const open = (): FileSessionStore => new FileSessionStore(folder, { durability: 'fast' });
+  try {
+    await play(
+      [open(), open()],
+      [
+        { op: 'rewrite', by: 0, tenant: 0, target: 0, edit },
+        { op: 'watch', by: 0, tenant: 0, target: 0 },
+        { op: 'delete', by: 0, tenant: 0, session: 0 },
+        { op: 'rewrite', by: 1, tenant: 0, target: 0, edit },
+        { op: 'rewrite', by: 0, tenant: 0, target: 0, edit: { ...edit, status: 'completed' } },
+      ],
+    );
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });

@@ -18,6 +18,8 @@ export class WatchLog {
   #toldAtEnd: number | undefined;
   /** Whether every status is to be told, or the last one, or it is not known. */
   #expects: 'all' | 'last' | 'nothing' = 'all';
+  /** Something was written while it was not known that the write before had been heard: of that one less may be left to tell. */
+  #mayBeOvertaken = false;
 
   constructor(handle: Handle, snapshotId: string, current: SessionSnapshot | undefined) {
     this.handle = handle;
@@ -33,15 +35,18 @@ export class WatchLog {
 
   /**
    * Notes what was written, write by write. What another store wrote has to be heard before more is written: only its own it surely hears
-   * one by one.
+   * one by one. That a rewrite which keeps the status was heard cannot be waited for: it need not be told by itself.
    */
   async wrote(kit: Kit, writer: Writer, writes: readonly (readonly SessionSnapshot[])[]): Promise<void> {
     if (this.#toldAtEnd !== undefined) return;
+    const before = this.#statuses().length;
     this.#history.push(...writes);
     if (writer === 'unheard') this.#expects = 'nothing';
     const isUnsure =
       writer === 'crowd' || writes.some((states) => new Set(states.map(({ status }) => status)).size > 1);
     if (isUnsure && this.#expects === 'all') this.#expects = 'last';
+    const isWaitingInVain = writer === 'other' && this.#statuses().length === before;
+    if (isUnsure || isWaitingInVain) this.#mayBeOvertaken = true;
     if (writer === 'other' || writer === 'crowd') await this.#caughtUp(kit);
   }
 
@@ -81,7 +86,7 @@ export class WatchLog {
   #checkOrder(): void {
     let at = 0;
     for (const [number, news] of this.#told.entries()) {
-      const isOvertaken = this.#expects === 'last' && number < this.#told.length - 1;
+      const isOvertaken = this.#mayBeOvertaken && number < this.#told.length - 1;
       const fits = isOvertaken ? isPart : isAll;
       const found = this.#history.findIndex((states, i) => i >= at && states.some((state) => fits(news, state)));
       assert.ok(found >= 0, `${show(news)} was told, which ${show(this.snapshotId)} was not at that time`);
