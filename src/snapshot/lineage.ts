@@ -11,7 +11,7 @@ export interface SnapshotNode {
 }
 
 /**
- * The snapshots of one session in the order in which they were first saved, with the leaf rule kept up to date: adding one costs the same
+ * The snapshots of one session, or those that have none, in the order in which they were first saved, with the leaf rule kept up to date: adding one costs the same
  * however long the session is. Holds whatever node type the store wants to find again.
  *
  * Invariant: `#leaves` holds exactly the snapshots that no other of the session names as parent, in commit order.

@@ -143,8 +143,7 @@ export class Save<S> {
     if (tree.has(id)) return AGAIN;
     const sessionId = sessionOf(next) ?? null;
     this.#assertLeaf(session, sessionId ?? undefined);
-    // Those without a session have no ancestors, as in the other stores.
-    if (parentId === id || (sessionId !== null && tree.wouldCycle(id, parentId))) refuseCycle(id, parentId!);
+    if (tree.wouldCycle(id, parentId)) refuseCycle(id, parentId!);
     const parentNode = parentId === undefined ? undefined : tree.get(parentId);
     const parent = parentNode && (await this.#readParent(session, parentNode));
     const meta = copyMetadata(next);

@@ -125,7 +125,7 @@ function shardExpiry({ settings: { expireAfterMs } }: Tenant): DocumentData {
 }
 
 /** Later than the snapshot counts as gone: others stand on it for a while. */
-function expiryOf({ settings: { expireAfterMs } }: Tenant, { until }: SnapshotHead): DocumentData {
+export function expiryOf({ settings: { expireAfterMs } }: Tenant, { until }: SnapshotHead): DocumentData {
   return expireAfterMs === undefined || until === undefined
     ? {}
     : { expireAt: Timestamp.fromMillis(until + expireAfterMs) };

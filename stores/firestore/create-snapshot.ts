@@ -8,6 +8,7 @@ import { createSnapshot, writePointer } from './commit-writes.ts';
 import { Stale } from './failures.ts';
 import { adopt } from './genkit-session.ts';
 import { EMPTY_LINEAGE, withArrival, type Arrival, type Lineage } from './lineage.ts';
+import { LoneParents } from './lone-parents.ts';
 import { keyOf, ownerKey, parentKey } from './names.ts';
 import type { Pointer, PointerDocument } from './pointer-document.ts';
 import { finishDeletion } from './delete-session.ts';
@@ -60,14 +61,14 @@ export class CreateSnapshot<S> {
   async #createAlone(next: SessionSnapshot<S>): Promise<string> {
     const { tenant, reader } = this.#tools;
     this.#save.assertLeaf(undefined, undefined);
-    if (next.parentId === this.#id) refuseCycle(this.#id, this.#id);
     const head = this.#head(next, undefined, 0);
+    const marks = await new LoneParents(tenant, reader).place(head);
     const state = copyState(next, undefined);
     const owner = ownerKey(undefined, this.#id);
     const writer = new StateWriter(tenant, reader.states);
     const plan =
       state === undefined ? NO_STATE : await writer.planNew(state, { owner, parent: undefined, pointer: undefined });
-    const [time] = await this.#save.commit([createSnapshot(tenant, head, plan.state)], plan);
+    const [time] = await this.#save.commit([createSnapshot(tenant, head, plan.state), ...marks], plan);
     this.#remember(head, plan, time!);
     return this.#id;
   }

@@ -37,6 +37,8 @@ export interface TenantCollections {
   readonly shards: CollectionReference;
   /** The records of apps and users. */
   readonly scopes: CollectionReference;
+  /** Which snapshots without a session are named as parents. */
+  readonly parents: CollectionReference;
 }
 
 /** Firestore as the store uses it: every request is counted and ends in time. */
@@ -63,6 +65,7 @@ export class Database {
       pointers: below('-pointers', 'pointers'),
       shards: below('-shards', 'shards'),
       scopes: below('-scopes', 'scopes'),
+      parents: below('-parents', 'parents'),
     };
   }
 

@@ -16,7 +16,7 @@ export interface EraseResult {
 
 /** Removes every document of a tenant; an interrupted one is ended by running it again. */
 export async function erase(tenant: Tenant): Promise<EraseResult> {
-  const { snapshots, pointers, shards, scopes } = tenant.collections;
+  const { snapshots, pointers, shards, scopes, parents } = tenant.collections;
   // Without snapshots there is nothing to be resumed; the pointers go last, so that a session that is half erased is not begun anew.
   const result = {
     snapshots: await empty(tenant, snapshots),
@@ -24,6 +24,7 @@ export async function erase(tenant: Tenant): Promise<EraseResult> {
     scopes: await empty(tenant, scopes),
     sessions: 0,
   };
+  await empty(tenant, parents);
   result.sessions = await empty(tenant, pointers);
   tenant.caches.clear();
   return result;

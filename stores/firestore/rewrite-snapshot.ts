@@ -4,6 +4,7 @@ import { copyMetadata, copyState } from '../../src/snapshot/own-copy.ts';
 import { beatSnapshot, commitSave, rewriteSnapshot, writePointer } from './commit-writes.ts';
 import { Stale } from './failures.ts';
 import { adopt } from './genkit-session.ts';
+import { LoneParents } from './lone-parents.ts';
 import type { Pointer, PointerDocument } from './pointer-document.ts';
 import { assertFits, doubted, type SaveRequest, type SaveTools, type Trust } from './save-request.ts';
 import { nextRev, type SnapshotDocument, type SnapshotHead } from './snapshot-document.ts';
@@ -102,10 +103,12 @@ export class RewriteSnapshot<S> {
   }
 
   async #rewriteAlone(revision: Revision, loaded: LoadedState | undefined): Promise<string> {
-    const { tenant } = this.#tools;
+    const { tenant, reader } = this.#tools;
     const plan = await this.#plan(revision, loaded, undefined);
     const { head } = revision;
-    await this.#save.commit([rewriteSnapshot(tenant, this.#current, head, { state: plan.state, old: [] })], plan);
+    const marks = head.until === undefined ? [] : new LoneParents(tenant, reader).renew(head);
+    const write = rewriteSnapshot(tenant, this.#current, head, { state: plan.state, old: [] });
+    await this.#save.commit([write, ...marks], plan);
     this.#tell(head, this.#remember(plan));
     return head.meta.snapshotId;
   }

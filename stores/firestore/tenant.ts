@@ -2,7 +2,7 @@ import type { CollectionReference } from '@google-cloud/firestore';
 import { LruCache } from '../chain/lru-cache.ts';
 import type { KnownState } from '../chain/written-state.ts';
 import type { Database, TenantCollections } from './database.ts';
-import { documentId, recordName } from './names.ts';
+import { documentId, keyOf, recordName } from './names.ts';
 import type { PointerDocument } from './pointer-document.ts';
 import type { RecordDocument } from './record-document.ts';
 import type { StateChain, Token } from './state-chain.ts';
@@ -83,6 +83,11 @@ export class Tenant {
 
   shardRef(name: string): ReturnType<CollectionReference['doc']> {
     return this.collections.shards.doc(name);
+  }
+
+  /** The mark of a snapshot without a session that others name as parent. */
+  parentRef(snapshotId: string): ReturnType<CollectionReference['doc']> {
+    return this.collections.parents.doc(`p${keyOf('snapshot', snapshotId)}`);
   }
 
   /** @param key The record's `scopeKey`. */

@@ -253,11 +253,9 @@ export class InMemorySessionStore<S = unknown> implements SnapshotStore<S>, Scop
     const sessionId = sessionOf(next);
     const tenant = this.#tenants.get(tenantId) ?? new TenantData();
     const tree = tenant.tree(sessionId);
-    const leaf = tree?.latestLeaf();
+    const leaf = sessionId === undefined ? undefined : tree?.latestLeaf();
     assertExpectedLeaf(expectedLeafId, sessionId, leaf?.snapshotId ?? null);
-    if (!current && (next.parentId === id || tree?.wouldCycle(id, next.parentId))) {
-      refuseCycle(id, next.parentId!);
-    }
+    if (!current && (next.parentId === id || tree?.wouldCycle(id, next.parentId))) refuseCycle(id, next.parentId!);
     const parent = next.parentId === undefined ? undefined : tenant.get(next.parentId);
     const base = [current, parent, leaf].find((record) => record && !record.isBlank);
     const commit = this.#commits + 1;

@@ -16,6 +16,8 @@ export interface SessionData {
 export class TenantData {
   readonly #snapshots = new Map<string, SnapshotRecord>();
   readonly #sessions = new Map<string, SessionData>();
+  /** The snapshots without a session. */
+  readonly #alone = new SessionTree<SnapshotRecord>();
   readonly #scopes = new Map<string, ScopeRecord>();
 
   get isEmpty(): boolean {
@@ -26,8 +28,9 @@ export class TenantData {
     return this.#snapshots.get(snapshotId);
   }
 
+  /** @param sessionId `undefined`: the snapshots that have no session. */
   tree(sessionId: string | undefined): SessionTree<SnapshotRecord> | undefined {
-    return sessionId === undefined ? undefined : this.#sessions.get(sessionId)?.tree;
+    return sessionId === undefined ? this.#alone : this.#sessions.get(sessionId)?.tree;
   }
 
   /** The one written last first. */
@@ -39,7 +42,10 @@ export class TenantData {
   put(record: SnapshotRecord, commit: number): void {
     this.#snapshots.set(record.snapshotId, record);
     const { sessionId } = record;
-    if (sessionId === undefined) return;
+    if (sessionId === undefined) {
+      this.#alone.put(record);
+      return;
+    }
     const session = this.#sessions.get(sessionId) ?? { tree: new SessionTree<SnapshotRecord>(), lastCommit: commit };
     session.tree.put(record);
     session.lastCommit = commit;

@@ -44,14 +44,45 @@ export const lineage: Subject = {
       equal(await a.leafId('chat'), 'three', 'the leaf');
     });
 
-    kit.test('snapshots without a session have no ancestors: two may name each other as parents', async ({ a, b }) => {
-      await a.save('one', snapshot({ parentId: 'two' }));
-      await b.save('two', snapshot({ parentId: 'one', custom: { n: 2 } }));
-      await a.save('three', snapshot({ parentId: 'two', custom: { n: 3 } }));
-      const parents = await Promise.all(['one', 'two', 'three'].map(async (id) => (await b.mustGet(id)).parentId));
-      equal(parents, ['two', 'one', 'two'], 'the parents');
-      equal((await a.mustGet('two')).state?.custom, { n: 2 }, 'the custom state');
+    kit.test('no snapshot without a session becomes its own ancestor', async ({ a, b }) => {
+      await a.save('two', snapshot({ parentId: 'one' }));
+      await b.save('three', snapshot({ parentId: 'two', custom: { n: 3 } }));
+      await refuses('FAILED_PRECONDITION', () => b.save('one', snapshot({ parentId: 'three' })), 'one');
+      await refuses('FAILED_PRECONDITION', () => a.save('one', snapshot({ parentId: 'two' })), 'one');
+      equal(await a.byId('one'), undefined, 'the snapshot');
+      await a.save('one', snapshot({ parentId: 'zero' }));
+      await refuses('FAILED_PRECONDITION', () => b.save('zero', snapshot({ parentId: 'three' })), 'zero');
+      await b.save('zero', snapshot({}));
+      await a.save('one', snapshot({ parentId: 'three', custom: { n: 1 } }));
+      equal((await b.mustGet('one')).parentId, 'zero', 'the parent, as first saved');
+      equal((await a.mustGet('three')).state?.custom, { n: 3 }, 'the custom state');
     });
+
+    kit.test('a parent in a session is none of a snapshot without one, nor the other way round', async ({ a, b }) => {
+      await a.save('here', snapshot({ sessionId: 'chat', parentId: 'alone' }));
+      await b.save('alone', snapshot({ parentId: 'here' }));
+      equal((await a.mustGet('alone')).parentId, 'here', 'the parent');
+      equal(await a.leafId('chat'), 'here', 'the leaf');
+    });
+
+    for (const sessionId of ['chat', undefined]) {
+      const whose = sessionId === undefined ? 'without a session' : 'of a session';
+      kit.test(`of racing saves ${whose} that would close a circle together, one is refused`, async ({ a, b }) => {
+        for (let round = 0; round < 12; round++) {
+          const ids = ['one', 'two', 'three', 'four'].slice(0, 2 + (round % 3)).map((id) => `${id} of ${round}`);
+          const saves = ids.map((id, i) => {
+            const parentId = ids[(i + 1) % ids.length]!;
+            return (i % 2 === 0 ? a : b).save(id, snapshot({ ...(sessionId && { sessionId }), parentId }));
+          });
+          const refused = (await Promise.allSettled(saves)).filter((outcome) => outcome.status === 'rejected');
+          equal(
+            refused.map(({ reason }) => (reason as { status?: unknown }).status),
+            ['FAILED_PRECONDITION'],
+            `the refusals of round ${round}`,
+          );
+        }
+      });
+    }
 
     kit.test('parentId and createdAt stay as first saved, whatever a rewrite says', async ({ a, b }) => {
       await a.save('root', snapshot({ sessionId: 'chat', createdAt: second(1), status: 'pending' }));

@@ -109,7 +109,7 @@ export class ReferenceModel {
   /** Whether `id` would be among the ancestors of a snapshot with this parent. */
   #isAncestor(id: string, parentId: string | undefined, session: string | undefined): boolean {
     if (parentId === undefined || parentId === id) return parentId === id;
-    const parent = this.#rowsOf(session).find((row) => row.snapshot.snapshotId === parentId);
+    const parent = this.#rows.find((row) => row.session === session && row.snapshot.snapshotId === parentId);
     return this.#isAncestor(id, parent?.snapshot.parentId, session);
   }
 

@@ -8,6 +8,7 @@ import { openDatabase } from './support/database.ts';
 import { beforeCommit } from './support/transport.ts';
 
 const CANARY = 'canary-7f3a';
+const DAY = 86_400_000;
 const ADA: ScopeId = { scope: 'user', appName: CANARY, userId: 'ada' };
 const SHOP: ScopeId = { scope: 'app', appName: CANARY };
 
@@ -45,7 +46,8 @@ describe('retention', () => {
     });
     for (const tenant of [CANARY, 'other']) {
       await play(store, 4, { tenant });
-      await store.saveSnapshot('alone', () => ({ createdAt: '2026-01-01T00:00:00.000Z', state: { custom: CANARY } }), {
+      const alone = { createdAt: '2026-01-01T00:00:00.000Z', parentId: 'elsewhere', state: { custom: CANARY } };
+      await store.saveSnapshot('alone', () => alone, {
         context: { tenant },
         scopes: [ADA, SHOP].map((id) => ({ id, change: () => ({ note: `${CANARY} of ${tenant}` }) })),
       });
@@ -111,24 +113,19 @@ describe('retention', () => {
   });
 
   it('what has expired counts as gone, carries a time for the TTL policy, and strands no session when it is removed', async () => {
-    let now = Date.parse('2026-01-01T00:00:00.000Z');
-    const real = Date.now;
-    Date.now = () => now;
-    try {
-      const day = 86_400_000;
+    await withClock(async (clock) => {
       const open = (): FirestoreSessionStore =>
-        new FirestoreSessionStore({ db, expireAfterMs: day, checkpointInterval: 4 });
+        new FirestoreSessionStore({ db, expireAfterMs: DAY, checkpointInterval: 4 });
       const turn = (n: number, parentId?: string): SessionSnapshotInput => ({
         sessionId: 'chat',
-        createdAt: new Date(now).toISOString(),
-        status: 'completed',
+        createdAt: new Date(clock.now).toISOString(),
         ...(parentId !== undefined && { parentId }),
         state: { custom: { n, text: 'x'.repeat(2000) } },
       });
       for (let n = 0; n < 20; n++) {
         await open().saveSnapshot(`turn-${n}`, () => turn(n, n > 0 ? `turn-${n - 1}` : undefined));
-        now += day / 8;
-        await removeExpired(db, now);
+        clock.now += DAY / 8;
+        await removeExpired(db, clock.now);
         const leaf = await open().getSnapshot({ sessionId: 'chat' });
         expect(leaf?.state?.custom).toMatchObject({ n });
         for (let i = 0; i <= n; i++) {
@@ -136,19 +133,47 @@ describe('retention', () => {
           expect(found?.snapshotId).toBe(n - i < 7 ? `turn-${i}` : undefined);
         }
       }
-      now += 2 * day;
+      clock.now += 2 * DAY;
       expect(await open().getSnapshot({ sessionId: 'chat' })).toBeUndefined();
       expect((await open().listSessions()).items).toEqual([]);
       await open().saveSnapshot('again', () => turn(99), { expectedLeafId: null });
       expect((await open().getSnapshot({ sessionId: 'chat' }))?.snapshotId).toBe('again');
-      now += 10 * day;
-      await removeExpired(db, now);
+      clock.now += 10 * DAY;
+      await removeExpired(db, clock.now);
       expect(await trace(db)).toEqual([]);
-    } finally {
-      Date.now = real;
-    }
+    });
+  });
+
+  it('who is named as parent without a session is known as long as the one that names it lives, and no longer', async () => {
+    await withClock(async (clock) => {
+      const open = (): FirestoreSessionStore => new FirestoreSessionStore({ db, expireAfterMs: DAY });
+      const createdAt = new Date(clock.now).toISOString();
+      await open().saveSnapshot('child', () => ({ createdAt, parentId: 'parent' }));
+      for (let half = 0; half < 8; half++) {
+        clock.now += DAY / 2;
+        await open().saveSnapshot('child', (current) => ({ ...current!, heartbeatAt: createdAt }));
+        await removeExpired(db, clock.now);
+      }
+      const closing = open().saveSnapshot('parent', () => ({ createdAt, parentId: 'child' }));
+      await expect(closing).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
+      clock.now += 3 * DAY;
+      await removeExpired(db, clock.now);
+      expect(await trace(db)).toEqual([]);
+    });
   });
 });
+
+/** Runs `work` in a time of its own, which passes when it says so. */
+async function withClock(work: (clock: { now: number }) => Promise<void>): Promise<void> {
+  const clock = { now: Date.parse('2026-01-01T00:00:00.000Z') };
+  const real = Date.now;
+  Date.now = () => clock.now;
+  try {
+    await work(clock);
+  } finally {
+    Date.now = real;
+  }
+}
 
 /** What Firestore's TTL policy does, at the earliest moment that it may. */
 async function removeExpired(db: Firestore, now: number): Promise<void> {
