@@ -48,6 +48,8 @@ export async function benchPeers(report: Report, wanted: number): Promise<void> 
     const flushed = await peer('LangGraph SQLite, flushed', 'langgraph-sqlite-flushed');
     const postgres = await peer('LangGraph Postgres (PGlite)', 'langgraph-postgres');
     const adk = await peer('ADK in memory', 'adk-memory');
+    // It says how much of the goal beside a flushed peer the flushing alone takes.
+    const flushes = await peer('two flushes side by side, then one', 'flushes');
     report.start('beside LangGraph and ADK', turns);
     await race(started, turns, report);
     report.add(
@@ -55,6 +57,7 @@ export async function benchPeers(report: Report, wanted: number): Promise<void> 
       faster(fast, sqlite, turns, TIMES_FASTER),
       faster(full, flushed, turns, TIMES_FASTER),
       faster(full, sqlite, turns),
+      faster(full, flushes, turns),
       faster(fast, postgres, turns, TIMES_FASTER),
       faster(full, postgres, turns, TIMES_FASTER),
       faster(memory, adk, turns),

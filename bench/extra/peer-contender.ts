@@ -3,6 +3,8 @@
  * checkpoint and puts the next one with the whole state; of an event log it reads the session and appends the turn's events. Started by
  * `../peers.ts` only.
  */
+import { open as openFile, rename } from 'node:fs/promises';
+import { join } from 'node:path';
 import { bytesAtRest, heapInUse, timed } from '../measure.ts';
 import { Workload, type WorkloadState } from '../workload.ts';
 import type { SessionState } from 'genkit/beta';
@@ -10,8 +12,14 @@ import type { SessionState } from 'genkit/beta';
 /** Which peer, and where it may write. */
 export interface PeerSpec {
   name: string;
-  /** LangGraph's SQLite saver is as it comes, which does not flush what it commits, or `flushed`. */
-  kind: 'langgraph-memory' | 'langgraph-sqlite' | 'langgraph-sqlite-flushed' | 'langgraph-postgres' | 'adk-memory';
+  /** LangGraph's SQLite saver is as it comes, which does not flush what it commits, or `flushed`. `flushes` is no store. */
+  kind:
+    | 'langgraph-memory'
+    | 'langgraph-sqlite'
+    | 'langgraph-sqlite-flushed'
+    | 'langgraph-postgres'
+    | 'adk-memory'
+    | 'flushes';
   folder: string;
 }
 
@@ -47,6 +55,8 @@ function open(): Promise<Peer> {
       return openPostgres();
     case 'adk-memory':
       return openAdk();
+    case 'flushes':
+      return openFlushes();
   }
 }
 
@@ -153,6 +163,32 @@ async function openAdk(): Promise<Peer> {
     }
   };
   return { turn, atRest: heap };
+}
+
+/**
+ * What a store that makes a file of each snapshot waits for, and nothing else: what a turn adds is written to a file, and a line to a log,
+ * both are flushed at a time, the file gets its name, and its folder is flushed.
+ */
+async function openFlushes(): Promise<Peer> {
+  const log = await openFile(join(spec.folder, 'log'), 'a');
+  const folder = await openFile(spec.folder);
+  const write = async (text: string, turn: number): Promise<void> => {
+    const temporary = join(spec.folder, `${turn}.tmp`);
+    const file = await openFile(temporary, 'wx');
+    await file.write(text);
+    await log.write(`${turn}\n`);
+    await Promise.all([file.sync(), log.sync()]);
+    await rename(temporary, join(spec.folder, `${turn}.json`));
+    await file.close();
+    await folder.sync();
+  };
+  let told = 0;
+  const turn: Peer['turn'] = async ({ messages = [] }, number) => {
+    const added = messages.slice(told);
+    told = messages.length;
+    await write(JSON.stringify(added), number);
+  };
+  return { turn, atRest: async () => (await bytesAtRest(spec.folder)).bytes };
 }
 
 async function library<T>(name: string): Promise<T> {

@@ -31,6 +31,8 @@ for (const [path, mayReadOwn] of Object.entries(RULES)) {
         const turn = { sessionId: 'chat', createdAt: '2026-01-01T00:00:00.000Z', state: { messages } };
         const scopes = [{ id: { scope: 'user', appName: 'shop', userId: uid } as const, change: () => ({ n: 1 }) }];
         await store.saveSnapshot('turn', () => turn, { context: { uid }, scopes });
+        const alone = { createdAt: '2026-01-01T00:00:00.000Z', parentId: 'another' };
+        await store.saveSnapshot('alone', () => alone, { context: { uid } });
       }
       paths = (await allDocuments(db)).map((document) => document.ref.path);
     });
@@ -40,7 +42,8 @@ for (const [path, mayReadOwn] of Object.entries(RULES)) {
     });
 
     it(`lets a signed-in user read ${mayReadOwn ? 'the documents of their own snapshots' : 'nothing'}`, async () => {
-      expect(paths).toHaveLength(8);
+      // A document of each collection, and of the snapshot that stands alone: its own, and that it and its parent are named.
+      expect(paths).toHaveLength(14);
       const ann = environment.authenticatedContext('ann').firestore();
       for (const one of paths) {
         const isOwn = one.startsWith('genkit-sessions/ann/');
