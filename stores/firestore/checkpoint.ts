@@ -12,15 +12,17 @@ export interface Checkpoint {
   readonly length: number;
   /** When it was written, in ms. */
   readonly at: number;
+  /** How long what is written with it is kept, in ms, before Firestore may remove it; absent: for ever. */
+  readonly life?: number;
 }
 
-export function checkpointOf(cut: Cut, packs: readonly Pack[], at: number): Checkpoint {
+export function checkpointOf(cut: Cut, packs: readonly Pack[], time: Pick<Checkpoint, 'at' | 'life'>): Checkpoint {
   const lifts = cut.lifts.map((lift) => ({ ...lift, shards: lift.shards.map(runName) }));
-  return { skeleton: cut.skeleton, lifts, packs, length: cut.length, at };
+  return { skeleton: cut.skeleton, lifts, packs, length: cut.length, ...time };
 }
 
 /** JSON text of a checkpoint. */
-export function formatCheckpoint({ skeleton, lifts, packs, length, at }: Checkpoint): string {
+export function formatCheckpoint({ skeleton, lifts, packs, length, at, life }: Checkpoint): string {
   const places = new Map<string, [pack: number, run: number]>();
   for (const [p, pack] of packs.entries()) for (const [r, run] of pack.runs.entries()) places.set(run, [p, r]);
   const rest = {
@@ -28,6 +30,7 @@ export function formatCheckpoint({ skeleton, lifts, packs, length, at }: Checkpo
     packs: packs.map((pack) => [pack.shards, pack.runs, pack.lengths, pack.bytes, pack.until ?? null]),
     length,
     at,
+    life,
   };
   return `{"skeleton":${skeleton},${JSON.stringify(rest).slice(1)}`;
 }
@@ -40,6 +43,7 @@ export function parseCheckpoint(text: string): Checkpoint {
     packs: [string[], string[], number[], number, number | null][];
     length: number;
     at: number;
+    life?: number;
   };
   const packs = parsed.packs.map(([shards, runs, lengths, bytes, until]): Pack => ({
     shards,
@@ -53,7 +57,8 @@ export function parseCheckpoint(text: string): Checkpoint {
     return { path, holds, shards };
   });
   const skeleton = skeletonText(text);
-  return { skeleton, lifts, packs, length: parsed.length, at: parsed.at };
+  const { length, at, life } = parsed;
+  return { skeleton, lifts, packs, length, at, ...(life !== undefined && { life }) };
 }
 
 /** The skeleton as it stands in the text: writing it anew would lose a minus zero. */

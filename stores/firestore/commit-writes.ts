@@ -27,9 +27,9 @@ export function createSnapshot(tenant: Tenant, head: SnapshotHead, state: Stored
 }
 
 /** The write of a snapshot that changes nothing but its metadata; its session's pointer does not hear of it. */
-export function beatSnapshot(tenant: Tenant, before: SnapshotDocument, head: SnapshotHead): DocumentWrite {
+export function beatSnapshot(before: SnapshotDocument, head: SnapshotHead): DocumentWrite {
   const beat = head.sessionId === undefined ? {} : { beat: commitTime() };
-  const data = { ...headFields(head), ...beat, ...expiryOf(tenant, head) };
+  const data = { ...headFields(head), ...beat };
   return { kind: 'update', ref: before.ref, data, at: before.updateTime };
 }
 
@@ -40,7 +40,9 @@ export function rewriteSnapshot(
   head: SnapshotHead,
   state: { readonly state: StoredState; readonly old: readonly StoredState[]; readonly isLeaf?: boolean },
 ): DocumentWrite {
-  const optional = [...STATE_FIELDS, 'beat', 'expireAt'];
+  // What stands on it counts on the time of its removal, which is later than it counts as gone.
+  const expiry = head.until === before.until ? {} : { expireAt: without(), ...expiryOf(tenant, head) };
+  const optional = [...STATE_FIELDS, 'beat'];
   // The patch of Genkit's own store stays where snapshots of that store stand on it.
   const foreign = before.state.kind === 'foreign' ? [...FOREIGN_FIELDS, ...(state.isLeaf ? [FOREIGN_PATCH] : [])] : [];
   const data = {
@@ -48,7 +50,7 @@ export function rewriteSnapshot(
     ...placeFields(head),
     ...headFields(head),
     ...stateFields(state.state, state.old),
-    ...expiryOf(tenant, head),
+    ...expiry,
   };
   return { kind: 'update', ref: before.ref, data, at: before.updateTime };
 }
@@ -86,20 +88,23 @@ export async function commitSave(
   try {
     const bytes = plan.shards.reduce((sum, shard) => sum + shard.data.length, records.bytes);
     const isStaged = bytes > LARGEST_COMMIT;
-    if (isStaged) await stage(tenant, plan.shards);
-    const shards = plan.shards.map((shard) => (isStaged ? touchShard(tenant, shard.name) : writeShard(tenant, shard)));
-    const prolonged = plan.prolonged.map((name) => touchShard(tenant, name));
+    if (isStaged) await stage(tenant, plan);
+    const { life } = plan;
+    const shards = plan.shards.map((shard) =>
+      isStaged ? touchShard(tenant, shard.name, life) : writeShard(tenant, shard, life),
+    );
+    const prolonged = plan.prolonged.map((name) => touchShard(tenant, name, life));
     return await tenant.database.commit([...records.writes, ...writes, ...shards, ...prolonged]);
   } catch (error) {
     throw isConflict(error) ? new Stale(error) : error;
   }
 }
 
-async function stage(tenant: Tenant, shards: readonly NewShard[]): Promise<void> {
+async function stage(tenant: Tenant, { shards, life }: StatePlan): Promise<void> {
   let some: NewShard[] = [];
   let bytes = 0;
   const flush = async (): Promise<void> => {
-    if (some.length > 0) await tenant.database.commit(some.map((shard) => writeShard(tenant, shard)));
+    if (some.length > 0) await tenant.database.commit(some.map((shard) => writeShard(tenant, shard, life)));
     some = [];
     bytes = 0;
   };
@@ -112,23 +117,26 @@ async function stage(tenant: Tenant, shards: readonly NewShard[]): Promise<void>
 }
 
 /** The time makes each write of a shard a change, so that a prune that saw it before leaves it alone. */
-function writeShard(tenant: Tenant, { name, data }: NewShard): DocumentWrite {
-  return { kind: 'set', ref: tenant.shardRef(name), data: { v: 1, data, t: commitTime(), ...shardExpiry(tenant) } };
+function writeShard(tenant: Tenant, { name, data }: NewShard, life: number | undefined): DocumentWrite {
+  return { kind: 'set', ref: tenant.shardRef(name), data: { v: 1, data, t: commitTime(), ...shardExpiry(life) } };
 }
 
-function touchShard(tenant: Tenant, name: string): DocumentWrite {
-  return { kind: 'update', ref: tenant.shardRef(name), data: { t: commitTime(), ...shardExpiry(tenant) } };
+function touchShard(tenant: Tenant, name: string, life: number | undefined): DocumentWrite {
+  return { kind: 'update', ref: tenant.shardRef(name), data: { t: commitTime(), ...shardExpiry(life) } };
 }
 
-function shardExpiry({ settings: { expireAfterMs } }: Tenant): DocumentData {
-  return expireAfterMs === undefined ? {} : { expireAt: Timestamp.fromMillis(Date.now() + 4 * expireAfterMs) };
+function shardExpiry(life: number | undefined): DocumentData {
+  return life === undefined ? {} : { life, expireAt: Timestamp.fromMillis(Date.now() + 4 * life) };
 }
 
-/** Later than the snapshot counts as gone: others stand on it for a while. */
-export function expiryOf({ settings: { expireAfterMs } }: Tenant, { until }: SnapshotHead): DocumentData {
-  return expireAfterMs === undefined || until === undefined
-    ? {}
-    : { expireAt: Timestamp.fromMillis(until + expireAfterMs) };
+/** When Firestore may remove a snapshot, in ms: later than it counts as gone, because others stand on it for a while. */
+export function removalOf({ settings: { expireAfterMs } }: Tenant, { until }: SnapshotHead): number | undefined {
+  return expireAfterMs === undefined || until === undefined ? undefined : until + expireAfterMs;
+}
+
+function expiryOf(tenant: Tenant, head: SnapshotHead): DocumentData {
+  const removal = removalOf(tenant, head);
+  return removal === undefined ? {} : { expireAt: Timestamp.fromMillis(removal) };
 }
 
 function removing(fields: readonly string[]): DocumentData {

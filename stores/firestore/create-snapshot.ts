@@ -4,13 +4,14 @@ import { refuseCycle } from '../../src/snapshot/lineage.ts';
 import { copyMetadata, copyState } from '../../src/snapshot/own-copy.ts';
 import { unreadableSnapshot } from '../../src/store/unreadable.ts';
 import type { DocumentWrite } from './database.ts';
-import { createSnapshot, writePointer } from './commit-writes.ts';
+import { clearExpired } from './clear-away.ts';
+import { createSnapshot, removalOf, writePointer } from './commit-writes.ts';
 import { Stale } from './failures.ts';
 import { adopt } from './genkit-session.ts';
-import { EMPTY_LINEAGE, withArrival, type Arrival, type Lineage } from './lineage.ts';
-import { LoneParents } from './lone-parents.ts';
+import { EMPTY_LINEAGE, isAlive, latestLeaf, withArrival, type Arrival, type Leaf, type Lineage } from './lineage.ts';
+import { markParents } from './lone-parents.ts';
 import { keyOf, ownerKey, parentKey } from './names.ts';
-import type { Pointer, PointerDocument } from './pointer-document.ts';
+import { lifetimeWith, mayBeIncomplete, type Pointer, type PointerDocument } from './pointer-document.ts';
 import { finishDeletion } from './delete-session.ts';
 import { assertFits, doubted, type SaveRequest, type SaveTools, type Trust } from './save-request.ts';
 import type { SnapshotDocument, SnapshotHead } from './snapshot-document.ts';
@@ -62,7 +63,7 @@ export class CreateSnapshot<S> {
     const { tenant, reader } = this.#tools;
     this.#save.assertLeaf(undefined, undefined);
     const head = this.#head(next, undefined, 0);
-    const marks = await new LoneParents(tenant, reader).place(head);
+    const marks = await markParents(tenant, head, this.#save.nonce);
     const state = copyState(next, undefined);
     const owner = ownerKey(undefined, this.#id);
     const writer = new StateWriter(tenant, reader.states);
@@ -77,9 +78,11 @@ export class CreateSnapshot<S> {
     const { tenant, reader } = this.#tools;
     const pointer = await this.#pointer(sessionId, trust);
     const before = pointer?.lineage ?? EMPTY_LINEAGE;
+    if (pointer && before.count > 0 && !latestLeaf(before, Date.now())) return this.#clearExpired(pointer);
     this.#save.assertLeaf(sessionId, pointer?.lineage);
-    if (before.leaves.some((leaf) => leaf.id === this.#id)) return this.#throwLost(this.#id, sessionId, pointer!);
-    const hasChildren = await this.#hasChildren(before, sessionId);
+    const same = before.leaves.find((leaf) => leaf.id === this.#id);
+    if (same) return this.#throwLost(same, pointer!);
+    const hasChildren = await this.#hasChildren(pointer, sessionId);
     if (next.parentId === this.#id) refuseCycle(this.#id, this.#id);
     if (hasChildren && next.parentId !== undefined) await this.#assertNoCycle(next.parentId, sessionId);
     const parent = await this.#parent(next.parentId, sessionId, pointer);
@@ -111,7 +114,7 @@ export class CreateSnapshot<S> {
   #head(next: SessionSnapshot<S>, sessionId: string | undefined, seq: number): SnapshotHead {
     const { expireAfterMs } = this.#tools.tenant.settings;
     const until = expireAfterMs === undefined ? {} : { until: Date.now() + expireAfterMs };
-    return { meta: copyMetadata(next), sessionId, seq, rev: 1, by: this.#save.nonce, ...until };
+    return { meta: copyMetadata(next), sessionId, seq, rev: 1, by: [this.#save.nonce], ...until };
   }
 
   #written(head: SnapshotHead, before: PointerDocument | undefined, lineage: Lineage, plan: StatePlan): Pointer {
@@ -124,7 +127,7 @@ export class CreateSnapshot<S> {
       createdAt: before && before.lineage.count > 0 ? before.createdAt : createdAt,
       updatedAt: updatedAt ?? createdAt,
       ...(chain && { head: { id: this.#id, chain } }),
-      ...(head.until !== undefined && { until: head.until }),
+      ...lifetimeWith(before, head, removalOf(this.#tools.tenant, head)),
       isGone: false,
     };
   }
@@ -139,19 +142,26 @@ export class CreateSnapshot<S> {
     onSaved(version, () => handOutLoaded({ snapshot, state: cached }));
   }
 
-  /** Of a leaf there must be a document, unless it came or went just now. */
-  async #throwLost(snapshotId: string, sessionId: string, pointer: PointerDocument): Promise<never> {
+  /** Of a leaf there must be a document, unless it came or went just now, or counts as gone. */
+  async #throwLost(leaf: Leaf, pointer: PointerDocument): Promise<never> {
     const { reader } = this.#tools;
-    const document = await reader.document(snapshotId);
-    const now = await reader.pointer(sessionId);
+    if (!isAlive(leaf, Date.now())) return this.#clearExpired(pointer);
+    const document = await reader.document(leaf.id);
+    const now = await reader.pointer(pointer.sessionId);
     if (document || !now?.updateTime.isEqual(pointer.updateTime)) throw new Stale();
-    throw unreadableSnapshot(snapshotId, 'its document is missing');
+    throw unreadableSnapshot(leaf.id, 'its document is missing');
+  }
+
+  async #clearExpired(pointer: PointerDocument): Promise<never> {
+    throw new Stale(await clearExpired(this.#tools, pointer));
   }
 
   /** Whether snapshots of the session name this one as parent already. */
-  async #hasChildren(lineage: Lineage, sessionId: string): Promise<boolean> {
-    if (lineage.missing.includes(this.#id)) return true;
-    return lineage.moreMissing && (await this.#isNamed(this.#id, sessionId));
+  async #hasChildren(pointer: PointerDocument | undefined, sessionId: string): Promise<boolean> {
+    const { missing, moreMissing } = pointer?.lineage ?? EMPTY_LINEAGE;
+    if (missing.includes(this.#id)) return true;
+    const isUnsure = moreMissing || (pointer !== undefined && mayBeIncomplete(pointer, Date.now()));
+    return isUnsure && (await this.#isNamed(this.#id, sessionId));
   }
 
   async #isNamed(snapshotId: string, sessionId: string): Promise<boolean> {
@@ -183,16 +193,17 @@ export class CreateSnapshot<S> {
     const { head } = pointer ?? {};
     if (leaf && head?.id === parentId) {
       const cached = tenant.caches.states.get(endOf(head.chain));
-      if (cached) return { kind: 'leaf', state: { ...cached, snapshotId: parentId, seq: leaf.seq } };
+      if (cached) return { kind: 'leaf', state: { ...cached, snapshotId: parentId, ...leaf } };
     }
     if (lineage.missing.includes(parentId)) return { kind: 'missing', state: undefined };
     const document = await this.#save.snapshot(parentId);
     // A snapshot is never saved on top of one that is lost.
-    if (leaf && !document) return this.#throwLost(parentId, sessionId, pointer!);
+    if (leaf && !document) return this.#throwLost(leaf, pointer!);
     if (document?.sessionId !== sessionId) return { kind: 'missing', state: undefined };
     const isLeaf = leaf ?? (lineage.moreLeaves > 0 && !(await this.#isNamed(parentId, sessionId)));
     const loaded = await reader.states.stateOf(document, pointer?.isForeign ? undefined : pointer);
-    const state = loaded && { ...loaded, snapshotId: parentId, seq: document.seq };
+    const { seq, until } = document;
+    const state = loaded && { ...loaded, snapshotId: parentId, seq, ...(until !== undefined && { until }) };
     return { kind: isLeaf ? 'leaf' : 'inner', state };
   }
 }

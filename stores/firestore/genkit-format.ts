@@ -58,7 +58,7 @@ export function foreignHead(data: DocumentData): SnapshotHead {
     sessionId: data['sessionId'] as string,
     seq: place === undefined ? 0 : Number(place),
     rev: 0,
-    by: '',
+    by: [],
   };
 }
 

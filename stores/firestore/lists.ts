@@ -8,6 +8,7 @@ import { isAlive } from './lineage.ts';
 import { keyOf, orderRange } from './names.ts';
 import { isThere, LIST_FIELDS, readPointer, summaryOf } from './pointer-document.ts';
 import { HEAD_FIELDS, readHead } from './snapshot-document.ts';
+import { SnapshotReader } from './snapshot-reader.ts';
 import type { Tenant } from './tenant.ts';
 
 /** A page of the session's snapshots; positions are their places in the session's order of first saves. */
@@ -65,7 +66,7 @@ export async function listSessions(
     const documents = await pointerPage(tenant, limit + 1, from);
     isAtEnd = documents.length <= limit;
     for (const document of documents) {
-      const session = listedSession(document);
+      const session = await listedSession(tenant, document);
       if (session && !listed.has(document.id)) candidates.push(session);
     }
     const last = documents.at(-1);
@@ -92,8 +93,13 @@ function pointerPage(
   return database.query((after ? query.startAfter(after.time, after.name) : query).limit(limit));
 }
 
-function listedSession(document: DocumentSnapshot, beat?: Beat): ListedSession | undefined {
-  const pointer = readPointer(document);
+async function listedSession(
+  tenant: Tenant,
+  document: DocumentSnapshot,
+  beat?: Beat,
+): Promise<ListedSession | undefined> {
+  const known = readPointer(document);
+  const pointer = isThere(known, Date.now()) ? await new SnapshotReader(tenant).surviving(known) : known;
   const summary = summaryOf(pointer, Date.now());
   if (!summary || !pointer.written) return undefined;
   const session = { time: pointer.written, name: document.id, summary };
@@ -125,10 +131,9 @@ async function beatingSessions(tenant: Tenant, beats: ReadonlyMap<string, Beat>)
   const entries = [...beats];
   const refs = entries.map(([sessionId]) => tenant.pointerRef(sessionId));
   const documents = await tenant.database.getAll(refs, LIST_FIELDS);
-  return documents.flatMap((document, i) => {
-    const session = document.exists ? listedSession(document, entries[i]![1]) : undefined;
-    return session ? [session] : [];
-  });
+  const there = documents.flatMap((document, i) => (document.exists ? [{ document, beat: entries[i]![1] }] : []));
+  const sessions = await Promise.all(there.map(({ document, beat }) => listedSession(tenant, document, beat)));
+  return sessions.filter((session) => session !== undefined);
 }
 
 async function foreignSessions(tenant: Tenant): Promise<ListedSession[]> {

@@ -22,9 +22,10 @@ export function ownerKey(sessionId: string | undefined, snapshotId: string): str
   return sessionId === undefined ? keyOf('snapshot', snapshotId) : keyOf('session', sessionId);
 }
 
-/** The name of a shard by what is in it. */
-export function shardName(owner: string, content: Buffer): string {
-  return `s${owner}-${digest(content).slice(0, 22)}`;
+/** The name of a shard by what is in it, and by how long it is kept: two that are kept for different times are two. */
+export function shardName(owner: string, content: Buffer, life?: number): string {
+  const named = life === undefined ? content : Buffer.concat([content, Buffer.from(`\n${life}`)]);
+  return `s${owner}-${digest(named).slice(0, 22)}`;
 }
 
 /** The owner in a shard's name; `undefined` for a document that this store did not name. */
@@ -48,6 +49,9 @@ export function orderKey(owner: string, seq: number): string {
 export function orderRange(owner: string, fromSeq = 0): { from: string; below: string } {
   return { from: orderKey(owner, fromSeq), below: `${owner};` };
 }
+
+/** The owner of the order in which snapshots without a session name each other as parents. No session has this id. */
+export const ALONE = keyOf('session', '');
 
 /** Finds the children of a snapshot; indexed. */
 export function parentKey(owner: string, parentId: string): string {

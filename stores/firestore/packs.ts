@@ -62,7 +62,7 @@ const STATE_PER_SHARD = 512 * 1024;
 export async function planPacks(
   cut: Cut,
   known: readonly Pack[],
-  options: { owner: string; shardSize: number; until?: number },
+  options: { owner: string; shardSize: number; until?: number; life?: number },
 ): Promise<PackPlan> {
   const lengths = lengthsOf(cut);
   const merged = mergeNewest(drafts(cut, lengths, known, options.shardSize), options.shardSize, total(lengths));
@@ -89,13 +89,16 @@ export async function planPacks(
 }
 
 /** Text as shards, none larger than allowed. */
-export async function splitText(text: string, options: { owner: string; shardSize: number }): Promise<NewShard[]> {
+export async function splitText(
+  text: string,
+  options: { owner: string; shardSize: number; life?: number },
+): Promise<NewShard[]> {
   const packed = await packText(text);
   const shards: NewShard[] = [];
   for (let start = 0; start < packed.length; start += options.shardSize) {
     // A copy, because the client would keep the whole buffer alive behind a view.
     const data = Buffer.from(packed.subarray(start, start + options.shardSize));
-    shards.push({ name: shardName(options.owner, data), data });
+    shards.push({ name: shardName(options.owner, data, options.life), data });
   }
   return shards;
 }

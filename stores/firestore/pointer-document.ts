@@ -21,6 +21,8 @@ export interface Pointer {
   readonly head?: { readonly id: string; readonly chain: StateChain };
   /** When all of the session counts as gone, in ms; absent: never. */
   readonly until?: number;
+  /** Before that, in ms, Firestore's TTL policy has removed none of the session's snapshots; absent: ever. */
+  readonly completeUntil?: number;
   /** The session is being removed. */
   readonly isGone: boolean;
   /** Genkit's own store wrote the session, and this one has not written to it yet. */
@@ -40,8 +42,8 @@ export const LIST_FIELDS = ['v', 'info', 'lineage', 'written'] as const;
 
 /** The pointer's fields, but for `written` and the field of Firestore's TTL policy. */
 export function pointerFields(pointer: Pointer): DocumentData {
-  const { sessionId, createdAt, updatedAt, until, isGone, removals, lineage, head } = pointer;
-  const info = { sessionId, createdAt, updatedAt, until, isGone, removals };
+  const { sessionId, createdAt, updatedAt, until, completeUntil, isGone, removals, lineage, head } = pointer;
+  const info = { sessionId, createdAt, updatedAt, until, completeUntil, isGone, removals };
   return {
     v: FORMAT,
     info: packTextNow(JSON.stringify(info)),
@@ -96,6 +98,30 @@ function readHead(data: DocumentData): Pointer['head'] {
   if (!head || !tokens || !patches) return undefined;
   const base: StoredCheckpoint = whole ? { bytes: whole } : { shards: far! };
   return { id: unpackJson(head) as string, chain: { base, tokens, patches } };
+}
+
+/**
+ * How long a session lasts once a snapshot is saved: as long as all of its snapshots.
+ *
+ * @param removed When Firestore may remove the snapshot's document, in ms; absent: never.
+ */
+export function lifetimeWith(
+  before: Pointer | undefined,
+  { until }: { readonly until?: number },
+  removed: number | undefined,
+): Pick<Pointer, 'until' | 'completeUntil'> {
+  const others = before && before.lineage.count > 0 ? before : undefined;
+  const isForEver = until === undefined || (others !== undefined && others.until === undefined);
+  const completeUntil = Math.min(removed ?? Infinity, others?.completeUntil ?? Infinity);
+  return {
+    ...(!isForEver && { until: Math.max(until, others?.until ?? 0) }),
+    ...(completeUntil < Infinity && { completeUntil }),
+  };
+}
+
+/** Whether Firestore may have removed snapshots that the pointer does not know to be missing. */
+export function mayBeIncomplete({ completeUntil }: Pointer, now: number): boolean {
+  return completeUntil !== undefined && completeUntil <= now;
 }
 
 /** Whether the session has something to show. */

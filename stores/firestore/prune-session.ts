@@ -9,11 +9,12 @@ import { adopt, foreignDocuments } from './genkit-session.ts';
 import { isAlive, newest, type Lineage } from './lineage.ts';
 import { keyOf, orderRange } from './names.ts';
 import { unpackJson } from './pack-json.ts';
-import type { PointerDocument } from './pointer-document.ts';
+import type { Pointer, PointerDocument } from './pointer-document.ts';
 import type { ListedShard } from './prune.ts';
 import { shardsOf } from './checkpoint.ts';
 import {
   HEAD_FIELDS,
+  nextBy,
   nextRev,
   readHead,
   type SnapshotDocument,
@@ -60,6 +61,11 @@ export class PrunedSession {
     return session;
   }
 
+  /** What the pointer would say of the snapshots that do not count as gone. */
+  get lineage(): Lineage {
+    return this.#shape().lineage;
+  }
+
   /** Shards that nobody names once these snapshots are gone. */
   spare(shards: readonly ListedShard[], removed: readonly string[]): ListedShard[] {
     const gone = new Set(removed);
@@ -87,13 +93,27 @@ export class PrunedSession {
     }
     const base = this.#pointer.head?.chain.base;
     if (base) await this.#reader.states.checkpoint(base);
+    await this.#removeSnapshots(removed);
+    const spare = this.spare(shards, removed);
+    if (spare.length > 0 && removed.length === 0) await this.#removeSome([]);
+    return removeShards(this.#tenant, spare);
+  }
+
+  /**
+   * Removes what counts as gone, and has the pointer say what is left.
+   *
+   * @throws Stale when somebody wrote to the session.
+   */
+  async clear(): Promise<void> {
+    await this.#removeSnapshots(this.expired);
+    if (this.expired.length === 0) await this.#removeSome([]);
+  }
+
+  async #removeSnapshots(removed: readonly string[]): Promise<void> {
     if (removed.length > 0) await this.#anchor(new Set(removed));
     for (let start = 0; start < removed.length; start += MOST_AT_ONCE) {
       await this.#removeSome(removed.slice(start, start + MOST_AT_ONCE));
     }
-    const spare = this.spare(shards, removed);
-    if (spare.length > 0 && removed.length === 0) await this.#removeSome([]);
-    return removeShards(this.#tenant, spare);
   }
 
   async #list(): Promise<QueryDocumentSnapshot[]> {
@@ -120,7 +140,7 @@ export class PrunedSession {
       const head = {
         ...snapshot,
         rev: snapshot.state.kind === 'foreign' ? nextRev(snapshot) : snapshot.rev,
-        by: newToken(),
+        by: nextBy(snapshot, newToken()),
       };
       const write = rewriteSnapshot(this.#tenant, snapshot, head, { state: plan.state, old, isLeaf: true });
       await commitSave(this.#tenant, [write], plan);
@@ -146,7 +166,8 @@ export class PrunedSession {
     const [state, ...old] = states;
     const shards = new Map(plans.flatMap((plan) => plan.shards).map((shard) => [shard.name, shard]));
     const prolonged = plans.flatMap((plan) => plan.prolonged);
-    return { plan: { ...NO_STATE, state: state!, shards: [...shards.values()], prolonged }, old };
+    const kept = this.#lifeOf(snapshot);
+    return { plan: { ...NO_STATE, state: state!, shards: [...shards.values()], prolonged, ...kept }, old };
   }
 
   async #anchoredState(
@@ -156,19 +177,26 @@ export class PrunedSession {
   ): Promise<StatePlan> {
     const { states } = this.#reader;
     const writer = new StateWriter(this.#tenant, states);
-    const owner = keyOf('session', this.#pointer.sessionId);
+    const { life } = this.#lifeOf(snapshot);
+    const options = { owner: keyOf('session', this.#pointer.sessionId), pointer: this.#pointer, life };
     if (state.kind === 'foreign') {
       const loaded = await states.stateOf({ ...snapshot, state });
-      return writer.planWhole(loaded!, owner, this.#pointer);
+      return writer.planWhole(loaded!, options);
     }
     if (state.kind !== 'diff' || !removed.has(state.parent.id)) return { ...NO_STATE, state };
     const chain = await states.chainBefore(snapshot, state);
     const loaded = await states.stateAt(chain, snapshot.meta.snapshotId);
-    const plan = await writer.planWhole({ known: loaded.known, chain }, owner, this.#pointer);
+    const plan = await writer.planWhole({ known: loaded.known, chain }, options);
     if (plan.state.kind !== 'whole') throw new Error('invariant: a whole state was planned');
     const { base } = plan.state;
     const tokens = [state.parent.token, ...state.tokens];
     return { ...plan, state: { kind: 'whole', base, tokens, patches: state.patches } };
+  }
+
+  /** How long what a snapshot stands on is needed. */
+  #lifeOf({ until }: SnapshotDocument): Pick<StatePlan, 'life'> {
+    const { expireAfterMs = 1 } = this.#tenant.settings;
+    return until === undefined ? {} : { life: Math.max(expireAfterMs, until - Date.now()) };
   }
 
   async #removeSome(snapshotIds: readonly string[]): Promise<void> {
@@ -179,7 +207,8 @@ export class PrunedSession {
       this.#heads.delete(id);
       this.#tenant.forgetSnapshot(id);
     }
-    const pointer = { ...this.#pointer, ...this.#shape(), removals: this.#pointer.removals + 1 };
+    const { until: _until, completeUntil: _complete, ...before } = this.#pointer;
+    const pointer = { ...before, ...this.#shape(), removals: before.removals + 1 };
     const writes: DocumentWrite[] = [
       writePointer(this.#tenant, this.#pointer, pointer, { isWritten: false }),
       ...documents.map((document): DocumentWrite => ({ kind: 'delete', ref: document.ref })),
@@ -190,7 +219,7 @@ export class PrunedSession {
   }
 
   /** What the pointer has to say of the tree as it is now. */
-  #shape(): { lineage: Lineage; createdAt: string } {
+  #shape(): Pick<Pointer, 'lineage' | 'createdAt' | 'until' | 'completeUntil'> {
     const all = this.tree.leaves().map((leaf) => {
       const { seq, until } = this.#heads.get(leaf.snapshotId)!;
       return { id: leaf.snapshotId, seq, ...(leaf.status && { status: leaf.status }), ...(until && { until }) };
@@ -202,6 +231,7 @@ export class PrunedSession {
     const [first] = this.tree.nodes();
     return {
       createdAt: first?.createdAt ?? this.#pointer.createdAt,
+      ...this.#lifetime(),
       lineage: {
         nextSeq: this.#pointer.lineage.nextSeq,
         count: this.tree.size,
@@ -211,6 +241,17 @@ export class PrunedSession {
         moreMissing: missing.length < absent.length,
       },
     };
+  }
+
+  #lifetime(): Pick<Pointer, 'until' | 'completeUntil'> {
+    let from = Infinity;
+    let to = 0;
+    for (const { snapshotId } of this.tree.nodes()) {
+      const { until = Infinity } = this.#heads.get(snapshotId)!;
+      from = Math.min(from, until);
+      to = Math.max(to, until);
+    }
+    return { ...(from < Infinity && { completeUntil: from }), ...(to > 0 && to < Infinity && { until: to }) };
   }
 }
 

@@ -1,13 +1,12 @@
 import type { Json } from '../../src/json/value.ts';
 import { revise, storedOf, type SessionSnapshot } from '../../src/snapshot/snapshot.ts';
 import { copyMetadata, copyState } from '../../src/snapshot/own-copy.ts';
-import { beatSnapshot, commitSave, rewriteSnapshot, writePointer } from './commit-writes.ts';
+import { beatSnapshot, commitSave, removalOf, rewriteSnapshot, writePointer } from './commit-writes.ts';
 import { Stale } from './failures.ts';
 import { adopt } from './genkit-session.ts';
-import { LoneParents } from './lone-parents.ts';
-import type { Pointer, PointerDocument } from './pointer-document.ts';
+import { lifetimeWith, type Pointer, type PointerDocument } from './pointer-document.ts';
 import { assertFits, doubted, type SaveRequest, type SaveTools, type Trust } from './save-request.ts';
-import { nextRev, type SnapshotDocument, type SnapshotHead } from './snapshot-document.ts';
+import { nextBy, nextRev, type SnapshotDocument, type SnapshotHead } from './snapshot-document.ts';
 import { handOutLoaded } from './snapshot-reader.ts';
 import { endOf } from './state-chain.ts';
 import type { LoadedState } from './state-reader.ts';
@@ -76,7 +75,7 @@ export class RewriteSnapshot<S> {
       sessionId,
       seq,
       rev: nextRev(this.#current),
-      by: this.#save.nonce,
+      by: nextBy(this.#current, this.#save.nonce),
       ...until,
     };
     return { head, state, isSameState: state === loaded?.known.state && stored.kind !== 'foreign' };
@@ -94,21 +93,18 @@ export class RewriteSnapshot<S> {
   }
 
   async #beat({ head }: Revision, loaded: LoadedState | undefined): Promise<string> {
-    const { tenant } = this.#tools;
     const { until } = this.#current;
     const beating = until === undefined ? head : { ...head, until };
-    await this.#save.commit([beatSnapshot(tenant, this.#current, beating)], NO_STATE);
+    await this.#save.commit([beatSnapshot(this.#current, beating)], NO_STATE);
     this.#tell(beating, loaded);
     return head.meta.snapshotId;
   }
 
   async #rewriteAlone(revision: Revision, loaded: LoadedState | undefined): Promise<string> {
-    const { tenant, reader } = this.#tools;
+    const { tenant } = this.#tools;
     const plan = await this.#plan(revision, loaded, undefined);
     const { head } = revision;
-    const marks = head.until === undefined ? [] : new LoneParents(tenant, reader).renew(head);
-    const write = rewriteSnapshot(tenant, this.#current, head, { state: plan.state, old: [] });
-    await this.#save.commit([write, ...marks], plan);
+    await this.#save.commit([rewriteSnapshot(tenant, this.#current, head, { state: plan.state, old: [] })], plan);
     this.#tell(head, this.#remember(plan));
     return head.meta.snapshotId;
   }
@@ -131,12 +127,12 @@ export class RewriteSnapshot<S> {
     const id = head.meta.snapshotId;
     const plan = await this.#plan(revision, loaded, pointer);
     const { state: before, old } = this.#current;
-    const isReplaced =
-      !revision.isSameState && plan.state !== before && before.kind !== 'none' && !isAppended(plan, before);
+    const isKept = plan.state === before;
+    const isReplaced = !isKept && before.kind !== 'none' && !isAppended(plan, before);
     // Only a leaf is known to have no children that stand on it.
     const isLeaf = pointer.lineage.leaves.some((leaf) => leaf.id === id);
     const kept = isLeaf ? [] : isReplaced && before.kind !== 'foreign' ? [...old, before] : old;
-    const written = this.#written(head, pointer, plan, revision.isSameState);
+    const written = this.#written(head, pointer, plan, isKept);
     const times = await this.#save.commit(
       [
         rewriteSnapshot(tenant, this.#current, head, { state: plan.state, old: kept, isLeaf }),
@@ -145,7 +141,7 @@ export class RewriteSnapshot<S> {
       plan,
     );
     tenant.rememberPointer(sessionId, { ...written, ref: pointer.ref, updateTime: times[1]! });
-    this.#tell(head, revision.isSameState ? loaded : this.#remember(plan));
+    this.#tell(head, isKept ? loaded : this.#remember(plan));
     return id;
   }
 
@@ -163,31 +159,33 @@ export class RewriteSnapshot<S> {
     loaded: LoadedState | undefined,
     pointer: PointerDocument | undefined,
   ): Promise<StatePlan> {
-    if (isSameState) return { ...NO_STATE, state: this.#current.state };
     if (state === undefined) return NO_STATE;
     const { tenant, reader } = this.#tools;
     const writer = new StateWriter(tenant, reader.states);
+    // The snapshot may live longer now than what its state stands on.
+    const chain = loaded?.chain;
+    const mayStay = isSameState && (!chain || (await writer.mayStandOn(chain, this.#current)));
+    if (mayStay) return { ...NO_STATE, state: this.#current.state };
     return writer.planRewrite(state, { snapshot: this.#current, loaded, pointer });
   }
 
-  #written(head: SnapshotHead, before: PointerDocument, plan: StatePlan, isSameState: boolean): Pointer {
+  #written(head: SnapshotHead, before: PointerDocument, plan: StatePlan, isKept: boolean): Pointer {
     const { snapshotId, status, createdAt, updatedAt } = head.meta;
     const leaves = before.lineage.leaves.map((leaf) =>
       leaf.id === snapshotId
         ? { id: leaf.id, seq: leaf.seq, ...(status && { status }), ...(head.until && { until: head.until }) }
         : leaf,
     );
-    const { head: headBefore, until: untilBefore, isForeign: _isForeign, ...same } = before;
+    const { head: headBefore, until: _until, completeUntil: _complete, isForeign: _isForeign, ...same } = before;
     const chain = plan.cached?.chain;
-    const isHead = !isSameState && headBefore?.id === snapshotId;
+    const isHead = !isKept && headBefore?.id === snapshotId;
     const next = isHead ? chain && { id: snapshotId, chain } : headBefore;
-    const until = head.until === undefined ? untilBefore : Math.max(head.until, untilBefore ?? 0);
     return {
       ...same,
       lineage: { ...before.lineage, leaves },
       updatedAt: updatedAt ?? createdAt,
       ...(next && { head: next }),
-      ...(until !== undefined && { until }),
+      ...lifetimeWith(before, head, removalOf(this.#tools.tenant, head)),
     };
   }
 

@@ -5,6 +5,7 @@ import { type SessionSnapshot, type SessionSnapshotInput, type SnapshotStatus } 
 import type { ScopeChange, SnapshotMutator } from '../../src/store/contract.ts';
 import type { KeyQueue } from '../../src/store/key-queue.ts';
 import { assertExpectedLeaf } from '../../src/store/lookup.ts';
+import { clearAway } from './clear-away.ts';
 import { commitSave } from './commit-writes.ts';
 import type { DocumentWrite } from './database.ts';
 import { isLonger } from './json-length.ts';
@@ -116,6 +117,20 @@ export class SaveRequest<S> {
     if (this.hint?.parentId !== undefined) refs.push(tenant.snapshotRef(this.hint.parentId));
     const documents = await tenant.database.getAll(refs);
     this.#found = new Map(documents.map((document) => [document.ref.path, document]));
+  }
+
+  /**
+   * The snapshot that is to be saved, when it is there.
+   *
+   * @throws Stale when it counted as gone and was still in the way.
+   */
+  async current(snapshotId: string): Promise<SnapshotDocument | undefined> {
+    const { tenant, reader } = this.tools;
+    const ref = tenant.snapshotRef(snapshotId);
+    const document = this.#take(ref.path) ?? (await tenant.database.get(ref));
+    const snapshot = reader.read(snapshotId, document);
+    if (!snapshot && document.exists) throw new Stale(await clearAway(this.tools, document, snapshotId));
+    return snapshot;
   }
 
   /** A snapshot that is there. What was read ahead is answered once. */

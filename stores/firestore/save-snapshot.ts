@@ -56,9 +56,9 @@ async function tryOnce<S>(
   if (trust === 'cached' && !request.tools.tenant.sessionOfSnapshot(id)) return create.run('cached');
   const work = async (): Promise<string | null> => {
     if (trust === 'read') await request.readAhead(id);
-    const snapshot = await request.snapshot(id);
+    const snapshot = await request.current(id);
     if (!snapshot) return create.run('read');
-    return snapshot.by === request.nonce ? id : new RewriteSnapshot(request, snapshot).run(trust);
+    return snapshot.by.includes(request.nonce) ? id : new RewriteSnapshot(request, snapshot).run(trust);
   };
   const { hint } = request;
   return trust === 'read' && hint ? request.inSession(hint.sessionId, work) : work();

@@ -5,7 +5,7 @@ import type { SnapshotMetadata } from '../../src/snapshot/snapshot.ts';
 import { assertReadable } from '../../src/store/format.ts';
 import { unreadableSnapshot } from '../../src/store/unreadable.ts';
 import { FOREIGN_FIELDS, foreignHead, foreignState, isForeign, type ForeignState } from './genkit-format.ts';
-import { orderKey, ownerKey, parentKey } from './names.ts';
+import { ALONE, keyOf, orderKey, ownerKey, parentKey } from './names.ts';
 import { packTextNow, unpackJson } from './pack-json.ts';
 import { shardsOf } from './checkpoint.ts';
 import type { StoredCheckpoint, Token } from './state-chain.ts';
@@ -45,8 +45,8 @@ export interface SnapshotHead {
   readonly seq: number;
   /** Counts its writes. */
   readonly rev: number;
-  /** Names the save that wrote it last. */
-  readonly by: string;
+  /** Names the saves that wrote it last, the last first: one whose answer was lost knows by it that it was made. */
+  readonly by: readonly string[];
   /** When it counts as gone, in ms; absent: never. */
   readonly until?: number;
 }
@@ -73,6 +73,14 @@ export function nextRev({ rev }: SnapshotHead): number {
   return Math.max(0, rev) + 1;
 }
 
+/** A snapshot remembers so many of its last saves. */
+const MOST_SAVES = 8;
+
+/** The names of the last saves once there is one more. */
+export function nextBy({ by }: SnapshotHead, nonce: string): readonly string[] {
+  return [nonce, ...by].slice(0, MOST_SAVES);
+}
+
 /** Fields that a heartbeat changes. */
 export function headFields(head: SnapshotHead): DocumentData {
   const { meta, sessionId, seq, rev, by, until } = head;
@@ -82,11 +90,11 @@ export function headFields(head: SnapshotHead): DocumentData {
 
 /** Fields that stay as they are once the snapshot is saved. */
 export function placeFields({ meta, sessionId, seq }: SnapshotHead): DocumentData {
-  const owner = ownerKey(sessionId, meta.snapshotId);
+  const family = sessionId === undefined ? ALONE : keyOf('session', sessionId);
   return {
     v: FORMAT,
-    at: orderKey(owner, seq),
-    ...(meta.parentId !== undefined && { up: parentKey(owner, meta.parentId) }),
+    at: orderKey(ownerKey(sessionId, meta.snapshotId), seq),
+    ...(meta.parentId !== undefined && { up: parentKey(family, meta.parentId) }),
   };
 }
 
@@ -133,10 +141,10 @@ export function readHead(snapshotId: string, data: DocumentData): SnapshotHead {
       session: string | null;
       seq: number;
       rev: number;
-      by: string;
+      by: string | string[];
       until?: number;
     };
-    return { meta, sessionId: session ?? undefined, seq, rev, by, ...(until !== undefined && { until }) };
+    return { meta, sessionId: session ?? undefined, seq, rev, by: [by].flat(), ...(until !== undefined && { until }) };
   } catch {
     throw unreadableSnapshot(snapshotId, 'its document is damaged');
   }

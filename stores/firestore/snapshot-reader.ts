@@ -9,6 +9,7 @@ import { isForeignPointer } from './genkit-format.ts';
 import { isAlive, latestLeaf, leafCount, type Leaf } from './lineage.ts';
 import { orderRange, keyOf } from './names.ts';
 import { isThere, readPointer, type PointerDocument } from './pointer-document.ts';
+import { PrunedSession } from './prune-session.ts';
 import { HEAD_FIELDS, readHead, readSnapshotDocument, type SnapshotDocument } from './snapshot-document.ts';
 import { endOf } from './state-chain.ts';
 import { StateReader, type LoadedState } from './state-reader.ts';
@@ -90,6 +91,17 @@ export class SnapshotReader {
     return pointer;
   }
 
+  /**
+   * The pointer with the leaves that there are once those that it knows count as gone: other snapshots may live longer, because they were
+   * written again, or under another `expireAfterMs`.
+   */
+  async surviving(pointer: PointerDocument): Promise<PointerDocument> {
+    const { lineage } = pointer;
+    if (lineage.count === 0 || latestLeaf(lineage, Date.now())) return pointer;
+    const session = await PrunedSession.read(this.#tenant, this, pointer);
+    return { ...pointer, lineage: session.lineage };
+  }
+
   async #byId(snapshotId: string): Promise<LoadedSnapshot | undefined> {
     for (let attempt = 1, before: SnapshotDocument | undefined; ; attempt++) {
       const snapshot = await this.document(snapshotId);
@@ -113,8 +125,9 @@ export class SnapshotReader {
       const refs = [this.#tenant.pointerRef(sessionId)];
       if (guess !== undefined) refs.push(this.#tenant.snapshotRef(guess));
       const [pointerDocument, guessed] = await database.getAll(refs);
-      const pointer = await this.readPointer(sessionId, pointerDocument!);
-      if (!pointer || !isThere(pointer, Date.now())) return undefined;
+      const known = await this.readPointer(sessionId, pointerDocument!);
+      if (!known || !isThere(known, Date.now())) return undefined;
+      const pointer = await this.surviving(known);
       const leaf = this.#leafOf(pointer);
       if (!leaf) return undefined;
       const [document] = await Promise.all([

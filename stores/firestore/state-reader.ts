@@ -172,9 +172,9 @@ export class StateReader {
     const shards = new Map<string, Buffer>();
     for (const [index, document] of documents.entries()) {
       const name = unique[index]!;
-      const data = document.data()?.['data'] as Buffer | undefined;
+      const { data, life } = (document.data() ?? {}) as { data?: Buffer; life?: number };
       if (!data) throw new Broken('a piece of its state is missing');
-      if (shardName(ownerOfShard(name) ?? '', data) !== name) throw new Broken('a piece of its state is damaged');
+      if (shardName(ownerOfShard(name) ?? '', data, life) !== name) throw new Broken('a piece of its state is damaged');
       shards.set(name, data);
     }
     return shards;

@@ -19,6 +19,8 @@ export interface StatePlan {
   readonly shards: readonly NewShard[];
   /** Shards that are there, and must stay longer than they would. */
   readonly prolonged: readonly string[];
+  /** How long the shards are kept at least, in ms; absent: for ever. */
+  readonly life?: number;
 }
 
 /** Where a new snapshot's state may start from. */
@@ -26,6 +28,8 @@ export interface ParentState extends LoadedState {
   readonly snapshotId: string;
   /** The parent's place. */
   readonly seq: number;
+  /** When the parent counts as gone, in ms; absent: never. */
+  readonly until?: number;
 }
 
 export const NO_STATE: StatePlan = { state: { kind: 'none' }, cached: undefined, shards: [], prolonged: [] };
@@ -57,14 +61,16 @@ export class StateWriter {
     const { owner, parent, pointer } = options;
     const { checkpointInterval: interval } = this.#tenant.settings;
     const chain = parent?.chain;
-    const canPatch = interval > 1 && chain && !(await this.#isOld(chain)) && patchBytes(chain) < MOST_PATCH_BYTES;
+    const canPatch =
+      interval > 1 && chain && patchBytes(chain) < MOST_PATCH_BYTES && (await this.mayStandOn(chain, parent));
     const origin = canPatch ? { state: parent.known.state, depth: chain.patches.length } : undefined;
     const plan = planNew(state, origin, { interval: Math.max(interval, LIFTING), known: parent?.known.memory });
     if (plan.kind === 'on-parent' && parent && chain) {
       const patch = await packText(plan.patch);
       if (patch.length <= LARGEST_PATCH) return this.#patched(state, { parent, chain, patch, text: plan.patch });
     }
-    return this.#whole(state, plan, { owner, known: parent?.known, chain, pointer });
+    const { expireAfterMs: life } = this.#tenant.settings;
+    return this.#whole(state, plan, { owner, known: parent?.known, chain, pointer, life });
   }
 
   /** Plans the changed state of a snapshot that is there. */
@@ -78,7 +84,8 @@ export class StateWriter {
     const owner = ownerKey(snapshot.sessionId, snapshot.meta.snapshotId);
     const chain = loaded?.chain;
     const options = { interval: Math.max(interval, LIFTING), known: loaded?.known.memory };
-    if (interval > 1 && loaded && chain && (stored.kind === 'whole' || stored.kind === 'diff')) {
+    const canAppend = interval > 1 && loaded && chain && (await this.mayStandOn(chain, snapshot));
+    if (canAppend && (stored.kind === 'whole' || stored.kind === 'diff')) {
       const patches = stored.patches.map((patch) => patch.toString('latin1'));
       const plan = planRewrite(state, { state: loaded.known.state, depth: 0, patches }, options);
       const patch = plan.kind === 'appended' ? await packText(plan.patch) : undefined;
@@ -89,13 +96,34 @@ export class StateWriter {
         return { state: appended, cached, shards: [], prolonged: [] };
       }
     }
-    return this.#whole(state, undefined, { owner, known: loaded?.known, chain, pointer });
+    const { expireAfterMs: life } = this.#tenant.settings;
+    return this.#whole(state, undefined, { owner, known: loaded?.known, chain, pointer, life });
   }
 
-  /** A state by itself, whatever it is now; for a snapshot that loses what it stands on. */
-  planWhole(loaded: LoadedState, owner: string, pointer: PointerDocument | undefined): Promise<StatePlan> {
+  /**
+   * A state by itself, whatever it is now; for a snapshot that loses what it stands on.
+   *
+   * @param life How long it is needed, in ms; absent: for ever.
+   */
+  planWhole(
+    loaded: LoadedState,
+    options: { owner: string; pointer: PointerDocument | undefined; life: number | undefined },
+  ): Promise<StatePlan> {
     const { known, chain } = loaded;
-    return this.#whole(known.state, undefined, { owner, known, chain, pointer });
+    return this.#whole(known.state, undefined, { known, chain, ...options });
+  }
+
+  /**
+   * Whether a state that is written now may stand on a chain for as long as it lives: what lives shorter is removed first.
+   *
+   * @param on The snapshot whose state the chain leads to.
+   */
+  async mayStandOn(chain: StateChain, on: { readonly until?: number }): Promise<boolean> {
+    const { expireAfterMs } = this.#tenant.settings;
+    // What never expires stands on nothing that does.
+    if (expireAfterMs === undefined) return on.until === undefined;
+    const { at, life } = await this.#reader.checkpoint(chain.base);
+    return life === expireAfterMs && Date.now() - at <= expireAfterMs;
   }
 
   async #patched(
@@ -126,21 +154,23 @@ export class StateWriter {
       known: KnownState | undefined;
       chain: StateChain | undefined;
       pointer: PointerDocument | undefined;
+      life: number | undefined;
     },
   ): Promise<StatePlan> {
-    const { owner, known, chain, pointer } = from;
-    const { shardSize, expireAfterMs } = this.#tenant.settings;
+    const { owner, known, chain, pointer, life } = from;
+    const { shardSize } = this.#tenant.settings;
     const plan = planned?.kind === 'whole' ? planned : planWhole(state, { interval: LIFTING, known: known?.memory });
     if (plan.kind !== 'whole') throw new Error('invariant: a whole state was planned');
     const { cut } = plan;
     const now = Date.now();
-    const trusted = await this.#trustedPacks(chain, pointer);
-    const until = expireAfterMs === undefined ? undefined : now + 4 * expireAfterMs;
-    const { packs, shards } = await planPacks(cut, trusted, { owner, shardSize, ...(until && { until }) });
-    const checkpoint = checkpointOf(cut, prolongedPacks(packs, now, expireAfterMs), now);
+    const trusted = await this.#trustedPacks(chain, pointer, life);
+    const until = life === undefined ? undefined : now + 4 * life;
+    const kept = life === undefined ? {} : { life };
+    const { packs, shards } = await planPacks(cut, trusted, { owner, shardSize, ...kept, ...(until && { until }) });
+    const checkpoint = checkpointOf(cut, prolongedPacks(packs, now, life), { at: now, ...kept });
     const bytes = await packText(formatCheckpoint(checkpoint));
     const far =
-      bytes.length > LARGEST_INLINE ? await splitText(formatCheckpoint(checkpoint), { owner, shardSize }) : [];
+      bytes.length > LARGEST_INLINE ? await splitText(formatCheckpoint(checkpoint), { owner, shardSize, ...kept }) : [];
     const base = far.length > 0 ? { shards: far.map((shard) => shard.name), checkpoint } : { bytes, checkpoint };
     const whole: StateChain = { base, tokens: [newToken()], patches: [] };
     return {
@@ -148,24 +178,23 @@ export class StateWriter {
       cached: { known: { state, memory: cut.memory, length: cut.length }, chain: whole },
       shards: [...shards, ...far],
       prolonged: packs.filter((pack, i) => pack !== checkpoint.packs[i]).flatMap((pack) => pack.shards),
+      ...kept,
     };
   }
 
   /**
-   * The packs that are surely there: those of the state that the pointer leads to. The commit is guarded by that pointer, and whoever removes
-   * shards writes it first.
+   * The packs that are surely there, and are kept for the same time: those of the state that the pointer leads to. The commit is guarded by
+   * that pointer, and whoever removes shards writes it first.
    */
-  async #trustedPacks(chain: StateChain | undefined, pointer: PointerDocument | undefined): Promise<readonly Pack[]> {
+  async #trustedPacks(
+    chain: StateChain | undefined,
+    pointer: PointerDocument | undefined,
+    life: number | undefined,
+  ): Promise<readonly Pack[]> {
     const head = pointer?.head?.chain;
     if (!chain || !head || head.tokens[0] !== chain.tokens[0]) return [];
-    return (await this.#reader.checkpoint(chain.base)).packs;
-  }
-
-  /** With an expiry, what a chain stands on must not be much older than the chain. */
-  async #isOld(chain: StateChain): Promise<boolean> {
-    const { expireAfterMs } = this.#tenant.settings;
-    if (expireAfterMs === undefined) return false;
-    return Date.now() - (await this.#reader.checkpoint(chain.base)).at > expireAfterMs;
+    const checkpoint = await this.#reader.checkpoint(chain.base);
+    return checkpoint.life === life ? checkpoint.packs : [];
   }
 }
 
@@ -174,11 +203,9 @@ function following(before: KnownState, state: Json, patch: string, chain: StateC
 }
 
 /** Packs that would be removed before what stands on them now may stay until later. */
-function prolongedPacks(packs: readonly Pack[], now: number, expireAfterMs: number | undefined): readonly Pack[] {
-  if (expireAfterMs === undefined) return packs;
+function prolongedPacks(packs: readonly Pack[], now: number, life: number | undefined): readonly Pack[] {
+  if (life === undefined) return packs;
   return packs.map((pack) =>
-    pack.until === undefined || pack.until < now + 2 * expireAfterMs
-      ? { ...pack, until: now + 4 * expireAfterMs }
-      : pack,
+    pack.until === undefined || pack.until < now + 2 * life ? { ...pack, until: now + 4 * life } : pack,
   );
 }

@@ -1,5 +1,5 @@
 import type { Firestore } from '@google-cloud/firestore';
-import type { ScopeId, SessionSnapshotInput } from 'genkitx-agents';
+import type { ScopeId } from 'genkitx-agents';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { completedSnapshot, Workload } from '../../../bench/workload.ts';
@@ -8,7 +8,6 @@ import { openDatabase } from './support/database.ts';
 import { beforeCommit } from './support/transport.ts';
 
 const CANARY = 'canary-7f3a';
-const DAY = 86_400_000;
 const ADA: ScopeId = { scope: 'user', appName: CANARY, userId: 'ada' };
 const SHOP: ScopeId = { scope: 'app', appName: CANARY };
 
@@ -111,74 +110,4 @@ describe('retention', () => {
     expect(told).toEqual([1, 2, 3, 3]);
     expect(await trace(db)).toEqual([]);
   });
-
-  it('what has expired counts as gone, carries a time for the TTL policy, and strands no session when it is removed', async () => {
-    await withClock(async (clock) => {
-      const open = (): FirestoreSessionStore =>
-        new FirestoreSessionStore({ db, expireAfterMs: DAY, checkpointInterval: 4 });
-      const turn = (n: number, parentId?: string): SessionSnapshotInput => ({
-        sessionId: 'chat',
-        createdAt: new Date(clock.now).toISOString(),
-        ...(parentId !== undefined && { parentId }),
-        state: { custom: { n, text: 'x'.repeat(2000) } },
-      });
-      for (let n = 0; n < 20; n++) {
-        await open().saveSnapshot(`turn-${n}`, () => turn(n, n > 0 ? `turn-${n - 1}` : undefined));
-        clock.now += DAY / 8;
-        await removeExpired(db, clock.now);
-        const leaf = await open().getSnapshot({ sessionId: 'chat' });
-        expect(leaf?.state?.custom).toMatchObject({ n });
-        for (let i = 0; i <= n; i++) {
-          const found = await open().getSnapshot({ snapshotId: `turn-${i}` });
-          expect(found?.snapshotId).toBe(n - i < 7 ? `turn-${i}` : undefined);
-        }
-      }
-      clock.now += 2 * DAY;
-      expect(await open().getSnapshot({ sessionId: 'chat' })).toBeUndefined();
-      expect((await open().listSessions()).items).toEqual([]);
-      await open().saveSnapshot('again', () => turn(99), { expectedLeafId: null });
-      expect((await open().getSnapshot({ sessionId: 'chat' }))?.snapshotId).toBe('again');
-      clock.now += 10 * DAY;
-      await removeExpired(db, clock.now);
-      expect(await trace(db)).toEqual([]);
-    });
-  });
-
-  it('who is named as parent without a session is known as long as the one that names it lives, and no longer', async () => {
-    await withClock(async (clock) => {
-      const open = (): FirestoreSessionStore => new FirestoreSessionStore({ db, expireAfterMs: DAY });
-      const createdAt = new Date(clock.now).toISOString();
-      await open().saveSnapshot('child', () => ({ createdAt, parentId: 'parent' }));
-      for (let half = 0; half < 8; half++) {
-        clock.now += DAY / 2;
-        await open().saveSnapshot('child', (current) => ({ ...current!, heartbeatAt: createdAt }));
-        await removeExpired(db, clock.now);
-      }
-      const closing = open().saveSnapshot('parent', () => ({ createdAt, parentId: 'child' }));
-      await expect(closing).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
-      clock.now += 3 * DAY;
-      await removeExpired(db, clock.now);
-      expect(await trace(db)).toEqual([]);
-    });
-  });
 });
-
-/** Runs `work` in a time of its own, which passes when it says so. */
-async function withClock(work: (clock: { now: number }) => Promise<void>): Promise<void> {
-  const clock = { now: Date.parse('2026-01-01T00:00:00.000Z') };
-  const real = Date.now;
-  Date.now = () => clock.now;
-  try {
-    await work(clock);
-  } finally {
-    Date.now = real;
-  }
-}
-
-/** What Firestore's TTL policy does, at the earliest moment that it may. */
-async function removeExpired(db: Firestore, now: number): Promise<void> {
-  for (const document of await allDocuments(db)) {
-    const expireAt = document.get('expireAt') as { toMillis(): number } | undefined;
-    if (expireAt && expireAt.toMillis() <= now) await document.ref.delete();
-  }
-}
