@@ -2,7 +2,7 @@ import type { DocumentReference, QueryDocumentSnapshot } from '@google-cloud/fir
 import type { DeleteResult } from '../../src/store/contract.ts';
 import { writePointer } from './commit-writes.ts';
 import { MOST_DELETES_AT_ONCE, type DocumentWrite } from './database.ts';
-import { isConflict } from './failures.ts';
+import { isConflict, Stale } from './failures.ts';
 import { FOREIGN_FIELDS, foreignShards, foreignState, isForeign, isForeignPointer } from './genkit-format.ts';
 import { adopt } from './genkit-session.ts';
 import { EMPTY_LINEAGE } from './lineage.ts';
@@ -35,7 +35,6 @@ export async function deleteSession(tenant: Tenant, reader: SnapshotReader, sess
 /** Marks a session as being removed; `undefined`: somebody wrote its pointer. */
 export async function markGone(tenant: Tenant, pointer: PointerDocument): Promise<PointerDocument | undefined> {
   if (pointer.isGone) return pointer;
-  if (pointer.isForeign) await adopt(tenant, pointer.sessionId);
   const { head: _head, isForeign: _isForeign, ...rest } = pointer;
   return writeMark(tenant, pointer, { ...rest, isGone: true, removals: pointer.removals + 1 });
 }
@@ -53,10 +52,11 @@ async function writeMark(
   gone: Pointer,
 ): Promise<PointerDocument | undefined> {
   try {
+    if (before?.isForeign) await adopt(tenant, before.sessionId);
     const [updateTime] = await tenant.database.commit([writePointer(tenant, before, gone, { isWritten: false })]);
     return { ...gone, ref: tenant.pointerRef(gone.sessionId), updateTime: updateTime! };
   } catch (error) {
-    if (isConflict(error)) return undefined;
+    if (isConflict(error) || error instanceof Stale) return undefined;
     throw error;
   }
 }

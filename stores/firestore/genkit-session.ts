@@ -1,6 +1,7 @@
 import type { DocumentSnapshot, QueryDocumentSnapshot } from '@google-cloud/firestore';
 import { byCreation, SessionTree } from '../../src/snapshot/lineage.ts';
 import type { SnapshotMetadata } from '../../src/snapshot/snapshot.ts';
+import { isConflict, Stale } from './failures.ts';
 import { newest, type Lineage } from './lineage.ts';
 import { keyOf, orderKey, parentKey } from './names.ts';
 import type { PointerDocument } from './pointer-document.ts';
@@ -54,6 +55,8 @@ export async function adoptedView(
 /**
  * Gives the documents of such a session their places in this store's order; to be done before its pointer is replaced, and harmless when it
  * is done again.
+ *
+ * @throws Stale when one of them was removed meanwhile.
  */
 export async function adopt(tenant: Tenant, sessionId: string): Promise<void> {
   const owner = keyOf('session', sessionId);
@@ -63,8 +66,12 @@ export async function adopt(tenant: Tenant, sessionId: string): Promise<void> {
     ref: tenant.collections.snapshots.doc(snapshotId),
     data: { at: orderKey(owner, seq), ...(parentId !== undefined && { up: parentKey(owner, parentId) }) },
   }));
-  for (let start = 0; start < writes.length; start += 200) {
-    await tenant.database.commit(writes.slice(start, start + 200));
+  try {
+    for (let start = 0; start < writes.length; start += 200) {
+      await tenant.database.commit(writes.slice(start, start + 200));
+    }
+  } catch (error) {
+    throw isConflict(error) ? new Stale(error) : error;
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Firestore } from '@google-cloud/firestore';
+import { FirestoreSessionStore as GenkitStore } from '@genkit-ai/google-cloud/beta';
 import type { SessionSnapshotInput } from 'genkitx-agents';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
@@ -137,6 +138,24 @@ describe('deletions that race saves of other clients', () => {
     const sum = (key: 'snapshots' | 'shards'): number => removed.reduce((total, one) => total + one[key], 0);
     expect({ snapshots: sum('snapshots'), shards: sum('shards') }).toEqual({ snapshots: 1, shards });
   });
+
+  for (const { name, late } of [
+    { name: 'a deletion', late: (store: FirestoreSessionStore) => store.deleteSession({ sessionId: SESSION }) },
+    { name: 'a save', late: (store: FirestoreSessionStore) => store.saveSnapshot('new', () => turn()) },
+  ]) {
+    it(`of a session of Genkit’s own store, just when ${name} takes that over: neither is refused`, async () => {
+      const db = client();
+      const collection = 'genkit';
+      const genkit = new GenkitStore({ db, collection });
+      await genkit.saveSnapshot('old', () => turn({ state: { custom: 'old' } }));
+      const [a, b] = [db, client()].map((one) => new FirestoreSessionStore({ db: one, collection }));
+      beforeCommits(db, async (commit) => void (commit === 1 && (await b!.deleteSession({ sessionId: SESSION }))));
+      await late(a!);
+      const left = (await allDocuments(db)).map(({ ref }) => ref.id);
+      expect(left.includes('old')).toBe(false);
+      expect(await isWhole(b!, SESSION, 'new')).toBe(name === 'a save');
+    });
+  }
 
   it(`of a session that is there, two against a save, ${rounds} rounds: before or after, whole (seed ${seed})`, async () => {
     const [a, b, c, reader] = [1, 2, 3, 4].map(() => new FirestoreSessionStore({ db: client() }));
