@@ -2,6 +2,7 @@ import type { Json } from '../../src/json/value.ts';
 import { revise, storedOf, type SessionSnapshot } from '../../src/snapshot/snapshot.ts';
 import { copyMetadata, copyState } from '../../src/snapshot/own-copy.ts';
 import { beatSnapshot, commitSave, removalOf, rewriteSnapshot, writePointer } from './commit-writes.ts';
+import { finishDeletion } from './delete-session.ts';
 import { Stale } from './failures.ts';
 import { adopt } from './genkit-session.ts';
 import { lifetimeWith, type Pointer, type PointerDocument } from './pointer-document.ts';
@@ -117,6 +118,8 @@ export class RewriteSnapshot<S> {
   ): Promise<string> {
     const { tenant } = this.#tools;
     const pointer = await this.#save.pointer(sessionId, trust);
+    // Whoever removes the session may have died, and nothing is left to rewrite once it is gone.
+    if (pointer?.isGone) await finishDeletion(tenant, pointer);
     if (!pointer || pointer.isGone) throw new Stale();
     this.#save.assertLeaf(sessionId, pointer.lineage);
     if (pointer.isForeign) {

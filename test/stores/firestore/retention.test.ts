@@ -95,6 +95,29 @@ describe('retention', () => {
     expect(await trace(db)).toHaveLength(2);
   });
 
+  it('a deletion that is interrupted is ended by whoever rewrites what is still there: it counts as gone', async () => {
+    const store = new FirestoreSessionStore({ db });
+    await play(store, 5);
+    const other = new FirestoreSessionStore({ db });
+    await other.getSnapshot({ snapshotId: `${CANARY}-4` });
+    let isBroken = true;
+    let commits = 0;
+    beforeCommit(() => {
+      if (isBroken && ++commits === 2) throw Object.assign(new Error('interrupted'), { code: 13 });
+    });
+    await expect(store.deleteSession({ sessionId: CANARY })).rejects.toThrow();
+    isBroken = false;
+    const [before] = await allDocuments(db);
+    expect(before).toBeDefined();
+    await other.saveSnapshot(`${CANARY}-4`, (current) => {
+      if (current) return { ...current, heartbeatAt: '2026-01-01T00:00:00.000Z', state: { custom: 'rewritten' } };
+      return { sessionId: CANARY, createdAt: '2026-01-01T00:00:00.000Z', state: { custom: 'anew' } };
+    });
+    const anew = await other.getSnapshot({ sessionId: CANARY });
+    expect([anew?.snapshotId, anew?.parentId, anew?.state?.custom]).toEqual([`${CANARY}-4`, undefined, 'anew']);
+    expect(await trace(db)).toHaveLength(2);
+  });
+
   it('prune tells how far it is', async () => {
     const store = new FirestoreSessionStore({ db });
     for (const sessionId of ['a', 'b', 'c']) {
