@@ -49,7 +49,7 @@ export function rewriteSnapshot(
     ...removing([...optional, ...foreign]),
     ...placeFields(head),
     ...headFields(head),
-    ...stateFields(state.state, state.old),
+    ...stateFields(state.state, state.old, before.shards),
     ...expiry,
   };
   return { kind: 'update', ref: before.ref, data, at: before.updateTime };

@@ -8,13 +8,21 @@ import { clearExpired } from './clear-away.ts';
 import { createSnapshot, removalOf, writePointer } from './commit-writes.ts';
 import { Stale } from './failures.ts';
 import { adopt } from './genkit-session.ts';
-import { EMPTY_LINEAGE, isAlive, latestLeaf, withArrival, type Arrival, type Leaf, type Lineage } from './lineage.ts';
+import {
+  EMPTY_LINEAGE,
+  hasExpiredLeaf,
+  isAlive,
+  withArrival,
+  type Arrival,
+  type Leaf,
+  type Lineage,
+} from './lineage.ts';
 import { markParents } from './lone-parents.ts';
 import { keyOf, ownerKey, parentKey } from './names.ts';
 import { lifetimeWith, mayBeIncomplete, type Pointer, type PointerDocument } from './pointer-document.ts';
 import { finishDeletion } from './delete-session.ts';
 import { assertFits, doubted, type SaveRequest, type SaveTools, type Trust } from './save-request.ts';
-import type { SnapshotDocument, SnapshotHead } from './snapshot-document.ts';
+import { HEAD_FIELDS, readHead, type SnapshotDocument, type SnapshotHead } from './snapshot-document.ts';
 import { handOutLoaded } from './snapshot-reader.ts';
 import { endOf } from './state-chain.ts';
 import { NO_STATE, StateWriter, type ParentState, type StatePlan } from './state-writer.ts';
@@ -24,6 +32,9 @@ interface Parent {
   readonly kind: Arrival['parent'];
   readonly state: ParentState | undefined;
 }
+
+/** Of snapshots that name one parent so many are looked at, to find one that does not count as gone. */
+const MOST_EXPIRED_NAMERS = 20;
 
 /** The first save of a snapshot. */
 export class CreateSnapshot<S> {
@@ -77,8 +88,9 @@ export class CreateSnapshot<S> {
   async #createInSession(next: SessionSnapshot<S>, sessionId: string, trust: Trust): Promise<string> {
     const { tenant, reader } = this.#tools;
     const pointer = await this.#pointer(sessionId, trust);
-    const before = pointer?.lineage ?? EMPTY_LINEAGE;
-    if (pointer && before.count > 0 && !latestLeaf(before, Date.now())) return this.#clearExpired(pointer);
+    const nothing = { ...EMPTY_LINEAGE, nextSeq: tenant.firstSeqOf(sessionId) ?? 0 };
+    const before = pointer?.lineage ?? nothing;
+    if (pointer && hasExpiredLeaf(before, Date.now())) return this.#clearExpired(pointer);
     this.#save.assertLeaf(sessionId, pointer?.lineage);
     const same = before.leaves.find((leaf) => leaf.id === this.#id);
     if (same) return this.#throwLost(same, pointer!);
@@ -167,8 +179,13 @@ export class CreateSnapshot<S> {
   async #isNamed(snapshotId: string, sessionId: string): Promise<boolean> {
     const { database, collections } = this.#tools.tenant;
     const key = parentKey(keyOf('session', sessionId), snapshotId);
-    const found = await database.query(collections.snapshots.where('up', '==', key).limit(1).select());
-    return found.length > 0;
+    const { expireAfterMs } = this.#tools.tenant.settings;
+    // One that counts as gone names nobody. So many at a time are hardly ever.
+    const most = expireAfterMs === undefined ? 1 : MOST_EXPIRED_NAMERS;
+    const namers = collections.snapshots.where('up', '==', key).limit(most);
+    const found = await database.query(namers.select(...HEAD_FIELDS));
+    const now = Date.now();
+    return found.length === most || found.some((document) => isAlive(readHead(snapshotId, document.data()), now));
   }
 
   async #assertNoCycle(parentId: string, sessionId: string): Promise<void> {

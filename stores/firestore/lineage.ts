@@ -92,6 +92,11 @@ export function leafCount({ leaves, moreLeaves }: Lineage, now: number): number 
   return moreLeaves + leaves.filter((leaf) => isAlive(leaf, now)).length;
 }
 
+/** Whether a listed leaf counts as gone: then the pointer does not know which snapshots are leaves. */
+export function hasExpiredLeaf({ leaves }: Lineage, now: number): boolean {
+  return leaves.some((leaf) => !isAlive(leaf, now));
+}
+
 export function isAlive({ until }: { readonly until?: number }, now: number): boolean {
   return until === undefined || until > now;
 }

@@ -120,8 +120,9 @@ export function lifetimeWith(
 }
 
 /** Whether Firestore may have removed snapshots that the pointer does not know to be missing. */
-export function mayBeIncomplete({ completeUntil }: Pointer, now: number): boolean {
-  return completeUntil !== undefined && completeUntil <= now;
+export function mayBeIncomplete({ until, completeUntil }: Pointer, now: number): boolean {
+  // What expires and does not say so was written before pointers did.
+  return completeUntil === undefined ? until !== undefined : completeUntil <= now;
 }
 
 /** Whether the session has something to show. */

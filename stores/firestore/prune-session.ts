@@ -1,4 +1,4 @@
-import type { QueryDocumentSnapshot } from '@google-cloud/firestore';
+import type { DocumentData, QueryDocumentSnapshot } from '@google-cloud/firestore';
 import { SessionTree } from '../../src/snapshot/lineage.ts';
 import { commitSave, rewriteSnapshot, writePointer } from './commit-writes.ts';
 import type { DocumentWrite } from './database.ts';
@@ -22,7 +22,7 @@ import {
   type StoredState,
 } from './snapshot-document.ts';
 import type { SnapshotReader } from './snapshot-reader.ts';
-import { newToken } from './state-chain.ts';
+import { newToken, type Token } from './state-chain.ts';
 import { NO_STATE, StateWriter, type StatePlan } from './state-writer.ts';
 import type { Tenant } from './tenant.ts';
 
@@ -132,8 +132,9 @@ export class PrunedSession {
   }
 
   async #anchor(removed: ReadonlySet<string>): Promise<void> {
-    for (const [id, document] of this.#documents) {
-      if (removed.has(id) || !standsOn(document, removed)) continue;
+    const standing = [...this.#documents].filter(([id, document]) => !removed.has(id) && standsOn(document, removed));
+    // Of Genkit's own snapshots later ones stand on the patches of earlier ones, which go when these are anchored.
+    for (const [id, document] of standing.toSorted(([, a], [, b]) => segmentLength(b) - segmentLength(a))) {
       const snapshot = await this.#reader.document(id);
       if (!snapshot) throw new Stale();
       const { plan, old } = await this.#anchored(snapshot, removed);
@@ -158,7 +159,9 @@ export class PrunedSession {
   ): Promise<{ plan: StatePlan; old: StoredState[] }> {
     const states: StoredState[] = [];
     const plans: StatePlan[] = [];
-    for (const state of [snapshot.state, ...snapshot.old]) {
+    const needed = this.#tokensNeeded(snapshot.meta.snapshotId, removed);
+    const kept = snapshot.old.filter((state) => tokensOf(state).some((token) => needed.has(token)));
+    for (const state of [snapshot.state, ...kept]) {
       const plan = await this.#anchoredState(snapshot, state, removed);
       states.push(plan.state);
       plans.push(plan);
@@ -166,8 +169,18 @@ export class PrunedSession {
     const [state, ...old] = states;
     const shards = new Map(plans.flatMap((plan) => plan.shards).map((shard) => [shard.name, shard]));
     const prolonged = plans.flatMap((plan) => plan.prolonged);
-    const kept = this.#lifeOf(snapshot);
-    return { plan: { ...NO_STATE, state: state!, shards: [...shards.values()], prolonged, ...kept }, old };
+    const life = this.#lifeOf(snapshot);
+    return { plan: { ...NO_STATE, state: state!, shards: [...shards.values()], prolonged, ...life }, old };
+  }
+
+  /** The states of a snapshot that others stand on. What nobody does may stand on what is gone. */
+  #tokensNeeded(snapshotId: string, removed: ReadonlySet<string>): ReadonlySet<Token> {
+    const tokens = new Set<Token>();
+    for (const [id, document] of this.#documents) {
+      if (removed.has(id)) continue;
+      for (const [baseId, token] of basesOf(document.data())) if (baseId === snapshotId) tokens.add(token);
+    }
+    return tokens;
   }
 
   async #anchoredState(
@@ -295,7 +308,22 @@ function standsOn(document: QueryDocumentSnapshot, removed: ReadonlySet<string>)
     const { checkpointId, segment } = foreignState(data);
     return [checkpointId, ...segment].some((id) => removed.has(id));
   }
+  return basesOf(data).some(([id]) => removed.has(id));
+}
+
+/** How many patches a snapshot of Genkit's own store stands on. */
+function segmentLength(document: QueryDocumentSnapshot): number {
+  const data = document.data();
+  return isForeign(data) ? foreignState(data).segment.length : 0;
+}
+
+/** The states of others that a document's states start from. */
+function basesOf(data: DocumentData): [snapshotId: string, token: Token][] {
   const old = (data['old'] as { base?: Buffer }[] | undefined) ?? [];
   const bases = [data['base'] as Buffer | undefined, ...old.map((state) => state.base)];
-  return bases.some((base) => base !== undefined && removed.has((unpackJson(base) as [string])[0]));
+  return bases.flatMap((base) => (base ? [unpackJson(base) as [string, Token]] : []));
+}
+
+function tokensOf(state: StoredState): readonly Token[] {
+  return state.kind === 'whole' || state.kind === 'diff' ? state.tokens : [];
 }

@@ -1,4 +1,5 @@
 import type { QueryDocumentSnapshot, Timestamp } from '@google-cloud/firestore';
+import { GenkitError } from 'genkit';
 import { assertPolicy, planRetention } from '../../src/snapshot/retention.ts';
 import type { PrunePolicy, PruneResult } from '../../src/store/contract.ts';
 import type { KeyQueue } from '../../src/store/key-queue.ts';
@@ -52,15 +53,22 @@ export async function prune(
   const shards = await listShards(tenant);
   const nowMs = Date.now();
   let examined = 0;
+  let damage: unknown;
   for await (const document of pointers(tenant)) {
     const sessionId = sessionIdOf(document);
     if (sessionId === undefined) continue;
     const owner = keyOf('session', sessionId);
     const owned = shards.get(owner) ?? [];
     shards.delete(owner);
-    const removed = await run.sessions.run(tenant.keyOf(sessionId), () =>
-      pruneSession(tenant, reader, sessionId, { policy, nowMs, dryRun: run.dryRun, shards: owned }),
-    );
+    const options = { policy, nowMs, dryRun: run.dryRun, shards: owned };
+    const removed = await run.sessions
+      .run(tenant.keyOf(sessionId), () => pruneSession(tenant, reader, sessionId, options))
+      .catch((error: unknown) => {
+        // What is damaged in one session is no reason to leave the others.
+        if (!(error instanceof GenkitError) || error.status !== 'DATA_LOSS') throw error;
+        damage ??= error;
+        return NOTHING;
+      });
     result.sessions += removed.sessions;
     result.snapshots += removed.snapshots;
     result.shards += removed.shards;
@@ -68,6 +76,7 @@ export async function prune(
   }
   for (const [owner, owned] of shards) result.shards += await pruneOrphans(tenant, owner, owned, run.dryRun);
   run.onProgress?.({ ...result, examined });
+  if (damage) throw damage;
   return result;
 }
 

@@ -66,20 +66,26 @@ export class RewriteSnapshot<S> {
   }
 
   #revision(next: SessionSnapshot<S>, loaded: LoadedState | undefined): Revision {
-    const { expireAfterMs } = this.#tools.tenant.settings;
     const { sessionId, seq, state: stored } = this.#current;
     assertFits(next, this.#tools.tenant);
     const state = copyState(next, loaded?.known.state);
-    const until = expireAfterMs === undefined ? {} : { until: Date.now() + expireAfterMs };
+    const until = this.#until();
     const head = {
       meta: copyMetadata(next),
       sessionId,
       seq,
       rev: nextRev(this.#current),
       by: nextBy(this.#current, this.#save.nonce),
-      ...until,
+      ...(until !== undefined && { until }),
     };
     return { head, state, isSameState: state === loaded?.known.state && stored.kind !== 'foreign' };
+  }
+
+  /** When the snapshot counts as gone from now on; never earlier than before: others that live as long may stand on it. */
+  #until(): number | undefined {
+    const { expireAfterMs } = this.#tools.tenant.settings;
+    const { until } = this.#current;
+    return expireAfterMs === undefined || until === undefined ? undefined : Math.max(until, Date.now() + expireAfterMs);
   }
 
   /** Whether only the metadata changes: then the session's pointer has nothing to learn. */
@@ -90,7 +96,7 @@ export class RewriteSnapshot<S> {
     const { expireAfterMs } = this.#tools.tenant.settings;
     const { until } = this.#current;
     // The pointer must not expire before the snapshot does.
-    return expireAfterMs === undefined || (until !== undefined && until > Date.now() + expireAfterMs / 2);
+    return until === undefined || (expireAfterMs !== undefined && until > Date.now() + expireAfterMs / 2);
   }
 
   async #beat({ head }: Revision, loaded: LoadedState | undefined): Promise<string> {
@@ -121,7 +127,10 @@ export class RewriteSnapshot<S> {
     // Whoever removes the session may have died, and nothing is left to rewrite once it is gone.
     if (pointer?.isGone) await finishDeletion(tenant, pointer);
     if (!pointer || pointer.isGone) throw new Stale();
-    this.#save.assertLeaf(sessionId, pointer.lineage);
+    const { expectedLeafId } = this.#save;
+    if (expectedLeafId !== undefined) {
+      this.#save.assertLeaf(sessionId, (await this.#tools.reader.surviving(pointer)).lineage);
+    }
     if (pointer.isForeign) {
       await adopt(tenant, sessionId);
       await this.#takePlace(sessionId, pointer);
@@ -158,18 +167,22 @@ export class RewriteSnapshot<S> {
   }
 
   async #plan(
-    { state, isSameState }: Revision,
+    { head, state, isSameState }: Revision,
     loaded: LoadedState | undefined,
     pointer: PointerDocument | undefined,
   ): Promise<StatePlan> {
     if (state === undefined) return NO_STATE;
     const { tenant, reader } = this.#tools;
     const writer = new StateWriter(tenant, reader.states);
-    // The snapshot may live longer now than what its state stands on.
+    const { until, state: stored } = this.#current;
     const chain = loaded?.chain;
-    const mayStay = isSameState && (!chain || (await writer.mayStandOn(chain, this.#current)));
-    if (mayStay) return { ...NO_STATE, state: this.#current.state };
-    return writer.planRewrite(state, { snapshot: this.#current, loaded, pointer });
+    // Where the snapshot lives longer now, what its state stands on may not.
+    const canStay = head.until === until || !chain || (await writer.mayStandOn(chain, this.#current));
+    if (isSameState && canStay) return { ...NO_STATE, state: stored };
+    const { expireAfterMs = 0 } = tenant.settings;
+    const isLonger = head.until !== undefined && head.until === until;
+    const life = head.until === undefined ? undefined : isLonger ? head.until - Date.now() : expireAfterMs;
+    return writer.planRewrite(state, { snapshot: this.#current, loaded, pointer, canAppend: canStay, life });
   }
 
   #written(head: SnapshotHead, before: PointerDocument, plan: StatePlan, isKept: boolean): Pointer {

@@ -147,7 +147,7 @@ export class SaveRequest<S> {
     if (found) return reader.readPointer(sessionId, found);
     if (trust === 'read') return reader.pointer(sessionId);
     const known = tenant.pointer(sessionId);
-    return known || tenant.wasAbsent(sessionId) ? known : reader.pointer(sessionId);
+    return known || tenant.firstSeqOf(sessionId) !== undefined ? known : reader.pointer(sessionId);
   }
 
   #take(path: string): DocumentSnapshot | undefined {

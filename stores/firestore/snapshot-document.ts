@@ -59,6 +59,8 @@ export interface SnapshotDocument extends SnapshotHead {
   readonly state: StoredState;
   /** Earlier states that children stand on. */
   readonly old: readonly StoredState[];
+  /** Names of the shards of all of them. */
+  readonly shards: readonly string[];
 }
 
 /** Fields that are needed to tell a snapshot without its state. */
@@ -98,9 +100,19 @@ export function placeFields({ meta, sessionId, seq }: SnapshotHead): DocumentDat
   };
 }
 
-/** The state's fields; those that are not there must be removed from an older document. */
-export function stateFields(state: StoredState, old: readonly StoredState[]): DocumentData {
-  const shards = [state, ...old].flatMap(stateShards);
+/**
+ * The state's fields; those that are not there must be removed from an older document.
+ *
+ * @param before The shards that the document names until now.
+ */
+export function stateFields(
+  state: StoredState,
+  old: readonly StoredState[],
+  before: readonly string[] = [],
+): DocumentData {
+  const named = [state, ...old].map(stateShards);
+  // Of a state that was stored before, and not looked into since, they are among those of the document.
+  const shards = named.flatMap((names) => names ?? before);
   return {
     ...writtenState(state),
     ...(old.length > 0 && { old: old.map(writtenState) }),
@@ -111,10 +123,11 @@ export function stateFields(state: StoredState, old: readonly StoredState[]): Do
 /** All fields that {@link stateFields} may answer. */
 export const STATE_FIELDS = ['whole', 'far', 'base', 'tokens', 'patches', 'old', 'shards'] as const;
 
-function stateShards(state: StoredState): readonly string[] {
+/** Names of a state's shards; `undefined`: that would have to be read. */
+function stateShards(state: StoredState): readonly string[] | undefined {
   if (state.kind !== 'whole') return [];
   const { checkpoint, shards = [] } = state.base;
-  return checkpoint ? [...shards, ...shardsOf(checkpoint)] : shards;
+  return checkpoint && [...shards, ...shardsOf(checkpoint)];
 }
 
 function writtenState(state: StoredState): DocumentData {
@@ -160,7 +173,8 @@ export function readSnapshotDocument(snapshotId: string, document: DocumentSnaps
     const [createTime, updateTime] = [document.createTime!, document.updateTime!];
     // Genkit's store counts no writes; theirs are told apart by time, and come before ours.
     const rev = isForeign(data) ? updateTime.toMillis() - Number.MAX_SAFE_INTEGER : head.rev;
-    return { ...head, rev, ref, createTime, updateTime, state: readState(data), old };
+    const shards = (data['shards'] as string[] | undefined) ?? [];
+    return { ...head, rev, ref, createTime, updateTime, state: readState(data), old, shards };
   } catch {
     throw unreadableSnapshot(snapshotId, 'its document is damaged');
   }

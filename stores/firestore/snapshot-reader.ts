@@ -6,11 +6,17 @@ import { assertNotBranched, type Lookup } from '../../src/store/lookup.ts';
 import { unreadableSnapshot } from '../../src/store/unreadable.ts';
 import { adoptedView } from './genkit-session.ts';
 import { isForeignPointer } from './genkit-format.ts';
-import { isAlive, latestLeaf, leafCount, type Leaf } from './lineage.ts';
+import { hasExpiredLeaf, isAlive, latestLeaf, leafCount, type Leaf } from './lineage.ts';
 import { orderRange, keyOf } from './names.ts';
 import { isThere, readPointer, type PointerDocument } from './pointer-document.ts';
 import { PrunedSession } from './prune-session.ts';
-import { HEAD_FIELDS, readHead, readSnapshotDocument, type SnapshotDocument } from './snapshot-document.ts';
+import {
+  HEAD_FIELDS,
+  readHead,
+  readSnapshotDocument,
+  type SnapshotDocument,
+  type SnapshotHead,
+} from './snapshot-document.ts';
 import { endOf } from './state-chain.ts';
 import { StateReader, type LoadedState } from './state-reader.ts';
 import type { Tenant } from './tenant.ts';
@@ -73,8 +79,9 @@ export class SnapshotReader {
   async readPointer(sessionId: string, document: DocumentSnapshot): Promise<PointerDocument | undefined> {
     const data = document.data();
     if (!data) {
-      if (!(await this.#hasSnapshots(sessionId))) {
-        this.#tenant.rememberAbsence(sessionId);
+      const newest = await this.#newestOf(sessionId);
+      if (!newest || !isAlive(newest, Date.now())) {
+        this.#tenant.rememberAbsence(sessionId, newest ? newest.seq + 1 : 0);
         return undefined;
       }
       // Somebody may just have begun the session.
@@ -92,12 +99,11 @@ export class SnapshotReader {
   }
 
   /**
-   * The pointer with the leaves that there are once those that it knows count as gone: other snapshots may live longer, because they were
+   * The pointer with the leaves that there are once some that it knows count as gone: what they stood on may live longer, because it was
    * written again, or under another `expireAfterMs`.
    */
   async surviving(pointer: PointerDocument): Promise<PointerDocument> {
-    const { lineage } = pointer;
-    if (lineage.count === 0 || latestLeaf(lineage, Date.now())) return pointer;
+    if (!hasExpiredLeaf(pointer.lineage, Date.now())) return pointer;
     const session = await PrunedSession.read(this.#tenant, this, pointer);
     return { ...pointer, lineage: session.lineage };
   }
@@ -157,13 +163,13 @@ export class SnapshotReader {
     return latestLeaf(lineage, now);
   }
 
-  /** A session without a pointer must have none, else its pointer was lost. */
-  async #hasSnapshots(sessionId: string): Promise<boolean> {
+  /** The newest snapshot of a session. One without a pointer must have none that is alive, else its pointer was lost. */
+  async #newestOf(sessionId: string): Promise<SnapshotHead | undefined> {
     const { from, below } = orderRange(keyOf('session', sessionId));
     const { collections, database } = this.#tenant;
     const newest = collections.snapshots.where('at', '>=', from).where('at', '<', below).orderBy('at', 'desc');
     const [found] = await database.query(newest.limit(1).select(...HEAD_FIELDS));
-    return found !== undefined && isAlive(readHead(sessionId, found.data()), Date.now());
+    return found && readHead(sessionId, found.data());
   }
 }
 

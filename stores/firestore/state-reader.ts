@@ -56,8 +56,10 @@ export class StateReader {
   }
 
   /** The chain to the state that a diff of a snapshot starts from. */
-  async chainBefore(snapshot: SnapshotDocument, diff: DiffState): Promise<StateChain> {
-    return chainTo(await this.#chainOf({ ...snapshot, state: diff }, undefined), diff.parent.token)!;
+  chainBefore(snapshot: SnapshotDocument, diff: DiffState): Promise<StateChain> {
+    return this.#explaining(snapshot.meta.snapshotId, async () =>
+      chainTo(await this.#chainOf({ ...snapshot, state: diff }, undefined), diff.parent.token)!,
+    );
   }
 
   /** What a stored whole state is made of. */

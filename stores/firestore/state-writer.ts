@@ -73,19 +73,29 @@ export class StateWriter {
     return this.#whole(state, plan, { owner, known: parent?.known, chain, pointer, life });
   }
 
-  /** Plans the changed state of a snapshot that is there. */
+  /**
+   * Plans the state of a snapshot that is there.
+   *
+   * @param canAppend What it stands on lives as long as it does.
+   * @param life How long the state is needed, in ms; absent: for ever.
+   */
   async planRewrite(
     state: Json,
-    current: { snapshot: SnapshotDocument; loaded: LoadedState | undefined; pointer: PointerDocument | undefined },
+    current: {
+      snapshot: SnapshotDocument;
+      loaded: LoadedState | undefined;
+      pointer: PointerDocument | undefined;
+      canAppend: boolean;
+      life: number | undefined;
+    },
   ): Promise<StatePlan> {
-    const { snapshot, loaded, pointer } = current;
+    const { snapshot, loaded, pointer, canAppend, life } = current;
     const { state: stored } = snapshot;
     const interval = this.#tenant.settings.checkpointInterval;
     const owner = ownerKey(snapshot.sessionId, snapshot.meta.snapshotId);
     const chain = loaded?.chain;
     const options = { interval: Math.max(interval, LIFTING), known: loaded?.known.memory };
-    const canAppend = interval > 1 && loaded && chain && (await this.mayStandOn(chain, snapshot));
-    if (canAppend && (stored.kind === 'whole' || stored.kind === 'diff')) {
+    if (canAppend && interval > 1 && loaded && chain && (stored.kind === 'whole' || stored.kind === 'diff')) {
       const patches = stored.patches.map((patch) => patch.toString('latin1'));
       const plan = planRewrite(state, { state: loaded.known.state, depth: 0, patches }, options);
       const patch = plan.kind === 'appended' ? await packText(plan.patch) : undefined;
@@ -96,7 +106,6 @@ export class StateWriter {
         return { state: appended, cached, shards: [], prolonged: [] };
       }
     }
-    const { expireAfterMs: life } = this.#tenant.settings;
     return this.#whole(state, undefined, { owner, known: loaded?.known, chain, pointer, life });
   }
 
@@ -194,7 +203,9 @@ export class StateWriter {
     const head = pointer?.head?.chain;
     if (!chain || !head || head.tokens[0] !== chain.tokens[0]) return [];
     const checkpoint = await this.#reader.checkpoint(chain.base);
-    return checkpoint.life === life ? checkpoint.packs : [];
+    const { packs } = checkpoint;
+    const isKept = checkpoint.life === life && (life !== undefined || packs.every((pack) => pack.until === undefined));
+    return isKept ? packs : [];
   }
 }
 

@@ -27,8 +27,8 @@ export class Caches {
   /** By token: never becomes wrong. */
   readonly states = new LruCache<CachedState>(MOST_LENGTH);
   readonly pointers = new LruCache<PointerDocument>(MOST_POINTERS);
-  /** Sessions that were looked for and not there: their first save need not look again. */
-  readonly absent = new LruCache<true>(MOST_POINTERS);
+  /** Sessions that were looked for and not there: their first save need not look again. With the place that it is to have. */
+  readonly absent = new LruCache<number>(MOST_POINTERS);
   /** Snapshots that were there, and their sessions. */
   readonly snapshots = new LruCache<{ readonly sessionId: string | undefined }>(MOST_SNAPSHOTS);
   readonly records = new LruCache<RecordDocument>(MOST_RECORDS_LENGTH);
@@ -110,14 +110,19 @@ export class Tenant {
     else this.caches.pointers.delete(this.keyOf(sessionId));
   }
 
-  /** To be called when the session was looked for and is not there. */
-  rememberAbsence(sessionId: string): void {
+  /**
+   * To be called when the session was looked for and is not there.
+   *
+   * @param nextSeq The place of its first snapshot: after those of expired ones that Firestore has not removed yet.
+   */
+  rememberAbsence(sessionId: string, nextSeq: number): void {
     this.rememberPointer(sessionId, undefined);
-    this.caches.absent.set(this.keyOf(sessionId), true, 1);
+    this.caches.absent.set(this.keyOf(sessionId), nextSeq, 1);
   }
 
-  wasAbsent(sessionId: string): boolean {
-    return this.caches.absent.get(this.keyOf(sessionId)) ?? false;
+  /** The place of the session's first snapshot, where it is known that there is none. */
+  firstSeqOf(sessionId: string): number | undefined {
+    return this.caches.absent.get(this.keyOf(sessionId));
   }
 
   rememberSnapshot(snapshotId: string, sessionId: string | undefined): void {

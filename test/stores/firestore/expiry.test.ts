@@ -238,6 +238,126 @@ describe('expiry', () => {
     });
   }
 
+  it('a rewrite never shortens a life that others count on', async () => {
+    const text = longText(300_000);
+    await withClock(async (clock) => {
+      for (const [before, chat] of [
+        [0, 'chat'],
+        [30 * DAY, 'another'],
+      ] as const) {
+        for (let n = 0; n < 4; n++) {
+          const rest = { sessionId: chat, ...(n > 0 && { parentId: `${chat}-${n - 1}` }) };
+          await open(before).saveSnapshot(`${chat}-${n}`, () => turn(n, rest, text));
+        }
+        await open(before).saveSnapshot(`${chat} aside`, () => turn(9, { sessionId: chat }, text));
+        await open().saveSnapshot(`${chat}-1`, (current) => ({ ...current!, heartbeatAt: createdAt }));
+        await open().saveSnapshot(`${chat}-2`, (current) => ({
+          ...current!,
+          state: { custom: { n: 2, text: 'new' } },
+        }));
+      }
+      for (let day = 1; day <= 6; day++) {
+        clock.now += 1.1 * DAY;
+        await removeExpired(db, clock.now);
+        for (const chat of ['chat', 'another']) {
+          for (let n = 0; n < 4; n++) expect(await numberOf(open(), `${chat}-${n}`)).toBe(n);
+          const { items } = await open().listSnapshots({ sessionId: chat });
+          expect(items).toHaveLength(5);
+        }
+        await open().prune({ maxChainLength: 100 });
+      }
+    });
+  });
+
+  it('a heartbeat by a store without expireAfterMs keeps a run for ever', async () => {
+    await withClock(async (clock) => {
+      await open().saveSnapshot('run', () => turn(1, { status: 'pending' }));
+      for (let step = 0; step < 12; step++) {
+        clock.now += 0.25 * DAY;
+        await removeExpired(db, clock.now);
+        await forEver().saveSnapshot('run', (current) => ({
+          ...current!,
+          heartbeatAt: new Date(clock.now).toISOString(),
+        }));
+      }
+      expect(await leafOf(open())).toBe('run');
+    });
+  });
+
+  it('what nobody stands on any more may be gone: the session goes on, and is pruned', async () => {
+    await withClock(async (clock) => {
+      const settled = { status: 'aborted' } as const;
+      await open().saveSnapshot('first', () => turn(0));
+      clock.now += 0.9 * DAY;
+      await open().saveSnapshot('second', () => turn(1, { parentId: 'first' }));
+      await open().saveSnapshot('third', () => turn(2, { parentId: 'second', status: 'pending' }));
+      await open().saveSnapshot('child', () => turn(3, { parentId: 'third' }));
+      await open().saveSnapshot('aside', () => turn(4));
+      clock.now += 0.6 * DAY;
+      await open().saveSnapshot('third', (current) => ({ ...current!, ...settled, state: { custom: { n: 5 } } }));
+      clock.now += 0.55 * DAY;
+      await removeExpired(db, clock.now);
+      await open().saveSnapshot('next', () => turn(6, { parentId: 'third' }));
+      expect(await leafOf(open())).toBe('next');
+      await open().saveSnapshot('root', () => turn(7));
+      await open().prune({ maxChainLength: 50 });
+      expect(await numberOf(open(), 'third')).toBe(5);
+    });
+  });
+
+  it('snapshots of a session that is begun anew over expired ones are listed, whatever the page', async () => {
+    await withClock(async (clock) => {
+      for (let n = 0; n < 3; n++) await open().saveSnapshot(`old ${n}`, () => turn(n));
+      clock.now += 1.5 * DAY;
+      await removeExpired(db, clock.now);
+      const news = ['new 0', 'new 1', 'new 2'];
+      for (const id of news) await open().saveSnapshot(id, () => turn(0));
+      for (const limit of [1, 2, 100]) {
+        const listed: string[] = [];
+        for (let cursor: string | undefined, more = true; more;) {
+          const page = await open().listSnapshots({ sessionId: 'chat', limit, ...(cursor && { cursor }) });
+          listed.push(...page.items.map(({ snapshotId }) => snapshotId));
+          cursor = page.nextCursor;
+          more = cursor !== undefined;
+        }
+        expect(listed).toEqual(news);
+      }
+    });
+  });
+
+  it('a parent whose last child counts as gone is a leaf again, also beside other leaves', async () => {
+    await withClock(async (clock) => {
+      await forEver().saveSnapshot('root', () => turn(0));
+      await forEver().saveSnapshot('aside', () => turn(1, { parentId: 'root' }));
+      await forEver().saveSnapshot('parent', () => turn(2, { parentId: 'root', status: 'pending' }));
+      await open().saveSnapshot('child', () => turn(3, { parentId: 'parent' }));
+      clock.now += 1.1 * DAY;
+      expect(await leafOf(open())).toBe('parent');
+      expect((await open().listSessions()).items).toMatchObject([{ leafId: 'parent', leafCount: 2 }]);
+      const strict = new FirestoreSessionStore<Custom>({ db, rejectBranchingSessions: true });
+      await expect(leafOf(strict)).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
+      const settle = (current?: SessionSnapshotInput<Custom>) => ({ ...current!, status: 'completed' as const });
+      await forEver().saveSnapshot('parent', settle, { expectedLeafId: 'parent' });
+      await open().saveSnapshot('next', () => turn(4, { parentId: 'parent' }), { expectedLeafId: 'parent' });
+      expect(await leafOf(open())).toBe('next');
+    });
+  });
+
+  it('who is named as parent only by what counts as gone is a leaf', async () => {
+    await withClock(async (clock) => {
+      await open().saveSnapshot('one', () => turn(1));
+      clock.now += 0.9 * DAY;
+      await open().saveSnapshot('two', () => turn(2, { parentId: 'one' }));
+      clock.now += 0.6 * DAY;
+      await open().saveSnapshot('three', () => turn(3));
+      clock.now += 0.6 * DAY;
+      await removeExpired(db, clock.now);
+      await open().saveSnapshot('one', () => turn(4));
+      expect(await leafOf(open())).toBe('one');
+      expect((await open().listSessions()).items).toMatchObject([{ leafId: 'one', leafCount: 2, snapshotCount: 2 }]);
+    });
+  });
+
   it('pruning by a store with another expireAfterMs leaves what stays its state for as long as it lives', async () => {
     const text = longText(300_000);
     await withClock(async (clock) => {
