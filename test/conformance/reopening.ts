@@ -1,4 +1,4 @@
-import type { SessionStore } from '../../src/store/contract.ts';
+import type { SessionSnapshotInput, SessionStore } from '../../src/store/contract.ts';
 import { equal, refuses } from './support/assertions.ts';
 import type { Handle } from './support/handle.ts';
 import type { Kit, Stage, Subject } from './support/kit.ts';
@@ -12,6 +12,7 @@ export const reopening: Subject = {
   isFor: (kit) => kit.capabilities.durable || !kit.isForeign,
   tests(kit) {
     restart(kit);
+    if (kit.capabilities.durable && kit.capabilities.prune) pruningRewritten(kit);
     if (!kit.isForeign) closing(kit);
     if (!kit.isForeign && kit.capabilities.durable) closingMidway(kit);
   },
@@ -161,4 +162,37 @@ function closing(kit: Kit): void {
       equal('readScopes' in a.store, false, 'readScopes');
     });
   }
+}
+
+/** A state that no document or file of ordinary size holds. */
+function large(n: number): { n: number; lines: string[] } {
+  return { n, lines: Array.from({ length: 4000 }, (_, i) => `line ${i} of ${n}: ${Math.sin(i + n)}`) };
+}
+
+function pruningRewritten(kit: Kit): void {
+  kit.test('what was written again reads as before once pruned and reopened, large states too', async (stage) => {
+    const { a, b } = stage;
+    const sessions = ['chat', undefined];
+    for (const sessionId of sessions) {
+      const turn = (n: number, parent?: number): SessionSnapshotInput => {
+        const whose = {
+          ...(sessionId && { sessionId }),
+          ...(parent !== undefined && { parentId: `${sessionId} ${parent}` }),
+        };
+        return snapshot({ ...whose, status: 'pending', custom: large(n) });
+      };
+      for (const [n, parent] of [undefined, 0, 1, undefined, 3].entries()) {
+        await (n % 2 === 0 ? a : b).save(`${sessionId} ${n}`, turn(n, parent));
+      }
+      await b.save(`${sessionId} 0`, (current) => ({ ...current!, state: turn(9).state! }));
+      // By the handle that saved it, and by the other.
+      for (const n of [0, 2, 3]) await a.save(`${sessionId} ${n}`, (current) => ({ ...current!, status: 'completed' }));
+    }
+    const ids = sessions.flatMap((session) => [0, 1, 2, 3, 4].map((n) => `${session} ${n}`));
+    const before = await Promise.all(ids.map((id) => b.mustGet(id)));
+    for (const handle of [a, b]) equal((await handle.prune({ maxChainLength: 100 })).snapshots, 0, 'pruned snapshots');
+    await reopened(kit, stage, async (again) => {
+      for (const [i, id] of ids.entries()) equal(await again.mustGet(id), before[i], id);
+    });
+  });
 }
