@@ -4,8 +4,8 @@ import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { allDocuments } from './support/at-rest.ts';
 import { openDatabase } from './support/database.ts';
+import { DAY, removeExpired, withClock } from './support/time.ts';
 
-const DAY = 86_400_000;
 const createdAt = '2026-01-01T00:00:00.000Z';
 
 type Custom = { n: number; text?: string };
@@ -375,23 +375,3 @@ describe('expiry', () => {
     });
   });
 });
-
-/** Runs `work` in a time of its own, which passes when it says so. */
-async function withClock(work: (clock: { now: number }) => Promise<void>): Promise<void> {
-  const clock = { now: Date.parse('2026-01-01T00:00:00.000Z') };
-  const real = Date.now;
-  Date.now = () => clock.now;
-  try {
-    await work(clock);
-  } finally {
-    Date.now = real;
-  }
-}
-
-/** What Firestore's TTL policy does, at the earliest moment that it may. */
-async function removeExpired(db: Firestore, now: number): Promise<void> {
-  for (const document of await allDocuments(db)) {
-    const expireAt = document.get('expireAt') as { toMillis(): number } | undefined;
-    if (expireAt && expireAt.toMillis() <= now) await document.ref.delete();
-  }
-}
