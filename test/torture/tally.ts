@@ -1,5 +1,6 @@
 import Table from 'cli-table3';
 import pc from 'picocolors';
+import type { TestError } from 'vitest';
 import type { Reporter, TestCase } from 'vitest/node';
 import { NAMES, namesOf } from './names.ts';
 
@@ -37,10 +38,7 @@ export class Tally implements Reporter {
     }
     const mark = state === 'passed' ? pc.green('pass') : state === 'failed' ? pc.red('FAIL') : pc.yellow('skip');
     console.error(`${process.stderr.isTTY ? '\r\u001B[K' : ''}${mark} ${seconds(ms).padStart(7)} s  ${test.fullName}`);
-    for (const { stack, message, diff } of errors) {
-      // Of a test that took too long the stack has no message.
-      console.error(...(stack?.includes(message) ? [] : [message]), stack ?? '', diff ?? '');
-    }
+    for (const error of errors) tell(error);
   }
 
   /** The table, and names of which no test was run or one failed. */
@@ -57,6 +55,15 @@ export class Tally implements Reporter {
     }
     return { table: table.toString(), open };
   }
+}
+
+/** What a test failed with, and what that was caused by: a counterexample alone does not say what went wrong with it. */
+function tell({ stack, message, diff, cause }: TestError): void {
+  // Of a test that took too long the stack has no message.
+  console.error(...(stack?.includes(message) ? [] : [message]), stack ?? '', diff ?? '');
+  if (!cause) return;
+  console.error('caused by:');
+  tell(cause);
 }
 
 function seconds(ms: number): string {
