@@ -1,8 +1,6 @@
 import { getContext, type ActionContext } from '@genkit-ai/core';
-import type { AgentOutput, AgentStreamChunk } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import { createAgentApi } from '../client/agent-api.ts';
-import { ReplayStream } from '../client/replay-stream.ts';
 import type { AgentTransport } from '../client/transport.ts';
 import type { AgentAPI } from '../client/types.ts';
 import type { AgentDefinition } from './agent-definition.ts';
@@ -27,14 +25,10 @@ export function inProcessApi<State>(
   const context = () => contextFor(agent.registry, given);
   const transport: AgentTransport = {
     stateManagement: agent.store ? 'server' : 'client',
-    runTurn: (input, init, { abortSignal }) => {
+    runTurn: async (input, init, call) => {
       // One input needs no channel, and a chunk no web stream.
-      const stream = new ReplayStream<AgentStreamChunk>();
-      const onChunk = (chunk: AgentStreamChunk) => stream.push(chunk);
-      const running = action.run(input, { init, abortSignal, onChunk, ...(given && { context: given }) });
-      const end = () => stream.close();
-      running.then(end, end);
-      return { stream, output: running.then(({ result }) => result as AgentOutput) };
+      const { result } = await action.run(input, { init, ...call, ...(given && { context: given }) });
+      return result;
     },
     getSnapshot: (lookup, { abortSignal, metadataOnly, waitMs } = {}) => {
       const request = { ...lookup, metadataOnly, context: context() };

@@ -20,6 +20,8 @@ export class Chat<State> implements AgentChat<State> {
   readonly #transport: AgentTransport;
   readonly #conversation: Conversation<State>;
   #running: Turn<State> | undefined;
+  /** Also while the turn is being made, in which it may come to its end. */
+  #isRunning = false;
 
   constructor(transport: AgentTransport, conversation: Conversation<State>) {
     this.#transport = transport;
@@ -52,7 +54,7 @@ export class Chat<State> implements AgentChat<State> {
   }
 
   sendStream(input: string | AgentInput, options: TurnOptions = {}): AgentTurn<State> {
-    if (this.#running) {
+    if (this.#isRunning) {
       return refusedTurn(
         new AgentError({
           status: 'FAILED_PRECONDITION',
@@ -62,16 +64,21 @@ export class Chat<State> implements AgentChat<State> {
         }),
       );
     }
+    const chosen = withChoice(toAgentInput(input), options);
+    this.#isRunning = true;
     const turn = new Turn<State>({
       transport: this.#transport,
       conversation: this.#conversation,
-      input: withChoice(toAgentInput(input), options),
+      input: chosen,
       options,
       onEnd: () => {
+        this.#isRunning = false;
         this.#running = undefined;
       },
     });
-    this.#running = turn;
+    if (this.#isRunning) {
+      this.#running = turn;
+    }
     return turn;
   }
 

@@ -4,14 +4,12 @@ import { AgentError } from './errors.ts';
 import { reachable } from './reachable.ts';
 import { readResult, readTurn } from './read-turn.ts';
 import { readPolicy, readResumableTurn, type ReconnectOptions, type ReconnectPolicy } from './reconnect.ts';
-import { ReplayStream } from './replay-stream.ts';
-import type { AgentTransport, TransportRead, TransportTurn } from './transport.ts';
+import type { AgentTransport, TransportCall, TransportRead } from './transport.ts';
 import type {
   AgentAPI,
   AgentInit,
   AgentInput,
   AgentOutput,
-  AgentStreamChunk,
   SessionSnapshot,
   SnapshotLookup,
   SnapshotStatus,
@@ -72,24 +70,9 @@ class HttpTransport implements AgentTransport {
     this.stateManagement = options.stateManagement;
   }
 
-  runTurn(input: AgentInput, init: AgentInit, { abortSignal }: { abortSignal: AbortSignal }): TransportTurn {
-    const stream = new ReplayStream<AgentStreamChunk>();
-    const output = this.#runTurn({ data: input, init }, stream, abortSignal);
-    output.then(
-      () => stream.close(),
-      (error: unknown) => stream.fail(error),
-    );
-    return { stream, output };
-  }
-
-  async #runTurn(
-    body: Call['body'],
-    stream: ReplayStream<AgentStreamChunk>,
-    abortSignal: AbortSignal,
-  ): Promise<AgentOutput> {
+  async runTurn(input: AgentInput, init: AgentInit, { abortSignal, onChunk }: TransportCall): Promise<AgentOutput> {
     const { url } = this.#options;
-    const onChunk = (chunk: AgentStreamChunk) => stream.push(chunk);
-    const first = await this.#post({ url, body, stream: true, abortSignal });
+    const first = await this.#post({ url, body: { data: input, init }, stream: true, abortSignal });
     const streamId = first.headers.get(STREAM_ID_HEADER);
     if (!streamId) {
       return reachable(() => readTurn(first, onChunk));

@@ -8,12 +8,11 @@ import type {
   SnapshotStatus,
 } from './types.ts';
 
-/** What {@link AgentTransport.runTurn} answers. */
-export interface TransportTurn {
-  /** The chunks in order and without loss; ends, or throws, when the turn ends, however it does. */
-  stream: AsyncIterable<AgentStreamChunk>;
-  /** The turn's output. A turn that failed resolves too, with `finishReason: 'failed'`; only what never became a turn rejects. */
-  output: Promise<AgentOutput>;
+/** Options of {@link AgentTransport.runTurn}. */
+export interface TransportCall {
+  abortSignal: AbortSignal;
+  /** Is told each chunk, in order and without loss, before the output is there; never after. */
+  onChunk: (chunk: AgentStreamChunk) => void;
 }
 
 /** Options of {@link AgentTransport.getSnapshot}. */
@@ -25,13 +24,13 @@ export interface TransportRead {
   waitMs?: number;
 }
 
-/** How an agent is reached: in process, or over HTTP. The shape is Genkit's own. */
+/** How an agent is reached: in process, or over HTTP. */
 export interface AgentTransport {
   /** Who keeps the state; taken from the first output when absent. */
   stateManagement?: 'server' | 'client';
 
-  /** Runs one turn. */
-  runTurn(input: AgentInput, init: AgentInit, options: { abortSignal: AbortSignal }): TransportTurn;
+  /** Runs one turn. One that failed resolves too, with `finishReason: 'failed'`; only what never became a turn rejects. */
+  runTurn(input: AgentInput, init: AgentInit, call: TransportCall): Promise<AgentOutput>;
 
   /** Reads a snapshot; `undefined` when there is none. Needs an agent with a store. */
   getSnapshot(lookup: SnapshotLookup, options?: TransportRead): Promise<SessionSnapshot | undefined>;

@@ -5,15 +5,7 @@ import { ReplayStream } from './replay-stream.ts';
 import { TurnResponse } from './response.ts';
 import { followSignal } from './signals.ts';
 import type { AgentTransport } from './transport.ts';
-import type {
-  AgentChunk,
-  AgentInit,
-  AgentInput,
-  AgentOutput,
-  AgentStreamChunk,
-  AgentTurn,
-  TurnOptions,
-} from './types.ts';
+import type { AgentChunk, AgentInput, AgentOutput, AgentStreamChunk, AgentTurn, TurnOptions } from './types.ts';
 
 /** What a {@link Turn} works with. */
 export interface TurnSetting<State> {
@@ -26,8 +18,8 @@ export interface TurnSetting<State> {
 }
 
 /**
- * A turn under way. It reads the transport's stream itself, as it comes: the response settles and the conversation moves on whether or not
- * anybody reads {@link stream}, and `stream` can be read at any time, from the beginning.
+ * A turn under way. It takes each chunk as it comes: the response settles and the conversation moves on whether or not anybody reads
+ * {@link stream}, and `stream` can be read at any time, from the beginning.
  */
 export class Turn<State> implements AgentTurn<State> {
   readonly stream: AsyncIterable<AgentChunk<State>>;
@@ -35,6 +27,10 @@ export class Turn<State> implements AgentTurn<State> {
   readonly #chunks = new ReplayStream<AgentChunk<State>>();
   readonly #controller = new AbortController();
   readonly #conversation: Conversation<State>;
+  /** What the model has said so far. */
+  #text = '';
+  /** A chunk was none; the turn fails with this when it is over. */
+  #unreadable: { error: unknown } | undefined;
   /** Why a change of the custom state did not fit; later changes are then left alone. */
   #misfit: unknown;
 
@@ -54,52 +50,50 @@ export class Turn<State> implements AgentTurn<State> {
   }
 
   async #run(setting: TurnSetting<State>): Promise<TurnResponse<State>> {
-    const unfollow = followSignal(setting.options.abortSignal, this.#controller);
+    let unfollow = () => {};
     let before = this.#conversation.checkpoint();
     let output: AgentOutput<State>;
     let cause: unknown;
     try {
+      unfollow = followSignal(setting.options.abortSignal, this.#controller);
       if (this.#conversation.isBehind) {
         await this.#conversation.catchUp(setting.transport, this.#controller.signal);
         before = this.#conversation.checkpoint();
       }
       const init = this.#conversation.nextInit();
       this.#conversation.begin(setting.input);
-      output = await this.#exchange(setting, init);
+      const { signal: abortSignal } = this.#controller;
+      abortSignal.throwIfAborted();
+      const { input, transport } = setting;
+      output = (await transport.runTurn(input, init, { abortSignal, onChunk: this.#onChunk })) as AgentOutput<State>;
+      this.#assertRead();
     } catch (error) {
       output = this.#outputWithout(error);
       cause = error;
     } finally {
       unfollow();
     }
-    this.#conversation.settle(output, before);
-    setting.onEnd();
+    try {
+      this.#conversation.settle(output, before);
+    } finally {
+      setting.onEnd();
+    }
     return this.#judge(output, cause);
   }
 
-  async #exchange(setting: TurnSetting<State>, init: AgentInit<State>): Promise<AgentOutput<State>> {
-    const { signal } = this.#controller;
-    signal.throwIfAborted();
-    const { stream, output } = setting.transport.runTurn(setting.input, init, { abortSignal: signal });
-    // Both to the end, also of a turn that fails: a chunk that came late would change a conversation that has been settled.
-    const [result, reading] = await Promise.allSettled([output as Promise<AgentOutput<State>>, this.#consume(stream)]);
-    if (result.status === 'rejected') {
-      throw result.reason;
+  /** Never throws: it is called in the middle of the transport's work, and may be of the agent's. */
+  readonly #onChunk = (raw: AgentStreamChunk): void => {
+    if (this.#unreadable) {
+      return;
     }
-    if (reading.status === 'rejected') {
-      throw reading.reason;
-    }
-    return result.value;
-  }
-
-  async #consume(stream: AsyncIterable<AgentStreamChunk>): Promise<void> {
-    let text = '';
-    for await (const raw of stream) {
-      const chunk = new TurnChunk<State>(raw, text, this.#change(raw));
-      text = chunk.accumulatedText;
+    try {
+      const chunk = new TurnChunk<State>(raw, this.#text, this.#change(raw));
+      this.#text = chunk.accumulatedText;
       this.#chunks.push(chunk);
+    } catch (error) {
+      this.#unreadable = { error };
     }
-  }
+  };
 
   /** The custom state after the chunk; `undefined` when the chunk does not change it. */
   #change({ customPatch }: AgentStreamChunk): State | undefined {
@@ -112,6 +106,12 @@ export class Turn<State> implements AgentTurn<State> {
     } catch (error) {
       this.#misfit = error;
       return undefined;
+    }
+  }
+
+  #assertRead(): void {
+    if (this.#unreadable) {
+      throw this.#unreadable.error;
     }
   }
 

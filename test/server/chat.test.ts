@@ -1,9 +1,9 @@
 /** What a chat makes of its turns, over a transport that plays scripts. */
 import { getEventListeners } from 'node:events';
 import { GenkitError } from 'genkit';
-import type { AgentChunk, AgentStreamChunk, SessionSnapshot } from 'genkit/beta/client';
+import type { AgentChunk, AgentOutput, AgentStreamChunk, SessionSnapshot } from 'genkit/beta/client';
 import { AgentError, type AgentAPI } from 'genkitx-agents/client';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createAgentApi } from '../../src/client/agent-api.ts';
 import { Session } from '../../src/session/session.ts';
 import { gate } from './support/agents.ts';
@@ -42,6 +42,83 @@ describe('a turn', () => {
     expect(response.text).toBe('a');
     expect(chat.state).toEqual({ count: 1 });
   });
+
+  it('whose signal has fired already ends as aborted, and the chat goes on', async () => {
+    const { agent, transport } = chatOver({ output: { message: modelMessage('b') } });
+    const chat = agent.chat();
+    const { finishReason } = await chat.send('a', { abortSignal: AbortSignal.abort() });
+    expect(finishReason).toBe('aborted');
+    expect(await chat.abort()).toBeUndefined();
+    expect((await chat.send('b')).text).toBe('b');
+    expect(transport.calls).toHaveLength(1);
+  });
+
+  it.each([
+    [
+      'an input that cannot be read',
+      {
+        get message(): never {
+          throw new Error('odd');
+        },
+      },
+      {},
+    ],
+    ['a signal that is none', 'a', { abortSignal: {} as AbortSignal }],
+    [
+      'options that cannot be read',
+      'a',
+      {
+        get model(): never {
+          throw new Error('odd');
+        },
+      },
+    ],
+  ])('with %s is refused, and the chat goes on', async (_, input, options) => {
+    const { agent } = chatOver({ output: { message: modelMessage('b') } });
+    const chat = agent.chat();
+    await expect(chat.send(input, options)).rejects.toThrow();
+    expect((await chat.send('b')).text).toBe('b');
+  });
+
+  it('with an output that is none is refused, and the chat goes on', async () => {
+    const odd = { artifacts: [null] } as unknown as AgentOutput;
+    const { agent } = chatOver({ output: odd }, { output: { message: modelMessage('b') } });
+    const chat = agent.chat();
+    await expect(chat.send('a')).rejects.toThrow();
+    expect((await chat.send('b')).text).toBe('b');
+  });
+
+  it('with a transport that throws at once is a failed turn, and the chat goes on', async () => {
+    const { agent, transport } = chatOver({ output: { message: modelMessage('b') } });
+    const fails = vi.spyOn(transport, 'runTurn').mockImplementationOnce(() => {
+      throw new Error('no transport');
+    });
+    const chat = agent.chat();
+    await expect(chat.send('a')).rejects.toThrow('no transport');
+    expect((await chat.send('b')).text).toBe('b');
+    expect(fails).toHaveBeenCalledTimes(2);
+  });
+
+  it.each([[{ modelChunk: { content: null } }], [{ modelChunk: { content: [null] } }], [null]])(
+    'with a chunk that is none, %j, fails when it is over; what came before was streamed',
+    async (bad) => {
+      const end = gate();
+      const chunks = [text('a'), bad as unknown as AgentStreamChunk, text('b')];
+      const { agent } = chatOver({ chunks, until: end.opened, output: { message: modelMessage('ab') } });
+      const chat = agent.chat();
+      const turn = chat.sendStream('go');
+      const seen: string[] = [];
+      const reading = (async () => {
+        for await (const chunk of turn.stream) seen.push(chunk.text);
+      })();
+      end.open();
+      const error = await refusal(turn.response);
+      expect(error).toMatchObject({ status: 'INTERNAL', message: expect.stringMatching(/null/) as string });
+      await expect(reading).rejects.toBe(error);
+      expect(seen).toEqual(['a']);
+      expect(chat.messages).toEqual([]);
+    },
+  );
 
   it('can be read late, and more than once', async () => {
     const { agent } = chatOver({ chunks: [text('a'), text('b')], output: { message: modelMessage('ab') } });

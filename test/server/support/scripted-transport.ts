@@ -1,6 +1,6 @@
 /** A transport whose turns the test writes, and which remembers what it was asked. */
 import type { AgentInit, AgentInput, AgentOutput, AgentStreamChunk, SessionSnapshot } from 'genkit/beta/client';
-import type { AgentTransport } from '../../../src/client/transport.ts';
+import type { AgentTransport, TransportCall } from '../../../src/client/transport.ts';
 
 /** One turn: its chunks, then its output or what it throws. */
 export interface Script {
@@ -23,11 +23,10 @@ export function scriptedTransport(...scripts: Script[]): ScriptedTransport {
   return {
     calls,
     snapshots: [],
-    runTurn(input, init, { abortSignal }) {
+    runTurn(input, init, call) {
       const script = scripts[calls.length] ?? {};
-      calls.push({ input, init: structuredClone(init), abortSignal });
-      const output = play(script, abortSignal);
-      return { output, stream: chunksOf(script, output) };
+      calls.push({ input, init: structuredClone(init), abortSignal: call.abortSignal });
+      return play(script, call);
     },
     getSnapshot() {
       const [next] = this.snapshots;
@@ -41,9 +40,10 @@ export function scriptedTransport(...scripts: Script[]): ScriptedTransport {
 }
 
 async function play(
-  { output = { finishReason: 'stop' }, throws, until }: Script,
-  signal: AbortSignal,
+  { chunks = [], output = { finishReason: 'stop' }, throws, until }: Script,
+  { abortSignal: signal, onChunk }: TransportCall,
 ): Promise<AgentOutput> {
+  for (const chunk of chunks) onChunk(chunk);
   const aborted = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
   });
@@ -52,9 +52,4 @@ async function play(
     throw throws;
   }
   return output;
-}
-
-async function* chunksOf({ chunks = [] }: Script, output: Promise<AgentOutput>): AsyncGenerator<AgentStreamChunk> {
-  yield* chunks;
-  await output;
 }

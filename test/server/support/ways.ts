@@ -63,11 +63,12 @@ const inProcess: Way = {
     agent: <State>(name: string) => {
       const agent = agents[name]!;
       return createAgentApi<State>({
-        runTurn: (input: AgentInput, init: AgentInit, { abortSignal }) => {
+        runTurn: async (input: AgentInput, init: AgentInit, { abortSignal, onChunk }) => {
           const turn = agent.streamBidi(init, { abortSignal });
           turn.send(input);
           turn.close();
-          return turn;
+          for await (const chunk of turn.stream) onChunk(chunk);
+          return turn.output;
         },
         getSnapshot: (lookup) => agent.getSnapshotData(lookup),
         abort: (snapshotId) => agent.abort(snapshotId),
