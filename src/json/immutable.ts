@@ -12,7 +12,7 @@ export function thaw<T>(value: T): T {
 function thawNested(value: object | null): unknown {
   if (value === null) return value;
   if (Array.isArray(value)) {
-    const elements: unknown[] = value.slice();
+    const elements: unknown[] = [...value];
     for (let index = 0; index < elements.length; index++) {
       const element = elements[index];
       if (typeof element === 'object') elements[index] = thawNested(element);

@@ -93,9 +93,12 @@ function shareFrom(
   depth: number,
 ): readonly unknown[] {
   let index = equal;
+  // Nearly always the very same objects, up to the first that is new.
+  while (index < value.length && typeof value[index] === 'object' && base[index] === value[index]) index++;
   while (index < value.length && index < base.length && matches(base[index], value[index])) index++;
   if (index === value.length && index === base.length) return base;
-  const result: unknown[] = base.slice(0, index);
+  // What was read frozen is frozen, and of such an array V8 copies the whole much faster than a part.
+  const result: unknown[] = index === base.length ? [...base] : base.slice(0, index);
   const resync = new Resync(base, value);
   for (let at = index; index < value.length; index++, at++) {
     let shared = share(base[at], value[index], depth);

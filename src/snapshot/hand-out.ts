@@ -8,7 +8,7 @@ const INSPECT = Symbol.for('nodejs.util.inspect.custom');
 
 /** What {@link handOut} hands out. */
 export interface HandOutOptions {
-  /** The state, asked for once, when it is first looked at; it must never change after this. Omitted: the snapshot has none. */
+  /** The state, asked for once, a copy not before it is looked at; it must never change after this. Omitted: the snapshot has none. */
   state?: (() => unknown) | undefined;
   /** The state itself, frozen, instead of a copy. */
   frozen?: boolean | undefined;
@@ -21,6 +21,7 @@ export interface HandOutOptions {
 export function handOut<S>(meta: SnapshotMetadata, { state: stored, frozen }: HandOutOptions = {}): SessionSnapshot<S> {
   const snapshot = thaw(meta) as SessionSnapshot<S>;
   if (!stored) return snapshot;
+  if (frozen) return Object.assign(snapshot, { state: freeze(stored()) as State<S> });
   let unseen: (() => unknown) | undefined = stored;
   let state: State<S> | undefined;
   return Object.defineProperties(snapshot, {
@@ -29,7 +30,7 @@ export function handOut<S>(meta: SnapshotMetadata, { state: stored, frozen }: Ha
       configurable: true,
       get(): State<S> | undefined {
         if (unseen) {
-          state = (frozen ? freeze(unseen()) : thaw(unseen())) as State<S>;
+          state = thaw(unseen()) as State<S>;
           unseen = undefined;
         }
         return state;

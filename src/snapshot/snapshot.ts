@@ -64,26 +64,26 @@ export function revise<S>(
 }
 
 function assertShape(snapshotId: string, input: unknown): asserts input is SessionSnapshotInput {
-  const where = `The mutator for snapshot ${quote(snapshotId)}`;
+  const where = () => `The mutator for snapshot ${quote(snapshotId)}`;
   if (input instanceof Promise) {
     input.catch(() => {});
-    throw invalidArgument(`${where} must return a snapshot, not a promise; do what it awaits before the save.`);
+    throw invalidArgument(`${where()} must return a snapshot, not a promise; do what it awaits before the save.`);
   }
   if (typeof input !== 'object' || input === null || Array.isArray(input) || !isPlain(input)) {
-    throw invalidArgument(`${where} must return a snapshot, a plain object, or null to skip the write.`);
+    throw invalidArgument(`${where()} must return a snapshot, a plain object, or null to skip the write.`);
   }
   const { sessionId, parentId, createdAt, status, state } = input as Record<string, unknown>;
   if (sessionId !== undefined) assertId(sessionId, 'sessionId');
   if (parentId !== undefined) assertId(parentId, 'parentId');
   if (createdAt !== undefined && typeof createdAt !== 'string') {
-    throw invalidArgument(`${where} returned a createdAt that is no string; use new Date().toISOString().`);
+    throw invalidArgument(`${where()} returned a createdAt that is no string; use new Date().toISOString().`);
   }
   if (status !== undefined && !(SNAPSHOT_STATUSES as readonly unknown[]).includes(status)) {
-    throw invalidArgument(`${where} returned an unknown status; use one of ${SNAPSHOT_STATUSES.join(', ')}.`);
+    throw invalidArgument(`${where()} returned an unknown status; use one of ${SNAPSHOT_STATUSES.join(', ')}.`);
   }
   if (state === undefined) return;
   if (typeof state !== 'object' || state === null || Array.isArray(state)) {
-    throw invalidArgument(`${where} returned a state that is no object.`);
+    throw invalidArgument(`${where()} returned a state that is no object.`);
   }
   const stateSessionId = (state as Record<string, unknown>)['sessionId'];
   if (sessionId === undefined && stateSessionId !== undefined) assertId(stateSessionId, 'sessionId');

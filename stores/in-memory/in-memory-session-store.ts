@@ -29,6 +29,7 @@ import { checkScope, checkScopeChanges, checkScopes, scopeKey } from '../../src/
 import { tenantOf, type SnapshotPathPrefix } from '../../src/store/tenant.ts';
 import { WatchHub } from '../../src/store/watch-hub.ts';
 import { draftScopes, type ScopeDraft } from './scope-drafts.ts';
+import { RecentState } from './packed-state.ts';
 import { SnapshotRecord } from './snapshot-record.ts';
 import { summarize } from '../../src/store/session-summary.ts';
 import { refuseCycle } from '../../src/snapshot/lineage.ts';
@@ -84,6 +85,7 @@ export class InMemorySessionStore<S = unknown> implements SnapshotStore<S>, Scop
   readonly #prefix: SnapshotPathPrefix | undefined;
   readonly #tenants = new Map<string, TenantData>();
   readonly #watchers = new WatchHub<S>();
+  readonly #recent = new RecentState();
   #commits = 0;
   #closed = false;
 
@@ -119,7 +121,9 @@ export class InMemorySessionStore<S = unknown> implements SnapshotStore<S>, Scop
     const scopes = draftScopes(this.#tenants.get(tenantId), changes);
     this.#assertUntouched(tenantId, draft, scopes);
     const record = this.#commit(tenantId, draft, scopes, options?.expectedLeafId);
-    this.#watchers.publish(watchKey(tenantId, draft.id), record.status, () => record.snapshot());
+    if (this.#watchers.size > 0) {
+      this.#watchers.publish(watchKey(tenantId, draft.id), record.status, () => record.snapshot());
+    }
     return draft.id;
   }
 
@@ -198,6 +202,7 @@ export class InMemorySessionStore<S = unknown> implements SnapshotStore<S>, Scop
     this.#closed = true;
     this.#watchers.close();
     this.#tenants.clear();
+    this.#recent.forget();
   }
 
   #tenantOf(options: SessionStoreOptions | undefined): string {
@@ -259,7 +264,7 @@ export class InMemorySessionStore<S = unknown> implements SnapshotStore<S>, Scop
     const parent = next.parentId === undefined ? undefined : tenant.get(next.parentId);
     const base = [current, parent, leaf].find((record) => record && !record.isBlank);
     const commit = this.#commits + 1;
-    const record = new SnapshotRecord(current?.sequence ?? commit, next, base);
+    const record = new SnapshotRecord(current?.sequence ?? commit, next, base, this.#recent);
     this.#commits = commit;
     tenant.put(record, commit);
     for (const { key, next } of scopes) tenant.putScope(key, next);
@@ -270,6 +275,7 @@ export class InMemorySessionStore<S = unknown> implements SnapshotStore<S>, Scop
   #remove(tenantId: string, sessionId: string, snapshotIds: readonly string[]): void {
     const tenant = this.#tenants.get(tenantId);
     tenant?.remove(sessionId, snapshotIds);
+    this.#recent.forget();
     if (tenant?.isEmpty) this.#tenants.delete(tenantId);
   }
 }

@@ -32,6 +32,37 @@ export function unpack(state: PackedState): unknown {
   return unpackValue(state.packed);
 }
 
+/**
+ * Remembers what the state is that was read or saved last. In a chat it is needed again: a turn's save is compared with what the turn read,
+ * and the next turn reads what was saved.
+ */
+export class RecentState {
+  #state: PackedState | undefined;
+  #plain: unknown;
+
+  /** The immutable JSON value. It is not remembered: the state may have been removed by now. */
+  plainOf(state: PackedState): unknown {
+    return state === this.#state ? this.#plain : unpack(state);
+  }
+
+  /** The immutable JSON value of a state that is being read; read again, the very same. */
+  read(state: PackedState): unknown {
+    this.note(state, this.plainOf(state));
+    return this.#plain;
+  }
+
+  /** Notes what `unpack` would answer. */
+  note(state: PackedState, plain: unknown): void {
+    this.#state = state;
+    this.#plain = plain;
+  }
+
+  forget(): void {
+    this.#state = undefined;
+    this.#plain = undefined;
+  }
+}
+
 function packValue(value: unknown, basePlain: unknown, basePacked: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (value === basePlain) return basePacked;

@@ -10,7 +10,7 @@ import {
   type SnapshotMetadata,
   type StoredSnapshot,
 } from '../../src/snapshot/snapshot.ts';
-import { pack, unpack, type PackedState } from './packed-state.ts';
+import { pack, type PackedState, type RecentState } from './packed-state.ts';
 
 /** One snapshot as the store keeps it. Immutable: a rewrite makes a new record. */
 export class SnapshotRecord implements SnapshotNode {
@@ -22,17 +22,20 @@ export class SnapshotRecord implements SnapshotNode {
   readonly isBlank: boolean;
   readonly #metadata: SnapshotMetadata;
   readonly #state: PackedState | undefined;
+  readonly #recent: RecentState;
 
   /**
    * @param snapshot Copied, so that nothing of it is aliased.
    * @param base The record whose state this one's resembles most: what is equal is kept once.
+   * @param recent The store's.
    * @throws `INVALID_ARGUMENT` with the path when the snapshot holds what JSON cannot hold.
    */
-  constructor(sequence: number, snapshot: SessionSnapshot, base: SnapshotRecord | undefined) {
+  constructor(sequence: number, snapshot: SessionSnapshot, base: SnapshotRecord | undefined, recent: RecentState) {
+    this.#recent = recent;
     this.sequence = sequence;
     this.#metadata = copyMetadata(snapshot);
     const like = base === undefined ? undefined : base.#state;
-    this.#state = guarded(snapshot.snapshotId, '/state', () => packState(snapshot.state, like));
+    this.#state = guarded(snapshot.snapshotId, '/state', () => packState(snapshot.state, like, recent));
     this.sessionId = sessionOf(snapshot);
     this.isBlank = Object.values(snapshot.state ?? {}).every(isEmpty);
   }
@@ -70,15 +73,27 @@ export class SnapshotRecord implements SnapshotNode {
   /** The snapshot as a caller gets it. */
   snapshot<S>({ frozen }: Pick<HandOutOptions, 'frozen'> = {}): SessionSnapshot<S> {
     const state = this.#state;
-    return handOut(this.#metadata, { state: state && (() => unpack(state)), frozen });
+    // What is frozen is handed out at once, a copy is made when it is looked at.
+    const plain = frozen ? () => this.#recent.read(state!) : () => this.#recent.plainOf(state!);
+    return handOut(this.#metadata, { state: state && plain, frozen });
   }
 }
 
-function packState(state: SessionState | undefined, base: PackedState | undefined): PackedState | undefined {
-  if (state === undefined) return undefined;
-  if (!base) return pack(copyJson(state));
-  const plain = unpack(base);
-  return pack(shareJson(plain, state), { plain, state: base });
+function packState(
+  state: SessionState | undefined,
+  base: PackedState | undefined,
+  recent: RecentState,
+): PackedState | undefined {
+  if (state === undefined) {
+    // It may be in the place of one that is remembered.
+    recent.forget();
+    return undefined;
+  }
+  const known = base && { plain: recent.plainOf(base), state: base };
+  const plain = known ? shareJson(known.plain, state) : copyJson(state);
+  const packed = pack(plain, known);
+  recent.note(packed, plain);
+  return packed;
 }
 
 function isEmpty(member: unknown): boolean {

@@ -19,6 +19,8 @@ export class TenantData {
   /** The snapshots without a session. */
   readonly #alone = new SessionTree<SnapshotRecord>();
   readonly #scopes = new Map<string, ScopeRecord>();
+  /** The session that was written last. */
+  #latest: SessionData | undefined;
 
   get isEmpty(): boolean {
     return this.#snapshots.size === 0 && this.#scopes.size === 0;
@@ -49,6 +51,9 @@ export class TenantData {
     const session = this.#sessions.get(sessionId) ?? { tree: new SessionTree<SnapshotRecord>(), lastCommit: commit };
     session.tree.put(record);
     session.lastCommit = commit;
+    // It is at the end already: nearly always turns of one session follow each other.
+    if (session === this.#latest) return;
+    this.#latest = session;
     this.#sessions.delete(sessionId);
     this.#sessions.set(sessionId, session);
   }
@@ -60,7 +65,9 @@ export class TenantData {
       this.#snapshots.delete(id);
       tree?.remove(id);
     }
-    if (tree?.size === 0) this.#sessions.delete(sessionId);
+    if (tree?.size !== 0) return;
+    this.#sessions.delete(sessionId);
+    this.#latest = undefined;
   }
 
   /** A record, never to be changed; `undefined` when there is none. */

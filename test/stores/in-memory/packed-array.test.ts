@@ -5,7 +5,7 @@ import { shareJson } from '../../../src/json/share.ts';
 import { copyJson, type Json } from '../../../src/json/value.ts';
 import { PackedArray } from '../../../stores/in-memory/packed-array.ts';
 import { thaw } from '../../../src/json/immutable.ts';
-import { pack, unpack, type PackedState } from '../../../stores/in-memory/packed-state.ts';
+import { pack, RecentState, unpack, type PackedState } from '../../../stores/in-memory/packed-state.ts';
 import { VALUES } from '../../conformance/support/value-corpus.ts';
 import { random, seed } from '../../support/scale.ts';
 
@@ -100,5 +100,20 @@ describe('a packed state', () => {
     const first = pack(copyJson({ list: Array.from({ length: 100 }, (_, n) => ({ n })) }));
     const plain = unpack(first);
     expect(pack(shareJson(plain, copyJson(plain)), { plain, state: first })).toBe(first);
+  });
+});
+
+describe('the state that was read last', () => {
+  it('is unpacked once, until it is to be forgotten; looking at it alone remembers nothing', () => {
+    const state = pack({ messages: Array.from({ length: 100 }, (_, i) => ({ i })) });
+    const recent = new RecentState();
+    expect(recent.plainOf(state)).not.toBe(recent.plainOf(state));
+    const plain = recent.read(state);
+    expect(recent.read(state)).toBe(plain);
+    expect(recent.plainOf(state)).toBe(plain);
+    recent.forget();
+    expect(recent.plainOf(state)).not.toBe(plain);
+    deepStrictEqual(recent.plainOf(state), plain);
+    expect(recent.plainOf(state)).not.toBe(recent.plainOf(state));
   });
 });
