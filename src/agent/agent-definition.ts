@@ -117,7 +117,18 @@ export function assertConfig(
 /** Of what `defineAgent` takes the prompt's own configuration. */
 export function promptConfigOf<I extends z.ZodTypeAny>(config: PromptConfig<I>): PromptConfig<I> {
   const own = Object.entries(config).filter(([name]) => !Object.hasOwn(SPEAKING_OPTIONS, name));
-  return Object.fromEntries(own) as unknown as PromptConfig<I>;
+  const { system, ...rest } = Object.fromEntries(own) as unknown as PromptConfig<I>;
+  // A text that is no template says the same as a part, which no turn has to render.
+  return { ...rest, ...(system !== undefined && { system: isLiteral(system) ? [{ text: system }] : system }) };
+}
+
+/** What a template engine may take for an expression, an escape, a marker, front matter, or the end. */
+const TEMPLATE_MARKS = ['{', '\\', '<', '---', '\0'];
+
+/** Whether a template engine would answer the very text. */
+function isLiteral(template: unknown): template is string {
+  if (typeof template !== 'string' || template.trim() === '') return false;
+  return !TEMPLATE_MARKS.some((mark) => template.includes(mark));
 }
 
 /** The registry of a `Genkit` instance, or the one given. */

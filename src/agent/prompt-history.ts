@@ -1,4 +1,5 @@
 import type { GenerateOptions, MessageData, Part } from 'genkit';
+import { isPlain } from '../json/fault.ts';
 import { copyJson, jsonEqual } from '../json/value.ts';
 
 type Metadata = Record<string, unknown>;
@@ -23,9 +24,8 @@ export class PlacedHistory {
   /** The first parts of what was sent. Genkit copies messages, but no parts: what comes back is known again by them. */
   #firstParts: readonly (Part | undefined)[] = [];
   /** Which of the session's messages each was made of; `undefined`: none, it is the prompt's own. */
-  #origins: readonly (MessageData | undefined)[] = [];
-  /** The texts of those that are nothing else. */
-  #texts: readonly (string | undefined)[] = [];
+  #origins: (MessageData | undefined)[] = [];
+  #hasResources = false;
 
   constructor(history: readonly MessageData[]) {
     this.#history = history;
@@ -50,28 +50,33 @@ export class PlacedHistory {
   /** What the prompt rendered, for the model: the session's messages without their tag, the prompt's own marked as such. */
   toSend(rendered: readonly PromptMessage[]): PromptMessage[] {
     const sent: PromptMessage[] = [];
-    const origins: (MessageData | undefined)[] = [];
-    const texts: (string | undefined)[] = [];
+    this.#origins = [];
     for (const message of rendered) {
-      const { [HISTORY_TAG]: index, ...metadata } = (message.metadata ?? {}) as Metadata;
-      const origin = typeof index === 'number' ? this.#history[index] : undefined;
+      const index = message.metadata?.[HISTORY_TAG];
       if (index === ALL) {
-        for (const each of this.#history) {
-          const text = onlyTextOf(each);
-          sent.push(text === undefined ? copyJson(each) : { role: each.role, content: [{ text }] });
-          origins.push(each);
-          texts.push(text);
-        }
+        for (const origin of this.#history) sent.push(this.#copyOf(origin));
+        this.#origins.push(...this.#history);
       } else {
-        sent.push(origin ? untagged(message, metadata, origin) : marked(message));
-        origins.push(origin);
-        texts.push(origin && onlyTextOf(origin));
+        const origin = typeof index === 'number' ? this.#history[index] : undefined;
+        sent.push(origin ? untagged(message, origin) : marked(message));
+        this.#hasResources ||= hasResource(message);
+        this.#origins.push(origin);
       }
     }
     this.#firstParts = sent.map(firstPartOf);
-    this.#origins = origins;
-    this.#texts = texts;
     return sent;
+  }
+
+  /** Whether {@link toSend} put a resource among them, in whose place Genkit puts what is in it. */
+  get hasResources(): boolean {
+    return this.#hasResources;
+  }
+
+  #copyOf(message: MessageData): MessageData {
+    const text = onlyTextOf(message);
+    if (text !== undefined) return { role: message.role, content: [{ text }] };
+    this.#hasResources ||= hasResource(message);
+    return copyJson(message);
   }
 
   /**
@@ -85,9 +90,7 @@ export class PlacedHistory {
       const at = this.#placeOf(message, next);
       const origin = this.#origins[at];
       if (at >= 0) next = at + 1;
-      // Most messages are a text and nothing else, and a conversation has many of them: they are worth their own way.
-      const isUntouched = origin && message.role === origin.role && isText(message, this.#texts[at]);
-      if (origin) conversation.push(isUntouched ? origin : changed(message, origin));
+      if (origin) conversation.push(isSameText(message, origin) ? origin : changed(message, origin));
       else if (!message.metadata?.[PREAMBLE_TAG]) conversation.push(toPlainMessage(message));
     }
     return conversation;
@@ -110,12 +113,19 @@ function firstPartOf({ content }: PromptMessage): Part | undefined {
   return typeof part === 'object' ? part : undefined;
 }
 
-function marked({ role, content, metadata }: PromptMessage): PromptMessage {
+function marked({ role, content: own, metadata }: PromptMessage): PromptMessage {
+  const content = Array.isArray(own) ? own.map(ownPart) : own;
   // Spelled out: a spread makes of each message an object of another shape, and then all that Genkit does with messages is slow.
   return { role, content, metadata: { ...metadata, [PREAMBLE_TAG]: true } };
 }
 
-function untagged(message: PromptMessage, metadata: Metadata, origin: MessageData): PromptMessage {
+/** The part may be the prompt definition's own, which is every turn's. One that is none is for Genkit to refuse. */
+function ownPart(part: Part): Part {
+  return typeof part === 'object' && part !== null && isPlain(part) ? { ...part } : part;
+}
+
+function untagged(message: PromptMessage, origin: MessageData): PromptMessage {
+  const { [HISTORY_TAG]: _index, ...metadata } = message.metadata as Metadata;
   // A template marks what it puts in the place of {{history}}.
   if (metadata['purpose'] === 'history' && !origin.metadata?.['purpose']) delete metadata['purpose'];
   // Most messages have no metadata of their own; there are as many of them as the conversation is long.
@@ -128,6 +138,10 @@ function changed(message: MessageData, origin: MessageData): MessageData {
   return jsonEqual(kept, origin) ? origin : toPlainMessage(kept);
 }
 
+function hasResource({ content }: PromptMessage): boolean {
+  return Array.isArray(content) && content.some((part) => part.resource !== undefined);
+}
+
 /** The text, where the message is nothing else. */
 function onlyTextOf({ content, metadata }: MessageData): string | undefined {
   const part = content[0];
@@ -136,8 +150,16 @@ function onlyTextOf({ content, metadata }: MessageData): string | undefined {
   return typeof part.text === 'string' ? part.text : undefined;
 }
 
-function isText(message: MessageData, text: string | undefined): boolean {
-  return text !== undefined && onlyTextOf(message) === text;
+/** Whether it has members that no message should have. */
+function hasMore(message: MessageData): boolean {
+  for (const name in message) if (name !== 'role' && name !== 'content' && name !== 'metadata') return true;
+  return false;
+}
+
+/** Most messages are a text and nothing else, and a conversation has many of them: they are worth their own way. */
+function isSameText(message: MessageData, other: MessageData): boolean {
+  const text = onlyTextOf(message);
+  return text !== undefined && text === onlyTextOf(other) && message.role === other.role;
 }
 
 /** Without the words on the output format that Genkit appends to the last user message when there is no system message to hold them. */
@@ -152,5 +174,7 @@ function isInstruction({ metadata }: Part): boolean {
 
 /** The message as JSON holds it: a tool may have answered a `Date`, and a message be an instance. */
 export function toPlainMessage(message: MessageData): MessageData {
+  const text = onlyTextOf(message);
+  if (text !== undefined && !hasMore(message)) return { role: message.role, content: [{ text }] };
   return JSON.parse(JSON.stringify(message)) as MessageData;
 }

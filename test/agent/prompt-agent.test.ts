@@ -2,9 +2,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { generateMiddleware, z } from 'genkit';
+import fc from 'fast-check';
 import { genkit, InMemorySessionStore as GenkitStore } from 'genkit/beta';
 import { defineAgent, definePromptAgent } from 'genkitx-agents';
 import { describe, expect, test } from 'vitest';
+import { random } from '../support/scale.ts';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { call, model, user } from './helpers.ts';
 
@@ -36,6 +38,62 @@ describe('what a prompt agent sends and keeps', () => {
       { role: 'user', content: [{ text: 'Answer kind now.' }], ...preamble },
     ]);
     expect(raw.state?.messages).toEqual([user('a'), model('one'), user('b'), model('two')]);
+  });
+
+  test.each([
+    ['a text', 'Be kind.'],
+    ['parts', [{ text: 'Be kind.' }]],
+  ])('a model that changes what it is asked in place changes it for no other turn: %s', async (_, system) => {
+    const ai = genkit({});
+    const asked: unknown[] = [];
+    ai.defineModel({ name: 'rude', apiVersion: 'v2' }, async ({ messages: [first] }) => {
+      asked.push(structuredClone(first!.content));
+      first!.content[0]!.text += ' Not.';
+      first!.content.push({ text: 'more' });
+      return { message: { role: 'model', content: [{ text: 'ok' }] }, finishReason: 'stop' };
+    });
+    const agent = defineAgent(ai, { name: 'kind', model: 'rude', system });
+    for (const text of ['a', 'b', 'c']) await agent.chat().send(text);
+    expect(asked).toEqual([[{ text: 'Be kind.' }], [{ text: 'Be kind.' }], [{ text: 'Be kind.' }]]);
+  });
+
+  test('a system text reaches the model as the template engine would say it, be it a template or not', async () => {
+    const pieces = [
+      'Be kind',
+      ' ',
+      '\n',
+      '\r\n',
+      '{',
+      '{{',
+      '}}',
+      '{{x}}',
+      '\\',
+      '\\{{x}}',
+      '<',
+      '>',
+      '<<<',
+      '&',
+      '"',
+      '-',
+      '---\n',
+      '\0',
+    ];
+    const text = fc.array(fc.constantFrom(...pieces), { minLength: 1, maxLength: 6 }).map((some) => some.join(''));
+    const property = fc.asyncProperty(text, async (system) => {
+      const { ai, scripted } = setUp('ok');
+      const prompt = ai.definePrompt({ name: 'rendered', model: scripted.name, system });
+      const agent = defineAgent(ai, { name: 'speaking', model: scripted.name, system });
+      const expected = await prompt.render({}).then(
+        ({ messages }) => messages?.[0]?.content,
+        () => undefined,
+      );
+      await agent
+        .chat()
+        .send('a')
+        .catch(() => {});
+      expect(scripted.requests[0]?.messages[0]?.content).toEqual(expected);
+    });
+    await fc.assert(property, random(200, 5000));
   });
 
   test('a template may place the history among examples, and the history stays as it was', async () => {
