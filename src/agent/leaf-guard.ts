@@ -56,7 +56,8 @@ export class LeafGuard<State> {
     for (;;) {
       const isLooking = isNew && this.#expectedLeafId !== undefined;
       try {
-        if (isLooking) await this.#assertPassed(parentId);
+        // The snapshot itself: an earlier write of the same turn came first.
+        if (isLooking && this.#expectedLeafId !== snapshotId) await this.#assertPassed(parentId);
         const options: SaveSnapshotOptions = {
           context: this.#context,
           ...(isLooking && { expectedLeafId: this.#expectedLeafId }),
