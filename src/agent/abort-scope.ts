@@ -14,6 +14,8 @@ export class AbortScope {
   readonly #controller = new AbortController();
   readonly #caller: AbortSignal;
   readonly #follow = (): void => this.abort();
+  /** Each gives up a race under way. Listeners on the signal, one to add and remove for each race, would be a good part of a short turn. */
+  readonly #races = new Set<() => void>();
 
   constructor(caller: AbortSignal) {
     this.#caller = caller;
@@ -30,6 +32,8 @@ export class AbortScope {
   }
 
   abort(): void {
+    if (this.aborted) return;
+    for (const giveUp of this.#races) giveUp();
     this.#controller.abort(this.#caller.reason);
   }
 
@@ -48,9 +52,9 @@ export class AbortScope {
         else reject(new Aborted());
       };
       if (signal.aborted) return reject(new Aborted());
-      signal.addEventListener('abort', giveUp, { once: true });
+      this.#races.add(giveUp);
       const settle = (end: () => void) => {
-        signal.removeEventListener('abort', giveUp);
+        this.#races.delete(giveUp);
         // Work that heeds the signal may well end in peace, and first.
         if (signal.aborted) reject(new Aborted());
         else end();

@@ -35,20 +35,24 @@ export function unopenedOutput(init: AgentInit, ending: 'aborted' | RuntimeError
  */
 export function agentOutput<State>(agent: AgentDefinition<State>, ending: Ending<State>): AgentOutput {
   const { outcome, result, lastGood } = ending;
+  const { state } = lastGood;
   try {
-    const where = { sessionId: ending.sessionId, ...whereabouts(agent, lastGood) };
+    const output = whereabouts(agent, ending);
     if (outcome?.status === 'aborted') {
-      const last = lastGood.state.messages?.at(-1);
-      const reply = last && isPartial(last) ? replyOf(agent, { message: last }, lastGood.state) : {};
-      return { ...where, ...(reply.message && { message: reply.message }), finishReason: 'aborted' };
+      const last = state.messages?.at(-1);
+      if (last && isPartial(last)) put(output, { message: replyOf(agent, { message: last }, state).message });
+      output.finishReason = 'aborted';
+    } else if (outcome?.status === 'failed') {
+      if (outcome.unsaved) put(output, replyOf(agent, result, state));
+      output.finishReason = 'failed';
+      output.error = outcome.error;
+    } else {
+      put(output, replyOf(agent, result, state));
+      const finishReason = result?.finishReason ?? outcome?.finishReason;
+      if (finishReason) output.finishReason = finishReason;
+      if (outcome?.error) output.error = outcome.error;
     }
-    if (outcome?.status === 'failed') {
-      const reply = outcome.unsaved ? replyOf(agent, result, lastGood.state) : {};
-      return { ...where, ...reply, finishReason: 'failed', error: outcome.error };
-    }
-    const finishReason = result?.finishReason ?? outcome?.finishReason;
-    const ended = { ...(finishReason && { finishReason }), ...(outcome?.error && { error: outcome.error }) };
-    return { ...where, ...replyOf(agent, result, lastGood.state), ...ended };
+    return output;
   } catch (error) {
     // A transform that throws must not let the state through as it is.
     return { sessionId: ending.sessionId, finishReason: 'failed', error: toRuntimeError(error) };
@@ -56,12 +60,19 @@ export function agentOutput<State>(agent: AgentDefinition<State>, ending: Ending
 }
 
 /** Where the conversation stands: in a snapshot, or in the state that the caller keeps. */
-function whereabouts<State>(agent: AgentDefinition<State>, lastGood: LastGood<State>): AgentOutput {
+function whereabouts<State>(agent: AgentDefinition<State>, { sessionId, lastGood }: Ending<State>): AgentOutput {
   if (!agent.store) {
     const state = toClientState(agent, lastGood.state);
-    return { state: agent.signer ? agent.signer.sign(state) : state };
+    return { sessionId, state: agent.signer ? agent.signer.sign(state) : state };
   }
-  return lastGood.snapshotId === undefined ? {} : { snapshotId: lastGood.snapshotId };
+  return lastGood.snapshotId === undefined ? { sessionId } : { sessionId, snapshotId: lastGood.snapshotId };
+}
+
+type Reply = Pick<AgentOutput, 'artifacts' | 'message'>;
+
+function put(output: AgentOutput, { artifacts, message }: Reply): void {
+  if (artifacts?.length) output.artifacts = artifacts;
+  if (message) output.message = message;
 }
 
 /** What the agent's function answered, as far as the caller may see it. */
@@ -69,18 +80,17 @@ function replyOf<State>(
   agent: AgentDefinition<State>,
   result: AgentResult | undefined,
   state: SessionState<State>,
-): AgentOutput {
+): Reply {
   const answered = { artifacts: result?.artifacts, message: result?.message && plain(result.message) };
-  const { artifacts, message } = agent.clientTransform?.state ? projected(agent, answered, state) : answered;
-  return { ...(artifacts?.length && { artifacts }), ...(message && { message }) };
+  return agent.clientTransform?.state ? projected(agent, answered, state) : answered;
 }
 
 /** The answer as the transform leaves it in a state of which it is part. */
 function projected<State>(
   agent: AgentDefinition<State>,
-  { artifacts = [], message }: Pick<AgentOutput, 'artifacts' | 'message'>,
+  { artifacts = [], message }: Reply,
   state: SessionState<State>,
-): Pick<AgentOutput, 'artifacts' | 'message'> {
+): Reply {
   const reply = message && toPlainMessage(message);
   const said = state.messages ?? [];
   const before = reply && jsonEqual(said.at(-1), reply) ? said.slice(0, -1) : said;

@@ -114,9 +114,13 @@ export class BackgroundRun<State> {
     return this.#turns.findLast((turn) => !this.#ended.has(turn.snapshotId))?.snapshotId;
   }
 
-  /** The call is over: whatever still waits for an end gets one, the timer and the watchers go. */
-  async settle(outcome: TurnOutcome | undefined): Promise<void> {
+  /** The call is over: whatever still waits for an end gets one, the timer and the watchers go. `undefined` where it never detached. */
+  settle(outcome: TurnOutcome | undefined): Promise<void> | undefined {
     this.#over = true;
+    return this.hasBegun ? this.#settleAll(outcome) : undefined;
+  }
+
+  async #settleAll(outcome: TurnOutcome | undefined): Promise<void> {
     await this.#storing?.catch(() => {});
     this.#release();
     const ending = endingOf(outcome);

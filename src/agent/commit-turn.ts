@@ -57,7 +57,7 @@ export class TurnCommits<State> {
     this.#session = session;
     this.#parentId = parentId;
     this.#savedVersion = session.getVersion();
-    this.#lastGood = { ...(parentId !== undefined && { snapshotId: parentId }), state: stateOf(agent, session) };
+    this.#lastGood = { snapshotId: parentId, state: stateOf(agent, session) };
   }
 
   /** The snapshot that the next one continues from. */
@@ -97,23 +97,25 @@ export class TurnCommits<State> {
     return this.#whileSaving(this.#fail(snapshotId, error));
   }
 
-  async #whileSaving(saving: Promise<TurnOutcome>): Promise<TurnOutcome> {
+  #whileSaving(saving: Promise<TurnOutcome>): Promise<TurnOutcome> {
     this.#saving = saving;
-    const outcome = await saving;
-    this.#saving = undefined;
-    return outcome;
+    const forget = () => {
+      this.#saving = undefined;
+    };
+    void saving.then(forget);
+    return saving;
   }
 
   async #complete(snapshotId: string, { finishReason, error: unkept }: TurnEnding = {}): Promise<TurnOutcome> {
     const version = this.#session.getVersion();
     const state = stateOf(this.#agent, this.#session);
     const scopes = stateChangesOf(this.#session);
-    await assertCustomState(this.#agent, state.custom, { what: 'this turn' });
+    if (this.#agent.stateSchema) await assertCustomState(this.#agent, state.custom, { what: 'this turn' });
     const reason = finishReason && { finishReason };
     let saved: { snapshotId?: string } | undefined = {};
     if (this.#agent.store) {
       try {
-        const content = { status: 'completed', ...reason, state } as const;
+        const content = { status: 'completed', state, ...reason } as const;
         const before = this.#lastGood.state.messages;
         saved = await this.writer.save(snapshotId, this.#parentId, content, { before, scopes });
       } catch (error) {

@@ -152,8 +152,12 @@ function register<State>(agent: AgentDefinition<State>, fn: AgentFn<State>): Age
   const streamBidi = action.streamBidi.bind(action);
   const surface: Omit<Agent<State>, Exclude<keyof typeof action, 'run' | 'streamBidi'>> = {
     ...registerSnapshotActions(agent),
-    run: async (input, options) => {
-      assertWritableState(options?.init);
+    run: (input, options) => {
+      try {
+        assertWritableState(options?.init);
+      } catch (error) {
+        return Promise.reject(error);
+      }
       return run(input, options);
     },
     streamBidi: (init, options) => {

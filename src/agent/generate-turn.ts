@@ -26,13 +26,11 @@ export interface PromptVoice {
 
 /** The function of an agent that answers each input with its prompt. */
 export function promptAgentFn<State>(voice: PromptVoice): AgentFn<State> {
-  const findPrompt = promptFinder(voice);
+  const prompt = new Prompt(voice);
   return async (sess, { sendChunk, abortSignal }) => {
-    const handler: TurnHandler = async (input, turn) => {
-      const render = await findPrompt();
-      const gate = gateOf(turn);
-      return generateTurn({ ...voice, render, session: sess.session, input, gate, sendChunk, abortSignal });
-    };
+    const { session } = sess;
+    const handler: TurnHandler = (input, turn) =>
+      generateTurn({ voice, prompt, session, input, gate: gateOf(turn), sendChunk, abortSignal });
     await sess.run(passesGate(handler));
     return { message: viewOf(sess.session).messages.at(-1), artifacts: sess.getArtifacts() };
   };
@@ -41,8 +39,9 @@ export function promptAgentFn<State>(voice: PromptVoice): AgentFn<State> {
 /** A prompt as the turn needs it; Genkit types its input as the schema, not as what the schema reads. */
 type Render = (input: object, options: { messages: MessageData[] }) => Promise<GenerateOptions>;
 
-interface GenerateTurn<State> extends PromptVoice {
-  render: Render;
+interface GenerateTurn<State> {
+  voice: PromptVoice;
+  prompt: Prompt;
   session: Session<State>;
   input: AgentInput;
   gate: ToolGate | undefined;
@@ -52,52 +51,59 @@ interface GenerateTurn<State> extends PromptVoice {
 
 /** One turn of a prompt agent: render the prompt around the conversation, call the model and its tools, keep what was said. */
 async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResult> {
-  const { session, sendChunk, abortSignal } = turn;
+  const { voice, prompt, session, sendChunk, abortSignal } = turn;
+  const render = prompt.found ?? (await prompt.find());
   const earlier = historyOf(session, turn.input);
   const resumption = turn.input.resume && toResumption(turn.input.resume, earlier);
   const { history, options: resume } = resumption ?? { history: earlier };
   const placed = new PlacedHistory(history);
   const progress = new TurnProgress(session, placed);
-  const { model, config } = choiceOf(turn.input, turn.turnOverrides);
-  const messages = placed.toPlace(turn.isHistoryOpaque ?? false);
-  const rendered = await renderWith(session, () => turn.render(turn.promptInput ?? {}, { messages }));
-  const tools = new ResumedTools();
-  let hasRestarted = false;
-  const onRestart = () => {
-    if (!hasRestarted) progress.onRestart(history, [resume?.respond ?? []].flat());
-    hasRestarted = true;
+  const { model, config } = choiceOf(turn.input, voice.turnOverrides);
+  const messages = placed.toPlace(voice.isHistoryOpaque ?? false);
+  const rendered = await renderWith(session, () => render(voice.promptInput ?? {}, { messages }));
+  const sent = placed.toSend(rendered.messages ?? []);
+  const onChunk: GenerateOptions['onChunk'] = (chunk) => {
+    const modelChunk = chunk.toJSON();
+    progress.onChunk(modelChunk);
+    sendChunk({ modelChunk });
   };
-  const answering = generate(turn.registry, {
-    ...rendered,
-    ...(model !== undefined && { model }),
-    ...(config && { config: { ...(rendered.config as object | undefined), ...config } }),
-    messages: placed.toSend(rendered.messages ?? []),
-    ...(resume && { resume }),
-    use: [
-      ...(resume ? [watchRestarts(tools)] : []),
-      ...(rendered.use ?? []),
-      observe({ progress, tools, gate: turn.gate, onRestart }),
-    ],
-    abortSignal,
-    onChunk: (chunk) => {
-      const modelChunk = chunk.toJSON();
-      progress.onChunk(modelChunk);
-      sendChunk({ modelChunk });
-    },
-  });
-  const response = await answering.catch((error: unknown) => {
-    const again = resume && tools.interruptedReply(history.at(-1), resume);
-    if (again) return again;
-    throw error;
-  });
+  const request: GenerateOptions = { ...rendered, messages: sent, abortSignal, onChunk };
+  if (model !== undefined) request.model = model;
+  if (config) request.config = { ...(rendered.config as object | undefined), ...config };
+  let tools: ResumedTools | undefined;
+  const isOneCall = !rendered.tools?.length && !rendered.use?.length;
+  const isAllOfIt = voice.isHistoryOpaque && !placed.hasResources && history === viewOf(session).messages;
+  if (isOneCall && isAllOfIt) {
+    // The model is to be asked once, and about the conversation as it is: nothing has to look on.
+    progress.onModelCall(sent);
+  } else {
+    tools = new ResumedTools();
+    let hasRestarted = false;
+    const onRestart = () => {
+      if (!hasRestarted) progress.onRestart(history, [resume?.respond ?? []].flat());
+      hasRestarted = true;
+    };
+    const observer = observe({ progress, tools, gate: turn.gate, onRestart });
+    request.use = [...(resume ? [watchRestarts(tools)] : []), ...(rendered.use ?? []), observer];
+    if (resume) request.resume = resume;
+  }
+  let response: GenerateResponse | MessageData;
+  try {
+    response = await generate(voice.registry, request);
+  } catch (error) {
+    const again = resume && tools?.interruptedReply(history.at(-1), resume);
+    if (!again) throw error;
+    response = again;
+  }
   if (!(response instanceof GenerateResponse)) {
     adoptMessages(session, [...history.slice(0, -1), response]);
     sendChunk(interruptChunk(response));
     return { finishReason: 'interrupted' };
   }
-  const said = response.request ? placed.conversationOf(response.request.messages) : history;
+  const said = response.request ? placed.conversationOf(response.request.messages) : [...history];
   const reply = response.message && toPlainMessage(response.message.toJSON());
-  adoptMessages(session, reply ? [...said, reply] : said);
+  if (reply) said.push(reply);
+  adoptMessages(session, said);
   const finishReason = response.finishReason as AgentFinishReason | undefined;
   if (reply && finishReason === 'interrupted') sendChunk(interruptChunk(reply));
   return {
@@ -138,7 +144,7 @@ function observe<State>({ progress, tools, gate, onRestart }: Observers<State>) 
   return observers({
     model: async (request, options, next) => {
       tools.end();
-      progress.onModelCall(request);
+      progress.onModelCall(request.messages);
       const response = await next(request, options);
       progress.onReply(response.message);
       return response;
@@ -187,16 +193,24 @@ function interruptChunk(reply: MessageData): AgentStreamChunk {
   return { modelChunk: { role: 'tool', content: reply.content.filter((part) => part.toolRequest !== undefined) } };
 }
 
-/** Finds the prompt when it is first needed: it may be defined after the agent. */
-function promptFinder({ registry, promptName }: PromptVoice): () => Promise<Render> {
-  let found: PromptAction | undefined;
-  return async () => {
-    found ??= (await registry.lookupAction(`/prompt/${promptName}`)) as PromptAction | undefined;
-    const prompt = found?.__executablePrompt;
-    if (prompt) return (input, options) => (prompt.render as Render)(input, options);
+/** The agent's prompt, found when it is first needed: it may be defined after the agent. */
+class Prompt {
+  found: Render | undefined;
+  readonly #voice: PromptVoice;
+
+  constructor(voice: PromptVoice) {
+    this.#voice = voice;
+  }
+
+  /** @throws `NOT_FOUND` */
+  async find(): Promise<Render> {
+    const { registry, promptName } = this.#voice;
+    const action = (await registry.lookupAction(`/prompt/${promptName}`)) as PromptAction | undefined;
+    const prompt = action?.__executablePrompt;
+    if (prompt) return (this.found = (input, options) => (prompt.render as Render)(input, options));
     throw new GenkitError({
       status: 'NOT_FOUND',
       message: `Prompt '${promptName}' was not found. Define it before the agent's first turn.`,
     });
-  };
+  }
 }

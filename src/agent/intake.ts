@@ -18,7 +18,6 @@ export class Intake implements AsyncIterable<AgentInput> {
   /** Settles when the caller detaches, with the turns that wait; never when it does not. */
   readonly detached: Promise<readonly TurnRequest[]>;
   readonly #waiting: TurnRequest[] = [];
-  readonly #requests = new WeakMap<AgentInput, TurnRequest>();
   #current: TurnRequest | undefined;
   #held = false;
   #end: { error?: unknown } | undefined;
@@ -29,7 +28,7 @@ export class Intake implements AsyncIterable<AgentInput> {
    * @param requests Turns that were asked for earlier.
    */
   constructor(inputs: AsyncIterable<AgentInput>, onDetach: () => void, requests: readonly TurnRequest[] = []) {
-    for (const request of requests) this.#add(request);
+    this.#waiting.push(...requests);
     this.detached = new Promise((resolve) => {
       void this.#read(inputs[Symbol.asyncIterator](), onDetach, resolve);
     });
@@ -47,7 +46,7 @@ export class Intake implements AsyncIterable<AgentInput> {
 
   /** The turn that an input asks for; one that did not come through here gets a turn as well. */
   requestFor(input: AgentInput): TurnRequest {
-    return this.#requests.get(input) ?? this.#newRequest(input);
+    return this.#current?.input === input ? this.#current : newRequest(input);
   }
 
   /** After a detach: the turns that wait may run. */
@@ -90,7 +89,7 @@ export class Intake implements AsyncIterable<AgentInput> {
           this.#held = true;
           onDetach();
         }
-        if (!detach || hasPayload(input)) this.#add(this.#newRequest(input));
+        if (!detach || hasPayload(input)) this.#waiting.push(newRequest(input));
         if (detach) {
           await this.#readWhatWasSent(inputs);
           this.#end = {};
@@ -116,23 +115,16 @@ export class Intake implements AsyncIterable<AgentInput> {
         const next = await Promise.race([inputs.next(), nothing]);
         if (!next || next.done) return;
         const { detach: _again, ...input } = next.value;
-        if (hasPayload(input)) this.#add(this.#newRequest(input));
+        if (hasPayload(input)) this.#waiting.push(newRequest(input));
       }
     } catch {
       // An input that is none ends the inputs; those before it stand.
     }
   }
+}
 
-  #add(request: TurnRequest): void {
-    this.#requests.set(request.input, request);
-    this.#waiting.push(request);
-  }
-
-  #newRequest(input: AgentInput): TurnRequest {
-    const request: TurnRequest = { input, snapshotId: reserveSnapshotId(), begun: false };
-    this.#requests.set(input, request);
-    return request;
-  }
+function newRequest(input: AgentInput): TurnRequest {
+  return { input, snapshotId: reserveSnapshotId(), begun: false };
 }
 
 function hasPayload({ message, resume }: AgentInput): boolean {

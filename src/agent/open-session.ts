@@ -74,25 +74,28 @@ export async function openSession<State>(
   const reading = readRecords(agent, caller);
   const { snapshot, leaf } = await findSnapshot(agent, init, context);
   if (leaf && rejects(agent, init)) assertNotRunning(agent, leaf);
-  const expected = agent.can.compareLeaf && rejects(agent, init) && { expectedLeafId: leaf?.snapshotId ?? null };
-  const session = snapshot ? await sessionFrom(agent, snapshot) : new Session<State>({ sessionId: init.sessionId });
+  const expectedLeafId = agent.can.compareLeaf && rejects(agent, init) ? (leaf?.snapshotId ?? null) : undefined;
+  // Only a schema is worth waiting for.
+  if (snapshot && agent.stateSchema) await assertSnapshotFits(agent, snapshot);
+  const session = snapshot ? sessionFrom(agent, snapshot) : new Session<State>({ sessionId: init.sessionId });
   placeRecords(agent, session, caller, reading && (await reading));
-  const parent = snapshot && { parentId: snapshot.snapshotId };
   // Who continues somebody else's session does not make it theirs.
   const owner = snapshot ? logOf(snapshot).owner : ownerFor(agent, caller);
-  return { session, ...parent, ...expected, caller, ...(owner && { owner }) };
+  return { session, parentId: snapshot?.snapshotId, expectedLeafId, caller, owner };
 }
 
 /**
- * The session as a snapshot has it.
- *
- * @throws `INTERNAL` when its custom state does not fit the agent's `stateSchema`.
+ * @throws `INTERNAL` when the snapshot's custom state does not fit the agent's `stateSchema`.
  */
-export async function sessionFrom<State>(
+export function assertSnapshotFits<State>(
   agent: AgentDefinition<State>,
-  snapshot: SessionSnapshot<State>,
-): Promise<Session<State>> {
-  await assertCustomState(agent, snapshot.state?.custom, { what: `snapshot ${quote(snapshot.snapshotId)}` });
+  { snapshotId, state }: SessionSnapshot<State>,
+): Promise<void> {
+  return assertCustomState(agent, state?.custom, { what: `snapshot ${quote(snapshotId)}` });
+}
+
+/** The session as a snapshot has it, which has to fit the agent's `stateSchema`. */
+export function sessionFrom<State>(agent: AgentDefinition<State>, snapshot: SessionSnapshot<State>): Session<State> {
   const state = { ...snapshot.state, sessionId: sessionOf(snapshot) };
   if (!agent.readsNeverChange) return new Session<State>(state);
   // Messages and artifacts a session never changes, the custom state is changed in place.
@@ -136,7 +139,9 @@ async function findSnapshot<State>(
   if (sessionId !== undefined) assertId(sessionId, 'sessionId');
   if (snapshotId !== undefined) {
     assertId(snapshotId, 'snapshotId');
-    const found = await mustHaveStore(agent, 'Resuming a snapshot').getSnapshot(readOnly({ snapshotId, context }));
+    const found = await mustHaveStore(agent, 'Resuming a snapshot').getSnapshot(
+      readOnly('snapshotId', snapshotId, context),
+    );
     const snapshot = mustBeResumable(isHidden(agent, found) ? undefined : found, snapshotId, sessionId);
     return { snapshot, leaf: snapshot };
   }
@@ -144,8 +149,8 @@ async function findSnapshot<State>(
 }
 
 /** A conversation is read anew by each turn and never changed: a store of ours need not copy it. */
-function readOnly(lookup: SnapshotLookup): SnapshotLookup {
-  return { ...lookup, frozen: true };
+function readOnly(by: 'snapshotId' | 'sessionId', id: string, context: ActionContext | undefined): SnapshotLookup {
+  return by === 'snapshotId' ? { snapshotId: id, context, frozen: true } : { sessionId: id, context, frozen: true };
 }
 
 /** What a session continues from, and the leaf from which that was found. */
@@ -183,7 +188,7 @@ export async function findLastCompleted<State>(
 ): Promise<Found<State>> {
   const seen = new Set<string>();
   const store = mustHaveStore(agent, 'Resuming a session');
-  const leaf = await store.getSnapshot(readOnly({ sessionId, context }));
+  const leaf = await store.getSnapshot(readOnly('sessionId', sessionId, context));
   assertVisible(agent, leaf, sessionId);
   let snapshot = leaf;
   while (snapshot && snapshot.status !== 'completed') {
@@ -196,7 +201,7 @@ export async function findLastCompleted<State>(
       );
     }
     seen.add(parentId);
-    snapshot = await store.getSnapshot(readOnly({ snapshotId: parentId, context }));
+    snapshot = await store.getSnapshot(readOnly('snapshotId', parentId, context));
     assertVisible(agent, snapshot, sessionId);
     if (!snapshot) {
       throw failedPrecondition(

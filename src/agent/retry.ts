@@ -13,15 +13,13 @@ export function isTransient(error: unknown): boolean {
   return !JsonValueError.isInstance(error) && !isTimeout(error) && TRANSIENT.has(statusOf(error));
 }
 
-/** What `attempt` answers; tried again, a few times, while it fails with an error that `worthIt`. */
-export async function withRetries<T>(attempt: () => Promise<T>, worthIt: (error: unknown) => boolean): Promise<T> {
-  for (const ms of PAUSES_MS) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (!worthIt(error)) throw error;
-      await new Promise((resolve) => setTimeout(resolve, ms));
-    }
-  }
-  return attempt();
+/** What `attempt` answers; tried again, a few times, while it fails with an error that `worthIt`. `tries`: those before. */
+export function withRetries<T>(attempt: () => Promise<T>, worthIt: (error: unknown) => boolean, tries = 0): Promise<T> {
+  const pauseMs = PAUSES_MS[tries];
+  if (pauseMs === undefined) return attempt();
+  return attempt().catch(async (error: unknown) => {
+    if (!worthIt(error)) throw error;
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    return withRetries(attempt, worthIt, tries + 1);
+  });
 }

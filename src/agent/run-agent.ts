@@ -16,7 +16,7 @@ import { BackgroundRun } from './background-run.ts';
 import { ChunkStream } from './chunk-stream.ts';
 import { TurnCommits } from './commit-turn.ts';
 import { Intake, type TurnRequest } from './intake.ts';
-import { assertInitFits, openSession, sessionFrom, type OpenedSession } from './open-session.ts';
+import { assertInitFits, assertSnapshotFits, openSession, sessionFrom, type OpenedSession } from './open-session.ts';
 import { ResumeClaim } from './resume-claim.ts';
 import { turnOf } from './run-lease.ts';
 import { runTurn, type TurnSetting } from './run-turn.ts';
@@ -48,59 +48,70 @@ export async function runAgent<State>(
   const scope = new AbortScope(call.abortSignal);
   // A caller that detaches may leave at once.
   const intake = new Intake(call.inputs, () => scope.release());
+  let letNext: (() => void) | undefined;
+  let over: Promise<unknown> | undefined;
   try {
-    const running: RunningCall = { ...call, intake, scope };
-    return await inTurn(agent, running, async (onOver) => {
-      const opened = await scope.race(() => openSession(agent, call.init, call.context));
-      return converse(agent, fn, running, opened, onOver);
-    });
+    if (isQueued(agent, call.init)) letNext = await turnOfSession(agent, call.init.sessionId, scope);
+    const opened = await scope.race(() => openSession(agent, call.init, call.context));
+    const { sendChunk } = call;
+    return await converse(agent, fn, { sendChunk, intake, scope }, opened, (work) => void (over = work));
   } catch (error) {
     if (AgentInitError.isInstance(error)) throw error;
     return unopenedOutput(call.init, error instanceof Aborted ? 'aborted' : toRuntimeError(error));
   } finally {
     scope.release();
+    if (letNext) void Promise.allSettled([over]).then(letNext);
   }
 }
 
 /** The call once its inputs are being read. */
-interface RunningCall extends AgentCall {
+interface RunningCall extends Pick<AgentCall, 'sendChunk'> {
   intake: Intake;
   scope: AbortScope;
 }
 
+/** Whether the call waits for the session's earlier turns in this process, those in the background included. */
+function isQueued<State>(
+  { onConflict }: AgentDefinition<State>,
+  init: AgentInit,
+): init is AgentInit & { sessionId: string } {
+  return onConflict === 'queue' && init.sessionId !== undefined && init.snapshotId === undefined;
+}
+
 /**
- * With `onConflict: 'queue'`, waits for the session's earlier turns in this process, those in the background included.
+ * Waits for the call's turn. An abort ends the waiting; how a turn ends that has begun only the turn can say.
  *
- * @param work Has to say when the call is over, which may be after it was answered.
+ * @returns Lets the next one have its turn.
  */
-async function inTurn<State>(
-  agent: AgentDefinition<State>,
-  { init, scope }: RunningCall,
-  work: (onOver: (over: Promise<unknown>) => void) => Promise<AgentOutput>,
-): Promise<AgentOutput> {
-  const { sessionId, snapshotId } = init;
-  if (agent.onConflict !== 'queue' || sessionId === undefined || snapshotId !== undefined) return work(() => {});
+async function turnOfSession<State>(
+  { turns }: AgentDefinition<State>,
+  sessionId: string,
+  scope: AbortScope,
+): Promise<() => void> {
   let letNext: () => void = () => {};
   const isTurn = new Promise<void>((begin) => {
-    void agent.turns.run(sessionId, async () => {
+    void turns.run(sessionId, async () => {
       if (scope.aborted) return;
       const isOver = new Promise<void>((resolve) => (letNext = resolve));
       begin();
       await isOver;
     });
   });
-  let over: Promise<unknown> | undefined;
   try {
-    // An abort ends the waiting. How a turn ends that has begun only the turn can say.
     await scope.race(() => isTurn);
-    return await work((promise) => void (over = promise));
-  } finally {
-    void Promise.allSettled([over]).then(letNext);
+    return letNext;
+  } catch (error) {
+    letNext();
+    throw error;
   }
 }
 
-/** Runs the agent's function, until it is done or the caller detaches. */
-async function converse<State>(
+/**
+ * Runs the agent's function, until it is done or the caller detaches.
+ *
+ * @param onOver Is told what ends with the call, which may be after the call was answered.
+ */
+function converse<State>(
   agent: AgentDefinition<State>,
   fn: AgentFn<State>,
   call: RunningCall,
@@ -116,14 +127,14 @@ async function converse<State>(
   const claim = claimer(agent, context);
   const work = perform(fn, { agent, session, intake, scope, caller, chunks, commits, background, claim });
   onOver(work);
-  const detached = intake.detached.then((waiting) => {
-    chunks.close();
-    return background.begin(waiting);
-  });
   // What comes second goes on in the background, where nobody waits for it.
   return new Promise((resolve, reject) => {
+    const goOnWith = (waiting: readonly TurnRequest[]) => {
+      chunks.close();
+      background.begin(waiting).then(resolve, reject);
+    };
     work.then(resolve, reject);
-    detached.then(resolve, reject);
+    void intake.detached.then(goOnWith);
   });
 }
 
@@ -170,7 +181,8 @@ async function reopen<State>(
 ): Promise<{ session: Session<State>; owner?: SessionOwner; failure?: TurnOutcome }> {
   const owner = before ? logOf(before).owner : ownerFor(agent, caller);
   try {
-    const session = before ? await sessionFrom(agent, before) : new Session<State>({ sessionId });
+    if (before) await assertSnapshotFits(agent, before);
+    const session = before ? sessionFrom(agent, before) : new Session<State>({ sessionId });
     placeRecords(agent, session, caller, await readRecords(agent, caller));
     return { session, owner };
   } catch (error) {
@@ -194,24 +206,22 @@ function claimer<State>(
 /** What a call works with. */
 interface Performance<State> extends TurnSetting<State> {
   intake: Intake;
-  background: BackgroundRun<State>;
 }
 
 async function perform<State>(fn: AgentFn<State>, setting: Performance<State>): Promise<AgentOutput> {
   const { agent, session, intake, chunks, commits, background } = setting;
   let latest: TurnRequest | undefined;
-  const runner = new SessionRunner<State>(session, intake, async (input, handler, index) => {
-    const request = intake.requestFor(input);
-    latest = request;
-    const outcome = await runTurn(setting, request, handler, index);
-    background.turnEnded(outcome);
-    return outcome;
+  const runner = new SessionRunner<State>(session, intake, (input, handler, index) => {
+    latest = intake.requestFor(input);
+    return runTurn(setting, latest, handler, index);
   });
   try {
     const { result, ending } = await callFunction(fn, runner, setting);
-    const outcome = ending ?? (await saveRest(setting, runner.lastOutcome));
+    const saving = ending ? undefined : saveRest(setting, runner.lastOutcome);
+    const outcome = ending ?? (saving ? await saving : runner.lastOutcome);
     if (outcome) background.turnEnded(outcome);
-    await background.settle(outcome);
+    const settling = background.settle(outcome);
+    if (settling) await settling;
     const isKept = outcome?.status === 'aborted' && agent.onAbort === 'keep' && !background.hasBegun;
     if (isKept && latest) await commits.keepAborted(latest.snapshotId);
     return agentOutput(agent, { sessionId: session.sessionId, outcome, result, lastGood: commits.lastGood });
@@ -267,15 +277,14 @@ function replyIn<State>(session: Session<State>): AgentResult {
   return last?.role === 'model' ? { message: last } : {};
 }
 
-/** Saves what the function changed after its last turn, or without any. */
-async function saveRest<State>(
+/** Saves what the function changed after its last turn, or without any; `undefined` when that is nothing. */
+function saveRest<State>(
   { commits, background }: Performance<State>,
-  outcome: TurnOutcome | undefined,
-): Promise<TurnOutcome | undefined> {
+  last: TurnOutcome | undefined,
+): Promise<TurnOutcome> | undefined {
   const restId = background.restId();
-  if ((!commits.isBehind && restId === undefined) || (outcome && outcome.status !== 'completed')) return outcome;
-  const snapshotId = restId ?? reserveSnapshotId();
-  return commits.complete(snapshotId, outcome);
+  if ((!commits.isBehind && restId === undefined) || (last && last.status !== 'completed')) return undefined;
+  return commits.complete(restId ?? reserveSnapshotId(), last);
 }
 
 /** An aborted turn ends within microtasks; its end is reported before the call's. */

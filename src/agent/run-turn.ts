@@ -6,6 +6,7 @@ import type { Session } from '../session/session.ts';
 import { Aborted, type AbortScope } from './abort-scope.ts';
 import type { AgentDefinition } from './agent-definition.ts';
 import { readRecords, type Caller } from './agent-scopes.ts';
+import type { BackgroundRun } from './background-run.ts';
 import { assertClientInput } from './client-input.ts';
 import type { ChunkStream } from './chunk-stream.ts';
 import type { TurnCommits } from './commit-turn.ts';
@@ -23,6 +24,8 @@ export interface TurnSetting<State> {
   commits: TurnCommits<State>;
   scope: AbortScope;
   caller: Caller;
+  /** What becomes of the turns once the caller has detached. */
+  background: BackgroundRun<State>;
   /** Takes the right to run the tools that the turn's parent has interrupted; nothing without a store. */
   claim: (turn: TurnContext) => Promise<ResumeClaim<State> | undefined>;
 }
@@ -35,14 +38,12 @@ export async function runTurn<State>(
   turnIndex: number,
 ): Promise<TurnOutcome> {
   const parentSnapshotId = setting.commits.parentId;
-  const context: TurnContext = {
-    snapshotId: request.snapshotId,
-    ...(parentSnapshotId !== undefined && { parentSnapshotId }),
-    turnIndex,
-  };
+  const context: TurnContext = { snapshotId: request.snapshotId, turnIndex };
+  if (parentSnapshotId !== undefined) context.parentSnapshotId = parentSnapshotId;
   const outcome = await inTurnSpan(request.input, turnIndex, () => attempt(setting, request, handler, context));
   if (outcome.status !== 'completed') endTurnState(setting.session);
   report(setting, outcome);
+  setting.background.turnEnded(outcome);
   return outcome;
 }
 
@@ -84,7 +85,7 @@ async function attempt<State>(
     return await commits.fail(context.snapshotId, toRuntimeError(error));
   } finally {
     // Of a run that was taken over the claim is the new owner's.
-    await claim?.end(outcome?.status === 'completed' || commits.writer.isLost);
+    if (claim) await claim.end(outcome?.status === 'completed' || commits.writer.isLost);
   }
 }
 
@@ -109,10 +110,11 @@ class FailedTurn extends Error {
 }
 
 /** The span of a turn. It holds the turn's own input and the id of its snapshot, never the state. */
-async function inTurnSpan(input: AgentInput, turnIndex: number, run: () => Promise<TurnOutcome>): Promise<TurnOutcome> {
+function inTurnSpan(input: AgentInput, turnIndex: number, run: () => Promise<TurnOutcome>): Promise<TurnOutcome> {
   const name = `runTurn-${turnIndex + 1}`;
-  try {
-    return await runInNewSpan({ metadata: { name, input }, labels: { [SPAN_TYPE_ATTR]: 'flowStep' } }, async (span) => {
+  const running = runInNewSpan(
+    { metadata: { name, input }, labels: { [SPAN_TYPE_ATTR]: 'flowStep' } },
+    async (span) => {
       const outcome = await run();
       const { status } = outcome;
       const snapshotId = status === 'aborted' ? undefined : outcome.snapshotId;
@@ -120,9 +122,10 @@ async function inTurnSpan(input: AgentInput, turnIndex: number, run: () => Promi
       if (status === 'failed') throw new FailedTurn(outcome, `${outcome.error.status}: ${outcome.error.message}`);
       span.output = JSON.stringify({ finishReason: status === 'aborted' ? status : outcome.finishReason });
       return outcome;
-    });
-  } catch (error) {
+    },
+  );
+  return running.catch((error: unknown) => {
     if (error instanceof FailedTurn) return error.outcome;
     throw error;
-  }
+  });
 }

@@ -32,10 +32,7 @@ export function choiceOf(
     throw denied(`the model '${input.model}'`, 'models');
   }
   if (input.config !== undefined && !config) throw denied('a configuration', 'config');
-  return {
-    ...(input.model !== undefined && { model: input.model }),
-    ...(input.config !== undefined && { config: input.config }),
-  };
+  return input;
 }
 
 function denied(what: string, option: string): GenkitError {

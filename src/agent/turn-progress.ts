@@ -1,4 +1,4 @@
-import type { GenerateRequest, MessageData, Part, ToolRequestPart, ToolResponsePart } from 'genkit';
+import type { MessageData, Part, ToolRequestPart, ToolResponsePart } from 'genkit';
 import type { GenerateResponseChunkData } from 'genkit/model';
 import { jsonEqual } from '../json/value.ts';
 import { draftMessages, type Session } from '../session/session.ts';
@@ -31,7 +31,7 @@ export class TurnProgress<State> {
   }
 
   /** What the model is asked has in it all that the turn did before. */
-  onModelCall({ messages }: GenerateRequest): void {
+  onModelCall(messages: readonly MessageData[]): void {
     this.#request = messages;
     this.#words = [];
     this.#asked = undefined;

@@ -1,6 +1,13 @@
 import { z } from 'genkit';
 import { genkit, type GenkitBeta, type Part } from 'genkit/beta';
-import { defineAgent, InMemorySessionStore, type Agent, type AgentAPI, type SessionStore } from 'genkitx-agents';
+import {
+  defineAgent,
+  InMemorySessionStore,
+  type Agent,
+  type AgentAPI,
+  type AgentInput,
+  type SessionStore,
+} from 'genkitx-agents';
 import { remoteAgent } from 'genkitx-agents/client';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { serveByRouter } from '../server/support/http.ts';
@@ -136,6 +143,29 @@ describe.each(STORE_KINDS)("R3 abort with onAbort: 'keep' on $name", ({ make }) 
   });
 });
 
+test("with onAbort: 'keep' the words so far stay when the turn that is to say them anew comes to no model call", async () => {
+  const ai = genkit({});
+  const caller = new AbortController();
+  const { name } = scriptedModel(ai, {
+    replies: [
+      ({ sendChunk }) => {
+        sendChunk({ content: [{ text: 'Once' }] });
+        caller.abort();
+        return new Promise<never>(() => {});
+      },
+    ],
+  });
+  const store = new InMemorySessionStore();
+  const config = { name: 'teller', model: name, store, onAbort: 'keep', turnOverrides: { models: true } } as const;
+  const agent = defineAgent(ai, config);
+  const { output } = await call(agent, ['Tell me.'], { sessionId: 's' }, { abortSignal: caller.signal });
+  const again = await call(agent, [{ model: 'gone' } as AgentInput], { snapshotId: output.snapshotId! });
+  expect(again.output).toMatchObject({ finishReason: 'failed', snapshotId: output.snapshotId });
+  const failed = await store.getSnapshot({ sessionId: 's' });
+  expect(failed).toMatchObject({ status: 'failed', parentId: output.snapshotId });
+  expect(failed?.state?.messages).toMatchObject([user('Tell me.'), { ...model('Once'), metadata: { partial: true } }]);
+});
+
 test("with onAbort: 'keep' and no store the partial reply is in the state that the caller gets", async () => {
   const ai = genkit({});
   const { config, speaking } = tellerOf(ai);
@@ -189,6 +219,27 @@ describe('R3 abort while the turn is being saved', () => {
       expect((await inner.getSnapshot({ sessionId: 's' }))?.parentId).toBe(snapshotId);
       expect((await inner.getSnapshot({ snapshotId: third.snapshotId! }))?.state?.messages).toHaveLength(6);
       expect((await inner.listSessions()).items).toMatchObject([{ leafCount: 1 }]);
+    },
+  );
+
+  test.each(['discard', 'keep'] as const)(
+    'what is told is what the store has when the abort comes from inside its save (onAbort: %s)',
+    async (onAbort) => {
+      const ai = genkit({});
+      const inner = new InMemorySessionStore();
+      const caller = new AbortController();
+      const store: SessionStore = {
+        getSnapshot: (lookup) => inner.getSnapshot(lookup),
+        saveSnapshot: (snapshotId, mutator, options) => {
+          caller.abort();
+          return inner.saveSnapshot(snapshotId, mutator, options);
+        },
+      };
+      const scripted = scriptedModel(ai, { replies: ['one'] });
+      const agent = defineAgent(ai, { name: 'teller', model: scripted.name, store, onAbort });
+      const { finishReason, text, snapshotId } = await agent.chat().send('1', { abortSignal: caller.signal });
+      expect({ finishReason, text }).toEqual({ finishReason: 'stop', text: 'one' });
+      expect(await inner.getSnapshot({ snapshotId: snapshotId! })).toMatchObject({ status: 'completed' });
     },
   );
 

@@ -1,5 +1,5 @@
 import { genkit } from 'genkit/beta';
-import { defineAgent, type AgentInput } from 'genkitx-agents';
+import { defineAgent, InMemorySessionStore, type AgentInput } from 'genkitx-agents';
 import { describe, expect, test } from 'vitest';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { call, recordingStore, user } from './helpers.ts';
@@ -54,6 +54,26 @@ describe('S2 client input with resources', () => {
     expect(output.error?.message).toContain('clientResources');
     expect(scripted.requests).toEqual([]);
     expect(reads()).toBe(0);
+  });
+
+  test.each(['aborted', 'failed'] as const)('what was read stays with a turn that is %s', async (ending) => {
+    const ai = genkit({});
+    ai.defineResource({ name: 'payroll', uri: 'internal://payroll' }, async () => ({ content: [{ text: 'PAYROLL' }] }));
+    const caller = new AbortController();
+    ai.defineModel({ name: 'last', apiVersion: 'v2' }, async () => {
+      if (ending === 'failed') throw new Error('no');
+      caller.abort();
+      return new Promise<never>(() => {});
+    });
+    const store = new InMemorySessionStore();
+    const options = { name: 'reader', model: 'last', store, clientResources: true, onAbort: 'keep' } as const;
+    const init = { sessionId: 's' };
+    const { output } = await call(defineAgent(ai, options), [{ message: asking }], init, {
+      abortSignal: caller.signal,
+    });
+    expect(output.finishReason).toBe(ending);
+    const kept = await store.getSnapshot(init);
+    expect(kept?.state?.messages?.[0]?.content[1]).toMatchObject({ text: 'PAYROLL' });
   });
 
   test('clientResources: true lets it', async () => {

@@ -93,6 +93,67 @@ describe.each(STORE_KINDS)('R1 detach while the turn is being saved on $name', (
     expect(await lineage(agent, snapshotId!)).toHaveLength(1 + more);
   });
 
+  test('a wish to detach at any moment around the reply loses no turn', async () => {
+    const lost: string[] = [];
+    for (let moment = 0; moment < 60; moment++) {
+      const store = await make();
+      const ai = genkit({});
+      const begun = deferred();
+      ai.defineModel({ name: 'brief', apiVersion: 'v2' }, async () => {
+        begun.resolve();
+        return { message: { role: 'model', content: [{ text: 'reply' }] }, finishReason: 'stop' };
+      });
+      const agent = defineAgent(ai, { name: 'worker', model: 'brief', store });
+      const stream = agent.streamBidi({ sessionId: 'job' });
+      stream.send({ message: user('one') });
+      await begun.promise;
+      for (let tick = 0; tick < moment; tick++) await Promise.resolve();
+      stream.send({ message: user('two'), detach: true });
+      stream.close();
+      const { snapshotId, error } = await stream.output;
+      const { status, state } = snapshotId === undefined ? {} : await settled(agent, snapshotId);
+      if (status !== 'completed' || state?.messages?.length !== 4) {
+        lost.push(`${moment} microtasks: ${status}, ${error?.message}`);
+      }
+    }
+    expect(lost).toEqual([]);
+  });
+
+  test('a turn that ends at any moment around the wish to detach is not lost', async () => {
+    const lost: string[] = [];
+    for (let moment = 0; moment < 60; moment++) {
+      const inner = await make();
+      const store: SessionStore = {
+        getSnapshot: (lookup) => inner.getSnapshot(lookup),
+        saveSnapshot: async (snapshotId, mutator, options) => {
+          for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve));
+          return inner.saveSnapshot(snapshotId, mutator, options);
+        },
+      };
+      const end = deferred();
+      const begun = deferred();
+      const agent = defineCustomAgent(genkit({}), { name: 'worker', store }, async (sess) => {
+        await sess.run(async () => {
+          begun.resolve();
+          await end.promise;
+          sess.addMessages([model('reply')]);
+        });
+        return {};
+      });
+      const stream = agent.streamBidi({});
+      stream.send({ message: user('one') });
+      await begun.promise;
+      stream.send({ detach: true });
+      stream.close();
+      for (let tick = 0; tick < moment; tick++) await Promise.resolve();
+      end.resolve();
+      const { snapshotId } = await stream.output;
+      const { status, state } = await settled(agent, snapshotId);
+      if (status !== 'completed' || state?.messages?.length !== 2) lost.push(`${moment} microtasks: ${status}`);
+    }
+    expect(lost).toEqual([]);
+  });
+
   test('a turn that ends while it is being stored as pending is not lost, whichever write is the faster', async () => {
     const { agent, waiting, arrived, letAllIn } = await setUpDoor();
     const stream = agent.streamBidi({ sessionId: 'job' });

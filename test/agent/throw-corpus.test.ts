@@ -84,6 +84,38 @@ describe.each(['inside a turn', 'beside the turns'])('R5 throw corpus: thrown %s
   });
 });
 
+const trap: object = new Proxy(
+  {},
+  {
+    get: () => {
+      throw trap;
+    },
+    has: () => {
+      throw trap;
+    },
+    getPrototypeOf: () => {
+      throw trap;
+    },
+  },
+);
+
+test.each([...THROWN, ['an object that throws whatever is asked of it', trap, { status: 'INTERNAL' }] as const])(
+  'R5 throw corpus: thrown by the save, %s fails the call, which has the reply all the same',
+  async (_, thrown, told) => {
+    const store: SessionStore = {
+      getSnapshot: async () => undefined,
+      saveSnapshot: async () => {
+        throw thrown;
+      },
+    };
+    const ai = genkit({});
+    const { name: model } = scriptedModel(ai, { otherwise: 'reply' });
+    const { output } = await call(defineAgent(ai, { name: 'unsaved', model, store }), ['hi']);
+    expect(output).toMatchObject({ finishReason: 'failed', error: { status: (told as { status: string }).status } });
+    if (thrown !== trap) expect(output.message?.content).toEqual([{ text: 'reply' }]);
+  },
+);
+
 /** An agent whose model, or whose tool, throws. */
 function promptAgent(place: string, thrown: unknown, store: SessionStore): Agent {
   const ai = genkit({});
