@@ -54,8 +54,10 @@ export class PlacedHistory {
     for (const message of rendered) {
       const index = message.metadata?.[HISTORY_TAG];
       if (index === ALL) {
-        for (const origin of this.#history) sent.push(this.#copyOf(origin));
-        this.#origins.push(...this.#history);
+        for (const origin of this.#history) {
+          sent.push(this.#copyOf(origin));
+          this.#origins.push(origin);
+        }
       } else {
         const origin = typeof index === 'number' ? this.#history[index] : undefined;
         sent.push(origin ? untagged(message, origin) : marked(message));
