@@ -38,6 +38,7 @@ export type {
   AgentInterrupt,
   AgentOutput,
   AgentResponse,
+  AgentSnapshot,
   AgentStreamChunk,
   AgentTurn,
   Artifact,

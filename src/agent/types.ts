@@ -5,6 +5,7 @@ import type { Registry } from 'genkit/registry';
 import type {
   AgentAPI,
   AgentChat,
+  AgentSnapshot,
   ReadOptions,
   SessionSnapshot,
   SnapshotLookup,
@@ -234,10 +235,10 @@ export interface Agent<State = unknown> extends GenkitAgent<State>, AgentAPI<Sta
   getSnapshot(
     lookup: string | SnapshotLookup,
     options?: AgentCallOptions & ReadOptions,
-  ): Promise<SessionSnapshot<State> | undefined>;
+  ): Promise<AgentSnapshot<State> | undefined>;
 
   /** Waits until a snapshot is settled. Needs a store. */
-  waitForSnapshot(snapshotId: string, options?: AgentCallOptions & WaitOptions): Promise<SessionSnapshot<State>>;
+  waitForSnapshot(snapshotId: string, options?: AgentCallOptions & WaitOptions): Promise<AgentSnapshot<State>>;
 
   /** {@link getSnapshot}, by the name it has in Genkit. */
   getSnapshotData(lookup: GetSnapshotDataInput): Promise<SessionSnapshot<State> | undefined>;

@@ -1,6 +1,7 @@
 import { Chat } from './chat.ts';
 import { Conversation } from './conversation.ts';
 import { AgentError, toAgentError } from './errors.ts';
+import { withInterrupts } from './interrupt.ts';
 import { pause, withLimits } from './signals.ts';
 import type { AgentTransport } from './transport.ts';
 import type { AgentAPI, SessionSnapshot } from './types.ts';
@@ -32,7 +33,8 @@ export function createAgentApi<State = unknown>(transport: AgentTransport): Agen
     getSnapshot: async (lookup, { metadataOnly } = {}) => {
       const exact = typeof lookup === 'string' ? { snapshotId: lookup } : lookup;
       try {
-        return (await transport.getSnapshot(exact, { metadataOnly })) as SessionSnapshot<State> | undefined;
+        const snapshot = (await transport.getSnapshot(exact, { metadataOnly })) as SessionSnapshot<State> | undefined;
+        return snapshot && withInterrupts(snapshot);
       } catch (error) {
         throw toAgentError(error);
       }
@@ -48,7 +50,7 @@ export function createAgentApi<State = unknown>(transport: AgentTransport): Agen
             throw new AgentError({ status: 'NOT_FOUND', message: `There is no snapshot ${snapshotId}.` });
           }
           if (snapshot.status !== 'pending') {
-            return snapshot;
+            return withInterrupts(snapshot);
           }
           // A server that did not wait is not to be asked without a pause.
           await pause(Math.max(0, PAUSE_MS - (performance.now() - asked)), abortSignal);

@@ -1,11 +1,13 @@
 import type { Conversation } from './conversation.ts';
 import { BackgroundTask } from './detached-task.ts';
 import { AgentError, toAgentError } from './errors.ts';
+import { interruptsOf } from './interrupt.ts';
 import type { AgentTransport } from './transport.ts';
 import { refusedTurn, Turn } from './turn.ts';
 import type {
   AgentChat,
   AgentInput,
+  AgentInterrupt,
   AgentResponse,
   AgentTurn,
   Artifact,
@@ -47,6 +49,10 @@ export class Chat<State> implements AgentChat<State> {
 
   get artifacts(): Artifact[] {
     return this.#conversation.artifacts;
+  }
+
+  get interrupts(): AgentInterrupt[] {
+    return interruptsOf(this.#conversation.messages.at(-1));
   }
 
   async send(input: string | AgentInput, options?: TurnOptions): Promise<AgentResponse<State>> {

@@ -1,7 +1,15 @@
 import { AgentError } from './errors.ts';
+import { withInterrupts } from './interrupt.ts';
 import { assertDelay, pause, withLimits } from './signals.ts';
 import type { AgentTransport } from './transport.ts';
-import type { CallOptions, DetachedTask, PollOptions, SessionSnapshot, SnapshotStatus } from './types.ts';
+import type {
+  AgentSnapshot,
+  CallOptions,
+  DetachedTask,
+  PollOptions,
+  SessionSnapshot,
+  SnapshotStatus,
+} from './types.ts';
 
 const DEFAULT_INTERVAL_MS = 1000;
 
@@ -18,7 +26,7 @@ export class BackgroundTask<State> implements DetachedTask<State> {
     this.#transport = transport;
   }
 
-  async *poll(options: PollOptions = {}): AsyncGenerator<SessionSnapshot<State>, void, undefined> {
+  async *poll(options: PollOptions = {}): AsyncGenerator<AgentSnapshot<State>, void, undefined> {
     const { intervalMs = DEFAULT_INTERVAL_MS, abortSignal, timeoutMs } = options;
     assertDelay('intervalMs', intervalMs);
     assertDelay('timeoutMs', timeoutMs);
@@ -37,13 +45,13 @@ export class BackgroundTask<State> implements DetachedTask<State> {
     }
   }
 
-  async wait(options: PollOptions = {}): Promise<SessionSnapshot<State>> {
-    let last: SessionSnapshot<State> | undefined;
+  async wait(options: PollOptions = {}): Promise<AgentSnapshot<State>> {
+    let last: AgentSnapshot<State> | undefined;
     for await (const snapshot of this.poll(options)) {
       last = snapshot;
     }
     // `poll` ends with a snapshot or throws.
-    return last as SessionSnapshot<State>;
+    return last as AgentSnapshot<State>;
   }
 
   abort(options: CallOptions = {}): Promise<SnapshotStatus | undefined> {
@@ -52,12 +60,12 @@ export class BackgroundTask<State> implements DetachedTask<State> {
     );
   }
 
-  async #read(abortSignal: AbortSignal): Promise<SessionSnapshot<State>> {
+  async #read(abortSignal: AbortSignal): Promise<AgentSnapshot<State>> {
     const { snapshotId } = this;
     const snapshot = await this.#transport.getSnapshot({ snapshotId }, { abortSignal });
     if (!snapshot) {
       throw new AgentError({ status: 'NOT_FOUND', message: `The snapshot ${snapshotId} of the task is gone.` });
     }
-    return snapshot as SessionSnapshot<State>;
+    return withInterrupts(snapshot as SessionSnapshot<State>);
   }
 }

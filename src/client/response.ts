@@ -1,5 +1,5 @@
 import { AgentError } from './errors.ts';
-import { toInterrupt } from './interrupt.ts';
+import { interruptsOf } from './interrupt.ts';
 import { dataOf, mediaOf, reasoningOf, textOf, toolRequestsOf } from './parts.ts';
 import type {
   AgentFinishReason,
@@ -58,7 +58,7 @@ export class TurnResponse<State = unknown, O = unknown> implements AgentResponse
   }
 
   get interrupts(): AgentInterrupt[] {
-    return this.toolRequests.filter((part) => part.metadata?.interrupt).map(toInterrupt);
+    return interruptsOf(this.raw.message);
   }
 
   get finishReason(): AgentFinishReason {

@@ -72,8 +72,24 @@ export interface PollOptions extends CallOptions {
   intervalMs?: number;
 }
 
-/** A tool request on which the turn waits for an answer. Both methods build an entry of `resume`; neither sends it. */
-export interface AgentInterrupt<Input = unknown, Output = unknown> extends GenkitAgentInterrupt<Input, Output> {
+/**
+ * A tool request that waits for an answer. Both methods build an entry of `resume`; neither sends it.
+ *
+ * The types are the tool's: of its input, its output, and its question.
+ *
+ * @example
+ * type Refund = AgentInterrupt<{ orderId: string }, string, { amount: number }>;
+ * const refund = chat.interrupts.find((interrupt): interrupt is Refund => interrupt.name === 'refund');
+ * if (refund) await chat.resume({ restart: [refund.restart()] });
+ */
+export interface AgentInterrupt<
+  Input = unknown,
+  Output = unknown,
+  Question extends object = Record<string, unknown>,
+> extends GenkitAgentInterrupt<Input, Output> {
+  /** What the tool gave to `interrupt()`: its question to the user. Absent when the tool gave nothing. */
+  question?: Question;
+
   /**
    * An entry of `resume.respond`: the tool does not run, the model is told `output`.
    *
@@ -95,6 +111,15 @@ export interface AgentResponse<State = unknown, O = unknown> extends GenkitAgent
   readonly interrupts: AgentInterrupt[];
 }
 
+/** A snapshot as a client reads it. */
+export interface AgentSnapshot<State = unknown> extends SessionSnapshot<State> {
+  /**
+   * The tool requests that wait for the caller, as in the response of the turn. Empty when nothing waits, and in a snapshot that was read
+   * without its state. Computed on read and not enumerable: JSON and copies of the snapshot leave it out.
+   */
+  readonly interrupts: AgentInterrupt[];
+}
+
 /** A turn that is under way. */
 export interface AgentTurn<State = unknown, O = unknown> extends GenkitAgentTurn<State, O> {
   /** Settles whether or not anybody reads `stream`. */
@@ -108,10 +133,10 @@ export interface DetachedTask<State = unknown> extends GenkitDetachedTask<State>
    *
    * @throws AgentError `NOT_FOUND` when the snapshot is gone, and as {@link CallOptions} say.
    */
-  poll(options?: PollOptions): AsyncIterable<SessionSnapshot<State>>;
+  poll(options?: PollOptions): AsyncIterable<AgentSnapshot<State>>;
 
   /** The task's final snapshot; throws as `poll` does. */
-  wait(options?: PollOptions): Promise<SessionSnapshot<State>>;
+  wait(options?: PollOptions): Promise<AgentSnapshot<State>>;
 
   /** Stops the task; answers the status it had before. */
   abort(options?: CallOptions): Promise<SnapshotStatus | undefined>;
@@ -122,6 +147,12 @@ export interface DetachedTask<State = unknown> extends GenkitDetachedTask<State>
  * way another is refused with `FAILED_PRECONDITION`.
  */
 export interface AgentChat<State = unknown> extends GenkitAgentChat<State> {
+  /**
+   * The tool requests that wait for the caller: those of the last turn or, after `loadChat`, of the snapshot. Answer them all at once with
+   * {@link AgentChat.resume}.
+   */
+  readonly interrupts: AgentInterrupt[];
+
   /**
    * Runs a turn to its end.
    *
@@ -174,7 +205,7 @@ export interface AgentAPI<State = unknown> extends GenkitAgentAPI<State> {
   loadChat(lookup: SnapshotLookup): Promise<AgentChat<State>>;
 
   /** Reads a snapshot as a client sees it; `undefined` when there is none. Takes its id, or which one it is. */
-  getSnapshot(lookup: string | SnapshotLookup, options?: ReadOptions): Promise<SessionSnapshot<State> | undefined>;
+  getSnapshot(lookup: string | SnapshotLookup, options?: ReadOptions): Promise<AgentSnapshot<State> | undefined>;
 
   /**
    * The snapshot once it is settled: completed, failed, aborted or expired. The agent's side watches its store; nothing is asked again and
@@ -182,5 +213,5 @@ export interface AgentAPI<State = unknown> extends GenkitAgentAPI<State> {
    *
    * @throws AgentError `NOT_FOUND` when there is no such snapshot, and as {@link CallOptions} say.
    */
-  waitForSnapshot(snapshotId: string, options?: WaitOptions): Promise<SessionSnapshot<State>>;
+  waitForSnapshot(snapshotId: string, options?: WaitOptions): Promise<AgentSnapshot<State>>;
 }
