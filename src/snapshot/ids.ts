@@ -11,7 +11,10 @@ export type IdKind =
   | 'expectedLeafId'
   | 'tenant prefix'
   | 'appName'
-  | 'userId';
+  | 'userId'
+  | 'ownerId'
+  | 'agent'
+  | 'title';
 
 /**
  * Refuses what cannot be an id: anything but a string, a blank one, one longer than {@link MAX_ID_LENGTH}. Every other string is an id;

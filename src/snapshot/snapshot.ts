@@ -63,6 +63,25 @@ export function revise<S>(
   return next;
 }
 
+/**
+ * A completed snapshot that has children keeps its state: their states are stored as what changed since it. A store calls this for each
+ * rewrite, with what it knows of the stored snapshot.
+ *
+ * @param isSame Compares the states; asked only where it matters.
+ * @throws `FAILED_PRECONDITION` when the rewrite would change the state.
+ */
+export function assertStateMayChange(
+  current: SnapshotMetadata,
+  hasChildren: () => boolean,
+  isSame: () => boolean,
+): void {
+  if (current.status !== 'completed' || !hasChildren() || isSame()) return;
+  throw failedPrecondition(
+    `Snapshot ${quote(current.snapshotId)} is completed and has children, so its state can't change. ` +
+      `Save the new state as a new snapshot, with this one's parentId to branch.`,
+  );
+}
+
 function assertShape(snapshotId: string, input: unknown): asserts input is SessionSnapshotInput {
   const where = () => `The mutator for snapshot ${quote(snapshotId)}`;
   if (input instanceof Promise) {
@@ -93,7 +112,7 @@ function assertTransition(snapshotId: string, current: SnapshotMetadata, next: S
   if (!canBecome(current.status, next.status)) {
     throw failedPrecondition(
       `Snapshot ${quote(snapshotId)} is ${current.status ?? 'without a status'} and can't become ${next.status ?? 'without a status'}. ` +
-        `A settled snapshot never changes its status: save a new one with this as its parentId.`,
+        `A terminal snapshot never changes its status: save a new one with this as its parentId.`,
     );
   }
 }

@@ -1,8 +1,8 @@
 /**
- * What a session store of this package guarantees, then its methods.
+ * The guarantees of a session store of this package, then its methods.
  *
- * A store keeps snapshots. A snapshot belongs to at most one session and names at most one parent, so a session is a forest, nearly always
- * one tree. Within the tenant that `snapshotPathPrefix({ context })` names, and for every process that shares the store's medium:
+ * A store keeps snapshots. A snapshot of a session may name a parent, so a session is a forest, nearly always one tree. A snapshot without
+ * a session has no tree: it is read by its id, and its `parentId` is data. Within the tenant that `snapshotPathPrefix({ context })` names, and for every process that shares the store's medium:
  *
  * - **Atomic.** A save is all or nothing. Of concurrent saves of one snapshot each sees the one before: 30 increments give 30.
  *   A mutator may run more than once; only its last answer counts, so it must be free of side effects that add up.
@@ -10,7 +10,8 @@
  *   last, in the store's own order of commits.
  * - **Terminal is final.** `completed`, `failed` and `aborted` never change to another status. `parentId`, `createdAt` and `sessionId` stay
  *   as first saved.
- * - **Rewrites are safe.** Rewriting a snapshot never changes what its descendants read as.
+ * - **Rewrites are safe.** The state of a completed snapshot that has children never changes: a save that would change it is refused with
+ *   `FAILED_PRECONDITION`. Its other members may change. Rewriting any other snapshot changes no other.
  * - **Values come back as saved**, or are refused with `INVALID_ARGUMENT` and the path, before anything is written.
  * - **Nothing is aliased.** What a method hands out is the caller's own copy, or frozen where the caller asked for it so.
  * - **Ids are data.** Any non-blank string of at most 1,024 characters names a snapshot, a session, an app, a user or a tenant.
@@ -43,6 +44,16 @@ export interface SnapshotLookup extends SessionStoreOptions {
   frozen?: boolean;
 }
 
+/** Facts about a session, kept beside its snapshots. */
+export interface SessionDetails {
+  /** The user it belongs to. Set by the session's first save, and never changed. */
+  readonly ownerId?: string;
+  /** The agent that answers in it. */
+  readonly agent?: string;
+  /** A name for people. */
+  readonly title?: string;
+}
+
 /** Options of {@link SnapshotStore.saveSnapshot}. */
 export interface SaveSnapshotOptions extends SessionStoreOptions {
   /**
@@ -52,6 +63,12 @@ export interface SaveSnapshotOptions extends SessionStoreOptions {
   expectedLeafId?: string | null;
   /** Changes of records, made when the snapshot is saved and not otherwise; each record at most once. Needs `capabilities.scopes`. */
   scopes?: readonly ScopeChange[];
+  /**
+   * Facts about the snapshot's session, written in the same commit. Each member replaces what was there, except `ownerId`, which counts
+   * at the session's first save only; a member that is missing leaves what was there. Ignored for a snapshot without a session. Needs
+   * `capabilities.details`.
+   */
+  session?: SessionDetails;
 }
 
 /** Names a record: that of an app, or that of a user of an app. Two are the same exactly when all their members are. */
@@ -88,7 +105,7 @@ export interface ScopeChange {
 
 /** Which part of a list to answer. */
 export interface PageOptions extends SessionStoreOptions {
-  /** At most so many items, 1 to 1,000; 100 unless told. */
+  /** At most so many items, 1 to 1,000. Default: 100. */
   limit?: number;
   /** `nextCursor` of the page before. */
   cursor?: string;
@@ -98,12 +115,18 @@ export interface PageOptions extends SessionStoreOptions {
 export interface Page<T> {
   /** At most `limit` of them. */
   items: T[];
-  /** Pass it as `cursor` for what comes next; absent: there is no more. Opaque. */
+  /** Pass it as `cursor` to get the next page. Opaque. Absent on the last page. */
   nextCursor?: string;
 }
 
+/** Options of {@link SnapshotStore.listSessions}. */
+export interface ListSessionsOptions extends PageOptions {
+  /** Only the sessions of this owner. Needs `capabilities.details`. Default: all sessions of the tenant. */
+  ownerId?: string;
+}
+
 /** One line about a session. */
-export interface SessionSummary {
+export interface SessionSummary extends SessionDetails {
   /** Which session. */
   sessionId: string;
   /** The latest leaf. */
@@ -118,7 +141,12 @@ export interface SessionSummary {
   updatedAt: string;
   /** Status of the latest leaf. */
   status?: SnapshotStatus;
+  /** The `usage` of its snapshots, each numeric member added up. Absent when no snapshot has one. */
+  usage?: UsageSum;
 }
+
+/** Numbers of a model's usage by name, say `inputTokens`. */
+export type UsageSum = { [name: string]: number };
 
 /**
  * What {@link SnapshotStore.prune} removes; the members add up. Ages are measured against the snapshots' own times. Nothing that stays
@@ -171,11 +199,13 @@ export interface StoreCapabilities {
   compareLeaf: boolean;
   /** The store is a {@link ScopeStore} too, and saves take `scopes`. */
   scopes: boolean;
+  /** Saves take `session`, summaries carry it, and `listSessions` takes `ownerId`. */
+  details: boolean;
   /** What was saved outlives the process. */
   durable: boolean;
 }
 
-/** What is known of a `SessionStore` of another make: Genkit's three methods. */
+/** The capabilities of a foreign `SessionStore`: Genkit's three methods. */
 export const FOREIGN_CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
   watch: false,
   watchAcrossProcesses: false,
@@ -185,6 +215,7 @@ export const FOREIGN_CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
   prune: false,
   compareLeaf: false,
   scopes: false,
+  details: false,
   durable: false,
 });
 
@@ -192,7 +223,7 @@ export const FOREIGN_CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
  * A store of this package: Genkit's `SessionStore`, and what our rules add. `S` types the custom state.
  *
  * @example
- * // One more turn, unless somebody else was faster.
+ * // One more turn, unless another writer was faster.
  * const leaf = await store.getSnapshot({ sessionId: 'support-1' });
  * const createdAt = new Date().toISOString();
  * await store.saveSnapshot(
@@ -200,7 +231,7 @@ export const FOREIGN_CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
  *   () => ({ sessionId: 'support-1', parentId: leaf?.snapshotId, createdAt, status: 'completed', state: leaf?.state }),
  *   { expectedLeafId: leaf?.snapshotId ?? null },
  * );
- * // Sessions that nobody wrote to for 30 days go.
+ * // Remove the sessions that were not written for 30 days.
  * await store.prune({ idleMs: 30 * 24 * 60 * 60 * 1000 });
  */
 export interface SnapshotStore<S = unknown> extends SessionStore<S> {
@@ -242,7 +273,7 @@ export interface SnapshotStore<S = unknown> extends SessionStore<S> {
   listSnapshots(options: PageOptions & { sessionId: string }): Promise<Page<SnapshotMetadata>>;
 
   /** The tenant's sessions, the one written last first. */
-  listSessions(options?: PageOptions): Promise<Page<SessionSummary>>;
+  listSessions(options?: ListSessionsOptions): Promise<Page<SessionSummary>>;
 
   /** Removes every byte of a session. */
   deleteSession(options: SessionStoreOptions & { sessionId: string }): Promise<DeleteResult>;
@@ -269,6 +300,9 @@ export interface ScopeStore {
    * @returns Whether there was one.
    */
   deleteScope(options: SessionStoreOptions & { scope: ScopeId }): Promise<boolean>;
+
+  /** The names of all records of the tenant, in an order that stays. */
+  listScopes?(options?: PageOptions): Promise<Page<ScopeId>>;
 }
 
 /** Whether the store keeps records. */
@@ -276,7 +310,7 @@ export function keepsScopes<S>(store: SessionStore<S>): store is SnapshotStore<S
   return capabilitiesOf(store).scopes;
 }
 
-/** What the store can do; one of another make has Genkit's three methods. */
+/** What the store can do; a foreign one has Genkit's three methods. */
 export function capabilitiesOf(store: SessionStore<never> | SessionStore): Readonly<StoreCapabilities> {
   const declared = (store as Partial<SnapshotStore>).capabilities;
   return declared ?? { ...FOREIGN_CAPABILITIES, watch: typeof store.onSnapshotStateChange === 'function' };

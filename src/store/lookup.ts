@@ -4,23 +4,28 @@ import type { SessionTree, SnapshotNode } from '../snapshot/lineage.ts';
 import type { SnapshotLookup } from './contract.ts';
 
 /** A checked {@link SnapshotLookup}. */
-export type Lookup = { readonly by: 'snapshot' | 'session'; readonly id: string };
+export interface Lookup {
+  readonly by: 'snapshot' | 'session';
+  readonly id: string;
+  /** Whether the state may come frozen; see {@link SnapshotLookup}. */
+  readonly frozen?: boolean | undefined;
+}
 
 /**
  * @throws `INVALID_ARGUMENT` unless exactly one of `snapshotId` and `sessionId` is there, and is an id.
  */
 export function checkLookup(lookup: SnapshotLookup): Lookup {
-  const { snapshotId, sessionId } = lookup ?? {};
+  const { snapshotId, sessionId, frozen } = lookup ?? {};
   if ((snapshotId === undefined) === (sessionId === undefined)) {
     const got = snapshotId === undefined ? 'neither' : 'both';
     throw invalidArgument(`Look a snapshot up by exactly one of snapshotId and sessionId; got ${got}.`);
   }
   if (snapshotId !== undefined) {
     assertId(snapshotId, 'snapshotId');
-    return { by: 'snapshot', id: snapshotId };
+    return { by: 'snapshot', id: snapshotId, frozen };
   }
   assertId(sessionId, 'sessionId');
-  return { by: 'session', id: sessionId };
+  return { by: 'session', id: sessionId, frozen };
 }
 
 /**

@@ -55,10 +55,15 @@ function assertScopeId(id: unknown): asserts id is ScopeId {
   else if (userId !== undefined) throw invalidArgument("The scope 'app' has no userId; the scope 'user' has.");
 }
 
+/** The record that a {@link scopeKey} names. */
+export function scopeOfKey(key: string): ScopeId {
+  const [scope, appName, userId] = JSON.parse(key) as [ScopeId['scope'], string, string];
+  return scope === 'app' ? { scope, appName } : { scope, appName, userId };
+}
+
 /** The record of a {@link scopeKey} in a message. */
 export function describeScopeKey(key: string): string {
-  const [scope, appName, userId] = JSON.parse(key) as [ScopeId['scope'], string, string];
-  return describeScope(scope === 'app' ? { scope, appName } : { scope, appName, userId });
+  return describeScope(scopeOfKey(key));
 }
 
 /** A record in a message: `user "ada" of app "shop"`. */

@@ -1,8 +1,18 @@
+import { invalidArgument } from '../errors.ts';
+import { assertId } from '../snapshot/ids.ts';
 import type { SessionTree, SnapshotNode } from '../snapshot/lineage.ts';
-import type { SessionSummary } from './contract.ts';
+import type { SessionDetails, SessionSummary, UsageSum } from './contract.ts';
 
-/** The line that `listSessions` answers about a session; `undefined` when it has no snapshot or, in foreign data, no leaf. */
-export function summarize(sessionId: string, tree: SessionTree<SnapshotNode>): SessionSummary | undefined {
+/**
+ * The line that `listSessions` answers about a session; `undefined` when it has no snapshot.
+ *
+ * @param details Facts about the session that the store keeps beside the tree.
+ */
+export function summarize(
+  sessionId: string,
+  tree: SessionTree<SnapshotNode>,
+  details: SessionDetails & { readonly usage?: UsageSum } = {},
+): SessionSummary | undefined {
   const [first] = tree.nodes();
   const leaf = tree.latestLeaf();
   const last = tree.lastWritten();
@@ -15,5 +25,51 @@ export function summarize(sessionId: string, tree: SessionTree<SnapshotNode>): S
     createdAt: first.createdAt,
     updatedAt: last.updatedAt ?? last.createdAt,
     ...(leaf.status !== undefined && { status: leaf.status }),
+    ...details,
   };
+}
+
+const DETAILS = ['ownerId', 'agent', 'title'] as const;
+
+/**
+ * The details that a save names, without members that are `undefined`; `undefined` when it names none.
+ *
+ * @throws `INVALID_ARGUMENT` for an unknown member, and for a value that is no id.
+ */
+export function checkDetails(details: SessionDetails | undefined): SessionDetails | undefined {
+  if (details === undefined) return undefined;
+  if (typeof details !== 'object' || details === null) throw invalidArgument('session must be an object.');
+  const checked: { -readonly [K in keyof SessionDetails]: SessionDetails[K] } = {};
+  for (const [name, value] of Object.entries(details)) {
+    const known = DETAILS.find((one) => one === name);
+    if (!known) throw invalidArgument(`session has no member '${name}'; it has ${DETAILS.join(', ')}.`);
+    if (value === undefined) continue;
+    assertId(value, known);
+    checked[known] = value;
+  }
+  return Object.keys(checked).length === 0 ? undefined : checked;
+}
+
+/** The session's facts after a save. */
+export function mergeDetails(
+  before: SessionDetails | undefined,
+  saved: SessionDetails | undefined,
+): SessionDetails | undefined {
+  if (!before || !saved) return before ?? saved;
+  const { ownerId: _, ...rest } = saved;
+  return { ...before, ...rest };
+}
+
+/** Adds the `usage` of snapshots up, each numeric member by itself; `undefined` when none has one. */
+export function sumUsage(usages: Iterable<unknown>): UsageSum | undefined {
+  let sum: UsageSum | undefined;
+  for (const usage of usages) {
+    if (typeof usage !== 'object' || usage === null) continue;
+    for (const [name, value] of Object.entries(usage)) {
+      if (typeof value !== 'number') continue;
+      sum ??= {};
+      sum[name] = (sum[name] ?? 0) + value;
+    }
+  }
+  return sum;
 }

@@ -80,6 +80,7 @@ const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
   prune: true,
   compareLeaf: true,
   scopes: true,
+  details: false,
   durable: true,
 });
 

@@ -60,6 +60,18 @@ export class SnapshotRecord implements SnapshotNode {
     return this.#metadata.status;
   }
 
+  /** What the model calls of the turn took, as the saver said. */
+  get usage(): unknown {
+    return (this.#metadata as { usage?: unknown }).usage;
+  }
+
+  /** Whether `state` is equal to the one kept. */
+  hasState(state: SessionState | undefined): boolean {
+    if (state === undefined || this.#state === undefined) return state === this.#state;
+    const plain = this.#recent.plainOf(this.#state);
+    return guarded(this.snapshotId, '/state', () => shareJson(plain, state)) === plain;
+  }
+
   /** What deciding about a rewrite needs to know. */
   get stored(): StoredSnapshot {
     return { ...this.#metadata, state: { sessionId: this.sessionId } };

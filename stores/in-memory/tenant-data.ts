@@ -1,38 +1,44 @@
 import { SessionTree } from '../../src/snapshot/lineage.ts';
-import type { ScopeRecord } from '../../src/store/contract.ts';
+import type { ScopeRecord, SessionDetails, UsageSum } from '../../src/store/contract.ts';
+import { mergeDetails, sumUsage } from '../../src/store/session-summary.ts';
 import type { SnapshotRecord } from './snapshot-record.ts';
 
-/** One session: its tree, and the commit that wrote to it last. */
-export interface SessionData {
-  readonly tree: SessionTree<SnapshotRecord>;
-  lastCommit: number;
+/** One session: its tree, its details, and the commit that wrote to it last. */
+export class SessionData {
+  readonly tree = new SessionTree<SnapshotRecord>();
+  details: SessionDetails | undefined;
+  lastCommit = 0;
+
+  /** The `usage` of its snapshots, added up. */
+  usage(): { usage?: UsageSum } {
+    const usage = sumUsage([...this.tree.nodes()].map((record) => record.usage));
+    return usage ? { usage } : {};
+  }
 }
 
 /**
- * The snapshots and the scopes of one tenant.
+ * The data of one tenant.
  *
- * Invariant: `#sessions` holds the sessions that have a snapshot, the one written last at the end; `#scopes` the records that are not empty.
+ * Invariant: `#sessions` holds the sessions that have a snapshot, the one written last at the end; `scopes` the records that are not empty,
+ * by `scopeKey`. A record is never changed in place.
  */
 export class TenantData {
+  readonly scopes = new Map<string, ScopeRecord>();
   readonly #snapshots = new Map<string, SnapshotRecord>();
   readonly #sessions = new Map<string, SessionData>();
-  /** The snapshots without a session. */
-  readonly #alone = new SessionTree<SnapshotRecord>();
-  readonly #scopes = new Map<string, ScopeRecord>();
   /** The session that was written last. */
   #latest: SessionData | undefined;
 
   get isEmpty(): boolean {
-    return this.#snapshots.size === 0 && this.#scopes.size === 0;
+    return this.#snapshots.size === 0 && this.scopes.size === 0;
   }
 
   get(snapshotId: string): SnapshotRecord | undefined {
     return this.#snapshots.get(snapshotId);
   }
 
-  /** @param sessionId `undefined`: the snapshots that have no session. */
-  tree(sessionId: string | undefined): SessionTree<SnapshotRecord> | undefined {
-    return sessionId === undefined ? this.#alone : this.#sessions.get(sessionId)?.tree;
+  session(sessionId: string): SessionData | undefined {
+    return this.#sessions.get(sessionId);
   }
 
   /** The one written last first. */
@@ -41,15 +47,14 @@ export class TenantData {
   }
 
   /** Adds or replaces a snapshot. `commit` numbers this write. */
-  put(record: SnapshotRecord, commit: number): void {
+  put(record: SnapshotRecord, commit: number, details: SessionDetails | undefined): void {
     this.#snapshots.set(record.snapshotId, record);
     const { sessionId } = record;
-    if (sessionId === undefined) {
-      this.#alone.put(record);
-      return;
-    }
-    const session = this.#sessions.get(sessionId) ?? { tree: new SessionTree<SnapshotRecord>(), lastCommit: commit };
+    if (sessionId === undefined) return;
+    const known = this.#sessions.get(sessionId);
+    const session = known ?? new SessionData();
     session.tree.put(record);
+    session.details = known ? mergeDetails(known.details, details) : details;
     session.lastCommit = commit;
     // It is at the end already: nearly always turns of one session follow each other.
     if (session === this.#latest) return;
@@ -60,7 +65,7 @@ export class TenantData {
 
   /** Removes snapshots of a session, and with its last one the session. */
   remove(sessionId: string, snapshotIds: readonly string[]): void {
-    const tree = this.tree(sessionId);
+    const tree = this.#sessions.get(sessionId)?.tree;
     for (const id of snapshotIds) {
       this.#snapshots.delete(id);
       tree?.remove(id);
@@ -70,16 +75,9 @@ export class TenantData {
     this.#latest = undefined;
   }
 
-  /** A record, never to be changed; `undefined` when there is none. */
-  scope(key: string): ScopeRecord | undefined {
-    return this.#scopes.get(key);
-  }
-
-  /** Puts an empty record, or another, in the place of what there is. Answers whether there was one. */
-  putScope(key: string, record: ScopeRecord): boolean {
-    if (Object.keys(record).length === 0) return this.#scopes.delete(key);
-    const isKnown = this.#scopes.has(key);
-    this.#scopes.set(key, record);
-    return isKnown;
+  /** Puts a record in the place of what there is; an empty one removes it. */
+  putScope(key: string, record: ScopeRecord): void {
+    if (Object.keys(record).length === 0) this.scopes.delete(key);
+    else this.scopes.set(key, record);
   }
 }

@@ -37,6 +37,7 @@ const GROUP = 50;
 /** Names and values that nobody thought of. */
 export const atRandom: Subject = {
   name: 'at random',
+  usesNames: true,
   tests(kit) {
     names(kit);
     if (kit.hasTenants && !kit.underTenant) prefixes(kit);

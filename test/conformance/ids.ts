@@ -19,6 +19,7 @@ function forEach(check: (id: string, index: number) => Promise<void>): Promise<v
 /** Ids are data: every one finds what was saved under it, and nothing else. */
 export const ids: Subject = {
   name: 'ids',
+  usesNames: true,
   tests(kit) {
     const title = `I1 hostile ids: ${HOSTILE_IDS.length} ids`;
 

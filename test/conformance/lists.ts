@@ -1,5 +1,12 @@
 import assert from 'node:assert/strict';
-import type { Page, PageOptions, SnapshotStatus, SnapshotStore } from '../../src/store/contract.ts';
+import type {
+  Page,
+  PageOptions,
+  SessionDetails,
+  SessionSnapshotInput,
+  SnapshotStatus,
+  SnapshotStore,
+} from '../../src/store/contract.ts';
 import { equal, refuses } from './support/assertions.ts';
 import type { Kit, Subject } from './support/kit.ts';
 import { second, snapshot } from './support/snapshots.ts';
@@ -21,6 +28,7 @@ async function all<T>(limit: number, list: (options: PageOptions) => Promise<Pag
 /** The session's snapshots in the order of their first saves, the sessions newest first, and pages of both. */
 export const lists: Subject = {
   name: 'lists',
+  usesNames: true,
   tests(kit) {
     if (!kit.capabilities.list) {
       kit.test('a store that can’t list has no such methods', async ({ a }) => {
@@ -30,6 +38,7 @@ export const lists: Subject = {
     }
     snapshots(kit);
     sessions(kit);
+    if (kit.capabilities.details) details(kit);
     pages(kit);
   },
 };
@@ -113,6 +122,70 @@ function sessions(kit: Kit): void {
       { ...tree, status: 'failed' },
     ];
     for (const handle of [a, b]) equal((await handle.listSessions()).items, after, 'the sessions after a rewrite');
+  });
+}
+
+function details(kit: Kit): void {
+  kit.test('a session keeps the owner of its first save, and the agent and title saved last', async ({ a, b }) => {
+    const turn = (parentId?: string): SessionSnapshotInput =>
+      snapshot({ sessionId: 'chat', ...(parentId && { parentId }) });
+    await a.save('one', turn(), { session: { ownerId: 'ada', agent: 'support' } });
+    await b.save('two', turn('one'), { session: { ownerId: 'eve', agent: 'sales', title: 'Shoes' } });
+    await a.save('three', turn('two'));
+    await b.save('three', (current) => current!, { session: { title: 'Blue shoes' } });
+    await a.save('alone', snapshot(), { session: { ownerId: 'ada' } });
+    const about = async (handle: typeof a): Promise<unknown> =>
+      (await handle.listSessions()).items.map(({ ownerId, agent, title }) => ({ ownerId, agent, title }));
+    for (const handle of [a, b]) {
+      equal(await about(handle), [{ ownerId: 'ada', agent: 'sales', title: 'Blue shoes' }], 'the details');
+    }
+    if (!kit.capabilities.delete) return;
+    await a.deleteSession('chat');
+    await b.save('one', turn(), { session: { ownerId: 'eve' } });
+    equal(await about(a), [{ ownerId: 'eve', agent: undefined, title: undefined }], 'of a session begun anew');
+  });
+
+  kit.test('the sessions of one owner are listed apart, on pages of any size', async ({ a, b }) => {
+    const owners = ['ada', 'eve', undefined, 'Ada', 'ada/../eve'];
+    for (let i = 0; i < 15; i++) {
+      const ownerId = owners[i % owners.length];
+      await (i % 2 === 0 ? a : b).save(`turn ${i}`, snapshot({ sessionId: `chat ${i}` }), { session: { ownerId } });
+    }
+    for (const [i, ownerId] of owners.entries()) {
+      if (ownerId === undefined) continue;
+      for (const limit of [1, 2, 3, 100]) {
+        const found = await all(limit, (options) => b.listSessions({ ...options, ownerId }));
+        const expected = [i + 10, i + 5, i].map((n) => `chat ${n}`);
+        equal(
+          found.map((item) => item.sessionId),
+          expected,
+          `the sessions of ${ownerId} in pages of ${limit}`,
+        );
+      }
+    }
+    equal((await a.listSessions({ ownerId: 'bob' })).items, [], 'the sessions of another');
+  });
+
+  kit.test('usage is the sum of the snapshots that are there', async ({ a, b }) => {
+    const turn = (usage: unknown, parentId?: string): SessionSnapshotInput =>
+      Object.assign(snapshot({ sessionId: 'chat', createdAt: second(0), ...(parentId && { parentId }) }), { usage });
+    const sum = async (): Promise<unknown> => (await b.listSessions()).items[0]?.usage;
+    await a.save('one', turn({ inputTokens: 10, outputTokens: 2, custom: { calls: 1 } }));
+    await b.save('two', turn({ inputTokens: 5, totalTokens: 5.5 }, 'one'));
+    equal(await sum(), { inputTokens: 15, outputTokens: 2, totalTokens: 5.5 }, 'the sum');
+    await a.save('two', turn({ inputTokens: 7 }, 'one'));
+    equal(await sum(), { inputTokens: 17, outputTokens: 2 }, 'the sum after a rewrite');
+    if (!kit.capabilities.prune) return;
+    await a.prune({ maxChainLength: 1 });
+    equal(await sum(), { inputTokens: 7 }, 'the sum after pruning');
+  });
+
+  kit.test('details that are none are refused before the mutator runs', async ({ a }) => {
+    for (const session of ['ada', 7, { owner: 'ada' }, { ownerId: ' ' }, { title: 7 }, { agent: 'x'.repeat(1025) }]) {
+      const options = { session: session as SessionDetails };
+      await refuses('INVALID_ARGUMENT', () => a.save('one', () => assert.fail('the mutator ran'), options));
+    }
+    await refuses('INVALID_ARGUMENT', () => a.listSessions({ ownerId: ' ' }));
   });
 }
 

@@ -7,6 +7,7 @@ import { snapshot } from './support/snapshots.ts';
 /** Looking up, the ways to name a snapshot, what a mutator may answer, and the errors. */
 export const lookups: Subject = {
   name: 'lookups and errors',
+  usesNames: true,
   tests(kit) {
     finding(kit);
     naming(kit);

@@ -6,6 +6,7 @@ import { tapes } from './support/tape.ts';
 /** Any sequence of operations does to the store what it does to the reference model. */
 export const model: Subject = {
   name: 'model',
+  usesNames: true,
   tests(kit) {
     const random = kit.property(150, 5000);
     kit.test(

@@ -2,13 +2,16 @@
  * What a store must do, in the fewest and plainest lines: one tenant's snapshots in a list, searched from end to end. It shares no code
  * with the stores, so that the two agree only where both are right.
  */
+import assert from 'node:assert/strict';
 import type {
   PrunePolicy,
+  SessionDetails,
   SessionSnapshot,
   SessionSnapshotInput,
   SessionSummary,
   SnapshotMetadata,
   SnapshotMutator,
+  UsageSum,
 } from '../../src/store/contract.ts';
 
 /** The snapshot's id, `null` when the mutator skipped, or the statuses that the refusal may have. */
@@ -24,6 +27,7 @@ export class ReferenceModel {
   #rows: Row[] = [];
   /** Of each session when it was written last; the one written last at the end. */
   #lastWrites: { session: string; at: string }[] = [];
+  readonly #details = new Map<string, SessionDetails>();
 
   get(id: string): SessionSnapshot | undefined {
     return structuredClone(this.#row(id)?.snapshot);
@@ -34,7 +38,12 @@ export class ReferenceModel {
     return structuredClone(this.#leaves(session).at(-1)?.snapshot);
   }
 
-  save(id: string, mutator: SnapshotMutator, expectedLeafId?: string | null): SaveOutcome {
+  save(
+    id: string,
+    mutator: SnapshotMutator,
+    expectedLeafId?: string | null,
+    details: SessionDetails = {},
+  ): SaveOutcome {
     const row = this.#row(id);
     const answer = mutator(structuredClone(row?.snapshot));
     if (answer === null) return { id: null };
@@ -42,9 +51,15 @@ export class ReferenceModel {
     const refused = [];
     if (row && sessionIn(answer) !== undefined && sessionIn(answer) !== session) refused.push('FAILED_PRECONDITION');
     if (row && isFinal(row.snapshot) && answer.status !== row.snapshot.status) refused.push('FAILED_PRECONDITION');
-    if (!row && this.#isAncestor(id, answer.parentId, session)) refused.push('FAILED_PRECONDITION');
+    if (row && this.#changesAnchor(row, answer)) refused.push('FAILED_PRECONDITION');
+    if (!row && session !== undefined && this.#isAncestor(id, answer.parentId, session))
+      refused.push('FAILED_PRECONDITION');
     if (expectedLeafId !== undefined && expectedLeafId !== this.#leafId(session)) refused.push('ABORTED');
     if (refused.length > 0) return { refused };
+    if (session !== undefined) {
+      const known = this.#rowsOf(session).length > 0 ? this.#details.get(session) : undefined;
+      this.#details.set(session, { ...known, ...details, ...(known && { ownerId: known.ownerId }) });
+    }
     this.#write(id, session, row, answer);
     return { id };
   }
@@ -83,6 +98,7 @@ export class ReferenceModel {
     const copy = new ReferenceModel();
     copy.#rows = structuredClone(this.#rows);
     copy.#lastWrites = structuredClone(this.#lastWrites);
+    for (const [session, details] of this.#details) copy.#details.set(session, details);
     return copy;
   }
 
@@ -104,6 +120,12 @@ export class ReferenceModel {
 
   #leafId(session: string | undefined): string | null {
     return this.#leaves(session).at(-1)?.snapshot.snapshotId ?? null;
+  }
+
+  /** Whether a rewrite would change the state of a completed snapshot that has children. */
+  #changesAnchor(row: Row, answer: SessionSnapshotInput): boolean {
+    if (row.snapshot.status !== 'completed' || row.session === undefined) return false;
+    return this.#children(row).length > 0 && !isSame(row.snapshot.state, answer.state);
   }
 
   /** Whether `id` would be among the ancestors of a snapshot with this parent. */
@@ -133,6 +155,14 @@ export class ReferenceModel {
   #summary(sessionId: string, updatedAt: string): SessionSummary {
     const rows = this.#rowsOf(sessionId);
     const leaf = this.#leaves(sessionId).at(-1)!.snapshot;
+    const usage: UsageSum = {};
+    for (const { snapshot } of rows) {
+      const numbers = Object.entries((snapshot as { usage?: object }).usage ?? {}).filter(
+        ([, value]) => typeof value === 'number',
+      );
+      for (const [name, value] of numbers) usage[name] = (usage[name] ?? 0) + value;
+    }
+    const details = Object.entries(this.#details.get(sessionId) ?? {}).filter(([, value]) => value !== undefined);
     return {
       sessionId,
       leafId: leaf.snapshotId,
@@ -141,6 +171,8 @@ export class ReferenceModel {
       createdAt: rows[0]!.snapshot.createdAt,
       updatedAt,
       ...(leaf.status !== undefined && { status: leaf.status }),
+      ...Object.fromEntries(details),
+      ...(Object.keys(usage).length > 0 && { usage }),
     };
   }
 
@@ -185,4 +217,14 @@ function isFinal(snapshot: SessionSnapshot): boolean {
 
 function isIdle({ snapshot }: Row, before: number): boolean {
   return snapshot.status !== 'pending' && Date.parse(snapshot.updatedAt ?? snapshot.createdAt) < before;
+}
+
+/** Whether two states are equal; members that are `undefined` do not count. */
+function isSame(one: unknown, other: unknown): boolean {
+  try {
+    assert.deepStrictEqual(JSON.parse(JSON.stringify(one ?? null)), JSON.parse(JSON.stringify(other ?? null)));
+    return true;
+  } catch {
+    return false;
+  }
 }

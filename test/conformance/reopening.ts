@@ -8,6 +8,7 @@ import { VALUES } from './support/value-corpus.ts';
 /** What is there after a restart, and what a closed store does. */
 export const reopening: Subject = {
   name: 'reopening and closing',
+  usesNames: true,
   // Of a store of another make that is not said to be durable, nothing is known.
   isFor: (kit) => kit.capabilities.durable || !kit.isForeign,
   tests(kit) {

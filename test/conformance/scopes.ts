@@ -16,6 +16,7 @@ const EVE: ScopeId = { scope: 'user', appName: 'shop', userId: 'eve' };
 /** Records that sessions have in common, changed with the snapshots. */
 export const scopes: Subject = {
   name: 'scopes',
+  usesNames: true,
   isFor: (kit) => !kit.isForeign,
   tests(kit) {
     if (!kit.capabilities.scopes) return without(kit);
@@ -26,6 +27,7 @@ export const scopes: Subject = {
     values(kit);
     fences(kit);
     removal(kit);
+    if (kit.capabilities.details) listing(kit);
   },
 };
 
@@ -443,6 +445,28 @@ function fences(kit: Kit): void {
       await forAll(scopeTapes(kit.capabilities, tenants.length), play, random);
     },
   );
+}
+
+function listing(kit: Kit): void {
+  kit.test('all records are listed, on pages of any size', async ({ a, b }) => {
+    const ids: ScopeId[] = [APP, ADA, EVE, { scope: 'app', appName: 'shop/ada' }];
+    for (const name of HOSTILE_IDS.slice(0, 40)) ids.push({ scope: 'user', appName: 'shop', userId: name });
+    for (const [i, id] of ids.entries()) {
+      await (i % 2 === 0 ? a : b).save(`turn ${i}`, snapshot({ sessionId: 'chat' }), { scopes: [put(id, { i })] });
+    }
+    const names = (found: readonly ScopeId[]): string[] => found.map(textOf).toSorted();
+    for (const limit of [1, 7, 1000]) {
+      const found: ScopeId[] = [];
+      for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
+        const page = await b.listScopes({ limit, ...(cursor !== undefined && { cursor }) });
+        found.push(...page.items);
+        cursor = page.nextCursor;
+      }
+      equal(names(found), names(ids), `the records in pages of ${limit}`);
+    }
+    await a.deleteScope(ADA);
+    equal(names((await b.listScopes({ limit: 1000 })).items), names(ids.filter((id) => id !== ADA)), 'after a removal');
+  });
 }
 
 function removal(kit: Kit): void {

@@ -28,6 +28,7 @@ export class Connection implements SnapshotStore, ScopeStore {
   prune: SnapshotStore['prune'] = (policy, options) => this.#call(() => this.#backend.prune(policy, options));
   readScopes: ScopeStore['readScopes'] = (options) => this.#call(() => this.#backend.readScopes(options));
   deleteScope: ScopeStore['deleteScope'] = (options) => this.#call(() => this.#backend.deleteScope(options));
+  listScopes: ScopeStore['listScopes'] = (options) => this.#call(() => this.#backend.listScopes(options));
 
   onSnapshotStateChange(
     snapshotId: string,

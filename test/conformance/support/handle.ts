@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type {
   DeleteResult,
+  ListSessionsOptions,
   Page,
   PageOptions,
   PrunePolicy,
@@ -90,7 +91,7 @@ export class Handle {
     return this.#full.listSnapshots(this.#with(options));
   }
 
-  listSessions(options: PageOptions = {}): Promise<Page<SessionSummary>> {
+  listSessions(options: ListSessionsOptions = {}): Promise<Page<SessionSummary>> {
     return this.#full.listSessions(this.#with(options));
   }
 
@@ -114,6 +115,10 @@ export class Handle {
 
   deleteScope(scope: ScopeId): Promise<boolean> {
     return this.#full.deleteScope(this.#with({ scope }));
+  }
+
+  listScopes(options: PageOptions = {}): Promise<Page<ScopeId>> {
+    return this.#full.listScopes!(this.#with(options));
   }
 
   close(): Promise<void> {

@@ -14,8 +14,10 @@ export interface Stage {
 /** A part of the contract and its tests. */
 export interface Subject {
   name: string;
-  /** Whether it has tests for this store; it does unless told. */
+  /** Whether it has tests for this store. Default: it has. */
   isFor?(kit: Kit): boolean;
+  /** Whether its tests are about names, so that they run again under a tenant prefix. Default: `false`. */
+  usesNames?: boolean;
   tests(kit: Kit): void;
 }
 

@@ -66,6 +66,20 @@ export const trees: readonly Mutant[] = [
     }),
   },
   {
+    fault: 'acknowledges a change of the state of a completed snapshot with children',
+    subject: 'rewrites',
+    make: replacing((sound) => ({
+      saveSnapshot: async (id, mutator, options) => {
+        try {
+          return await sound.saveSnapshot(id, mutator, options);
+        } catch (error) {
+          if (error instanceof Error && error.message.includes('has children')) return id!;
+          throw error;
+        }
+      },
+    })),
+  },
+  {
     fault: 'gives a rewritten state to the children too',
     subject: 'rewrites',
     make: replacing((sound) => ({

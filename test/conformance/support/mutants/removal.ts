@@ -23,6 +23,33 @@ export const removals: readonly Mutant[] = [
     })),
   },
   {
+    fault: 'lets a later save change the owner',
+    subject: 'lists',
+    make: replacing((sound) => {
+      const owners = new Map<string, string>();
+      return {
+        saveSnapshot: async (id, mutator, options) => {
+          const saved = await sound.saveSnapshot(id, mutator, options);
+          const read = saved === null ? undefined : await sound.getSnapshot({ ...options, snapshotId: saved });
+          if (read?.sessionId && options?.session?.ownerId) owners.set(read.sessionId, options.session.ownerId);
+          return saved;
+        },
+        listSessions: async (options) => {
+          const page = await sound.listSessions(options);
+          const items = page.items.map((item) => ({ ...item, ownerId: owners.get(item.sessionId) }));
+          return { ...page, items };
+        },
+      };
+    }),
+  },
+  {
+    fault: 'lists the sessions of every owner',
+    subject: 'lists',
+    make: replacing((sound) => ({
+      listSessions: (options = {}) => sound.listSessions({ ...options, ownerId: undefined }),
+    })),
+  },
+  {
     fault: 'leaves one snapshot of a deleted session behind',
     subject: 'deleting and pruning',
     make: replacing((sound) => ({

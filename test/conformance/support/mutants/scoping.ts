@@ -153,6 +153,13 @@ export const scoping: readonly Mutant[] = [
     })),
   },
   {
+    fault: 'lists one page of records and no more',
+    subject: 'scopes',
+    make: replacing((sound) => ({
+      listScopes: async (options) => ({ items: (await sound.listScopes!(options)).items }),
+    })),
+  },
+  {
     fault: 'leaves a record that was to be removed',
     subject: 'scopes',
     make: replacing((sound) => ({

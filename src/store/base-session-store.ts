@@ -1,0 +1,170 @@
+import { closed } from '../errors.ts';
+import { assertId } from '../snapshot/ids.ts';
+import { assertPolicy } from '../snapshot/retention.ts';
+import type {
+  DeleteResult,
+  ListSessionsOptions,
+  Page,
+  PageOptions,
+  PrunePolicy,
+  PruneResult,
+  SaveSnapshotOptions,
+  ScopeChange,
+  ScopeId,
+  ScopeRecord,
+  ScopeStore,
+  SessionDetails,
+  SessionSnapshot,
+  SessionStoreOptions,
+  SessionSummary,
+  SnapshotLookup,
+  SnapshotMetadata,
+  SnapshotMutator,
+  SnapshotStore,
+  StoreCapabilities,
+} from './contract.ts';
+import { assertFunction, checkLookup, checkSession, type Lookup } from './lookup.ts';
+import { checkScope, checkScopeChanges, checkScopes } from './scopes.ts';
+import { checkDetails } from './session-summary.ts';
+import { tenantOf, type SnapshotPathPrefix } from './tenant.ts';
+
+type Awaitable<T> = T | Promise<T>;
+
+/** A checked save. */
+export interface SaveRequest<S> {
+  /** The snapshot to create or rewrite; `undefined`: the answer's own `snapshotId`, else a new id. */
+  readonly snapshotId: string | undefined;
+  readonly mutator: SnapshotMutator<S>;
+  readonly expectedLeafId: string | null | undefined;
+  /** By `scopeKey`. */
+  readonly scopes: ReadonlyMap<string, ScopeChange>;
+  readonly session: SessionDetails | undefined;
+}
+
+/** One tenant of a store. Arguments arrive checked, and the store is open; the meaning of each method is that of the contract. */
+export interface TenantStore<S> {
+  getSnapshot(lookup: Lookup): Awaitable<SessionSnapshot<S> | undefined>;
+  getSnapshotMetadata(lookup: Lookup): Awaitable<SnapshotMetadata | undefined>;
+  saveSnapshot(request: SaveRequest<S>): Awaitable<string | null>;
+  onSnapshotStateChange(snapshotId: string, callback: (snapshot: SessionSnapshot<S>) => void): () => void;
+  listSnapshots(sessionId: string, page: PageOptions): Awaitable<Page<SnapshotMetadata>>;
+  listSessions(page: ListSessionsOptions): Awaitable<Page<SessionSummary>>;
+  deleteSession(sessionId: string): Awaitable<DeleteResult>;
+  prune(policy: PrunePolicy, options: { readonly dryRun: boolean }): Awaitable<PruneResult>;
+  readScopes(ids: readonly ScopeId[]): Awaitable<ScopeRecord[]>;
+  deleteScope(id: ScopeId): Awaitable<boolean>;
+  listScopes(page: PageOptions): Awaitable<Page<ScopeId>>;
+}
+
+/**
+ * The public side of a store: checks the arguments of each call, finds the caller's tenant, and hands over to that tenant's
+ * {@link TenantStore}. A store of this package extends it and writes the tenant.
+ *
+ * The hooks may answer without a promise; an in-memory store is then atomic for the whole process.
+ */
+export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStore {
+  abstract readonly capabilities: Readonly<StoreCapabilities>;
+  readonly #name: string;
+  readonly #prefix: SnapshotPathPrefix | undefined;
+  #closing: Promise<void> | undefined;
+
+  /** @param name The class as its users know it, for messages. */
+  protected constructor(name: string, prefix: SnapshotPathPrefix | undefined) {
+    this.#name = name;
+    this.#prefix = prefix;
+  }
+
+  /** The tenant of a name; called for each call of the store. */
+  protected abstract tenant(id: string): TenantStore<S>;
+
+  /** Ends what the store opened; called once. */
+  protected abstract release(): Awaitable<void>;
+
+  async getSnapshot(lookup: SnapshotLookup): Promise<SessionSnapshot<S> | undefined> {
+    const tenant = this.#tenantOf(lookup);
+    return tenant.getSnapshot(checkLookup(lookup));
+  }
+
+  async getSnapshotMetadata(lookup: SnapshotLookup): Promise<SnapshotMetadata | undefined> {
+    const tenant = this.#tenantOf(lookup);
+    return tenant.getSnapshotMetadata(checkLookup(lookup));
+  }
+
+  async saveSnapshot(
+    snapshotId: string | undefined,
+    mutator: SnapshotMutator<S>,
+    options?: SaveSnapshotOptions,
+  ): Promise<string | null> {
+    const tenant = this.#tenantOf(options);
+    if (snapshotId !== undefined) assertId(snapshotId, 'snapshotId');
+    assertFunction(mutator, 'mutator');
+    const { expectedLeafId } = options ?? {};
+    if (typeof expectedLeafId === 'string') assertId(expectedLeafId, 'expectedLeafId');
+    const scopes = checkScopeChanges(options?.scopes);
+    return tenant.saveSnapshot({
+      snapshotId,
+      mutator,
+      expectedLeafId,
+      scopes,
+      session: checkDetails(options?.session),
+    });
+  }
+
+  onSnapshotStateChange(
+    snapshotId: string,
+    callback: (snapshot: SessionSnapshot<S>) => void,
+    options?: SessionStoreOptions,
+  ): () => void {
+    const tenant = this.#tenantOf(options);
+    assertId(snapshotId, 'snapshotId');
+    assertFunction(callback, 'callback');
+    return tenant.onSnapshotStateChange(snapshotId, callback);
+  }
+
+  async listSnapshots(options: PageOptions & { sessionId: string }): Promise<Page<SnapshotMetadata>> {
+    const tenant = this.#tenantOf(options);
+    return tenant.listSnapshots(checkSession(options), options);
+  }
+
+  async listSessions(options: ListSessionsOptions = {}): Promise<Page<SessionSummary>> {
+    const tenant = this.#tenantOf(options);
+    if (options.ownerId !== undefined) assertId(options.ownerId, 'ownerId');
+    return tenant.listSessions(options);
+  }
+
+  async deleteSession(options: SessionStoreOptions & { sessionId: string }): Promise<DeleteResult> {
+    const tenant = this.#tenantOf(options);
+    return tenant.deleteSession(checkSession(options));
+  }
+
+  async prune(policy: PrunePolicy, options?: SessionStoreOptions & { dryRun?: boolean }): Promise<PruneResult> {
+    const tenant = this.#tenantOf(options);
+    assertPolicy(policy);
+    return tenant.prune(policy, { dryRun: options?.dryRun ?? false });
+  }
+
+  async readScopes(options: SessionStoreOptions & { scopes: readonly ScopeId[] }): Promise<ScopeRecord[]> {
+    const tenant = this.#tenantOf(options);
+    return tenant.readScopes(checkScopes(options));
+  }
+
+  async deleteScope(options: SessionStoreOptions & { scope: ScopeId }): Promise<boolean> {
+    const tenant = this.#tenantOf(options);
+    return tenant.deleteScope(checkScope(options));
+  }
+
+  async listScopes(options: PageOptions = {}): Promise<Page<ScopeId>> {
+    const tenant = this.#tenantOf(options);
+    return tenant.listScopes(options);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= (async () => this.release())();
+    return this.#closing;
+  }
+
+  #tenantOf(options: SessionStoreOptions | undefined): TenantStore<S> {
+    if (this.#closing) throw closed(this.#name);
+    return this.tenant(tenantOf(this.#prefix, options));
+  }
+}

@@ -1,0 +1,242 @@
+import { failedPrecondition, quote } from '../../src/errors.ts';
+import { copyJson } from '../../src/json/value.ts';
+import { assertId, reserveSnapshotId } from '../../src/snapshot/ids.ts';
+import { refuseCycle } from '../../src/snapshot/lineage.ts';
+import { planRetention } from '../../src/snapshot/retention.ts';
+import { assertStateMayChange, revise, sessionOf, type SessionSnapshotInput } from '../../src/snapshot/snapshot.ts';
+import type { SaveRequest, TenantStore } from '../../src/store/base-session-store.ts';
+import type {
+  DeleteResult,
+  ListSessionsOptions,
+  Page,
+  PageOptions,
+  PrunePolicy,
+  PruneResult,
+  ScopeId,
+  ScopeRecord,
+  SessionSnapshot,
+  SessionSummary,
+  SnapshotMetadata,
+  SnapshotMutator,
+} from '../../src/store/contract.ts';
+import { assertExpectedLeaf, resolveLeaf, type Lookup } from '../../src/store/lookup.ts';
+import { checkPage, pageOf } from '../../src/store/page.ts';
+import { runScopeChange, scopeKey, scopeOfKey } from '../../src/store/scopes.ts';
+import { summarize } from '../../src/store/session-summary.ts';
+import type { WatchHub } from '../../src/store/watch-hub.ts';
+import type { RecentState } from './packed-state.ts';
+import { SnapshotRecord } from './snapshot-record.ts';
+import { TenantData } from './tenant-data.ts';
+
+/** What all tenants of a store have in common. */
+export interface Shared<S> {
+  /** Those that hold something. */
+  readonly tenants: Map<string, Tenant<S>>;
+  readonly rejectBranching: boolean;
+  readonly watchers: WatchHub<S>;
+  readonly recent: RecentState;
+}
+
+/** What a mutator answered, and the snapshot it was asked about. */
+interface Draft<S> {
+  readonly id: string;
+  readonly current: SnapshotRecord | undefined;
+  readonly answer: SessionSnapshotInput<S>;
+}
+
+/** A record that a save changes: what it was, and what it becomes. */
+interface ScopeDraft {
+  readonly key: string;
+  readonly current: ScopeRecord | undefined;
+  readonly next: ScopeRecord;
+}
+
+/** One tenant. Nothing is awaited between a read and a write, which makes them one step for every other caller in the process. */
+export class Tenant<S> implements TenantStore<S> {
+  readonly #id: string;
+  readonly #shared: Shared<S>;
+  readonly #data = new TenantData();
+  #commits = 0;
+
+  constructor(id: string, shared: Shared<S>) {
+    this.#id = id;
+    this.#shared = shared;
+  }
+
+  getSnapshot(lookup: Lookup): SessionSnapshot<S> | undefined {
+    return this.#find(lookup)?.snapshot(lookup);
+  }
+
+  getSnapshotMetadata(lookup: Lookup): SnapshotMetadata | undefined {
+    return this.#find(lookup)?.metadata();
+  }
+
+  saveSnapshot(request: SaveRequest<S>): string | null {
+    // Before the caller's functions run: a save inside them must meet this very tenant.
+    this.#shared.tenants.set(this.#id, this);
+    try {
+      return this.#save(request);
+    } finally {
+      this.#forgetIfEmpty();
+    }
+  }
+
+  #save(request: SaveRequest<S>): string | null {
+    const draft = this.#ask(request.snapshotId, request.mutator);
+    if (!draft) return null;
+    const scopes = this.#draftScopes(request);
+    this.#assertUntouched(draft, scopes);
+    const record = this.#commit(draft, scopes, request);
+    const { watchers } = this.#shared;
+    if (watchers.size > 0) watchers.publish(this.#watchKey(draft.id), record.status, () => record.snapshot());
+    return draft.id;
+  }
+
+  onSnapshotStateChange(snapshotId: string, callback: (snapshot: SessionSnapshot<S>) => void): () => void {
+    const key = this.#watchKey(snapshotId);
+    const { watchers } = this.#shared;
+    const unsubscribe = watchers.subscribe(key, callback);
+    const record = this.#data.get(snapshotId);
+    if (record) watchers.announce(key, record.status, () => record.snapshot());
+    return unsubscribe;
+  }
+
+  listSnapshots(sessionId: string, options: PageOptions): Page<SnapshotMetadata> {
+    const { limit, after: [after] = [0] } = checkPage(options, ['number']);
+    const nodes = this.#data.session(sessionId)?.tree.nodes() ?? [];
+    const rest = [...nodes].filter((record) => record.sequence > after);
+    return pageOf(rest, limit, (record) => ({ position: [record.sequence], item: record.metadata() }));
+  }
+
+  listSessions(options: ListSessionsOptions): Page<SessionSummary> {
+    const { limit, after: [before] = [Infinity] } = checkPage(options, ['number']);
+    const { ownerId } = options;
+    const rest = this.#data
+      .sessions()
+      .filter(
+        ([, { lastCommit, details }]) => lastCommit < before && (ownerId ?? details?.ownerId) === details?.ownerId,
+      );
+    return pageOf(rest, limit, ([id, session]) => ({
+      position: [session.lastCommit],
+      item: summarize(id, session.tree, { ...session.details, ...session.usage() }),
+    }));
+  }
+
+  deleteSession(sessionId: string): DeleteResult {
+    const ids = [...(this.#data.session(sessionId)?.tree.nodes() ?? [])].map((record) => record.snapshotId);
+    this.#remove(sessionId, ids);
+    return { snapshots: ids.length, shards: 0 };
+  }
+
+  prune(policy: PrunePolicy, { dryRun }: { readonly dryRun: boolean }): PruneResult {
+    const result: PruneResult = { sessions: 0, snapshots: 0, shards: 0, dryRun };
+    const now = Date.now();
+    for (const [sessionId, { tree }] of this.#data.sessions()) {
+      const plan = planRetention(tree, policy, now);
+      const remove = plan.whole ? [...tree.nodes()].map((record) => record.snapshotId) : plan.remove;
+      if (plan.whole) result.sessions++;
+      result.snapshots += remove.length;
+      if (!dryRun) this.#remove(sessionId, remove);
+    }
+    return result;
+  }
+
+  readScopes(ids: readonly ScopeId[]): ScopeRecord[] {
+    return ids.map((id) => copyJson(this.#data.scopes.get(scopeKey(id)) ?? {}));
+  }
+
+  deleteScope(id: ScopeId): boolean {
+    const isRemoved = this.#data.scopes.delete(scopeKey(id));
+    this.#forgetIfEmpty();
+    return isRemoved;
+  }
+
+  listScopes(options: PageOptions): Page<ScopeId> {
+    const { limit, after: [after] = [''] } = checkPage(options, ['string']);
+    const rest = [...this.#data.scopes.keys()].filter((key) => key > after).toSorted();
+    return pageOf(rest, limit, (key) => ({ position: [key], item: scopeOfKey(key) }));
+  }
+
+  #find({ by, id }: Lookup): SnapshotRecord | undefined {
+    if (by === 'snapshot') return this.#data.get(id);
+    const session = this.#data.session(id);
+    return session && resolveLeaf(session.tree, id, this.#shared.rejectBranching);
+  }
+
+  /** Runs the mutator: on the snapshot of the given id, or of the id that its answer names. */
+  #ask(givenId: string | undefined, mutator: SnapshotMutator<S>): Draft<S> | undefined {
+    const current = givenId === undefined ? undefined : this.#data.get(givenId);
+    const answer = mutator(current?.snapshot());
+    if (answer === null) return undefined;
+    if (givenId !== undefined) return { id: givenId, current, answer };
+    const id = answer?.snapshotId ?? reserveSnapshotId();
+    assertId(id, 'snapshotId');
+    // The mutator has not seen the snapshot that it is about to rewrite.
+    return this.#data.get(id) ? this.#ask(id, mutator) : { id, current, answer };
+  }
+
+  /** Runs the changes of the records, without writing any; those that change nothing are left out. */
+  #draftScopes({ scopes }: SaveRequest<S>): readonly ScopeDraft[] {
+    const drafts: ScopeDraft[] = [];
+    for (const [key, change] of scopes) {
+      const current = this.#data.scopes.get(key);
+      const next = runScopeChange(change, current);
+      if (next) drafts.push({ key, current, next });
+    }
+    return drafts;
+  }
+
+  /** The caller's functions ran inside the save; what they saved themselves must not be lost in it. */
+  #assertUntouched({ id, current }: Draft<S>, scopes: readonly ScopeDraft[]): void {
+    if (this.#data.get(id) !== current) {
+      throw failedPrecondition(
+        `The mutator for snapshot ${quote(id)} saved that snapshot itself; save it by what the mutator returns only.`,
+      );
+    }
+    if (scopes.some((scope) => this.#data.scopes.get(scope.key) !== scope.current)) {
+      throw failedPrecondition(
+        `The save of snapshot ${quote(id)} changed a record in scopes by another save inside its own functions; change it by scopes only.`,
+      );
+    }
+  }
+
+  #commit({ id, current, answer }: Draft<S>, scopes: readonly ScopeDraft[], request: SaveRequest<S>): SnapshotRecord {
+    const next = revise(id, current?.stored, answer, () => new Date().toISOString());
+    const sessionId = sessionOf(next);
+    const tree = sessionId === undefined ? undefined : this.#data.session(sessionId)?.tree;
+    const leaf = tree?.latestLeaf();
+    assertExpectedLeaf(request.expectedLeafId, sessionId, leaf?.snapshotId ?? null);
+    if (current)
+      assertStateMayChange(
+        current,
+        () => tree?.hasChildren(id) ?? false,
+        () => current.hasState(next.state),
+      );
+    else if (sessionId !== undefined && (next.parentId === id || tree?.wouldCycle(id, next.parentId))) {
+      refuseCycle(id, next.parentId!);
+    }
+    const parent = next.parentId === undefined ? undefined : this.#data.get(next.parentId);
+    const base = [current, parent, leaf].find((record) => record && !record.isBlank);
+    const commit = this.#commits + 1;
+    const record = new SnapshotRecord(current?.sequence ?? commit, next, base, this.#shared.recent);
+    this.#commits = commit;
+    this.#data.put(record, commit, request.session);
+    for (const { key, next } of scopes) this.#data.putScope(key, next);
+    return record;
+  }
+
+  #remove(sessionId: string, snapshotIds: readonly string[]): void {
+    this.#data.remove(sessionId, snapshotIds);
+    this.#shared.recent.forget();
+    this.#forgetIfEmpty();
+  }
+
+  #forgetIfEmpty(): void {
+    if (this.#data.isEmpty) this.#shared.tenants.delete(this.#id);
+  }
+
+  /** Unambiguous for every pair of ids. */
+  #watchKey(snapshotId: string): string {
+    return JSON.stringify([this.#id, snapshotId]);
+  }
+}
