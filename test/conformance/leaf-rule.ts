@@ -43,7 +43,7 @@ async function build(
     const parentId = parent === undefined ? {} : { parentId: nameOf(parent) };
     return handles[n % 2]!.save(
       nameOf(i),
-      snapshot({ sessionId, ...parentId, createdAt: second(clock), custom: { n } }),
+      snapshot({ sessionId, ...parentId, createdAt: second(clock), updatedAt: second(n), custom: { i } }),
     );
   };
   for (const [i, { rewrite }] of steps.entries()) {

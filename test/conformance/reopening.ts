@@ -28,7 +28,7 @@ async function fill({ a, b }: Stage): Promise<void> {
     const parentId = turn === 0 ? {} : { parentId: `turn ${turn % 10 === 0 ? turn - 5 : turn - 1}` };
     await (turn % 2 === 0 ? a : b).save(`turn ${turn}`, { ...input, ...parentId, state: { ...input.state, messages } });
   }
-  for (const id of ['turn 3', 'turn 50', 'turn 69']) {
+  for (const id of ['turn 9', 'turn 49', 'turn 69']) {
     await b.save(id, (current) => ({ ...current!, updatedAt: second(1000), state: { custom: { rewritten: id } } }));
   }
   await a.save('running', snapshot({ sessionId: 'runs', status: 'pending' }));

@@ -263,8 +263,8 @@ function time(kit: Kit): void {
       const parentId = turn === 0 ? {} : { parentId: `turn ${turn - 1}` };
       await a.save(`turn ${turn}`, snapshot({ sessionId: 'chat', ...parentId }), { scopes: [increment(ADA)] });
     }
-    await b.save('turn 0', (current) => ({ ...current!, state: { custom: { rewritten: true } } }));
-    equal(await a.scope(ADA), { n: 6 }, 'after a rewrite of the first turn');
+    await b.save('turn 5', (current) => ({ ...current!, state: { custom: { rewritten: true } } }));
+    equal(await a.scope(ADA), { n: 6 }, 'after a rewrite');
     await b.save('branch', snapshot({ sessionId: 'chat', parentId: 'turn 1' }), { scopes: [increment(ADA)] });
     equal(await a.scope(ADA), { n: 7 }, 'after a turn on an early snapshot');
     if (kit.capabilities.prune) await a.prune({ maxChainLength: 1 });

@@ -81,8 +81,9 @@ async function everywhere(a: Handle, b: Handle, prefix: string, name: string, va
   await keeps(a, b, ids[1]!, turns[1]!, `${name}, as a change`);
   await keeps(b, a, ids[2]!, turns[2]!, `${name}, on the next turn`);
   await keeps(a, b, ids[3]!, turns[3]!, `after ${name}`);
-  await keeps(b, a, ids[0]!, holding(value, { sessionId: prefix, turn: 7 }), `${name}, as a rewrite`);
-  equal(await a.byId(ids[2]!), { ...turns[2]!, snapshotId: ids[2] }, `${name}, after its ancestor was rewritten`);
+  const rewrite = holding(value, { sessionId: prefix, parentId: ids[2]!, turn: 7 });
+  await keeps(b, a, ids[3]!, rewrite, `${name}, as a rewrite`);
+  equal(await a.byId(ids[2]!), { ...turns[2]!, snapshotId: ids[2] }, `${name}, after its child was rewritten`);
 }
 
 async function keeps(
