@@ -131,8 +131,8 @@ export class BackgroundRun<State> {
       // One that could not be stored, and those after it, nobody knows of.
       if (this.#ended.has(snapshotId) || !writer.hasPended(snapshotId)) continue;
       // By the last one a run is found: it waits for whoever takes the run over, as long as one before it may have no end.
-      const state = await commits.writable(states[i]!);
-      if ((await writer.end(snapshotId, parentId, ending, state)) === undefined) break;
+      const content = await commits.contentOf(snapshotId, states[i]!);
+      if ((await writer.end(snapshotId, parentId, ending, content)) === undefined) break;
     }
     this.#onSettled();
   }
@@ -175,9 +175,9 @@ export class BackgroundRun<State> {
     commits.writer.runAs(lease);
     for (const [i, { snapshotId, input }] of this.#turns.entries()) {
       if (snapshotId !== commits.parentId) {
-        const state = await commits.writable(states[i]!);
-        const turn = input === NO_TURN.input ? undefined : storedTurn(input, state.messages ?? []);
-        await commits.writer.pend(snapshotId, parentId, { state, backgroundRun: lease.recordOf(turn) });
+        const content = await commits.contentOf(snapshotId, states[i]!);
+        const turn = input === NO_TURN.input ? undefined : storedTurn(input, content.state.messages ?? []);
+        await commits.writer.pend(snapshotId, parentId, { ...content, backgroundRun: lease.recordOf(turn) });
       }
       parentId = snapshotId;
     }

@@ -4,19 +4,19 @@ import type { RuntimeError, TurnOutcome } from '../session/session-runner.ts';
 import type { SessionOwner } from '../session/session-log.ts';
 import { endTurnState, stateChangesOf } from '../session/session-state.ts';
 import { messagesSoFar, viewOf, type Session } from '../session/session.ts';
-import { isWaiting } from '../session/tool-requests.ts';
+import { isWaiting, waitsAfter, type Waits } from '../session/tool-requests.ts';
 import type { AgentDefinition } from './agent-definition.ts';
 import { assertCustomState, copyCustomState, fitsStateSchema } from './custom-state.ts';
 import { statusOf, toRuntimeError } from './runtime-error.ts';
-import { SnapshotWriter } from './snapshot-writer.ts';
+import { SnapshotWriter, type TurnContent } from './snapshot-writer.ts';
 import { ABORTED } from './turn-ending.ts';
 
 /** What {@link TurnCommits} needs to know. */
-export interface TurnCommitsOptions<State> {
+export interface TurnCommitsOptions<State> extends Waits {
   agent: AgentDefinition<State>;
   session: Session<State>;
   /** The snapshot that the session was opened from. */
-  parentId: string | undefined;
+  parentId?: string | undefined;
   /** What the call found as the session's leaf (`null`: nothing), and no other turn may follow; absent: it does not look. */
   expectedLeafId?: string | null;
   context: ActionContext | undefined;
@@ -28,10 +28,12 @@ export interface TurnCommitsOptions<State> {
 interface TurnEnding {
   readonly finishReason?: AgentFinishReason | undefined;
   readonly error?: RuntimeError | undefined;
+  /** What waited for the caller before the turn was answered: a request that waits now is another one, though it may look the same. */
+  readonly hasAnswered?: boolean;
 }
 
 /** The last state worth continuing from. */
-export interface LastGood<State> {
+export interface LastGood<State> extends Waits {
   /** The snapshot that holds it; absent before the first, and for agents without a store. */
   readonly snapshotId?: string;
   readonly state: SessionState<State>;
@@ -51,13 +53,14 @@ export class TurnCommits<State> {
   #lastGood: LastGood<State>;
   #saving: Promise<TurnOutcome> | undefined;
 
-  constructor({ agent, session, parentId, expectedLeafId, context, owner }: TurnCommitsOptions<State>) {
+  constructor(options: TurnCommitsOptions<State>) {
+    const { agent, session, parentId, expectedLeafId, context, owner, waitingSince } = options;
     this.writer = new SnapshotWriter<State>({ agent, sessionId: session.sessionId, expectedLeafId, context, owner });
     this.#agent = agent;
     this.#session = session;
     this.#parentId = parentId;
     this.#savedVersion = session.getVersion();
-    this.#lastGood = { snapshotId: parentId, state: stateOf(agent, session) };
+    this.#lastGood = { snapshotId: parentId, state: stateOf(agent, session), ...(waitingSince && { waitingSince }) };
   }
 
   /** The snapshot that the next one continues from. */
@@ -67,6 +70,12 @@ export class TurnCommits<State> {
 
   get lastGood(): LastGood<State> {
     return this.#lastGood;
+  }
+
+  /** The snapshot in which the tool request that the session ends with was first saved: whoever wants to run the tool claims it there. */
+  get interruptedId(): string | undefined {
+    const { waitingSince, state } = this.#lastGood;
+    return (isWaiting(state.messages?.at(-1)) && waitingSince?.at(-1)) || this.#parentId;
   }
 
   /** The session, or what it shares with others, changed after the last commit. */
@@ -106,16 +115,20 @@ export class TurnCommits<State> {
     return saving;
   }
 
-  async #complete(snapshotId: string, { finishReason, error: unkept }: TurnEnding = {}): Promise<TurnOutcome> {
+  async #complete(
+    snapshotId: string,
+    { finishReason, error: unkept, hasAnswered }: TurnEnding = {},
+  ): Promise<TurnOutcome> {
     const version = this.#session.getVersion();
     const state = stateOf(this.#agent, this.#session);
     const scopes = stateChangesOf(this.#session);
     if (this.#agent.stateSchema) await assertCustomState(this.#agent, state.custom, { what: 'this turn' });
     const reason = finishReason && { finishReason };
+    const waits = this.#waitsOf(snapshotId, state, hasAnswered);
     let saved: { snapshotId?: string } | undefined = {};
     if (this.#agent.store) {
       try {
-        const content = { status: 'completed', state, ...reason } as const;
+        const content = { status: 'completed', state, ...waits, ...reason } as const;
         const before = this.#lastGood.state.messages;
         saved = await this.writer.save(snapshotId, this.#parentId, content, { before, scopes });
       } catch (error) {
@@ -128,15 +141,15 @@ export class TurnCommits<State> {
     endTurnState(this.#session, scopes);
     this.#savedVersion = version;
     this.#parentId = saved.snapshotId ?? snapshotId;
-    this.#lastGood = { ...saved, state };
+    this.#lastGood = { ...saved, state, ...waits };
     return { status: 'completed', ...saved, ...reason, ...(unkept && { error: unkept }) };
   }
 
   async #fail(snapshotId: string, error: RuntimeError): Promise<TurnOutcome> {
     if (!this.#agent.store) return { status: 'failed', error };
     try {
-      const state = await this.writable(this.stateSoFar());
-      const content = { status: 'failed', finishReason: 'failed', error, state } as const;
+      const progress = await this.contentOf(snapshotId, this.stateSoFar());
+      const content = { status: 'failed', finishReason: 'failed', error, ...progress } as const;
       const saved = await this.writer.save(snapshotId, this.#parentId, content);
       return saved ? { status: 'failed', error, ...saved } : { status: 'aborted' };
     } catch {
@@ -147,19 +160,26 @@ export class TurnCommits<State> {
 
   /** Keeps what a foreground turn had come to when it was aborted: the conversation can go on from there. */
   async keepAborted(snapshotId: string): Promise<void> {
-    const state = await this.writable(this.stateSoFar());
-    // What waits for the caller waits where it is: a second copy of it could be approved a second time.
-    if (isWaiting(state.messages?.at(-1))) return;
-    const saved = !this.#agent.store || (await this.writer.end(snapshotId, this.#parentId, ABORTED, state));
-    if (saved) this.#lastGood = { ...(this.#agent.store && { snapshotId }), state };
+    const content = await this.contentOf(snapshotId, this.stateSoFar());
+    // Nothing was done: the caller is waited for as before.
+    if (isWaiting(content.state.messages?.at(-1))) return;
+    const saved = !this.#agent.store || (await this.writer.end(snapshotId, this.#parentId, ABORTED, content));
+    if (saved) this.#lastGood = { ...(this.#agent.store && { snapshotId }), ...content };
   }
 
-  /** A state as it may be written: custom state that does not fit the `stateSchema` stays as it was last good. */
-  async writable(state: SessionState<State>): Promise<SessionState<State>> {
-    if (await fitsStateSchema(this.#agent, state.custom)) return state;
+  /** What a snapshot holds of a turn that did not complete: custom state that does not fit the `stateSchema` stays as it was last good. */
+  async contentOf(snapshotId: string, state: SessionState<State>): Promise<TurnContent<State>> {
+    const waits = this.#waitsOf(snapshotId, state);
+    if (await fitsStateSchema(this.#agent, state.custom)) return { state, ...waits };
     const { custom: _unfit, ...rest } = state;
     const { custom } = this.#lastGood.state;
-    return { ...rest, ...(custom !== undefined && { custom }) };
+    return { state: { ...rest, ...(custom !== undefined && { custom }) }, ...waits };
+  }
+
+  #waitsOf(snapshotId: string, { messages }: SessionState<State>, hasAnswered = false): Waits {
+    const { state, ...before } = this.#lastGood;
+    const said = hasAnswered ? state.messages?.slice(0, -1) : state.messages;
+    return waitsAfter({ ...before, messages: said }, snapshotId, messages);
   }
 
   /** The state as it is, with what the running turn has come to; custom state that cannot be stored is left out. */

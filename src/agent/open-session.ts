@@ -5,6 +5,7 @@ import { parsePointer } from '../json/pointer.ts';
 import { copyJson, JsonValueError } from '../json/value.ts';
 import { logOf, type SessionOwner } from '../session/session-log.ts';
 import { adoptState, Session } from '../session/session.ts';
+import { waitsOf, type Waits } from '../session/tool-requests.ts';
 import { assertId } from '../snapshot/ids.ts';
 import { sessionOf } from '../snapshot/snapshot.ts';
 import { mustHaveStore, type AgentDefinition } from './agent-definition.ts';
@@ -16,7 +17,7 @@ import type { SnapshotLookup } from '../store/contract.ts';
 import { isHidden } from './visible-snapshot.ts';
 
 /** A session to run turns on. */
-export interface OpenedSession<State> {
+export interface OpenedSession<State> extends Waits {
   readonly session: Session<State>;
   /** The snapshot that it continues from; absent for a new session and for a client's state. */
   readonly parentId?: string;
@@ -81,7 +82,7 @@ export async function openSession<State>(
   placeRecords(agent, session, caller, reading && (await reading));
   // Who continues somebody else's session does not make it theirs.
   const owner = snapshot ? logOf(snapshot).owner : ownerFor(agent, caller);
-  return { session, parentId: snapshot?.snapshotId, expectedLeafId, caller, owner };
+  return { session, parentId: snapshot?.snapshotId, expectedLeafId, caller, owner, ...waitsOf(snapshot) };
 }
 
 /**

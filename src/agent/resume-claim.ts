@@ -22,7 +22,7 @@ type Claimed<State> = SessionSnapshot<State> & { resumption?: ClaimRecord };
 /** Which turn wants to run which snapshot's interrupted tools. */
 export interface ClaimRequest<State> {
   agent: AgentDefinition<State>;
-  /** The interrupted snapshot. */
+  /** The snapshot in which the interrupt was first saved. */
   interruptedId: string;
   /** The turn's own snapshot. */
   turnId: string;
@@ -30,8 +30,8 @@ export interface ClaimRequest<State> {
 }
 
 /**
- * The right to run the tools that a snapshot has interrupted. It is written into that snapshot, which a store changes in one step: of any
- * number of approvals, in whatever process, one gets it. Until a tool starts it ends with a turn that comes to nothing, or whose process
+ * The right to run the tools that were interrupted. It is written into the snapshot in which the interrupt was first saved, whichever later
+ * snapshot has a copy of it, and a store changes a snapshot in one step: of any number of approvals, in whatever process, one gets it. Until a tool starts it ends with a turn that comes to nothing, or whose process
  * died; from then on it is final, whatever becomes of the turn.
  */
 export class ResumeClaim<State> {
@@ -55,14 +55,15 @@ export class ResumeClaim<State> {
   static async take<State>(request: ClaimRequest<State>, store: SessionStore<State>): Promise<ResumeClaim<State>> {
     const owner = reserveSnapshotId();
     const ours = (): ClaimRecord => ({ by: request.turnId, owner, at: new Date().toISOString() });
-    let isCopy = false;
+    let isGone = false;
     const holder = await write(request, store, (found, current) => {
-      isCopy = current?.status === 'aborted';
-      return found || isCopy ? undefined : ours();
+      isGone = current === undefined;
+      return found || isGone ? undefined : ours();
     });
-    if (isCopy) {
+    if (isGone) {
       throw failedPrecondition(
-        `Snapshot ${quote(request.interruptedId)} was aborted: what waits in it waits in the snapshot before it. Approve it there.`,
+        `The snapshot ${quote(request.interruptedId)}, in which this interrupt was first saved, is gone, and with it whether it was approved. ` +
+          `Find out what the tools did, and go on by resume.respond with their answers, or by another message.`,
       );
     }
     if (holder && holder.owner !== owner) {

@@ -5,6 +5,7 @@ import { setCustomMetadataAttribute } from 'genkit/tracing';
 import { AgentInitError } from '../errors.ts';
 import { logOf, type SessionOwner } from '../session/session-log.ts';
 import { SessionRunner, type TurnOutcome } from '../session/session-runner.ts';
+import { waitsOf } from '../session/tool-requests.ts';
 import { endState } from '../session/session-state.ts';
 import { Session, viewOf } from '../session/session.ts';
 import { reserveSnapshotId } from '../snapshot/ids.ts';
@@ -115,16 +116,17 @@ function converse<State>(
   agent: AgentDefinition<State>,
   fn: AgentFn<State>,
   call: RunningCall,
-  { session, parentId, expectedLeafId, caller, owner }: OpenedSession<State>,
+  { caller, ...opened }: OpenedSession<State>,
   onOver: (over: Promise<unknown>) => void,
 ): Promise<AgentOutput> {
   const { intake, scope } = call;
   const { context } = caller;
+  const { session } = opened;
   setCustomMetadataAttribute('agent:sessionId', session.sessionId);
   const chunks = new ChunkStream<State>({ session, send: call.sendChunk, transform: agent.clientTransform });
-  const commits = new TurnCommits<State>({ agent, session, parentId, expectedLeafId, context, owner });
+  const commits = new TurnCommits<State>({ agent, context, ...opened });
   const background = new BackgroundRun<State>({ agent, session, intake, commits, scope, caller });
-  const claim = claimer(agent, context);
+  const claim = claimer(agent, commits, context);
   const work = perform(fn, { agent, session, intake, scope, caller, chunks, commits, background, claim });
   onOver(work);
   // What comes second goes on in the background, where nobody waits for it.
@@ -159,14 +161,14 @@ export async function continueRun<State>(
   const chunks = new ChunkStream<State>({ session, send: () => {} });
   // Nobody listens.
   chunks.close();
-  const commits = new TurnCommits<State>({ agent, session, parentId, context, owner });
+  const commits = new TurnCommits<State>({ agent, session, parentId, context, owner, ...waitsOf(before) });
   const background = new BackgroundRun<State>({ agent, session, intake, commits, scope, caller });
   background.takeOver(
     lease,
     open.map(({ snapshotId }) => snapshotId),
   );
   if (failure) return background.settle(failure);
-  const claim = claimer(agent, context);
+  const claim = claimer(agent, commits, context);
   await perform(fn, { agent, session, intake, scope, caller, chunks, commits, background, claim });
 }
 
@@ -191,16 +193,18 @@ async function reopen<State>(
   }
 }
 
-/** Takes the right to run what the turn's parent has interrupted. */
+/** Takes the right to run the tools that the session waits to run. */
 function claimer<State>(
   agent: AgentDefinition<State>,
+  commits: TurnCommits<State>,
   context: ActionContext | undefined,
 ): TurnSetting<State>['claim'] {
   const { store } = agent;
-  return async ({ snapshotId: turnId, parentSnapshotId: interruptedId }) =>
-    store && interruptedId !== undefined
-      ? ResumeClaim.take<State>({ agent, interruptedId, turnId, context }, store)
-      : undefined;
+  return async ({ snapshotId: turnId }) => {
+    const { interruptedId } = commits;
+    if (!store || interruptedId === undefined) return undefined;
+    return ResumeClaim.take<State>({ agent, interruptedId, turnId, context }, store);
+  };
 }
 
 /** What a call works with. */

@@ -13,7 +13,7 @@ import type { TurnCommits } from './commit-turn.ts';
 import type { TurnRequest } from './intake.ts';
 import { assertOutputKept, keepOutput } from './output-key.ts';
 import type { ResumeClaim } from './resume-claim.ts';
-import { setGate } from './tool-gate.ts';
+import { doesPassGate, setGate } from './tool-gate.ts';
 import { toRuntimeError } from './runtime-error.ts';
 
 /** What the turns of one call of an agent share. */
@@ -26,7 +26,7 @@ export interface TurnSetting<State> {
   caller: Caller;
   /** What becomes of the turns once the caller has detached. */
   background: BackgroundRun<State>;
-  /** Takes the right to run the tools that the turn's parent has interrupted; nothing without a store. */
+  /** Takes the right to run the tools that the session waits to run; nothing without a store. */
   claim: (turn: TurnContext) => Promise<ResumeClaim<State> | undefined>;
 }
 
@@ -78,7 +78,9 @@ async function attempt<State>(
     if (scope.aborted) return { status: 'aborted' };
     const error = keepOutput(agent, session, result);
     chunks.endState();
-    outcome = await commits.complete(context.snapshotId, { finishReason: result?.finishReason, error });
+    // Of any other handler it is unknown whether what waits still is what was approved.
+    const hasAnswered = taken !== undefined && doesPassGate(handler);
+    outcome = await commits.complete(context.snapshotId, { finishReason: result?.finishReason, error, hasAnswered });
     return outcome;
   } catch (error) {
     if (error instanceof Aborted) return { status: 'aborted' };

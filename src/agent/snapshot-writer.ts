@@ -3,6 +3,7 @@ import type { MessageData, SessionSnapshot, SessionSnapshotInput, SessionState, 
 import { logger } from 'genkit/logging';
 import { describeThrown, failedPrecondition, quote } from '../errors.ts';
 import { addedTo, type SessionOwner, type SnapshotLog } from '../session/session-log.ts';
+import type { Waits } from '../session/tool-requests.ts';
 import { isTerminal } from '../snapshot/status.ts';
 import type { ScopeChange } from '../store/contract.ts';
 import { KeyQueue } from '../store/key-queue.ts';
@@ -18,11 +19,14 @@ export interface SnapshotWriterOptions<State> extends LeafGuardOptions<State> {
   owner: SessionOwner | undefined;
 }
 
+/** What a snapshot holds of its turn. */
+export interface TurnContent<State> extends Waits {
+  readonly state: SessionState<State>;
+}
+
 /** What a snapshot says besides where it belongs. */
-export type Content<State> = Pick<
-  SessionSnapshotInput<State>,
-  'status' | 'finishReason' | 'error' | 'state' | 'heartbeatAt'
-> & { backgroundRun?: RunRecord };
+export type Content<State> = Pick<SessionSnapshotInput<State>, 'status' | 'finishReason' | 'error' | 'heartbeatAt'> &
+  TurnContent<State> & { backgroundRun?: RunRecord };
 
 /** The heartbeat of a run that was let go: older than any lease. */
 const LONG_AGO = new Date(0).toISOString();
@@ -188,19 +192,19 @@ export class SnapshotWriter<State> {
     snapshotId: string,
     parentId: string | undefined,
     ending: TurnEnding,
-    state: SessionState<State>,
+    content: TurnContent<State>,
   ): Promise<boolean | undefined> {
-    return this.#writes.run(snapshotId, () => this.#end(snapshotId, parentId, ending, state));
+    return this.#writes.run(snapshotId, () => this.#end(snapshotId, parentId, ending, content));
   }
 
   async #end(
     snapshotId: string,
     parentId: string | undefined,
     ending: TurnEnding,
-    state: SessionState<State>,
+    content: TurnContent<State>,
   ): Promise<boolean | undefined> {
     const store = mustHaveStore(this.#agent, 'Ending a turn');
-    const input = this.#input(snapshotId, parentId, { ...ending, state });
+    const input = this.#input(snapshotId, parentId, { ...ending, ...content });
     const { status } = ending;
     const known: Known = { isOurs: true };
     const isNew = !this.#pending.has(snapshotId);
@@ -211,7 +215,9 @@ export class SnapshotWriter<State> {
         if (!known.isOurs) return null;
         if (!current) return isNew ? input : null;
         const isOpen = !isTerminal(current.status) || (current.status === 'aborted' && status === 'aborted');
-        return isOpen ? { ...current, ...ending, state, updatedAt: input.updatedAt } : null;
+        if (!isOpen) return null;
+        const { waitingSince: _before, ...kept }: typeof current & Waits = current;
+        return { ...kept, ...ending, ...content, updatedAt: input.updatedAt };
       });
       return saved !== null || (known.isOurs && known.status === status);
     } catch (error) {
@@ -244,7 +250,7 @@ export class SnapshotWriter<State> {
   /** The snapshot as a part of the session's event log, which nobody reads of a session that is nobody's. */
   #log(content: Content<State>, before: readonly MessageData[] | undefined): { sessionLog?: SnapshotLog } {
     if (!this.#owner) return {};
-    const messages = before && addedTo(before, content.state?.messages ?? []);
+    const messages = before && addedTo(before, content.state.messages ?? []);
     return { sessionLog: { owner: this.#owner, author: this.#agent.name, ...(messages && { messages }) } };
   }
 }

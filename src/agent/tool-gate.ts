@@ -13,9 +13,14 @@ export function passesGate(handler: TurnHandler): TurnHandler {
   return handler;
 }
 
+/** Whether the handler was marked so. */
+export function doesPassGate(handler: TurnHandler): boolean {
+  return seeing.has(handler);
+}
+
 /** Closes the gate behind the turn: passed at once, unless the handler does it. */
 export async function setGate(handler: TurnHandler, turn: TurnContext, gate: ToolGate): Promise<void> {
-  if (seeing.has(handler)) gates.set(turn, gate);
+  if (doesPassGate(handler)) gates.set(turn, gate);
   else await gate();
 }
 

@@ -5,7 +5,7 @@ import type { AgentDefinition } from './agent-definition.ts';
 export type OwnedSnapshot<State> = SessionSnapshot<State> & { ownedBy?: string };
 
 /** What the runtime writes into snapshots for itself. */
-const INTERNAL_FIELDS = new Set(['backgroundRun', 'resumption', 'ownedBy', 'sessionLog']);
+const INTERNAL_FIELDS = new Set(['backgroundRun', 'resumption', 'ownedBy', 'sessionLog', 'waitingSince']);
 
 /** The snapshot as clients may see it: what the runtime notes in it is nobody else's concern. */
 export function withoutInternals<S extends object>(snapshot: S): S {

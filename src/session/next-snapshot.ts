@@ -1,13 +1,13 @@
 import { GenkitError } from 'genkit';
 import type { SessionSnapshotInput } from 'genkit/beta';
-import { addressTo, failedPrecondition, quote, SessionConflictError } from '../errors.ts';
+import { addressTo, quote, SessionConflictError } from '../errors.ts';
 import { assertId } from '../snapshot/ids.ts';
 import { toMessage, type SessionEvent } from './session-event.ts';
 import { keeperOf, mayBeRunning, type SessionOwner, type SnapshotLog } from './session-log.ts';
 import type { SessionEnd } from './session-reader.ts';
 import type { StateDraft } from './state-draft.ts';
 import type { SessionContent, SessionQuery } from './stored-session.ts';
-import { isWaiting } from './tool-requests.ts';
+import { waitsAfter, waitsOf, type Waits } from './tool-requests.ts';
 
 /** @throws `INVALID_ARGUMENT` */
 export function checkOwner({ appName, userId }: SessionOwner): SessionOwner {
@@ -19,9 +19,15 @@ export function checkOwner({ appName, userId }: SessionOwner): SessionOwner {
 /** The snapshot that comes after `end`, with an event; the session's first one without. */
 export function snapshotOf(
   query: SessionQuery,
-  next: { createdAt: string; draft: StateDraft; end: SessionEnd | undefined; event: SessionEvent | undefined },
+  next: {
+    snapshotId: string;
+    createdAt: string;
+    draft: StateDraft;
+    end: SessionEnd | undefined;
+    event: SessionEvent | undefined;
+  },
 ): SessionSnapshotInput {
-  const { createdAt, draft, end, event } = next;
+  const { snapshotId, createdAt, draft, end, event } = next;
   const { sessionId } = query;
   const base = end?.base;
   const before = base?.state?.messages ?? [];
@@ -35,7 +41,8 @@ export function snapshotOf(
   };
   const { custom: _custom, ...state } = base?.state ?? { artifacts: [] };
   const custom = draft.plain === undefined ? {} : { custom: draft.plain };
-  const input: SessionSnapshotInput & { sessionLog: SnapshotLog } = {
+  const input: SessionSnapshotInput & { sessionLog: SnapshotLog } & Waits = {
+    snapshotId,
     sessionId,
     ...(base && { parentId: base.snapshotId }),
     createdAt,
@@ -45,6 +52,7 @@ export function snapshotOf(
     ...(end && keeperOf(base ?? end.leaf)),
     state: { ...state, sessionId, messages, ...custom },
     sessionLog,
+    ...waitsAfter({ snapshotId: base?.snapshotId, messages: before, ...waitsOf(base) }, snapshotId, messages),
   };
   return input;
 }
@@ -59,20 +67,6 @@ export function assertCurrent(sessionId: string, content: SessionContent, { leaf
   if (expected !== actual) {
     throw new SessionConflictError({ sessionId, expectedLeafId: expected ?? null, actualLeafId: actual ?? null });
   }
-}
-
-/**
- * A tool request waits where it is, with the note of its approval: a copy of it, as the last message of another snapshot, could be approved a
- * second time.
- *
- * @throws `FAILED_PRECONDITION` for an event that says nothing while a tool request waits.
- */
-export function assertNotWaiting(sessionId: string, { base }: SessionEnd, event: SessionEvent): void {
-  if (event.content || !isWaiting(base?.state?.messages?.at(-1))) return;
-  throw failedPrecondition(
-    `Session ${quote(sessionId)} waits for the answer to a tool request, so an event that only changes its state can't come now. ` +
-      `Give the event the answer as its content, or append it when the request has been answered.`,
-  );
 }
 
 function aborted(message: string): GenkitError {

@@ -11,7 +11,7 @@ import {
   type SnapshotStore,
 } from '../store/contract.ts';
 import { checkOptions, isObject, isOneOf } from '../store/options.ts';
-import { assertCurrent, assertNotWaiting, checkOwner, snapshotOf } from './next-snapshot.ts';
+import { assertCurrent, checkOwner, snapshotOf } from './next-snapshot.ts';
 import {
   settleEvent,
   snapshotIdOf,
@@ -109,10 +109,10 @@ export class SessionService {
     assertId(sessionId, 'sessionId');
     const draft = this.#draft(query, { plain: undefined, user: {}, app: {} }, state);
     const createdAt = new Date().toISOString();
-    const input = snapshotOf(query, { createdAt, draft, end: undefined, event: undefined });
     const snapshotId = reserveSnapshotId();
+    const input = snapshotOf(query, { snapshotId, createdAt, draft, end: undefined, event: undefined });
     try {
-      await this.#save(snapshotId, () => input, draft, { context, expectedLeafId: null });
+      await this.#save(snapshotId, input, draft, { context, expectedLeafId: null });
     } catch (error) {
       throw SessionConflictError.isInstance(error) ? alreadyExists(sessionId) : error;
     }
@@ -164,9 +164,8 @@ export class SessionService {
    * @returns The event as it is stored: with its id and timestamp, without `temp:` keys. When the session has an event of that id already,
    *   that one.
    * @throws SessionConflictError (`ABORTED`) when the session has gone on since it was read; `ABORTED` while an agent's turn is under way;
-   *   `FAILED_PRECONDITION` when the event would only change the state while a tool request waits for its answer; `ALREADY_EXISTS` when its
-   *   id is that of an event on a branch that the session has left; StateError for a key or a value that can't be; `NOT_FOUND` when
-   *   the session is gone.
+   *   `ALREADY_EXISTS` when its id is that of an event on a branch that the session has left; StateError for a key or a value that can't
+   *   be; `NOT_FOUND` when the session is gone.
    */
   async appendEvent(
     session: StoredSession,
@@ -216,14 +215,11 @@ export class SessionService {
     assertCurrent(session.id, content, end);
     const draft = this.#draft(query, { plain: end.base?.state?.custom, user, app }, event.actions.stateDelta ?? {});
     const lastUpdateTime = Math.max(Date.now(), content.lastUpdateTime + 1);
-    const input = snapshotOf(query, { createdAt: new Date(lastUpdateTime).toISOString(), draft, end, event });
+    const createdAt = new Date(lastUpdateTime).toISOString();
     const snapshotId = snapshotIdOf(session.id, event.id);
+    const input = snapshotOf(query, { snapshotId, createdAt, draft, end, event });
     const options = { context: query.context, expectedLeafId: end.leaf.snapshotId };
-    const make = (): SessionSnapshotInput => {
-      assertNotWaiting(session.id, end, event);
-      return input;
-    };
-    if (!(await this.#save(snapshotId, make, draft, options))) return undefined;
+    if (!(await this.#save(snapshotId, input, draft, options))) return undefined;
     const events = [...content.events, event];
     return { state: draft.state, events, lastUpdateTime, leafId: snapshotId, baseId: snapshotId };
   }
@@ -234,15 +230,15 @@ export class SessionService {
     return draftState(parts, delta, { owner: records, limits: this.#limits });
   }
 
-  /** Whether it was saved; it was not when there is such a snapshot, and `make` is not asked for one then. */
+  /** Whether it was saved; it was not when there is such a snapshot. */
   async #save(
     snapshotId: string,
-    make: () => SessionSnapshotInput,
+    input: SessionSnapshotInput,
     { scopes }: StateDraft,
     options: SaveSnapshotOptions,
   ): Promise<boolean> {
     const all = { ...options, ...(scopes.length > 0 && { scopes }) };
-    return (await this.#store.saveSnapshot(snapshotId, (current) => (current ? null : make()), all)) !== null;
+    return (await this.#store.saveSnapshot(snapshotId, (current) => (current ? null : input), all)) !== null;
   }
 }
 

@@ -7,6 +7,7 @@ import {
   type AgentConfig,
   type AgentInit,
   type AgentInput,
+  type SessionRunner,
 } from 'genkitx-agents';
 import { describe, expect, test, vi } from 'vitest';
 import { scriptedModel } from '../support/scripted-model.ts';
@@ -305,6 +306,127 @@ describe.each(STORE_KINDS)('S1 one interrupt, one execution on $name', ({ make }
     await vi.waitUntil(() => Date.now() - Date.parse(resumption!.at) > 2 * background.leaseMs);
     expect((await call(agent, [approve], init)).output.error?.status).toBe('FAILED_PRECONDITION');
     expect(moved).toEqual([5]);
+  });
+});
+
+/** What a custom agent's function does with a request besides waiting for its answer. */
+type Meddling = (sess: SessionRunner<{ note?: string }>) => void;
+
+/** A custom agent that runs the tool itself. `after` is called when each turn has been saved. */
+function customBank(store: SessionStore, after: Meddling, onApproval: Meddling = () => {}) {
+  let runs = 0;
+  const agent = genkit({}).defineCustomAgent<{ note?: string }>({ name: 'own', store }, async (sess) => {
+    await sess.run(async ({ resume, message }) => {
+      if (resume) {
+        runs++;
+        onApproval(sess);
+      } else if (message?.content[0]?.text === 'pay') {
+        sess.addMessages([
+          { role: 'model', content: [{ ...ask('r1'), metadata: { interrupt: { reason: 'money' } } }] },
+        ]);
+      }
+    });
+    after(sess);
+    return {};
+  });
+  return { agent, runs: () => runs };
+}
+
+const REQUEST = -1;
+const NOTE: Meddling = (sess) => sess.updateCustom(() => ({ note: 'done' }));
+
+const MEDDLING: Record<string, Meddling> = {
+  'changes its state': NOTE,
+  'writes the conversation anew': (sess) => sess.session.setMessages(structuredClone(sess.getMessages())),
+  'leaves out what came before': (sess) => sess.session.setMessages(sess.getMessages().slice(REQUEST)),
+};
+
+describe.each(STORE_KINDS)('S1 one request, one execution on $name', ({ make }) => {
+  describe.each(Object.entries(MEDDLING))('whose agent %s after its turn', (_, after) => {
+    const approveEach = async (inTurn: boolean) => {
+      const store = await make();
+      const { agent, runs } = customBank(store, after);
+      const { output } = await call(agent, ['pay']);
+      const second = (await store.getSnapshot({ snapshotId: output.snapshotId! }))!;
+      expect(second.parentId).toBeDefined();
+      const approvals = [second.parentId, second.snapshotId, second.parentId].map(
+        (snapshotId) => () => call(agent, [approve], { snapshotId: snapshotId! }),
+      );
+      const calls = [];
+      if (inTurn) for (const send of approvals) calls.push(await send());
+      else calls.push(...(await Promise.all(approvals.map((send) => send()))));
+      const refused = calls.filter(({ output: { error } }) => error?.status === 'FAILED_PRECONDITION');
+      return { runs: runs(), refused: refused.length };
+    };
+
+    test('it is approved once, in either snapshot', async () => {
+      expect(await approveEach(true)).toEqual({ runs: 1, refused: 2 });
+    });
+
+    test('it is approved once, of three approvals at the same time', async () => {
+      expect(await approveEach(false)).toEqual({ runs: 1, refused: 2 });
+    });
+  });
+
+  test('a conversation that is cut back to the request has the same request', async () => {
+    const store = await make();
+    const undo: Meddling = (sess) => {
+      if (sess.getMessages().at(REQUEST)?.role === 'user')
+        sess.session.setMessages(sess.getMessages().slice(0, REQUEST));
+    };
+    const { agent, runs } = customBank(store, undo);
+    const asked = (await call(agent, ['pay'])).output.snapshotId!;
+    const cutBack = (await call(agent, ['hm'], { snapshotId: asked })).output.snapshotId!;
+    expect((await call(agent, [approve], { snapshotId: cutBack })).output.error).toBeUndefined();
+    expect((await call(agent, [approve], { snapshotId: asked })).output.error?.status).toBe('FAILED_PRECONDITION');
+    expect(runs()).toBe(1);
+  });
+
+  test('an agent that leaves the request as it was when it is approved is not called for it again', async () => {
+    const { agent, runs } = customBank(await make(), () => {}, NOTE);
+    const asked = (await call(agent, ['pay'])).output.snapshotId!;
+    const approved = (await call(agent, [approve], { snapshotId: asked })).output;
+    expect(approved.error).toBeUndefined();
+    const again = await call(agent, [approve], { snapshotId: approved.snapshotId! });
+    expect(again.output.error?.status).toBe('FAILED_PRECONDITION');
+    expect(runs()).toBe(1);
+  });
+
+  test('a request whose first snapshot is gone is not run, and can be answered', async () => {
+    const store = await make();
+    const { agent, runs } = customBank(store, NOTE);
+    const { snapshotId = '' } = (await call(agent, ['pay'])).output;
+    const { parentId } = (await store.getSnapshot({ snapshotId }))!;
+    const pruned: SessionStore = {
+      getSnapshot: async (lookup) => (lookup.snapshotId === parentId ? undefined : store.getSnapshot(lookup)),
+      saveSnapshot: (id, mutator, options) =>
+        store.saveSnapshot(id, (current) => mutator(id === parentId ? undefined : current), options),
+    };
+    const later = customBank(pruned, () => {});
+    const { error } = (await call(later.agent, [approve], { snapshotId })).output;
+    expect(error).toMatchObject({ status: 'FAILED_PRECONDITION' });
+    expect(error?.message).toContain('resume.respond');
+    const answer = { resume: { respond: [response('transfer', 'r1')] } } as AgentInput;
+    expect((await call(later.agent, [answer], { snapshotId })).output.error).toBeUndefined();
+    expect(runs() + later.runs()).toBe(1);
+  });
+
+  test('the same request made again is another one', async () => {
+    const { agent, scripted, moved, init } = await setUp(await make());
+    scripted.reply([ask('r1')]);
+    // On a branch from before it, after it was approved, and after it was left unanswered.
+    const anew = (await call(agent, ['go'])).output;
+    const approved = (await call(agent, [approve], init)).output;
+    scripted.reply([ask('r1')], 'done', [ask('r1')]);
+    const afterIt = (await call(agent, ['go'], { snapshotId: approved.snapshotId! })).output;
+    const done = [anew, afterIt].map(({ snapshotId }) => call(agent, [approve], { snapshotId: snapshotId! }));
+    expect((await Promise.all(done)).map(({ output }) => output.error)).toEqual([undefined, undefined]);
+    expect(moved).toEqual([5, 5, 5]);
+    scripted.reset();
+    scripted.reply([ask('r1')], 'done');
+    const besides = (await call(agent, ['go'], init)).output;
+    expect((await call(agent, [approve], { snapshotId: besides.snapshotId! })).output.error).toBeUndefined();
+    expect(moved).toHaveLength(4);
   });
 });
 
