@@ -5,7 +5,11 @@ import { defineConfig } from 'vitest/config';
 const entry = (name: string) => fileURLToPath(new URL(`./entries/${name}.ts`, import.meta.url));
 
 /** They share one emulator, which is started for them only. */
-const FIRESTORE_TESTS = ['test/stores/firestore/**/*.test.ts', 'test/samples/**/*.test.ts'];
+const FIRESTORE_TESTS = [
+  'test/stores/firestore/**/*.test.ts',
+  'test/samples/**/*.test.ts',
+  'test/migrate/firestore/**/*.test.ts',
+];
 
 export default defineConfig({
   resolve: {

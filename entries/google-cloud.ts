@@ -6,3 +6,4 @@ export {
   type FirestoreUsage,
   type PruneProgress,
 } from '../plugins/google-cloud.ts';
+export { listGenkitCollection, type ListGenkitCollectionOptions } from '../stores/genkit/list-collection.ts';

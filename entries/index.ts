@@ -87,8 +87,17 @@ export { Session, type PlainKeys, type SessionEvents } from '../src/session/sess
 export type { StateLimits } from '../src/session/state-values.ts';
 export type { SessionQuery, StoredSession } from '../src/session/stored-session.ts';
 export { reserveSnapshotId } from '../src/snapshot/ids.ts';
+export {
+  copySessions,
+  type CopyResult,
+  type CopySessionsOptions,
+  type ListedSession,
+  type SessionLister,
+} from '../src/store/migrate/copy-sessions.ts';
+export { migratingStore, type MigratingStoreOptions } from '../src/store/migrate/migrating-store.ts';
 export type {
   DeleteResult,
+  ListSessionsOptions,
   Page,
   PageOptions,
   PrunePolicy,
@@ -98,6 +107,7 @@ export type {
   ScopeId,
   ScopeRecord,
   ScopeStore,
+  SessionDetails,
   SessionSnapshot,
   SessionSnapshotInput,
   SessionStore,
@@ -109,8 +119,10 @@ export type {
   SnapshotStatus,
   SnapshotStore,
   StoreCapabilities,
+  UsageSum,
 } from '../src/store/contract.ts';
 export type { SnapshotPathPrefix } from '../src/store/tenant.ts';
 export { FileSessionStore, type FileSessionStoreOptions } from '../stores/file/file-session-store.ts';
 export type { Durability } from '../stores/file/store-folder.ts';
+export { listGenkitDirectory, type ListGenkitDirectoryOptions } from '../stores/genkit/list-directory.ts';
 export { InMemorySessionStore, type InMemorySessionStoreOptions } from '../stores/in-memory/in-memory-session-store.ts';

@@ -65,7 +65,7 @@ export function pageOf<R, T>(
 }
 
 /** A cursor is opaque to callers: base64url of the JSON position of the last item. */
-function encodeCursor(position: readonly (number | string)[]): string {
+export function encodeCursor(position: readonly (number | string)[]): string {
   const bytes = new TextEncoder().encode(JSON.stringify(position));
   return btoa(String.fromCharCode(...bytes))
     .replaceAll('+', '-')

@@ -16,6 +16,7 @@ const LAYERS: Record<string, string[]> = {
   'src/agent': ['src/client', 'src/session', 'src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
   'src/server': ['src/agent', 'src/client', 'src/session', 'src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
   'stores/chain': ['src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
+  'stores/genkit': ['src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
   'stores/in-memory': ['src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
   'stores/file': ['stores/chain', 'src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
   'stores/firestore': ['stores/chain', 'src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],

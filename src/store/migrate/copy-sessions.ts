@@ -1,0 +1,245 @@
+import { failedPrecondition, invalidArgument } from '../../errors.ts';
+import { reserveSnapshotId } from '../../snapshot/ids.ts';
+import { byCreation } from '../../snapshot/lineage.ts';
+import { sessionOf, type SnapshotMetadata } from '../../snapshot/snapshot.ts';
+import {
+  capabilitiesOf,
+  keepsScopes,
+  type Page,
+  type PageOptions,
+  type ScopeId,
+  type ScopeRecord,
+  type SessionDetails,
+  type SessionSnapshot,
+  type SessionStore,
+  type SessionStoreOptions,
+  type SnapshotStore,
+} from '../contract.ts';
+
+/** A session as a {@link SessionLister} finds it. */
+export interface ListedSession {
+  readonly sessionId: string;
+  /** All of its snapshots, in any order. */
+  readonly snapshotIds: readonly string[];
+}
+
+/** Finds the sessions of a store that can't list. */
+export type SessionLister = () => AsyncIterable<ListedSession>;
+
+/** Options of {@link copySessions}. */
+export interface CopySessionsOptions extends SessionStoreOptions {
+  /** Finds the sessions of `from`. Needed where `from` can't list: `listGenkitDirectory` or `listGenkitCollection` for Genkit's own stores. */
+  list?: SessionLister;
+  /** Called after each session. */
+  onProgress?: (progress: CopyResult) => void;
+}
+
+/** The counts of a copy so far. */
+export interface CopyResult {
+  /** Sessions that are in `to` now as they are in `from`. */
+  sessions: number;
+  /** Snapshots written. */
+  snapshots: number;
+  /** Records of users and apps written. */
+  scopes: number;
+  /** Sessions that went on in both stores. Nothing of them was copied; decide which of the two to keep. */
+  diverged: string[];
+}
+
+/**
+ * Copies all sessions of a tenant from one store to another: whole trees, with their ids, their order, and the records of users and apps where
+ * both stores keep them. `from` is only read. What is in `to` already is left as it is, so an interrupted copy goes on where it was.
+ *
+ * Run it while no agent works on the sessions: until a session is copied whole, `to` shows a part of it. A session that went on in `to` through
+ * `migratingStore` gets the snapshots that lead up to its continuation; its other branches stay in `from`.
+ *
+ * @throws `FAILED_PRECONDITION` when `from` can't list and no `list` is given.
+ *
+ * @example
+ * const result = await copySessions(oldStore, newStore, {
+ *   list: listGenkitDirectory('.genkit/snapshots'),
+ *   onProgress: ({ sessions }) => console.log(`${sessions} sessions`),
+ * });
+ */
+export async function copySessions<S = unknown>(
+  from: SessionStore<S>,
+  to: SnapshotStore<S>,
+  options: CopySessionsOptions = {},
+): Promise<CopyResult> {
+  const { context, onProgress } = options;
+  if (!(to as Partial<SnapshotStore<S>>)?.capabilities) {
+    throw invalidArgument('copySessions: the second store must be of this package, or declare its capabilities.');
+  }
+  const result: CopyResult = { sessions: 0, snapshots: 0, scopes: 0, diverged: [] };
+  const caller: SessionStoreOptions = context === undefined ? {} : { context };
+  result.scopes = await copyScopes(from, to, caller);
+  for await (const session of options.list?.() ?? listed(from, caller)) {
+    const copied = await copySession(from, to, session, caller);
+    if (copied === 'diverged') result.diverged.push(session.sessionId);
+    else {
+      result.sessions++;
+      result.snapshots += copied;
+    }
+    onProgress?.({ ...result, diverged: [...result.diverged] });
+  }
+  return result;
+}
+
+interface SessionToCopy extends ListedSession {
+  /** `snapshotIds` are in the order of their first saves. */
+  readonly isOrdered?: boolean;
+  readonly details?: SessionDetails;
+}
+
+async function* listed<S>(from: SessionStore<S>, caller: SessionStoreOptions): AsyncIterable<SessionToCopy> {
+  if (!capabilitiesOf(from).list) {
+    throw failedPrecondition(
+      'copySessions: the first store can’t list its sessions. Pass list: listGenkitDirectory(...) or listGenkitCollection(...) for Genkit’s own ' +
+        'stores, or a lister of your own.',
+    );
+  }
+  const store = from as SnapshotStore<S>;
+  for await (const { sessionId, ownerId, agent, title } of all((page) => store.listSessions({ ...caller, ...page }))) {
+    const snapshotIds: string[] = [];
+    for await (const { snapshotId } of all((page) => store.listSnapshots({ ...caller, ...page, sessionId })))
+      snapshotIds.push(snapshotId);
+    const details = {
+      ...(ownerId !== undefined && { ownerId }),
+      ...(agent !== undefined && { agent }),
+      ...(title !== undefined && { title }),
+    };
+    yield { sessionId, snapshotIds, isOrdered: true, details };
+  }
+}
+
+async function* all<T>(list: (page: PageOptions) => Promise<Page<T>>): AsyncIterable<T> {
+  let cursor: string | undefined;
+  do {
+    const page: Page<T> = await list({ limit: 1000, ...(cursor !== undefined && { cursor }) });
+    yield* page.items;
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
+}
+
+/** Answers the number of snapshots written. */
+async function copySession<S>(
+  from: SessionStore<S>,
+  to: SnapshotStore<S>,
+  session: SessionToCopy,
+  caller: SessionStoreOptions,
+): Promise<number | 'diverged'> {
+  const { sessionId } = session;
+  const there = new Map<string, SnapshotMetadata>();
+  for await (const meta of all((page) => to.listSnapshots({ ...caller, ...page, sessionId })))
+    there.set(meta.snapshotId, meta);
+  const snapshots = await orderOf(from, session, caller);
+  const ids = new Set(snapshots);
+  const added = [...there.values()].filter((meta) => !ids.has(meta.snapshotId));
+  const copies = { from, to, caller, session: session.details ?? {}, there };
+  if (added.length === 0) return writeAll(copies, snapshots);
+  // It went on in `to`. From the latest leaf of `from`, it is one line; from elsewhere, the two went apart.
+  const leafId = snapshots.at(-1);
+  const hasGoneOn = leafId !== undefined && (there.has(leafId) || added.some((meta) => meta.parentId === leafId));
+  return hasGoneOn ? writeAll(copies, await pathTo(from, leafId, caller)) : 'diverged';
+}
+
+interface Copies<S> {
+  readonly from: SessionStore<S>;
+  readonly to: SnapshotStore<S>;
+  readonly caller: SessionStoreOptions;
+  readonly session: SessionDetails;
+  readonly there: ReadonlyMap<string, SnapshotMetadata>;
+}
+
+async function writeAll<S>({ from, to, caller, session, there }: Copies<S>, ids: readonly string[]): Promise<number> {
+  let written = 0;
+  for (const snapshotId of ids) {
+    if (there.has(snapshotId)) continue;
+    const snapshot = await from.getSnapshot({ ...caller, snapshotId });
+    if (!snapshot) continue;
+    const sessionId = sessionOf(snapshot);
+    const saved = await to.saveSnapshot(
+      snapshotId,
+      (current) => (current ? null : { ...snapshot, ...(sessionId !== undefined && { sessionId }) }),
+      { ...caller, ...(to.capabilities.details && { session }) },
+    );
+    if (saved !== null) written++;
+  }
+  return written;
+}
+
+/** The session's snapshots in the order of their first saves, as far as that is known: the latest leaf is last. */
+async function orderOf<S>(
+  from: SessionStore<S>,
+  { sessionId, snapshotIds, isOrdered }: SessionToCopy,
+  caller: SessionStoreOptions,
+): Promise<readonly string[]> {
+  if (isOrdered) return snapshotIds;
+  const read = await Promise.all(snapshotIds.map((snapshotId) => from.getSnapshot({ ...caller, snapshotId })));
+  const snapshots = read.filter((snapshot) => snapshot !== undefined);
+  const known = new Map(snapshots.map((snapshot) => [snapshot.snapshotId, snapshot as SessionSnapshot]));
+  const leaf = await from.getSnapshot({ ...caller, sessionId }).catch(() => undefined);
+  const order = new Set<string>();
+  const place = (snapshotId: string): void => {
+    const path: string[] = [];
+    for (let id: string | undefined = snapshotId; id !== undefined && known.has(id);) {
+      path.push(id);
+      const { parentId }: SessionSnapshot = known.get(id)!;
+      known.delete(id);
+      id = parentId;
+    }
+    for (const id of path.toReversed()) order.add(id);
+  };
+  for (const { snapshotId } of [...known.values()].toSorted(byCreation))
+    if (snapshotId !== leaf?.snapshotId) place(snapshotId);
+  if (leaf) place(leaf.snapshotId);
+  return [...order];
+}
+
+/** A snapshot and its ancestors, the newest first, so that none of them is a leaf when it is saved. */
+async function pathTo<S>(
+  from: SessionStore<S>,
+  leafId: string,
+  caller: SessionStoreOptions,
+): Promise<readonly string[]> {
+  const path = new Set<string>();
+  for (let id: string | undefined = leafId; id !== undefined && !path.has(id);) {
+    path.add(id);
+    id = (await from.getSnapshot({ ...caller, snapshotId: id }))?.parentId;
+  }
+  return [...path];
+}
+
+/** Records written with one save. */
+const SCOPES_A_SAVE = 50;
+
+/** Copies the records that `to` does not have. Records are written by saves, so a snapshot is saved with them and removed again. */
+async function copyScopes<S>(
+  from: SessionStore<S>,
+  to: SnapshotStore<S>,
+  caller: SessionStoreOptions,
+): Promise<number> {
+  if (!keepsScopes(from) || !keepsScopes(to) || !from.listScopes) return 0;
+  const ids: ScopeId[] = [];
+  for await (const id of all((page) => from.listScopes!({ ...caller, ...page }))) ids.push(id);
+  const sessionId = `copy of records ${reserveSnapshotId()}`;
+  let copied = 0;
+  for (let start = 0; start < ids.length; start += SCOPES_A_SAVE) {
+    const part = ids.slice(start, start + SCOPES_A_SAVE);
+    const records = await from.readScopes({ ...caller, scopes: part });
+    let written: Set<ScopeId> = new Set();
+    const scopes = part.map((id, i) => ({
+      id,
+      change: (record: ScopeRecord) => {
+        if (i === 0) written = new Set();
+        if (Object.keys(record).length > 0) return undefined;
+        written.add(id);
+        return records[i]!;
+      },
+    }));
+    await to.saveSnapshot(undefined, () => ({ sessionId, createdAt: new Date().toISOString() }), { ...caller, scopes });
+    copied += written.size;
+  }
+  if (ids.length > 0) await to.deleteSession({ ...caller, sessionId });
+  return copied;
+}

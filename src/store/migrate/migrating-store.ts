@@ -1,0 +1,295 @@
+import { failedPrecondition, invalidArgument, quote, SessionConflictError } from '../../errors.ts';
+import { metadataOf, revise, sessionOf } from '../../snapshot/snapshot.ts';
+import {
+  capabilitiesOf,
+  keepsScopes,
+  type DeleteResult,
+  type ListSessionsOptions,
+  type Page,
+  type PageOptions,
+  type PrunePolicy,
+  type PruneResult,
+  type SaveSnapshotOptions,
+  type ScopeId,
+  type ScopeRecord,
+  type ScopeStore,
+  type SessionSnapshot,
+  type SessionStore,
+  type SessionStoreOptions,
+  type SessionSummary,
+  type SnapshotLookup,
+  type SnapshotMetadata,
+  type SnapshotMutator,
+  type SnapshotStore,
+  type StoreCapabilities,
+} from '../contract.ts';
+import { assertFunction, checkLookup, checkSession } from '../lookup.ts';
+import { checkPage, encodeCursor } from '../page.ts';
+
+/** The two stores of {@link migratingStore}. */
+export interface MigratingStoreOptions<S = unknown> {
+  /** The store that the application used until now, Genkit's or any other. It is read; only `deleteSession` and `prune` change it. */
+  readonly from: SessionStore<S>;
+  /** The store that everything new goes to. */
+  readonly to: SnapshotStore<S>;
+}
+
+/**
+ * A store for the time of a move: it reads `to` first and falls back to `from`, and saves to `to` only. A session of `from` goes on in `to`:
+ * its next snapshot keeps its `parentId`, so the history before it is still read from `from`. Going back to the old version of the application
+ * finds `from` as it was; the turns that were added in `to` are not in it.
+ *
+ * - An `expectedLeafId` that lies in `from` counts as none in `to`.
+ * - A save of a snapshot that only `from` has is made in `to`, from the content that `from` has. It must be its session's latest leaf there,
+ *   else the save is refused with `FAILED_PRECONDITION`.
+ * - Lists show the sessions of both where `from` can list; a session that is in both is shown as `to` has it.
+ * - `deleteSession` and `prune` work on both. Where `from` can't delete and has the session, the call deletes it in `to` and then fails with
+ *   `FAILED_PRECONDITION`.
+ * - Records of users and apps are those of `to`.
+ *
+ * `close()` closes both stores.
+ *
+ * @throws `INVALID_ARGUMENT` when one of the two is no store.
+ *
+ * @example
+ * const store = migratingStore({ from: oldStore, to: new FileSessionStore('.data/sessions') });
+ * const support = defineAgent(ai, { name: 'support', model, store });
+ */
+export function migratingStore<S = unknown>(options: MigratingStoreOptions<S>): SnapshotStore<S> & ScopeStore {
+  const { from, to } = options ?? {};
+  for (const [name, store] of Object.entries({ from, to })) {
+    if (typeof (store as SessionStore<S> | undefined)?.getSnapshot !== 'function') {
+      throw invalidArgument(`migratingStore: ${name} must be a session store.`);
+    }
+  }
+  if (!(to as Partial<SnapshotStore<S>>).capabilities) {
+    throw invalidArgument('migratingStore: to must be a store of this package, or one that declares its capabilities.');
+  }
+  return new MigratingStore(from, to);
+}
+
+class MigratingStore<S> implements SnapshotStore<S>, ScopeStore {
+  readonly capabilities: Readonly<StoreCapabilities>;
+  readonly #from: SessionStore<S>;
+  readonly #to: SnapshotStore<S>;
+  /** `from`, for what its capabilities say that it can do. */
+  readonly #old: SnapshotStore<S>;
+  readonly #oldCan: Readonly<StoreCapabilities>;
+
+  constructor(from: SessionStore<S>, to: SnapshotStore<S>) {
+    this.#from = from;
+    this.#to = to;
+    this.#old = from as SnapshotStore<S>;
+    this.#oldCan = capabilitiesOf(from);
+    this.capabilities = to.capabilities;
+  }
+
+  async getSnapshot(lookup: SnapshotLookup): Promise<SessionSnapshot<S> | undefined> {
+    return (await this.#to.getSnapshot(lookup)) ?? this.#from.getSnapshot(lookup);
+  }
+
+  async getSnapshotMetadata(lookup: SnapshotLookup): Promise<SnapshotMetadata | undefined> {
+    return (await this.#to.getSnapshotMetadata(lookup)) ?? this.#oldMetadata(lookup);
+  }
+
+  async saveSnapshot(
+    snapshotId: string | undefined,
+    mutator: SnapshotMutator<S>,
+    options: SaveSnapshotOptions = {},
+  ): Promise<string | null> {
+    assertFunction(mutator, 'mutator');
+    const old = await this.#onlyInFrom(snapshotId, options);
+    const save = (expected: SaveSnapshotOptions): Promise<string | null> =>
+      this.#to.saveSnapshot(snapshotId, old ? continuing(old, mutator) : mutator, expected);
+    if (options.expectedLeafId === null) await this.#assertNoLeafInFrom(mutator, options);
+    if (typeof options.expectedLeafId !== 'string') return save(options);
+    try {
+      return await save(options);
+    } catch (error) {
+      if (!SessionConflictError.isInstance(error) || error.actualLeafId !== null) throw error;
+      const leaf = await this.#oldMetadata({ sessionId: error.sessionId, context: options.context });
+      if (leaf?.snapshotId !== options.expectedLeafId) {
+        throw new SessionConflictError({
+          sessionId: error.sessionId,
+          expectedLeafId: options.expectedLeafId,
+          actualLeafId: leaf?.snapshotId ?? null,
+        });
+      }
+      return save({ ...options, expectedLeafId: null });
+    }
+  }
+
+  onSnapshotStateChange(
+    snapshotId: string,
+    callback: (snapshot: SessionSnapshot<S>) => void,
+    options?: SessionStoreOptions,
+  ): () => void {
+    let endOld: (() => void) | undefined;
+    // What `to` has of the snapshot is newer than anything `from` has.
+    const endNew = this.#to.onSnapshotStateChange(
+      snapshotId,
+      (snapshot) => {
+        endOld?.();
+        callback(snapshot);
+      },
+      options,
+    );
+    endOld = this.#from.onSnapshotStateChange?.(snapshotId, callback, options) ?? undefined;
+    return () => {
+      endOld?.();
+      endNew();
+    };
+  }
+
+  async listSnapshots(options: PageOptions & { sessionId: string }): Promise<Page<SnapshotMetadata>> {
+    checkSession(options);
+    const isInTo = async ({ snapshotId }: SnapshotMetadata): Promise<boolean> =>
+      (await this.#to.getSnapshotMetadata({ snapshotId, context: options.context })) !== undefined;
+    const first = this.#oldCan.list ? (part: typeof options) => this.#old.listSnapshots(part) : undefined;
+    return bothPages(options, [first && hiding(first, isInTo), (part) => this.#to.listSnapshots(part)]);
+  }
+
+  async listSessions(options: ListSessionsOptions = {}): Promise<Page<SessionSummary>> {
+    const isInTo = async ({ sessionId }: SessionSummary): Promise<boolean> =>
+      (await this.#to.getSnapshotMetadata({ sessionId, context: options.context })) !== undefined;
+    // A store that knows no owners has no session of this one.
+    const canList = this.#oldCan.list && (options.ownerId === undefined || this.#oldCan.details);
+    const second = canList ? (part: typeof options) => this.#old.listSessions(part) : undefined;
+    return bothPages(options, [(part) => this.#to.listSessions(part), second && hiding(second, isInTo)]);
+  }
+
+  async deleteSession(options: SessionStoreOptions & { sessionId: string }): Promise<DeleteResult> {
+    const deleted = await this.#to.deleteSession(options);
+    if (this.#oldCan.delete) {
+      const { snapshots, shards } = await this.#old.deleteSession(options);
+      return { snapshots: deleted.snapshots + snapshots, shards: deleted.shards + shards };
+    }
+    if (await this.#from.getSnapshot(options)) {
+      throw failedPrecondition(
+        `Session ${quote(options.sessionId)} is deleted in the store that migratingStore writes to, but the one it reads from can't delete. ` +
+          `Remove it there with that store's own means.`,
+      );
+    }
+    return deleted;
+  }
+
+  async prune(policy: PrunePolicy, options?: SessionStoreOptions & { dryRun?: boolean }): Promise<PruneResult> {
+    const pruned = await this.#to.prune(policy, options);
+    if (!this.#oldCan.prune) return pruned;
+    const { sessions, snapshots, shards } = await this.#old.prune(policy, options);
+    return {
+      sessions: pruned.sessions + sessions,
+      snapshots: pruned.snapshots + snapshots,
+      shards: pruned.shards + shards,
+      dryRun: pruned.dryRun,
+    };
+  }
+
+  async readScopes(options: SessionStoreOptions & { scopes: readonly ScopeId[] }): Promise<ScopeRecord[]> {
+    return this.#scopeStore().readScopes(options);
+  }
+
+  async deleteScope(options: SessionStoreOptions & { scope: ScopeId }): Promise<boolean> {
+    return this.#scopeStore().deleteScope(options);
+  }
+
+  async listScopes(options?: PageOptions): Promise<Page<ScopeId>> {
+    return this.#scopeStore().listScopes!(options);
+  }
+
+  async close(): Promise<void> {
+    const closing = [this.#to.close(), (this.#old.close as (() => Promise<void>) | undefined)?.call(this.#old)];
+    await Promise.all(closing);
+  }
+
+  #scopeStore(): ScopeStore {
+    if (keepsScopes(this.#to)) return this.#to;
+    throw failedPrecondition('The store that migratingStore writes to keeps no records of users and apps.');
+  }
+
+  async #oldMetadata(lookup: SnapshotLookup): Promise<SnapshotMetadata | undefined> {
+    if (this.#oldCan.metadata) return this.#old.getSnapshotMetadata(lookup);
+    const snapshot = await this.#from.getSnapshot(lookup);
+    return snapshot && metadataOf(snapshot as SessionSnapshot);
+  }
+
+  /** The snapshot that a save is about to rewrite, when only `from` has it. */
+  async #onlyInFrom(
+    snapshotId: string | undefined,
+    { context }: SessionStoreOptions,
+  ): Promise<SessionSnapshot<S> | undefined> {
+    if (snapshotId === undefined) return undefined;
+    checkLookup({ snapshotId });
+    if (await this.#to.getSnapshotMetadata({ snapshotId, context })) return undefined;
+    const old = await this.#from.getSnapshot({ snapshotId, context });
+    const sessionId = old && sessionOf(old);
+    if (sessionId === undefined) return old;
+    const leaf =
+      (await this.#to.getSnapshotMetadata({ sessionId, context })) ?? (await this.#oldMetadata({ sessionId, context }));
+    if (leaf?.snapshotId === snapshotId) return old;
+    throw failedPrecondition(
+      `Snapshot ${quote(snapshotId)} is in the store that migratingStore reads from, and its session went on from there, so it can't be ` +
+        `rewritten. Move the session with copySessions first.`,
+    );
+  }
+
+  /** A save that expects a session without snapshots: `from` must have none either. */
+  async #assertNoLeafInFrom(mutator: SnapshotMutator<S>, { context }: SessionStoreOptions): Promise<void> {
+    const answer = mutator(undefined);
+    const sessionId = answer ? sessionOf(answer as SessionSnapshot) : undefined;
+    const leaf = sessionId === undefined ? undefined : await this.#oldMetadata({ sessionId, context });
+    if (!leaf || (await this.#to.getSnapshotMetadata({ sessionId: sessionId!, context }))) return;
+    throw new SessionConflictError({ sessionId: sessionId!, expectedLeafId: null, actualLeafId: leaf.snapshotId });
+  }
+}
+
+/** The mutator of a save that takes a snapshot over from the old store: it sees what is there, and keeps to the rules of a rewrite. */
+function continuing<S>(old: SessionSnapshot<S>, mutator: SnapshotMutator<S>): SnapshotMutator<S> {
+  return (current) => {
+    if (current) return mutator(current);
+    const answer = mutator(old);
+    return answer && revise(old.snapshotId, old as SessionSnapshot, answer, () => old.createdAt);
+  };
+}
+
+type List<O extends PageOptions, T> = (options: O) => Promise<Page<T>>;
+
+/** A list without the items that `isHidden` names. */
+function hiding<O extends PageOptions, T>(list: List<O, T>, isHidden: (item: T) => Promise<boolean>): List<O, T> {
+  return async (options) => {
+    const page = await list(options);
+    const hidden = await Promise.all(page.items.map(isHidden));
+    return { ...page, items: page.items.filter((_, i) => !hidden[i]) };
+  };
+}
+
+/** Where to go on in two lists, one after the other: which of them, and its own cursor, empty for the beginning. */
+type Place = readonly [list: number, cursor: string];
+
+/** Two lists, one after the other; a page never holds items of both. */
+async function bothPages<O extends PageOptions, T>(
+  options: O,
+  lists: readonly (List<O, T> | undefined)[],
+): Promise<Page<T>> {
+  const { after } = checkPage(options, ['number', 'string']);
+  const found = await firstItems(options, lists, after ?? [0, '']);
+  if (!found) return { items: [] };
+  const more = await firstItems(options, lists, found.next);
+  return { items: found.items, ...(more && { nextCursor: encodeCursor(found.next) }) };
+}
+
+/** The first page from a place on that has items. */
+async function firstItems<O extends PageOptions, T>(
+  options: O,
+  lists: readonly (List<O, T> | undefined)[],
+  [start, startCursor]: Place,
+): Promise<{ items: T[]; next: Place } | undefined> {
+  const { cursor: _, ...rest } = options;
+  for (let index = start, cursor = startCursor; index < lists.length;) {
+    const page = await lists[index]?.({ ...rest, ...(cursor !== '' && { cursor }) } as O);
+    cursor = page?.nextCursor ?? '';
+    if (cursor === '') index++;
+    if (page && page.items.length > 0) return { items: page.items, next: [index, cursor] };
+  }
+  return undefined;
+}

@@ -1,0 +1,267 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { FileSessionStore as GenkitFileStore, InMemorySessionStore as GenkitMemoryStore } from 'genkit/beta';
+import {
+  copySessions,
+  genkit,
+  InMemorySessionStore,
+  listGenkitDirectory,
+  migratingStore,
+  SessionConflictError,
+  type SessionSnapshotInput,
+  type SessionStore,
+} from 'genkitx-agents';
+import { afterAll, describe, expect, it } from 'vitest';
+import { sessionStoreConformance } from '../conformance/index.ts';
+
+const folders: string[] = [];
+afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
+
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'genkitx-agents-migrate-'));
+  folders.push(path);
+  return path;
+}
+
+function turn(n: number, plan: Partial<SessionSnapshotInput> = {}): SessionSnapshotInput {
+  const messages = Array.from({ length: n }, (_, i) => ({
+    role: 'user' as const,
+    content: [{ text: `message ${i}` }],
+  }));
+  const createdAt = new Date(Date.UTC(2026, 0, 1, 0, 0, n)).toISOString();
+  return { sessionId: 'chat', status: 'completed', createdAt, state: { sessionId: 'chat', messages }, ...plan };
+}
+
+/** A chat of three turns in Genkit's own file store, with a branch that is older than its latest leaf. */
+async function genkitChat(directory: string, prefix?: string): Promise<GenkitFileStore> {
+  const store = new GenkitFileStore(directory, prefix === undefined ? {} : { snapshotPathPrefix: () => prefix });
+  await store.saveSnapshot('one', () => turn(1));
+  await store.saveSnapshot('side', () => turn(2, { parentId: 'one' }));
+  await store.saveSnapshot('two', () => turn(3, { parentId: 'one' }));
+  await store.saveSnapshot('three', () => turn(4, { parentId: 'two' }));
+  return store;
+}
+
+function contentOf(directory: string): Record<string, string> {
+  const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return Object.fromEntries(
+    files.map((entry) => [
+      join(entry.parentPath, entry.name),
+      readFileSync(join(entry.parentPath, entry.name), 'utf8'),
+    ]),
+  );
+}
+
+for (const [name, makeFrom] of Object.entries({
+  'Genkit’s store': () => new GenkitMemoryStore(),
+  'one of ours': () => new InMemorySessionStore(),
+})) {
+  sessionStoreConformance({
+    name: `migratingStore from ${name}, empty,`,
+    runner: { describe, it },
+    capabilities: new InMemorySessionStore().capabilities,
+    effort: 0.2,
+    open: async (options) => {
+      const make = (): SessionStore => migratingStore({ from: makeFrom(), to: new InMemorySessionStore(options) });
+      const store = make();
+      return { a: store, b: store, reopen: async () => make(), close: async () => {} };
+    },
+  });
+}
+
+describe('migratingStore', () => {
+  it('continues a conversation that Genkit’s own store began, and leaves every byte of that store as it was', async () => {
+    const directory = folder();
+    const from = await genkitChat(directory);
+    const before = contentOf(directory);
+    const ai = genkit({});
+    const model = ai.defineModel({ name: 'counter' }, async ({ messages }) => ({
+      message: { role: 'model', content: [{ text: `${messages.length} messages` }] },
+    }));
+    const to = new InMemorySessionStore();
+    const agent = ai.defineAgent({ name: 'moved', model, store: migratingStore({ from, to }) });
+    const first = await agent.chat({ sessionId: 'chat' }).send('hello');
+    const second = await agent.chat({ sessionId: 'chat' }).send('again');
+    expect([first.text, second.text]).toEqual(['5 messages', '7 messages']);
+    expect((await to.listSnapshots({ sessionId: 'chat' })).items.map(({ parentId }) => parentId)).toEqual([
+      'three',
+      first.snapshotId,
+    ]);
+    expect(contentOf(directory)).toEqual(before);
+    expect((await from.getSnapshot({ sessionId: 'chat' }))?.snapshotId).toBe('three');
+  });
+
+  it('reads a snapshot from the store that has it, the new one first', async () => {
+    const from = await genkitChat(folder());
+    const to = new InMemorySessionStore();
+    const store = migratingStore({ from, to });
+    expect((await store.getSnapshot({ snapshotId: 'side' }))?.state?.messages).toHaveLength(2);
+    expect((await store.getSnapshotMetadata({ sessionId: 'chat' }))?.snapshotId).toBe('three');
+    await to.saveSnapshot('three', () => turn(9, { parentId: 'two' }));
+    expect((await store.getSnapshot({ snapshotId: 'three' }))?.state?.messages).toHaveLength(9);
+    expect(await store.getSnapshot({ snapshotId: 'four' })).toBeUndefined();
+  });
+
+  it('takes a leaf in the old store for none in the new one, once', async () => {
+    const store = migratingStore({ from: await genkitChat(folder()), to: new InMemorySessionStore() });
+    const save = (id: string, expectedLeafId: string | null): Promise<string | null> =>
+      store.saveSnapshot(id, () => turn(5, { parentId: 'three' }), { expectedLeafId });
+    await expect(save('late', 'two')).rejects.toThrow(
+      expect.objectContaining({ status: 'ABORTED', actualLeafId: 'three' }) as Error,
+    );
+    await expect(save('blind', null)).rejects.toThrow(SessionConflictError);
+    const racers = await Promise.allSettled(['a', 'b', 'c'].map((id) => save(id, 'three')));
+    expect(racers.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    await expect(save('slow', 'three')).rejects.toThrow(SessionConflictError);
+  });
+
+  it('rewrites the leaf of the old store in the new one, by the rules of a rewrite, and no other', async () => {
+    const from = new GenkitMemoryStore();
+    await from.saveSnapshot('run', () => turn(1, { status: 'pending' }));
+    const to = new InMemorySessionStore();
+    const store = migratingStore({ from, to });
+    await store.saveSnapshot('run', (current) => ({ ...current!, status: 'aborted', parentId: 'elsewhere' }));
+    expect(await to.getSnapshot({ sessionId: 'chat' })).toMatchObject({ snapshotId: 'run', status: 'aborted' });
+    expect(await to.getSnapshot({ snapshotId: 'run' })).not.toHaveProperty('parentId');
+    expect((await from.getSnapshot({ snapshotId: 'run' }))?.status).toBe('pending');
+
+    const chat = migratingStore({ from: await genkitChat(folder()), to: new InMemorySessionStore() });
+    const revive = chat.saveSnapshot('three', (current) => ({ ...current!, status: 'pending' }));
+    await expect(revive).rejects.toThrow(expect.objectContaining({ status: 'FAILED_PRECONDITION' }) as Error);
+    await expect(chat.saveSnapshot('one', (current) => current!)).rejects.toThrow('copySessions');
+    expect((await chat.getSnapshot({ sessionId: 'chat' }))?.snapshotId).toBe('three');
+  });
+
+  it('lists the sessions and the snapshots of both, each once, on pages of any size', async () => {
+    const from = new InMemorySessionStore();
+    const to = new InMemorySessionStore();
+    for (const id of ['a', 'b', 'c', 'd']) await from.saveSnapshot(`${id} 1`, () => turn(1, { sessionId: id }));
+    for (const id of ['c', 'e'])
+      await to.saveSnapshot(`${id} 2`, () => turn(2, { sessionId: id, parentId: `${id} 1` }));
+    await to.saveSnapshot('c 1', () => turn(1, { sessionId: 'c' }));
+    const store = migratingStore({ from, to });
+    for (const limit of [1, 2, 3, 100]) {
+      const sessions: string[] = [];
+      for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
+        const page = await store.listSessions({ limit, ...(cursor && { cursor }) });
+        sessions.push(...page.items.map(({ sessionId }) => sessionId));
+        cursor = page.nextCursor;
+      }
+      expect(sessions).toEqual(['c', 'e', 'd', 'b', 'a']);
+    }
+    const { items } = await store.listSnapshots({ sessionId: 'c' });
+    expect(items.map(({ snapshotId }) => snapshotId)).toEqual(['c 2', 'c 1']);
+    expect((await store.listSnapshots({ sessionId: 'a' })).items).toHaveLength(1);
+  });
+
+  it('deletes in both stores, and says so where the old one can’t', async () => {
+    const both = migratingStore({ from: new InMemorySessionStore(), to: new InMemorySessionStore() });
+    await both.saveSnapshot('one', () => turn(1));
+    expect(await both.deleteSession({ sessionId: 'chat' })).toEqual({ snapshots: 1, shards: 0 });
+    const to = new InMemorySessionStore();
+    const store = migratingStore({ from: await genkitChat(folder()), to });
+    await store.saveSnapshot('four', () => turn(5, { parentId: 'three' }));
+    await expect(store.deleteSession({ sessionId: 'chat' })).rejects.toThrow("can't delete");
+    expect(await to.getSnapshot({ sessionId: 'chat' })).toBeUndefined();
+  });
+
+  it('notifies of a snapshot in the old store until the new one has it', async () => {
+    const from = new InMemorySessionStore();
+    await from.saveSnapshot('run', () => turn(1, { status: 'pending' }));
+    const store = migratingStore({ from, to: new InMemorySessionStore() });
+    const heard: (string | undefined)[] = [];
+    const end = store.onSnapshotStateChange('run', ({ status }) => heard.push(status));
+    await expect.poll(() => heard.at(-1)).toBe('pending');
+    await store.saveSnapshot('run', (current) => ({ ...current!, status: 'completed' }));
+    await expect.poll(() => heard.at(-1)).toBe('completed');
+    await from.saveSnapshot('run', (current) => ({ ...current!, status: 'aborted' }));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(heard.filter((status) => status !== 'pending')).toEqual(['completed']);
+    end();
+  });
+
+  it('refuses what is no store', () => {
+    expect(() => migratingStore({ from: {} as SessionStore, to: new InMemorySessionStore() })).toThrow('from must be');
+    expect(() => migratingStore({ from: new GenkitMemoryStore(), to: new GenkitMemoryStore() as never })).toThrow(
+      'capabilities',
+    );
+  });
+});
+
+describe('copySessions', () => {
+  it('moves what Genkit’s own file store wrote, whole: ids, order, leaf, branches', async () => {
+    const directory = folder();
+    const from = await genkitChat(directory, 'tenants/ada');
+    await from.saveSnapshot('alone', () => turn(1, { sessionId: 'other', state: {} }));
+    const to = new InMemorySessionStore();
+    const seen: number[] = [];
+    const result = await copySessions(from, to, {
+      list: listGenkitDirectory(directory, { prefix: 'tenants/ada' }),
+      onProgress: ({ sessions }) => seen.push(sessions),
+    });
+    expect(result).toEqual({ sessions: 2, snapshots: 5, scopes: 0, diverged: [] });
+    expect(seen).toEqual([1, 2]);
+    for (const snapshotId of ['one', 'side', 'two', 'three', 'alone']) {
+      expect(await to.getSnapshot({ snapshotId })).toEqual(await from.getSnapshot({ snapshotId }));
+    }
+    expect((await to.getSnapshot({ sessionId: 'chat' }))?.snapshotId).toBe('three');
+    expect(existsSync(join(directory, 'tenants', 'ada', 'one.json'))).toBe(true);
+  });
+
+  it('goes on after an interruption, and writes nothing twice', async () => {
+    const from = new InMemorySessionStore();
+    for (let n = 1; n <= 30; n++) {
+      const parentId = n === 1 ? {} : { parentId: `turn ${n - 1}` };
+      await from.saveSnapshot(`turn ${n}`, () => turn(n, parentId), {
+        session: { ownerId: 'ada', title: 'A chat' },
+        scopes: [{ id: { scope: 'user', appName: 'shop', userId: `user ${n}` }, change: () => ({ n }) }],
+      });
+    }
+    const to = new InMemorySessionStore();
+    let calls = 0;
+    const failing = new Proxy(from, {
+      get(target, name) {
+        const member: unknown = Reflect.get(target, name, target);
+        if (typeof member !== 'function') return member;
+        if (name !== 'getSnapshot') return member.bind(target);
+        return (lookup: { snapshotId?: string }) => {
+          if (++calls === 12) throw new Error('interrupted');
+          return target.getSnapshot(lookup);
+        };
+      },
+    });
+    await expect(copySessions(failing, to)).rejects.toThrow('interrupted');
+    expect(await copySessions(from, to)).toEqual({ sessions: 1, snapshots: 19, scopes: 0, diverged: [] });
+    expect(await to.listSnapshots({ sessionId: 'chat' })).toEqual(await from.listSnapshots({ sessionId: 'chat' }));
+    expect((await to.listSessions()).items).toEqual((await from.listSessions()).items);
+    const [record] = await to.readScopes({ scopes: [{ scope: 'user', appName: 'shop', userId: 'user 7' }] });
+    expect(record).toEqual({ n: 7 });
+    expect((await to.listScopes()).items).toHaveLength(30);
+  });
+
+  it('completes a session that went on in the new store, and reports one that went on in both', async () => {
+    const from = new InMemorySessionStore();
+    const to = new InMemorySessionStore();
+    for (const sessionId of ['one line', 'two lines']) {
+      await from.saveSnapshot(`${sessionId} a`, () => turn(1, { sessionId }));
+      await from.saveSnapshot(`${sessionId} b`, () => turn(2, { sessionId, parentId: `${sessionId} a` }));
+      await to.saveSnapshot(`${sessionId} c`, () => turn(3, { sessionId, parentId: `${sessionId} b` }));
+    }
+    await from.saveSnapshot('two lines d', () => turn(3, { sessionId: 'two lines', parentId: 'two lines b' }));
+    const result = await copySessions(from, to);
+    expect(result).toEqual({ sessions: 1, snapshots: 2, scopes: 0, diverged: ['two lines'] });
+    expect((await to.getSnapshot({ sessionId: 'one line' }))?.snapshotId).toBe('one line c');
+    expect((await to.listSnapshots({ sessionId: 'two lines' })).items).toHaveLength(1);
+  });
+
+  it('says what to do where the old store can’t list', async () => {
+    await expect(copySessions(new GenkitMemoryStore(), new InMemorySessionStore())).rejects.toThrow(
+      'listGenkitDirectory',
+    );
+    const missing = copySessions(new GenkitMemoryStore(), new InMemorySessionStore(), {
+      list: listGenkitDirectory(join(folder(), 'nothing')),
+    });
+    await expect(missing).rejects.toThrow(expect.objectContaining({ status: 'NOT_FOUND' }) as Error);
+  });
+});
