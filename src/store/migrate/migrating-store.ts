@@ -198,8 +198,8 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore {
   }
 
   async close(): Promise<void> {
-    const closing = [this.#to.close(), (this.#old.close as (() => Promise<void>) | undefined)?.call(this.#old)];
-    await Promise.all(closing);
+    const old: Partial<SnapshotStore<S>> = this.#old;
+    await Promise.all([this.#to.close(), Promise.resolve(old.close?.())]);
   }
 
   #scopeStore(): ScopeStore {
@@ -210,7 +210,7 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore {
   async #oldMetadata(lookup: SnapshotLookup): Promise<SnapshotMetadata | undefined> {
     if (this.#oldCan.metadata) return this.#old.getSnapshotMetadata(lookup);
     const snapshot = await this.#from.getSnapshot(lookup);
-    return snapshot && metadataOf(snapshot as SessionSnapshot);
+    return snapshot && metadataOf(snapshot);
   }
 
   /** The snapshot that a save is about to rewrite, when only `from` has it. */
@@ -236,7 +236,7 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore {
   /** A save that expects a session without snapshots: `from` must have none either. */
   async #assertNoLeafInFrom(mutator: SnapshotMutator<S>, { context }: SessionStoreOptions): Promise<void> {
     const answer = mutator(undefined);
-    const sessionId = answer ? sessionOf(answer as SessionSnapshot) : undefined;
+    const sessionId = answer ? sessionOf(answer) : undefined;
     const leaf = sessionId === undefined ? undefined : await this.#oldMetadata({ sessionId, context });
     if (!leaf || (await this.#to.getSnapshotMetadata({ sessionId: sessionId!, context }))) return;
     throw new SessionConflictError({ sessionId: sessionId!, expectedLeafId: null, actualLeafId: leaf.snapshotId });
