@@ -9,6 +9,8 @@ import type {
   PromptAgentConfig,
   WithStateSchema,
 } from '../src/agent/types.ts';
+import { isInTurn } from '../src/session/session-state.ts';
+import { guardTemplates } from '../src/session/template-text.ts';
 import type { ScopeRecord } from '../src/store/contract.ts';
 
 /**
@@ -27,6 +29,11 @@ export function genkit(options: GenkitBetaOptions = {}): AgentsGenkit {
 
 /** What {@link genkit} answers. */
 export class AgentsGenkit extends GenkitBeta {
+  constructor(options: GenkitBetaOptions = {}) {
+    super(options);
+    guardTemplates(this.registry, isInTurn);
+  }
+
   /** `defineAgent` of this package, in this instance. */
   override defineAgent<State, I extends z.ZodTypeAny = z.ZodTypeAny>(
     config: WithStateSchema<State, AgentConfig<NoInfer<State>, I>>,

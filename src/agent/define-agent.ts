@@ -3,6 +3,8 @@ import { defineBidiAction } from '@genkit-ai/core';
 import type { z } from 'genkit';
 import { toJsonSchema } from 'genkit/schema';
 import { invalidArgument } from '../errors.ts';
+import { isInTurn } from '../session/session-state.ts';
+import { guardTemplates } from '../session/template-text.ts';
 import type { ScopeRecord } from '../store/contract.ts';
 import { TurnInputSchema } from './turn-overrides.ts';
 import { assertConfig, promptConfigOf, settleAgent, type AgentDefinition } from './agent-definition.ts';
@@ -147,6 +149,7 @@ function register<State>(agent: AgentDefinition<State>, fn: AgentFn<State>): Age
     options?.context ? inProcessApi(agent, action, options.context) : ambient;
   const defined = { agent, fn } as DefinedAgent;
   noteAgent(registry, defined);
+  guardTemplates(registry, isInTurn);
   if (agent.background.recover) keepRecovering(defined);
   const run = action.run.bind(action);
   const streamBidi = action.streamBidi.bind(action);

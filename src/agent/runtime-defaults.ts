@@ -1,5 +1,7 @@
 import type { SessionStore } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
+import { isInTurn } from '../session/session-state.ts';
+import { guardTemplates } from '../session/template-text.ts';
 import type { BackgroundOptions, OnConflict, UserIdOf } from './types.ts';
 
 /** What agents of a registry get unless they say otherwise: the options of `agentRuntime`. */
@@ -26,6 +28,7 @@ type WithDefaults = Registry & { [DEFAULTS]?: RuntimeDefaults };
 /** Sets the defaults of all agents that will be defined in the registry. */
 export function attachDefaults(registry: Registry, defaults: RuntimeDefaults): void {
   Object.defineProperty(registry, DEFAULTS, { value: defaults, configurable: true });
+  guardTemplates(registry, isInTurn);
 }
 
 /** The defaults of the registry, or of the one it stands on. */

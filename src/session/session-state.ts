@@ -161,6 +161,11 @@ export function currentSession<S = unknown, User = ScopeRecord, App = ScopeRecor
   );
 }
 
+/** Whether a turn of an agent runs. */
+export function isInTurn(): boolean {
+  return runningSession() !== undefined;
+}
+
 function runningSession(): Session | undefined {
   const current = getAsyncContext().getStore<Session>(CURRENT_SESSION);
   const session = current && (renderings.get(current)?.session ?? current);

@@ -1,0 +1,126 @@
+import type { Registry } from 'genkit/registry';
+import { isPlain } from '../json/fault.ts';
+
+/*
+ * A template's author marks up messages and media, the values that the template shows do not. Genkit's template engine writes both into one
+ * text and reads the markup out of it afterwards. So a value is shown with a break in all that may be read as the beginning of markup, also
+ * together with what stands next to it; and the breaks are taken out of what was rendered.
+ */
+
+type Dotprompt = Registry['dotprompt'];
+type Template = Awaited<ReturnType<Dotprompt['compile']>>;
+type Rendered = Awaited<ReturnType<Template>>;
+
+/** Noncharacters of Unicode, meant for use inside of programs. Where a value has one, the second stands for it, with a digit. */
+const BREAK = '\uFDD0';
+const ESCAPE = '\uFDD1';
+
+/** Markup begins with `<<<` and this. */
+const MARKUP_NAME = 'dotprompt:';
+
+/** Where a break is needed: after a `<`, and before a colon, that a value may contribute to the beginning of markup. */
+const RISKS = (() => {
+  const restOfName = Array.from(MARKUP_NAME).reduceRight((rest, letter) => `(?:$|${letter}${rest})`, '');
+  const word = MARKUP_NAME.slice(0, -1);
+  const endsOfWord = Array.from(word, (_, index) => word.slice(index)).join('|');
+  return new RegExp(`(?<=<)(?=${restOfName})|(?<=${word})(?=:|$)|(?<=^(?:${endsOfWord})?)(?=:)`, 'g');
+})();
+
+function toShown(text: string): string {
+  const escaped = text.replace(/[\uFDD0\uFDD1]/g, (own) => ESCAPE + (own === BREAK ? '0' : '1'));
+  return escaped.replace(RISKS, BREAK);
+}
+
+function toMeant(text: string): string {
+  return text.replaceAll(BREAK, '').replace(/\uFDD1([01])/g, (_, digit) => (digit === '0' ? BREAK : ESCAPE));
+}
+
+/** What a view shows, and the view of a value: templates compare them. */
+const shownBy = new WeakMap<object, object>();
+const views = new WeakMap<object, object>();
+
+/** The value as a template may show it: texts with breaks, objects as views. */
+function show(value: unknown): unknown {
+  if (typeof value === 'string') return toShown(value);
+  if (typeof value === 'function') return (...args: unknown[]) => show(Reflect.apply(value, undefined, args));
+  if (typeof value !== 'object' || value === null || shownBy.has(value) || value instanceof Date) return value;
+  let view = views.get(value);
+  if (!view) {
+    view = viewOf(value);
+    views.set(value, view);
+    shownBy.set(view, value);
+  }
+  return view;
+}
+
+/** Copies nothing: a state may be large, and a template shows little of it. The target is another, because the value may be frozen. */
+function viewOf(value: object): object {
+  const keyOf = (key: string | symbol) => (typeof key === 'string' ? toMeant(key) : key);
+  const isData = isPlain(value);
+  const view: object = new Proxy<object>(Array.isArray(value) ? [] : {}, {
+    get: (_target, shownKey) => {
+      const key = keyOf(shownKey);
+      if (key === Symbol.toPrimitive) return () => shownText();
+      const member: unknown = Reflect.get(value, key);
+      if (typeof member !== 'function') return show(member);
+      // Of an array its methods see the view; of an instance they need the instance itself.
+      return isData && !Object.hasOwn(value, key) ? member : show(member.bind(value));
+    },
+    has: (_target, key) => Reflect.has(value, keyOf(key)),
+    ownKeys: () => Reflect.ownKeys(value).map((key) => (typeof key === 'string' ? toShown(key) : key)),
+    getOwnPropertyDescriptor: (_target, shownKey) => {
+      const key = keyOf(shownKey);
+      const property = Reflect.getOwnPropertyDescriptor(value, key);
+      if (!property) return undefined;
+      const { enumerable } = property;
+      const isLength = Array.isArray(value) && key === 'length';
+      return { value: show(Reflect.get(value, key)), enumerable, writable: true, configurable: !isLength };
+    },
+    getPrototypeOf: () => Reflect.getPrototypeOf(value),
+  });
+  // A member may be named `toString`, which is no function then.
+  const shownText = (): string => {
+    if (Array.isArray(value)) return Array.prototype.join.call(view, ',');
+    return isData ? '[object Object]' : toShown((value as { toString(): string }).toString());
+  };
+  return view;
+}
+
+/** What was rendered, as it was meant. */
+function reveal(rendered: unknown): unknown {
+  if (typeof rendered === 'string') return toMeant(rendered);
+  if (typeof rendered !== 'object' || rendered === null) return rendered;
+  const shown = shownBy.get(rendered);
+  if (shown) return shown;
+  if (Array.isArray(rendered)) return rendered.map(reveal);
+  return Object.fromEntries(Object.entries(rendered).map(([name, member]) => [name, reveal(member)]));
+}
+
+/** A registered symbol: the ES module and the CommonJS copy of the package find each other's work. */
+const GUARDED = Symbol.for('genkitx-agents.guarded-templates');
+
+/**
+ * From now on what templates of the registry show of their input, of the session's state, of the context and of the history stays text, as
+ * long as `isGuarded` says so when they are rendered. Markup that the template's author writes goes on to be markup, with values in it too.
+ * Templates that were rendered before are not guarded.
+ */
+export function guardTemplates({ dotprompt }: Registry, isGuarded: () => boolean): void {
+  if (GUARDED in dotprompt) return;
+  const compile: Dotprompt['compile'] = dotprompt.compile.bind(dotprompt);
+  const guarded = async (...args: Parameters<Dotprompt['compile']>): Promise<Template> => {
+    const template = await compile(...args);
+    const render = async (...[data, options]: Parameters<Template>): Promise<Rendered> => {
+      if (!isGuarded()) return template(data, options);
+      const shown = {
+        ...data,
+        input: show(data.input),
+        context: show(data.context),
+        messages: data.messages?.map(show),
+      } as typeof data;
+      const rendered = await template(shown, options);
+      return { ...rendered, messages: reveal(rendered.messages) as Rendered['messages'] };
+    };
+    return Object.assign(render, { prompt: template.prompt });
+  };
+  Object.assign(dotprompt, { compile: guarded, [GUARDED]: true });
+}
