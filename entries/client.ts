@@ -1,5 +1,12 @@
 /** Talk to an agent that is served over HTTP. Runs in browsers and in Node. */
 export { AgentError, type AgentErrorOptions } from '../src/client/errors.ts';
+export {
+  runFlow,
+  streamFlow,
+  type FlowStream,
+  type RunFlowOptions,
+  type StreamFlowOptions,
+} from '../src/client/flow.ts';
 export type { ReconnectOptions } from '../src/client/reconnect.ts';
 export { remoteAgent, type RemoteAgentOptions } from '../src/client/remote-agent.ts';
 export type { ErrorStatus } from '../src/client/status.ts';

@@ -5,7 +5,7 @@ import type { AgentOutput, AgentStreamChunk } from './types.ts';
 
 /** The three kinds of message of a server: a chunk, the result, an error. */
 interface Envelope {
-  message?: AgentStreamChunk;
+  message?: unknown;
   result?: unknown;
   error?: unknown;
 }
@@ -13,11 +13,25 @@ interface Envelope {
 /**
  * Reads the answer to a turn: chunks as they come, then the output.
  *
- * @throws AgentError for an error that the server sent, and an answer that is no agent's; ConnectionLostError for one that was cut short.
+ * @throws AgentError as {@link readStream}, and for an answer that is no agent's.
  */
 export async function readTurn(response: Response, onChunk: (chunk: AgentStreamChunk) => void): Promise<AgentOutput> {
+  const output = await readStream(response, (message) => {
+    if (typeof message === 'object' && message !== null) {
+      onChunk(message);
+    }
+  });
+  return mustBeOutput(output);
+}
+
+/**
+ * Reads the answer to a request for a stream: messages as they come, then the result. An answer that is one JSON document has no messages.
+ *
+ * @throws AgentError for an error that the server sent, and an answer that is neither; ConnectionLostError for one that was cut short.
+ */
+export async function readStream(response: Response, onMessage: (message: unknown) => void): Promise<unknown> {
   if (!isEventStream(response)) {
-    return mustBeOutput(await readResult(response));
+    return (await readBody(response)).result;
   }
   for await (const event of readEvents(response.body ?? new ReadableStream({ start: (empty) => empty.close() }))) {
     const envelope = parseEvent(event);
@@ -25,9 +39,9 @@ export async function readTurn(response: Response, onChunk: (chunk: AgentStreamC
       continue;
     }
     if ('message' in envelope) {
-      onChunk(envelope.message as AgentStreamChunk);
+      onMessage(envelope.message);
     } else if ('result' in envelope) {
-      return mustBeOutput(envelope.result);
+      return envelope.result;
     } else {
       throw new AgentError(readErrorRecord(envelope.error, 'UNKNOWN'));
     }
@@ -41,10 +55,23 @@ export async function readTurn(response: Response, onChunk: (chunk: AgentStreamC
  * @throws AgentError with the error that the answer holds, else with the status that its HTTP status stands for.
  */
 export async function readResult(response: Response): Promise<unknown> {
+  const body = await readBody(response);
+  if (!('result' in body)) {
+    throw notAnAgent();
+  }
+  return body.result;
+}
+
+/**
+ * Reads an answer that is one JSON document. It has no `result` where this is `undefined`, as a flow's may be.
+ *
+ * @throws AgentError as {@link readResult}.
+ */
+export async function readBody(response: Response): Promise<Envelope> {
   const body = parseObject(await response.text());
   // A turn that failed has both: the output, and the error that its HTTP status is about.
   if (body && 'result' in body) {
-    return body.result;
+    return body;
   }
   const fallback = statusOfHttp(response.status);
   if (body && (!response.ok || 'error' in body)) {
@@ -52,6 +79,9 @@ export async function readResult(response: Response): Promise<unknown> {
     throw new AgentError(readErrorRecord(body.error ?? body, fallback));
   }
   if (response.ok && response.status !== 204) {
+    if (body) {
+      return body;
+    }
     throw notAnAgent();
   }
   const { status: httpStatus } = response;

@@ -1,6 +1,6 @@
-import type { RemoteAgentOptions as GenkitRemoteAgentOptions } from 'genkit/beta/client';
 import { createAgentApi } from './agent-api.ts';
 import { AgentError } from './errors.ts';
+import { post, STREAM_ID_HEADER, type PostRequest } from './post.ts';
 import { reachable } from './reachable.ts';
 import { readResult, readTurn } from './read-turn.ts';
 import { readPolicy, readResumableTurn, type ReconnectOptions, type ReconnectPolicy } from './reconnect.ts';
@@ -16,7 +16,7 @@ import type {
 } from './types.ts';
 
 /** Options of {@link remoteAgent}. */
-export interface RemoteAgentOptions extends GenkitRemoteAgentOptions {
+export interface RemoteAgentOptions {
   /** Where the agent is served: absolute, or in a browser relative to the page. */
   url: string;
   /** Where its snapshots are read; `<url>/getSnapshot` unless told. */
@@ -35,17 +35,6 @@ export interface RemoteAgentOptions extends GenkitRemoteAgentOptions {
    */
   reconnect?: ReconnectOptions | false;
 }
-
-interface Call {
-  url: string;
-  body: { data?: unknown; init?: unknown };
-  stream?: boolean;
-  headers?: Record<string, string>;
-  abortSignal?: AbortSignal;
-}
-
-/** Genkit's name for the id of a stream, in requests and answers alike. */
-const STREAM_ID_HEADER = 'x-genkit-stream-id';
 
 /**
  * A client of an agent that is served over HTTP, by this package or by Genkit's `expressHandler`. For browsers and for Node.
@@ -128,23 +117,10 @@ class HttpTransport implements AgentTransport {
     return (result as { status?: SnapshotStatus } | undefined)?.status;
   }
 
-  async #post({ url, body, stream, headers: more, abortSignal }: Call): Promise<Response> {
-    const { headers, fetch: send = fetch } = this.#options;
+  async #post({ headers: more, ...call }: PostRequest): Promise<Response> {
+    const { headers, fetch } = this.#options;
     const own = typeof headers === 'function' ? await headers() : headers;
-    const text = JSON.stringify(body);
-    return reachable(() =>
-      send(url, {
-        method: 'POST',
-        headers: {
-          accept: stream ? 'text/event-stream' : 'application/json',
-          'content-type': 'application/json',
-          ...own,
-          ...more,
-        },
-        body: text,
-        signal: abortSignal,
-      }),
-    );
+    return post({ ...call, headers: { ...own, ...more }, fetch });
   }
 }
 

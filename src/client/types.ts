@@ -1,35 +1,22 @@
 /**
- * The agent client's surface. It is Genkit's own (`genkit/beta/client`), to which every interface here is assignable, with what ours adds.
+ * The agent client's surface. It has all of Genkit's own (`genkit/beta/client`), to whose interfaces these are assignable, and names none of them: a
+ * client compiles where Genkit is not installed.
  */
 import type {
-  AgentAPI as GenkitAgentAPI,
-  AgentChat as GenkitAgentChat,
-  AgentInit,
-  AgentInput,
-  AgentInterrupt as GenkitAgentInterrupt,
-  AgentResponse as GenkitAgentResponse,
-  AgentTurn as GenkitAgentTurn,
-  DetachedTask as GenkitDetachedTask,
-  SessionSnapshot,
-  ToolRequestPart,
-  ToolResponsePart,
-} from 'genkit/beta/client';
-
-export type {
-  AgentChunk,
   AgentFinishReason,
   AgentInit,
   AgentInput,
   AgentOutput,
   AgentStreamChunk,
   Artifact,
+  Media,
   MessageData,
-  Part,
   SessionSnapshot,
-  SessionState,
   ToolRequestPart,
   ToolResponsePart,
-} from 'genkit/beta/client';
+} from './wire.ts';
+
+export type * from './wire.ts';
 
 /** A snapshot's status. */
 export type SnapshotStatus = NonNullable<SessionSnapshot['status']>;
@@ -82,11 +69,13 @@ export interface PollOptions extends CallOptions {
  * const refund = chat.interrupts.find((interrupt): interrupt is Refund => interrupt.name === 'refund');
  * if (refund) await chat.resume({ restart: [refund.restart()] });
  */
-export interface AgentInterrupt<
-  Input = unknown,
-  Output = unknown,
-  Question extends object = Record<string, unknown>,
-> extends GenkitAgentInterrupt<Input, Output> {
+export interface AgentInterrupt<Input = unknown, Output = unknown, Question extends object = Record<string, unknown>> {
+  /** The tool's name. */
+  name: string;
+  /** Tells apart several requests of one message. */
+  ref?: string;
+  /** What the model calls the tool with. */
+  input: Input;
   /** What the tool gave to `interrupt()`: its question to the user. Absent when the tool gave nothing. */
   question?: Question;
 
@@ -106,9 +95,62 @@ export interface AgentInterrupt<
 }
 
 /** A completed turn. */
-export interface AgentResponse<State = unknown, O = unknown> extends GenkitAgentResponse<State, O> {
+export interface AgentResponse<State = unknown, O = unknown> {
+  /** The reply; absent when the turn ended without one. */
+  readonly message?: MessageData;
+  /** The text of the reply. */
+  readonly text: string;
+  /** What the model thought, where it tells. */
+  readonly reasoning: string;
+  /** The first media of the reply. */
+  readonly media: Media | null;
+  /** The structured output of the reply. */
+  readonly data: O | null;
+  /** The tool requests of the reply. */
+  readonly toolRequests: ToolRequestPart[];
   /** The tool requests that wait for the caller; empty unless `finishReason` is `interrupted`. */
   readonly interrupts: AgentInterrupt[];
+  /** The messages of the conversation, this turn's included. */
+  readonly messages: MessageData[];
+  /** Why the turn ended. */
+  readonly finishReason: AgentFinishReason;
+  /** The same in words, where more is known. */
+  readonly finishMessage?: string;
+  /** The output as it came. */
+  readonly raw: AgentOutput<State>;
+  /** The snapshot that the turn was saved as. */
+  readonly snapshotId?: string;
+  /** The session of the conversation. */
+  readonly sessionId?: string;
+  /** The custom state after the turn. */
+  readonly state?: State;
+  /** The artifacts of the conversation. */
+  readonly artifacts: Artifact[];
+
+  /** Throws when the model was blocked, or answered nothing. */
+  assertValid(): void;
+}
+
+/** A piece of a turn's stream. */
+export interface AgentChunk<State = unknown> {
+  /** The text of this chunk. */
+  readonly text: string;
+  /** What the model thought, in this chunk. */
+  readonly reasoning: string;
+  /** The text of the turn so far. */
+  readonly accumulatedText: string;
+  /** The tool requests of this chunk. */
+  readonly toolRequests: ToolRequestPart[];
+  /** The structured output of this chunk. */
+  readonly data: unknown;
+  /** The first media of this chunk. */
+  readonly media: Media | null;
+  /** The artifact that this chunk brings. */
+  readonly artifact?: Artifact;
+  /** The whole custom state, where this chunk changes it: a new object each time. */
+  readonly custom?: State;
+  /** The chunk as it came. */
+  readonly raw: AgentStreamChunk;
 }
 
 /** A snapshot as a client reads it. */
@@ -121,13 +163,21 @@ export interface AgentSnapshot<State = unknown> extends SessionSnapshot<State> {
 }
 
 /** A turn that is under way. */
-export interface AgentTurn<State = unknown, O = unknown> extends GenkitAgentTurn<State, O> {
+export interface AgentTurn<State = unknown, O = unknown> {
+  /** The chunks as they come. They can be read late, and more than once. */
+  readonly stream: AsyncIterable<AgentChunk<State>>;
   /** Settles whether or not anybody reads `stream`. */
   readonly response: Promise<AgentResponse<State, O>>;
+
+  /** Ends the turn: its response resolves with `finishReason: 'aborted'`. */
+  abort(): void;
 }
 
 /** A turn that goes on in the background. */
-export interface DetachedTask<State = unknown> extends GenkitDetachedTask<State> {
+export interface DetachedTask<State = unknown> {
+  /** The snapshot that the task is saved as. */
+  readonly snapshotId: string;
+
   /**
    * Yields the task's snapshot at once and then every `intervalMs`, up to and including the one that is final.
    *
@@ -146,7 +196,17 @@ export interface DetachedTask<State = unknown> extends GenkitDetachedTask<State>
  * A conversation. It remembers where it stands, so that each turn continues from the one before. One turn at a time: while one is under
  * way another is refused with `FAILED_PRECONDITION`.
  */
-export interface AgentChat<State = unknown> extends GenkitAgentChat<State> {
+export interface AgentChat<State = unknown> {
+  /** The snapshot that the next turn continues from. */
+  readonly snapshotId?: string;
+  /** The session of the conversation. */
+  readonly sessionId?: string;
+  /** The custom state. */
+  readonly state?: State;
+  /** The messages so far. */
+  readonly messages: MessageData[];
+  /** The artifacts so far. */
+  readonly artifacts: Artifact[];
   /**
    * The tool requests that wait for the caller: those of the last turn or, after `loadChat`, of the snapshot. Answer them all at once with
    * {@link AgentChat.resume}.
@@ -181,6 +241,9 @@ export interface AgentChat<State = unknown> extends GenkitAgentChat<State> {
    * @throws AgentError as `send`.
    */
   detach(input: string | AgentInput, options?: TurnOptions): Promise<DetachedTask<State>>;
+
+  /** Stops the turn that is under way, else the run of the chat's snapshot; answers the status that this had before. */
+  abort(): Promise<SnapshotStatus | undefined>;
 }
 
 /** Options of a read. */
@@ -193,7 +256,7 @@ export interface ReadOptions {
 export interface WaitOptions extends CallOptions, ReadOptions {}
 
 /** An agent as its callers see it, in process and remote alike. */
-export interface AgentAPI<State = unknown> extends GenkitAgentAPI<State> {
+export interface AgentAPI<State = unknown> {
   /** Begins a conversation, or attaches to the one that `init` names. Nothing is sent before the first turn. */
   chat(init?: AgentInit<State>): AgentChat<State>;
 
@@ -214,4 +277,7 @@ export interface AgentAPI<State = unknown> extends GenkitAgentAPI<State> {
    * @throws AgentError `NOT_FOUND` when there is no such snapshot, and as {@link CallOptions} say.
    */
   waitForSnapshot(snapshotId: string, options?: WaitOptions): Promise<AgentSnapshot<State>>;
+
+  /** Stops the run of this snapshot; answers the status that it had before. */
+  abort(snapshotId: string): Promise<SnapshotStatus | undefined>;
 }

@@ -1,12 +1,9 @@
-/** Installs the packed tarball into scratch projects, one of ES modules and one of CommonJS, and runs an agent in each. */
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+/** Uses the packed package as applications do: agents in projects of ES modules and of CommonJS, and a client without Genkit. */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { build, type Rolldown } from 'vite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-
-const root = fileURLToPath(new URL('../..', import.meta.url));
+import { neededPackages, Packed, root, run } from './packed.ts';
 
 /** What a user would write; `IMPORT` is filled in per module format. Prints one line of JSON. */
 const PROGRAM = `
@@ -69,45 +66,46 @@ export const handler: (request: Request) => Promise<Response> = agentHandler([ag
 export const others = [agentRouter, remoteAgent, sessionStoreConformance];
 `;
 
-let folder: string;
+const CLIENT = `
+import { AgentError, remoteAgent, runFlow, streamFlow, type AgentChat, type Part } from 'genkitx-agents/client';
+interface State { step: number }
+export const agent = remoteAgent<State>({ url: 'http://127.0.0.1:9/api/support' });
+export const chat: AgentChat<State> = agent.chat();
+export const step: Promise<number | undefined> = chat.send('hello').then((reply) => reply.state?.step);
+export const texts = (parts: Part[]): string[] => parts.flatMap(({ text }) => text ?? []);
+export const flows = [runFlow, streamFlow];
+// A type that is not found is any, and takes everything.
+// @ts-expect-error a number is no message
+void chat.send(42);
+// @ts-expect-error a number is no part
+texts([42]);
+// @ts-expect-error a text is no step
+void chat.send('hello').then((reply) => { const step: string | undefined = reply.state?.step; return step; });
+step.catch((error) => document.body.append(AgentError.isInstance(error) ? error.status : 'untyped'));
+`;
 
-function run(cwd: string, command: string, args: string[]): string {
-  return execFileSync(command, args, { cwd, encoding: 'utf8', env: { ...process.env, GENKIT_ENV: 'prod' } });
+/** What type-checks a project: as Node resolves and as bundlers do. */
+const RESOLUTIONS = [
+  { module: 'node16', type: 'module' },
+  { module: 'node16', type: 'commonjs' },
+  { module: 'esnext', moduleResolution: 'bundler', type: 'module' },
+] as const;
+
+function typeCheck(home: string, code: string, options: object): void {
+  writeFileSync(join(home, 'main.ts'), code);
+  const compilerOptions = { strict: true, noEmit: true, target: 'es2022', ...options };
+  writeFileSync(join(home, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['main.ts'] }));
+  run(home, process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.json']);
 }
 
-/** A project that npm installed the tarball into. The peers come from this checkout, so that no registry is asked. */
-function project(name: string, type: string, tarball: string): string {
-  const home = join(folder, name);
-  mkdirSync(home);
-  writeFileSync(join(home, 'package.json'), JSON.stringify({ name, version: '1.0.0', private: true, type }));
-  run(home, 'npm', [
-    'install',
-    tarball,
-    '--offline',
-    '--legacy-peer-deps',
-    '--no-audit',
-    '--no-fund',
-    '--loglevel=error',
-  ]);
-  for (const dependency of ['genkit', '@genkit-ai', 'zod', '@types', 'fast-check', 'undici-types']) {
-    symlinkSync(join(root, 'node_modules', dependency), join(home, 'node_modules', dependency));
-  }
-  return home;
-}
+let packed: Packed;
+beforeAll(() => {
+  packed = new Packed();
+});
+afterAll(() => packed.remove());
 
 describe('the packed tarball', () => {
-  let tarball: string;
-
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-install-'));
-    run(root, 'node', ['scripts/setup.mjs', '--build']);
-    const [packed] = JSON.parse(
-      run(root, 'npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder]),
-    ) as [{ filename: string }];
-    tarball = join(folder, packed.filename);
-  });
-
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const allPackages = [...new Set([...neededPackages().values()].flat())];
 
   const works = {
     text: 'You said: hello',
@@ -120,37 +118,23 @@ describe('the packed tarball', () => {
     kit: 'function',
   };
 
-  it('runs an agent in a project of ES modules', () => {
-    const home = project('esm', 'module', tarball);
-    writeFileSync(join(home, 'main.js'), ESM);
+  it.each([
+    ['module', ESM],
+    ['commonjs', CJS],
+  ] as const)('runs an agent in a project of type %s', (type, program) => {
+    const home = packed.project(type, allPackages, type);
+    writeFileSync(join(home, 'main.js'), program);
     const printed = run(home, 'node', ['main.js', join(home, 'data')]);
     expect(JSON.parse(printed.trim().split('\n').at(-1)!)).toEqual(works);
   });
 
-  it('runs an agent in a project of CommonJS', () => {
-    const home = project('cjs', 'commonjs', tarball);
-    writeFileSync(join(home, 'main.js'), CJS);
-    const printed = run(home, 'node', ['main.js', join(home, 'data')]);
-    expect(JSON.parse(printed.trim().split('\n').at(-1)!)).toEqual(works);
-  });
-
-  it.each(['module', 'commonjs'])('has types that a strict project of type %s compiles against', (type) => {
-    const home = project(`types-${type}`, type, tarball);
-    writeFileSync(join(home, 'main.ts'), TYPES);
-    const compilerOptions = {
-      strict: true,
-      noEmit: true,
-      target: 'es2022',
-      module: 'nodenext',
-      skipLibCheck: true,
-      types: ['node'],
-    };
-    writeFileSync(join(home, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['main.ts'] }));
-    run(home, process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.json']);
+  it.each(RESOLUTIONS)('has types that a strict project compiles against: $module, $type', ({ type, ...options }) => {
+    const home = packed.project(`types-${options.module}-${type}`, [...allPackages, '@types/node'], type);
+    typeCheck(home, TYPES, { ...options, skipLibCheck: true, types: ['node'] });
   });
 
   it('holds what users need and nothing else', () => {
-    const files = run(folder, 'tar', ['-tzf', tarball])
+    const files = run(packed.folder, 'tar', ['-tzf', packed.tarball])
       .trim()
       .split('\n')
       .map((file) => file.replace('package/', ''));
@@ -165,5 +149,39 @@ describe('the packed tarball', () => {
       exports: Record<string, unknown>;
     };
     expect(Object.keys(manifest.exports)).toContain('./testing');
+  });
+});
+
+describe('a client without Genkit', () => {
+  let home: string;
+
+  beforeAll(() => {
+    home = join(packed.folder, 'client');
+    mkdirSync(home);
+    writeFileSync(join(home, 'package.json'), JSON.stringify({ name: 'client', private: true, type: 'module' }));
+    run(home, 'npm', ['install', packed.tarball, '--offline', '--no-audit', '--no-fund', '--loglevel=error']);
+    writeFileSync(join(home, 'main.ts'), CLIENT);
+  });
+
+  it('is all that npm installs', () => {
+    const installed = readdirSync(join(home, 'node_modules')).filter((name) => !name.startsWith('.'));
+    expect(installed).toEqual(['genkitx-agents']);
+  });
+
+  it.each(RESOLUTIONS)('has types that compile without skipLibCheck: $module, $type', ({ type, ...options }) => {
+    writeFileSync(join(home, 'package.json'), JSON.stringify({ name: 'client', private: true, type }));
+    typeCheck(home, CLIENT, { ...options, lib: ['ES2022', 'DOM', 'DOM.Iterable'], types: [] });
+  });
+
+  it('is bundled for browsers, with nothing left to load', async () => {
+    const built = await build({
+      root: home,
+      configFile: false,
+      logLevel: 'silent',
+      build: { write: false, minify: false, lib: { entry: join(home, 'main.ts'), formats: ['es'] } },
+    });
+    const [{ output }] = built as [Rolldown.RolldownOutput];
+    expect(output[0].code).toContain('x-genkit-stream-id');
+    expect(output[0].imports).toEqual([]);
   });
 });

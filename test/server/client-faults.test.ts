@@ -53,6 +53,13 @@ describe('the client', () => {
     expect(genkits.asked()).toBeGreaterThan(1000);
   });
 
+  it('passes over a message that is nothing (Genkit’s fails on it)', async () => {
+    answerWith(encoder.encode(`data: {"message": null}\n\n${frame('a')}data: {"message": 7}\n\n${end}`));
+    expect(await textsOf(remoteAgent)).toEqual(['a']);
+    answerWith(encoder.encode(`data: {"message": null}\n\n${frame('a')}${end}`));
+    await expect(textsOf(remoteAgentOfGenkit)).rejects.toThrow();
+  });
+
   it('puts characters together that were cut between pieces (Genkit’s breaks them)', async () => {
     const bytes = encoder.encode(frame('日本') + end);
     const cut = encoder.encode(frame('日本').split('本')[0]).length + 1;
