@@ -4,6 +4,7 @@ export {
   type OpenOptions,
   type OpenStores,
   type Runner,
+  type StoreManifest,
 } from '../test/conformance/index.ts';
 export {
   scriptedModel,

@@ -17,7 +17,7 @@ import { MUTANTS } from './support/mutants/index.ts';
 import { caughtBy, runSuite, type Result } from './support/run-suite.ts';
 
 /** Enough to be caught; the suite repeats more often where it is meant to find the unknown. */
-const QUICK = { seed: 1, effort: 0.1, shrink: false, patienceMs: 250 };
+const QUICK = { seed: 1, effort: 0.1, shrink: false, watchTimeoutMs: 250 };
 
 const page = fileURLToPath(new URL('../../docs/conformance.md', import.meta.url));
 
@@ -29,7 +29,7 @@ function suiteOf(make: (options: OpenOptions) => SessionStore): ConformanceOptio
   return {
     ...QUICK,
     name: 'the store under test',
-    capabilities: new InMemorySessionStore().capabilities,
+    manifest: { capabilities: new InMemorySessionStore().capabilities, tenants: true, branching: true },
     open: async (options) => {
       const store = make(options);
       const close = async (): Promise<void> => {};
@@ -41,7 +41,7 @@ function suiteOf(make: (options: OpenOptions) => SessionStore): ConformanceOptio
 describe('the suite', () => {
   it('passes the sound store from which the faulty ones are made', async () => {
     const options = suiteOf((open) => new InMemorySessionStore(open));
-    const results = await runSuite({ ...options, patienceMs: 5000 });
+    const results = await runSuite({ ...options, watchTimeoutMs: 5000 });
     expect(results.length).toBeGreaterThan(80);
     expect(results.filter((result) => 'error' in result)).toEqual([]);
   });
@@ -53,7 +53,13 @@ describe('the suite', () => {
       return { a: connect(), b: connect(), reopen: async () => connect(), close: () => backend.close() };
     };
     const { capabilities } = new Connection(new InMemorySessionStore());
-    const results = await runSuite({ ...QUICK, patienceMs: 5000, name: 'two connections', capabilities, open });
+    const results = await runSuite({
+      ...QUICK,
+      watchTimeoutMs: 5000,
+      name: 'two connections',
+      manifest: { capabilities, tenants: true, branching: true },
+      open,
+    });
     expect(results.filter((result) => 'error' in result)).toEqual([]);
   });
 
@@ -71,7 +77,9 @@ describe('the suite on a store that keeps no scopes', () => {
       const save = saveSnapshot(sound);
       return Object.assign(sound, { saveSnapshot: save });
     });
-    return runSuite({ ...options, capabilities: { ...options.capabilities!, scopes: false } });
+    const { manifest } = options;
+    const capabilities = { ...manifest.capabilities, scopes: false };
+    return runSuite({ ...options, manifest: { ...manifest, capabilities } });
   };
   const ofScopes = (results: readonly Result[]): Result[] => results.filter((result) => result.subject === 'scopes');
 
@@ -103,7 +111,12 @@ describe('the suite on Genkit’s own stores', () => {
       const store = new GenkitInMemorySessionStore({ rejectBranchingSessions });
       return { a: store, b: store, close: async () => {} };
     };
-    const results = await runSuite({ ...QUICK, name: 'Genkit’s InMemorySessionStore', tenants: false, open });
+    const results = await runSuite({
+      ...QUICK,
+      name: 'Genkit’s InMemorySessionStore',
+      manifest: { capabilities: { watch: true }, branching: true, foreign: true },
+      open,
+    });
     note('memory', results);
     expect(caughtBy(results)).toEqual(
       expect.arrayContaining(['leaf rule', 'terminal statuses', 'values', 'watchers', 'model']),
@@ -114,7 +127,7 @@ describe('the suite on Genkit’s own stores', () => {
     const results = await runSuite({
       ...QUICK,
       name: 'Genkit’s FileSessionStore',
-      foreign: { durable: true },
+      manifest: { capabilities: { watch: true, durable: true }, tenants: true, branching: true, foreign: true },
       open: openFiles,
     });
     note('files', results);

@@ -19,7 +19,7 @@ import { terminal } from './terminal.ts';
 import { values } from './values.ts';
 import { watchers } from './watchers.ts';
 
-export type { ConformanceOptions, OpenOptions, OpenStores, Runner } from './options.ts';
+export type { ConformanceOptions, OpenOptions, OpenStores, Runner, StoreManifest } from './options.ts';
 
 const SUBJECTS: readonly Subject[] = [
   lookups,
@@ -44,10 +44,9 @@ const SUBJECTS: readonly Subject[] = [
 
 /**
  * Defines the tests of the session store contract for one store: call it at the top level of a test file. The subjects that are about
- * names are defined a second time under a tenant prefix, unless `tenants` is `false`.
+ * names are defined a second time under a tenant prefix where the store has tenants.
  *
- * A store with `capabilities` is tested for all that they promise, and for what happens instead of what they do not. A `SessionStore` of
- * another make is tested by its three methods.
+ * The manifest says what the store can do: all of that is tested, and the behaviour in place of what it can't.
  *
  * @throws Error when there are no `describe` and `it`, neither given nor global.
  *
@@ -59,7 +58,7 @@ const SUBJECTS: readonly Subject[] = [
  * sessionStoreConformance({
  *   name: 'InMemorySessionStore',
  *   runner: { describe, it },
- *   capabilities: new InMemorySessionStore().capabilities,
+ *   manifest: { capabilities: new InMemorySessionStore().capabilities, tenants: true, branching: true },
  *   open: async (options) => {
  *     const store = new InMemorySessionStore(options);
  *     return { a: store, b: store, reopen: async () => new InMemorySessionStore(options), close: () => store.close() };
@@ -78,7 +77,7 @@ export function sessionStoreConformance(options: ConformanceOptions): void {
     });
   };
   define(`${options.name} keeps the session store contract`, false);
-  if (options.tenants ?? true) define(`${options.name} keeps the session store contract under a tenant prefix`, true);
+  if (options.manifest.tenants) define(`${options.name} keeps the session store contract under a tenant prefix`, true);
 }
 
 function globalRunner(): Runner {

@@ -3,9 +3,9 @@ import type { SnapshotPathPrefix } from '../../src/store/tenant.ts';
 
 /** How a test wants its store. */
 export interface OpenOptions {
-  /** Names the tenant of each call from its `context`. Absent: one tenant. */
+  /** Names the tenant of each call from its `context`. Default: one tenant. */
   snapshotPathPrefix?: SnapshotPathPrefix;
-  /** Lookups by `sessionId` of a session with more than one leaf are refused. Absent: `false`. */
+  /** Lookups by `sessionId` of a session with more than one leaf are refused. Default: `false`. */
   rejectBranchingSessions?: boolean;
 }
 
@@ -19,7 +19,7 @@ export interface OpenStores {
    */
   b: SessionStore;
   /**
-   * After `a` and `b` were closed: a new store object on the same backend. May be absent of a store of another make that is not durable.
+   * After `a` and `b` were closed: a new store object on the same backend. Optional for a foreign store that is not durable.
    */
   reopen?(): Promise<SessionStore>;
   /** Closes what was opened, unless the test did, and removes the backend. Called once. */
@@ -34,36 +34,34 @@ export interface Runner {
   it(name: string, body: () => Promise<void>, timeoutMs?: number): unknown;
 }
 
-/** What `sessionStoreConformance` needs to know. */
+/** The abilities of the store under test. Each ability is tested, and for each that is missing, the behaviour in its place. */
+export interface StoreManifest {
+  /** The store's own `capabilities`. A capability that is missing counts as `false`. */
+  capabilities: Readonly<Partial<StoreCapabilities>>;
+  /** Whether `open` honours `snapshotPathPrefix`. Default: `false`. */
+  tenants?: boolean;
+  /** Whether `open` honours `rejectBranchingSessions`. Default: `false`. */
+  branching?: boolean;
+  /** Whether the store has Genkit's methods only, so that nothing is asked about `close` and `scopes`. Default: `false`. */
+  foreign?: boolean;
+}
+
+/** Options of `sessionStoreConformance`. */
 export interface ConformanceOptions {
   /** Names the store in the tests' names. */
   name: string;
+  /** What the store can do. */
+  manifest: StoreManifest;
   /** Makes an empty backend and two stores on it. Called for each test, and often for each repetition within one. */
   open(options: OpenOptions): Promise<OpenStores>;
-  /**
-   * What the store says it is able to do: each ability is tested, and of each that is missing what happens instead. Absent for a
-   * `SessionStore` of another make, of which Genkit's three methods are tested.
-   */
-  capabilities?: Readonly<StoreCapabilities>;
-  /** What can be said of a store of another make. */
-  foreign?: {
-    /** It has `onSnapshotStateChange`; `true` unless told. */
-    watch?: boolean;
-    /** It outlives its process; `false` unless told. */
-    durable?: boolean;
-  };
-  /** Whether `open` honours `snapshotPathPrefix`; `true` unless told. The whole suite then runs again under a tenant prefix. */
-  tenants?: boolean;
-  /** Whether `open` honours `rejectBranchingSessions`; `true` unless told. */
-  rejectBranching?: boolean;
-  /** Whence `describe` and `it` come; those of the global scope unless told. */
+  /** `describe` and `it` of your test runner. Default: those of the global scope. */
   runner?: Runner;
-  /** Seed of everything random; the environment's `SEED` unless told, else 1. It is in the name of each test that uses it. */
+  /** Seed of everything random; it is in the name of each test that uses it. Default: the environment's `SEED`, else 1. */
   seed?: number;
-  /** Multiplies how often repeated tests repeat; 1 unless told. Less for a slow backend. */
+  /** Multiplies how often repeated tests repeat; less than 1 for a slow backend. Default: 1. */
   effort?: number;
-  /** Whether a failing random test looks for the smallest case that fails; `true` unless told. */
+  /** Whether a failing random test looks for the smallest case that fails. Default: `true`. */
   shrink?: boolean;
-  /** How long a watcher may take to be told, in ms; 10,000 unless told. */
-  patienceMs?: number;
+  /** How long a watcher may take to be notified, in ms. Default: 10,000. */
+  watchTimeoutMs?: number;
 }

@@ -49,7 +49,11 @@ type Stores = readonly [InMemorySessionStore, InMemorySessionStore] | readonly [
 function play([a, b]: Stores, tape: readonly Operation[]): Promise<void> {
   const open = async () => ({ a, b, close: async () => void (await Promise.all([a.close(), b.close()])) });
   const runner = { describe: () => {}, it: () => {} };
-  const kit = new Kit({ name: 'player', open, capabilities: a.capabilities, patienceMs: 1000 }, runner, false);
+  const kit = new Kit(
+    { name: 'player', open, manifest: { capabilities: a.capabilities }, watchTimeoutMs: 1000 },
+    runner,
+    false,
+  );
   return kit.onStage((stage) => new Player(kit, [[stage.a, stage.b]]).play(tape));
 }
 

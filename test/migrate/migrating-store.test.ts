@@ -60,7 +60,7 @@ for (const [name, makeFrom] of Object.entries({
   sessionStoreConformance({
     name: `migratingStore from ${name}, empty,`,
     runner: { describe, it },
-    capabilities: new InMemorySessionStore().capabilities,
+    manifest: { capabilities: new InMemorySessionStore().capabilities, tenants: true, branching: true },
     effort: 0.2,
     open: async (options) => {
       const make = (): SessionStore => migratingStore({ from: makeFrom(), to: new InMemorySessionStore(options) });

@@ -108,12 +108,12 @@ export async function each<T>(
 /** Waits until `check` is true. */
 export async function eventually(
   check: () => boolean | Promise<boolean>,
-  patienceMs: number,
+  timeoutMs: number,
   what: string,
 ): Promise<void> {
-  const deadline = Date.now() + patienceMs;
+  const deadline = Date.now() + timeoutMs;
   while (!(await check())) {
-    if (Date.now() > deadline) assert.fail(`${what} did not happen within ${patienceMs} ms`);
+    if (Date.now() > deadline) assert.fail(`${what} did not happen within ${timeoutMs} ms`);
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
 }

@@ -32,7 +32,7 @@ export class Kit {
   /** Whether the store under test is known by Genkit's three methods only. */
   readonly isForeign: boolean;
   readonly seed: number;
-  readonly patienceMs: number;
+  readonly watchTimeoutMs: number;
   readonly #options: ConformanceOptions;
   readonly #runner: Runner;
   readonly #underTenant: boolean;
@@ -41,18 +41,18 @@ export class Kit {
     this.#options = options;
     this.#runner = runner;
     this.#underTenant = underTenant;
-    this.isForeign = options.capabilities === undefined;
-    this.capabilities = options.capabilities ?? { ...FOREIGN_CAPABILITIES, watch: true, ...options.foreign };
+    this.isForeign = options.manifest.foreign ?? false;
+    this.capabilities = { ...FOREIGN_CAPABILITIES, ...options.manifest.capabilities };
     this.seed = options.seed ?? seed;
-    this.patienceMs = options.patienceMs ?? 10_000;
+    this.watchTimeoutMs = options.watchTimeoutMs ?? 10_000;
   }
 
   get hasTenants(): boolean {
-    return this.#options.tenants ?? true;
+    return this.#options.manifest.tenants ?? false;
   }
 
   get canRejectBranching(): boolean {
-    return this.#options.rejectBranching ?? true;
+    return this.#options.manifest.branching ?? false;
   }
 
   get underTenant(): boolean {
@@ -103,7 +103,7 @@ export class Kit {
 
   /** Waits until `check` is true. */
   eventually(check: () => boolean | Promise<boolean>, what: string): Promise<void> {
-    return eventually(check, this.patienceMs, what);
+    return eventually(check, this.watchTimeoutMs, what);
   }
 
   /** Options for a stage on which {@link Handle.as} chooses the tenant. */

@@ -5,7 +5,7 @@ import { describe, it } from 'vitest';
 sessionStoreConformance({
   name: 'InMemorySessionStore',
   runner: { describe, it },
-  capabilities: new InMemorySessionStore().capabilities,
+  manifest: { capabilities: new InMemorySessionStore().capabilities, tenants: true, branching: true },
   open: async (options) => {
     // The medium is the store object itself, so both handles are one.
     const store = new InMemorySessionStore(options);

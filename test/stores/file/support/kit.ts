@@ -12,7 +12,7 @@ export function runKit(options: FileSessionStoreOptions, { effort }: { effort: n
   sessionStoreConformance({
     name: `FileSessionStore ${JSON.stringify(options)}`,
     runner: { describe, it },
-    capabilities: new FileSessionStore(tmpdir(), durable).capabilities,
+    manifest: { capabilities: new FileSessionStore(tmpdir(), durable).capabilities, tenants: true, branching: true },
     effort,
     open: async (stage) => {
       const folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-kit-'));

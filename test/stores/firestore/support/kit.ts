@@ -23,7 +23,7 @@ export function runKit(options: FirestoreSessionStoreOptions, { except = [], ...
   sessionStoreConformance({
     name: `FirestoreSessionStore ${JSON.stringify(options)}`,
     runner: { describe: (name, define) => void (except.includes(name) || describe(name, define)), it },
-    capabilities: new FirestoreSessionStore({ db: first }).capabilities,
+    manifest: { capabilities: new FirestoreSessionStore({ db: first }).capabilities, tenants: true, branching: true },
     ...kit,
     open: async (stage) => {
       inUse++;
