@@ -12,7 +12,7 @@ import { noteRun } from './hand-over.ts';
 import type { Intake, TurnRequest } from './intake.ts';
 import { RunLease, storedTurn } from './run-lease.ts';
 import { toRuntimeError } from './runtime-error.ts';
-import { ABORTED, givenUp, type TurnEnding } from './turn-ending.ts';
+import { ABORTED, failed, givenUp, type TurnEnding } from './turn-ending.ts';
 
 /** What a {@link BackgroundRun} works with. */
 export interface BackgroundRunOptions<State> {
@@ -123,13 +123,16 @@ export class BackgroundRun<State> {
   async #settleAll(outcome: TurnOutcome | undefined): Promise<void> {
     await this.#storing?.catch(() => {});
     this.#release();
-    const ending = endingOf(outcome);
     const { commits } = this.#options;
     const { writer, parentId } = commits;
     const states = this.#statesOf(this.#turns);
+    // A turn that failed and could not be saved.
+    let failure = outcome?.status === 'failed' && outcome.snapshotId === undefined ? outcome : undefined;
     for (const [i, { snapshotId }] of this.#turns.entries()) {
       // One that could not be stored, and those after it, nobody knows of.
       if (this.#ended.has(snapshotId) || !writer.hasPended(snapshotId)) continue;
+      const ending = failure ? failed(failure.error) : endingOf(outcome);
+      failure = undefined;
       // By the last one a run is found: it waits for whoever takes the run over, as long as one before it may have no end.
       const content = await commits.contentOf(snapshotId, states[i]!);
       if ((await writer.end(snapshotId, parentId, ending, content)) === undefined) break;

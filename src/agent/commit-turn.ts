@@ -182,15 +182,27 @@ export class TurnCommits<State> {
     return waitsAfter({ ...before, messages: said }, snapshotId, messages);
   }
 
-  /** The state as it is, with what the running turn has come to; custom state that cannot be stored is left out. */
+  /**
+   * The state as it is, with what the running turn has come to, as far as that can be told and stored. Never throws: a run that failed has to
+   * get its end.
+   */
   stateSoFar(): SessionState<State> {
-    const messages = [...messagesSoFar(this.#session)];
-    try {
-      return { ...stateOf(this.#agent, this.#session), messages };
-    } catch {
-      const { sessionId, artifacts } = viewOf(this.#session);
-      return { sessionId, messages, artifacts: [...artifacts] };
-    }
+    const { sessionId, messages: said, artifacts } = viewOf(this.#session);
+    const messages = orElse(() => [...messagesSoFar(this.#session)], [...said]);
+    return orElse(() => ({ ...stateOf(this.#agent, this.#session), messages }), {
+      sessionId,
+      messages,
+      artifacts: [...artifacts],
+    });
+  }
+}
+
+/** What `attempt` answers; what is there instead when it throws. */
+function orElse<T>(attempt: () => T, instead: T): T {
+  try {
+    return attempt();
+  } catch {
+    return instead;
   }
 }
 

@@ -46,9 +46,14 @@ export async function assertCustomState<State>(
   );
 }
 
-/** Whether the custom state fits the agent's `stateSchema`, if it has one. */
+/** Whether the custom state fits the agent's `stateSchema`, if it has one. Never rejects, though a schema's own code may throw. */
 export async function fitsStateSchema<State>(agent: AgentDefinition<State>, custom: unknown): Promise<boolean> {
-  return !agent.stateSchema || custom === undefined || (await agent.stateSchema.safeParseAsync(custom)).success;
+  if (!agent.stateSchema || custom === undefined) return true;
+  try {
+    return (await agent.stateSchema.safeParseAsync(custom)).success;
+  } catch {
+    return false;
+  }
 }
 
 /**

@@ -1,4 +1,5 @@
-import type { GenerateOptions, MessageData, Part } from 'genkit';
+import { GenkitError, type GenerateOptions, type MessageData, type Part } from 'genkit';
+import { addressTo } from '../errors.ts';
 import { isPlain } from '../json/fault.ts';
 import { copyJson, jsonEqual } from '../json/value.ts';
 
@@ -84,11 +85,14 @@ export class PlacedHistory {
   /**
    * The conversation as the model was sent it: all but the prompt's own messages. What middleware did to it stays done; a message that is as
    * it was is the session's very own again.
+   *
+   * @throws `INTERNAL` for something that is no message.
    */
   conversationOf(sent: readonly MessageData[]): MessageData[] {
     const conversation: MessageData[] = [];
     let next = 0;
     for (const message of sent) {
+      if (!isMessage(message)) throw damaged();
       const at = this.#placeOf(message, next);
       const origin = this.#origins[at];
       if (at >= 0) next = at + 1;
@@ -108,6 +112,18 @@ export class PlacedHistory {
     }
     return -1;
   }
+}
+
+/** A model and a middleware get the request itself, and may have done anything to it. */
+function isMessage(message: MessageData | null): boolean {
+  if (!Array.isArray(message?.content)) return false;
+  for (const part of message.content) if (typeof part !== 'object' || part === null) return false;
+  return true;
+}
+
+function damaged(): GenkitError {
+  const message = 'The model, or a middleware, damaged the messages of its request. Have it change a copy.';
+  return addressTo('operator', new GenkitError({ status: 'INTERNAL', message }));
 }
 
 function firstPartOf({ content }: PromptMessage): Part | undefined {

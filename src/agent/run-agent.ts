@@ -262,7 +262,8 @@ async function callFunction<State>(
     await scope.race(() => session.run(work), patience);
     return { result };
   } catch (error) {
-    if (AgentInitError.isInstance(error)) throw error;
+    // A caller that has left is not there to get it.
+    if (AgentInitError.isInstance(error) && !background.hasBegun) throw error;
     if (error instanceof Aborted) {
       const outcome = await saving;
       // The turns that waited were aborted all the same.

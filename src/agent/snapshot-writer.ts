@@ -9,6 +9,7 @@ import type { ScopeChange } from '../store/contract.ts';
 import { KeyQueue } from '../store/key-queue.ts';
 import { mustHaveStore, type AgentDefinition } from './agent-definition.ts';
 import { LeafGuard, type LeafGuardOptions } from './leaf-guard.ts';
+import { statusOf } from './runtime-error.ts';
 import { runOf, type RunLease, type RunRecord } from './run-lease.ts';
 import type { TurnEnding } from './turn-ending.ts';
 import { ownershipOf } from './visible-snapshot.ts';
@@ -208,16 +209,22 @@ export class SnapshotWriter<State> {
     const { status } = ending;
     const known: Known = { isOurs: true };
     const isNew = !this.#pending.has(snapshotId);
-    try {
-      const saved = await this.#guard.save(store, { snapshotId, parentId, isNew }, (current) => {
+    const save = (held?: TurnContent<State>) =>
+      this.#guard.save(store, { snapshotId, parentId, isNew }, (current) => {
         known.isOurs = this.holds(current);
         known.status = current?.status;
         if (!known.isOurs) return null;
         if (!current) return isNew ? input : null;
         const isOpen = !isTerminal(current.status) || (current.status === 'aborted' && status === 'aborted');
         if (!isOpen) return null;
-        const { waitingSince: _before, ...kept }: typeof current & Waits = current;
-        return { ...kept, ...ending, ...content, updatedAt: input.updatedAt };
+        const { waitingSince: _before, ...others }: typeof current & Waits = current;
+        return { ...(held ? others : current), ...ending, ...held, updatedAt: input.updatedAt };
+      });
+    try {
+      const saved = await save(content).catch((error: unknown) => {
+        // A state that the store does not take is not worth a run without an end.
+        if (isNew || statusOf(error) !== 'INVALID_ARGUMENT') throw error;
+        return save();
       });
       return saved !== null || (known.isOurs && known.status === status);
     } catch (error) {

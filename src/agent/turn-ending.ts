@@ -7,7 +7,12 @@ export type TurnEnding =
 
 export const ABORTED: TurnEnding = { status: 'aborted', finishReason: 'aborted' };
 
+/** Of a turn that failed. */
+export function failed(error: RuntimeError): TurnEnding {
+  return { status: 'failed', finishReason: 'failed', error };
+}
+
 /** Of a turn that nobody will run to its end. */
 export function givenUp(message: string): TurnEnding {
-  return { status: 'failed', finishReason: 'failed', error: { status: 'ABORTED', message } };
+  return failed({ status: 'ABORTED', message });
 }

@@ -1,5 +1,14 @@
-import { genkit, type SessionStore } from 'genkit/beta';
-import { defineAgent, defineCustomAgent, InMemorySessionStore, type Agent, type AgentInput } from 'genkitx-agents';
+import { GenkitError, type GenerateRequest } from 'genkit';
+import { genkit, type MessageData, type Part, type SessionStore } from 'genkit/beta';
+import {
+  AgentInitError,
+  defineAgent,
+  defineCustomAgent,
+  handOverRuns,
+  InMemorySessionStore,
+  type Agent,
+  type AgentInput,
+} from 'genkitx-agents';
 import { describe, expect, test, vi } from 'vitest';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { call, deferred, kinds, model, recordingStore, user } from './helpers.ts';
@@ -562,4 +571,105 @@ describe('R1 detach, beside Genkit', () => {
       user('precious'),
     ]);
   });
+});
+
+/** What a model, or a middleware before it, may do to the request that it was given. */
+const DAMAGE: Record<string, (request: GenerateRequest) => void> = {
+  'strips the content of the messages': ({ messages }) => {
+    for (const message of messages) delete (message as Partial<MessageData>).content;
+  },
+  'makes parts of them nothing': ({ messages }) => {
+    for (const { content } of messages) content.fill(null as unknown as Part);
+  },
+  'makes messages nothing': ({ messages }) => void messages.fill(null as unknown as MessageData),
+  'puts into them what JSON cannot hold': ({ messages }) => {
+    for (const { content } of messages) content.push({ custom: { size: 1n } });
+  },
+  'makes them throw when they are read': ({ messages }) => {
+    for (const { content } of messages) {
+      const get = () => {
+        throw new Error('unreadable');
+      };
+      Object.defineProperty(content, 0, { get, configurable: true });
+    }
+  },
+};
+
+const ENDINGS = {
+  answers: 'reply',
+  fails: new Error('overloaded'),
+  'is aborted': 'abort',
+} as const;
+
+describe.each(Object.entries(DAMAGE))('a run in the background whose model %s', (_, damage) => {
+  test.each(Object.entries(ENDINGS))('and then %s has an end', async (_name, ending) => {
+    const ai = genkit({});
+    const asked = deferred();
+    ai.defineModel({ name: 'rude', apiVersion: 'v2' }, async (request, { abortSignal }) => {
+      damage(request);
+      asked.resolve();
+      if (ending === 'abort') await new Promise((resolve) => abortSignal?.addEventListener('abort', resolve));
+      if (ending instanceof Error) throw ending;
+      return { message: model('reply'), finishReason: 'stop' };
+    });
+    const store = new InMemorySessionStore();
+    const agent = defineAgent(ai, { name: 'worker', model: 'rude', store });
+    await store.saveSnapshot('first', () => ({
+      sessionId: 'job',
+      createdAt: new Date().toISOString(),
+      status: 'completed',
+      state: { sessionId: 'job', messages: [user('before'), model('said')] },
+    }));
+    const task = await agent.chat({ sessionId: 'job' }).detach('go');
+    await asked.promise;
+    if (ending === 'abort') await task.abort();
+    const { status } = await agent.waitForSnapshot(task.snapshotId, { timeoutMs: 5000 });
+    expect(['completed', 'failed', 'aborted']).toContain(status);
+    if (ending !== 'reply') expect(status).toBe(ending === 'abort' ? 'aborted' : 'failed');
+    expect(await handOverRuns(ai, { graceMs: 5000 })).toEqual({ handedOver: 0 });
+    // What the model did to its copy is not in the conversation.
+    const { state } = (await store.getSnapshot({ snapshotId: task.snapshotId }))!;
+    expect(state?.messages?.slice(0, 2)).toEqual([user('before'), model('said')]);
+  });
+});
+
+test('a run in the background whose function refuses as an agent refuses its caller has an end', async () => {
+  const ai = genkit({});
+  const mayEnd = deferred();
+  const store = new InMemorySessionStore();
+  const agent = defineCustomAgent(ai, { name: 'caller', store }, async (sess) => {
+    await sess.run(async () => {});
+    await mayEnd.promise;
+    throw new AgentInitError({ status: 'FAILED_PRECONDITION', message: 'Another agent has no store.' });
+  });
+  const task = await agent.chat().detach('go');
+  mayEnd.resolve();
+  expect(await handOverRuns(ai, { graceMs: 5000 })).toEqual({ handedOver: 0 });
+  expect((await agent.getSnapshot(task.snapshotId))?.status).not.toBe('pending');
+});
+
+test('a run in the background whose words the store refuses has an end all the same', async () => {
+  const ai = genkit({});
+  const { name } = scriptedModel(ai, { replies: ['unspeakable'] });
+  const inner = new InMemorySessionStore();
+  const store: SessionStore = {
+    getSnapshot: (lookup) => inner.getSnapshot(lookup),
+    saveSnapshot: (snapshotId, mutator, options) =>
+      inner.saveSnapshot(
+        snapshotId,
+        (current) => {
+          const next = mutator(current);
+          if (JSON.stringify(next).includes('unspeakable')) {
+            throw new GenkitError({ status: 'INVALID_ARGUMENT', message: 'No such words.' });
+          }
+          return next;
+        },
+        options,
+      ),
+  };
+  const agent = defineAgent(ai, { name: 'worker', model: name, store });
+  const task = await agent.chat().detach('go');
+  const { status, state } = await agent.waitForSnapshot(task.snapshotId, { timeoutMs: 5000 });
+  expect(status).toBe('failed');
+  expect(state?.messages).toEqual([user('go')]);
 });
