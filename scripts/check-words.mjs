@@ -1,0 +1,51 @@
+// Keeps words and phrases out of code, tests and docs that a reader would have to decode. Each has the plain words that stand in its place.
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** What to look for, and what to write. */
+const WORDS = [
+  [/\bunless told\b/i, "'Default: ...'"],
+  [/\bwhoever\b/i, 'the noun: the caller, the writer, the owner'],
+  [/\bnobody\b/i, 'the noun, negated: no caller, no process'],
+  [/\bsomebody( else)?('s)?\b/i, 'the noun: another process, another caller'],
+  [/\bof another make\b/i, 'foreign'],
+  [
+    /\bwho (reads|calls|writes|looks|asks|waits|comes|has|runs|wants|listens|detaches)\b/i,
+    'the noun: the caller, the reader',
+  ],
+  [/\bwhat (is|was) told\b/i, 'the message, the value, the notification'],
+  [/\babsent: /i, "'Optional.' or the default"],
+  [/\bstrangers?\b/i, 'foreign'],
+  [/\bguests?\b/i, 'foreign'],
+  [/\bpatience\b/i, 'timeout or deadline'],
+  [/\bdoubts?\b/i, 'revalidate'],
+  [/\bsettled\b/i, 'terminal'],
+  [/\bwhereabouts\b|\blifeline\b|\baftermath\b|\bisWordy\b/i, 'a name that says the thing'],
+  [/\bwhat \{@link \w+\} (needs|works with)\b/i, 'nothing: leave the docstring out'],
+];
+
+/** Files that name the words on purpose. */
+const EXEMPT = new Set(['scripts/check-words.mjs']);
+
+const { stdout } = spawnSync('git', ['ls-files', '*.ts', '*.tsx', '*.mjs', '*.md', '*.sh', '*.yml'], {
+  cwd: root,
+  encoding: 'utf8',
+});
+const found = [];
+for (const file of stdout.split('\n').filter((name) => name !== '' && !EXEMPT.has(name))) {
+  const lines = readFileSync(join(root, file), 'utf8').split('\n');
+  for (const [i, line] of lines.entries()) {
+    for (const [word, instead] of WORDS) {
+      const match = word.exec(line);
+      if (match) found.push(`${file}:${i + 1}: '${match[0]}'; write ${instead}`);
+    }
+  }
+}
+if (found.length > 0) {
+  console.error(`${found.join('\n')}\ncheck-words: ${found.length} places`);
+  process.exit(1);
+}
