@@ -1,5 +1,5 @@
 import { AgentError, ConnectionLostError, readErrorRecord } from './errors.ts';
-import { readEvents, type StreamField } from './read-stream.ts';
+import { readEvents, readWhole, type StreamField } from './read-stream.ts';
 import { statusOfHttp } from './status.ts';
 import type { AgentOutput, AgentStreamChunk } from './types.ts';
 
@@ -15,13 +15,17 @@ interface Envelope {
  *
  * @throws AgentError as {@link readStream}, and for an answer that is no agent's.
  */
-export async function readTurn(response: Response, onChunk: (chunk: AgentStreamChunk) => void): Promise<AgentOutput> {
-  const output = await readStream(response, (message) => {
+export async function readTurn(
+  response: Response,
+  onChunk: (chunk: AgentStreamChunk) => void,
+  maxFrameChars?: number,
+): Promise<AgentOutput> {
+  const onMessage = (message: unknown) => {
     if (typeof message === 'object' && message !== null) {
       onChunk(message);
     }
-  });
-  return mustBeOutput(output);
+  };
+  return mustBeOutput(await readStream(response, onMessage, maxFrameChars));
 }
 
 /**
@@ -29,11 +33,15 @@ export async function readTurn(response: Response, onChunk: (chunk: AgentStreamC
  *
  * @throws AgentError for an error that the server sent, and an answer that is neither; ConnectionLostError for one that was cut short.
  */
-export async function readStream(response: Response, onMessage: (message: unknown) => void): Promise<unknown> {
+export async function readStream(
+  response: Response,
+  onMessage: (message: unknown) => void,
+  maxFrameChars?: number,
+): Promise<unknown> {
   if (!isEventStream(response)) {
-    return (await readBody(response)).result;
+    return (await readBody(response, maxFrameChars)).result;
   }
-  for await (const event of readEvents(response.body ?? new ReadableStream({ start: (empty) => empty.close() }))) {
+  for await (const event of readEvents(bodyOf(response), maxFrameChars)) {
     const envelope = parseEvent(event);
     if (envelope === undefined) {
       continue;
@@ -54,8 +62,8 @@ export async function readStream(response: Response, onMessage: (message: unknow
  *
  * @throws AgentError with the error that the answer holds, else with the status that its HTTP status stands for.
  */
-export async function readResult(response: Response): Promise<unknown> {
-  const body = await readBody(response);
+export async function readResult(response: Response, maxFrameChars?: number): Promise<unknown> {
+  const body = await readBody(response, maxFrameChars);
   if (!('result' in body)) {
     throw notAnAgent();
   }
@@ -67,8 +75,8 @@ export async function readResult(response: Response): Promise<unknown> {
  *
  * @throws AgentError as {@link readResult}.
  */
-export async function readBody(response: Response): Promise<Envelope> {
-  const body = parseObject(await response.text());
+export async function readBody(response: Response, maxFrameChars?: number): Promise<Envelope> {
+  const body = parseObject(await readWhole(bodyOf(response), maxFrameChars));
   // A turn that failed has both: the output, and the error that its HTTP status is about.
   if (body && 'result' in body) {
     return body;
@@ -90,6 +98,10 @@ export async function readBody(response: Response): Promise<Envelope> {
     message: `The server answered HTTP ${httpStatus}.`,
     details: { httpStatus },
   });
+}
+
+function bodyOf(response: Response): ReadableStream<Uint8Array> {
+  return response.body ?? new ReadableStream({ start: (empty) => empty.close() });
 }
 
 /** Genkit's own server labels its streams `text/plain`. */

@@ -39,6 +39,8 @@ export interface ResumableStream {
   again: () => Promise<Response>;
   onChunk: (chunk: AgentStreamChunk) => void;
   policy: ReconnectPolicy;
+  /** Longest frame, in characters. */
+  maxFrameChars?: number;
   /** Who aborts does not want the rest. */
   signal: AbortSignal;
 }
@@ -66,7 +68,7 @@ export async function readResumableTurn(stream: ResumableStream): Promise<AgentO
     };
     try {
       const response = await connect();
-      return await reachable(() => readTurn(response, onChunk));
+      return await reachable(() => readTurn(response, onChunk, stream.maxFrameChars));
     } catch (error) {
       if (!(error instanceof ConnectionLostError) || signal.aborted || failed >= policy.attempts) {
         throw error;

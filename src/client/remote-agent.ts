@@ -34,6 +34,11 @@ export interface RemoteAgentOptions {
    * the number of connections, each chunk is yielded once.
    */
   reconnect?: ReconnectOptions | false;
+  /**
+   * Longest frame of a stream, and longest JSON answer, that is read, in characters. Default: 67,108,864. A longer one ends the call with
+   * `RESOURCE_EXHAUSTED`: the server could otherwise fill the client's memory.
+   */
+  maxFrameChars?: number;
 }
 
 /**
@@ -54,17 +59,21 @@ class HttpTransport implements AgentTransport {
   readonly #reconnect: ReconnectPolicy;
 
   constructor(options: RemoteAgentOptions) {
+    const { maxFrameChars = 1 } = options;
+    if (!(maxFrameChars > 0)) {
+      throw new AgentError({ status: 'INVALID_ARGUMENT', message: 'maxFrameChars must be a number above 0.' });
+    }
     this.#options = options;
     this.#reconnect = readPolicy(options.reconnect);
     this.stateManagement = options.stateManagement;
   }
 
   async runTurn(input: AgentInput, init: AgentInit, { abortSignal, onChunk }: TransportCall): Promise<AgentOutput> {
-    const { url } = this.#options;
+    const { url, maxFrameChars } = this.#options;
     const first = await this.#post({ url, body: { data: input, init }, stream: true, abortSignal });
     const streamId = first.headers.get(STREAM_ID_HEADER);
     if (!streamId) {
-      return reachable(() => readTurn(first, onChunk));
+      return reachable(() => readTurn(first, onChunk, maxFrameChars));
     }
     const headers = { [STREAM_ID_HEADER]: streamId };
     // Without the input: a server that keeps no streams must not take this for another turn.
@@ -75,7 +84,14 @@ class HttpTransport implements AgentTransport {
       onAbort();
     }
     try {
-      return await readResumableTurn({ first, again, onChunk, policy: this.#reconnect, signal: abortSignal });
+      return await readResumableTurn({
+        first,
+        again,
+        onChunk,
+        policy: this.#reconnect,
+        signal: abortSignal,
+        maxFrameChars,
+      });
     } finally {
       abortSignal.removeEventListener('abort', onAbort);
     }
@@ -98,7 +114,7 @@ class HttpTransport implements AgentTransport {
     try {
       const data = { ...lookup, ...(metadataOnly && { metadataOnly }), ...(waitMs && { waitMs }) };
       const response = await this.#post({ url: getSnapshotUrl, body: { data }, abortSignal });
-      return (await reachable(() => readResult(response))) as SessionSnapshot;
+      return (await reachable(() => readResult(response, this.#options.maxFrameChars))) as SessionSnapshot;
     } catch (error) {
       if (saysNoSuchSnapshot(error)) {
         return undefined;
@@ -113,7 +129,7 @@ class HttpTransport implements AgentTransport {
   ): Promise<SnapshotStatus | undefined> {
     const { url, abortUrl = `${url}/abort` } = this.#options;
     const response = await this.#post({ url: abortUrl, body: { data: { snapshotId } }, abortSignal });
-    const result = await reachable(() => readResult(response));
+    const result = await reachable(() => readResult(response, this.#options.maxFrameChars));
     return (result as { status?: SnapshotStatus } | undefined)?.status;
   }
 

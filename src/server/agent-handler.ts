@@ -1,3 +1,5 @@
+import type { Answer } from './answer.ts';
+import type { FrameStream } from './frame-stream.ts';
 import type { AgentServerOptions } from './options.ts';
 import type { ServedAgents } from './routes.ts';
 import { createAgentServer } from './serve.ts';
@@ -19,9 +21,9 @@ export function agentHandler(
   options: AgentServerOptions,
 ): (request: Request) => Promise<Response> {
   const server = createAgentServer(agents, options);
-  return (request) => {
+  return async (request) => {
     const url = new URL(request.url);
-    return server.serve({
+    const answer = await server.serve({
       method: request.method,
       path: url.pathname,
       query: url.searchParams,
@@ -29,7 +31,44 @@ export function agentHandler(
       body: request.body ?? nothing(),
       signal: request.signal,
     });
+    return toResponse(answer, server.readTimeoutMs);
   };
+}
+
+function toResponse({ status, headers, body }: Answer, readTimeoutMs: number): Response {
+  return new Response(typeof body === 'object' ? toReadable(body, readTimeoutMs) : body, { status, headers });
+}
+
+/** Errors when its reader takes nothing for `readTimeoutMs` while something waits. */
+function toReadable(stream: FrameStream, readTimeoutMs: number): ReadableStream<Uint8Array> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const expectRead = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    timer = setTimeout(() => {
+      stream.cancel();
+      controller.error(new Error('The client did not read its stream in time.'));
+    }, readTimeoutMs);
+  };
+  return new ReadableStream<Uint8Array>(
+    {
+      start: expectRead,
+      pull: async (controller) => {
+        clearTimeout(timer);
+        const piece = await stream.take();
+        if (!piece) {
+          controller.close();
+          return;
+        }
+        controller.enqueue(piece);
+        expectRead(controller);
+      },
+      cancel: () => {
+        clearTimeout(timer);
+        stream.cancel();
+      },
+    },
+    // Nothing is taken ahead: what waits is counted in one place.
+    { highWaterMark: 0 },
+  );
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}

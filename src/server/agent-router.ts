@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Answer } from './answer.ts';
 import type { IncomingCall } from './call.ts';
 import type { AgentServerOptions } from './options.ts';
 import type { ServedAgents } from './routes.ts';
@@ -29,7 +30,7 @@ export function agentRouter(agents: ServedAgents, options: AgentServerOptions): 
     const call = toCall(request, response);
     const answer = async () => {
       lingerAfter(request, response);
-      await send(await server.serve(call), response);
+      await send(await server.serve(call), response, server.readTimeoutMs);
     };
     const answerOrPass = async () => {
       if (!next || (await server.knows(call.path))) {
@@ -76,42 +77,57 @@ function lingerAfter(request: IncomingMessage, response: ServerResponse): void {
   });
 }
 
-async function send(answer: Response, response: ServerResponse): Promise<void> {
-  const reader = answer.body?.getReader();
-  const onClose = () => {
-    reader?.cancel().catch(() => {});
-  };
+/** How much is written at once, in bytes: what the connection must take within `readTimeoutMs`. */
+const PIECE_BYTES = 64 * 1024;
+
+async function send({ status, headers, body }: Answer, response: ServerResponse, readTimeoutMs: number): Promise<void> {
+  const stream = typeof body === 'object' ? body : undefined;
   if (response.destroyed) {
-    onClose();
+    stream?.cancel();
     return;
   }
-  response.once('close', onClose);
-  response.writeHead(answer.status, Object.fromEntries(answer.headers));
-  if (answer.headers.get('content-type')?.startsWith('text/event-stream')) {
+  response.once('close', () => stream?.cancel());
+  response.writeHead(status, headers);
+  if (stream && stream.unreadChars === 0) {
     // The first chunk may be long in coming, and the head says how to come back for it.
     response.flushHeaders();
   }
-  for (;;) {
-    const { done, value } = (await reader?.read()) ?? { done: true };
-    if (done) {
-      break;
+  for await (const piece of piecesOf(body)) {
+    if (!response.write(piece)) {
+      await taken(response, 'drain', readTimeoutMs);
     }
-    if (!response.write(value)) {
-      await drained(response);
+    if (response.destroyed) {
+      return;
     }
   }
   response.end();
+  await taken(response, 'finish', readTimeoutMs);
 }
 
-/** Resolves when the connection takes more, or is gone. */
-function drained(response: ServerResponse): Promise<void> {
+async function* piecesOf(body: Answer['body']): AsyncGenerator<Uint8Array, void, undefined> {
+  if (typeof body === 'object') {
+    for (let piece = await body.take(); piece; piece = await body.take()) {
+      yield piece;
+    }
+    return;
+  }
+  const bytes = Buffer.from(body ?? '');
+  for (let from = 0; from < bytes.byteLength; from += PIECE_BYTES) {
+    yield bytes.subarray(from, from + PIECE_BYTES);
+  }
+}
+
+/** Resolves when the connection has taken what was written, or is gone. One that takes nothing for `timeoutMs` is cut. */
+function taken(response: ServerResponse, event: 'drain' | 'finish', timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
+    const timer = setTimeout(() => response.destroy(), timeoutMs);
     const done = () => {
-      response.off('drain', done);
+      clearTimeout(timer);
+      response.off(event, done);
       response.off('close', done);
       resolve();
     };
-    response.once('drain', done);
+    response.once(event, done);
     response.once('close', done);
   });
 }

@@ -1,3 +1,4 @@
+import type { FrameStream } from './frame-stream.ts';
 import type { SafeError } from './safe-error.ts';
 
 /** Answers are for the one who asked: not for caches, and never to be taken for anything but what they say they are. */
@@ -11,17 +12,31 @@ const STREAM_HEADERS = {
   'x-accel-buffering': 'no',
 };
 
+/** What is sent back, whatever the server is made of. */
+export interface Answer {
+  status: number;
+  headers: Record<string, string>;
+  /** A document, or a stream of events. */
+  body?: string | FrameStream;
+}
+
 /** An answer that is one JSON document. */
-export function jsonAnswer(httpStatus: number, body: unknown, headers: Record<string, string> = {}): Response {
-  return new Response(JSON.stringify(body), {
-    status: httpStatus,
+export function jsonAnswer(status: number, body: unknown, headers: Record<string, string> = {}): Answer {
+  return {
+    status,
     headers: { ...SECURITY_HEADERS, 'content-type': 'application/json; charset=utf-8', ...headers },
-  });
+    body: JSON.stringify(body),
+  };
 }
 
 /** The answer to who asks for the rest of a stream that there is not, or not for them: what Genkit's servers and clients take for that. */
-export function noStreamAnswer(): Response {
-  return new Response(null, { status: 204, headers: SECURITY_HEADERS });
+export function noStreamAnswer(): Answer {
+  return { status: 204, headers: SECURITY_HEADERS };
+}
+
+/** An answer of server-sent events. */
+export function streamAnswer(body: FrameStream, headers: Record<string, string> = {}): Answer {
+  return { status: 200, headers: { ...STREAM_HEADERS, ...headers }, body };
 }
 
 /** The frames of a stream, in Genkit's wire format. */
@@ -30,33 +45,3 @@ export const frames = {
   result: (result: unknown) => `data: ${JSON.stringify({ result })}\n\n`,
   error: (error: SafeError) => `error: ${JSON.stringify({ error })}\n\n`,
 };
-
-/** An answer that is being written. */
-export interface StreamAnswer {
-  write(frame: string): void;
-  end(): void;
-  response: Response;
-}
-
-/** Opens an answer of server-sent events. `onCancel` is called when the client goes away before the end. */
-export function streamAnswer(onCancel: () => void, headers: Record<string, string> = {}): StreamAnswer {
-  const encoder = new TextEncoder();
-  let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-  const body = new ReadableStream<Uint8Array>({
-    start: (opened) => {
-      controller = opened;
-    },
-    cancel: () => {
-      controller = undefined;
-      onCancel();
-    },
-  });
-  return {
-    write: (frame) => controller?.enqueue(encoder.encode(frame)),
-    end: () => {
-      controller?.close();
-      controller = undefined;
-    },
-    response: new Response(body, { headers: { ...STREAM_HEADERS, ...headers } }),
-  };
-}

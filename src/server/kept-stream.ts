@@ -6,6 +6,7 @@ import type { ActionStreamInput } from 'genkit/beta';
  */
 export class KeptStream {
   readonly #input: ActionStreamInput<string, string>;
+  readonly #maxWaitingChars: number;
   readonly #onLoss: (error: unknown) => void;
   #waiting = '';
   /** The last frame of all. */
@@ -13,23 +14,34 @@ export class KeptStream {
   #isWriting = false;
   #isOver = false;
 
-  /** @param onLoss Told why when a write fails. The stream is then closed as a failed one: it must not go on with a gap. */
-  constructor(input: ActionStreamInput<string, string>, onLoss: (error: unknown) => void) {
+  /**
+   * @param maxWaitingChars How much may wait for the writes, in characters; the stream is lost when it is exceeded.
+   * @param onLoss Told why when a write fails. The stream is then closed as a failed one: it must not go on with a gap.
+   */
+  constructor(input: ActionStreamInput<string, string>, maxWaitingChars: number, onLoss: (error: unknown) => void) {
     this.#input = input;
+    this.#maxWaitingChars = maxWaitingChars;
     this.#onLoss = onLoss;
   }
 
   write(frame: string): void {
-    if (!this.#isOver && this.#last === undefined) {
-      this.#waiting += frame;
-      this.#work();
+    if (this.#isOver || this.#last !== undefined) {
+      return;
     }
+    if (this.#waiting.length > this.#maxWaitingChars) {
+      this.#lose(new Error(`The stream manager is more than ${this.#maxWaitingChars} characters behind.`));
+      return;
+    }
+    this.#waiting += frame;
+    this.#work();
   }
 
   /** Writes the last frame. What comes after it is left out. */
   end(frame: string): void {
-    this.#last ??= frame;
-    this.#work();
+    if (!this.#isOver) {
+      this.#last ??= frame;
+      this.#work();
+    }
   }
 
   #work(): void {
@@ -37,11 +49,17 @@ export class KeptStream {
       return;
     }
     this.#isWriting = true;
-    this.#writeAll().catch((error: unknown) => {
-      this.#isOver = true;
-      this.#onLoss(error);
-      this.#input.error(new Error('The stream could not be kept.')).catch(() => {});
-    });
+    this.#writeAll().catch((error: unknown) => this.#lose(error));
+  }
+
+  #lose(reason: unknown): void {
+    if (this.#isOver) {
+      return;
+    }
+    this.#isOver = true;
+    this.#waiting = '';
+    this.#onLoss(reason);
+    this.#input.error(new Error('The stream could not be kept.')).catch(() => {});
   }
 
   async #writeAll(): Promise<void> {
@@ -51,8 +69,8 @@ export class KeptStream {
       await this.#input.write(frames);
     }
     if (this.#last !== undefined) {
-      this.#isOver = true;
       await this.#input.done(this.#last);
+      this.#isOver = true;
     }
     this.#isWriting = false;
   }

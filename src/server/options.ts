@@ -7,11 +7,17 @@ const MIB = 1024 * 1024;
 /** Options of `agentHandler` and `agentRouter`. One of `context` and `anonymous` must be there. */
 export interface AgentServerOptions {
   /**
-   * Says who is asking: gets the request and answers the context that the agent runs in, or throws. What it throws turns the request
+   * Says who is asking: gets the method and the headers of the request and answers the context that the agent runs in, a plain object, or throws. It is
+   * asked before the body is read, so `input` is not there (see `contextReadsInput`). What it throws turns the request
    * down: a `UserFacingError` with its status and message, any other `GenkitError` with its status, anything else with 500. Genkit's `apiKey()` and the
    * Firebase plugin's `firebaseContext()` are such providers.
    */
   context?: ContextProvider;
+  /**
+   * `true`: the body is read first, and `context` gets its `data` as `input`. Anybody can then make the server read and parse bodies up to the
+   * limits. Default: false, and a provider that reads `input` is an error.
+   */
+  contextReadsInput?: boolean;
   /** `true`: anybody may talk to the agents and read whatever snapshot they can name. */
   anonymous?: boolean;
   /** The path under which the agents are served, `/api` say. Unless told they are at the root, or where the router is mounted. */
@@ -22,8 +28,21 @@ export interface AgentServerOptions {
   bodyTimeoutMs?: number;
   /** How many objects and arrays a body may nest; 100 unless told. */
   maxDepth?: number;
-  /** How long a turn may take, in ms; without limit unless told. The turn's signal is then aborted and the client gets `DEADLINE_EXCEEDED`. */
+  /** How many names and values a body may hold, all levels together. Default: 100,000. The time that the server works on a body goes with them. */
+  maxValues?: number;
+  /**
+   * How long a turn may take, in ms; without limit unless told. The turn's signal is then aborted and the client gets `DEADLINE_EXCEEDED`. The
+   * `context` provider and the `streamManager` may each take as long before it.
+   */
   timeoutMs?: number;
+  /**
+   * How much of all streams together may wait for clients that have not read it, in characters. Default: 67,108,864. When it is exceeded, the
+   * client that left most unread gets `RESOURCE_EXHAUSTED` in place of it, and its turn goes on as without it: it is aborted, or kept for the
+   * client's return where there is a `streamManager`.
+   */
+  maxUnreadChars?: number;
+  /** How long a client may take nothing of an answer that waits for it, in ms. Default: 30,000. Its connection is then closed. */
+  readTimeoutMs?: number;
   /**
    * Makes streams resumable: a client that lost its connection asks for the stream by the id in its `x-genkit-stream-id` header and gets all
    * of it again, then the rest. Genkit's `InMemoryStreamManager` serves one process, the `FirestoreStreamManager` of `@genkit-ai/firebase`
@@ -50,11 +69,15 @@ export interface AgentServerOptions {
 /** {@link AgentServerOptions} with nothing left open. */
 export interface ServerSettings {
   context: ContextProvider;
+  contextReadsInput: boolean;
   basePath: string;
   maxBodyBytes: number;
   bodyTimeoutMs: number;
   maxDepth: number;
+  maxValues: number;
   timeoutMs: number | undefined;
+  maxUnreadChars: number;
+  readTimeoutMs: number;
   resumable: ResumableSettings | undefined;
   stopSignal: AbortSignal | undefined;
 }
@@ -72,12 +95,16 @@ const MAX_DELAY_MS = 2_147_483_647;
 
 const OPTION_NAMES = [
   'context',
+  'contextReadsInput',
   'anonymous',
   'basePath',
   'maxBodyBytes',
   'bodyTimeoutMs',
   'maxDepth',
+  'maxValues',
   'timeoutMs',
+  'maxUnreadChars',
+  'readTimeoutMs',
   'streamManager',
   'reconnectWithinMs',
   'streamOwner',
@@ -96,11 +123,15 @@ export function readOptions(options: AgentServerOptions): ServerSettings {
   }
   return {
     context: readContext(options),
+    contextReadsInput: readContextReadsInput(options),
     basePath: readBasePath(options.basePath),
     maxBodyBytes: readCount('maxBodyBytes', options.maxBodyBytes) ?? 4 * MIB,
     bodyTimeoutMs: readDelay('bodyTimeoutMs', options.bodyTimeoutMs) ?? 30_000,
     maxDepth: readCount('maxDepth', options.maxDepth) ?? 100,
+    maxValues: readCount('maxValues', options.maxValues) ?? 100_000,
     timeoutMs: readDelay('timeoutMs', options.timeoutMs),
+    maxUnreadChars: readCount('maxUnreadChars', options.maxUnreadChars) ?? 64 * MIB,
+    readTimeoutMs: readDelay('readTimeoutMs', options.readTimeoutMs) ?? 30_000,
     resumable: readResumable(options),
     stopSignal: readSignal(options.stopSignal),
   };
@@ -152,6 +183,16 @@ function readContext({ context, anonymous }: AgentServerOptions): ContextProvide
     throw new Error('The option "context" must be a function.');
   }
   return context ?? (() => ({}));
+}
+
+function readContextReadsInput({ context, contextReadsInput = false }: AgentServerOptions): boolean {
+  if (typeof contextReadsInput !== 'boolean') {
+    throw new Error('The option "contextReadsInput" must be true or false.');
+  }
+  if (contextReadsInput && context === undefined) {
+    throw new Error('The option "contextReadsInput" needs a "context".');
+  }
+  return contextReadsInput;
 }
 
 function readBasePath(basePath = ''): string {

@@ -1,6 +1,7 @@
 import type { IncomingCall } from './call.ts';
 import type { ServerSettings } from './options.ts';
 import { badRequest, Refusal } from './refusal.ts';
+import { within } from './within.ts';
 
 /** A request's body: its text, and the two members that count. */
 export interface CallBody {
@@ -12,14 +13,12 @@ export interface CallBody {
 /**
  * Reads the body within the limits.
  *
- * @throws Refusal 415 for anything but JSON in UTF-8, 413 for one too long, 408 for one too slow, 400 for one that is not well formed.
+ * @throws Refusal 415 for anything but JSON in UTF-8, 413 for one too long or with too many values, 408 for one too slow, 400 for one that is not well formed.
  */
 export async function readBody(call: IncomingCall, settings: ServerSettings): Promise<CallBody> {
   mustBeJson(call);
   const text = 'parsed' in call.body ? textOfParsed(call.body.parsed) : await readText(call, call.body, settings);
-  if (exceedsDepth(text, settings.maxDepth)) {
-    throw badRequest(`The body nests objects and arrays more than ${settings.maxDepth} deep.`);
-  }
+  mustBeWithin(settings, text);
   const body = parse(text);
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw badRequest('The body must be a JSON object, {"data": ..., "init": ...}.');
@@ -62,45 +61,36 @@ async function readText(
   if (Number(call.headers['content-length']) > maxBodyBytes) {
     throw tooLong(maxBodyBytes);
   }
-  const chunks: Uint8Array[] = [];
-  let length = 0;
   const iterator = bytes[Symbol.asyncIterator]();
-  const next = () =>
-    iterator.next().catch(() => {
-      throw badRequest('The body broke off.');
-    });
-  const deadline = startDeadline(bodyTimeoutMs);
+  const tooSlow = () => new Refusal(408, 'DEADLINE_EXCEEDED', `The body did not arrive within ${bodyTimeoutMs} ms.`);
   try {
-    for (;;) {
-      const { done, value } = await Promise.race([next(), deadline.passed]);
-      if (done) {
-        return decode(chunks);
-      }
-      length += value.byteLength;
-      if (length > maxBodyBytes) {
-        throw tooLong(maxBodyBytes);
-      }
-      chunks.push(value);
-    }
+    return decode(await within(bodyTimeoutMs, collect(iterator, maxBodyBytes), tooSlow));
   } finally {
-    deadline.clear();
     // Not awaited: a body that is slow to come is slow to end.
     void iterator.return?.()?.catch(() => {});
   }
 }
 
-function tooLong(maxBodyBytes: number): Refusal {
-  return new Refusal(413, 'INVALID_ARGUMENT', `The body is longer than ${maxBodyBytes} bytes.`);
+async function collect(iterator: AsyncIterator<Uint8Array>, maxBodyBytes: number): Promise<Uint8Array[]> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for (;;) {
+    const { done, value } = await iterator.next().catch(() => {
+      throw badRequest('The body broke off.');
+    });
+    if (done) {
+      return chunks;
+    }
+    length += value.byteLength;
+    if (length > maxBodyBytes) {
+      throw tooLong(maxBodyBytes);
+    }
+    chunks.push(value);
+  }
 }
 
-function startDeadline(ms: number): { passed: Promise<never>; clear: () => void } {
-  let clear = () => {};
-  const passed = new Promise<never>((_, reject) => {
-    const onTime = () => reject(new Refusal(408, 'DEADLINE_EXCEEDED', `The body did not arrive within ${ms} ms.`));
-    const timer = setTimeout(onTime, ms);
-    clear = () => clearTimeout(timer);
-  });
-  return { passed, clear };
+function tooLong(maxBodyBytes: number): Refusal {
+  return new Refusal(413, 'INVALID_ARGUMENT', `The body is longer than ${maxBodyBytes} bytes.`);
 }
 
 function decode(chunks: Uint8Array[]): string {
@@ -112,30 +102,50 @@ function decode(chunks: Uint8Array[]): string {
   }
 }
 
-/** Looks at the text, so that a bomb of brackets is never parsed. Brackets inside strings do not count. */
-function exceedsDepth(text: string, maxDepth: number): boolean {
+/**
+ * Looks at the text, so that what would be dear to work on is never parsed: one walk that counts brackets, and the names and values, by what separates them.
+ * What stands in strings does not count.
+ *
+ * @throws Refusal 400 for a body that nests too deep, 413 for one that holds too much.
+ */
+function mustBeWithin({ maxDepth, maxValues }: ServerSettings, text: string): void {
   let depth = 0;
-  let inString = false;
+  let values = 1;
   for (let at = 0; at < text.length; at++) {
-    const character = text[at];
-    if (inString) {
-      if (character === '\\') {
-        at += 1;
-      } else if (character === '"') {
-        inString = false;
-      }
-    } else if (character === '"') {
-      inString = true;
-    } else if (character === '{' || character === '[') {
-      depth += 1;
-      if (depth > maxDepth) {
-        return true;
-      }
-    } else if (character === '}' || character === ']') {
-      depth -= 1;
+    switch (text[at]) {
+      case '"':
+        at = endOfString(text, at);
+        break;
+      case '{':
+      case '[':
+        depth += 1;
+        values += 1;
+        if (depth > maxDepth) {
+          throw badRequest(`The body nests objects and arrays more than ${maxDepth} deep.`);
+        }
+        break;
+      case '}':
+      case ']':
+        depth -= 1;
+        break;
+      case ',':
+      case ':':
+        values += 1;
+        break;
+    }
+    if (values > maxValues) {
+      throw new Refusal(413, 'INVALID_ARGUMENT', `The body holds more than ${maxValues} names and values.`);
     }
   }
-  return false;
+}
+
+/** Where the string that begins at `start` ends: at its closing quote, or behind the text. */
+function endOfString(text: string, start: number): number {
+  let at = start + 1;
+  while (at < text.length && text[at] !== '"') {
+    at += text[at] === '\\' ? 2 : 1;
+  }
+  return at;
 }
 
 function parse(text: string): unknown {

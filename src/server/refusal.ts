@@ -26,6 +26,13 @@ export function badRequest(message: string): Refusal {
   return new Refusal(400, 'INVALID_ARGUMENT', message);
 }
 
+/** 429: the client of a stream left too much of it unread. */
+export function tooSlow(): Refusal {
+  const message =
+    'The client was too slow to read its stream, so the stream ended. The turn is treated as if the client had gone away.';
+  return new Refusal(429, 'RESOURCE_EXHAUSTED', message);
+}
+
 /** 503: another server, or the next one, will answer. */
 export function shuttingDown(): Refusal {
   return new Refusal(503, 'UNAVAILABLE', 'The server is shutting down: send the request again.');

@@ -1,13 +1,15 @@
 import type { ActionContext } from 'genkit';
-import type { StreamManager } from 'genkit/beta';
+import type { ActionStreamInput, StreamManager } from 'genkit/beta';
 import { logger } from 'genkit/logging';
-import { frames, noStreamAnswer, streamAnswer } from './answer.ts';
+import { frames, noStreamAnswer, streamAnswer, type Answer } from './answer.ts';
+import { FrameStream, type Backlog } from './frame-stream.ts';
 import { KeptStream } from './kept-stream.ts';
-import type { ResumableSettings } from './options.ts';
+import type { ResumableSettings, ServerSettings } from './options.ts';
 import { Presence } from './presence.ts';
 import { Refusal } from './refusal.ts';
 import { toSafeError } from './safe-error.ts';
 import { describeOwner, keyOfStream } from './stream-key.ts';
+import { within } from './within.ts';
 
 /** Genkit's name for the id of a stream, in requests and answers alike. */
 export const STREAM_ID_HEADER = 'x-genkit-stream-id';
@@ -29,15 +31,19 @@ export interface KeptTurn {
   leave(): void;
 }
 
+type Limits = Pick<ServerSettings, 'timeoutMs' | 'maxUnreadChars'> & { backlog: Backlog };
+
 /** The turns that clients can come back to. */
 export class ResumableTurns {
   readonly #manager: StreamManager;
   readonly #graceMs: number;
   readonly #streamOwner: ResumableSettings['streamOwner'];
+  readonly #limits: Limits;
   /** Those under way in this process, by the keys of their streams. */
   readonly #underWay = new Map<string, Presence>();
 
-  constructor({ streamManager, reconnectWithinMs, streamOwner }: ResumableSettings) {
+  constructor({ streamManager, reconnectWithinMs, streamOwner }: ResumableSettings, limits: Limits) {
+    this.#limits = limits;
     this.#manager = streamManager;
     this.#graceMs = reconnectWithinMs;
     this.#streamOwner = streamOwner;
@@ -47,12 +53,13 @@ export class ResumableTurns {
    * Starts to keep a turn's stream. Coming back is a convenience: where the stream can't be kept, the turn runs without.
    *
    * @param giveUp Called when nobody is there for the turn any more, or the caller aborts it.
+   * @throws Refusal 503 when the manager does not answer within `timeoutMs`.
    */
   async open(asker: StreamAsker, giveUp: () => void): Promise<KeptTurn | undefined> {
     const id = globalThis.crypto.randomUUID();
     try {
       const key = (await this.#keyOf(id, asker))!;
-      const stream = new KeptStream(await this.#manager.open<string, string>(key), warnOfLoss);
+      const stream = new KeptStream(await this.#openAt(key), this.#limits.maxUnreadChars, warnOfLoss);
       const presence = new Presence(this.#graceMs, giveUp);
       const leave = presence.join();
       this.#underWay.set(key, presence);
@@ -67,9 +74,26 @@ export class ResumableTurns {
         leave,
       };
     } catch (error) {
+      if (error instanceof Refusal) {
+        throw error;
+      }
       warnOfLoss(error);
       return undefined;
     }
+  }
+
+  #openAt(key: string): Promise<ActionStreamInput<string, string>> {
+    const opening = this.#manager.open<string, string>(key);
+    return within(this.#limits.timeoutMs, opening, () => {
+      // One that opens late is closed: no turn writes to it.
+      opening.then((input) => input.error(new Error('The turn did not wait for its stream.'))).catch(() => {});
+      return this.#managerTimedOut();
+    });
+  }
+
+  #managerTimedOut(): Refusal {
+    const message = `The stream manager did not answer within ${this.#limits.timeoutMs} ms. Send the request again.`;
+    return new Refusal(503, 'UNAVAILABLE', message);
   }
 
   /**
@@ -77,8 +101,9 @@ export class ResumableTurns {
    * answer is 204.
    *
    * @param signal Aborts when the client goes away.
+   * @throws Refusal 503 when the manager does not answer within `timeoutMs`.
    */
-  async resume(id: string, asker: StreamAsker, signal: AbortSignal): Promise<Response> {
+  async resume(id: string, asker: StreamAsker, signal: AbortSignal): Promise<Answer> {
     const key = await this.#findKey(id, asker);
     if (key === undefined) {
       return noStreamAnswer();
@@ -92,24 +117,27 @@ export class ResumableTurns {
       leave();
       unsubscribe();
     };
-    const answer = streamAnswer(stop, { [STREAM_ID_HEADER]: id });
+    const { backlog } = this.#limits;
+    const stream = new FrameStream({ backlog, tooSlowFrame: () => undefined, onGone: stop });
     const finish = (frame: string) => {
-      answer.write(frame);
-      answer.end();
+      stream.end(frame);
       stop();
     };
     signal.addEventListener('abort', stop, { once: true });
     try {
-      const subscription = await this.#manager.subscribe<string, string>(key, {
-        onChunk: (frame) => answer.write(frame),
-        onDone: finish,
-        onError: (error: unknown) => finish(frames.error(toSafeError(lost(error)))),
-      });
-      unsubscribe = () => subscription.unsubscribe();
-      if (isOver || signal.aborted) {
-        stop();
-      }
-      return answer.response;
+      const subscribe = async () => {
+        const subscription = await this.#manager.subscribe<string, string>(key, {
+          onChunk: (frame) => stream.write(frame),
+          onDone: finish,
+          onError: (error: unknown) => finish(frames.error(toSafeError(lost(error)))),
+        });
+        unsubscribe = () => subscription.unsubscribe();
+        if (isOver || signal.aborted) {
+          stop();
+        }
+      };
+      await within(this.#limits.timeoutMs, subscribe(), () => this.#managerTimedOut());
+      return streamAnswer(stream, { [STREAM_ID_HEADER]: id });
     } catch (error) {
       stop();
       if ((error as { status?: unknown } | undefined)?.status === 'NOT_FOUND') {

@@ -1,8 +1,9 @@
 import type { ActionContext } from 'genkit';
 import type { AgentInit } from 'genkit/beta';
-import { frames, jsonAnswer, streamAnswer, type StreamAnswer } from './answer.ts';
+import { frames, jsonAnswer, streamAnswer, type Answer } from './answer.ts';
+import { FrameStream, type Backlog } from './frame-stream.ts';
 import type { CallBody } from './read-body.ts';
-import { Refusal, shuttingDown } from './refusal.ts';
+import { Refusal, shuttingDown, tooSlow } from './refusal.ts';
 import { STREAM_ID_HEADER, type KeptTurn, type ResumableTurns } from './resumable-turns.ts';
 import type { Route } from './routes.ts';
 import { httpStatusOfError, toSafeError, type SafeError } from './safe-error.ts';
@@ -16,6 +17,7 @@ export interface ActionCall {
   /** Aborts when the client goes away. */
   signal: AbortSignal;
   timeoutMs: number | undefined;
+  backlog: Backlog;
   /** Aborts when the server is shut down. */
   stopSignal: AbortSignal | undefined;
   /** Keeps the streams of turns; without, they end with their connections. */
@@ -47,7 +49,7 @@ const END_WITHIN_MS = 1000;
  * and throws an error that quotes it. Once chunks are under way the status is out, and the outcome is the last frame. The head of a resumable
  * stream goes out before the first chunk, if that is long in coming: without the id in it nobody could come back.
  */
-export async function runAction(call: ActionCall): Promise<Response> {
+export async function runAction(call: ActionCall): Promise<Answer> {
   if (call.wantsStream) {
     return answerAsStream(call);
   }
@@ -55,7 +57,7 @@ export async function runAction(call: ActionCall): Promise<Response> {
   return answerAsJson(await runWithin(call, { stop, onGone: () => stop.abort(call.signal.reason) }));
 }
 
-async function answerAsStream(call: ActionCall): Promise<Response> {
+async function answerAsStream(call: ActionCall): Promise<Answer> {
   const stop = new AbortController();
   const kept = call.route.kind === 'turn' ? await call.turns?.open(askerOf(call), () => stop.abort()) : undefined;
   // Who was not told the id can not come back.
@@ -68,7 +70,11 @@ async function answerAsStream(call: ActionCall): Promise<Response> {
       stop.abort(call.signal.reason);
     }
   };
-  const stream = streamAnswer(onGone, kept && { [STREAM_ID_HEADER]: kept.id });
+  const stream = new FrameStream({
+    backlog: call.backlog,
+    tooSlowFrame: () => (kept && comesBack ? undefined : frames.error(toSafeError(tooSlow()))),
+    onGone,
+  });
   let sendsChunks = false;
   let onFirstChunk = () => {};
   const firstChunk = new Promise<undefined>((resolve) => {
@@ -89,7 +95,7 @@ async function answerAsStream(call: ActionCall): Promise<Response> {
     return answerAsJson(outcome);
   }
   comesBack = true;
-  return stream.response;
+  return streamAnswer(stream, kept && { [STREAM_ID_HEADER]: kept.id });
 }
 
 function askerOf({ route, context }: ActionCall): Parameters<ResumableTurns['open']>[0] {
@@ -104,14 +110,13 @@ function soon(run: Promise<unknown>): Promise<undefined> {
   });
 }
 
-function answerAsJson({ result, error, httpStatus, headers }: Outcome): Response {
+function answerAsJson({ result, error, httpStatus, headers }: Outcome): Answer {
   return jsonAnswer(httpStatus, { result, error }, headers);
 }
 
-function finish(outcome: Outcome, stream: StreamAnswer, kept: KeptTurn | undefined): void {
+function finish(outcome: Outcome, stream: FrameStream, kept: KeptTurn | undefined): void {
   const frame = lastFrame(outcome);
-  stream.write(frame);
-  stream.end();
+  stream.end(frame);
   kept?.end(frame);
 }
 

@@ -1,7 +1,10 @@
-import { jsonAnswer, noStreamAnswer } from './answer.ts';
+import type { ActionContext } from 'genkit';
+import { jsonAnswer, noStreamAnswer, type Answer } from './answer.ts';
+import { authenticate } from './authenticate.ts';
 import type { IncomingCall } from './call.ts';
+import { Backlog } from './frame-stream.ts';
 import { readOptions, type AgentServerOptions } from './options.ts';
-import { readBody } from './read-body.ts';
+import { readBody, type CallBody } from './read-body.ts';
 import { Refusal, shuttingDown } from './refusal.ts';
 import { ResumableTurns, STREAM_ID_HEADER, type StreamAsker } from './resumable-turns.ts';
 import { layRoutes, noSuchPath, type FindRoute, type Route, type ServedAgents } from './routes.ts';
@@ -14,22 +17,38 @@ export interface AgentServer {
   /** Whether some agent is served at the path. Does not reject. */
   knows(path: string): Promise<boolean>;
   /** Answers a request. Does not reject. */
-  serve(call: IncomingCall): Promise<Response>;
+  serve(call: IncomingCall): Promise<Answer>;
+  /** How long a client may take nothing of its answer, in ms. */
+  readonly readTimeoutMs: number;
 }
 
 /** @throws Error when the options or the agents are not what they have to be. */
 export function createAgentServer(agents: ServedAgents, options: AgentServerOptions): AgentServer {
   const settings = readOptions(options);
   const findRoute = layRoutes(agents, settings.basePath);
-  const turns = settings.resumable && new ResumableTurns(settings.resumable);
+  const backlog = new Backlog(settings.maxUnreadChars);
+  const turns = settings.resumable && new ResumableTurns(settings.resumable, { ...settings, backlog });
 
-  const authenticateAndRun = async (route: Route, call: IncomingCall): Promise<Response> => {
+  const authenticateAndRun = async (route: Route, call: IncomingCall): Promise<Answer> => {
     if (settings.stopSignal?.aborted) {
       throw shuttingDown();
     }
-    const body = await readBody(call, settings);
+    if (settings.contextReadsInput) {
+      const body = await readBody(call, settings);
+      return run(route, call, body, () => authenticate(call, settings, body));
+    }
+    const context = await authenticate(call, settings);
+    return run(route, call, await readBody(call, settings), async () => context);
+  };
+
+  const run = async (
+    route: Route,
+    call: IncomingCall,
+    body: CallBody,
+    findContext: () => Promise<ActionContext>,
+  ): Promise<Answer> => {
     try {
-      const context = (await settings.context({ method: 'POST', headers: call.headers, input: body.data })) ?? {};
+      const context = await findContext();
       const asker = { agent: route.agent, context };
       const streamId = call.headers[STREAM_ID_HEADER];
       if (route.kind === 'turn' && wantsStream(call) && streamId) {
@@ -48,6 +67,7 @@ export function createAgentServer(agents: ServedAgents, options: AgentServerOpti
         wantsStream: wantsStream(call),
         signal: call.signal,
         timeoutMs: settings.timeoutMs,
+        backlog,
         stopSignal: settings.stopSignal,
         turns,
       });
@@ -57,6 +77,7 @@ export function createAgentServer(agents: ServedAgents, options: AgentServerOpti
   };
 
   return {
+    readTimeoutMs: settings.readTimeoutMs,
     knows: (path) =>
       findRoute(path).then(
         (route) => route !== undefined,
@@ -94,14 +115,14 @@ function readStreamId(data: unknown): string | undefined {
 }
 
 /** A client whose turn goes on without it says so when it wants that to end. */
-async function abortStream(turns: ResumableTurns | undefined, streamId: string, asker: StreamAsker): Promise<Response> {
+async function abortStream(turns: ResumableTurns | undefined, streamId: string, asker: StreamAsker): Promise<Answer> {
   if (!(await turns?.abort(streamId, asker))) {
     throw new Refusal(404, 'NOT_FOUND', 'No turn with this stream is under way here.');
   }
   return jsonAnswer(200, { result: { streamId, status: 'pending' } });
 }
 
-function answerError(thrown: unknown, request?: string): Response {
+function answerError(thrown: unknown, request?: string): Answer {
   const error = toSafeError(thrown, request);
   return jsonAnswer(httpStatusOfError(thrown, error), { error }, thrown instanceof Refusal ? thrown.headers : {});
 }

@@ -1,4 +1,5 @@
 /** The web-standard handler without a server around it, and what a server is built from. */
+import { UserFacingError } from 'genkit';
 import { InMemoryStreamManager } from 'genkit/beta';
 import { agentHandler } from 'genkitx-agents/server';
 import { describe, expect, it } from 'vitest';
@@ -40,7 +41,15 @@ describe('agentHandler by itself', () => {
     expect(agent.runs).toEqual([]);
   });
 
-  it('reads nothing of a body that says it is too long', async () => {
+  it.each([
+    ['says it is too long', { 'content-length': '5000000' }, {}, 413],
+    [
+      'comes from somebody unknown',
+      {},
+      { context: () => Promise.reject(new UserFacingError('UNAUTHENTICATED', 'No.')) },
+      401,
+    ],
+  ])('reads nothing of a body that %s', async (_, headers, options, status) => {
     let pulls = 0;
     const endless = new ReadableStream<Uint8Array>(
       {
@@ -51,9 +60,9 @@ describe('agentHandler by itself', () => {
       },
       { highWaterMark: 0 },
     );
-    const headers = { 'content-length': '5000000' };
-    const handler = agentHandler([stubAgent('a', () => done)], { anonymous: true });
-    expect((await handler(request({ headers, body: endless, duplex: 'half' }))).status).toBe(413);
+    const identity = 'context' in options ? options : { anonymous: true };
+    const handler = agentHandler([stubAgent('a', () => done)], identity);
+    expect((await handler(request({ headers, body: endless, duplex: 'half' }))).status).toBe(status);
     expect(pulls).toBe(0);
   });
 });
@@ -68,6 +77,8 @@ describe('building a server', () => {
   it.each([
     ['nobody says who may ask', build({}), /context.*anonymous: true/s],
     ['anonymous is off', build({ anonymous: false }), /context/],
+    ['the input has no reader', build({ anonymous: true, contextReadsInput: true }), /"contextReadsInput" needs a/],
+    ['a switch is none', build({ context: () => ({}), contextReadsInput: 1 }), /"contextReadsInput".*true or false/],
     ['both are given', build({ anonymous: true, context: () => ({}) }), /not both/],
     ['the provider is none', build({ context: 'key' }), /must be a function/],
     ['an option is unknown', build({ anonymous: true, maxBodySize: 5 }), /Unknown option "maxBodySize".*maxBodyBytes/],

@@ -52,6 +52,29 @@ describe.each(ourServers)('H1 HTTP: $name', ({ serve }) => {
       expect(deeper.json.error.message).toContain('6 deep');
     });
 
+    it('may hold as many names and values as allowed, what stands in strings not counted', async () => {
+      const url = await server.start({ anonymous: true, maxValues: 20 });
+      const withItems = (count: number) => ({ data: { message: hello.message, x: Array(count).fill(',:{[') } });
+      expect((await post(url, withItems(2))).status).toBe(200);
+      const fuller = await post(url, withItems(20));
+      expect(fuller.status).toBe(413);
+      expect(fuller.json.error.status).toBe('INVALID_ARGUMENT');
+      expect(fuller.json.error.message).toContain('20 names and values');
+      expect(server.agent.runs).toHaveLength(1);
+    });
+
+    const list = (item: string) => Array(100_000).fill(item).join(',');
+    it.each([
+      ['parts', `{"data":{"message":{"role":"user","content":[${list('{}')}]}}}`],
+      ['names', `{"data":{"message":{"role":"user","content":[{"data":{${list('"":1')}}}]}}}`],
+      ['messages', `{"data":{},"init":{"state":{"messages":[${list('{}')}]}}}`],
+      ['lists', `{"data":{},"init":{"state":{"custom":[${list('[]')}]}}}`],
+    ])('that are full of %s are refused before they are worked on', async (_, body) => {
+      const answer = await post(await server.start(), body);
+      expect(answer.status).toBe(413);
+      expect(server.agent.runs).toEqual([]);
+    });
+
     it('that are too long are refused, announced or not, and the answer arrives', async () => {
       const url = await server.start({ anonymous: true, maxBodyBytes: 1000 });
       const long = JSON.stringify({ data: { ...hello, x: 'y'.repeat(3_000_000) } });

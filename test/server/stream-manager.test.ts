@@ -1,9 +1,10 @@
 /** What the server asks of a stream manager, and what is left of a stream when it is over. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { StreamNotFoundError, type StreamManager } from 'genkit/beta';
+import { InMemoryStreamManager, StreamNotFoundError, type StreamManager } from 'genkit/beta';
 import { agentHandler } from 'genkitx-agents/server';
 import { describe, expect, it, vi } from 'vitest';
+import { gate } from './support/agents.ts';
 import { framesOf, HOUR, resultFrame, STREAM_ID, twoThenThree } from './support/kept-turns.ts';
 import { catchErrorLog } from './support/log.ts';
 import { SlowManager } from './support/slow-manager.ts';
@@ -65,6 +66,61 @@ describe('a stream manager that takes its time', () => {
     expect(response.headers.get(STREAM_ID)).toBeNull();
     await response.body?.cancel();
     expect(agent.runs[0]?.options.abortSignal.aborted).toBe(true);
+  });
+
+  it('that never opens a stream is 503 within timeoutMs, nothing runs, and what opens late is closed', async () => {
+    const inner = new InMemoryStreamManager();
+    const [mayOpen, closed] = [gate(), gate()];
+    const streamManager: StreamManager = {
+      open: async (id) => {
+        await mayOpen.opened;
+        const input = await inner.open<never, never>(id);
+        return { ...input, error: async () => closed.open() };
+      },
+      subscribe: (id, subscriber) => inner.subscribe(id, subscriber),
+    };
+    const agent = stubAgent('a', () => done);
+    const response = await agentHandler([agent], { anonymous: true, streamManager, timeoutMs: 20 })(
+      request({ data: hello }),
+    );
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({ error: { status: 'UNAVAILABLE' } });
+    expect(agent.runs).toEqual([]);
+    mayOpen.open();
+    await closed.opened;
+  });
+
+  it('that never subscribes is 503 within timeoutMs, and who subscribes late is unsubscribed', async () => {
+    const [mayAnswer, unsubscribed] = [gate(), gate()];
+    const streamManager: StreamManager = {
+      open: () => Promise.reject(new Error('not asked')),
+      subscribe: async () => {
+        await mayAnswer.opened;
+        return { unsubscribe: unsubscribed.open };
+      },
+    };
+    const handler = agentHandler([stubAgent('a', () => done)], { anonymous: true, streamManager, timeoutMs: 20 });
+    const response = await handler(request({}, { [STREAM_ID]: globalThis.crypto.randomUUID() }));
+    expect(response.status).toBe(503);
+    mayAnswer.open();
+    await unsubscribed.opened;
+  });
+
+  it('that takes no write loses the stream when it is too far behind, and not the turn', async () => {
+    const inner = new InMemoryStreamManager();
+    const lost = gate();
+    const streamManager: StreamManager = {
+      open: async (id) => ({
+        ...(await inner.open<never, never>(id)),
+        write: () => new Promise(() => {}),
+        error: async () => lost.open(),
+      }),
+      subscribe: (id, subscriber) => inner.subscribe(id, subscriber),
+    };
+    const handler = agentHandler([talker(100)], { anonymous: true, streamManager, maxUnreadChars: 1000 });
+    const reading = (await handler(request({ data: hello }))).text();
+    await lost.opened;
+    expect(await reading).toBe(framesOf(...numbers) + resultFrame(done));
   });
 
   it('that loses a write loses the stream for who comes back, and not a chunk of it unseen', async () => {
