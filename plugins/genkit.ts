@@ -1,15 +1,22 @@
 import type { z } from 'genkit';
-import { GenkitBeta, type AgentFn as GenkitAgentFn, type GenkitBetaOptions } from 'genkit/beta';
+import {
+  GenkitBeta,
+  type AgentFn as GenkitAgentFn,
+  type GenkitBetaOptions,
+  type Session as GenkitSession,
+} from 'genkit/beta';
 import { defineAgent, defineCustomAgent, definePromptAgent } from '../src/agent/define-agent.ts';
 import type {
   Agent,
   AgentConfig,
   AgentFn,
   CustomAgentConfig,
+  OutputOf,
   PromptAgentConfig,
   WithStateSchema,
 } from '../src/agent/types.ts';
 import { isInTurn } from '../src/session/session-state.ts';
+import type { Session } from '../src/session/session.ts';
 import { guardTemplates } from '../src/session/template-text.ts';
 import type { ScopeRecord } from '../src/store/contract.ts';
 
@@ -35,25 +42,31 @@ export class AgentsGenkit extends GenkitBeta {
   }
 
   /** `defineAgent` of this package, in this instance. */
-  override defineAgent<State, I extends z.ZodTypeAny = z.ZodTypeAny>(
-    config: WithStateSchema<State, AgentConfig<NoInfer<State>, I>>,
-  ): Agent<State>;
-  override defineAgent<State = unknown, I extends z.ZodTypeAny = z.ZodTypeAny>(
-    config: AgentConfig<State, I>,
-  ): Agent<State>;
-  override defineAgent<State, I extends z.ZodTypeAny>(config: AgentConfig<State, I>): Agent<State> {
-    return defineAgent<State, I>(this.registry, config);
+  override defineAgent<State, I extends z.ZodTypeAny = z.ZodTypeAny, O extends z.ZodTypeAny = z.ZodTypeAny>(
+    config: WithStateSchema<State, AgentConfig<NoInfer<State>, I, O>>,
+  ): Agent<State, OutputOf<O>>;
+  override defineAgent<State = unknown, I extends z.ZodTypeAny = z.ZodTypeAny, O extends z.ZodTypeAny = z.ZodTypeAny>(
+    config: AgentConfig<State, I, O>,
+  ): Agent<State, OutputOf<O>>;
+  override defineAgent<State, I extends z.ZodTypeAny, O extends z.ZodTypeAny>(
+    config: AgentConfig<State, I, O>,
+  ): Agent<State, OutputOf<O>> {
+    return defineAgent<State, I, O>(this.registry, config);
   }
 
   /** `definePromptAgent` of this package, in this instance. */
-  override definePromptAgent<State, I extends z.ZodTypeAny = z.ZodTypeAny>(
+  override definePromptAgent<State, I extends z.ZodTypeAny = z.ZodTypeAny, O extends z.ZodTypeAny = z.ZodTypeAny>(
     config: WithStateSchema<State, PromptAgentConfig<NoInfer<State>, I>>,
-  ): Agent<State>;
-  override definePromptAgent<State = unknown, I extends z.ZodTypeAny = z.ZodTypeAny>(
+  ): Agent<State, OutputOf<O>>;
+  override definePromptAgent<
+    State = unknown,
+    I extends z.ZodTypeAny = z.ZodTypeAny,
+    O extends z.ZodTypeAny = z.ZodTypeAny,
+  >(config: PromptAgentConfig<State, I>): Agent<State, OutputOf<O>>;
+  override definePromptAgent<State, I extends z.ZodTypeAny, O extends z.ZodTypeAny>(
     config: PromptAgentConfig<State, I>,
-  ): Agent<State>;
-  override definePromptAgent<State, I extends z.ZodTypeAny>(config: PromptAgentConfig<State, I>): Agent<State> {
-    return definePromptAgent<State, I>(this.registry, config);
+  ): Agent<State, OutputOf<O>> {
+    return definePromptAgent<State, I, O>(this.registry, config);
   }
 
   /** `defineCustomAgent` of this package, in this instance. A function typed with Genkit's own `AgentFn` does as well. */
@@ -71,5 +84,18 @@ export class AgentsGenkit extends GenkitBeta {
     fn: AgentFn<State, User, App> | GenkitAgentFn<State>,
   ): Agent<State> {
     return defineCustomAgent<State, User, App>(this.registry, config, fn as AgentFn<State, User, App>);
+  }
+
+  /**
+   * The session of the turn that runs, with its `state`. The type arguments are those of the plain state, of the `user:` keys, and of the
+   * `app:` keys. In a Genkit agent that this package did not define, the session is Genkit's, which has no such `state`.
+   *
+   * @throws SessionError outside of a turn.
+   */
+  override currentSession<S = unknown, User = ScopeRecord, App = ScopeRecord>(): Session<S, User, App>;
+  // Genkit types its session's own `state` as private, so no session with a public one is assignable to it.
+  override currentSession<S>(): GenkitSession<S>;
+  override currentSession(): unknown {
+    return super.currentSession();
   }
 }

@@ -1,8 +1,11 @@
 import type { AgentResult } from '@genkit-ai/ai';
-import type { AgentInit, AgentOutput, MessageData, SessionState } from 'genkit/beta';
+import type { GenerationUsage } from 'genkit';
+import type { AgentInit, MessageData, SessionState } from 'genkit/beta';
 import { logger } from 'genkit/logging';
+import { textOf, VALUE_MARK } from '../client/parts.ts';
+import type { AgentOutput } from '../client/types.ts';
 import { describeThrown } from '../errors.ts';
-import { jsonEqual } from '../json/value.ts';
+import { copyJson, jsonEqual } from '../json/value.ts';
 import type { RuntimeError, TurnOutcome } from '../session/session-runner.ts';
 import { toClientState, type AgentDefinition } from './agent-definition.ts';
 import type { LastGood } from './commit-turn.ts';
@@ -18,6 +21,8 @@ export interface Ending<State> {
   /** What the agent's function answered, if it did. */
   result: AgentResult | undefined;
   lastGood: LastGood<State>;
+  /** The sum of what the model calls of the last turn used. */
+  usage: GenerationUsage | undefined;
 }
 
 /** The output of a call whose session could not be opened. The caller's own state comes back as it was. */
@@ -34,20 +39,21 @@ export function unopenedOutput(init: AgentInit, ending: 'aborted' | RuntimeError
  * has its reply in it.
  */
 export function agentOutput<State>(agent: AgentDefinition<State>, ending: Ending<State>): AgentOutput {
-  const { outcome, result, lastGood } = ending;
+  const { outcome, result, lastGood, usage } = ending;
   const { state } = lastGood;
   try {
     const output = whereabouts(agent, ending);
+    if (usage) output.usage = usage;
     if (outcome?.status === 'aborted') {
       const last = state.messages?.at(-1);
       if (last && isPartial(last)) put(output, { message: replyOf(agent, { message: last }, state).message });
       output.finishReason = 'aborted';
     } else if (outcome?.status === 'failed') {
-      if (outcome.unsaved) put(output, replyOf(agent, result, state));
+      if (outcome.unsaved) put(output, replyOf(agent, result, state, outcome.output));
       output.finishReason = 'failed';
       output.error = outcome.error;
     } else {
-      put(output, replyOf(agent, result, state));
+      put(output, replyOf(agent, result, state, outcome?.output));
       const finishReason = result?.finishReason ?? outcome?.finishReason;
       if (finishReason) output.finishReason = finishReason;
       if (outcome?.error) output.error = outcome.error;
@@ -80,9 +86,25 @@ function replyOf<State>(
   agent: AgentDefinition<State>,
   result: AgentResult | undefined,
   state: SessionState<State>,
+  value?: unknown,
 ): Reply {
   const answered = { artifacts: result?.artifacts, message: result?.message && plain(result.message) };
-  return agent.clientTransform?.state ? projected(agent, answered, state) : answered;
+  const reply = agent.clientTransform?.state ? projected(agent, answered, state) : answered;
+  return { ...reply, message: reply.message && withValue(reply.message, answered.message, value) };
+}
+
+/**
+ * The reply with the value of the turn, as a `data` part: where clients of this package and of Genkit look for it. A reply whose text the
+ * transform changed goes without, since the value would tell what was taken out. The session's own message stays as the model said it.
+ */
+function withValue(seen: MessageData, said: MessageData | undefined, value: unknown): MessageData {
+  if (value === undefined || textOf(seen.content) !== textOf(said?.content)) return seen;
+  if (seen.content.some(({ data }) => data !== undefined)) return seen;
+  try {
+    return { ...seen, content: [...seen.content, { data: copyJson(value), metadata: VALUE_MARK }] };
+  } catch {
+    return seen;
+  }
 }
 
 /** The answer as the transform leaves it in a state of which it is part. */

@@ -1,8 +1,10 @@
+import type { GenerationUsage } from 'genkit';
 import type { AgentOutput, MessageData, SessionState } from 'genkit/beta';
 import { logger } from 'genkit/logging';
 import { AgentInitError, describeThrown } from '../errors.ts';
 import type { TurnOutcome } from '../session/session-runner.ts';
 import type { Session } from '../session/session.ts';
+import { takeUsage, usageOf } from '../session/usage.ts';
 import { reserveSnapshotId } from '../snapshot/ids.ts';
 import type { AbortScope } from './abort-scope.ts';
 import type { AgentDefinition } from './agent-definition.ts';
@@ -135,7 +137,8 @@ export class BackgroundRun<State> {
       failure = undefined;
       // By the last one a run is found: it waits for whoever takes the run over, as long as one before it may have no end.
       const content = await commits.contentOf(snapshotId, states[i]!);
-      if ((await writer.end(snapshotId, parentId, ending, content)) === undefined) break;
+      const used = takeUsage(this.#options.session);
+      if ((await writer.end(snapshotId, parentId, { ...ending, ...used }, content)) === undefined) break;
     }
     this.#onSettled();
   }
@@ -147,7 +150,8 @@ export class BackgroundRun<State> {
     let isLeft = false;
     try {
       // The last one, by which the run is found, last of all: until then it has an owner.
-      for (const { snapshotId } of this.#turns) isLeft = (await commits.writer.letGo(snapshotId)) || isLeft;
+      for (const turn of this.#turns)
+        isLeft = (await commits.writer.letGo(turn.snapshotId, this.#usageOf(turn))) || isLeft;
     } catch (error) {
       logger.warn(
         `A run of agent '${agent.name}' could not be handed over: its lease has to end. ${describeThrown(error)}`,
@@ -176,11 +180,13 @@ export class BackgroundRun<State> {
       ...(kept && { context: kept }),
     });
     commits.writer.runAs(lease);
-    for (const [i, { snapshotId, input }] of this.#turns.entries()) {
+    for (const [i, request] of this.#turns.entries()) {
+      const { snapshotId, input } = request;
       if (snapshotId !== commits.parentId) {
         const content = await commits.contentOf(snapshotId, states[i]!);
         const turn = input === NO_TURN.input ? undefined : storedTurn(input, content.state.messages ?? []);
-        await commits.writer.pend(snapshotId, parentId, { ...content, backgroundRun: lease.recordOf(turn) });
+        const backgroundRun = lease.recordOf({ turn, usage: this.#usageOf(request) });
+        await commits.writer.pend(snapshotId, parentId, { ...content, backgroundRun });
       }
       parentId = snapshotId;
     }
@@ -195,6 +201,12 @@ export class BackgroundRun<State> {
       if (!begun && input.message?.role === 'user') messages = [...messages, input.message];
       return { ...base, messages };
     });
+  }
+
+  /** What the turn used so far. */
+  #usageOf({ snapshotId }: TurnRequest): GenerationUsage | undefined {
+    const { intake, session } = this.#options;
+    return intake.current?.snapshotId === snapshotId ? usageOf(session) : undefined;
   }
 
   /** From here on the store says whether the run is to go on. */
@@ -230,9 +242,11 @@ export class BackgroundRun<State> {
       beating = true;
       try {
         // The last one says of the whole run that it is alive.
-        for (const { snapshotId } of this.#turns.toReversed()) {
+        for (const turn of this.#turns.toReversed()) {
+          const { snapshotId } = turn;
           if (this.#ended.has(snapshotId) || this.#over) continue;
-          if (!(await commits.writer.beat(snapshotId)) && !this.#ended.has(snapshotId)) scope.abort();
+          if (!(await commits.writer.beat(snapshotId, this.#usageOf(turn))) && !this.#ended.has(snapshotId))
+            scope.abort();
         }
       } catch (error) {
         logger.warn(`A heartbeat of agent '${agent.name}' could not be stored; the next may. ${describeThrown(error)}`);

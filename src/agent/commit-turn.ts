@@ -5,6 +5,7 @@ import type { SessionOwner } from '../session/session-log.ts';
 import { endTurnState, stateChangesOf } from '../session/session-state.ts';
 import { messagesSoFar, viewOf, type Session } from '../session/session.ts';
 import { isWaiting, waitsAfter, type Waits } from '../session/tool-requests.ts';
+import { takeUsage, type UsageField } from '../session/usage.ts';
 import type { AgentDefinition } from './agent-definition.ts';
 import { assertCustomState, copyCustomState, fitsStateSchema } from './custom-state.ts';
 import { statusOf, toRuntimeError } from './runtime-error.ts';
@@ -93,8 +94,10 @@ export class TurnCommits<State> {
    * does not fit the `stateSchema`, or holds what JSON cannot, one of which the turn is at fault. Never rejects.
    */
   complete(snapshotId: string, ending?: TurnEnding): Promise<TurnOutcome> {
-    return this.#whileSaving(
-      this.#complete(snapshotId, ending).catch((error: unknown) => this.#fail(snapshotId, toRuntimeError(error))),
+    return this.#whileSaving((used) =>
+      this.#complete(snapshotId, used, ending).catch((error: unknown) =>
+        this.#fail(snapshotId, used, toRuntimeError(error)),
+      ),
     );
   }
 
@@ -103,10 +106,12 @@ export class TurnCommits<State> {
    * came first it is not kept: the session would not continue from that one any more. Never rejects.
    */
   fail(snapshotId: string, error: RuntimeError): Promise<TurnOutcome> {
-    return this.#whileSaving(this.#fail(snapshotId, error));
+    return this.#whileSaving((used) => this.#fail(snapshotId, used, error));
   }
 
-  #whileSaving(saving: Promise<TurnOutcome>): Promise<TurnOutcome> {
+  #whileSaving(save: (used: UsageField) => Promise<TurnOutcome>): Promise<TurnOutcome> {
+    const used = takeUsage(this.#session);
+    const saving = used.usage ? save(used).then((outcome) => ({ ...outcome, ...used })) : save(used);
     this.#saving = saving;
     const forget = () => {
       this.#saving = undefined;
@@ -117,6 +122,7 @@ export class TurnCommits<State> {
 
   async #complete(
     snapshotId: string,
+    used: UsageField,
     { finishReason, error: unkept, hasAnswered }: TurnEnding = {},
   ): Promise<TurnOutcome> {
     const version = this.#session.getVersion();
@@ -128,7 +134,7 @@ export class TurnCommits<State> {
     let saved: { snapshotId?: string } | undefined = {};
     if (this.#agent.store) {
       try {
-        const content = { status: 'completed', state, ...waits, ...reason } as const;
+        const content = { status: 'completed', state, ...waits, ...used, ...reason } as const;
         const before = this.#lastGood.state.messages;
         saved = await this.writer.save(snapshotId, this.#parentId, content, { before, scopes });
       } catch (error) {
@@ -145,11 +151,11 @@ export class TurnCommits<State> {
     return { status: 'completed', ...saved, ...reason, ...(unkept && { error: unkept }) };
   }
 
-  async #fail(snapshotId: string, error: RuntimeError): Promise<TurnOutcome> {
+  async #fail(snapshotId: string, used: UsageField, error: RuntimeError): Promise<TurnOutcome> {
     if (!this.#agent.store) return { status: 'failed', error };
     try {
       const progress = await this.contentOf(snapshotId, this.stateSoFar());
-      const content = { status: 'failed', finishReason: 'failed', error, ...progress } as const;
+      const content = { status: 'failed', finishReason: 'failed', error, ...progress, ...used } as const;
       const saved = await this.writer.save(snapshotId, this.#parentId, content);
       return saved ? { status: 'failed', error, ...saved } : { status: 'aborted' };
     } catch {
@@ -163,7 +169,8 @@ export class TurnCommits<State> {
     const content = await this.contentOf(snapshotId, this.stateSoFar());
     // Nothing was done: the caller is waited for as before.
     if (isWaiting(content.state.messages?.at(-1))) return;
-    const saved = !this.#agent.store || (await this.writer.end(snapshotId, this.#parentId, ABORTED, content));
+    const ending = { ...ABORTED, ...takeUsage(this.#session) };
+    const saved = !this.#agent.store || (await this.writer.end(snapshotId, this.#parentId, ending, content));
     if (saved) this.#lastGood = { ...(this.#agent.store && { snapshotId }), ...content };
   }
 

@@ -23,6 +23,7 @@ import type {
   AgentFn,
   CustomAgentConfig,
   GenkitOrRegistry,
+  OutputOf,
   PromptAgentConfig,
   WithStateSchema,
 } from './types.ts';
@@ -41,18 +42,19 @@ import type {
  * const chat = pirate.chat();
  * console.log((await chat.send('Where is my parrot?')).text);
  */
-export function defineAgent<State, I extends z.ZodTypeAny = z.ZodTypeAny>(
+export function defineAgent<State, I extends z.ZodTypeAny = z.ZodTypeAny, O extends z.ZodTypeAny = z.ZodTypeAny>(
   ai: GenkitOrRegistry,
-  config: WithStateSchema<State, AgentConfig<NoInfer<State>, I>>,
-): Agent<State>;
-export function defineAgent<State = unknown, I extends z.ZodTypeAny = z.ZodTypeAny>(
+  config: WithStateSchema<State, AgentConfig<NoInfer<State>, I, O>>,
+): Agent<State, OutputOf<O>>;
+export function defineAgent<
+  State = unknown,
+  I extends z.ZodTypeAny = z.ZodTypeAny,
+  O extends z.ZodTypeAny = z.ZodTypeAny,
+>(ai: GenkitOrRegistry, config: AgentConfig<State, I, O>): Agent<State, OutputOf<O>>;
+export function defineAgent<State, I extends z.ZodTypeAny, O extends z.ZodTypeAny>(
   ai: GenkitOrRegistry,
-  config: AgentConfig<State, I>,
-): Agent<State>;
-export function defineAgent<State, I extends z.ZodTypeAny>(
-  ai: GenkitOrRegistry,
-  config: AgentConfig<State, I>,
-): Agent<State> {
+  config: AgentConfig<State, I, O>,
+): Agent<State, OutputOf<O>> {
   assertConfig('defineAgent', config);
   const { promptInput, turnOverrides } = config;
   const prompt = promptConfigOf(config);
@@ -72,18 +74,19 @@ export function defineAgent<State, I extends z.ZodTypeAny>(
  * ai.definePrompt({ name: 'pirate', model: 'googleai/gemini-2.5-flash', system: 'Talk like a pirate.' });
  * const pirate = definePromptAgent(ai, { promptName: 'pirate', store: new InMemorySessionStore() });
  */
-export function definePromptAgent<State, I extends z.ZodTypeAny = z.ZodTypeAny>(
+export function definePromptAgent<State, I extends z.ZodTypeAny = z.ZodTypeAny, O extends z.ZodTypeAny = z.ZodTypeAny>(
   ai: GenkitOrRegistry,
   config: WithStateSchema<State, PromptAgentConfig<NoInfer<State>, I>>,
-): Agent<State>;
-export function definePromptAgent<State = unknown, I extends z.ZodTypeAny = z.ZodTypeAny>(
+): Agent<State, OutputOf<O>>;
+export function definePromptAgent<
+  State = unknown,
+  I extends z.ZodTypeAny = z.ZodTypeAny,
+  O extends z.ZodTypeAny = z.ZodTypeAny,
+>(ai: GenkitOrRegistry, config: PromptAgentConfig<State, I>): Agent<State, OutputOf<O>>;
+export function definePromptAgent<State, I extends z.ZodTypeAny, O extends z.ZodTypeAny>(
   ai: GenkitOrRegistry,
   config: PromptAgentConfig<State, I>,
-): Agent<State>;
-export function definePromptAgent<State, I extends z.ZodTypeAny>(
-  ai: GenkitOrRegistry,
-  config: PromptAgentConfig<State, I>,
-): Agent<State> {
+): Agent<State, OutputOf<O>> {
   assertConfig('definePromptAgent', config);
   const { promptName, promptInput, turnOverrides, description } = config;
   const agent = settleAgent<State>(ai, { name: promptName, description }, config);
@@ -124,7 +127,7 @@ export function defineCustomAgent<State, User, App>(
 }
 
 /** Registers the agent's actions and gives the first of them the agent's surface. */
-function register<State>(agent: AgentDefinition<State>, fn: AgentFn<State>): Agent<State> {
+function register<State, Output>(agent: AgentDefinition<State>, fn: AgentFn<State>): Agent<State, Output> {
   const { name, description, registry } = agent;
   const action = defineBidiAction(
     registry,
@@ -144,16 +147,16 @@ function register<State>(agent: AgentDefinition<State>, fn: AgentFn<State>): Age
       return runAgent(agent, fn, { init: init ?? {}, inputs: inputStream, sendChunk, abortSignal, context });
     },
   );
-  const ambient = inProcessApi(agent, action, undefined);
+  const ambient = inProcessApi<State, Output>(agent, action, undefined);
   const apiFor = (options?: AgentCallOptions) =>
-    options?.context ? inProcessApi(agent, action, options.context) : ambient;
+    options?.context ? inProcessApi<State, Output>(agent, action, options.context) : ambient;
   const defined = { agent, fn } as DefinedAgent;
   noteAgent(registry, defined);
   guardTemplates(registry, isInTurn);
   if (agent.background.recover) keepRecovering(defined);
   const run = action.run.bind(action);
   const streamBidi = action.streamBidi.bind(action);
-  const surface: Omit<Agent<State>, Exclude<keyof typeof action, 'run' | 'streamBidi'>> = {
+  const surface: Omit<Agent<State, Output>, Exclude<keyof typeof action, 'run' | 'streamBidi'>> = {
     ...registerSnapshotActions(agent),
     run: (input, options) => {
       try {

@@ -1,13 +1,16 @@
 import { generate, generateMiddleware, type PromptAction } from '@genkit-ai/ai';
-import { GenerateResponse, GenkitError, type GenerateOptions } from 'genkit';
+import { GenerateResponse, GenerationResponseError, GenkitError, type GenerateOptions } from 'genkit';
 import type { AgentFinishReason, AgentInput, AgentStreamChunk, MessageData } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
+import { toJsonSchema } from 'genkit/schema';
 import type { TurnHandler, TurnResult } from '../session/session-runner.ts';
 import { renderWith } from '../session/session-state.ts';
 import { adoptMessages, viewOf, type Session } from '../session/session.ts';
+import { addUsage } from '../session/usage.ts';
 import { PlacedHistory, toPlainMessage } from './prompt-history.ts';
 import { toResumption } from './resume.ts';
 import { ResumedTools } from './resumed-tools.ts';
+import { invalidOutput } from './invalid-output.ts';
 import { gateOf, passesGate, type ToolGate } from './tool-gate.ts';
 import { isPartial, TurnProgress } from './turn-progress.ts';
 import { choiceOf } from './turn-overrides.ts';
@@ -71,7 +74,7 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
   if (model !== undefined) request.model = model;
   if (config) request.config = { ...(rendered.config as object | undefined), ...config };
   let tools: ResumedTools | undefined;
-  const isOneCall = !rendered.tools?.length && !rendered.use?.length;
+  const isOneCall = !rendered.tools?.length && !rendered.use?.length && !isStructured(rendered);
   const isAllOfIt = voice.isHistoryOpaque && !placed.hasResources && history === viewOf(session).messages;
   if (isOneCall && isAllOfIt) {
     // The model is to be asked once, and about the conversation as it is: nothing has to look on.
@@ -83,7 +86,7 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
       if (!hasRestarted) progress.onRestart(history, [resume?.respond ?? []].flat());
       hasRestarted = true;
     };
-    const observer = observe({ progress, tools, gate: turn.gate, onRestart });
+    const observer = observe({ session, progress, tools, gate: turn.gate, onRestart });
     request.use = [...(resume ? [watchRestarts(tools)] : []), ...(rendered.use ?? []), observer];
     if (resume) request.resume = resume;
   }
@@ -92,7 +95,11 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
     response = await generate(voice.registry, request);
   } catch (error) {
     const again = resume && tools?.interruptedReply(history.at(-1), resume);
-    if (!again) throw error;
+    if (!again) {
+      // Observers add up the usage of each call; without them the only call's is in the error.
+      if (!tools && error instanceof GenerationResponseError) addUsage(session, error.detail.response.usage);
+      throw explain(error, session, rendered, progress);
+    }
     response = again;
   }
   if (!(response instanceof GenerateResponse)) {
@@ -100,6 +107,7 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
     sendChunk(interruptChunk(response));
     return { finishReason: 'interrupted' };
   }
+  if (!tools) addUsage(session, response.usage);
   const said = response.request ? placed.conversationOf(response.request.messages) : [...history];
   const reply = response.message && toPlainMessage(response.message.toJSON());
   if (reply) said.push(reply);
@@ -108,8 +116,23 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
   if (reply && finishReason === 'interrupted') sendChunk(interruptChunk(reply));
   return {
     ...(finishReason && { finishReason }),
-    ...(isStructured(rendered) && { output: meaningOf(response) }),
+    ...(isStructured(rendered) && finishReason !== 'interrupted' && { output: meaningOf(response) }),
   };
+}
+
+/** What a failed `generate` came to. A reply that does not fit the output schema stays in the conversation: the failed snapshot shows it. */
+function explain<State>(
+  error: unknown,
+  session: Session<State>,
+  { output }: GenerateOptions,
+  progress: TurnProgress<State>,
+): unknown {
+  const conversation = progress.ended;
+  const invalid =
+    conversation && invalidOutput(error, toJsonSchema({ schema: output?.schema, jsonSchema: output?.jsonSchema }));
+  if (!invalid) return error;
+  adoptMessages(session, conversation);
+  return invalid;
 }
 
 /** Whether the prompt says what the reply's JSON is. */
@@ -132,6 +155,7 @@ function watchRestarts(tools: ResumedTools) {
 
 /** What a turn sees of its model calls and tools. */
 interface Observers<State> {
+  session: Session<State>;
   progress: TurnProgress<State>;
   tools: ResumedTools;
   gate: ToolGate | undefined;
@@ -140,12 +164,13 @@ interface Observers<State> {
 }
 
 /** Lets the turn's own observers see each model call and each tool as it is run, inside of all other middleware. */
-function observe<State>({ progress, tools, gate, onRestart }: Observers<State>) {
+function observe<State>({ session, progress, tools, gate, onRestart }: Observers<State>) {
   return observers({
     model: async (request, options, next) => {
       tools.end();
       progress.onModelCall(request.messages);
       const response = await next(request, options);
+      addUsage(session, response.usage);
       progress.onReply(response.message);
       return response;
     },

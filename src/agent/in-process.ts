@@ -17,11 +17,11 @@ export type AgentAction = Pick<Agent, 'run'>;
  *
  * @param given The caller's context, for all calls and all turns of the chats; the ambient one, as it is at each call, unless told.
  */
-export function inProcessApi<State>(
+export function inProcessApi<State, Output>(
   agent: AgentDefinition<State>,
   action: AgentAction,
   given: ActionContext | undefined,
-): AgentAPI<State> {
+): AgentAPI<State, Output> {
   const context = () => contextFor(agent.registry, given);
   const transport: AgentTransport = {
     stateManagement: agent.store ? 'server' : 'client',
@@ -36,7 +36,7 @@ export function inProcessApi<State>(
     },
     abort: (snapshotId) => abortSnapshot(agent, snapshotId, context()),
   };
-  return createAgentApi<State>(transport);
+  return createAgentApi<State, Output>(transport);
 }
 
 /** What an action called from here would get as its context: the registry's for all, and over it the given or the ambient one. */

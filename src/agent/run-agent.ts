@@ -6,6 +6,7 @@ import { AgentInitError } from '../errors.ts';
 import { logOf, type SessionOwner } from '../session/session-log.ts';
 import { SessionRunner, type TurnOutcome } from '../session/session-runner.ts';
 import { waitsOf } from '../session/tool-requests.ts';
+import { addUsage, sumUsage, usageOf } from '../session/usage.ts';
 import { endState } from '../session/session-state.ts';
 import { Session, viewOf } from '../session/session.ts';
 import { reserveSnapshotId } from '../snapshot/ids.ts';
@@ -19,7 +20,7 @@ import { TurnCommits } from './commit-turn.ts';
 import { Intake, type TurnRequest } from './intake.ts';
 import { assertInitFits, assertSnapshotFits, openSession, sessionFrom, type OpenedSession } from './open-session.ts';
 import { ResumeClaim } from './resume-claim.ts';
-import { turnOf } from './run-lease.ts';
+import { runOf, turnOf } from './run-lease.ts';
 import { runTurn, type TurnSetting } from './run-turn.ts';
 import { toRuntimeError } from './runtime-error.ts';
 import type { TakenRun } from './take-over.ts';
@@ -156,6 +157,7 @@ export async function continueRun<State>(
   const turns = open.map(turnOf).filter((turn) => turn !== undefined);
   const intake = new Intake(noMore(), () => {}, turns);
   const { session, owner, failure } = await reopen(agent, run);
+  addUsage(session, runOf(open[0])?.usage);
   const parentId = before?.snapshotId;
   setCustomMetadataAttribute('agent:sessionId', session.sessionId);
   const chunks = new ChunkStream<State>({ session, send: () => {} });
@@ -221,14 +223,17 @@ async function perform<State>(fn: AgentFn<State>, setting: Performance<State>): 
   });
   try {
     const { result, ending } = await callFunction(fn, runner, setting);
-    const saving = ending ? undefined : saveRest(setting, runner.lastOutcome);
-    const outcome = ending ?? (saving ? await saving : runner.lastOutcome);
+    const last = runner.lastOutcome;
+    const saving = ending ? undefined : saveRest(setting, last);
+    const rest = ending ?? (saving && (await saving));
+    const outcome = rest ?? last;
+    const usage = sumUsage(ending ? undefined : last?.usage, rest?.usage, usageOf(session));
     if (outcome) background.turnEnded(outcome);
     const settling = background.settle(outcome);
     if (settling) await settling;
     const isKept = outcome?.status === 'aborted' && agent.onAbort === 'keep' && !background.hasBegun;
     if (isKept && latest) await commits.keepAborted(latest.snapshotId);
-    return agentOutput(agent, { sessionId: session.sessionId, outcome, result, lastGood: commits.lastGood });
+    return agentOutput(agent, { sessionId: session.sessionId, outcome, result, lastGood: commits.lastGood, usage });
   } finally {
     chunks.close();
     endState(session);

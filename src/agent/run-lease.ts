@@ -1,4 +1,4 @@
-import type { ActionContext } from 'genkit';
+import type { ActionContext, GenerationUsage } from 'genkit';
 import type { AgentInput, MessageData, SessionSnapshot } from 'genkit/beta';
 import { jsonEqual } from '../json/value.ts';
 import { reserveSnapshotId } from '../snapshot/ids.ts';
@@ -28,6 +28,8 @@ export interface RunRecord {
   readonly baseId?: string;
   /** Gone once the turn has completed; never there for a run without turns. */
   readonly turn?: StoredTurn;
+  /** What the turn's model calls used so far; moves to the snapshot's own `usage` when the turn ends. */
+  readonly usage?: GenerationUsage;
   /** Whose `user:` keys the run sees; nobody's when absent. */
   readonly userId?: string;
   /** What of the caller's context is to be kept. */
@@ -62,10 +64,10 @@ export function turnOf(snapshot: SessionSnapshot): TurnRequest | undefined {
  * over writes a higher generation there, and from then on nothing that this one writes is taken.
  */
 export class RunLease {
-  readonly #run: Omit<RunRecord, 'turn'>;
+  readonly #run: Omit<RunRecord, 'turn' | 'usage'>;
   #isLost = false;
 
-  private constructor(run: Omit<RunRecord, 'turn'>) {
+  private constructor(run: Omit<RunRecord, 'turn' | 'usage'>) {
     this.#run = run;
   }
 
@@ -75,7 +77,7 @@ export class RunLease {
   }
 
   /** Of a run that somebody else had. */
-  static next({ turn: _turn, ...run }: RunRecord, leaseMs: number): RunLease {
+  static next({ turn: _turn, usage: _usage, ...run }: RunRecord, leaseMs: number): RunLease {
     return new RunLease({ ...run, owner: reserveSnapshotId(), leaseMs, generation: run.generation + 1 });
   }
 
@@ -93,8 +95,8 @@ export class RunLease {
   }
 
   /** What a turn's snapshot says while the turn is open. */
-  recordOf(turn: StoredTurn | undefined): RunRecord {
-    return { ...this.#run, ...(turn && { turn }) };
+  recordOf({ turn, usage }: Pick<RunRecord, 'turn' | 'usage'>): RunRecord {
+    return { ...this.#run, ...(turn && { turn }), ...(usage && { usage }) };
   }
 
   /** What stays of it in a settled snapshot: a late save of somebody else is told by it. */

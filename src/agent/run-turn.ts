@@ -81,7 +81,7 @@ async function attempt<State>(
     // Of any other handler it is unknown whether what waits still is what was approved.
     const hasAnswered = taken !== undefined && doesPassGate(handler);
     outcome = await commits.complete(context.snapshotId, { finishReason: result?.finishReason, error, hasAnswered });
-    return outcome;
+    return result?.output === undefined ? outcome : { ...outcome, output: result.output };
   } catch (error) {
     if (error instanceof Aborted) return { status: 'aborted' };
     return await commits.fail(context.snapshotId, toRuntimeError(error));

@@ -1,9 +1,10 @@
-import type { ActionContext } from 'genkit';
+import type { ActionContext, GenerationUsage } from 'genkit';
 import type { MessageData, SessionSnapshot, SessionSnapshotInput, SessionState, SnapshotMutator } from 'genkit/beta';
 import { logger } from 'genkit/logging';
 import { describeThrown, failedPrecondition, quote } from '../errors.ts';
 import { addedTo, type SessionOwner, type SnapshotLog } from '../session/session-log.ts';
 import type { Waits } from '../session/tool-requests.ts';
+import type { UsageField } from '../session/usage.ts';
 import { isTerminal } from '../snapshot/status.ts';
 import type { ScopeChange } from '../store/contract.ts';
 import { KeyQueue } from '../store/key-queue.ts';
@@ -27,7 +28,8 @@ export interface TurnContent<State> extends Waits {
 
 /** What a snapshot says besides where it belongs. */
 export type Content<State> = Pick<SessionSnapshotInput<State>, 'status' | 'finishReason' | 'error' | 'heartbeatAt'> &
-  TurnContent<State> & { backgroundRun?: RunRecord };
+  TurnContent<State> &
+  UsageField & { backgroundRun?: RunRecord };
 
 /** The heartbeat of a run that was let go: older than any lease. */
 const LONG_AGO = new Date(0).toISOString();
@@ -150,7 +152,7 @@ export class SnapshotWriter<State> {
   }
 
   /** Tells that a turn in the background is alive. Answers whether it still is to go on: nobody aborted it, took it over or removed it. */
-  async beat(snapshotId: string): Promise<boolean> {
+  async beat(snapshotId: string, usage: GenerationUsage | undefined): Promise<boolean> {
     const store = mustHaveStore(this.#agent, 'A heartbeat');
     let isWanted = false;
     await store.saveSnapshot(
@@ -159,7 +161,10 @@ export class SnapshotWriter<State> {
         const isHeld = this.holds(current);
         isWanted = current !== undefined && current.status !== 'aborted' && isHeld;
         const now = new Date().toISOString();
-        return current?.status === 'pending' && isHeld ? { ...current, heartbeatAt: now, updatedAt: now } : null;
+        if (current?.status !== 'pending' || !isHeld) return null;
+        const run = runOf(current);
+        const spent = run && usage && { backgroundRun: { ...run, usage } };
+        return { ...current, heartbeatAt: now, updatedAt: now, ...spent };
       },
       { context: this.#context },
     );
@@ -167,7 +172,7 @@ export class SnapshotWriter<State> {
   }
 
   /** Leaves a turn in the background to whoever takes its run over, at once. Answers whether it was this call's to leave. */
-  letGo(snapshotId: string): Promise<boolean> {
+  letGo(snapshotId: string, usage: GenerationUsage | undefined): Promise<boolean> {
     const store = mustHaveStore(this.#agent, 'Handing a run over');
     return this.#writes.run(snapshotId, async () => {
       const saved = await store.saveSnapshot(
@@ -176,7 +181,7 @@ export class SnapshotWriter<State> {
           const run = runOf(current);
           if (current?.status !== 'pending' || !run || !this.holds(current)) return null;
           const left = { ...current, heartbeatAt: LONG_AGO, updatedAt: new Date().toISOString() };
-          return { ...left, backgroundRun: { ...run, owner: NOBODY } };
+          return { ...left, backgroundRun: { ...run, ...(usage && { usage }), owner: NOBODY } };
         },
         { context: this.#context },
       );

@@ -124,7 +124,7 @@ async function claimTurn<State>(
 
 function claimed<State>(current: SessionSnapshot<State>, run: RunRecord, lease: RunLease): RunSnapshot<State> {
   const now = new Date().toISOString();
-  return { ...current, status: 'pending', heartbeatAt: now, updatedAt: now, backgroundRun: lease.recordOf(run.turn) };
+  return { ...current, status: 'pending', heartbeatAt: now, updatedAt: now, backgroundRun: lease.recordOf(run) };
 }
 
 /** What the end of one of its turns means for the others; `undefined`: they go on. */
@@ -158,9 +158,15 @@ export async function endRun<State>(
       snapshotId,
       (current) =>
         current && !isTerminal(current.status) && lease.holds(current)
-          ? { ...current, ...ending, updatedAt: new Date().toISOString() }
+          ? { ...current, ...ending, ...usageOfRun(current), updatedAt: new Date().toISOString() }
           : null,
       { context },
     );
   }
+}
+
+/** The usage of a turn that ends with the run it is part of. */
+function usageOfRun(snapshot: SessionSnapshot): Pick<RunRecord, 'usage'> {
+  const { usage } = runOf(snapshot) ?? {};
+  return usage ? { usage } : {};
 }

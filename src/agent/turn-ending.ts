@@ -1,9 +1,12 @@
 import type { RuntimeError } from '../session/session-runner.ts';
+import type { UsageField } from '../session/usage.ts';
 
 /** How a turn ends that does not end by itself. */
-export type TurnEnding =
+export type TurnEnding = (
   | { readonly status: 'aborted'; readonly finishReason: 'aborted' }
-  | { readonly status: 'failed'; readonly finishReason: 'failed'; readonly error: RuntimeError };
+  | { readonly status: 'failed'; readonly finishReason: 'failed'; readonly error: RuntimeError }
+) &
+  UsageField;
 
 export const ABORTED: TurnEnding = { status: 'aborted', finishReason: 'aborted' };
 

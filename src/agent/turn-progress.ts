@@ -21,6 +21,8 @@ export class TurnProgress<State> {
   readonly #placed: PlacedHistory;
   #request: readonly MessageData[] | undefined;
   #words: Part[] = [];
+  /** The reply that asks for no tool. */
+  #reply: MessageData | undefined;
   /** The tool requests that are worked on, and what those answered that are done. */
   #asked: MessageData | undefined;
   #answers: Answer[] = [];
@@ -34,6 +36,7 @@ export class TurnProgress<State> {
   onModelCall(messages: readonly MessageData[]): void {
     this.#request = messages;
     this.#words = [];
+    this.#reply = undefined;
     this.#asked = undefined;
     draftMessages(this.#session, () => this.#messages(messages));
   }
@@ -46,7 +49,14 @@ export class TurnProgress<State> {
   /** The model has answered; what it asks the tools is worked on from here on. */
   onReply(reply: MessageData | undefined): void {
     this.#asked = reply?.content.some((part) => part.toolRequest) ? reply : undefined;
+    this.#reply = this.#asked ? undefined : reply;
     this.#answers = [];
+  }
+
+  /** The conversation with the reply that the model ended with; `undefined` while the model or its tools work. */
+  get ended(): MessageData[] | undefined {
+    if (!this.#reply || !this.#request) return undefined;
+    return [...this.#placed.conversationOf(this.#request), toPlainMessage(this.#reply)];
   }
 
   /** What waited for the caller is worked on, instead of what a model just said. */

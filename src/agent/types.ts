@@ -166,8 +166,12 @@ export interface TurnOverrides {
 }
 
 /** What `defineAgent` takes: all that a prompt takes, and how the agent keeps its state. */
-export interface AgentConfig<State = unknown, I extends z.ZodTypeAny = z.ZodTypeAny>
-  extends PromptConfig<I>, AgentStateOptions<State> {
+export interface AgentConfig<
+  State = unknown,
+  I extends z.ZodTypeAny = z.ZodTypeAny,
+  O extends z.ZodTypeAny = z.ZodTypeAny,
+>
+  extends PromptConfig<I, O>, AgentStateOptions<State> {
   /** The values of the prompt's input variables. */
   promptInput?: z.infer<I>;
   /** What a turn may choose otherwise: `chat.send('...', { model, config })`. */
@@ -201,6 +205,9 @@ export interface CustomAgentConfig<State = unknown, User = unknown, App = unknow
   description?: string;
 }
 
+/** What the replies of an agent with this output schema mean; `unknown` without one. */
+export type OutputOf<O extends z.ZodTypeAny> = z.ZodTypeAny extends O ? unknown : z.infer<O>;
+
 /** What a custom agent's function gets besides the session. */
 export interface AgentFnOptions {
   /** Sends a chunk to the caller, if the caller listens. Never throws. */
@@ -224,12 +231,12 @@ export interface AgentCallOptions {
 }
 
 /** A registered agent: a Genkit action, and what `chat` and its like add to it. Genkit's own `Agent` type, with what ours adds. */
-export interface Agent<State = unknown> extends GenkitAgent<State>, AgentAPI<State> {
+export interface Agent<State = unknown, Output = unknown> extends GenkitAgent<State>, AgentAPI<State, Output> {
   /** Begins a conversation, or attaches to one. */
-  chat(init?: AgentInit<State>, options?: AgentCallOptions): AgentChat<State>;
+  chat(init?: AgentInit<State>, options?: AgentCallOptions): AgentChat<State, Output>;
 
   /** Reads a snapshot and answers a conversation that continues from it. Needs a store. */
-  loadChat(lookup: SnapshotLookup, options?: AgentCallOptions): Promise<AgentChat<State>>;
+  loadChat(lookup: SnapshotLookup, options?: AgentCallOptions): Promise<AgentChat<State, Output>>;
 
   /** Reads a snapshot as a client sees it; `undefined` when there is none. Needs a store. */
   getSnapshot(

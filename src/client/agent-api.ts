@@ -16,10 +16,10 @@ const PAUSE_MS = 1000;
  * The agent surface over any transport. An agent in this process and one behind HTTP are told apart by their transport only. Whatever goes
  * wrong rejects with an `AgentError`.
  */
-export function createAgentApi<State = unknown>(transport: AgentTransport): AgentAPI<State> {
+export function createAgentApi<State = unknown, O = unknown>(transport: AgentTransport): AgentAPI<State, O> {
   const { stateManagement } = transport;
-  const api: AgentAPI<State> = {
-    chat: (init) => new Chat<State>(transport, new Conversation<State>(init, stateManagement)),
+  const api: AgentAPI<State, O> = {
+    chat: (init) => new Chat<State, O>(transport, new Conversation<State>(init, stateManagement)),
 
     loadChat: async (lookup) => {
       const snapshot = await api.getSnapshot(lookup);
@@ -27,7 +27,7 @@ export function createAgentApi<State = unknown>(transport: AgentTransport): Agen
         const what = 'snapshotId' in lookup ? `snapshot ${lookup.snapshotId}` : `session ${lookup.sessionId}`;
         throw new AgentError({ status: 'NOT_FOUND', message: `There is no ${what}.` });
       }
-      return new Chat<State>(transport, Conversation.of<State>(snapshot, stateManagement));
+      return new Chat<State, O>(transport, Conversation.of<State>(snapshot, stateManagement));
     },
 
     getSnapshot: async (lookup, { metadataOnly } = {}) => {

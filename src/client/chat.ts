@@ -18,10 +18,10 @@ import type {
 } from './types.ts';
 
 /** A conversation over a transport, one turn at a time. */
-export class Chat<State> implements AgentChat<State> {
+export class Chat<State, O = unknown> implements AgentChat<State, O> {
   readonly #transport: AgentTransport;
   readonly #conversation: Conversation<State>;
-  #running: Turn<State> | undefined;
+  #running: Turn<State, O> | undefined;
   /** Also while the turn is being made, in which it may come to its end. */
   #isRunning = false;
 
@@ -55,11 +55,11 @@ export class Chat<State> implements AgentChat<State> {
     return interruptsOf(this.#conversation.messages.at(-1));
   }
 
-  async send(input: string | AgentInput, options?: TurnOptions): Promise<AgentResponse<State>> {
+  async send(input: string | AgentInput, options?: TurnOptions): Promise<AgentResponse<State, O>> {
     return this.sendStream(input, options).response;
   }
 
-  sendStream(input: string | AgentInput, options: TurnOptions = {}): AgentTurn<State> {
+  sendStream(input: string | AgentInput, options: TurnOptions = {}): AgentTurn<State, O> {
     if (this.#isRunning) {
       return refusedTurn(
         new AgentError({
@@ -72,7 +72,7 @@ export class Chat<State> implements AgentChat<State> {
     }
     const chosen = withChoice(toAgentInput(input), options);
     this.#isRunning = true;
-    const turn = new Turn<State>({
+    const turn = new Turn<State, O>({
       transport: this.#transport,
       conversation: this.#conversation,
       input: chosen,
@@ -88,11 +88,11 @@ export class Chat<State> implements AgentChat<State> {
     return turn;
   }
 
-  resume(resume: AgentInput['resume'], options?: TurnOptions): Promise<AgentResponse<State>> {
+  resume(resume: AgentInput['resume'], options?: TurnOptions): Promise<AgentResponse<State, O>> {
     return this.send({ resume }, options);
   }
 
-  resumeStream(resume: AgentInput['resume'], options?: TurnOptions): AgentTurn<State> {
+  resumeStream(resume: AgentInput['resume'], options?: TurnOptions): AgentTurn<State, O> {
     return this.sendStream({ resume }, options);
   }
 

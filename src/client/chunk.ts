@@ -1,18 +1,28 @@
+import { parsePartialJson } from '../json/partial.ts';
 import { dataOf, mediaOf, reasoningOf, textOf, toolRequestsOf } from './parts.ts';
-import type { AgentChunk, AgentStreamChunk, Artifact, Part, ToolRequestPart } from './types.ts';
+import type { AgentChunk, AgentStreamChunk, Artifact, Part, PartialOutput, ToolRequestPart } from './types.ts';
 
 /** A streamed chunk with the accessors that a caller wants. */
-export class TurnChunk<State = unknown> implements AgentChunk<State> {
+export class TurnChunk<State = unknown, O = unknown> implements AgentChunk<State, O> {
   readonly raw: AgentStreamChunk;
   /** The turn's text up to and including this chunk. */
   readonly accumulatedText: string;
   /** The whole custom state after this chunk; only on a chunk that changes it. */
   readonly custom?: State;
 
-  constructor(raw: AgentStreamChunk, textBefore: string, custom?: State) {
+  readonly #replyText: string;
+
+  /** @param before The text of the chunks before this one: of the turn, and of the model's current message. */
+  constructor(raw: AgentStreamChunk, before: { turn: string; reply: string }, custom?: State) {
     this.raw = raw;
-    this.accumulatedText = textBefore + this.text;
+    this.accumulatedText = before.turn + this.text;
+    this.#replyText = before.reply + this.text;
     this.custom = custom;
+  }
+
+  /** The text of the model's current message up to and including this chunk. */
+  get replyText(): string {
+    return this.#replyText;
   }
 
   get text(): string {
@@ -29,6 +39,10 @@ export class TurnChunk<State = unknown> implements AgentChunk<State> {
 
   get data(): unknown {
     return dataOf(this.#parts);
+  }
+
+  get output(): PartialOutput<O> | null {
+    return (this.data ?? parsePartialJson(this.#replyText) ?? null) as PartialOutput<O> | null;
   }
 
   get media(): AgentChunk['media'] {

@@ -1,6 +1,7 @@
 import { applyPatch } from '../json/apply.ts';
 import { putByName } from '../json/named-list.ts';
 import { AgentError } from './errors.ts';
+import { withoutValue } from './parts.ts';
 import type { TurnAftermath } from './response.ts';
 import type { AgentTransport } from './transport.ts';
 import type {
@@ -123,7 +124,7 @@ export class Conversation<State> {
       // It came to nothing: neither its message nor its changes belong to the conversation.
       this.#goBack(before);
     } else {
-      this.messages = output.message ? [...this.messages, output.message] : this.messages;
+      this.messages = output.message ? [...this.messages, withoutValue(output.message)] : this.messages;
       this.artifacts = [...this.artifacts];
       for (const artifact of output.artifacts ?? []) putByName(this.artifacts, artifact);
     }

@@ -134,6 +134,8 @@ function noResponse<State>(error: AgentError<State>): AgentResponse<State> {
     reasoning: '',
     media: null,
     data: null,
+    output: null,
+    usage: {},
     toolRequests: [],
     interrupts: [],
     messages: [],

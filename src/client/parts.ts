@@ -1,4 +1,4 @@
-import type { AgentChunk, Part, ToolRequestPart } from './types.ts';
+import type { AgentChunk, MessageData, Part, ToolRequestPart } from './types.ts';
 
 /** The text of all text parts, joined. */
 export function textOf(parts: readonly Part[] = []): string {
@@ -18,6 +18,15 @@ export function mediaOf(parts: readonly Part[] = []): AgentChunk['media'] {
 /** The first structured value. */
 export function dataOf(parts: readonly Part[] = []): unknown {
   return parts.find((part) => part.data !== undefined)?.data ?? null;
+}
+
+/** Marks the part that an agent adds to its reply for the value of structured output. */
+export const VALUE_MARK = { structuredOutput: true };
+
+/** The message as the session has it. */
+export function withoutValue(message: MessageData): MessageData {
+  const content = message.content.filter(({ metadata }) => metadata?.['structuredOutput'] !== true);
+  return content.length === message.content.length ? message : { ...message, content };
 }
 
 /** The parts that ask for a tool. */

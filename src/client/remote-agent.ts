@@ -48,9 +48,13 @@ export interface RemoteAgentOptions {
  * const support = remoteAgent({ url: 'https://example.com/api/support' });
  * const chat = support.chat();
  * const { text } = await chat.send('Where is my order?');
+ *
+ * // The types of the custom state, and of the answers of an agent with an output schema.
+ * const clerk = remoteAgent<unknown, { total: number }>({ url: 'https://example.com/api/clerk' });
+ * const { data } = await clerk.chat().send('Add 1 and 2');
  */
-export function remoteAgent<State = unknown>(options: RemoteAgentOptions): AgentAPI<State> {
-  return createAgentApi<State>(new HttpTransport(options));
+export function remoteAgent<State = unknown, Output = unknown>(options: RemoteAgentOptions): AgentAPI<State, Output> {
+  return createAgentApi<State, Output>(new HttpTransport(options));
 }
 
 class HttpTransport implements AgentTransport {

@@ -8,6 +8,7 @@ import type {
   AgentResponse,
   Artifact,
   MessageData,
+  ModelUsage,
   ToolRequestPart,
 } from './types.ts';
 
@@ -53,6 +54,10 @@ export class TurnResponse<State = unknown, O = unknown> implements AgentResponse
     return dataOf(this.raw.message?.content) as O | null;
   }
 
+  get output(): O | null {
+    return this.data;
+  }
+
   get toolRequests(): ToolRequestPart[] {
     return toolRequestsOf(this.raw.message?.content);
   }
@@ -63,6 +68,10 @@ export class TurnResponse<State = unknown, O = unknown> implements AgentResponse
 
   get finishReason(): AgentFinishReason {
     return this.raw.finishReason ?? 'unknown';
+  }
+
+  get usage(): ModelUsage {
+    return this.raw.usage ?? {};
   }
 
   get finishMessage(): string | undefined {

@@ -21,14 +21,16 @@ export interface TurnSetting<State> {
  * A turn under way. It takes each chunk as it comes: the response settles and the conversation moves on whether or not anybody reads
  * {@link stream}, and `stream` can be read at any time, from the beginning.
  */
-export class Turn<State> implements AgentTurn<State> {
-  readonly stream: AsyncIterable<AgentChunk<State>>;
-  readonly response: Promise<TurnResponse<State>>;
-  readonly #chunks = new ReplayStream<AgentChunk<State>>();
+export class Turn<State, O = unknown> implements AgentTurn<State, O> {
+  readonly stream: AsyncIterable<AgentChunk<State, O>>;
+  readonly response: Promise<TurnResponse<State, O>>;
+  readonly #chunks = new ReplayStream<AgentChunk<State, O>>();
   readonly #controller = new AbortController();
   readonly #conversation: Conversation<State>;
-  /** What the model has said so far. */
-  #text = '';
+  /** What the model has said so far: in this turn, and in its current message. */
+  #said = { turn: '', reply: '' };
+  /** Which message of the turn that is. */
+  #index: number | undefined;
   /** A chunk was none; the turn fails with this when it is over. */
   #unreadable: { error: unknown } | undefined;
   /** Why a change of the custom state did not fit; later changes are then left alone. */
@@ -49,7 +51,7 @@ export class Turn<State> implements AgentTurn<State> {
     this.#controller.abort();
   }
 
-  async #run(setting: TurnSetting<State>): Promise<TurnResponse<State>> {
+  async #run(setting: TurnSetting<State>): Promise<TurnResponse<State, O>> {
     let unfollow = () => {};
     let before = this.#conversation.checkpoint();
     let output: AgentOutput<State>;
@@ -87,8 +89,15 @@ export class Turn<State> implements AgentTurn<State> {
       return;
     }
     try {
-      const chunk = new TurnChunk<State>(raw, this.#text, this.#change(raw));
-      this.#text = chunk.accumulatedText;
+      const { turn, reply } = this.#said;
+      const index = raw.modelChunk?.index ?? this.#index;
+      const chunk = new TurnChunk<State, O>(
+        raw,
+        { turn, reply: index === this.#index ? reply : '' },
+        this.#change(raw),
+      );
+      this.#index = index;
+      this.#said = { turn: chunk.accumulatedText, reply: chunk.replyText };
       this.#chunks.push(chunk);
     } catch (error) {
       this.#unreadable = { error };
@@ -124,8 +133,8 @@ export class Turn<State> implements AgentTurn<State> {
   }
 
   /** The response of a turn that went well; throws for one that did not. */
-  #judge(output: AgentOutput<State>, cause: unknown): TurnResponse<State> {
-    const response = new TurnResponse<State>(output, this.#conversation.aftermath());
+  #judge(output: AgentOutput<State>, cause: unknown): TurnResponse<State, O> {
+    const response = new TurnResponse<State, O>(output, this.#conversation.aftermath());
     const { snapshotId } = this.#conversation;
     if (output.finishReason === 'failed') {
       const failure = readErrorRecord(output.error, 'UNKNOWN');
@@ -148,10 +157,10 @@ export class Turn<State> implements AgentTurn<State> {
 }
 
 /** A turn that never started. */
-export function refusedTurn<State>(refusal: AgentError): AgentTurn<State> {
-  const stream = new ReplayStream<AgentChunk<State>>();
+export function refusedTurn<State, O>(refusal: AgentError): AgentTurn<State, O> {
+  const stream = new ReplayStream<AgentChunk<State, O>>();
   stream.fail(refusal);
-  const refused = async (): Promise<TurnResponse<State>> => {
+  const refused = async (): Promise<TurnResponse<State, O>> => {
     throw refusal;
   };
   const response = refused();

@@ -11,6 +11,7 @@ import type {
   Artifact,
   Media,
   MessageData,
+  ModelUsage,
   SessionSnapshot,
   ToolRequestPart,
   ToolResponsePart,
@@ -104,8 +105,20 @@ export interface AgentResponse<State = unknown, O = unknown> {
   readonly reasoning: string;
   /** The first media of the reply. */
   readonly media: Media | null;
-  /** The structured output of the reply. */
+  /**
+   * The value of the reply, parsed, of an agent with an output schema. `null` of any other, of a turn that waits for the caller, and where a
+   * `clientTransform` changed the words of the reply. A reply that does not fit the schema fails the turn: the `AgentError` has the status
+   * `FAILED_PRECONDITION` and the `details.reason` `INVALID_OUTPUT`, and the conversation goes on from before it.
+   */
   readonly data: O | null;
+  /** {@link AgentResponse.data}, by the name it has in Genkit's `generate`. */
+  readonly output: O | null;
+  /**
+   * The sum of what all model calls of the turn used, in tokens and characters: tool loops, and calls before a failure or an abort,
+   * included. Empty when the model reports none, and when the agent runs on Genkit's own runtime. Calls that a tool makes count when the
+   * tool reports them to `session.addUsage`; of a turn in the background the usage is in its snapshot.
+   */
+  readonly usage: ModelUsage;
   /** The tool requests of the reply. */
   readonly toolRequests: ToolRequestPart[];
   /** The tool requests that wait for the caller; empty unless `finishReason` is `interrupted`. */
@@ -131,8 +144,15 @@ export interface AgentResponse<State = unknown, O = unknown> {
   assertValid(): void;
 }
 
+/** A value of which some is not there yet. */
+export type PartialOutput<O> = O extends readonly (infer Item)[]
+  ? PartialOutput<Item>[]
+  : O extends object
+    ? { [Key in keyof O]?: PartialOutput<O[Key]> }
+    : O;
+
 /** A piece of a turn's stream. */
-export interface AgentChunk<State = unknown> {
+export interface AgentChunk<State = unknown, O = unknown> {
   /** The text of this chunk. */
   readonly text: string;
   /** What the model thought, in this chunk. */
@@ -141,8 +161,13 @@ export interface AgentChunk<State = unknown> {
   readonly accumulatedText: string;
   /** The tool requests of this chunk. */
   readonly toolRequests: ToolRequestPart[];
-  /** The structured output of this chunk. */
+  /** The first value that this chunk itself has, of a model that streams values. */
   readonly data: unknown;
+  /**
+   * As much of the structured output as is there, of an agent with an output schema: objects and arrays grow from chunk to chunk, and are not
+   * checked against the schema. `null` until the reply has a `{` or `[`. Computed on read, from the text of the reply so far.
+   */
+  readonly output: PartialOutput<O> | null;
   /** The first media of this chunk. */
   readonly media: Media | null;
   /** The artifact that this chunk brings. */
@@ -165,7 +190,7 @@ export interface AgentSnapshot<State = unknown> extends SessionSnapshot<State> {
 /** A turn that is under way. */
 export interface AgentTurn<State = unknown, O = unknown> {
   /** The chunks as they come. They can be read late, and more than once. */
-  readonly stream: AsyncIterable<AgentChunk<State>>;
+  readonly stream: AsyncIterable<AgentChunk<State, O>>;
   /** Settles whether or not anybody reads `stream`. */
   readonly response: Promise<AgentResponse<State, O>>;
 
@@ -196,7 +221,7 @@ export interface DetachedTask<State = unknown> {
  * A conversation. It remembers where it stands, so that each turn continues from the one before. One turn at a time: while one is under
  * way another is refused with `FAILED_PRECONDITION`.
  */
-export interface AgentChat<State = unknown> {
+export interface AgentChat<State = unknown, O = unknown> {
   /** The snapshot that the next turn continues from. */
   readonly snapshotId?: string;
   /** The session of the conversation. */
@@ -219,10 +244,10 @@ export interface AgentChat<State = unknown> {
    * @param input What the user says, or all of a turn's input.
    * @throws AgentError with the status of what failed. Of a turn that went well but could not be saved `error.response` has the reply.
    */
-  send(input: string | AgentInput, options?: TurnOptions): Promise<AgentResponse<State>>;
+  send(input: string | AgentInput, options?: TurnOptions): Promise<AgentResponse<State, O>>;
 
   /** As {@link AgentChat.send}, with the chunks as they come: `for await (const chunk of turn.stream)`. */
-  sendStream(input: string | AgentInput, options?: TurnOptions): AgentTurn<State>;
+  sendStream(input: string | AgentInput, options?: TurnOptions): AgentTurn<State, O>;
 
   /**
    * Answers the interrupts of the last message, all of them at once.
@@ -230,10 +255,10 @@ export interface AgentChat<State = unknown> {
    * @param resume Built by {@link AgentInterrupt.respond} and {@link AgentInterrupt.restart}.
    * @throws AgentError `INVALID_ARGUMENT` when they do not fit, `FAILED_PRECONDITION` when a tool was approved before; else as `send`.
    */
-  resume(resume: AgentInput['resume'], options?: TurnOptions): Promise<AgentResponse<State>>;
+  resume(resume: AgentInput['resume'], options?: TurnOptions): Promise<AgentResponse<State, O>>;
 
   /** As {@link AgentChat.resume}, with the chunks as they come. */
-  resumeStream(resume: AgentInput['resume'], options?: TurnOptions): AgentTurn<State>;
+  resumeStream(resume: AgentInput['resume'], options?: TurnOptions): AgentTurn<State, O>;
 
   /**
    * Runs a turn in the background: answers as soon as the store has it.
@@ -256,16 +281,16 @@ export interface ReadOptions {
 export interface WaitOptions extends CallOptions, ReadOptions {}
 
 /** An agent as its callers see it, in process and remote alike. */
-export interface AgentAPI<State = unknown> {
+export interface AgentAPI<State = unknown, O = unknown> {
   /** Begins a conversation, or attaches to the one that `init` names. Nothing is sent before the first turn. */
-  chat(init?: AgentInit<State>): AgentChat<State>;
+  chat(init?: AgentInit<State>): AgentChat<State, O>;
 
   /**
    * Reads a snapshot and answers a conversation that continues from it, with its messages.
    *
    * @throws AgentError `NOT_FOUND` when there is no such snapshot.
    */
-  loadChat(lookup: SnapshotLookup): Promise<AgentChat<State>>;
+  loadChat(lookup: SnapshotLookup): Promise<AgentChat<State, O>>;
 
   /** Reads a snapshot as a client sees it; `undefined` when there is none. Takes its id, or which one it is. */
   getSnapshot(lookup: string | SnapshotLookup, options?: ReadOptions): Promise<AgentSnapshot<State> | undefined>;

@@ -109,6 +109,17 @@ export type AgentFinishReason =
   | 'detached'
   | 'failed';
 
+/** What model calls used, added up: the numbers of Genkit's `GenerationUsage`. One that no call reported is absent. */
+export type ModelUsage = {
+  [
+    Name in
+      | `${'input' | 'output'}${'Tokens' | 'Characters' | 'Images' | 'Videos' | 'AudioFiles'}`
+      | 'totalTokens'
+      | 'thoughtsTokens'
+      | 'cachedContentTokens'
+  ]?: number | undefined;
+};
+
 /** The state of a conversation. */
 export interface SessionState<State = unknown> {
   /** The session that it belongs to. */
@@ -141,6 +152,8 @@ export interface SessionSnapshot<State = unknown> {
   finishReason?: AgentFinishReason;
   /** What a failed turn failed with. */
   error?: AgentOutput['error'];
+  /** The sum of what the model calls of the turn used; absent while it runs, and when no call reported any. Genkit's own runtime keeps none. */
+  usage?: ModelUsage;
   /** The state of the conversation here. */
   state?: SessionState<State>;
 }
@@ -186,6 +199,8 @@ export interface AgentOutput<State = unknown> {
   state?: SessionState<State>;
   /** Why the turn ended. */
   finishReason?: AgentFinishReason;
+  /** The sum of what the turn's model calls used; absent when none reported any, and of a turn that was detached. */
+  usage?: ModelUsage;
   /** What a failed turn failed with. */
   error?: {
     /** The kind of the error, say `INTERNAL`. */

@@ -1,3 +1,4 @@
+import type { GenerationUsage } from 'genkit';
 import type { AgentFinishReason, AgentInput, AgentOutput, Artifact, MessageData, SessionState } from 'genkit/beta';
 import type { ScopeRecord } from '../store/contract.ts';
 import type { ScopedState } from './scoped-state.ts';
@@ -20,7 +21,10 @@ export interface TurnContext {
 export interface TurnResult {
   /** Why the turn ended; none is reported unless told. */
   finishReason?: AgentFinishReason;
-  /** What the turn answered, for the agent's `outputKey`: JSON; the text of the last message, a reply, unless told. */
+  /**
+   * The value that the turn answers, as JSON: the caller gets it as `data` of the response, with the reply, and the agent's `outputKey` keeps
+   * it. Default: no value; the `outputKey` keeps the text of the reply.
+   */
   output?: unknown;
 }
 
@@ -28,7 +32,7 @@ export interface TurnResult {
 export type TurnHandler = (input: AgentInput, context: TurnContext) => Promise<TurnResult | void>;
 
 /** How a turn ended. */
-export type TurnOutcome =
+export type TurnOutcome = (
   | {
       /** It ended well. */
       readonly status: 'completed';
@@ -52,7 +56,13 @@ export type TurnOutcome =
   | {
       /** It was stopped before its end. */
       readonly status: 'aborted';
-    };
+    }
+) & {
+  /** The value that it answered; see {@link TurnResult.output}. */
+  readonly output?: unknown;
+  /** The sum of what its model calls used, as far as the snapshot has it. */
+  readonly usage?: GenerationUsage;
+};
 
 /** Makes one input into a turn: runs the handler, saves, reports. Never rejects. */
 export type RunTurn = (input: AgentInput, handler: TurnHandler, turnIndex: number) => Promise<TurnOutcome>;
@@ -169,6 +179,11 @@ export class SessionRunner<State = unknown, User = ScopeRecord, App = ScopeRecor
   /** {@link Session.addArtifacts} */
   addArtifacts(artifacts: readonly Artifact[]): void {
     this.session.addArtifacts(artifacts);
+  }
+
+  /** {@link Session.addUsage} */
+  addUsage(usage: GenerationUsage | undefined): void {
+    this.session.addUsage(usage);
   }
 }
 

@@ -1,4 +1,5 @@
 import { getAsyncContext } from '@genkit-ai/core';
+import type { GenerationUsage } from 'genkit';
 import type { Artifact, MessageData, SessionState } from 'genkit/beta';
 import { logger } from 'genkit/logging';
 import { describeThrown, invalidArgument } from '../errors.ts';
@@ -7,6 +8,7 @@ import { copyJson, type Json } from '../json/value.ts';
 import type { ScopeRecord } from '../store/contract.ts';
 import { plainStateOf } from './plain-state.ts';
 import { ScopedState, type ScopedStateOptions } from './scoped-state.ts';
+import { addUsage } from './usage.ts';
 
 /** What {@link Session.on} listens to, and what each listener is told. */
 export interface SessionEvents {
@@ -198,6 +200,14 @@ export class Session<S = unknown, User = ScopeRecord, App = ScopeRecord> {
     this.#version++;
     for (const artifact of added) this.#emit('artifactAdded', artifact);
     for (const artifact of updated) this.#emit('artifactUpdated', artifact);
+  }
+
+  /**
+   * Adds what a model call used to the usage of the turn: `session.addUsage(response.usage)`. Agents with a prompt do this themselves, for
+   * their own model calls. Call it for those of a custom agent, or of a tool.
+   */
+  addUsage(usage: GenerationUsage | undefined): void {
+    addUsage(this, usage);
   }
 
   /** Goes up with every change. */

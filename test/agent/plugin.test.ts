@@ -4,6 +4,7 @@ import {
   InMemorySessionStore as GenkitStore,
   type Agent as GenkitAgent,
   type AgentFn as GenkitAgentFn,
+  type GenkitBeta,
 } from 'genkit/beta';
 import {
   agentRuntime,
@@ -13,6 +14,7 @@ import {
   genkit,
   InMemorySessionStore,
   type Agent,
+  type Session,
   type SessionStore,
 } from 'genkitx-agents';
 import { describe, expect, expectTypeOf, test, vi } from 'vitest';
@@ -178,6 +180,12 @@ describe("genkit(), the drop-in for genkit/beta's", () => {
       expectTypeOf(sess.getCustom()).toEqualTypeOf<z.output<typeof stateSchema> | undefined>();
       return {};
     });
+    expectTypeOf(ai).toExtend<GenkitBeta>();
+    expectTypeOf(ai.currentSession<{ step: number }, { theme: string }>).returns.toEqualTypeOf<
+      Session<{ step: number }, { theme: string }>
+    >();
+    const readStep = () => ai.currentSession<{ step: number }>().state.get('step');
+    expectTypeOf(readStep).returns.toEqualTypeOf<number | undefined>();
     expectTypeOf(defineAgent(ai, { name: 's', store: new GenkitStore<{ n: number }>() })).toEqualTypeOf<
       Agent<{ n: number }>
     >();

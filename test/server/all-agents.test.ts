@@ -1,5 +1,5 @@
 /** One call that serves every agent of a Genkit instance. */
-import { genkit as genkitOfGenkit } from 'genkit/beta';
+import { genkit as genkitOfGenkit, type GenkitBeta } from 'genkit/beta';
 import { remoteAgent } from 'genkitx-agents/client';
 import { afterEach, describe, expect, it } from 'vitest';
 import { defineAgent, genkit, InMemorySessionStore } from 'genkitx-agents';
@@ -9,7 +9,7 @@ import { catchErrorLog } from './support/log.ts';
 
 catchErrorLog();
 
-const makers = [
+const makers: { name: string; make: () => GenkitBeta }[] = [
   { name: 'our genkit()', make: () => genkit() },
   { name: 'Genkit’s own', make: () => genkitOfGenkit({}) },
 ];

@@ -31,7 +31,7 @@ function answerWith(...pieces: Uint8Array[]): { asked: () => number } {
   return { asked: () => asked };
 }
 
-async function textsOf(remote: typeof remoteAgent | typeof remoteAgentOfGenkit): Promise<string[]> {
+async function textsOf(remote: typeof remoteAgentOfGenkit): Promise<string[]> {
   const turn = remote({ url }).chat().sendStream('go');
   turn.response.catch(() => {});
   const texts: string[] = [];

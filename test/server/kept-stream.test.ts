@@ -156,7 +156,7 @@ describe.each(ourServers)('a kept stream over $name', ({ serve }) => {
     expect(await other.text()).toMatch(/^data: .*\n\ndata: .*\n\nerror: /);
   });
 
-  it.each([
+  it.each<[string, typeof remoteAgentOfGenkit]>([
     ['ours', remoteAgent],
     ['Genkit’s', remoteAgentOfGenkit],
   ])('is nothing that a client need know of: %s', async (_, remote) => {

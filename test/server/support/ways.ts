@@ -33,7 +33,10 @@ const servers = {
   "Genkit's expressHandler": ({ agents }: TestAgents) => serveByGenkit(agents),
 };
 
-const clients = { 'our remoteAgent': remoteAgent, "Genkit's remoteAgent": remoteAgentOfGenkit };
+const clients: Record<'our remoteAgent' | "Genkit's remoteAgent", typeof remoteAgentOfGenkit> = {
+  'our remoteAgent': remoteAgent,
+  "Genkit's remoteAgent": remoteAgentOfGenkit,
+};
 
 function overHttp(client: keyof typeof clients, server: keyof typeof servers): Way {
   const ours = client === 'our remoteAgent';

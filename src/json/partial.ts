@@ -1,0 +1,50 @@
+/** A string that is not over, up to an escape that is not either. */
+const OPEN_STRING = /^"((?:[^"\\]|\\[^u]|\\u[\da-f]{4})*)(?:\\(?:u[\da-f]{0,3})?)?$/i;
+
+const TOKEN = /[{}[\],:]|"(?:[^"\\]|\\.)*(?:"|\\?$)|[^\s{}[\],:"]+/gs;
+
+/**
+ * Parses the beginning of a JSON object or array as far as it goes: strings as far as they are there, numbers, literals and members once
+ * they are whole. Text before it is passed over.
+ *
+ * @returns `undefined` when there is no object or array yet, or the text is no JSON.
+ */
+export function parsePartialJson(text: string): unknown {
+  const start = text.search(/[{[]/);
+  if (start < 0) return undefined;
+  const json = text.slice(start);
+  const closers: string[] = [];
+  /** The longest beginning that closing brackets make whole. */
+  let whole = '';
+  let isKey = false;
+  for (const { 0: token, index } of json.matchAll(TOKEN)) {
+    const end = index + token.length;
+    let isWhole = true;
+    if (token === '{' || token === '[') {
+      closers.unshift(token === '{' ? '}' : ']');
+      isKey = token === '{';
+    } else if (token === '}' || token === ']') {
+      closers.shift();
+    } else if (token === ',' || token === ':') {
+      isKey = token === ',' && closers[0] === '}';
+      isWhole = false;
+    } else if (token.startsWith('"')) {
+      const open = end === json.length ? OPEN_STRING.exec(token) : null;
+      if (open && !isKey) return parse(`${json.slice(0, index)}"${open[1]}"${closers.join('')}`);
+      isWhole = !isKey;
+    } else {
+      isWhole = end < json.length;
+    }
+    if (isWhole) whole = json.slice(0, end) + closers.join('');
+    if (closers.length === 0) break;
+  }
+  return parse(whole);
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json) as unknown;
+  } catch {
+    return undefined;
+  }
+}
