@@ -181,7 +181,7 @@ describe("genkit(), the drop-in for genkit/beta's", () => {
       return {};
     });
     expectTypeOf(ai).toExtend<GenkitBeta>();
-    expectTypeOf(ai.currentSession<{ step: number }, { theme: string }>).returns.toEqualTypeOf<
+    expectTypeOf<typeof ai.currentSession<{ step: number }, { theme: string }>>().returns.toEqualTypeOf<
       Session<{ step: number }, { theme: string }>
     >();
     const readStep = () => ai.currentSession<{ step: number }>().state.get('step');

@@ -211,10 +211,10 @@ describe('structured output', () => {
     expectTypeOf(ours).toEqualTypeOf<Agent<{ n: number }, Order>>();
     const chat = ours.chat();
     expectTypeOf(chat).toEqualTypeOf<AgentChat<{ n: number }, Order>>();
-    expectTypeOf(ours.loadChat).returns.resolves.toEqualTypeOf(chat);
-    expectTypeOf(chat.send).returns.resolves.toHaveProperty('data').toEqualTypeOf<Order | null>();
-    expectTypeOf(chat.resume).returns.resolves.toHaveProperty('output').toEqualTypeOf<Order | null>();
-    expectTypeOf(chat.sendStream)
+    expectTypeOf<typeof ours.loadChat>().returns.resolves.toEqualTypeOf<typeof chat>();
+    expectTypeOf<typeof chat.send>().returns.resolves.toHaveProperty('data').toEqualTypeOf<Order | null>();
+    expectTypeOf<typeof chat.resume>().returns.resolves.toHaveProperty('output').toEqualTypeOf<Order | null>();
+    expectTypeOf<typeof chat.sendStream>()
       .returns.toHaveProperty('stream')
       .toEqualTypeOf<AsyncIterable<AgentChunk<{ n: number }, Order>>>();
     expectTypeOf<AgentChunk<unknown, Order>['output']>().toEqualTypeOf<PartialOutput<Order> | null>();
