@@ -10,7 +10,7 @@ export default defineConfig({
   outDir: 'dist',
   clean: true,
   fixedExtension: true,
-  // How long its plugins took is nobody's concern here.
+  // The timings of its plugins are of no use here.
   inputOptions: { checks: { pluginTimings: false } },
   // A file of its own for the bundler's helpers. They went into the testing entry, and every CommonJS entry loaded that, and fast-check with it.
   outputOptions: { codeSplitting: { groups: [{ name: 'rolldown-runtime', test: /^\0rolldown/ }] } },

@@ -8,7 +8,7 @@ import { Contender, race } from './race.ts';
 import type { Figure, Report } from './report.ts';
 
 const PEERS = new URL('./extra/peer-contender.ts', import.meta.url);
-/** The savers write each state whole, so a longer session is a matter of patience and disk. */
+/** The savers write each state whole, so a longer session takes time and disk. */
 const MOST_TURNS = 500;
 const WINDOW = 25;
 const TIMES_FASTER = 10;

@@ -13,7 +13,7 @@ export interface Figure {
   unit: 'ms' | 'bytes' | '1/s' | 'reads' | 'writes' | 'requests' | 'KB' | 'MB' | 'entries';
   ours: Spread;
   theirs: Spread;
-  /** Who the peer is; Genkit's own unless told. */
+  /** The name of the peer. Default: Genkit's own. */
   peer?: string;
   goal?: { atMostOfTheirs?: number; atMost?: number };
 }
@@ -27,7 +27,7 @@ export interface Chart {
   series: readonly { who: string; values: readonly number[] }[];
 }
 
-/** A behaviour. `ours` and `theirs` say what was seen instead of it; absent: it is there. */
+/** A behaviour. `ours` and `theirs` say what was seen instead of it. Omitted: it is there. */
 export interface Check {
   name: string;
   ours: string | undefined;

@@ -170,7 +170,7 @@ export const CHECKS: { readonly [name: string]: (service: Service) => Promise<Ou
     const session = await service.createSession({ ...ADA, state: { cart: ['tea'] } });
     const fetched = await read(service, session);
     inPlace(() => (fetched.state['cart'] as string[]).push('gin'));
-    inPlace(() => (fetched.events as Event[]).push({ author: 'nobody' }));
+    inPlace(() => (fetched.events as Event[]).push({ author: 'unknown' }));
     const { state, events } = await read(service, session);
     return [
       [state, events],

@@ -50,7 +50,7 @@ export function openOurs(): Service {
   return Object.assign(new SessionService(store), { addOneInTwoTurns });
 }
 
-/** Who calls the function waits until so many have. */
+/** Each caller of the function waits until so many have called it. */
 function meeting(size: number): () => Promise<void> {
   let here = 0;
   let go: () => void;

@@ -23,7 +23,7 @@ const WORDS = [
   [/\bguests?\b/i, 'foreign'],
   [/\bpatience\b/i, 'timeout or deadline'],
   [/\bdoubts?\b/i, 'revalidate'],
-  [/\bsettled\b/i, 'terminal'],
+  [/\bsettled (status|snapshot)/i, 'terminal'],
   [/\bwhereabouts\b|\blifeline\b|\baftermath\b|\bisWordy\b/i, 'a name that says the thing'],
   [/\bwhat \{@link \w+\} (needs|works with)\b/i, 'nothing: leave the docstring out'],
 ];

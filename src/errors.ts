@@ -10,8 +10,8 @@ const KIND = Symbol.for('genkitx-agents.error-kind');
 const AUDIENCE = Symbol.for('genkitx-agents.error-audience');
 
 /**
- * Whom an error speaks to: `caller`, its message was written for whoever called the agent; `status`, only its status was; `operator`, nothing
- * in it. In the process all of it may be read; what goes out to clients goes by this.
+ * The part of an error that a client may see: `caller`, status and message, which was written for the agent's caller; `status`, the status
+ * only; `operator`, neither. Inside the process all of an error may be read.
  */
 export type Audience = 'caller' | 'status' | 'operator';
 
@@ -30,7 +30,7 @@ function isKind(error: unknown, kind: string): boolean {
 }
 
 /**
- * A save named the leaf it expected, and the session has another one by now (status `ABORTED`): somebody else's turn came first.
+ * A save named the leaf it expected, and the session has another one by now (status `ABORTED`): another turn came first.
  * Read the session again and repeat the turn, or branch by resuming from the `snapshotId`.
  *
  * @example
@@ -38,7 +38,7 @@ function isKind(error: unknown, kind: string): boolean {
  *   await store.saveSnapshot(undefined, () => next, { expectedLeafId: leaf.snapshotId });
  * } catch (error) {
  *   if (!SessionConflictError.isInstance(error)) throw error;
- *   console.log(`Somebody else saved ${error.actualLeafId} first.`);
+ *   console.log(`Another turn saved ${error.actualLeafId} first.`);
  * }
  */
 export class SessionConflictError extends GenkitError {
@@ -51,7 +51,7 @@ export class SessionConflictError extends GenkitError {
   /** The leaf that the session has; `null`: none. */
   readonly actualLeafId: string | null;
 
-  /** @param conflict.advice What to do, in sentences; unless told what to do after a save. */
+  /** @param conflict.advice What to do, in sentences. Default: what to do after a save. */
   constructor(conflict: {
     sessionId: string;
     expectedLeafId: string | null;
@@ -118,7 +118,7 @@ export class StateError extends GenkitError {
     const place = path === '' ? '' : `, at ${quote(path)}`;
     super({ status: 'INVALID_ARGUMENT', message: `State key ${quote(key)}${place}: ${reason}.` });
     this.name = 'StateError';
-    // The application's own code is at fault, and whoever calls it may not know the keys.
+    // The application's own code is at fault, and its callers may not know the keys.
     addressTo('operator', this);
     this.key = key;
     this.path = path;

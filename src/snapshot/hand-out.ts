@@ -15,8 +15,8 @@ export interface HandOutOptions {
 }
 
 /**
- * A snapshot as a caller gets it: a copy of its own. The state is copied when it is first looked at, so who only wants to know what a
- * snapshot is, or who its parent is, pays nothing for a long conversation. It is the state as of the read all the same.
+ * A snapshot as a caller gets it: a copy. The state is copied when it is first accessed, so a caller that reads only the metadata does not pay
+ * for a long conversation. It is the state as of the read all the same.
  */
 export function handOut<S>(meta: SnapshotMetadata, { state: stored, frozen }: HandOutOptions = {}): SessionSnapshot<S> {
   const snapshot = thaw(meta) as SessionSnapshot<S>;

@@ -11,7 +11,7 @@ export interface SnapshotNode {
 }
 
 /**
- * The snapshots of one session, or those that have none, in the order in which they were first saved, with the leaf rule kept up to date: adding one costs the same
+ * The snapshots of one session, in the order in which they were first saved, with the leaf rule kept up to date: adding one costs the same
  * however long the session is. Holds whatever node type the store wants to find again.
  *
  * Invariant: `#leaves` holds exactly the snapshots that no other of the session names as parent, in commit order.
@@ -87,7 +87,7 @@ export class SessionTree<N extends SnapshotNode = SnapshotMetadata> {
     this.#latestLeaf = node.snapshotId;
   }
 
-  /** Forgets a snapshot. Its children stay and keep naming it; its parent becomes a leaf again when nobody else names it. */
+  /** Forgets a snapshot. Its children stay and keep naming it; its parent becomes a leaf again when no other names it. */
   remove(snapshotId: string): void {
     const node = this.#nodes.get(snapshotId);
     if (!node) return;
@@ -102,7 +102,7 @@ export class SessionTree<N extends SnapshotNode = SnapshotMetadata> {
     }
   }
 
-  /** Whether a new snapshot with this parent would become its own ancestor. Walks only when somebody already names it as parent. */
+  /** Whether a new snapshot with this parent would become its own ancestor. Walks only when another snapshot names it as parent. */
   wouldCycle(snapshotId: string, parentId: string | undefined): boolean {
     if (parentId === snapshotId) return true;
     if (parentId === undefined || !this.#children.has(snapshotId)) return false;

@@ -26,7 +26,7 @@ export function metadataOf(snapshot: SessionSnapshot): SnapshotMetadata {
   return metadata;
 }
 
-/** What {@link revise} needs to know of a stored snapshot: its metadata, and the state's `sessionId` where that alone names the session. */
+/** A stored snapshot for {@link revise}: its metadata, and the state's `sessionId` where that alone names the session. */
 export type StoredSnapshot = SnapshotMetadata & { readonly state?: { readonly sessionId?: string } };
 
 /** A stored snapshot whose session may be known from its state alone. */

@@ -38,7 +38,7 @@ export interface SnapshotLookup extends SessionStoreOptions {
   /** The latest leaf of this session. */
   sessionId?: string;
   /**
-   * For a caller who only reads: the state may come frozen and be the store's own, instead of as a copy. What of it is saved again is
+   * For a caller that only reads: the state may be the store's own, frozen, instead of a copy. What of it is saved again is
    * known without a comparison.
    */
   frozen?: boolean;
@@ -258,10 +258,10 @@ export interface SnapshotStore<S = unknown> extends SessionStore<S> {
   ): Promise<string | null>;
 
   /**
-   * Tells `callback` the snapshot as it is soon after subscribing (never before this returns; nothing while there is no such snapshot), then
-   * each later status once and in order. Other rewrites may be merged.
+   * Calls `callback` with the snapshot as it is soon after subscribing (never before this returns; not while there is no such snapshot), then
+   * with each later status once and in order. Other rewrites may be merged.
    *
-   * @returns Ends the subscription: nothing is told afterwards.
+   * @returns Ends the subscription: the callback is not called afterwards.
    */
   onSnapshotStateChange(
     snapshotId: string,

@@ -96,7 +96,7 @@ export function checkScopeChanges(scopes: readonly ScopeChange[] | undefined): M
 /**
  * Runs a change on a record; a store calls it inside the save's atomic part, after the mutator.
  *
- * @param current The record as it is; copied. Absent: there is none.
+ * @param current The record as it is; copied. Omitted: there is none.
  * @returns What the record becomes, the store's own copy, empty when it is to be removed; `undefined` when it stays as it is, so that
  *   nothing has to be written.
  * @throws `INVALID_ARGUMENT` when the change answers no record, or one that is too large.

@@ -14,7 +14,7 @@ export type SnapshotPathPrefix = (options?: SessionStoreOptions) => string;
 /**
  * The tenant of a call.
  *
- * @throws `INVALID_ARGUMENT` when the prefix function answers no id: better no data than somebody else's.
+ * @throws `INVALID_ARGUMENT` when the prefix function answers no id: better no data than another tenant's.
  */
 export function tenantOf(prefix: SnapshotPathPrefix | undefined, options: SessionStoreOptions | undefined): string {
   if (!prefix) return DEFAULT_TENANT;

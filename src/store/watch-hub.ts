@@ -2,14 +2,14 @@ import { logger } from 'genkit/logging';
 import { describeThrown } from '../errors.ts';
 import type { SessionSnapshot } from './contract.ts';
 
-/** Told a snapshot whenever there is news of it. */
+/** Called with each state of a snapshot. */
 export type SnapshotListener<S> = (snapshot: SessionSnapshot<S>) => void;
 
 interface Subscription<S> {
   readonly listener: SnapshotListener<S>;
-  /** News not told yet, oldest first. */
+  /** States not delivered yet, oldest first. */
   readonly queue: SessionSnapshot<S>[];
-  /** Status told or queued last; `unheard` before the first. */
+  /** The status delivered or queued last; `UNHEARD` before the first. */
   last: SessionSnapshot['status'] | typeof UNHEARD;
   scheduled: boolean;
   closed: boolean;
@@ -18,9 +18,9 @@ interface Subscription<S> {
 const UNHEARD = Symbol('unheard');
 
 /**
- * Who listens to which snapshot, and what each was told: the one implementation of the watching rules for every store. A store calls
- * `publish` with each state of a watched snapshot in order; the hub sees to it that every listener hears each status once, never inside
- * the call that caused it, nothing after it unsubscribed, and that a listener that throws harms nobody.
+ * Delivers snapshots to their listeners: the one implementation of the watching rules for all stores. A store calls `publish` with each
+ * state of a watched snapshot, in order. Every listener is notified of each status once, never inside the call that caused it, and not after it
+ * unsubscribed. A listener that throws affects no other.
  */
 export class WatchHub<S> {
   readonly #subscriptions = new Map<string, Set<Subscription<S>>>();
@@ -55,16 +55,16 @@ export class WatchHub<S> {
   }
 
   /**
-   * Tells the key's listeners a state of the snapshot. `copy` answers an own copy for each listener; it is called only for those that have
-   * something to hear. A rewrite that keeps the status is merged into news not told yet, and told by itself otherwise.
+   * Notifies the key's listeners of a state of the snapshot. `copy` makes a copy for each listener that is notified. A rewrite that keeps the
+   * status replaces a state of that status that is not delivered yet.
    */
   publish(key: string, status: SessionSnapshot['status'], copy: () => SessionSnapshot<S>): void {
     for (const subscription of this.#subscriptions.get(key) ?? []) this.#enqueue(subscription, status, copy);
   }
 
   /**
-   * Tells a state of the snapshot to those of the key's listeners that nothing was told yet, so to new ones only. A store calls it after
-   * `subscribe` with what it reads; news that came in between has been published, and is not followed by what is older.
+   * Notifies those of the key's listeners that were not notified of anything yet. A store calls it after `subscribe` with what it reads; a
+   * newer state that was published in between is not followed by this one.
    */
   announce(key: string, status: SessionSnapshot['status'], copy: () => SessionSnapshot<S>): void {
     for (const subscription of this.#subscriptions.get(key) ?? []) {
@@ -103,7 +103,7 @@ export class WatchHub<S> {
     for (let next = subscription.queue.shift(); next && !subscription.closed; next = subscription.queue.shift()) {
       try {
         const answer: unknown = subscription.listener(next);
-        // Nobody waits for it.
+        // No caller waits for it.
         if (answer instanceof Promise) answer.catch(report);
       } catch (error) {
         report(error);

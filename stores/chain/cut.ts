@@ -33,7 +33,7 @@ export interface Lift {
 export interface CutShard {
   /** SHA-256 of its text, in hex. */
   readonly name: string;
-  /** The JSON text, serialised when asked for: who has the shard already need not ask. */
+  /** The JSON text, serialised when asked for; not needed where the shard is stored already. */
   text(): string;
 }
 

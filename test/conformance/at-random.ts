@@ -34,7 +34,7 @@ const value = fc
 /** So many snapshots at once, or in one session. */
 const GROUP = 50;
 
-/** Names and values that nobody thought of. */
+/** Names and values at random. */
 export const atRandom: Subject = {
   name: 'at random',
   usesNames: true,

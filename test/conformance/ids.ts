@@ -68,7 +68,7 @@ export const ids: Subject = {
       await forEach(async (id) => void a.watch(id, (news) => told.set(id, news.snapshotId)));
       await forEach(async (id) => void (await a.save(id, snapshot())));
       await kit.eventually(() => told.size === HOSTILE_IDS.length, 'the telling of every watcher');
-      await forEach(async (id) => equal(told.get(id), id, 'what was told'));
+      await forEach(async (id) => equal(told.get(id), id, 'the notification'));
     });
   },
 };

@@ -25,7 +25,7 @@ function plans(clock: fc.Arbitrary<number>): fc.Arbitrary<Plan[]> {
   );
 }
 
-/** Those that nobody names as parent, in the order of saving. */
+/** Those that no other names as parent, in the order of saving. */
 function leavesOf(steps: readonly Plan[]): number[] {
   return steps.map((_, i) => i).filter((i) => steps.every((step) => step.parent !== i));
 }

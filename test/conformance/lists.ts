@@ -211,7 +211,7 @@ function pages(kit: Kit): void {
     }
   });
 
-  kit.test('a page has at most 100 items unless told', async ({ a }) => {
+  kit.test('a page has at most 100 items by default', async ({ a }) => {
     for (let i = 0; i < 101; i++) await a.save(`turn ${i}`, snapshot({ sessionId: 'chat' }));
     const first = await a.listSnapshots({ sessionId: 'chat' });
     const { nextCursor: cursor } = first;

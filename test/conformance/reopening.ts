@@ -9,7 +9,7 @@ import { VALUES } from './support/value-corpus.ts';
 export const reopening: Subject = {
   name: 'reopening and closing',
   usesNames: true,
-  // Of a store of another make that is not said to be durable, nothing is known.
+  // Of a foreign store that is not said to be durable, nothing is known.
   isFor: (kit) => kit.capabilities.durable || !kit.isForeign,
   tests(kit) {
     restart(kit);
@@ -60,7 +60,7 @@ async function reopened(kit: Kit, { a, b, stores }: Stage, body: (again: Handle)
   }
 }
 
-/** A store of another make may have nothing to close. */
+/** A store foreign may have nothing to close. */
 async function close(handle: Handle): Promise<void> {
   if ('close' in handle.store) await handle.close();
 }

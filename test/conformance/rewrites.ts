@@ -69,7 +69,7 @@ export const rewrites: Subject = {
       equal((await a.mustGet('leaf')).state?.custom, { n: 2 }, 'the leaf');
     });
 
-    kit.test('a pending snapshot with children may still be settled with another state', async ({ a, b }) => {
+    kit.test('a pending snapshot with children may still end with another state', async ({ a, b }) => {
       await a.save('root', snapshot({ sessionId: 'chat', messages: 30 }));
       await a.save('run', snapshot({ sessionId: 'chat', parentId: 'root', status: 'pending', messages: 31 }));
       await b.save('child', snapshot({ sessionId: 'chat', parentId: 'run', messages: 33 }));

@@ -9,7 +9,7 @@ import { snapshot, STATUSES, TERMINAL } from './support/snapshots.ts';
 export const terminal: Subject = {
   name: 'terminal statuses',
   tests(kit) {
-    kit.test('a settled snapshot never changes its status, and the attempt changes nothing else', async ({ a, b }) => {
+    kit.test('a terminal snapshot never changes its status, and the attempt changes nothing else', async ({ a, b }) => {
       for (const from of TERMINAL) {
         await a.save(from, snapshot({ sessionId: 'chat', status: from, custom: { by: 'the first' } }));
         const before = await a.mustGet(from);
@@ -21,7 +21,7 @@ export const terminal: Subject = {
       }
     });
 
-    kit.test('a settled snapshot may be rewritten with its own status', async ({ a }) => {
+    kit.test('a terminal snapshot may be rewritten with its own status', async ({ a }) => {
       for (const status of TERMINAL) {
         await a.save(status, snapshot({ status, custom: { n: 1 } }));
         await a.save(status, snapshot({ status, custom: { n: 2 } }));
@@ -51,7 +51,7 @@ export const terminal: Subject = {
 };
 
 async function race(id: string, a: Handle, b: Handle): Promise<void> {
-  await a.save(id, snapshot({ status: 'pending', custom: { by: 'nobody' } }));
+  await a.save(id, snapshot({ status: 'pending', custom: { by: 'the run' } }));
   const settle = (status: (typeof TERMINAL)[number]): SessionSnapshotInput =>
     snapshot({ status, custom: { by: status } });
   const heartbeat: SnapshotMutator = (current) =>

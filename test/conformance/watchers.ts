@@ -52,7 +52,7 @@ function beginning(kit: Kit): void {
     equal(watcher.told, [], 'told inside the call');
     await kit.eventually(() => watcher.told.length > 0, 'the first telling');
     watcher.end();
-    equal(watcher.told, [{ ...saved, snapshotId: 'one' }], 'what was told');
+    equal(watcher.told, [{ ...saved, snapshotId: 'one' }], 'the notification');
   });
 
   kit.test('a watcher of a snapshot that is not there yet is told its first save', async ({ a }) => {
@@ -62,7 +62,7 @@ function beginning(kit: Kit): void {
     equal(watcher.told, [], 'told of nothing');
     await a.save('one', snapshot({ status: 'pending' }));
     await kit.eventually(() => watcher.told.length > 0, 'the first telling');
-    equal([watcher.last, watcher.told[0]?.snapshotId], ['pending', 'one'], 'what was told');
+    equal([watcher.last, watcher.told[0]?.snapshotId], ['pending', 'one'], 'the notification');
     watcher.end();
     neighbour.end();
   });
@@ -85,7 +85,7 @@ function statuses(kit: Kit): void {
     equal(
       revisions,
       [...new Set(revisions)].toSorted((x, y) => x - y),
-      'what was told, in order and not twice',
+      'the notifications, in order and not twice',
     );
     for (const [i, n] of revisions.entries()) equal(early.told[i]!.status, history[n], 'the status of a revision');
     early.end();
@@ -146,7 +146,7 @@ function statuses(kit: Kit): void {
       await a.deleteSession('chat');
       await a.save('one', snapshot({ sessionId: 'chat', status: 'pending' }));
       await kit.eventually(() => watcher.last === 'pending', 'the telling of the new one');
-      equal(watcher.statuses, ['completed', 'pending'], 'what was told');
+      equal(watcher.statuses, ['completed', 'pending'], 'the notification');
       watcher.end();
     });
 
@@ -167,7 +167,7 @@ function statuses(kit: Kit): void {
             () => [early, late].every(({ last }) => last === 'completed'),
             'the telling of the new one',
           );
-          equal([early.statuses, late.statuses], [['aborted', 'completed'], ['completed']], 'what was told');
+          equal([early.statuses, late.statuses], [['aborted', 'completed'], ['completed']], 'the notification');
           early.end();
           late.end();
         },
@@ -254,7 +254,7 @@ function otherHandle(kit: Kit): void {
         await kit.eventually(() => watcher.last === 'pending', 'the first telling');
         await b.save('one', snapshot({ status: 'aborted' }));
         await kit.eventually(() => watcher.last === 'aborted', 'the telling of the other handle’s save');
-        equal(watcher.statuses, ['pending', 'aborted'], 'what was told');
+        equal(watcher.statuses, ['pending', 'aborted'], 'the notification');
         watcher.end();
       },
     },
@@ -267,7 +267,7 @@ function otherHandle(kit: Kit): void {
         await b.save('one', snapshot({ status: 'aborted' }));
         await a.save('one', snapshot({ status: 'aborted', custom: { last: true } }));
         await kit.eventually(() => watcher.last === 'aborted', 'the telling of the last save');
-        equal(watcher.statuses, ['pending', 'aborted'], 'what was told');
+        equal(watcher.statuses, ['pending', 'aborted'], 'the notification');
         watcher.end();
       },
     },

@@ -13,7 +13,7 @@ const HEAVY = /\/node_modules\/(genkit|@genkit-ai|@opentelemetry)\//;
 export interface ChildScriptOptions {
   /**
    * All packages are in the file, of Genkit only what the script calls: its process is ready in a quarter of the time. Not for a script that
-   * works with an agent, or with a package that is not plain JavaScript. False unless told.
+   * works with an agent, or with a package that is not plain JavaScript. Default: false.
    */
   isWhole?: boolean;
 }

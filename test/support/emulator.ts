@@ -10,7 +10,7 @@ export interface Emulator {
   readonly host: string;
   /** Which emulator it is, for people. */
   readonly source: string;
-  /** Ends it, and waits for its end; nothing when it was running before. `SIGKILL` unless told. */
+  /** Ends it, and waits for its end; nothing when it was running before. Default: `SIGKILL`. */
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
@@ -34,7 +34,7 @@ const FETCH_TIMEOUT_MS = 300_000;
  * The emulator to test on: the one `FIRESTORE_EMULATOR_HOST` names, else a new one of the installed Google Cloud SDK, of the Firebase CLI's
  * cache, or one that the Firebase CLI fetches.
  *
- * @param own Starts one in any case: on a port, a free one unless told, with arguments of the emulator's own.
+ * @param own Starts one in any case: on a port (default: a free one), with arguments of the emulator's own.
  * @throws Error that says how to get one.
  */
 export async function startEmulator(own?: { port?: number; args?: readonly string[] }): Promise<Emulator> {
@@ -149,7 +149,7 @@ function answers(port: number): Promise<boolean> {
   });
 }
 
-/** A port that nobody listens on. */
+/** A free port. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();

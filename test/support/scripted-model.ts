@@ -25,11 +25,11 @@ export type ScriptedReply =
 
 /** Options of {@link scriptedModel}. */
 export interface ScriptedModelOptions {
-  /** The model's name; `scripted` unless told. */
+  /** The model's name. Default: `scripted`. */
   name?: string;
   /** What it answers, one call after the other. */
   replies?: ScriptedReply[];
-  /** What it answers when the script is used up; an error unless told. */
+  /** The answer when the script is used up. Default: an error. */
   otherwise?: ScriptedReply;
 }
 

@@ -32,7 +32,7 @@ export async function runSuite(options: ConformanceOptions): Promise<Result[]> {
   return results;
 }
 
-/** What a store throws where nobody can catch it would end the process; here it fails the test that runs. */
+/** An error that no code catches would end the process; here it fails the test that runs. */
 async function withoutStrays(body: () => Promise<void>): Promise<void> {
   const events = ['unhandledRejection', 'uncaughtException'] as const;
   const others = events.map((event) => process.rawListeners(event) as (() => void)[]);

@@ -10,7 +10,7 @@ const KEYS = ['n', '__proto__', 'a.b', '', 'constructor'];
 
 interface Change {
   app: number;
-  /** Absent: the app's own record. */
+  /** Omitted for the app's own record. */
   user?: number;
   key: number;
   edit: 'set' | 'increment' | 'delete' | 'clear' | 'leave';

@@ -38,7 +38,7 @@ describe('a snapshot that is handed out', () => {
     expect(frozen.state).toEqual({ custom: { n: 1 } });
   });
 
-  it('is a copy, so that nobody changes what it was made of, or frozen', () => {
+  it('is a copy, or frozen, so that its source never changes', () => {
     const stored = { custom: { list: [{ n: 1 }], ['__proto__']: { odd: true } } };
     const state = () => stored;
     const copied = handOut<typeof stored.custom>(META, { state });

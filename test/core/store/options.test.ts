@@ -51,7 +51,7 @@ describe('tenantOf', () => {
 });
 
 describe('capabilitiesOf', () => {
-  it('answers what a store declares, else what a store of another make is known to have', () => {
+  it('answers what a store declares, else what a foreign store is known to have', () => {
     const declared = { ...FOREIGN_CAPABILITIES, list: true };
     const foreign: SessionStore = { getSnapshot: async () => undefined, saveSnapshot: async () => null };
     expect(capabilitiesOf({ ...foreign, capabilities: declared } as SessionStore)).toBe(declared);

@@ -35,7 +35,7 @@ describe('a cursor', () => {
 });
 
 describe('a limit', () => {
-  it('is 100 unless told, and at most 1,000', () => {
+  it('is 100 by default, and at most 1,000', () => {
     const limits = [undefined, {}, { limit: 1 }, { limit: 1000 }].map(
       (options) => checkPage(options, ['number']).limit,
     );

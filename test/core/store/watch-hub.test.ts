@@ -44,7 +44,7 @@ describe('WatchHub', () => {
     expect([heard, late]).toEqual([['completed 2'], ['completed']]);
   });
 
-  it('gives every listener its own copy, and makes none when nobody listens', async () => {
+  it('gives every listener its own copy, and makes none without a listener', async () => {
     const hub = new WatchHub<unknown>();
     const heard: SessionSnapshot[] = [];
     const [first] = [
@@ -52,7 +52,7 @@ describe('WatchHub', () => {
       hub.subscribe('one', (news) => heard.push(news)),
     ];
     hub.publish('one', 'pending', () => turn('pending'));
-    hub.publish('two', 'pending', () => expect.unreachable('a copy for nobody'));
+    hub.publish('two', 'pending', () => expect.unreachable('a copy without a listener'));
     await told();
     expect(heard).toHaveLength(2);
     expect(heard[0]).not.toBe(heard[1]);
@@ -73,7 +73,7 @@ describe('WatchHub', () => {
     hub.subscribe('one', () => {
       throw make();
     });
-    // What is typed as a function without an answer is given async ones all the same. A rejection that nobody handles fails the test run.
+    // What is typed as a function without an answer is given async ones all the same. An unhandled rejection fails the test run.
     // oxlint-disable-next-line typescript/no-misused-promises
     hub.subscribe('one', async () => {
       throw make();

@@ -5,7 +5,7 @@ import { replacing, type Mutant } from './mutant.ts';
 /** Statuses and atomic saves. */
 export const terminals: readonly Mutant[] = [
   {
-    fault: 'overwrites a settled status',
+    fault: 'overwrites a terminal status',
     subject: 'terminal statuses',
     make: replacing((sound) => {
       const overwritten = new Map<string, SnapshotStatus>();
