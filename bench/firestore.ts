@@ -130,7 +130,7 @@ export async function benchFirestoreAbort(report: Report, turns: number): Promis
 let emulator: Awaited<ReturnType<typeof startEmulator>> | undefined;
 
 /** One for all parts, until {@link stopEmulator}: clients do not forget where it was. */
-async function useEmulator(): Promise<void> {
+export async function useEmulator(): Promise<void> {
   if (emulator) return;
   emulator = await startEmulator();
   process.env['FIRESTORE_EMULATOR_HOST'] = emulator.host;

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { benchAbort } from './abort.ts';
 import { benchFirestore, benchFirestoreAbort, stopEmulator } from './firestore.ts';
+import { benchLoad } from './load.ts';
 import { removeFolders } from './measure.ts';
 import { benchPeers } from './peers.ts';
 import { Report } from './report.ts';
@@ -22,6 +23,7 @@ const PARTS = {
   firestore: (report: Report, turns: number) => benchFirestore(report, turns),
   'abort-local': (report: Report) => benchAbort(report),
   'abort-firestore': (report: Report, turns: number) => benchFirestoreAbort(report, turns),
+  load: (report: Report, turns: number) => benchLoad(report, turns),
   state: (report: Report) => benchState(report),
 };
 

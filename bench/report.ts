@@ -10,7 +10,7 @@ import type { Spread } from './measure.ts';
 /** One line of the result: ours beside a peer. Less is better in every figure. */
 export interface Figure {
   name: string;
-  unit: 'ms' | 'bytes' | '1/s' | 'reads' | 'writes' | 'requests' | 'KB' | 'MB' | 'entries';
+  unit: 'ms' | 'bytes' | '1/s' | 'reads' | 'writes' | 'requests' | 'KB' | 'MB' | 'entries' | 'turns';
   ours: Spread;
   theirs: Spread;
   /** The name of the peer. Default: Genkit's own. */
@@ -133,7 +133,7 @@ function row(figure: Figure): string[] {
     figure.name,
     cell(ours, figure.unit),
     `${cell(theirs, figure.unit)}${peer ? ` [${peer}]` : ''}`,
-    (theirs.median / ours.median).toFixed(1),
+    ours.median === 0 ? '' : (theirs.median / ours.median).toFixed(1),
     goal ? `${describeGoal(goal)} ${verdict}` : '',
   ];
 }
