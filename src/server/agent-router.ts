@@ -46,7 +46,12 @@ export function agentRouter(agents: ServedAgents, options: AgentServerOptions): 
 function toCall(request: IncomingMessage & { body?: unknown }, response: ServerResponse): IncomingCall {
   const [path = '', query] = (request.url ?? '').split(/\?(.*)/s);
   const gone = new AbortController();
-  response.once('close', () => gone.abort());
+  response.once('close', () => {
+    // Behind the answer nothing listens, and an abort makes an error with a stack.
+    if (!response.writableFinished) {
+      gone.abort();
+    }
+  });
   return {
     method: request.method ?? '',
     path,
