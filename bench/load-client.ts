@@ -67,7 +67,7 @@ async function play({ port, sessions, turns }: LoadClientRequest & { do: 'play' 
   return ms;
 }
 
-answerRequests<LoadClientRequest>((asked) => {
+answerRequests((asked: LoadClientRequest) => {
   switch (asked.do) {
     case 'play':
       return play(asked);

@@ -73,7 +73,7 @@ if (spec.who === 'ours') {
 const server = createServer(app as Parameters<typeof createServer>[1]).listen(0, '127.0.0.1');
 await new Promise((resolve) => server.once('listening', resolve));
 
-answerRequests<LoadServerRequest>((request) => {
+answerRequests((request: LoadServerRequest) => {
   switch (request) {
     case 'port':
       return (server.address() as AddressInfo).port;
