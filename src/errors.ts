@@ -168,10 +168,19 @@ export function quote(id: string): string {
   return text.length <= 100 ? text : `${text.slice(0, 96)}…"`;
 }
 
-/** Whatever was thrown, for the log: an error with its stack. Never throws, though what was thrown may. */
+/** Causes of causes beyond these are not described. */
+const MAX_CAUSES = 8;
+
+/** Whatever was thrown, for the log: an error with its stack and those of its causes. Never throws, though what was thrown may. */
 export function describeThrown(thrown: unknown): string {
   try {
-    return thrown instanceof Error ? String(thrown.stack ?? thrown) : String(thrown);
+    const described: string[] = [];
+    for (let cause = thrown; described.length < MAX_CAUSES; cause = cause.cause) {
+      if (!(cause instanceof Error)) return [...described, String(cause)].join('\nCaused by: ');
+      described.push(String(cause.stack ?? cause));
+      if (cause.cause === undefined) break;
+    }
+    return described.join('\nCaused by: ');
   } catch {
     return 'What was thrown cannot be described.';
   }

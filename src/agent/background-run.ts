@@ -133,7 +133,7 @@ export class BackgroundRun<State> {
     for (const [i, { snapshotId }] of this.#turns.entries()) {
       // One that could not be stored, and those after it, nobody knows of.
       if (this.#ended.has(snapshotId) || !writer.hasPended(snapshotId)) continue;
-      const ending = failure ? failed(failure.error) : endingOf(outcome);
+      const ending = failure ? failed(commits.noted(snapshotId, failure.error)) : endingOf(outcome);
       failure = undefined;
       // By the last one a run is found: it waits for whoever takes the run over, as long as one before it may have no end.
       const content = await commits.contentOf(snapshotId, states[i]!);

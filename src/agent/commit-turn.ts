@@ -1,5 +1,6 @@
 import type { ActionContext } from 'genkit';
 import type { AgentFinishReason, SessionState } from 'genkit/beta';
+import { quote } from '../errors.ts';
 import type { RuntimeError, TurnOutcome } from '../session/session-runner.ts';
 import type { SessionOwner } from '../session/session-log.ts';
 import { endTurnState, stateChangesOf } from '../session/session-state.ts';
@@ -8,7 +9,7 @@ import { isWaiting, waitsAfter, type Waits } from '../session/tool-requests.ts';
 import { takeUsage, type UsageField } from '../session/usage.ts';
 import type { AgentDefinition } from './agent-definition.ts';
 import { assertCustomState, copyCustomState, fitsStateSchema } from './custom-state.ts';
-import { statusOf, toRuntimeError } from './runtime-error.ts';
+import { loggedError, statusOf, toRuntimeError } from './runtime-error.ts';
 import { SnapshotWriter, type TurnContent } from './snapshot-writer.ts';
 import { ABORTED } from './turn-ending.ts';
 
@@ -140,7 +141,7 @@ export class TurnCommits<State> {
       } catch (error) {
         // What the store does not take, the turn made.
         const audience = statusOf(error) === 'INVALID_ARGUMENT' ? 'operator' : undefined;
-        return { status: 'failed', error: toRuntimeError(error, audience), unsaved: true };
+        return { status: 'failed', error: this.noted(snapshotId, toRuntimeError(error, audience)), unsaved: true };
       }
       if (!saved) return { status: 'aborted' };
     }
@@ -151,7 +152,17 @@ export class TurnCommits<State> {
     return { status: 'completed', ...saved, ...reason, ...(unkept && { error: unkept }) };
   }
 
-  async #fail(snapshotId: string, used: UsageField, error: RuntimeError): Promise<TurnOutcome> {
+  /** The error of a turn, as it is told and stored. One that nobody waits for is in the log from here on. */
+  noted(snapshotId: string, error: RuntimeError): RuntimeError {
+    if (!this.writer.isInBackground) return error;
+    return loggedError(
+      error,
+      `A turn of agent '${this.#agent.name}' in the background (snapshot ${quote(snapshotId)})`,
+    );
+  }
+
+  async #fail(snapshotId: string, used: UsageField, thrown: RuntimeError): Promise<TurnOutcome> {
+    const error = this.noted(snapshotId, thrown);
     if (!this.#agent.store) return { status: 'failed', error };
     try {
       const progress = await this.contentOf(snapshotId, this.stateSoFar());

@@ -1,5 +1,7 @@
 import { StatusNameSchema, type StatusName } from 'genkit';
-import { addressTo, markedAudience, type Audience } from '../errors.ts';
+import { logger } from 'genkit/logging';
+import { causeOf, keepCause } from '../client/error-cause.ts';
+import { addressTo, describeThrown, markedAudience, type Audience } from '../errors.ts';
 import { copyJson } from '../json/value.ts';
 import type { RuntimeError } from '../session/session-runner.ts';
 
@@ -17,13 +19,28 @@ const INTERNAL_DETAILS = new Set(['request', 'response']);
  */
 export function toRuntimeError(thrown: unknown, audience?: Audience): RuntimeError {
   try {
-    return addressTo(audience ?? audienceOf(thrown), describe(thrown));
+    return keepCause(addressTo(audience ?? audienceOf(thrown), describe(thrown)), thrown);
   } catch {
     return addressTo('operator', {
       status: 'INTERNAL',
       message: 'The agent threw something that cannot be read.',
     });
   }
+}
+
+/**
+ * The error of a turn for which no caller waits: it goes to the log, with all that was thrown, under an id that the stored record gets too.
+ * What was written for the caller is said by the record itself.
+ */
+export function loggedError(error: RuntimeError, what: string): RuntimeError {
+  const { details } = error;
+  const audience = markedAudience(error) ?? 'operator';
+  if (audience === 'caller' || (isObject(details) && 'errorId' in details)) return error;
+  const errorId = globalThis.crypto.randomUUID();
+  const cause = causeOf(error);
+  logger.error(`${what} failed (errorId ${errorId}). ${describeThrown(cause ?? error.message)}`);
+  const known = isObject(details) && !Array.isArray(details) ? details : details !== undefined && { details };
+  return keepCause(addressTo(audience, { ...error, details: { ...known, errorId } }), cause);
 }
 
 /**

@@ -83,6 +83,11 @@ export class SnapshotWriter<State> {
     for (const snapshotId of snapshotIds) this.#pending.add(snapshotId);
   }
 
+  /** The caller of these turns has left. */
+  get isInBackground(): boolean {
+    return this.#lease !== undefined;
+  }
+
   /** Whether another process has taken the run over. */
   get isLost(): boolean {
     return this.#lease?.isLost === true;

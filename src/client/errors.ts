@@ -26,7 +26,8 @@ export interface AgentErrorOptions<State = unknown> {
 }
 
 /**
- * Thrown when a turn fails, or when an agent can't be reached or refuses a call.
+ * Thrown when a turn fails, or when an agent can't be reached or refuses a call. In process `cause` is what the agent's own code threw, with
+ * its stack. Over HTTP the error stays on the server, whose log has it with the id in `details.errorId`.
  *
  * @example
  * try {

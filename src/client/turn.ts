@@ -1,6 +1,7 @@
 import { TurnChunk } from './chunk.ts';
 import type { Conversation } from './conversation.ts';
 import { AgentError, describeError, readErrorRecord } from './errors.ts';
+import { causeOf } from './error-cause.ts';
 import { ReplayStream } from './replay-stream.ts';
 import { TurnResponse } from './response.ts';
 import { followSignal } from './signals.ts';
@@ -138,7 +139,8 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
     const { snapshotId } = this.#conversation;
     if (output.finishReason === 'failed') {
       const failure = readErrorRecord(output.error, 'UNKNOWN');
-      throw new AgentError<State>({ ...failure, state: response.state, snapshotId, response, cause });
+      const thrown = cause ?? causeOf(output.error);
+      throw new AgentError<State>({ ...failure, state: response.state, snapshotId, response, cause: thrown });
     }
     if (this.#misfit !== undefined) {
       throw new AgentError<State>({

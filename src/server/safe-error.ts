@@ -1,7 +1,8 @@
 import { logger } from 'genkit/logging';
 import { audienceOf } from '../agent/runtime-error.ts';
 import { isErrorStatus, type ErrorStatus } from '../client/status.ts';
-import { markedAudience, type Audience } from '../errors.ts';
+import { causeOf } from '../client/error-cause.ts';
+import { describeThrown, markedAudience, type Audience } from '../errors.ts';
 import { Refusal } from './refusal.ts';
 import { httpStatusOf } from './status.ts';
 
@@ -160,8 +161,15 @@ function isSafeDetails(details: unknown, request: string): boolean {
 
 function withheld(status: ErrorStatus, error: unknown): SafeError {
   const errorId = knownErrorId(error) ?? globalThis.crypto.randomUUID();
-  logger.error({ message: `An agent request failed (errorId ${errorId}).`, metadata: { errorId, status }, error });
+  const text = `An agent request failed (errorId ${errorId}).`;
+  logger.error({ message: text, metadata: { errorId, status }, error: forLog(causeOf(error) ?? error) });
   return { status, message: SENTENCES[status], details: { errorId } };
+}
+
+/** Genkit's logger writes the name, the message and the stack of an error, and no causes. */
+function forLog(thrown: unknown): unknown {
+  if (!(thrown instanceof Error)) return typeof thrown === 'object' ? thrown : { message: describeThrown(thrown) };
+  return { name: thrown.name, message: thrown.message, stack: describeThrown(thrown) };
 }
 
 /** The runtime may have logged the error of a turn, and given it its id, when it happened. */
