@@ -40,8 +40,8 @@ describe("a bug in an application's tool", () => {
     const { agent, bug } = setUp();
     const error = await refusal(agent.chat().send('go'));
     expect(AgentError.isInstance(error)).toBe(true);
-    expect((error as AgentError).cause).toBe(bug);
-    expect(JSON.stringify((error as AgentError).response.raw)).not.toContain('stack');
+    expect(error.cause).toBe(bug);
+    expect(JSON.stringify(error.response.raw)).not.toContain('stack');
   });
 
   it.each(['send', 'sendStream'] as const)(
@@ -50,7 +50,7 @@ describe("a bug in an application's tool", () => {
       const { remote, bug } = setUp();
       const chat = remote.chat();
       const error = await refusal(way === 'send' ? chat.send('go') : chat.sendStream('go').response);
-      const { details, message, cause } = error as AgentError;
+      const { details, message, cause } = error;
       expect(message).not.toContain('bug');
       expect(cause).toBeUndefined();
       expectInLog(bug, (details as { errorId?: unknown }).errorId);
