@@ -31,16 +31,13 @@ import type { ScopeRecord } from '../src/store/contract.ts';
  * const support = ai.defineAgent({ name: 'support', model: 'googleai/gemini-2.5-flash', system: 'Help.' });
  */
 export function genkit(options: GenkitBetaOptions = {}): AgentsGenkit {
-  return new AgentsGenkit(options);
+  const ai = new AgentsGenkit(options);
+  guardTemplates(ai.registry, isInTurn);
+  return ai;
 }
 
 /** What {@link genkit} answers. */
 export class AgentsGenkit extends GenkitBeta {
-  constructor(options: GenkitBetaOptions = {}) {
-    super(options);
-    guardTemplates(this.registry, isInTurn);
-  }
-
   /** `defineAgent` of this package, in this instance. */
   override defineAgent<State, I extends z.ZodTypeAny = z.ZodTypeAny, O extends z.ZodTypeAny = z.ZodTypeAny>(
     config: WithStateSchema<State, AgentConfig<NoInfer<State>, I, O>>,

@@ -10,10 +10,10 @@ const KIND = Symbol.for('genkitx-agents.error-kind');
 const AUDIENCE = Symbol.for('genkitx-agents.error-audience');
 
 /**
- * The part of an error that a client may see: `caller`, status and message, which was written for the agent's caller; `status`, the status
- * only; `operator`, neither. Inside the process all of an error may be read.
+ * The part of an error that a client may see: `user`, all of what the application wrote for its user; `caller`, status and message, which this
+ * package wrote for the agent's caller; `status`, the status only; `operator`, neither. Inside the process all of an error may be read.
  */
-export type Audience = 'caller' | 'status' | 'operator';
+export type Audience = 'user' | 'caller' | 'status' | 'operator';
 
 /** Marks an error, or the record of one, with its audience. The mark is in no JSON: a record that was stored and read again has none. */
 export function addressTo<T extends object>(audience: Audience, error: T): T {

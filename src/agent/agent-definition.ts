@@ -8,9 +8,19 @@ import { KeyQueue } from '../store/key-queue.ts';
 import { checkOptions, isBoolean, isFunction, isObject, isWhole, type OptionCheck } from '../store/options.ts';
 import { settleScopes, type AgentScopes } from './agent-scopes.ts';
 import { boundedStore } from './bounded-store.ts';
+import { assertNameIsFree } from './defined-agents.ts';
 import { StateSigner } from './state-signature.ts';
 import { defaultsOf } from './runtime-defaults.ts';
-import type { AgentStateOptions, BackgroundOptions, GenkitOrRegistry, OnConflict, SchemaOf } from './types.ts';
+import type {
+  AgentConfig,
+  AgentStateOptions,
+  BackgroundOptions,
+  CustomAgentConfig,
+  GenkitOrRegistry,
+  OnConflict,
+  PromptAgentConfig,
+  SchemaOf,
+} from './types.ts';
 
 /** An agent's settled configuration. */
 export interface AgentDefinition<State = unknown> {
@@ -70,10 +80,15 @@ const isTransform: OptionCheck = (value) => {
     : "an object with functions 'state' and 'chunk'";
 };
 
+const isTurnOverrides: OptionCheck = (value) => {
+  checkOptions('turnOverrides', value as object, { models: anything, config: isBoolean });
+  return undefined;
+};
+
 export const isString: OptionCheck = (value) => (typeof value === 'string' ? undefined : 'a string');
 
 /** Those that may be anything here are looked at when the agent is settled. */
-const STATE_OPTIONS = {
+const STATE_OPTIONS: Record<keyof AgentStateOptions, OptionCheck> = {
   stateSchema: isSchema,
   store: isStore,
   state: anything,
@@ -92,26 +107,50 @@ const STATE_OPTIONS = {
   outputKey: isString,
 };
 
-const SPEAKING_OPTIONS = { ...STATE_OPTIONS, promptInput: anything, turnOverrides: isObject };
+const SPEAKING_OPTIONS = { ...STATE_OPTIONS, promptInput: anything, turnOverrides: isTurnOverrides };
 
-const PROMPT_AGENT_OPTIONS = { ...SPEAKING_OPTIONS, promptName: isString, description: isString };
+/** What a prompt takes is for Genkit to judge; only the names are looked at. */
+const PROMPT_OPTIONS: Record<keyof PromptConfig, OptionCheck> = {
+  name: isString,
+  variant: anything,
+  model: anything,
+  config: anything,
+  description: anything,
+  input: anything,
+  system: anything,
+  prompt: anything,
+  messages: anything,
+  docs: anything,
+  output: anything,
+  maxTurns: anything,
+  returnToolRequests: anything,
+  metadata: anything,
+  tools: anything,
+  toolChoice: anything,
+  use: anything,
+  context: anything,
+};
 
-const CUSTOM_AGENT_OPTIONS = { ...STATE_OPTIONS, name: isString, description: isString };
+const OPTIONS = {
+  defineAgent: { ...SPEAKING_OPTIONS, ...PROMPT_OPTIONS } satisfies Record<keyof AgentConfig, OptionCheck>,
+  definePromptAgent: { ...SPEAKING_OPTIONS, promptName: isString, description: isString } satisfies Record<
+    keyof PromptAgentConfig,
+    OptionCheck
+  >,
+  defineCustomAgent: { ...STATE_OPTIONS, name: isString, description: isString } satisfies Record<
+    keyof CustomAgentConfig,
+    OptionCheck
+  >,
+};
 
 /**
- * Refuses what an agent of the kind does not take. Of `defineAgent` only the own options are looked at: the others are the prompt's.
+ * Refuses what an agent of the kind does not take.
  *
  * @throws `INVALID_ARGUMENT`
  */
-export function assertConfig(
-  definer: 'defineAgent' | 'definePromptAgent' | 'defineCustomAgent',
-  config: unknown,
-): void {
+export function assertConfig(definer: keyof typeof OPTIONS, config: unknown): void {
   if (typeof config !== 'object' || config === null) throw invalidArgument(`${definer} needs a configuration.`);
-  if (definer === 'definePromptAgent') return checkOptions(definer, config, PROMPT_AGENT_OPTIONS);
-  if (definer === 'defineCustomAgent') return checkOptions(definer, config, CUSTOM_AGENT_OPTIONS);
-  const own = Object.entries(config).filter(([name]) => Object.hasOwn(SPEAKING_OPTIONS, name));
-  checkOptions(definer, Object.fromEntries(own), SPEAKING_OPTIONS);
+  checkOptions(definer, config, OPTIONS[definer]);
 }
 
 /** Of what `defineAgent` takes the prompt's own configuration. */
@@ -155,6 +194,7 @@ export function settleAgent<State>(
     throw invalidArgument(`Agent '${name}' has both a store and state: 'client'; leave one of them out.`);
   }
   const registry = registryOf(ai);
+  assertNameIsFree(registry, name);
   // Neither the default store nor one that agents share is typed by any one agent's state.
   const defaults = defaultsOf(registry);
   const store = (options.store ?? (options.state ? undefined : defaults.store)) as SessionStore<State> | undefined;

@@ -2,6 +2,7 @@ import { AgentInitSchema, AgentOutputSchema, AgentStreamChunkSchema, definePromp
 import { defineBidiAction } from '@genkit-ai/core';
 import type { z } from 'genkit';
 import { toJsonSchema } from 'genkit/schema';
+import { checkNames } from '../client/check.ts';
 import { invalidArgument } from '../errors.ts';
 import { isInTurn } from '../session/session-state.ts';
 import { guardTemplates } from '../session/template-text.ts';
@@ -150,6 +151,10 @@ function register<State, Output>(agent: AgentDefinition<State>, fn: AgentFn<Stat
   const ambient = inProcessApi<State, Output>(agent, action, undefined);
   const apiFor = (options?: AgentCallOptions) =>
     options?.context ? inProcessApi<State, Output>(agent, action, options.context) : ambient;
+  const apiOf = (method: string, options?: AgentCallOptions) => {
+    checkNames(method, options, { context: true });
+    return apiFor(options);
+  };
   const defined = { agent, fn } as DefinedAgent;
   noteAgent(registry, defined);
   guardTemplates(registry, isInTurn);
@@ -170,8 +175,8 @@ function register<State, Output>(agent: AgentDefinition<State>, fn: AgentFn<Stat
       assertWritableState(init);
       return streamBidi(init, options);
     },
-    chat: (init, options) => apiFor(options).chat(init),
-    loadChat: (lookup, options) => apiFor(options).loadChat(lookup),
+    chat: (init, options) => apiOf('chat', options).chat(init),
+    loadChat: async (lookup, options) => apiOf('loadChat', options).loadChat(lookup),
     getSnapshot: (lookup, options) => apiFor(options).getSnapshot(lookup, options),
     waitForSnapshot: (snapshotId, options) => apiFor(options).waitForSnapshot(snapshotId, options),
     abort: (snapshotId, options) => apiFor(options).abort(snapshotId),

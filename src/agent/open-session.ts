@@ -38,7 +38,9 @@ export function assertInitFits<State>(agent: AgentDefinition<State>, init: Agent
   if (key && !agent.store) {
     throw new AgentInitError({
       status: 'FAILED_PRECONDITION',
-      message: `Cannot use '${key}' with agent '${agent.name}': it has no store, its callers keep the state. Send 'state' instead.`,
+      message:
+        `Cannot use '${key}' with agent '${agent.name}': it has no store to find it in. Give the agent a 'store', or agentRuntime() a ` +
+        `default one; where the callers keep the state, send that as 'state'.`,
     });
   }
   if (init.state !== undefined && agent.store) {

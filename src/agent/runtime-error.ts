@@ -45,7 +45,7 @@ export function loggedError(error: RuntimeError, what: string): RuntimeError {
 
 /**
  * Whom a thrown value speaks to. The origin decides, never the words: errors of this package are marked, a `UserFacingError` is written for
- * callers, any other `GenkitError` has a status that was chosen on purpose.
+ * users, any other `GenkitError` has a status that was chosen on purpose.
  */
 export function audienceOf(thrown: unknown): Audience {
   const marked = markedAudience(thrown);
@@ -54,7 +54,7 @@ export function audienceOf(thrown: unknown): Audience {
   // `instanceof GenkitError` would miss those of another copy of Genkit.
   const { name, originalMessage, status, detail } = thrown as Error & Record<string, unknown>;
   if (typeof originalMessage !== 'string' || !StatusNameSchema.safeParse(status).success) return 'operator';
-  if (name === 'UserFacingError') return 'caller';
+  if (name === 'UserFacingError') return 'user';
   // The request was checked before anything ran: something inside does not fit its schema.
   return isValidation(detail) ? 'operator' : 'status';
 }

@@ -1,4 +1,5 @@
 import { Chat } from './chat.ts';
+import { checkInit, checkLoad } from './check.ts';
 import { Conversation } from './conversation.ts';
 import { AgentError, toAgentError } from './errors.ts';
 import { withInterrupts } from './interrupt.ts';
@@ -19,9 +20,13 @@ const PAUSE_MS = 1000;
 export function createAgentApi<State = unknown, O = unknown>(transport: AgentTransport): AgentAPI<State, O> {
   const { stateManagement } = transport;
   const api: AgentAPI<State, O> = {
-    chat: (init) => new Chat<State, O>(transport, new Conversation<State>(init, stateManagement)),
+    chat: (init) => {
+      checkInit(init);
+      return new Chat<State, O>(transport, new Conversation<State>(init, stateManagement));
+    },
 
     loadChat: async (lookup) => {
+      checkLoad(lookup);
       const snapshot = await api.getSnapshot(lookup);
       if (!snapshot) {
         const what = 'snapshotId' in lookup ? `snapshot ${lookup.snapshotId}` : `session ${lookup.sessionId}`;

@@ -1,3 +1,4 @@
+import { checkTurn } from './check.ts';
 import type { Conversation } from './conversation.ts';
 import { BackgroundTask } from './detached-task.ts';
 import { AgentError, toAgentError } from './errors.ts';
@@ -60,6 +61,11 @@ export class Chat<State, O = unknown> implements AgentChat<State, O> {
   }
 
   sendStream(input: string | AgentInput, options: TurnOptions = {}): AgentTurn<State, O> {
+    try {
+      checkTurn(input, options);
+    } catch (error) {
+      return refusedTurn(toAgentError(error));
+    }
     if (this.#isRunning) {
       return refusedTurn(
         new AgentError({
@@ -97,6 +103,7 @@ export class Chat<State, O = unknown> implements AgentChat<State, O> {
   }
 
   async detach(input: string | AgentInput, options?: TurnOptions): Promise<DetachedTask<State>> {
+    checkTurn(input, options);
     const response = await this.send({ ...toAgentInput(input), detach: true }, options);
     if (response.snapshotId === undefined) {
       throw new AgentError<State>({

@@ -1,3 +1,4 @@
+import { checkNames, type AllNames } from './check.ts';
 import { AgentError, ConnectionLostError } from './errors.ts';
 import { reachable } from './reachable.ts';
 import { readTurn } from './read-turn.ts';
@@ -17,11 +18,14 @@ export interface ReconnectOptions {
 /** {@link ReconnectOptions} with nothing left open. */
 export type ReconnectPolicy = Required<ReconnectOptions>;
 
+const RECONNECT: AllNames<ReconnectOptions> = { attempts: true, delayMs: true, maxDelayMs: true };
+
 /** @throws AgentError `INVALID_ARGUMENT` for what can not be counted or waited for. */
 export function readPolicy(options: ReconnectOptions | false = {}): ReconnectPolicy {
   if (options === false) {
     return { attempts: 0, delayMs: 0, maxDelayMs: 0 };
   }
+  checkNames('reconnect', options, RECONNECT);
   const { attempts = 6, delayMs = 250, maxDelayMs = 8000 } = options;
   for (const [name, value] of Object.entries({ attempts, delayMs, maxDelayMs })) {
     if (!(value >= 0)) {

@@ -1,4 +1,5 @@
 import { createAgentApi } from './agent-api.ts';
+import { checkNames, invalid, type AllNames } from './check.ts';
 import { AgentError } from './errors.ts';
 import { post, STREAM_ID_HEADER, type PostRequest } from './post.ts';
 import { reachable } from './reachable.ts';
@@ -41,9 +42,23 @@ export interface RemoteAgentOptions {
   maxFrameChars?: number;
 }
 
+const OPTIONS: AllNames<RemoteAgentOptions> = {
+  url: true,
+  getSnapshotUrl: true,
+  abortUrl: true,
+  headers: true,
+  stateManagement: true,
+  fetch: true,
+  reconnect: true,
+  maxFrameChars: true,
+};
+
+const EXPECTED = "an object such as { url: 'https://example.com/api/support' }";
+
 /**
  * A client of an agent that is served over HTTP, by this package or by Genkit's `expressHandler`. For browsers and for Node.
  *
+ * @throws AgentError `INVALID_ARGUMENT` for an unknown option, and without a `url`.
  * @example
  * const support = remoteAgent({ url: 'https://example.com/api/support' });
  * const chat = support.chat();
@@ -54,6 +69,11 @@ export interface RemoteAgentOptions {
  * const { data } = await clerk.chat().send('Add 1 and 2');
  */
 export function remoteAgent<State = unknown, Output = unknown>(options: RemoteAgentOptions): AgentAPI<State, Output> {
+  checkNames('remoteAgent', options ?? null, OPTIONS, EXPECTED);
+  const { url } = options as { url?: unknown };
+  if (typeof url !== 'string' || url.trim() === '') {
+    throw invalid(`remoteAgent needs the 'url' of the agent: it takes ${EXPECTED}.`);
+  }
   return createAgentApi<State, Output>(new HttpTransport(options));
 }
 

@@ -1,6 +1,8 @@
 import type { ActionContext } from 'genkit';
 import type { StreamManager } from 'genkit/beta';
 import type { ContextProvider } from 'genkit/context';
+import { invalidArgument } from '../errors.ts';
+import { unknownOption } from '../option-names.ts';
 
 const MIB = 1024 * 1024;
 
@@ -111,14 +113,14 @@ const OPTION_NAMES = [
   'stopSignal',
 ] as const satisfies (keyof AgentServerOptions)[];
 
-/** @throws Error when an option is unknown, is not what it has to be, or the question who may ask is left open. */
+/** @throws `INVALID_ARGUMENT` when an option is unknown, is not what it has to be, or the question who may ask is left open. */
 export function readOptions(options: AgentServerOptions): ServerSettings {
   if (typeof options !== 'object' || options === null) {
-    throw new Error('Serving agents needs options: give "context", or "anonymous: true".');
+    throw invalidArgument('Serving agents needs options: give "context", or "anonymous: true".');
   }
   for (const name of Object.keys(options)) {
     if (!OPTION_NAMES.includes(name as (typeof OPTION_NAMES)[number])) {
-      throw new Error(`Unknown option "${name}". The options are: ${OPTION_NAMES.join(', ')}.`);
+      throw invalidArgument(unknownOption('Serving agents', name, OPTION_NAMES));
     }
   }
   return {
@@ -144,15 +146,15 @@ function readResumable({
 }: AgentServerOptions): ResumableSettings | undefined {
   if (streamManager === undefined) {
     if (reconnectWithinMs !== undefined || streamOwner !== undefined) {
-      throw new Error('The options "reconnectWithinMs" and "streamOwner" need a "streamManager".');
+      throw invalidArgument('The options "reconnectWithinMs" and "streamOwner" need a "streamManager".');
     }
     return undefined;
   }
   if (typeof streamManager?.open !== 'function' || typeof streamManager.subscribe !== 'function') {
-    throw new Error('The option "streamManager" must be one: Genkit\'s InMemoryStreamManager, say.');
+    throw invalidArgument('The option "streamManager" must be one: Genkit\'s InMemoryStreamManager, say.');
   }
   if (streamOwner !== undefined && typeof streamOwner !== 'function') {
-    throw new Error('The option "streamOwner" must be a function.');
+    throw invalidArgument('The option "streamOwner" must be a function.');
   }
   const graceMs =
     reconnectWithinMs === false ? Infinity : (readDelay('reconnectWithinMs', reconnectWithinMs) ?? 30_000);
@@ -161,26 +163,26 @@ function readResumable({
 
 function readSignal(signal: AbortSignal | undefined): AbortSignal | undefined {
   if (signal !== undefined && typeof signal?.addEventListener !== 'function') {
-    throw new Error('The option "stopSignal" must be the signal of an AbortController.');
+    throw invalidArgument('The option "stopSignal" must be the signal of an AbortController.');
   }
   return signal;
 }
 
 function readContext({ context, anonymous }: AgentServerOptions): ContextProvider {
   if (anonymous !== undefined && typeof anonymous !== 'boolean') {
-    throw new Error('The option "anonymous" must be true or false.');
+    throw invalidArgument('The option "anonymous" must be true or false.');
   }
   if (context === undefined && !anonymous) {
-    throw new Error(
+    throw invalidArgument(
       'Serving agents needs to know who is asking: give "context", a function that answers the context of a request ' +
         'or throws (Genkit\'s apiKey() is one), or "anonymous: true" to let anybody in.',
     );
   }
   if (context !== undefined && anonymous) {
-    throw new Error('Give either "context" or "anonymous: true", not both.');
+    throw invalidArgument('Give either "context" or "anonymous: true", not both.');
   }
   if (context !== undefined && typeof context !== 'function') {
-    throw new Error('The option "context" must be a function.');
+    throw invalidArgument('The option "context" must be a function.');
   }
   return context ?? (() => ({}));
 }
@@ -197,7 +199,7 @@ function readContextReadsInput({ context, contextReadsInput = false }: AgentServ
 
 function readBasePath(basePath = ''): string {
   if (typeof basePath !== 'string' || (basePath !== '' && !basePath.startsWith('/'))) {
-    throw new Error('The option "basePath" must be a path that starts with "/".');
+    throw invalidArgument('The option "basePath" must be a path that starts with "/".');
   }
   return basePath.replace(/\/+$/, '');
 }
@@ -205,14 +207,14 @@ function readBasePath(basePath = ''): string {
 function readDelay(name: keyof AgentServerOptions, value: number | undefined): number | undefined {
   const delay = readCount(name, value);
   if (delay !== undefined && delay > MAX_DELAY_MS) {
-    throw new Error(`The option "${name}" must be at most ${MAX_DELAY_MS} ms, about 24 days.`);
+    throw invalidArgument(`The option "${name}" must be at most ${MAX_DELAY_MS} ms, about 24 days.`);
   }
   return delay;
 }
 
 function readCount(name: keyof AgentServerOptions, value: number | undefined): number | undefined {
   if (value !== undefined && !(Number.isSafeInteger(value) && value > 0)) {
-    throw new Error(`The option "${name}" must be a whole number above 0.`);
+    throw invalidArgument(`The option "${name}" must be a whole number above 0.`);
   }
   return value;
 }

@@ -98,8 +98,8 @@ interface Report {
 }
 
 /**
- * The one place where errors leave the server. Only what was written for callers keeps its message: a `UserFacingError`, and the errors of this
- * package itself, unless the message shows something of the inside all the same. Every other becomes a status (`INTERNAL` unless the error is a
+ * The one place where errors leave the server. What an application tells its user by a `UserFacingError` goes out as it is. The errors of this
+ * package keep their message as well, unless it shows something of the inside all the same. Every other becomes a status (`INTERNAL` unless the error is a
  * `GenkitError`), a sentence, and an `errorId` in the details under which the log has all of it.
  *
  * @param error What was thrown, or the error record of a failed turn or snapshot.
@@ -112,6 +112,9 @@ export function toSafeError(error: unknown, request = ''): SafeError {
       return { status, message, ...(details && { details }) };
     }
     const { status, audience, message, details } = takeApart(error);
+    if (audience === 'user' && typeof message === 'string') {
+      return { status, message, ...(isShort(details) && { details }) };
+    }
     if (audience === 'caller' && typeof message === 'string' && isForCaller(status, message, request)) {
       return {
         status,
@@ -151,9 +154,14 @@ function showsInternals(text: string, request: string): boolean {
   return INTERNALS.some((pattern) => text.match(pattern)?.some((found) => !request.includes(found)));
 }
 
-function isSafeDetails(details: unknown, request: string): boolean {
+function isShort(details: unknown): boolean {
   const text = details === undefined ? undefined : JSON.stringify(details);
-  if (text === undefined || text.length > MAX_DETAILS || showsInternals(text, request)) {
+  return text !== undefined && text.length <= MAX_DETAILS;
+}
+
+function isSafeDetails(details: unknown, request: string): boolean {
+  const text = JSON.stringify(details);
+  if (!isShort(details) || showsInternals(text, request)) {
     return false;
   }
   return (text.match(UUID) ?? []).every((id) => request.includes(id));

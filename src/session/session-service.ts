@@ -10,7 +10,7 @@ import {
   type SaveSnapshotOptions,
   type SnapshotStore,
 } from '../store/contract.ts';
-import { checkOptions, isObject, isOneOf } from '../store/options.ts';
+import { checkOptions, isObject, isOneOf, type OptionCheck } from '../store/options.ts';
 import { assertCurrent, checkOwner, snapshotOf } from './next-snapshot.ts';
 import {
   settleEvent,
@@ -104,6 +104,7 @@ export class SessionService {
    * @throws `ALREADY_EXISTS` when the tenant has a session of that id.
    */
   async createSession(options: CreateSessionOptions): Promise<StoredSession> {
+    checkOptions('createSession', options, { ...SESSION, state: anything });
     const { sessionId = globalThis.crypto.randomUUID(), state = {}, context } = options;
     const query: SessionQuery = { ...checkOwner(options), sessionId, context };
     assertId(sessionId, 'sessionId');
@@ -122,6 +123,7 @@ export class SessionService {
 
   /** The session as it is; `undefined` when the user has none of that id. */
   async getSession(options: SessionQuery): Promise<StoredSession | undefined> {
+    checkOptions('getSession', options, { ...SESSION, numRecentEvents: anything, afterTimestamp: anything });
     const { sessionId, numRecentEvents, afterTimestamp, context } = options;
     const query: SessionQuery = { ...checkOwner(options), sessionId, numRecentEvents, afterTimestamp, context };
     const content = await this.#reader.read(query);
@@ -133,6 +135,7 @@ export class SessionService {
     /** All of them. */
     sessions: StoredSessionInfo[];
   }> {
+    checkOptions('listSessions', options, OWNER);
     const owner = checkOwner(options);
     const { context } = options;
     const sessions: StoredSessionInfo[] = [];
@@ -149,6 +152,7 @@ export class SessionService {
 
   /** Removes every byte of a session of the user; what it changed of `user:` and `app:` keys stays. Answers zeros when there is none. */
   async deleteSession(options: SessionStoreOptions & SessionOwner & { sessionId: string }): Promise<DeleteResult> {
+    checkOptions('deleteSession', options, SESSION);
     const { sessionId, context } = options;
     const owner = checkOwner(options);
     const leaf = await this.#store.getSnapshotMetadata({ sessionId, context });
@@ -241,6 +245,11 @@ export class SessionService {
     return (await this.#store.saveSnapshot(snapshotId, (current) => (current ? null : input), all)) !== null;
   }
 }
+
+/** The values are looked at where they are used. */
+const anything: OptionCheck = () => undefined;
+const OWNER = { appName: anything, userId: anything, context: anything };
+const SESSION = { ...OWNER, sessionId: anything };
 
 const isOnStale = isOneOf('reject', 'refresh');
 

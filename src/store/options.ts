@@ -1,4 +1,5 @@
 import { invalidArgument } from '../errors.ts';
+import { unknownOption } from '../option-names.ts';
 
 /** Checks one option's value; answers what it must be, or `undefined` when it is fine. */
 export type OptionCheck = (value: unknown) => string | undefined;
@@ -34,9 +35,7 @@ export function checkOptions(
   if (typeof options !== 'object' || options === null) throw invalidArgument(`${owner}: options must be an object.`);
   for (const [name, value] of Object.entries(options)) {
     const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
-    if (!check) {
-      throw invalidArgument(`${owner} has no option '${name}'; it has ${Object.keys(checks).join(', ')}.`);
-    }
+    if (!check) throw invalidArgument(unknownOption(owner, name, Object.keys(checks)));
     const expected = value === undefined ? undefined : check(value);
     if (expected !== undefined) throw invalidArgument(`${owner}: ${name} must be ${expected}.`);
   }

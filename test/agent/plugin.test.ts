@@ -68,7 +68,7 @@ describe('agentRuntime', () => {
   test.each([
     [
       { stor: new GenkitStore() },
-      "agentRuntime has no option 'stor'; it has store, background, onConflict, storeTimeoutMs, appName, userId.",
+      "agentRuntime has no option 'stor': did you mean 'store'? It has store, background, onConflict, storeTimeoutMs, appName, userId.",
     ],
     [{ store: {} }, 'agentRuntime: store must be a session store'],
     [{ store: null }, 'agentRuntime: store must be a session store'],
@@ -198,7 +198,7 @@ describe("genkit(), the drop-in for genkit/beta's", () => {
     // @ts-expect-error -- The prompt knows no such tone.
     ai.defineAgent({ name: 'e', input: { schema: input }, promptInput: { tone: 'loud' } });
     // @ts-expect-error -- There is no such option.
-    ai.defineAgent({ name: 'f', stateShema: stateSchema });
+    expect(() => ai.defineAgent({ name: 'f', stateShema: stateSchema })).toThrow("did you mean 'stateSchema'?");
     // The state is checked, not parsed: what a default would fill in may be absent, and nothing is transformed.
     const defaulted = defineAgent(ai, { name: 'g', stateSchema: z.object({ visits: z.number().default(0) }) });
     expectTypeOf(defaulted.chat().state).toEqualTypeOf<{ visits?: number } | undefined>();

@@ -81,7 +81,7 @@ describe('building a server', () => {
     ['a switch is none', build({ context: () => ({}), contextReadsInput: 1 }), /"contextReadsInput".*true or false/],
     ['both are given', build({ anonymous: true, context: () => ({}) }), /not both/],
     ['the provider is none', build({ context: 'key' }), /must be a function/],
-    ['an option is unknown', build({ anonymous: true, maxBodySize: 5 }), /Unknown option "maxBodySize".*maxBodyBytes/],
+    ['an option is unknown', build({ anonymous: true, maxBodySize: 5 }), /no option 'maxBodySize'.*maxBodyBytes/],
     ['a limit is none', build({ anonymous: true, maxBodyBytes: 0 }), /maxBodyBytes.*whole number above 0/],
     ['a delay overflows', build({ anonymous: true, timeoutMs: 2 ** 31 }), /at most 2147483647 ms/],
     ['a body delay overflows', build({ anonymous: true, bodyTimeoutMs: 2 ** 31 }), /at most 2147483647 ms/],

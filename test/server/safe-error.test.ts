@@ -121,12 +121,28 @@ describe('a message that was written for callers', () => {
     'organization org-a1b2c3 has no quota',
     'at Foo (app.js:10:5)',
   ])('is withheld when it shows something of the inside all the same: %s', (message) => {
-    const safe = toSafeError(new UserFacingError('INVALID_ARGUMENT', message));
+    const safe = toSafeError(invalidArgument(message));
     expect(safe).toEqual({
       status: 'INVALID_ARGUMENT',
       message: 'The agent refused the request.',
       details: { errorId: expect.any(String) as string },
     });
+  });
+});
+
+describe('what an application tells its user', () => {
+  it.each([
+    'Sign in at https://app.example/login?next=/orders',
+    'Send a header "Bearer <your key>".',
+    'Ask ada@example.com.',
+  ])('keeps its words, thrown for the request or in a turn: %s', (message) => {
+    for (const status of ['UNAUTHENTICATED', 'UNAVAILABLE'] as const) {
+      const error = new UserFacingError(status, message, { at: 'https://app.example' });
+      const told = { status, message, details: { at: 'https://app.example' } };
+      expect(toSafeError(error)).toEqual(told);
+      expect(toSafeError(toRuntimeError(error))).toEqual(told);
+    }
+    expect(errorLog()).toBe('');
   });
 });
 
