@@ -19,7 +19,7 @@ describe('checkOptions', () => {
   });
 
   it.each([
-    [{ flga: true }, "Store has no option 'flga'; it has flag, prefix, count, durability."],
+    [{ flga: true }, "Store has no option 'flga': did you mean 'flag'? It has flag, prefix, count, durability."],
     [{ toString: 1 }, "Store has no option 'toString'"],
     [{ flag: 1 }, 'Store: flag must be true or false.'],
     [{ prefix: 'x' }, 'Store: prefix must be a function.'],
