@@ -1,5 +1,6 @@
 import type { AgentInit, AgentInput, MessageData } from 'genkit/beta';
 import { AgentInitError, failedPrecondition, invalidArgument, quote } from '../errors.ts';
+import { findFault } from '../json/fault.ts';
 import { prefixedNames } from '../session/plain-state.ts';
 import type { AgentDefinition } from './agent-definition.ts';
 
@@ -9,13 +10,19 @@ import type { AgentDefinition } from './agent-definition.ts';
  *
  * @throws AgentInitError `INVALID_ARGUMENT`
  */
-export function assertWritableState({ state }: AgentInit = {}): void {
+export function assertWritableInit(init: AgentInit | null = {}): void {
+  if (typeof init !== 'object' || init === null) {
+    const message = "An agent's init must be an object, { sessionId }, { snapshotId } or { state }, or left out.";
+    throw new AgentInitError({ status: 'INVALID_ARGUMENT', message });
+  }
   try {
-    JSON.stringify(state);
+    JSON.stringify(init);
   } catch {
+    const path = findFault(init)?.path;
+    const place = path ? `: see ${quote(path)}` : '';
     throw new AgentInitError({
       status: 'INVALID_ARGUMENT',
-      message: `The state sent along cannot be written as JSON. Send it as it came with the turn before.`,
+      message: `The state sent along cannot be written as JSON${place}. Send it as it came with the turn before.`,
     });
   }
 }

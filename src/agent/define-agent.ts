@@ -9,7 +9,7 @@ import { guardTemplates } from '../session/template-text.ts';
 import type { ScopeRecord } from '../store/contract.ts';
 import { TurnInputSchema } from './turn-overrides.ts';
 import { assertConfig, promptConfigOf, settleAgent, type AgentDefinition } from './agent-definition.ts';
-import { assertWritableState } from './client-input.ts';
+import { assertWritableInit } from './client-input.ts';
 import { noteAgent, type DefinedAgent } from './defined-agents.ts';
 import { promptAgentFn } from './generate-turn.ts';
 import { contextFor, inProcessApi } from './in-process.ts';
@@ -165,14 +165,14 @@ function register<State, Output>(agent: AgentDefinition<State>, fn: AgentFn<Stat
     ...registerSnapshotActions(agent),
     run: (input, options) => {
       try {
-        assertWritableState(options?.init);
+        assertWritableInit(options?.init);
       } catch (error) {
         return Promise.reject(error);
       }
       return run(input, options);
     },
     streamBidi: (init, options) => {
-      assertWritableState(init);
+      assertWritableInit(init);
       return streamBidi(init, options);
     },
     chat: (init, options) => apiOf('chat', options).chat(init),

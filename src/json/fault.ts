@@ -63,6 +63,19 @@ function faultIn(
   tokens: (string | number)[],
   ancestors: Map<object, number>,
 ): string | undefined {
+  try {
+    return readFaultIn(value, depth, tokens, ancestors);
+  } catch {
+    return 'reading it throws an error, of a getter or a proxy; store plain data';
+  }
+}
+
+function readFaultIn(
+  value: unknown,
+  depth: number,
+  tokens: (string | number)[],
+  ancestors: Map<object, number>,
+): string | undefined {
   if (typeof value !== 'object' || value === null) return scalarFault(value);
   const ancestor = ancestors.get(value);
   if (ancestor !== undefined) {
@@ -73,10 +86,10 @@ function faultIn(
   if (depth >= MAX_DEPTH) return `it is nested deeper than ${MAX_DEPTH} levels; flatten it or store it as a string`;
   ancestors.set(value, tokens.length);
   for (const key of Array.isArray(value) ? value.keys() : Object.keys(value)) {
-    const member = (value as Record<string | number, unknown>)[key];
-    if (member === undefined && typeof key === 'string') continue;
     tokens.push(key);
-    const reason = faultIn(member, depth + 1, tokens, ancestors);
+    const member = (value as Record<string | number, unknown>)[key];
+    const isLeftOut = member === undefined && typeof key === 'string';
+    const reason = isLeftOut ? undefined : faultIn(member, depth + 1, tokens, ancestors);
     if (reason !== undefined) return reason;
     tokens.pop();
   }

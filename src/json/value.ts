@@ -97,8 +97,12 @@ function explained<R>(value: unknown, depth: number, walk: () => R): R {
   try {
     return walk();
   } catch (error) {
-    if (error instanceof JsonValueError) throw findFault(value, depth) ?? error;
-    throw error;
+    const fault = findFault(value, depth);
+    if (fault) throw fault;
+    // A getter may throw once and not again.
+    throw error instanceof JsonValueError
+      ? error
+      : new JsonValueError('', 'reading it throws an error; store plain data');
   }
 }
 
