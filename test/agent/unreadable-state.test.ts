@@ -13,10 +13,14 @@ const fail = () => {
 const getter = () => Object.defineProperty({ fine: 1 }, 'gone', { enumerable: true, get: fail });
 
 const UNREADABLE: [name: string, make: () => object, path: string][] = [
-  ['a getter that throws', () => ({ deep: [getter()] }), '/deep/0/gone'],
-  ['a proxy that throws for its members', () => ({ proxy: new Proxy({ a: 1 }, { get: fail }) }), '/proxy/a'],
-  ['a proxy that throws for its keys', () => ({ proxy: new Proxy({ a: 1 }, { ownKeys: fail }) }), '/proxy'],
-  ['a proxy that throws for its kind', () => ({ proxy: new Proxy({ a: 1 }, { getPrototypeOf: fail }) }), '/proxy'],
+  ['a getter that throws', () => ({ deep: [getter()] }), 'custom.deep.0.gone'],
+  ['a proxy that throws for its members', () => ({ proxy: new Proxy({ a: 1 }, { get: fail }) }), 'custom.proxy.a'],
+  ['a proxy that throws for its keys', () => ({ proxy: new Proxy({ a: 1 }, { ownKeys: fail }) }), 'custom.proxy'],
+  [
+    'a proxy that throws for its kind',
+    () => ({ proxy: new Proxy({ a: 1 }, { getPrototypeOf: fail }) }),
+    'custom.proxy',
+  ],
 ];
 
 describe.each(STORE_KINDS)('a state that throws when it is read, on $name', ({ make: makeStore }) => {
@@ -30,7 +34,7 @@ describe.each(STORE_KINDS)('a state that throws when it is read, on $name', ({ m
       });
       const { output } = await call(agent, ['hi'], { sessionId: 's' });
       expect(output).toMatchObject({ finishReason: 'failed', error: { status: 'INTERNAL' } });
-      expect(output.error?.message).toContain(`"${path}"`);
+      expect(output.error?.message).toContain(`${path} is not a JSON value`);
       expect(JSON.stringify(output)).not.toContain(SECRET);
       const kept = await store.getSnapshot({ sessionId: 's' });
       expect(kept?.status).not.toBe('completed');
