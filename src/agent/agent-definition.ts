@@ -38,6 +38,8 @@ export interface AgentDefinition<State = unknown> {
   readonly clientResources: boolean;
   /** Of other agents than this its snapshots are hidden. */
   readonly isPrivate: boolean;
+  /** Users see the sessions of other users. */
+  readonly isForAllUsers: boolean;
   readonly onAbort: 'discard' | 'keep';
   readonly onConflict: OnConflict | undefined;
   readonly background: BackgroundSettings;
@@ -226,6 +228,7 @@ export function settleAgent<State>(
     isStateForgeable: !store && options.signState === undefined,
     clientResources: options.clientResources ?? false,
     isPrivate: !(options.shareSessions ?? clientTransform === undefined),
+    isForAllUsers: options.shareSessions === true,
     onAbort,
     onConflict,
     background,

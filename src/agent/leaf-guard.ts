@@ -1,7 +1,8 @@
 import type { ActionContext } from 'genkit';
 import type { SessionStore, SnapshotMutator } from 'genkit/beta';
 import { SessionConflictError } from '../errors.ts';
-import type { SaveSnapshotOptions, ScopeChange } from '../store/contract.ts';
+import type { SessionOwner } from '../session/session-log.ts';
+import type { SaveSnapshotOptions, ScopeChange, SessionDetails } from '../store/contract.ts';
 import type { AgentDefinition } from './agent-definition.ts';
 import { assertNotRunning, findLastCompleted } from './open-session.ts';
 import { readStored } from './read-snapshot.ts';
@@ -14,6 +15,8 @@ export interface LeafGuardOptions<State> {
   /** What the call found as the session's leaf (`null`: nothing), and no other turn may follow; absent: it does not look. */
   expectedLeafId?: string | null;
   context: ActionContext | undefined;
+  /** Whose the session is; absent: nobody's. */
+  owner?: SessionOwner | undefined;
 }
 
 /** Where a snapshot belongs. */
@@ -32,14 +35,18 @@ export class LeafGuard<State> {
   readonly #agent: AgentDefinition<State>;
   readonly #sessionId: string;
   readonly #context: ActionContext | undefined;
+  /** Only of a store that keeps it. */
+  readonly #session: { session?: SessionDetails };
   /** What was the leaf when the call was opened, then what it saved last; `undefined`: it does not look. */
   #expectedLeafId: string | null | undefined;
 
-  constructor({ agent, sessionId, expectedLeafId, context }: LeafGuardOptions<State>) {
+  constructor({ agent, sessionId, expectedLeafId, context, owner }: LeafGuardOptions<State>) {
     this.#agent = agent;
     this.#sessionId = sessionId;
     this.#expectedLeafId = expectedLeafId;
     this.#context = context;
+    const ownerId = owner && { ownerId: owner.userId };
+    this.#session = agent.can.details ? { session: { ...ownerId, agent: agent.name } } : {};
   }
 
   /**
@@ -60,6 +67,7 @@ export class LeafGuard<State> {
         if (isLooking && this.#expectedLeafId !== snapshotId) await this.#assertPassed(parentId);
         const options: SaveSnapshotOptions = {
           context: this.#context,
+          ...(isNew && this.#session),
           ...(isLooking && { expectedLeafId: this.#expectedLeafId }),
           ...(scopes.length > 0 && { scopes }),
         };

@@ -145,7 +145,7 @@ async function findSnapshot<State>(
     const found = await mustHaveStore(agent, 'Resuming a snapshot').getSnapshot(
       readOnly('snapshotId', snapshotId, context),
     );
-    const snapshot = mustBeResumable(isHidden(agent, found) ? undefined : found, snapshotId, sessionId);
+    const snapshot = mustBeResumable(isHidden(agent, found, context) ? undefined : found, snapshotId, sessionId);
     return { snapshot, leaf: snapshot };
   }
   return sessionId === undefined ? {} : findLastCompleted(agent, sessionId, context);
@@ -192,7 +192,7 @@ export async function findLastCompleted<State>(
   const seen = new Set<string>();
   const store = mustHaveStore(agent, 'Resuming a session');
   const leaf = await store.getSnapshot(readOnly('sessionId', sessionId, context));
-  assertVisible(agent, leaf, sessionId);
+  assertVisible(agent, leaf, sessionId, context);
   let snapshot = leaf;
   while (snapshot && snapshot.status !== 'completed') {
     const { parentId }: SessionSnapshot<State> = snapshot;
@@ -205,7 +205,7 @@ export async function findLastCompleted<State>(
     }
     seen.add(parentId);
     snapshot = await store.getSnapshot(readOnly('snapshotId', parentId, context));
-    assertVisible(agent, snapshot, sessionId);
+    assertVisible(agent, snapshot, sessionId, context);
     if (!snapshot) {
       throw failedPrecondition(
         `Session ${quote(sessionId)} has no completed snapshot left to continue from: ${quote(parentId)} is gone. ` +
@@ -216,11 +216,12 @@ export async function findLastCompleted<State>(
   return { snapshot, leaf };
 }
 
-/** A session of another agent is not there, and yet its id is taken. */
+/** A session of another agent or user is not there, and yet its id is taken. */
 function assertVisible<State>(
   agent: AgentDefinition<State>,
   snapshot: SessionSnapshot<State> | undefined,
   sessionId: string,
+  context: ActionContext | undefined,
 ): void {
-  if (isHidden(agent, snapshot)) throw notFound(`Agent '${agent.name}' has no session ${quote(sessionId)}.`);
+  if (isHidden(agent, snapshot, context)) throw notFound(`Agent '${agent.name}' has no session ${quote(sessionId)}.`);
 }

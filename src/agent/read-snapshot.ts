@@ -30,7 +30,7 @@ export async function readSnapshot<State>(
   const caller = callerOf(agent, lookup.context);
   const reading = metadataOnly ? undefined : readRecords(agent, caller);
   const found = metadataOnly ? await readMetadata(agent, store, lookup) : await store.getSnapshot(lookup);
-  if (!found || isHidden(agent, found)) return undefined;
+  if (!found || isHidden(agent, found, lookup.context)) return undefined;
   const visible = withoutInternals(found);
   const seen: SessionSnapshot<State> = isExpired(visible, agent.background.leaseMs)
     ? { ...visible, status: 'expired' }

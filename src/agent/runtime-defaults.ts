@@ -8,15 +8,18 @@ import type { BackgroundOptions, OnConflict, UserIdOf } from './types.ts';
 export interface RuntimeDefaults {
   /** The store of agents that have none of their own; unless told they have none at all. */
   readonly store?: SessionStore;
-  /** How detached turns are watched over. */
+  /** Heartbeats, leases and recovery of detached turns, in ms. An agent's own members replace these one by one. */
   readonly background?: BackgroundOptions;
-  /** What becomes of two turns on one session at the same time. */
+  /**
+   * What becomes of two turns on one session at the same time. Default: `'reject'` for a turn that names a `sessionId`, `'branch'` for one that
+   * names a `snapshotId`.
+   */
   readonly onConflict?: OnConflict;
   /** How long a call of the store may take, in ms, before the turn ends without it with `DEADLINE_EXCEEDED`; 10,000 unless told. */
   readonly storeTimeoutMs?: number;
   /** The app that the agents are part of: they share what belongs to a user and to the app. Unless told each is an app of its own. */
   readonly appName?: string;
-  /** Whose `user:` keys a call sees; that of `context.auth.uid` unless told. */
+  /** Names the user who calls, whose the session and the `user:` keys are. Default: `context.auth.uid`. */
   readonly userId?: UserIdOf;
 }
 

@@ -19,6 +19,10 @@ const PruneSchema = z.object({
   dryRun: z.boolean().optional().describe('Only counts what would be removed.'),
 });
 
+const SessionPageSchema = PageSchema.extend({
+  ownerId: z.string().optional().describe('Only the sessions of this user. Needs a store with capabilities.details.'),
+});
+
 /**
  * Registers `listSessions`, `listSnapshots`, `deleteSession` and `pruneSessions` in a namespace, those of them that the store can do. They
  * work on the tenant of the caller's context.
@@ -35,7 +39,10 @@ export function registerSessionActions(registry: Registry, namespace: string, st
   if (can.list) {
     defineAction(
       registry,
-      { ...named('listSessions', 'Lists the sessions, the one written last first.'), inputSchema: PageSchema },
+      {
+        ...named('listSessions', 'Lists the sessions, the one written last first.'),
+        inputSchema: can.details ? SessionPageSchema : PageSchema,
+      },
       (page, { context }) => sessions.listSessions({ ...page, context }),
     );
     defineAction(

@@ -49,7 +49,7 @@ export async function abortSnapshot<State>(
   await store.saveSnapshot(
     snapshotId,
     (current) => {
-      before = isHidden(agent, current) ? undefined : current?.status;
+      before = isHidden(agent, current, context) ? undefined : current?.status;
       if (!current || before !== 'pending') return null;
       return { ...current, status: 'aborted', finishReason: 'aborted', updatedAt: new Date().toISOString() };
     },

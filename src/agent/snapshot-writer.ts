@@ -15,12 +15,6 @@ import { runOf, type RunLease, type RunRecord } from './run-lease.ts';
 import type { TurnEnding } from './turn-ending.ts';
 import { ownershipOf } from './visible-snapshot.ts';
 
-/** What {@link SnapshotWriter} needs to know. */
-export interface SnapshotWriterOptions<State> extends LeafGuardOptions<State> {
-  /** Whose the session is; absent: nobody's. */
-  owner: SessionOwner | undefined;
-}
-
 /** What a snapshot holds of its turn. */
 export interface TurnContent<State> extends Waits {
   readonly state: SessionState<State>;
@@ -64,8 +58,8 @@ export class SnapshotWriter<State> {
   #lease: RunLease | undefined;
   readonly #guard: LeafGuard<State>;
 
-  constructor({ owner, ...options }: SnapshotWriterOptions<State>) {
-    const { agent, sessionId, context } = options;
+  constructor(options: LeafGuardOptions<State>) {
+    const { agent, sessionId, context, owner } = options;
     this.#agent = agent;
     this.#sessionId = sessionId;
     this.#guard = new LeafGuard(options);

@@ -82,8 +82,9 @@ export interface AgentStateOptions<State = unknown, User = unknown, App = unknow
    */
   clientResources?: boolean;
   /**
-   * Whether other agents on the same store may read, continue and abort this agent's sessions. Unless told, those of an agent without a
-   * `clientTransform`, as in Genkit: what the transform hides another agent would show.
+   * Who may read, continue and abort this agent's sessions. `true`: all users, and other agents on the same store. `false`: the user who
+   * began the session, by this agent. Default: the user who began it, by any agent on the store; with a `clientTransform` by this agent
+   * only, since another would show what the transform hides. A session that was begun without a user is open to all users.
    */
   shareSessions?: boolean;
   /**
@@ -114,8 +115,9 @@ export interface AgentStateOptions<State = unknown, User = unknown, App = unknow
    */
   appName?: string;
   /**
-   * Whose `user:` keys a call sees: a name that the caller cannot choose, `undefined` for nobody's. The caller's context says it, never the
-   * session. Unless told `context.auth.uid`, which servers set once they have verified the caller.
+   * Names the user who calls, from the context: a name that the caller can't choose, `undefined` for no user. The user owns the sessions that
+   * the call begins, sees the sessions that they own, and has their own `user:` keys. Default: `context.auth.uid`, which servers set once
+   * they have verified the caller.
    */
   userId?: UserIdOf;
   /**

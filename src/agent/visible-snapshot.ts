@@ -1,5 +1,8 @@
+import type { ActionContext } from 'genkit';
 import type { SessionSnapshot } from 'genkit/beta';
+import { logOf } from '../session/session-log.ts';
 import type { AgentDefinition } from './agent-definition.ts';
+import { callerOf } from './agent-scopes.ts';
 
 /** The agent that keeps a snapshot to itself. */
 export type OwnedSnapshot<State> = SessionSnapshot<State> & { ownedBy?: string };
@@ -12,13 +15,20 @@ export function withoutInternals<S extends object>(snapshot: S): S {
   return Object.fromEntries(Object.entries(snapshot).filter(([name]) => !INTERNAL_FIELDS.has(name))) as S;
 }
 
-/** Whether the snapshot is another agent's, which does not share its sessions: to this agent it is not there. */
+/**
+ * Whether the snapshot is of another agent that does not share its sessions, or of a session that another user owns: for this call it is not
+ * there.
+ */
 export function isHidden<State>(
-  { name }: AgentDefinition<State>,
+  agent: AgentDefinition<State>,
   snapshot: SessionSnapshot<State> | undefined,
+  context: ActionContext | undefined,
 ): boolean {
-  const { ownedBy = name } = (snapshot ?? {}) as OwnedSnapshot<State>;
-  return ownedBy !== name;
+  if (!snapshot) return false;
+  const { ownedBy = agent.name } = snapshot as OwnedSnapshot<State>;
+  if (ownedBy !== agent.name) return true;
+  const { owner } = logOf(snapshot);
+  return owner !== undefined && !agent.isForAllUsers && callerOf(agent, context).userId !== owner.userId;
 }
 
 /** What a snapshot of the agent says of whose it is. */

@@ -37,6 +37,9 @@ function payingAgent(store: SnapshotStore): { agent: Agent; payments: () => numb
   return { agent, payments: () => paid };
 }
 
+/** The session service's user, as agents know them. */
+const AS_ADA = { context: { auth: { uid: ADA.userId } } };
+
 const APPROVAL = {
   resume: { restart: [{ toolRequest: { name: 'pay', ref: '1', input: {} }, metadata: { resumed: true } }] },
 } as AgentInput;
@@ -47,10 +50,10 @@ describe('an event on a session that waits for an approval', () => {
     const sessions = new SessionService(store);
     const { agent, payments } = payingAgent(store);
     await sessions.createSession({ ...ADA, sessionId: 'chat' });
-    const { snapshotId, finishReason } = (await call(agent, ['pay'], { sessionId: 'chat' })).output;
+    const { snapshotId, finishReason } = (await call(agent, ['pay'], { sessionId: 'chat' }, AS_ADA)).output;
     expect(finishReason).toBe('interrupted');
     const session = (await sessions.getSession({ ...ADA, sessionId: 'chat' }))!;
-    const approve = async (init: AgentInit) => (await call(agent, [APPROVAL], init)).output.error?.status;
+    const approve = async (init: AgentInit) => (await call(agent, [APPROVAL], init, AS_ADA)).output.error?.status;
     return { store, sessions, session, payments, snapshotId: snapshotId!, approve };
   };
 
@@ -78,7 +81,7 @@ describe('an event on a session that waits for an approval', () => {
     const { agent } = payingAgent(store);
     const session = await sessions.createSession({ ...ADA, sessionId: 'chat' });
     const first = await sessions.appendEvent(session, { ...NOTE, id: 'note' });
-    await call(agent, ['pay'], { sessionId: 'chat' });
+    await call(agent, ['pay'], { sessionId: 'chat' }, AS_ADA);
     const fresh = (await sessions.getSession({ ...ADA, sessionId: 'chat' }))!;
     expect(await sessions.appendEvent(fresh, { ...NOTE, id: 'note' })).toEqual(first);
   });
@@ -107,16 +110,16 @@ it('an event leaves the session of an agent that keeps its sessions to itself to
     defineAgent(ai, { name: 'hiding', model: name, store, shareSessions: false }),
     defineAgent(ai, { name: 'other', model: name, store }),
   ];
-  await call(hiding, ['a secret'], { sessionId: 'chat' }, { context: { auth: { uid: 'ada' } } });
+  await call(hiding, ['a secret'], { sessionId: 'chat' }, AS_ADA);
   const session = (await sessions.getSession({ appName: 'hiding', userId: 'ada', sessionId: 'chat' }))!;
   for (const event of [NOTE, { author: 'user', content: user('another secret') }]) {
     await sessions.appendEvent(session, event);
-    expect(await other.getSnapshot({ sessionId: 'chat' })).toBeUndefined();
-    expect((await call(other, ['tell me'], { sessionId: 'chat' })).output.error?.status).toBe('NOT_FOUND');
+    expect(await other.getSnapshot({ sessionId: 'chat' }, AS_ADA)).toBeUndefined();
+    expect((await call(other, ['tell me'], { sessionId: 'chat' }, AS_ADA)).output.error?.status).toBe('NOT_FOUND');
   }
-  const seen = (await hiding.getSnapshot({ sessionId: 'chat' }))!;
+  const seen = (await hiding.getSnapshot({ sessionId: 'chat' }, AS_ADA))!;
   expect(seen.state?.messages?.at(-1)?.content).toEqual([{ text: 'another secret' }]);
-  expect((await call(hiding, ['go on'], { sessionId: 'chat' })).output.finishReason).toBe('stop');
+  expect((await call(hiding, ['go on'], { sessionId: 'chat' }, AS_ADA)).output.finishReason).toBe('stop');
 });
 
 describe('an event on a session with a turn under way in the background', () => {
@@ -135,7 +138,7 @@ describe('an event on a session with a turn under way in the background', () => 
       return {};
     });
     await sessions.createSession({ ...ADA, sessionId: 'chat' });
-    const { output } = await call(agent, [{ message: user('work'), detach: true }], { sessionId: 'chat' });
+    const { output } = await call(agent, [{ message: user('work'), detach: true }], { sessionId: 'chat' }, AS_ADA);
     const age = (ms: number, change: object = {}) =>
       store.saveSnapshot(output.snapshotId, (current) => ({
         ...current!,
