@@ -7,7 +7,7 @@ import { capabilitiesOf, FOREIGN_CAPABILITIES, type StoreCapabilities } from '..
 import { KeyQueue } from '../store/key-queue.ts';
 import { checkOptions, isBoolean, isFunction, isObject, isWhole, type OptionCheck } from '../store/options.ts';
 import { settleScopes, type AgentScopes } from './agent-scopes.ts';
-import { boundedStore } from './bounded-store.ts';
+import { boundedStore } from './store-calls.ts';
 import { assertNameIsFree } from './defined-agents.ts';
 import { StateSigner } from './state-signature.ts';
 import { defaultsOf } from './runtime-defaults.ts';

@@ -10,7 +10,6 @@ import { assertId } from '../snapshot/ids.ts';
 import { keepsScopes, type ScopeId, type ScopeRecord, type ScopeStore } from '../store/contract.ts';
 import { checkOptions } from '../store/options.ts';
 import type { AgentDefinition } from './agent-definition.ts';
-import { isTransient, withRetries } from './retry.ts';
 import type { AgentStateOptions, UserIdOf } from './types.ts';
 
 /** What an agent's `session.state` has, settled. */
@@ -164,11 +163,10 @@ export function readRecords<State>(agent: AgentDefinition<State>, caller: Caller
   const ids = idsOf(agent, caller);
   if (ids.length === 0) return undefined;
   const store = agent.store as SessionStore<State> & ScopeStore;
-  const read = () => store.readScopes({ context: caller.context, scopes: ids });
-  const reading = withRetries(read, isTransient).then((records) =>
-    Object.fromEntries(ids.map(({ scope }, i) => [scope, records[i]])),
-  );
-  // Whoever asked may have failed before this does.
+  const reading = store
+    .readScopes({ context: caller.context, scopes: ids })
+    .then((records) => Object.fromEntries(ids.map(({ scope }, i) => [scope, records[i]])));
+  // The turn may have failed before this does.
   reading.catch(() => {});
   return reading;
 }

@@ -6,7 +6,6 @@ import type { SaveSnapshotOptions, ScopeChange, SessionDetails } from '../store/
 import type { AgentDefinition } from './agent-definition.ts';
 import { assertNotRunning, findLastCompleted } from './open-session.ts';
 import { readStored } from './read-snapshot.ts';
-import { isTransient, withRetries } from './retry.ts';
 
 /** What {@link LeafGuard} needs to know. */
 export interface LeafGuardOptions<State> {
@@ -50,7 +49,7 @@ export class LeafGuard<State> {
   }
 
   /**
-   * Saves a snapshot; a failing store is asked again.
+   * Saves a snapshot.
    *
    * @throws `SessionConflictError` when another turn came first, and what the store throws.
    */
@@ -71,7 +70,7 @@ export class LeafGuard<State> {
           ...(isLooking && { expectedLeafId: this.#expectedLeafId }),
           ...(scopes.length > 0 && { scopes }),
         };
-        const saved = await withRetries(() => store.saveSnapshot(snapshotId, mutator, options), isTransient);
+        const saved = await store.saveSnapshot(snapshotId, mutator, options);
         if (isLooking) this.#expectedLeafId = snapshotId;
         return saved;
       } catch (error) {

@@ -43,7 +43,7 @@ interface Saved {
 }
 
 /**
- * Writes the snapshots of one call of an agent. A failing store is asked again; a snapshot that somebody else settled, removed, or took over
+ * Writes the snapshots of one call of an agent. A snapshot that somebody else settled, removed, or took over
  * stays as that left it.
  */
 export class SnapshotWriter<State> {

@@ -1,13 +1,18 @@
 import { GenkitError } from 'genkit';
 import type { SessionStore } from 'genkit/beta';
+import { JsonValueError } from '../json/value.ts';
 import type { PageOptions, ScopeStore, SnapshotLookup, SnapshotStore } from '../store/contract.ts';
+import { statusOf } from './runtime-error.ts';
 
-/** Marks the errors of {@link boundedStore}: repeating a call that hung would hang again. */
-const TIMED_OUT = Symbol('timed out');
+/** Pauses before further attempts of a call that failed, in ms. */
+const PAUSES_MS = [25, 200];
+
+/** Failures that may be gone at the next attempt. An error that is no `GenkitError` counts as `INTERNAL`. */
+const TRANSIENT = new Set(['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'RESOURCE_EXHAUSTED', 'INTERNAL', 'UNKNOWN']);
 
 /**
- * The store, each of whose calls is given up when it does not answer in time. A save that was given up writes nothing any more, unless it is
- * at it already.
+ * The store as the runtime calls it. Each call has one budget of time: within it, an attempt that fails is repeated where that can help, and
+ * when it is used up the call fails with `DEADLINE_EXCEEDED`. A save that timed out writes nothing any more, unless it is committing already.
  */
 export function boundedStore<State>(store: SessionStore<State>, timeoutMs: number): SessionStore<State> {
   const { getSnapshotMetadata, listSessions, listSnapshots, readScopes } = store as Partial<
@@ -40,44 +45,46 @@ export function boundedStore<State>(store: SessionStore<State>, timeoutMs: numbe
   };
 }
 
-export function isTimeout(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && TIMED_OUT in error;
-}
-
 const SOON = Promise.resolve();
 
 function within<T>(ms: number, what: string, work: (isGivenUp: () => boolean) => Promise<T>): Promise<T> {
   return new Promise<T>((resolve, reject) => {
+    let isOver = false;
     let isGivenUp = false;
-    let isAnswered = false;
     let timer: NodeJS.Timeout | undefined;
-    const giveUp = () => {
-      isGivenUp = true;
-      const error = new GenkitError({
-        status: 'DEADLINE_EXCEEDED',
-        message: `The session store did not answer a ${what} within ${ms} ms.`,
-      });
-      reject(Object.assign(error, { [TIMED_OUT]: true }));
-    };
     const end = (settle: () => void) => {
-      isAnswered = true;
+      isOver = true;
       clearTimeout(timer);
       settle();
     };
-    let asked: Promise<T>;
-    try {
-      asked = work(() => isGivenUp);
-    } catch (error) {
-      return end(() => reject(error));
-    }
-    asked.then(
-      (answer) => end(() => resolve(answer)),
-      (error: Error) => end(() => reject(error)),
-    );
-    const limit = () => {
-      if (!isAnswered) timer = setTimeout(giveUp, ms);
+    const giveUp = () => {
+      isGivenUp = true;
+      const message = `The session store did not answer a ${what} within ${ms} ms.`;
+      end(() => reject(new GenkitError({ status: 'DEADLINE_EXCEEDED', message })));
     };
-    // A store in memory has answered by then, and a timer would be a good part of what its call takes.
+    const attempt = (pauses: readonly number[]) => {
+      if (isOver) return;
+      const onError = (error: unknown) => {
+        const [pauseMs, ...rest] = pauses;
+        if (isOver) return;
+        if (pauseMs === undefined || !isTransient(error)) end(() => reject(error as Error));
+        else setTimeout(() => attempt(rest), pauseMs);
+      };
+      try {
+        work(() => isGivenUp).then((answer) => end(() => resolve(answer)), onError);
+      } catch (error) {
+        onError(error);
+      }
+    };
+    attempt(PAUSES_MS);
+    const limit = () => {
+      if (!isOver) timer = setTimeout(giveUp, ms);
+    };
+    // A store in memory has answered by then; a timer would be a good part of the cost of its call.
     void SOON.then(limit);
   });
+}
+
+function isTransient(error: unknown): boolean {
+  return !JsonValueError.isInstance(error) && TRANSIENT.has(statusOf(error));
 }
