@@ -6,9 +6,9 @@ export {
   type FlowStream,
   type RunFlowOptions,
   type StreamFlowOptions,
-} from '../src/client/flow.ts';
-export type { ReconnectOptions } from '../src/client/reconnect.ts';
-export { remoteAgent, type RemoteAgentOptions } from '../src/client/remote-agent.ts';
+} from '../src/client/http/flow.ts';
+export type { ReconnectOptions } from '../src/client/http/reconnect.ts';
+export { remoteAgent, type RemoteAgentOptions } from '../src/client/http/remote-agent.ts';
 export type { ErrorStatus } from '../src/client/status.ts';
 export type * from '../src/client/types.ts';
 export { applyPatch, PatchError, type ApplyOptions } from '../src/json/apply.ts';

@@ -2,7 +2,7 @@
 export * from 'genkit/beta';
 export { agentRuntime, type AgentRuntimeOptions } from '../plugins/agent-runtime.ts';
 export { AgentsGenkit, genkit } from '../plugins/genkit.ts';
-export { defineAgent, defineCustomAgent, definePromptAgent } from '../src/agent/define-agent.ts';
+export { defineAgent, defineCustomAgent, definePromptAgent } from '../src/agent/define/define-agent.ts';
 export type {
   Agent,
   AgentCallOptions,
@@ -21,13 +21,18 @@ export type {
   TurnOverrides,
   UserIdOf,
   WithStateSchema,
-} from '../src/agent/types.ts';
-export type { SigningKey } from '../src/agent/state-signature.ts';
-export { handOverRuns, type HandOver, type HandOverOptions } from '../src/agent/hand-over.ts';
-export { recoverRuns, type RecoveredRun, type RecoverOptions, type Recovery } from '../src/agent/recover-runs.ts';
+} from '../src/agent/define/types.ts';
+export type { SigningKey } from '../src/agent/define/state-signature.ts';
+export { handOverRuns, type HandOver, type HandOverOptions } from '../src/agent/background/hand-over.ts';
+export {
+  recoverRuns,
+  type RecoveredRun,
+  type RecoverOptions,
+  type Recovery,
+} from '../src/agent/background/recover-runs.ts';
 export { AgentError, type AgentErrorOptions } from '../src/client/errors.ts';
-export type { ReconnectOptions } from '../src/client/reconnect.ts';
-export { remoteAgent, type RemoteAgentOptions } from '../src/client/remote-agent.ts';
+export type { ReconnectOptions } from '../src/client/http/reconnect.ts';
+export { remoteAgent, type RemoteAgentOptions } from '../src/client/http/remote-agent.ts';
 export type { ErrorStatus } from '../src/client/status.ts';
 export type {
   AgentAPI,
@@ -59,16 +64,16 @@ export { AgentInitError, SessionConflictError, StateError } from '../src/errors.
 export { applyPatch, PatchError, type ApplyOptions } from '../src/json/apply.ts';
 export { diff, type DiffOptions, type JsonPatch, type JsonPatchOperation } from '../src/json/diff.ts';
 export { JsonValueError, type Json } from '../src/json/value.ts';
-export type { PlainState } from '../src/session/plain-state.ts';
+export type { PlainState } from '../src/session/state/plain-state.ts';
 export {
   ScopedState,
   type OpenScope,
   type ScopedStateOptions,
   type StateKeyOf,
   type StateShape,
-} from '../src/session/scoped-state.ts';
-export type { EventActions, SessionEvent, SessionEventInput } from '../src/session/session-event.ts';
-export type { SessionOwner } from '../src/session/session-log.ts';
+} from '../src/session/state/scoped-state.ts';
+export type { EventActions, SessionEvent, SessionEventInput } from '../src/session/log/session-event.ts';
+export type { SessionOwner } from '../src/session/log/session-log.ts';
 export { SessionRunner } from '../src/session/session-runner.ts';
 export type {
   RunTurn,
@@ -84,11 +89,11 @@ export {
   type OnStale,
   type SessionServiceOptions,
   type StoredSessionInfo,
-} from '../src/session/session-service.ts';
-export { currentSession, renderWith } from '../src/session/session-state.ts';
+} from '../src/session/log/session-service.ts';
+export { currentSession, renderWith } from '../src/session/state/session-state.ts';
 export { Session, type PlainKeys, type SessionEvents } from '../src/session/session.ts';
-export type { StateLimits } from '../src/session/state-values.ts';
-export type { SessionQuery, StoredSession } from '../src/session/stored-session.ts';
+export type { StateLimits } from '../src/session/state/state-values.ts';
+export type { SessionQuery, StoredSession } from '../src/session/log/stored-session.ts';
 export { reserveSnapshotId } from '../src/snapshot/ids.ts';
 export {
   copySessions,

@@ -2,4 +2,4 @@
 export { agentHandler } from '../src/server/agent-handler.ts';
 export { agentRouter, type AgentRouter } from '../src/server/agent-router.ts';
 export type { AgentServerOptions } from '../src/server/options.ts';
-export type { AgentSource, ServedAction, ServedAgent, ServedAgents } from '../src/server/routes.ts';
+export type { AgentSource, ServedAction, ServedAgent, ServedAgents } from '../src/server/request/routes.ts';

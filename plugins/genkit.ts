@@ -5,7 +5,7 @@ import {
   type GenkitBetaOptions,
   type Session as GenkitSession,
 } from 'genkit/beta';
-import { defineAgent, defineCustomAgent, definePromptAgent } from '../src/agent/define-agent.ts';
+import { defineAgent, defineCustomAgent, definePromptAgent } from '../src/agent/define/define-agent.ts';
 import type {
   Agent,
   AgentConfig,
@@ -14,8 +14,8 @@ import type {
   OutputOf,
   PromptAgentConfig,
   WithStateSchema,
-} from '../src/agent/types.ts';
-import { isInTurn } from '../src/session/session-state.ts';
+} from '../src/agent/define/types.ts';
+import { isInTurn } from '../src/session/state/session-state.ts';
 import type { Session } from '../src/session/session.ts';
 import { guardTemplates } from '../src/session/template-text.ts';
 import type { ScopeRecord } from '../src/store/contract.ts';

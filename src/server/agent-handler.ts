@@ -1,7 +1,7 @@
-import type { Answer } from './answer.ts';
-import type { FrameStream } from './frame-stream.ts';
+import type { Answer } from './answer/answer.ts';
+import type { FrameStream } from './answer/frame-stream.ts';
 import type { AgentServerOptions } from './options.ts';
-import type { ServedAgents } from './routes.ts';
+import type { ServedAgents } from './request/routes.ts';
 import { createAgentServer } from './serve.ts';
 
 /**

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Answer } from './answer.ts';
-import type { IncomingCall } from './call.ts';
+import type { Answer } from './answer/answer.ts';
+import type { IncomingCall } from './request/call.ts';
 import type { AgentServerOptions } from './options.ts';
-import type { ServedAgents } from './routes.ts';
+import type { ServedAgents } from './request/routes.ts';
 import { createAgentServer } from './serve.ts';
 
 /** Fits Express 4 and 5 (`app.use('/api', router)`), Connect, and as it is the listener of a `node:http` server. */

@@ -1,12 +1,12 @@
 import type { ActionContext } from 'genkit';
 import type { AgentInit } from 'genkit/beta';
-import { frames, jsonAnswer, streamAnswer, type Answer } from './answer.ts';
-import { FrameStream, type Backlog } from './frame-stream.ts';
-import type { CallBody } from './read-body.ts';
-import { Refusal, shuttingDown, tooSlow } from './refusal.ts';
-import { STREAM_ID_HEADER, type KeptTurn, type ResumableTurns } from './resumable-turns.ts';
-import type { Route } from './routes.ts';
-import { httpStatusOfError, toSafeError, type SafeError } from './safe-error.ts';
+import { frames, jsonAnswer, streamAnswer, type Answer } from './answer/answer.ts';
+import { FrameStream, type Backlog } from './answer/frame-stream.ts';
+import type { CallBody } from './request/read-body.ts';
+import { Refusal, shuttingDown, tooSlow } from './answer/refusal.ts';
+import { STREAM_ID_HEADER, type KeptTurn, type ResumableTurns } from './answer/resumable-turns.ts';
+import type { Route } from './request/routes.ts';
+import { httpStatusOfError, toSafeError, type SafeError } from './answer/safe-error.ts';
 
 /** A request that may be run: known, read, authenticated, valid. */
 export interface ActionCall {

@@ -1,16 +1,16 @@
 import type { ActionContext } from 'genkit';
-import { jsonAnswer, noStreamAnswer, type Answer } from './answer.ts';
-import { authenticate } from './authenticate.ts';
-import type { IncomingCall } from './call.ts';
-import { Backlog } from './frame-stream.ts';
+import { jsonAnswer, noStreamAnswer, type Answer } from './answer/answer.ts';
+import { authenticate } from './request/authenticate.ts';
+import type { IncomingCall } from './request/call.ts';
+import { Backlog } from './answer/frame-stream.ts';
 import { readOptions, type AgentServerOptions } from './options.ts';
-import { readBody, type CallBody } from './read-body.ts';
-import { Refusal, shuttingDown } from './refusal.ts';
-import { ResumableTurns, STREAM_ID_HEADER, type StreamAsker } from './resumable-turns.ts';
-import { layRoutes, noSuchPath, type FindRoute, type Route, type ServedAgents } from './routes.ts';
+import { readBody, type CallBody } from './request/read-body.ts';
+import { Refusal, shuttingDown } from './answer/refusal.ts';
+import { ResumableTurns, STREAM_ID_HEADER, type StreamAsker } from './answer/resumable-turns.ts';
+import { layRoutes, noSuchPath, type FindRoute, type Route, type ServedAgents } from './request/routes.ts';
 import { runAction } from './run-action.ts';
-import { httpStatusOfError, toSafeError } from './safe-error.ts';
-import { validateBody } from './validate.ts';
+import { httpStatusOfError, toSafeError } from './answer/safe-error.ts';
+import { validateBody } from './request/validate.ts';
 
 /** Serves agents, whatever the server is made of. */
 export interface AgentServer {

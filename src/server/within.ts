@@ -1,4 +1,4 @@
-import type { Refusal } from './refusal.ts';
+import type { Refusal } from './answer/refusal.ts';
 
 /**
  * Waits for `work` for at most `ms`; `undefined`: without limit.

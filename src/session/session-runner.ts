@@ -1,7 +1,7 @@
 import type { GenerationUsage } from 'genkit';
 import type { AgentFinishReason, AgentInput, AgentOutput, Artifact, MessageData, SessionState } from 'genkit/beta';
 import type { ScopeRecord } from '../store/contract.ts';
-import type { ScopedState } from './scoped-state.ts';
+import type { ScopedState } from './state/scoped-state.ts';
 import type { PlainKeys, Session } from './session.ts';
 
 /** An error as it travels inside outputs and snapshots: a status name, a message, details that somebody gave on purpose. */

@@ -6,8 +6,8 @@ import { describeThrown, invalidArgument } from '../errors.ts';
 import { putByName } from '../json/named-list.ts';
 import { copyJson, type Json } from '../json/value.ts';
 import type { ScopeRecord } from '../store/contract.ts';
-import { plainStateOf } from './plain-state.ts';
-import { ScopedState, type ScopedStateOptions } from './scoped-state.ts';
+import { plainStateOf } from './state/plain-state.ts';
+import { ScopedState, type ScopedStateOptions } from './state/scoped-state.ts';
 import { addUsage } from './usage.ts';
 
 /** What {@link Session.on} listens to, and what each listener is told. */

@@ -2,7 +2,7 @@ import { genkit, type SessionStore } from 'genkit/beta';
 import { z } from 'genkit';
 import { applyPatch, defineCustomAgent, type AgentFn } from 'genkitx-agents';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { CustomPatches } from '../../src/agent/custom-patches.ts';
+import { CustomPatches } from '../../src/agent/turn/custom-patches.ts';
 import { adoptMessages, Session } from '../../src/session/session.ts';
 import { call, model, user } from './helpers.ts';
 import { STORE_KINDS } from './stores.ts';

@@ -1,6 +1,6 @@
 import type { MessageData } from 'genkit';
 import { describe, expect, it } from 'vitest';
-import { PlacedHistory } from '../../src/agent/prompt-history.ts';
+import { PlacedHistory } from '../../src/agent/generate/prompt-history.ts';
 
 const said = (text: string, more: Partial<MessageData> = {}): MessageData => ({
   role: 'user',

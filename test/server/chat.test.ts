@@ -4,7 +4,7 @@ import { GenkitError } from 'genkit';
 import type { AgentChunk, AgentOutput, AgentStreamChunk, SessionSnapshot } from 'genkit/beta/client';
 import { AgentError, type AgentAPI } from 'genkitx-agents/client';
 import { describe, expect, it, vi } from 'vitest';
-import { createAgentApi } from '../../src/client/agent-api.ts';
+import { createAgentApi } from '../../src/client/chat/agent-api.ts';
 import { Session } from '../../src/session/session.ts';
 import { gate } from './support/agents.ts';
 import { refusal } from './support/refusal.ts';

@@ -2,7 +2,7 @@
 import type { SessionSnapshot } from 'genkit/beta/client';
 import { AgentError, type DetachedTask } from 'genkitx-agents/client';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createAgentApi } from '../../src/client/agent-api.ts';
+import { createAgentApi } from '../../src/client/chat/agent-api.ts';
 import { scriptedTransport, type ScriptedTransport } from './support/scripted-transport.ts';
 
 const snapshot = (status: SessionSnapshot['status']): SessionSnapshot => ({

@@ -1,7 +1,7 @@
 /** Whose a kept stream is, and whether anybody is there for it. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Presence } from '../../src/server/presence.ts';
-import { describeOwner } from '../../src/server/stream-key.ts';
+import { Presence } from '../../src/server/request/presence.ts';
+import { describeOwner } from '../../src/server/answer/stream-key.ts';
 
 describe('presence', () => {
   beforeEach(() => {

@@ -2,14 +2,14 @@ import { z } from 'genkit';
 import { describe, expect, it } from 'vitest';
 import { StateError } from '../../src/errors.ts';
 import type { Json } from '../../src/json/value.ts';
-import { plainStateOf } from '../../src/session/plain-state.ts';
+import { plainStateOf } from '../../src/session/state/plain-state.ts';
 import {
   endScopes,
   renewState,
   ScopedState,
   scopeChangesOf,
   type ScopedStateOptions,
-} from '../../src/session/scoped-state.ts';
+} from '../../src/session/state/scoped-state.ts';
 import { Session } from '../../src/session/session.ts';
 import type { ScopeId, ScopeRecord } from '../../src/store/contract.ts';
 import { keyed } from '../conformance/support/value-corpus.ts';

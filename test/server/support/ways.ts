@@ -2,7 +2,7 @@
 import type { AgentInit, AgentInput } from 'genkit/beta';
 import { remoteAgent as remoteAgentOfGenkit, type AgentAPI } from 'genkit/beta/client';
 import { remoteAgent } from 'genkitx-agents/client';
-import { createAgentApi } from '../../../src/client/agent-api.ts';
+import { createAgentApi } from '../../../src/client/chat/agent-api.ts';
 import type { TestAgents } from './agents.ts';
 import { serveByGenkit, serveByHandler, serveByRouter, type Running } from './http.ts';
 

@@ -1,0 +1,271 @@
+import type { GenerationUsage } from 'genkit';
+import type { AgentOutput, MessageData, SessionState } from 'genkit/beta';
+import { logger } from 'genkit/logging';
+import { AgentInitError, describeThrown } from '../../errors.ts';
+import type { TurnOutcome } from '../../session/session-runner.ts';
+import type { Session } from '../../session/session.ts';
+import { takeUsage, usageOf } from '../../session/usage.ts';
+import { reserveSnapshotId } from '../../snapshot/ids.ts';
+import type { AbortScope } from '../turn/abort-scope.ts';
+import type { AgentDefinition } from '../define/agent-definition.ts';
+import type { Caller } from '../open/agent-scopes.ts';
+import type { TurnCommits } from '../save/commit-turn.ts';
+import { noteRun } from './hand-over.ts';
+import type { Intake, TurnRequest } from '../open/intake.ts';
+import { RunLease, storedTurn } from './run-lease.ts';
+import { toRuntimeError } from '../turn/runtime-error.ts';
+import { ABORTED, failed, givenUp, type TurnEnding } from '../save/turn-ending.ts';
+
+/** What a {@link BackgroundRun} works with. */
+export interface BackgroundRunOptions<State> {
+  agent: AgentDefinition<State>;
+  session: Session<State>;
+  intake: Intake;
+  commits: TurnCommits<State>;
+  scope: AbortScope;
+  caller: Caller;
+}
+
+const NO_TURN: Pick<TurnRequest, 'input' | 'begun'> = { input: {}, begun: true };
+
+/**
+ * What becomes of a call whose caller detached. Its turns, the running one and those that wait, are stored as pending snapshots before any
+ * goes on, each the child of the one before; from then on the store is where the call is followed and stopped, and where another process
+ * finds it when this one dies.
+ */
+export class BackgroundRun<State> {
+  readonly #options: BackgroundRunOptions<State>;
+  /** The turns that are stored as pending, in order. */
+  #turns: readonly TurnRequest[] = [];
+  /** Those of them that the store has the end of. */
+  readonly #ended = new Set<string>();
+  #storing: Promise<void> | undefined;
+  #over = false;
+  /** Called when {@link settle} is done. */
+  #onSettled: () => void = () => {};
+  readonly #releases: (() => void)[] = [];
+
+  constructor(options: BackgroundRunOptions<State>) {
+    this.#options = options;
+  }
+
+  /**
+   * Answers the caller, and lets the turns go on. The snapshot in the output is that of the last turn: when it is settled, all are.
+   *
+   * @throws AgentInitError `FAILED_PRECONDITION` for an agent without a store.
+   */
+  async begin(waiting: readonly TurnRequest[]): Promise<AgentOutput> {
+    const { agent, session, intake, commits, scope } = this.#options;
+    const { sessionId } = session;
+    if (!agent.store) {
+      scope.abort();
+      throw new AgentInitError({
+        status: 'FAILED_PRECONDITION',
+        message: `Agent '${agent.name}' cannot detach: it has no store for the result. Give it a 'store', or send the input without 'detach'.`,
+      });
+    }
+    // A turn that has come to its end already is no turn of the run.
+    await commits.saving;
+    const { current } = intake;
+    const turns = [...(current ? [current] : []), ...waiting];
+    const { snapshotId: last } = commits.lastGood;
+    if (turns.length === 0 && last !== undefined) {
+      intake.goOn();
+      return { sessionId, snapshotId: last, finishReason: 'detached' };
+    }
+    this.#turns = turns.length > 0 ? turns : [{ ...NO_TURN, snapshotId: reserveSnapshotId() }];
+    try {
+      this.#storing = this.#store();
+      await this.#storing;
+      this.#follow();
+    } catch (error) {
+      scope.abort();
+      return {
+        sessionId,
+        ...(last !== undefined && { snapshotId: last }),
+        finishReason: 'failed',
+        error: toRuntimeError(error),
+      };
+    }
+    intake.goOn();
+    return { sessionId, snapshotId: this.#turns.at(-1)!.snapshotId, finishReason: 'detached' };
+  }
+
+  /** Goes on with a run that was taken over: what the intake holds of it, and these snapshots, which are pending by this right. */
+  takeOver(lease: RunLease, snapshotIds: readonly string[]): void {
+    const { intake, commits } = this.#options;
+    this.#turns = snapshotIds.map(
+      (snapshotId) => intake.waiting.find((turn) => turn.snapshotId === snapshotId) ?? { ...NO_TURN, snapshotId },
+    );
+    commits.writer.runAs(lease, snapshotIds);
+    this.#follow();
+  }
+
+  /** The caller detached, and the store knows. */
+  get hasBegun(): boolean {
+    return this.#turns.length > 0;
+  }
+
+  /** How a turn ended is stored: its snapshot is settled. */
+  turnEnded(outcome: TurnOutcome): void {
+    if (outcome.status !== 'aborted' && outcome.snapshotId !== undefined) this.#ended.add(outcome.snapshotId);
+  }
+
+  /** The id for what the function saves outside of a turn: that of the last pending snapshot which no turn settled, if there is one. */
+  restId(): string | undefined {
+    return this.#turns.findLast((turn) => !this.#ended.has(turn.snapshotId))?.snapshotId;
+  }
+
+  /** The call is over: whatever still waits for an end gets one, the timer and the watchers go. `undefined` where it never detached. */
+  settle(outcome: TurnOutcome | undefined): Promise<void> | undefined {
+    this.#over = true;
+    return this.hasBegun ? this.#settleAll(outcome) : undefined;
+  }
+
+  async #settleAll(outcome: TurnOutcome | undefined): Promise<void> {
+    await this.#storing?.catch(() => {});
+    this.#release();
+    const { commits } = this.#options;
+    const { writer, parentId } = commits;
+    const states = this.#statesOf(this.#turns);
+    // A turn that failed and could not be saved.
+    let failure = outcome?.status === 'failed' && outcome.snapshotId === undefined ? outcome : undefined;
+    for (const [i, { snapshotId }] of this.#turns.entries()) {
+      // One that could not be stored, and those after it, nobody knows of.
+      if (this.#ended.has(snapshotId) || !writer.hasPended(snapshotId)) continue;
+      const ending = failure ? failed(commits.noted(snapshotId, failure.error)) : endingOf(outcome);
+      failure = undefined;
+      // By the last one a run is found: it waits for whoever takes the run over, as long as one before it may have no end.
+      const content = await commits.contentOf(snapshotId, states[i]!);
+      const used = takeUsage(this.#options.session);
+      if ((await writer.end(snapshotId, parentId, { ...ending, ...used }, content)) === undefined) break;
+    }
+    this.#onSettled();
+  }
+
+  /** Leaves the run to whoever takes it over: from then on nothing of it that this process writes is taken. */
+  async #letGo(): Promise<boolean> {
+    const { agent, commits, scope } = this.#options;
+    this.#release();
+    let isLeft = false;
+    try {
+      // The last one, by which the run is found, last of all: until then it has an owner.
+      for (const turn of this.#turns)
+        isLeft = (await commits.writer.letGo(turn.snapshotId, this.#usageOf(turn))) || isLeft;
+    } catch (error) {
+      logger.warn(
+        `A run of agent '${agent.name}' could not be handed over: its lease has to end. ${describeThrown(error)}`,
+      );
+    }
+    scope.abort();
+    return isLeft;
+  }
+
+  #release(): void {
+    for (const release of this.#releases.splice(0)) release();
+  }
+
+  async #store(): Promise<void> {
+    const { agent, commits, caller } = this.#options;
+    const { context, userId } = caller;
+    let { parentId } = commits;
+    const states = this.#statesOf(this.#turns);
+    const kept = context && agent.background.keepContext?.(context);
+    const lease = RunLease.first({
+      id: this.#turns.at(-1)!.snapshotId,
+      agent: agent.name,
+      leaseMs: agent.background.leaseMs,
+      ...(parentId !== undefined && { baseId: parentId }),
+      ...(userId !== undefined && { userId }),
+      ...(kept && { context: kept }),
+    });
+    commits.writer.runAs(lease);
+    for (const [i, request] of this.#turns.entries()) {
+      const { snapshotId, input } = request;
+      if (snapshotId !== commits.parentId) {
+        const content = await commits.contentOf(snapshotId, states[i]!);
+        const turn = input === NO_TURN.input ? undefined : storedTurn(input, content.state.messages ?? []);
+        const backgroundRun = lease.recordOf({ turn, usage: this.#usageOf(request) });
+        await commits.writer.pend(snapshotId, parentId, { ...content, backgroundRun });
+      }
+      parentId = snapshotId;
+    }
+  }
+
+  /** Of each turn, the state: with what has been done so far and the prompts up to its own. */
+  #statesOf(turns: readonly TurnRequest[]): SessionState<State>[] {
+    if (turns.length === 0) return [];
+    const base = this.#options.commits.stateSoFar();
+    let messages: MessageData[] = base.messages ?? [];
+    return turns.map(({ input, begun }) => {
+      if (!begun && input.message?.role === 'user') messages = [...messages, input.message];
+      return { ...base, messages };
+    });
+  }
+
+  /** What the turn used so far. */
+  #usageOf({ snapshotId }: TurnRequest): GenerationUsage | undefined {
+    const { intake, session } = this.#options;
+    return intake.current?.snapshotId === snapshotId ? usageOf(session) : undefined;
+  }
+
+  /** From here on the store says whether the run is to go on. */
+  #follow(): void {
+    if (this.#over) return;
+    this.#watch();
+    this.#startHeartbeat();
+    const ended = new Promise<void>((resolve) => (this.#onSettled = resolve));
+    noteRun(this.#options.agent.registry, { ended, letGo: () => this.#letGo() });
+  }
+
+  #watch(): void {
+    const { agent, scope, commits, caller } = this.#options;
+    const { context } = caller;
+    for (const { snapshotId } of this.#turns) {
+      const unsubscribe = agent.store?.onSnapshotStateChange?.(
+        snapshotId,
+        (snapshot) => {
+          if (snapshot.status === 'aborted' || !commits.writer.holds(snapshot)) scope.abort();
+        },
+        { context },
+      );
+      if (unsubscribe) this.#releases.push(unsubscribe);
+    }
+  }
+
+  /** Also how an abort, and a takeover, is noticed with a store that can't be watched. */
+  #startHeartbeat(): void {
+    const { agent, scope, commits } = this.#options;
+    let beating = false;
+    const beat = async () => {
+      if (beating) return;
+      beating = true;
+      try {
+        // The last one says of the whole run that it is alive.
+        for (const turn of this.#turns.toReversed()) {
+          const { snapshotId } = turn;
+          if (this.#ended.has(snapshotId) || this.#over) continue;
+          if (!(await commits.writer.beat(snapshotId, this.#usageOf(turn))) && !this.#ended.has(snapshotId))
+            scope.abort();
+        }
+      } catch (error) {
+        logger.warn(`A heartbeat of agent '${agent.name}' could not be stored; the next may. ${describeThrown(error)}`);
+      } finally {
+        beating = false;
+      }
+    };
+    const timer = setInterval(() => void beat(), agent.background.heartbeatIntervalMs);
+    timer.unref();
+    this.#releases.push(() => clearInterval(timer));
+  }
+}
+
+/** What becomes of a turn that was not run to its end. */
+function endingOf(outcome: TurnOutcome | undefined): TurnEnding {
+  if (outcome?.status === 'aborted') return ABORTED;
+  const message =
+    outcome?.status === 'failed'
+      ? 'This turn was not run: the one before it failed.'
+      : 'This turn was not run: the agent ended without it.';
+  return givenUp(message);
+}

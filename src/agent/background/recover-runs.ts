@@ -1,0 +1,170 @@
+import { runWithContext } from '@genkit-ai/core';
+import type { ActionContext } from 'genkit';
+import { logger } from 'genkit/logging';
+import { runInNewSpan, SPAN_TYPE_ATTR } from 'genkit/tracing';
+import { describeThrown, quote } from '../../errors.ts';
+import { assertId } from '../../snapshot/ids.ts';
+import type { SnapshotStore } from '../../store/contract.ts';
+import { registryOf, type AgentDefinition } from '../define/agent-definition.ts';
+import { definedAgents, type DefinedAgent } from '../define/defined-agents.ts';
+import { findPendingLeaves } from './find-runs.ts';
+import { contextFor } from '../define/in-process.ts';
+import { readStored } from '../open/read-snapshot.ts';
+import { continueRun } from '../turn/run-agent.ts';
+import { runOf } from './run-lease.ts';
+import { endRun, isDead, takeOver, type TakenRun, type TakeOverRequest } from './take-over.ts';
+import type { GenkitOrRegistry } from '../define/types.ts';
+
+/** Options of {@link recoverRuns}. */
+export interface RecoverOptions {
+  /** The context for the stores, so the tenant whose runs are looked for. The runs get it as theirs, and over it what `keepContext` kept. */
+  context?: ActionContext;
+  /** Looks at the runs of these snapshots only. The one way with a store that cannot list its sessions. */
+  snapshotIds?: readonly string[];
+}
+
+/** A run that {@link recoverRuns} took over. */
+export interface RecoveredRun {
+  /** The agent's name. */
+  agent: string;
+  /** The session that it is part of. */
+  sessionId?: string;
+  /** The run's last snapshot that is there: when it is settled, all of the run is. */
+  snapshotId: string;
+  /** 2 when the run was taken over for the first time, and one more each time. */
+  generation: number;
+  /** What becomes of it: it goes on, or, as often as its process died before, or stopped by one of its turns, it is settled. */
+  outcome: 'continued' | 'settled';
+}
+
+/** What {@link recoverRuns} came to. */
+export interface Recovery {
+  /** In the order in which they were found. */
+  runs: RecoveredRun[];
+  /** Names of agents whose stores cannot list their sessions: of these only the runs in `snapshotIds` were looked at. */
+  unlisted: string[];
+}
+
+/**
+ * Takes over the background runs whose processes died: runs without a heartbeat for longer than their agent's `background.leaseMs`. Each goes
+ * on from its last completed turn, in this process and in the background; wait for its snapshot to see it end. A run has one owner: of any
+ * number of processes that try one gets it, and what the former owner, should it only have slept, does from then on is not saved.
+ *
+ * The turn that was running is run again from its beginning: its tools may run a second time.
+ *
+ * All sessions of the tenant are looked at, by the store's list of them. Agents whose `background.recover` is on do this by themselves.
+ *
+ * @param ai The `Genkit` instance, or its registry, with the agents.
+ * @throws What a store throws that cannot list its sessions just now. A run that cannot be taken over is logged, and found again next time.
+ * @example
+ * const { runs } = await recoverRuns(ai);
+ * for (const { snapshotId } of runs) await support.waitForSnapshot(snapshotId);
+ */
+export async function recoverRuns(ai: GenkitOrRegistry, options: RecoverOptions = {}): Promise<Recovery> {
+  const registry = registryOf(ai);
+  const agents = definedAgents(registry).filter(({ agent }) => agent.store);
+  const context = contextFor(registry, options.context);
+  const { snapshotIds } = options;
+  if (snapshotIds) {
+    for (const snapshotId of snapshotIds) assertId(snapshotId, 'snapshotId');
+    const { runs } = await collect(agents, context, async function* () {
+      yield* snapshotIds;
+    });
+    return { runs, unlisted: [] };
+  }
+  const unlisted = agents.filter(({ agent }) => !agent.can.list).map(({ agent }) => agent.name);
+  if (unlisted.length > 0) {
+    logger.warn(
+      `recoverRuns cannot find the runs of ${unlisted.join(', ')}: the store cannot list its sessions. Tell it their snapshotIds.`,
+    );
+  }
+  const listed = agents.filter(({ agent }) => agent.can.list);
+  const { runs } = await recoverListed(listed, { context });
+  return { runs, unlisted };
+}
+
+/** What looking for runs came to. */
+interface Collected {
+  runs: RecoveredRun[];
+  /** Some could not be taken over, and may be the next time. */
+  hasFailed: boolean;
+}
+
+/** Takes over the runs of agents whose stores can list their sessions. */
+export async function recoverListed(
+  agents: readonly DefinedAgent[],
+  options: { context: ActionContext | undefined; since?: number },
+): Promise<Collected> {
+  return collect(agents, options.context, (agent) => findPendingLeaves(agent.store as SnapshotStore, options));
+}
+
+/** Goes through each store once, with all agents that share it. */
+async function collect(
+  agents: readonly DefinedAgent[],
+  context: ActionContext | undefined,
+  find: (agent: AgentDefinition) => AsyncGenerator<string>,
+): Promise<Collected> {
+  const runs: RecoveredRun[] = [];
+  let hasFailed = false;
+  for (const store of new Set(agents.map(({ agent }) => agent.sharedStore))) {
+    const sharing = agents.filter(({ agent }) => agent.sharedStore === store);
+    for await (const snapshotId of find(sharing[0]!.agent)) {
+      try {
+        const run = await recover(sharing, snapshotId, context);
+        if (run) runs.push(run);
+      } catch (error) {
+        hasFailed = true;
+        // One that cannot be read or written must not keep the others from going on.
+        logger.error(`The run of snapshot ${quote(snapshotId)} could not be taken over. ${describeThrown(error)}`);
+      }
+    }
+  }
+  return { runs, hasFailed };
+}
+
+async function recover(
+  agents: readonly DefinedAgent[],
+  foundId: string,
+  context: ActionContext | undefined,
+): Promise<RecoveredRun | undefined> {
+  const found = await readStored(agents[0]!.agent, foundId, context);
+  const defined = agents.find(({ agent }) => agent.name === runOf(found)?.agent);
+  if (!found || !defined || !isDead(found, defined.agent.background.leaseMs)) return undefined;
+  const { agent, fn } = defined;
+  const store = agent.store!;
+  const { id } = runOf(found)!;
+  // Whoever names a turn means the run.
+  const last = id === foundId ? found : await readStored(agent, id, context);
+  const snapshotId = last && isDead(last, agent.background.leaseMs) ? id : foundId;
+  const request: TakeOverRequest<unknown> = { agent, store, snapshotId, context };
+  const run = await takeOver(request);
+  if (!run) return undefined;
+  if (run.ending) await endRun(request, run, run.ending);
+  else void continueInBackground({ agent, fn }, run);
+  return {
+    agent: agent.name,
+    ...(run.sessionId !== undefined && { sessionId: run.sessionId }),
+    snapshotId,
+    generation: run.lease.generation,
+    outcome: run.ending ? 'settled' : 'continued',
+  };
+}
+
+/** The run, with what a call of the agent's action would have around it: the context, a span, a place in the session's queue. */
+async function continueInBackground({ agent, fn }: DefinedAgent, run: TakenRun<unknown>): Promise<void> {
+  const { name } = agent;
+  const labels = { [SPAN_TYPE_ATTR]: 'action', 'genkit:metadata:subtype': 'agent' };
+  const go = () =>
+    runWithContext(run.caller.context, () =>
+      runInNewSpan({ metadata: { name }, labels }, () => continueRun(agent, fn, run)),
+    );
+  try {
+    const queue = agent.onConflict === 'queue' ? run.sessionId : undefined;
+    await (queue === undefined ? go() : agent.turns.run(queue, go));
+  } catch (error) {
+    const last = run.open.at(-1)!.snapshotId;
+    logger.error(
+      `A run of agent '${name}' that was taken over (snapshot ${quote(last)}) came to nothing. ${describeThrown(error)}`,
+    );
+  }
+}

@@ -1,0 +1,196 @@
+import { AgentInitSchema, AgentOutputSchema, AgentStreamChunkSchema, definePrompt } from '@genkit-ai/ai';
+import { defineBidiAction } from '@genkit-ai/core';
+import type { z } from 'genkit';
+import { toJsonSchema } from 'genkit/schema';
+import { checkNames } from '../../client/check.ts';
+import { invalidArgument } from '../../errors.ts';
+import { isInTurn } from '../../session/state/session-state.ts';
+import { guardTemplates } from '../../session/template-text.ts';
+import type { ScopeRecord } from '../../store/contract.ts';
+import { TurnInputSchema } from './turn-overrides.ts';
+import { assertConfig, promptConfigOf, settleAgent, type AgentDefinition } from './agent-definition.ts';
+import { assertWritableInit } from '../open/client-input.ts';
+import { noteAgent, type DefinedAgent } from './defined-agents.ts';
+import { promptAgentFn } from '../generate/generate-turn.ts';
+import { contextFor, inProcessApi } from './in-process.ts';
+import { keepRecovering } from '../background/recovery-timer.ts';
+import { runAgent } from '../turn/run-agent.ts';
+import { readSnapshot } from '../open/read-snapshot.ts';
+import { registerSnapshotActions } from './snapshot-actions.ts';
+import type {
+  Agent,
+  AgentCallOptions,
+  AgentConfig,
+  AgentFn,
+  CustomAgentConfig,
+  GenkitOrRegistry,
+  OutputOf,
+  PromptAgentConfig,
+  WithStateSchema,
+} from './types.ts';
+
+/**
+ * Defines an agent that speaks with a prompt of its own: `config` takes all that `ai.definePrompt` takes, and where the sessions live.
+ *
+ * @throws `INVALID_ARGUMENT` when the configuration contradicts itself.
+ * @example
+ * const pirate = defineAgent(ai, {
+ *   name: 'pirate',
+ *   model: 'googleai/gemini-2.5-flash',
+ *   system: 'Talk like a pirate.',
+ *   store: new InMemorySessionStore(),
+ * });
+ * const chat = pirate.chat();
+ * console.log((await chat.send('Where is my parrot?')).text);
+ */
+export function defineAgent<State, I extends z.ZodTypeAny = z.ZodTypeAny, O extends z.ZodTypeAny = z.ZodTypeAny>(
+  ai: GenkitOrRegistry,
+  config: WithStateSchema<State, AgentConfig<NoInfer<State>, I, O>>,
+): Agent<State, OutputOf<O>>;
+export function defineAgent<
+  State = unknown,
+  I extends z.ZodTypeAny = z.ZodTypeAny,
+  O extends z.ZodTypeAny = z.ZodTypeAny,
+>(ai: GenkitOrRegistry, config: AgentConfig<State, I, O>): Agent<State, OutputOf<O>>;
+export function defineAgent<State, I extends z.ZodTypeAny, O extends z.ZodTypeAny>(
+  ai: GenkitOrRegistry,
+  config: AgentConfig<State, I, O>,
+): Agent<State, OutputOf<O>> {
+  assertConfig('defineAgent', config);
+  const { promptInput, turnOverrides } = config;
+  const prompt = promptConfigOf(config);
+  const agent = settleAgent<State>(ai, prompt, config);
+  definePrompt(agent.registry, prompt);
+  const promptName = prompt.variant ? `${prompt.name}.${prompt.variant}` : prompt.name;
+  const isHistoryOpaque = typeof prompt.messages !== 'function' && typeof prompt.messages !== 'string';
+  const voice = { registry: agent.registry, promptName, promptInput, turnOverrides, isHistoryOpaque };
+  return register(agent, promptAgentFn<State>(voice));
+}
+
+/**
+ * Defines an agent that speaks with a prompt that is defined elsewhere, in a `.prompt` file say. It has the prompt's name.
+ *
+ * @throws `INVALID_ARGUMENT` when the configuration contradicts itself. A prompt that is not there fails the turn, with `NOT_FOUND`.
+ * @example
+ * ai.definePrompt({ name: 'pirate', model: 'googleai/gemini-2.5-flash', system: 'Talk like a pirate.' });
+ * const pirate = definePromptAgent(ai, { promptName: 'pirate', store: new InMemorySessionStore() });
+ */
+export function definePromptAgent<State, I extends z.ZodTypeAny = z.ZodTypeAny, O extends z.ZodTypeAny = z.ZodTypeAny>(
+  ai: GenkitOrRegistry,
+  config: WithStateSchema<State, PromptAgentConfig<NoInfer<State>, I>>,
+): Agent<State, OutputOf<O>>;
+export function definePromptAgent<
+  State = unknown,
+  I extends z.ZodTypeAny = z.ZodTypeAny,
+  O extends z.ZodTypeAny = z.ZodTypeAny,
+>(ai: GenkitOrRegistry, config: PromptAgentConfig<State, I>): Agent<State, OutputOf<O>>;
+export function definePromptAgent<State, I extends z.ZodTypeAny, O extends z.ZodTypeAny>(
+  ai: GenkitOrRegistry,
+  config: PromptAgentConfig<State, I>,
+): Agent<State, OutputOf<O>> {
+  assertConfig('definePromptAgent', config);
+  const { promptName, promptInput, turnOverrides, description } = config;
+  const agent = settleAgent<State>(ai, { name: promptName, description }, config);
+  return register(agent, promptAgentFn<State>({ registry: agent.registry, promptName, promptInput, turnOverrides }));
+}
+
+/**
+ * Defines an agent whose turns are the application's own code. What `sess.run` is given runs once for each input; when it answers, the
+ * session is saved.
+ *
+ * @throws `INVALID_ARGUMENT` when the configuration contradicts itself, or `fn` is no function.
+ * @example
+ * const counter = defineCustomAgent(ai, { name: 'counter', stateSchema: z.object({ turns: z.number() }) }, async (sess) => {
+ *   await sess.run(async () => {
+ *     sess.updateCustom((custom) => ({ turns: (custom?.turns ?? 0) + 1 }));
+ *   });
+ *   return {};
+ * });
+ */
+export function defineCustomAgent<State, User = ScopeRecord, App = ScopeRecord>(
+  ai: GenkitOrRegistry,
+  config: WithStateSchema<State, CustomAgentConfig<NoInfer<State>, User, App>>,
+  fn: AgentFn<NoInfer<State>, NoInfer<User>, NoInfer<App>>,
+): Agent<State>;
+export function defineCustomAgent<State = unknown, User = ScopeRecord, App = ScopeRecord>(
+  ai: GenkitOrRegistry,
+  config: CustomAgentConfig<State, User, App>,
+  fn: AgentFn<State, NoInfer<User>, NoInfer<App>>,
+): Agent<State>;
+export function defineCustomAgent<State, User, App>(
+  ai: GenkitOrRegistry,
+  config: CustomAgentConfig<State, User, App>,
+  fn: AgentFn<State, User, App>,
+): Agent<State> {
+  assertConfig('defineCustomAgent', config);
+  if (typeof fn !== 'function') throw invalidArgument(`Agent '${config.name}' needs a function that runs its turns.`);
+  return register(settleAgent<State>(ai, config, config), fn as AgentFn<State>);
+}
+
+/** Registers the agent's actions and gives the first of them the agent's surface. */
+function register<State, Output>(agent: AgentDefinition<State>, fn: AgentFn<State>): Agent<State, Output> {
+  const { name, description, registry } = agent;
+  const action = defineBidiAction(
+    registry,
+    {
+      actionType: 'agent',
+      name,
+      description,
+      inputSchema: TurnInputSchema,
+      outputSchema: AgentOutputSchema,
+      streamSchema: AgentStreamChunkSchema,
+      initSchema: AgentInitSchema,
+      metadata: { agent: describeAgent(agent) },
+    },
+    // Chunks are not yielded: a consumer that has gone must not end the turn.
+    // oxlint-disable-next-line require-yield
+    async function* ({ init, inputStream, sendChunk, abortSignal, context }) {
+      return runAgent(agent, fn, { init: init ?? {}, inputs: inputStream, sendChunk, abortSignal, context });
+    },
+  );
+  const ambient = inProcessApi<State, Output>(agent, action, undefined);
+  const apiFor = (options?: AgentCallOptions) =>
+    options?.context ? inProcessApi<State, Output>(agent, action, options.context) : ambient;
+  const apiOf = (method: string, options?: AgentCallOptions) => {
+    checkNames(method, options, { context: true });
+    return apiFor(options);
+  };
+  const defined = { agent, fn } as DefinedAgent;
+  noteAgent(registry, defined);
+  guardTemplates(registry, isInTurn);
+  if (agent.background.recover) keepRecovering(defined);
+  const run = action.run.bind(action);
+  const streamBidi = action.streamBidi.bind(action);
+  const surface: Omit<Agent<State, Output>, Exclude<keyof typeof action, 'run' | 'streamBidi'>> = {
+    ...registerSnapshotActions(agent),
+    run: (input, options) => {
+      try {
+        assertWritableInit(options?.init);
+      } catch (error) {
+        return Promise.reject(error);
+      }
+      return run(input, options);
+    },
+    streamBidi: (init, options) => {
+      assertWritableInit(init);
+      return streamBidi(init, options);
+    },
+    chat: (init, options) => apiOf('chat', options).chat(init),
+    loadChat: async (lookup, options) => apiOf('loadChat', options).loadChat(lookup),
+    getSnapshot: (lookup, options) => apiFor(options).getSnapshot(lookup, options),
+    waitForSnapshot: (snapshotId, options) => apiFor(options).waitForSnapshot(snapshotId, options),
+    abort: (snapshotId, options) => apiFor(options).abort(snapshotId),
+    getSnapshotData: ({ context, ...lookup }) =>
+      readSnapshot(agent, { ...lookup, context: contextFor(registry, context) }),
+  };
+  return Object.assign(action, surface);
+}
+
+/** What Genkit's tools read of an agent in its action's metadata. */
+function describeAgent<State>({ store, can, stateSchema }: AgentDefinition<State>): Record<string, unknown> {
+  return {
+    stateManagement: store ? 'server' : 'client',
+    abortable: store !== undefined && can.watch,
+    ...(stateSchema && { stateSchema: toJsonSchema({ schema: stateSchema }) }),
+  };
+}

@@ -1,0 +1,46 @@
+import { getContext, type ActionContext } from '@genkit-ai/core';
+import type { Registry } from 'genkit/registry';
+import { createAgentApi } from '../../client/chat/agent-api.ts';
+import type { AgentTransport } from '../../client/transport.ts';
+import type { AgentAPI } from '../../client/types.ts';
+import type { AgentDefinition } from './agent-definition.ts';
+import { readSnapshot } from '../open/read-snapshot.ts';
+import { abortSnapshot } from './snapshot-actions.ts';
+import { waitForSnapshot } from '../open/wait-for-snapshot.ts';
+import type { Agent } from './types.ts';
+
+/** The agent's action, as far as a transport needs it. */
+export type AgentAction = Pick<Agent, 'run'>;
+
+/**
+ * The surface that `remoteAgent` has, for an agent in this process.
+ *
+ * @param given The caller's context, for all calls and all turns of the chats; the ambient one, as it is at each call, unless told.
+ */
+export function inProcessApi<State, Output>(
+  agent: AgentDefinition<State>,
+  action: AgentAction,
+  given: ActionContext | undefined,
+): AgentAPI<State, Output> {
+  const context = () => contextFor(agent.registry, given);
+  const transport: AgentTransport = {
+    stateManagement: agent.store ? 'server' : 'client',
+    runTurn: async (input, init, call) => {
+      // One input needs no channel, and a chunk no web stream.
+      const { result } = await action.run(input, { init, ...call, ...(given && { context: given }) });
+      return result;
+    },
+    getSnapshot: (lookup, { abortSignal, metadataOnly, waitMs } = {}) => {
+      const request = { ...lookup, metadataOnly, context: context() };
+      return waitMs ? waitForSnapshot(agent, { ...request, waitMs }, abortSignal) : readSnapshot(agent, request);
+    },
+    abort: (snapshotId) => abortSnapshot(agent, snapshotId, context()),
+  };
+  return createAgentApi<State, Output>(transport);
+}
+
+/** What an action called from here would get as its context: the registry's for all, and over it the given or the ambient one. */
+export function contextFor(registry: Registry, given: ActionContext | undefined): ActionContext | undefined {
+  const own = given ?? getContext();
+  return registry.context || own ? { ...registry.context, ...own } : undefined;
+}

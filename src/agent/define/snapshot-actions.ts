@@ -1,0 +1,103 @@
+import {
+  AgentAbortRequestSchema,
+  AgentAbortResponseSchema,
+  GetSnapshotRequestSchema,
+  type GetSnapshotDataAction,
+} from '@genkit-ai/ai';
+import { SessionSnapshotSchema } from '@genkit-ai/ai/session';
+import { defineAction, type ActionContext } from '@genkit-ai/core';
+import { z, type Action } from 'genkit';
+import { notFound, quote } from '../../errors.ts';
+import { assertId } from '../../snapshot/ids.ts';
+import type { SnapshotStatus } from '../../snapshot/snapshot.ts';
+import { mustHaveStore, type AgentDefinition } from './agent-definition.ts';
+import { readSnapshot } from '../open/read-snapshot.ts';
+import { isHidden } from '../open/visible-snapshot.ts';
+import { waitForSnapshot } from '../open/wait-for-snapshot.ts';
+
+/** Genkit's, and what ours adds: servers of other makes leave it out. */
+const ReadSnapshotSchema = GetSnapshotRequestSchema.extend({
+  metadataOnly: z.boolean().optional().describe('Without the state.'),
+  waitMs: z
+    .number()
+    .int()
+    .min(0)
+    .max(60_000)
+    .optional()
+    .describe('Answers when the snapshot is settled, at the latest after so many ms.'),
+});
+
+/** The two actions beside an agent's own. */
+export interface SnapshotActions<State> {
+  getSnapshotDataAction: GetSnapshotDataAction<State>;
+  abortAgentAction: Action<typeof AgentAbortRequestSchema, typeof AgentAbortResponseSchema>;
+}
+
+/**
+ * Marks a running snapshot as aborted; one that is settled stays as it is.
+ *
+ * @returns The status before; `undefined` when there is no such snapshot.
+ */
+export async function abortSnapshot<State>(
+  agent: AgentDefinition<State>,
+  snapshotId: string,
+  context: ActionContext | undefined,
+): Promise<SnapshotStatus | undefined> {
+  const store = mustHaveStore(agent, 'Aborting a snapshot');
+  assertId(snapshotId, 'snapshotId');
+  let before: SnapshotStatus | undefined;
+  await store.saveSnapshot(
+    snapshotId,
+    (current) => {
+      before = isHidden(agent, current, context) ? undefined : current?.status;
+      if (!current || before !== 'pending') return null;
+      return { ...current, status: 'aborted', finishReason: 'aborted', updatedAt: new Date().toISOString() };
+    },
+    { context },
+  );
+  return before;
+}
+
+/** Registers `/agent-snapshot/<name>` and `/agent-abort/<name>`, by which servers and the Dev UI reach the agent's snapshots. */
+export function registerSnapshotActions<State>(agent: AgentDefinition<State>): SnapshotActions<State> {
+  const { name, registry } = agent;
+  const getSnapshotDataAction = defineAction(
+    registry,
+    {
+      actionType: 'agent-snapshot',
+      name,
+      description: `Reads a snapshot of agent '${name}': an exact one, or a session's latest.`,
+      inputSchema: ReadSnapshotSchema,
+      outputSchema: SessionSnapshotSchema,
+    },
+    async ({ waitMs, ...lookup }, { context, abortSignal }) => {
+      const request = { ...lookup, context };
+      const snapshot = waitMs
+        ? await waitForSnapshot(agent, { ...request, waitMs }, abortSignal)
+        : await readSnapshot(agent, request);
+      if (snapshot) return snapshot;
+      const what = lookup.snapshotId
+        ? `snapshot ${quote(lookup.snapshotId)}`
+        : `session ${quote(lookup.sessionId ?? '')}`;
+      throw notFound(`Agent '${name}' has no ${what}.`);
+    },
+  );
+  const abortAgentAction = defineAction(
+    registry,
+    {
+      actionType: 'agent-abort',
+      name,
+      description: `Stops a running snapshot of agent '${name}'. Answers the status it had before.`,
+      inputSchema: AgentAbortRequestSchema,
+      outputSchema: AgentAbortResponseSchema,
+    },
+    async ({ snapshotId }, { context }) => {
+      const status = await abortSnapshot(agent, snapshotId, context);
+      return { snapshotId, ...(status && { status }) };
+    },
+  );
+  return {
+    getSnapshotDataAction,
+    abortAgentAction,
+  };
+}

@@ -1,0 +1,65 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { SessionState } from 'genkit/beta';
+import { AgentInitError, invalidArgument } from '../../errors.ts';
+
+/** A secret of at least 16 bytes. */
+export type SigningKey = string | Uint8Array;
+
+type Signed = SessionState & { signature?: unknown };
+
+/** Signs the states that an agent hands out, and knows them again. */
+export class StateSigner {
+  readonly #agentName: string;
+  readonly #keys: readonly SigningKey[];
+
+  /** @param keys The first signs; what any of them signed is accepted, so that keys can be changed. */
+  constructor(agentName: string, keys: SigningKey | readonly SigningKey[]) {
+    this.#agentName = agentName;
+    this.#keys = Array.isArray(keys) ? (keys as readonly SigningKey[]) : [keys as SigningKey];
+    const isKey = (key: SigningKey) =>
+      (typeof key === 'string' || key instanceof Uint8Array) && Buffer.byteLength(key) >= 16;
+    if (this.#keys.length === 0 || !this.#keys.every(isKey)) {
+      throw invalidArgument(
+        `Agent '${agentName}': signState needs a key, or a list of keys, of at least 16 bytes each.`,
+      );
+    }
+  }
+
+  sign(state: SessionState): SessionState {
+    const { signature: _old, ...bare } = state as Signed;
+    const signed: Signed = { ...bare, signature: this.#hmac(bare, this.#keys[0]!).toString('base64url') };
+    return signed;
+  }
+
+  /** @throws AgentInitError `INVALID_ARGUMENT` for a state that was not handed out by this agent, or was changed since. */
+  verify(state: SessionState): void {
+    const { signature, ...bare } = state as Signed;
+    const given = Buffer.from(typeof signature === 'string' ? signature : '', 'base64url');
+    const isOurs = this.#keys.some((key) => {
+      const expected = this.#hmac(bare, key);
+      return given.length === expected.length && timingSafeEqual(given, expected);
+    });
+    if (!isOurs) {
+      throw new AgentInitError({
+        status: 'INVALID_ARGUMENT',
+        message: `The 'state' was not issued by agent '${this.#agentName}', or was changed since. Send it back as it came.`,
+      });
+    }
+  }
+
+  #hmac(state: SessionState, key: SigningKey): Buffer {
+    // Another agent may have the same key.
+    return createHmac('sha256', key)
+      .update(JSON.stringify([this.#agentName, sorted(state)]))
+      .digest();
+  }
+}
+
+/** The value as its JSON form reads, members in one order whatever order they came in. */
+function sorted(state: SessionState): unknown {
+  return JSON.parse(JSON.stringify(state), (_, value: unknown) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+    // As a list in an object: no array reads the same.
+    return { members: Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)) };
+  });
+}

@@ -1,0 +1,241 @@
+import { generate, generateMiddleware, type PromptAction } from '@genkit-ai/ai';
+import { GenerateResponse, GenerationResponseError, GenkitError, type GenerateOptions } from 'genkit';
+import type { AgentFinishReason, AgentInput, AgentStreamChunk, MessageData } from 'genkit/beta';
+import type { Registry } from 'genkit/registry';
+import { toJsonSchema } from 'genkit/schema';
+import type { TurnHandler, TurnResult } from '../../session/session-runner.ts';
+import { renderWith } from '../../session/state/session-state.ts';
+import { adoptMessages, viewOf, type Session } from '../../session/session.ts';
+import { addUsage } from '../../session/usage.ts';
+import { PlacedHistory, toPlainMessage } from './prompt-history.ts';
+import { toResumption } from './resume.ts';
+import { ResumedTools } from './resumed-tools.ts';
+import { invalidOutput } from './invalid-output.ts';
+import { gateOf, passesGate, type ToolGate } from './tool-gate.ts';
+import { isPartial, TurnProgress } from './turn-progress.ts';
+import { choiceOf } from '../define/turn-overrides.ts';
+import type { AgentFn, TurnOverrides } from '../define/types.ts';
+
+/** What an agent says with a prompt. */
+export interface PromptVoice {
+  registry: Registry;
+  promptName: string;
+  /** The values of the prompt's input variables. */
+  promptInput?: object;
+  turnOverrides?: TurnOverrides;
+  /** The prompt has no code or template that looks into the conversation. */
+  isHistoryOpaque?: boolean;
+}
+
+/** The function of an agent that answers each input with its prompt. */
+export function promptAgentFn<State>(voice: PromptVoice): AgentFn<State> {
+  const prompt = new Prompt(voice);
+  return async (sess, { sendChunk, abortSignal }) => {
+    const { session } = sess;
+    const handler: TurnHandler = (input, turn) =>
+      generateTurn({ voice, prompt, session, input, gate: gateOf(turn), sendChunk, abortSignal });
+    await sess.run(passesGate(handler));
+    return { message: viewOf(sess.session).messages.at(-1), artifacts: sess.getArtifacts() };
+  };
+}
+
+/** A prompt as the turn needs it; Genkit types its input as the schema, not as what the schema reads. */
+type Render = (input: object, options: { messages: MessageData[] }) => Promise<GenerateOptions>;
+
+interface GenerateTurn<State> {
+  voice: PromptVoice;
+  prompt: Prompt;
+  session: Session<State>;
+  input: AgentInput;
+  gate: ToolGate | undefined;
+  sendChunk: (chunk: AgentStreamChunk) => void;
+  abortSignal: AbortSignal;
+}
+
+/** One turn of a prompt agent: render the prompt around the conversation, call the model and its tools, keep what was said. */
+async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResult> {
+  const { voice, prompt, session, sendChunk, abortSignal } = turn;
+  const render = prompt.found ?? (await prompt.find());
+  const earlier = historyOf(session, turn.input);
+  const resumption = turn.input.resume && toResumption(turn.input.resume, earlier);
+  const { history, options: resume } = resumption ?? { history: earlier };
+  const placed = new PlacedHistory(history);
+  const progress = new TurnProgress(session, placed);
+  const { model, config } = choiceOf(turn.input, voice.turnOverrides);
+  const messages = placed.toPlace(voice.isHistoryOpaque ?? false);
+  const rendered = await renderWith(session, () => render(voice.promptInput ?? {}, { messages }));
+  const sent = placed.toSend(rendered.messages ?? []);
+  const onChunk: GenerateOptions['onChunk'] = (chunk) => {
+    const modelChunk = chunk.toJSON();
+    progress.onChunk(modelChunk);
+    sendChunk({ modelChunk });
+  };
+  const request: GenerateOptions = { ...rendered, messages: sent, abortSignal, onChunk };
+  if (model !== undefined) request.model = model;
+  if (config) request.config = { ...(rendered.config as object | undefined), ...config };
+  let tools: ResumedTools | undefined;
+  const isOneCall = !rendered.tools?.length && !rendered.use?.length && !isStructured(rendered);
+  const isAllOfIt = voice.isHistoryOpaque && !placed.hasResources && history === viewOf(session).messages;
+  if (isOneCall && isAllOfIt) {
+    // The model is to be asked once, and about the conversation as it is: nothing has to look on.
+    progress.onModelCall(sent);
+  } else {
+    tools = new ResumedTools();
+    let hasRestarted = false;
+    const onRestart = () => {
+      if (!hasRestarted) progress.onRestart(history, [resume?.respond ?? []].flat());
+      hasRestarted = true;
+    };
+    const observer = observe({ session, progress, tools, gate: turn.gate, onRestart });
+    request.use = [...(resume ? [watchRestarts(tools)] : []), ...(rendered.use ?? []), observer];
+    if (resume) request.resume = resume;
+  }
+  let response: GenerateResponse | MessageData;
+  try {
+    response = await generate(voice.registry, request);
+  } catch (error) {
+    const again = resume && tools?.interruptedReply(history.at(-1), resume);
+    if (!again) {
+      // Observers add up the usage of each call; without them the only call's is in the error.
+      if (!tools && error instanceof GenerationResponseError) addUsage(session, error.detail.response.usage);
+      throw explain(error, session, rendered, progress);
+    }
+    response = again;
+  }
+  if (!(response instanceof GenerateResponse)) {
+    adoptMessages(session, [...history.slice(0, -1), response]);
+    sendChunk(interruptChunk(response));
+    return { finishReason: 'interrupted' };
+  }
+  if (!tools) addUsage(session, response.usage);
+  const said = response.request ? placed.conversationOf(response.request.messages) : [...history];
+  const reply = response.message && toPlainMessage(response.message.toJSON());
+  if (reply) said.push(reply);
+  adoptMessages(session, said);
+  const finishReason = response.finishReason as AgentFinishReason | undefined;
+  if (reply && finishReason === 'interrupted') sendChunk(interruptChunk(reply));
+  return {
+    ...(finishReason && { finishReason }),
+    ...(isStructured(rendered) && finishReason !== 'interrupted' && { output: meaningOf(response) }),
+  };
+}
+
+/** What a failed `generate` came to. A reply that does not fit the output schema stays in the conversation: the failed snapshot shows it. */
+function explain<State>(
+  error: unknown,
+  session: Session<State>,
+  { output }: GenerateOptions,
+  progress: TurnProgress<State>,
+): unknown {
+  const conversation = progress.ended;
+  const invalid =
+    conversation && invalidOutput(error, toJsonSchema({ schema: output?.schema, jsonSchema: output?.jsonSchema }));
+  if (!invalid) return error;
+  adoptMessages(session, conversation);
+  return invalid;
+}
+
+/** Whether the prompt says what the reply's JSON is. */
+function isStructured({ output }: GenerateOptions): boolean {
+  return output?.schema !== undefined || output?.jsonSchema !== undefined;
+}
+
+/** What the reply's JSON is; nothing when it has none, for which Genkit has `null` as well. */
+function meaningOf({ output, text }: GenerateResponse): unknown {
+  const meaning: unknown = output;
+  return meaning === null && text.trim() !== 'null' ? undefined : meaning;
+}
+
+/** Lets the turn see what becomes of each restarted tool, outside of all other middleware: that may interrupt it as well. */
+function watchRestarts(tools: ResumedTools) {
+  return restarts({
+    tool: (request, options, next) => tools.around(request, () => next(request, options)),
+  });
+}
+
+/** What a turn sees of its model calls and tools. */
+interface Observers<State> {
+  session: Session<State>;
+  progress: TurnProgress<State>;
+  tools: ResumedTools;
+  gate: ToolGate | undefined;
+  /** The first of the tools that waited runs. */
+  onRestart: () => void;
+}
+
+/** Lets the turn's own observers see each model call and each tool as it is run, inside of all other middleware. */
+function observe<State>({ session, progress, tools, gate, onRestart }: Observers<State>) {
+  return observers({
+    model: async (request, options, next) => {
+      tools.end();
+      progress.onModelCall(request.messages);
+      const response = await next(request, options);
+      addUsage(session, response.usage);
+      progress.onReply(response.message);
+      return response;
+    },
+    tool: async (request, options, next) => {
+      if (!tools.isOver) {
+        await gate?.();
+        onRestart();
+      }
+      const response = await next(request, options);
+      progress.onToolDone(request, response);
+      return response;
+    },
+  });
+}
+
+type Middleware = ReturnType<Parameters<typeof generateMiddleware>[1]>;
+
+/** What a middleware does in one `generate`. It comes as the middleware's configuration, of which a trace shows nothing. */
+class Conduct {
+  readonly #middleware: Middleware;
+
+  constructor(middleware: Middleware) {
+    this.#middleware = middleware;
+  }
+
+  /** A middleware of this name, made once: a name for each turn makes Genkit's registry slow. */
+  static named(name: string) {
+    const define = generateMiddleware({ name }, ({ config }) => (config as unknown as Conduct).#middleware);
+    return (middleware: Middleware) => define(new Conduct(middleware));
+  }
+}
+
+const restarts = Conduct.named('genkitx-agents-restarts');
+const observers = Conduct.named('genkitx-agents-turn');
+
+/** The messages. Without anything new to say, a turn that was stopped in the middle of the reply is run again: the reply is given anew. */
+function historyOf<State>(session: Session<State>, { message, resume }: AgentInput): readonly MessageData[] {
+  const { messages } = viewOf(session);
+  const last = messages.at(-1);
+  return last && isPartial(last) && !message && !resume ? messages.slice(0, -1) : messages;
+}
+
+/** The tool requests that wait for the caller. Genkit's agents send them as a chunk of the role 'tool'. */
+function interruptChunk(reply: MessageData): AgentStreamChunk {
+  return { modelChunk: { role: 'tool', content: reply.content.filter((part) => part.toolRequest !== undefined) } };
+}
+
+/** The agent's prompt, found when it is first needed: it may be defined after the agent. */
+class Prompt {
+  found: Render | undefined;
+  readonly #voice: PromptVoice;
+
+  constructor(voice: PromptVoice) {
+    this.#voice = voice;
+  }
+
+  /** @throws `NOT_FOUND` */
+  async find(): Promise<Render> {
+    const { registry, promptName } = this.#voice;
+    const action = (await registry.lookupAction(`/prompt/${promptName}`)) as PromptAction | undefined;
+    const prompt = action?.__executablePrompt;
+    if (prompt) return (this.found = (input, options) => (prompt.render as Render)(input, options));
+    throw new GenkitError({
+      status: 'NOT_FOUND',
+      message: `Prompt '${promptName}' was not found. Define it before the agent's first turn.`,
+    });
+  }
+}

@@ -1,0 +1,146 @@
+import type { MessageData, Part, ToolRequestPart, ToolResponsePart } from 'genkit';
+import type { GenerateResponseChunkData } from 'genkit/model';
+import { jsonEqual } from '../../json/value.ts';
+import { draftMessages, type Session } from '../../session/session.ts';
+import { toPlainMessage, type PlacedHistory } from './prompt-history.ts';
+import { keyOf } from './resume.ts';
+
+/** Marks the beginning of a reply whose turn was stopped in the middle of it. */
+const PARTIAL = 'partial';
+
+/** What a tool, or the caller in its place, has answered. */
+interface Answer {
+  part: ToolResponsePart;
+  /** What the tool was asked. */
+  input?: unknown;
+}
+
+/** What a running `generate` has come to: the tools that ran, and the words of the model so far. */
+export class TurnProgress<State> {
+  readonly #session: Session<State>;
+  readonly #placed: PlacedHistory;
+  #request: readonly MessageData[] | undefined;
+  #words: Part[] = [];
+  /** The reply that asks for no tool. */
+  #reply: MessageData | undefined;
+  /** The tool requests that are worked on, and what those answered that are done. */
+  #asked: MessageData | undefined;
+  #answers: Answer[] = [];
+
+  constructor(session: Session<State>, placed: PlacedHistory) {
+    this.#session = session;
+    this.#placed = placed;
+  }
+
+  /** What the model is asked has in it all that the turn did before. */
+  onModelCall(messages: readonly MessageData[]): void {
+    this.#request = messages;
+    this.#words = [];
+    this.#reply = undefined;
+    this.#asked = undefined;
+    draftMessages(this.#session, () => this.#messages(messages));
+  }
+
+  onChunk({ role, content }: GenerateResponseChunkData): void {
+    // What the tools answered is part of the next request.
+    if (this.#request && (role ?? 'model') === 'model') this.#words.push(...content);
+  }
+
+  /** The model has answered; what it asks the tools is worked on from here on. */
+  onReply(reply: MessageData | undefined): void {
+    this.#asked = reply?.content.some((part) => part.toolRequest) ? reply : undefined;
+    this.#reply = this.#asked ? undefined : reply;
+    this.#answers = [];
+  }
+
+  /** The conversation with the reply that the model ended with; `undefined` while the model or its tools work. */
+  get ended(): MessageData[] | undefined {
+    if (!this.#reply || !this.#request) return undefined;
+    return [...this.#placed.conversationOf(this.#request), toPlainMessage(this.#reply)];
+  }
+
+  /** What waited for the caller is worked on, instead of what a model just said. */
+  onRestart(history: readonly MessageData[], answers: readonly ToolResponsePart[]): void {
+    const waiting = history.at(-1)!;
+    this.onReply(waiting);
+    this.#answers = answers.map((part) => ({ part }));
+    draftMessages(this.#session, () => [...history.slice(0, -1), ...this.#askedAndAnswered(waiting)]);
+  }
+
+  onToolDone({ toolRequest: { name, ref, input } }: ToolRequestPart, response: ToolResponsePart | undefined): void {
+    const toolResponse = { output: null, ...response?.toolResponse, name, ...(ref !== undefined && { ref }) };
+    this.#answers.push({ part: { ...response, toolResponse }, input });
+  }
+
+  #messages(request: readonly MessageData[]): MessageData[] {
+    const messages = this.#placed.conversationOf(request);
+    if (this.#asked && this.#answers.length > 0) return [...messages, ...this.#askedAndAnswered(this.#asked)];
+    // A tool request that nobody answered would wait for an answer for ever.
+    const said = this.#asked?.content ?? this.#words;
+    const content = joinTexts(said.filter((part) => part.toolRequest === undefined));
+    return content.length === 0
+      ? messages
+      : [...messages, toPlainMessage({ role: 'model', content, metadata: { [PARTIAL]: true } })];
+  }
+
+  /** What was said and asked, without the tools that are not done, and what those that are have answered: to run on from here runs none twice. */
+  #askedAndAnswered({ role, content, metadata }: MessageData): MessageData[] {
+    const answerOf = pairUp(content, this.#answers);
+    const answers: Part[] = [];
+    const kept = content.flatMap((part): Part[] => {
+      if (!part.toolRequest) return [part];
+      const answer = answerOf.get(part);
+      if (!answer) return [];
+      answers.push(answer);
+      // What a model notes with its requests it wants back.
+      const { interrupt: _interrupt, pendingOutput: _pending, ...noted } = part.metadata ?? {};
+      return [{ toolRequest: part.toolRequest, ...(Object.keys(noted).length > 0 && { metadata: noted }) }];
+    });
+    if (kept.length === 0) return [];
+    if (answers.length === 0) {
+      return [toPlainMessage({ role, content: kept, metadata: { ...metadata, [PARTIAL]: true } })];
+    }
+    const said = toPlainMessage({ role, content: kept, ...(metadata && { metadata }) });
+    return [said, toPlainMessage({ role: 'tool', content: answers })];
+  }
+}
+
+/** The answer of each request that has one. Requests of one tool without a ref are told apart by their inputs, then by their order. */
+function pairUp(content: readonly Part[], answers: readonly Answer[]): ReadonlyMap<Part, Part> {
+  const answerOf = new Map<Part, Part>();
+  const open = new Set(answers);
+  for (const byInput of [true, false]) {
+    for (const part of content) {
+      if (!part.toolRequest || answerOf.has(part)) continue;
+      const { input } = part.toolRequest;
+      const key = keyOf(part.toolRequest);
+      const answer = [...open].find(
+        (each) => keyOf(each.part.toolResponse) === key && (!byInput || jsonEqual(each.input, input)),
+      );
+      if (!answer) continue;
+      open.delete(answer);
+      answerOf.set(part, answer.part);
+    }
+  }
+  return answerOf;
+}
+
+/** Whether the message is the beginning of a reply that was stopped. */
+export function isPartial({ role, metadata }: MessageData): boolean {
+  return role === 'model' && metadata?.[PARTIAL] === true;
+}
+
+/** One text where the stream had many. */
+function joinTexts(parts: readonly Part[]): Part[] {
+  const joined: Part[] = [];
+  for (const part of parts) {
+    const last = joined.at(-1);
+    if (isText(part) && last && isText(last)) joined[joined.length - 1] = { text: last.text + part.text };
+    else joined.push(part);
+  }
+  return joined;
+}
+
+function isText(part: Part): part is Part & { text: string } {
+  return typeof part.text === 'string' && part.metadata === undefined;
+}

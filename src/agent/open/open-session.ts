@@ -1,0 +1,227 @@
+import { GenkitError, type ActionContext } from 'genkit';
+import type { AgentInit, SessionSnapshot } from 'genkit/beta';
+import { addressTo, AgentInitError, failedPrecondition, invalidArgument, notFound, quote } from '../../errors.ts';
+import { parsePointer } from '../../json/pointer.ts';
+import { copyJson, JsonValueError } from '../../json/value.ts';
+import { logOf, type SessionOwner } from '../../session/log/session-log.ts';
+import { adoptState, Session } from '../../session/session.ts';
+import { waitsOf, type Waits } from '../../session/tool-requests.ts';
+import { assertId } from '../../snapshot/ids.ts';
+import { sessionOf } from '../../snapshot/snapshot.ts';
+import { mustHaveStore, type AgentDefinition } from '../define/agent-definition.ts';
+import { callerOf, ownerFor, placeRecords, readRecords, type Caller } from './agent-scopes.ts';
+import { assertNoResources, assertPlainKeys } from './client-input.ts';
+import { assertCustomState } from './custom-state.ts';
+import { isExpired } from './expiry.ts';
+import type { SnapshotLookup } from '../../store/contract.ts';
+import { isHidden } from './visible-snapshot.ts';
+
+/** A session to run turns on. */
+export interface OpenedSession<State> extends Waits {
+  readonly session: Session<State>;
+  /** The snapshot that it continues from; absent for a new session and for a client's state. */
+  readonly parentId?: string;
+  /** What has to be the session's leaf still when the first turn is saved (`null`: nothing); absent: whatever it is. */
+  readonly expectedLeafId?: string | null;
+  readonly caller: Caller;
+  /** Whose the session is; absent: nobody's. */
+  readonly owner?: SessionOwner;
+}
+
+/**
+ * Refuses a call that does not fit how the agent keeps its state.
+ *
+ * @throws AgentInitError `FAILED_PRECONDITION`
+ */
+export function assertInitFits<State>(agent: AgentDefinition<State>, init: AgentInit): void {
+  const key = init.snapshotId !== undefined ? 'snapshotId' : init.sessionId !== undefined ? 'sessionId' : undefined;
+  if (key && !agent.store) {
+    throw new AgentInitError({
+      status: 'FAILED_PRECONDITION',
+      message:
+        `Cannot use '${key}' with agent '${agent.name}': it has no store to find it in. Give the agent a 'store', or agentRuntime() a ` +
+        `default one; where the callers keep the state, send that as 'state'.`,
+    });
+  }
+  if (init.state !== undefined && agent.store) {
+    throw new AgentInitError({
+      status: 'FAILED_PRECONDITION',
+      message: `Cannot send 'state' to agent '${agent.name}': it keeps its state in a store. Send 'snapshotId' or 'sessionId' instead.`,
+    });
+  }
+}
+
+/**
+ * Resolves the session that a call is about: the one of a snapshot, of a session's last completed snapshot, of the state that the client
+ * sent, or a new one.
+ *
+ * @throws AgentInitError when the snapshot belongs to another session than the caller says; other `GenkitError`s for what is not there, is
+ *   not to be resumed, or does not fit the agent's `stateSchema`.
+ */
+export async function openSession<State>(
+  agent: AgentDefinition<State>,
+  init: AgentInit,
+  context: ActionContext | undefined,
+): Promise<OpenedSession<State>> {
+  const caller = callerOf(agent, context);
+  if (!agent.store) {
+    if (init.state) agent.signer?.verify(init.state);
+    if (!agent.signer) assertNoResources(agent, init.state?.messages);
+    if (agent.isStateForgeable) assertPlainKeys(agent, init.state?.custom);
+    await assertCustomState(agent, init.state?.custom, { what: 'the state sent along', sentByCaller: true });
+    const session = sessionOfClient<State>(init);
+    placeRecords(agent, session, caller, undefined);
+    return { session, caller };
+  }
+  // At the same time as the snapshot.
+  const reading = readRecords(agent, caller);
+  const { snapshot, leaf } = await findSnapshot(agent, init, context);
+  if (leaf && rejects(agent, init)) assertNotRunning(agent, leaf);
+  const expectedLeafId = agent.can.compareLeaf && rejects(agent, init) ? (leaf?.snapshotId ?? null) : undefined;
+  // Only a schema is worth waiting for.
+  if (snapshot && agent.stateSchema) await assertSnapshotFits(agent, snapshot);
+  const session = snapshot ? sessionFrom(agent, snapshot) : new Session<State>({ sessionId: init.sessionId });
+  placeRecords(agent, session, caller, reading && (await reading));
+  // Who continues somebody else's session does not make it theirs.
+  const owner = snapshot ? logOf(snapshot).owner : ownerFor(agent, caller);
+  return { session, parentId: snapshot?.snapshotId, expectedLeafId, caller, owner, ...waitsOf(snapshot) };
+}
+
+/**
+ * @throws `INTERNAL` when the snapshot's custom state does not fit the agent's `stateSchema`.
+ */
+export function assertSnapshotFits<State>(
+  agent: AgentDefinition<State>,
+  { snapshotId, state }: SessionSnapshot<State>,
+): Promise<void> {
+  return assertCustomState(agent, state?.custom, { what: `snapshot ${quote(snapshotId)}` });
+}
+
+/** The session as a snapshot has it, which has to fit the agent's `stateSchema`. */
+export function sessionFrom<State>(agent: AgentDefinition<State>, snapshot: SessionSnapshot<State>): Session<State> {
+  const state = { ...snapshot.state, sessionId: sessionOf(snapshot) };
+  if (!agent.readsNeverChange) return new Session<State>(state);
+  // Messages and artifacts a session never changes, the custom state is changed in place.
+  return adoptState(state.custom === undefined ? state : { ...state, custom: copyJson(state.custom) });
+}
+
+/** Whether the call is to fail when another turn comes first. */
+function rejects<State>({ onConflict }: AgentDefinition<State>, { snapshotId, sessionId }: AgentInit): boolean {
+  if (snapshotId !== undefined) return onConflict === 'reject';
+  return sessionId !== undefined && onConflict !== 'branch';
+}
+
+/** A turn in the background is a turn: it would be saved beside this one. */
+export function assertNotRunning<State>(agent: AgentDefinition<State>, leaf: SessionSnapshot): void {
+  if (leaf.status !== 'pending' || leaf.heartbeatAt === undefined || isExpired(leaf, agent.background.leaseMs)) return;
+  const error = new GenkitError({
+    status: 'ABORTED',
+    message:
+      `A turn of this session is under way in the background (snapshot ${quote(leaf.snapshotId)}). ` +
+      `Wait for it or abort it; to branch, resume by the snapshotId of an earlier turn.`,
+  });
+  throw addressTo('caller', error);
+}
+
+function sessionOfClient<State>({ state }: AgentInit): Session<State> {
+  try {
+    return new Session<State>(state as AgentInit<State>['state']);
+  } catch (error) {
+    if (!JsonValueError.isInstance(error)) throw error;
+    throw invalidArgument(
+      `The state sent along is not JSON, at ${parsePointer(error.path).join('.')}: ${error.reason}.`,
+    );
+  }
+}
+
+async function findSnapshot<State>(
+  agent: AgentDefinition<State>,
+  { snapshotId, sessionId }: AgentInit,
+  context: ActionContext | undefined,
+): Promise<Found<State>> {
+  if (sessionId !== undefined) assertId(sessionId, 'sessionId');
+  if (snapshotId !== undefined) {
+    assertId(snapshotId, 'snapshotId');
+    const found = await mustHaveStore(agent, 'Resuming a snapshot').getSnapshot(
+      readOnly('snapshotId', snapshotId, context),
+    );
+    const snapshot = mustBeResumable(isHidden(agent, found, context) ? undefined : found, snapshotId, sessionId);
+    return { snapshot, leaf: snapshot };
+  }
+  return sessionId === undefined ? {} : findLastCompleted(agent, sessionId, context);
+}
+
+/** A conversation is read anew by each turn and never changed: a store of ours need not copy it. */
+function readOnly(by: 'snapshotId' | 'sessionId', id: string, context: ActionContext | undefined): SnapshotLookup {
+  return by === 'snapshotId' ? { snapshotId: id, context, frozen: true } : { sessionId: id, context, frozen: true };
+}
+
+/** What a session continues from, and the leaf from which that was found. */
+interface Found<State> {
+  readonly snapshot?: SessionSnapshot<State>;
+  readonly leaf?: SessionSnapshot<State>;
+}
+
+function mustBeResumable<State>(
+  snapshot: SessionSnapshot<State> | undefined,
+  snapshotId: string,
+  sessionId: string | undefined,
+): SessionSnapshot<State> {
+  if (!snapshot) throw notFound(`Snapshot ${quote(snapshotId)} was not found.`);
+  if (sessionId !== undefined && sessionOf(snapshot) !== sessionId) {
+    throw new AgentInitError({
+      status: 'INVALID_ARGUMENT',
+      message: `Snapshot ${quote(snapshotId)} does not belong to session ${quote(sessionId)}.`,
+    });
+  }
+  if (snapshot.status !== 'completed' && snapshot.status !== 'aborted') {
+    throw invalidArgument(
+      `Snapshot ${quote(snapshotId)} is ${snapshot.status ?? 'without a status'} and cannot be resumed: only completed and aborted ` +
+        `snapshots can.`,
+    );
+  }
+  return snapshot;
+}
+
+/** The latest leaf, or the nearest completed snapshot before it; `undefined` when no turn of the session ever completed. */
+export async function findLastCompleted<State>(
+  agent: AgentDefinition<State>,
+  sessionId: string,
+  context: ActionContext | undefined,
+): Promise<Found<State>> {
+  const seen = new Set<string>();
+  const store = mustHaveStore(agent, 'Resuming a session');
+  const leaf = await store.getSnapshot(readOnly('sessionId', sessionId, context));
+  assertVisible(agent, leaf, sessionId, context);
+  let snapshot = leaf;
+  while (snapshot && snapshot.status !== 'completed') {
+    const { parentId }: SessionSnapshot<State> = snapshot;
+    if (parentId === undefined) return { leaf };
+    if (seen.has(parentId)) {
+      throw failedPrecondition(
+        `The snapshots of session ${quote(sessionId)} name each other as parents in a circle (at ${quote(parentId)}). ` +
+          `Resume it by snapshotId.`,
+      );
+    }
+    seen.add(parentId);
+    snapshot = await store.getSnapshot(readOnly('snapshotId', parentId, context));
+    assertVisible(agent, snapshot, sessionId, context);
+    if (!snapshot) {
+      throw failedPrecondition(
+        `Session ${quote(sessionId)} has no completed snapshot left to continue from: ${quote(parentId)} is gone. ` +
+          `Start a new session.`,
+      );
+    }
+  }
+  return { snapshot, leaf };
+}
+
+/** A session of another agent or user is not there, and yet its id is taken. */
+function assertVisible<State>(
+  agent: AgentDefinition<State>,
+  snapshot: SessionSnapshot<State> | undefined,
+  sessionId: string,
+  context: ActionContext | undefined,
+): void {
+  if (isHidden(agent, snapshot, context)) throw notFound(`Agent '${agent.name}' has no session ${quote(sessionId)}.`);
+}

@@ -1,0 +1,76 @@
+import type { ActionContext } from 'genkit';
+import type { SessionSnapshot, SessionState, SessionStore } from 'genkit/beta';
+import { visibleCustomOf } from '../../session/state/session-state.ts';
+import { adoptState } from '../../session/session.ts';
+import { metadataOf } from '../../snapshot/snapshot.ts';
+import type { SnapshotLookup, SnapshotStore } from '../../store/contract.ts';
+import { checkLookup } from '../../store/lookup.ts';
+import { mustHaveStore, toClientState, type AgentDefinition } from '../define/agent-definition.ts';
+import { callerOf, placeRecords, readRecords, type Caller, type Records } from './agent-scopes.ts';
+import { isExpired } from './expiry.ts';
+import { isHidden, withoutInternals } from './visible-snapshot.ts';
+
+/** Which snapshot to read, and how much of it. */
+export interface ReadRequest extends SnapshotLookup {
+  /** Without its state. */
+  metadataOnly?: boolean;
+}
+
+/**
+ * Reads a snapshot as a client sees it. A running one whose worker went silent reads as `expired`.
+ *
+ * @throws `FAILED_PRECONDITION` for an agent without a store, and what the store throws.
+ */
+export async function readSnapshot<State>(
+  agent: AgentDefinition<State>,
+  { metadataOnly = false, ...lookup }: ReadRequest,
+): Promise<SessionSnapshot<State> | undefined> {
+  const store = mustHaveStore(agent, 'Reading a snapshot');
+  checkLookup(lookup);
+  const caller = callerOf(agent, lookup.context);
+  const reading = metadataOnly ? undefined : readRecords(agent, caller);
+  const found = metadataOnly ? await readMetadata(agent, store, lookup) : await store.getSnapshot(lookup);
+  if (!found || isHidden(agent, found, lookup.context)) return undefined;
+  const visible = withoutInternals(found);
+  const seen: SessionSnapshot<State> = isExpired(visible, agent.background.leaseMs)
+    ? { ...visible, status: 'expired' }
+    : visible;
+  if (!seen.state) return seen;
+  const state = reading ? withShared(agent, seen.state, { caller, records: await reading }) : seen.state;
+  return { ...seen, state: toClientState(agent, state) as SessionSnapshot<State>['state'] };
+}
+
+/** The state with what it shares with others, as that is now: the reader's own `user:` keys, whoever's the session is. */
+function withShared<State>(
+  agent: AgentDefinition<State>,
+  state: SessionState<State>,
+  { caller, records }: { caller: Caller; records: Records },
+): SessionState<State> {
+  const session = adoptState(state);
+  placeRecords(agent, session, caller, records);
+  const custom = visibleCustomOf(session) as State | undefined;
+  return custom === undefined ? state : { ...state, custom };
+}
+
+/** A store that can't read it alone reads all of it. */
+async function readMetadata<State>(
+  agent: AgentDefinition<State>,
+  store: SessionStore<State>,
+  lookup: SnapshotLookup,
+): Promise<SessionSnapshot<State> | undefined> {
+  if (agent.can.metadata) return (store as SnapshotStore<State>).getSnapshotMetadata(lookup);
+  const snapshot = await store.getSnapshot(lookup);
+  return snapshot && metadataOf(snapshot);
+}
+
+/** A snapshot as it is stored, without its state where the store can leave that out. */
+export async function readStored<State>(
+  agent: AgentDefinition<State>,
+  snapshotId: string,
+  context: ActionContext | undefined,
+): Promise<SessionSnapshot | undefined> {
+  const lookup = { snapshotId, context };
+  return agent.can.metadata
+    ? (agent.store as SnapshotStore).getSnapshotMetadata(lookup)
+    : agent.store!.getSnapshot(lookup);
+}

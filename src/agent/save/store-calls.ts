@@ -1,0 +1,90 @@
+import { GenkitError } from 'genkit';
+import type { SessionStore } from 'genkit/beta';
+import { JsonValueError } from '../../json/value.ts';
+import type { PageOptions, ScopeStore, SnapshotLookup, SnapshotStore } from '../../store/contract.ts';
+import { statusOf } from '../turn/runtime-error.ts';
+
+/** Pauses before further attempts of a call that failed, in ms. */
+const PAUSES_MS = [25, 200];
+
+/** Failures that may be gone at the next attempt. An error that is no `GenkitError` counts as `INTERNAL`. */
+const TRANSIENT = new Set(['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'RESOURCE_EXHAUSTED', 'INTERNAL', 'UNKNOWN']);
+
+/**
+ * The store as the runtime calls it. Each call has one budget of time: within it, an attempt that fails is repeated where that can help, and
+ * when it is used up the call fails with `DEADLINE_EXCEEDED`. A save that timed out writes nothing any more, unless it is committing already.
+ */
+export function boundedStore<State>(store: SessionStore<State>, timeoutMs: number): SessionStore<State> {
+  const { getSnapshotMetadata, listSessions, listSnapshots, readScopes } = store as Partial<
+    SnapshotStore<State> & ScopeStore
+  >;
+  const lists = listSessions &&
+    listSnapshots && {
+      listSessions: (options?: PageOptions) => within(timeoutMs, 'list', () => listSessions.call(store, options)),
+      listSnapshots: (options: PageOptions & { sessionId: string }) =>
+        within(timeoutMs, 'list', () => listSnapshots.call(store, options)),
+    };
+  const metadata = getSnapshotMetadata && {
+    getSnapshotMetadata: (lookup: SnapshotLookup) =>
+      within(timeoutMs, 'read', () => getSnapshotMetadata.call(store, lookup)),
+  };
+  const scopes = readScopes && {
+    readScopes: (options: Parameters<typeof readScopes>[0]) =>
+      within(timeoutMs, 'read', () => readScopes.call(store, options)),
+  };
+  return {
+    ...metadata,
+    ...lists,
+    ...scopes,
+    getSnapshot: (lookup) => within(timeoutMs, 'read', () => store.getSnapshot(lookup)),
+    saveSnapshot: (snapshotId, mutator, options) =>
+      within(timeoutMs, 'save', (isGivenUp) =>
+        store.saveSnapshot(snapshotId, (current) => (isGivenUp() ? null : mutator(current)), options),
+      ),
+    ...(store.onSnapshotStateChange && { onSnapshotStateChange: store.onSnapshotStateChange.bind(store) }),
+  };
+}
+
+const SOON = Promise.resolve();
+
+function within<T>(ms: number, what: string, work: (isGivenUp: () => boolean) => Promise<T>): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    let isOver = false;
+    let isGivenUp = false;
+    let timer: NodeJS.Timeout | undefined;
+    const end = (settle: () => void) => {
+      isOver = true;
+      clearTimeout(timer);
+      settle();
+    };
+    const giveUp = () => {
+      isGivenUp = true;
+      const message = `The session store did not answer a ${what} within ${ms} ms.`;
+      end(() => reject(new GenkitError({ status: 'DEADLINE_EXCEEDED', message })));
+    };
+    const attempt = (pauses: readonly number[]) => {
+      if (isOver) return;
+      const onError = (error: unknown) => {
+        const [pauseMs, ...rest] = pauses;
+        if (isOver) return;
+        if (pauseMs === undefined || !isTransient(error)) end(() => reject(error as Error));
+        else setTimeout(() => attempt(rest), pauseMs);
+      };
+      try {
+        work(() => isGivenUp).then((answer) => end(() => resolve(answer)), onError);
+      } catch (error) {
+        onError(error);
+      }
+    };
+    attempt(PAUSES_MS);
+    const limit = () => {
+      if (!isOver) timer = setTimeout(giveUp, ms);
+    };
+    // A store in memory has answered by then; a timer would be a good part of the cost of its call.
+    void SOON.then(limit);
+  });
+}
+
+function isTransient(error: unknown): boolean {
+  return !JsonValueError.isInstance(error) && TRANSIENT.has(statusOf(error));
+}

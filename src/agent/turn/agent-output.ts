@@ -1,0 +1,145 @@
+import type { AgentResult } from '@genkit-ai/ai';
+import type { GenerationUsage } from 'genkit';
+import type { AgentInit, MessageData, SessionState } from 'genkit/beta';
+import { logger } from 'genkit/logging';
+import { textOf, VALUE_MARK } from '../../client/chat/parts.ts';
+import type { AgentOutput } from '../../client/types.ts';
+import { describeThrown } from '../../errors.ts';
+import { copyJson, jsonEqual } from '../../json/value.ts';
+import type { RuntimeError, TurnOutcome } from '../../session/session-runner.ts';
+import { toClientState, type AgentDefinition } from '../define/agent-definition.ts';
+import type { LastGood } from '../save/commit-turn.ts';
+import { toPlainMessage } from '../generate/prompt-history.ts';
+import { toRuntimeError } from './runtime-error.ts';
+import { isPartial } from '../generate/turn-progress.ts';
+
+/** What an agent's call has come to. */
+export interface Ending<State> {
+  sessionId: string;
+  /** How the last turn ended; `undefined` when the agent ran none. */
+  outcome: TurnOutcome | undefined;
+  /** What the agent's function answered, if it did. */
+  result: AgentResult | undefined;
+  lastGood: LastGood<State>;
+  /** The sum of what the model calls of the last turn used. */
+  usage: GenerationUsage | undefined;
+}
+
+/** The output of a call whose session could not be opened. The caller's own state comes back as it was. */
+export function unopenedOutput(init: AgentInit, ending: 'aborted' | RuntimeError): AgentOutput {
+  return {
+    ...(init.sessionId !== undefined && { sessionId: init.sessionId }),
+    ...(init.state && { state: init.state }),
+    ...(ending === 'aborted' ? { finishReason: 'aborted' } : { finishReason: 'failed', error: ending }),
+  };
+}
+
+/**
+ * The output of a call. A failed or aborted one carries the last good state, none of its own; only a turn whose snapshot could not be saved
+ * has its reply in it.
+ */
+export function agentOutput<State>(agent: AgentDefinition<State>, ending: Ending<State>): AgentOutput {
+  const { outcome, result, lastGood, usage } = ending;
+  const { state } = lastGood;
+  try {
+    const output = whereabouts(agent, ending);
+    if (usage) output.usage = usage;
+    if (outcome?.status === 'aborted') {
+      const last = state.messages?.at(-1);
+      if (last && isPartial(last)) put(output, { message: replyOf(agent, { message: last }, state).message });
+      output.finishReason = 'aborted';
+    } else if (outcome?.status === 'failed') {
+      if (outcome.unsaved) put(output, replyOf(agent, result, state, outcome.output));
+      output.finishReason = 'failed';
+      output.error = outcome.error;
+    } else {
+      put(output, replyOf(agent, result, state, outcome?.output));
+      const finishReason = result?.finishReason ?? outcome?.finishReason;
+      if (finishReason) output.finishReason = finishReason;
+      if (outcome?.error) output.error = outcome.error;
+    }
+    return output;
+  } catch (error) {
+    // A transform that throws must not let the state through as it is.
+    return { sessionId: ending.sessionId, finishReason: 'failed', error: toRuntimeError(error) };
+  }
+}
+
+/** Where the conversation stands: in a snapshot, or in the state that the caller keeps. */
+function whereabouts<State>(agent: AgentDefinition<State>, { sessionId, lastGood }: Ending<State>): AgentOutput {
+  if (!agent.store) {
+    const state = toClientState(agent, lastGood.state);
+    return { sessionId, state: agent.signer ? agent.signer.sign(state) : state };
+  }
+  return lastGood.snapshotId === undefined ? { sessionId } : { sessionId, snapshotId: lastGood.snapshotId };
+}
+
+type Reply = Pick<AgentOutput, 'artifacts' | 'message'>;
+
+function put(output: AgentOutput, { artifacts, message }: Reply): void {
+  if (artifacts?.length) output.artifacts = artifacts;
+  if (message) output.message = message;
+}
+
+/** What the agent's function answered, as far as the caller may see it. */
+function replyOf<State>(
+  agent: AgentDefinition<State>,
+  result: AgentResult | undefined,
+  state: SessionState<State>,
+  value?: unknown,
+): Reply {
+  const answered = { artifacts: result?.artifacts, message: result?.message && plain(result.message) };
+  const reply = agent.clientTransform?.state ? projected(agent, answered, state) : answered;
+  return { ...reply, message: reply.message && withValue(reply.message, answered.message, value) };
+}
+
+/**
+ * The reply with the value of the turn, as a `data` part: where clients of this package and of Genkit look for it. A reply whose text the
+ * transform changed goes without, since the value would tell what was taken out. The session's own message stays as the model said it.
+ */
+function withValue(seen: MessageData, said: MessageData | undefined, value: unknown): MessageData {
+  if (value === undefined || textOf(seen.content) !== textOf(said?.content)) return seen;
+  if (seen.content.some(({ data }) => data !== undefined)) return seen;
+  try {
+    return { ...seen, content: [...seen.content, { data: copyJson(value), metadata: VALUE_MARK }] };
+  } catch {
+    return seen;
+  }
+}
+
+/** The answer as the transform leaves it in a state of which it is part. */
+function projected<State>(
+  agent: AgentDefinition<State>,
+  { artifacts = [], message }: Reply,
+  state: SessionState<State>,
+): Reply {
+  const reply = message && toPlainMessage(message);
+  const said = state.messages ?? [];
+  const before = reply && jsonEqual(said.at(-1), reply) ? said.slice(0, -1) : said;
+  const messages = reply ? [...before, reply] : before;
+  try {
+    const seen = toClientState(agent, { ...state, artifacts, messages });
+    return { artifacts: seen.artifacts, message: reply && lastSeen(seen, reply, before) };
+  } catch (error) {
+    // The turn is saved all the same.
+    logger.error(`A reply was withheld because it could not be projected for the client. ${describeThrown(error)}`);
+    return {};
+  }
+}
+
+/** What became of the reply: the last message that is left, unless that is one from before it. */
+function lastSeen(
+  { messages }: SessionState,
+  reply: MessageData,
+  before: readonly MessageData[],
+): MessageData | undefined {
+  const last = messages?.at(-1);
+  if (last?.role !== reply.role) return undefined;
+  return jsonEqual(last, reply) || !before.some((message) => jsonEqual(message, last)) ? last : undefined;
+}
+
+/** A custom agent may well answer Genkit's `response.message`, an instance that has more than data in it. */
+function plain(message: MessageData): MessageData {
+  const { toJSON } = message as { toJSON?: () => MessageData };
+  return typeof toJSON === 'function' ? toJSON.call(message) : message;
+}

@@ -1,0 +1,133 @@
+import type { AgentInput } from 'genkit/beta';
+import { runInNewSpan, setCustomMetadataAttribute, SPAN_TYPE_ATTR } from 'genkit/tracing';
+import type { TurnContext, TurnHandler, TurnOutcome } from '../../session/session-runner.ts';
+import { beginTurnState, endTurnState } from '../../session/state/session-state.ts';
+import type { Session } from '../../session/session.ts';
+import { Aborted, type AbortScope } from './abort-scope.ts';
+import type { AgentDefinition } from '../define/agent-definition.ts';
+import { readRecords, type Caller } from '../open/agent-scopes.ts';
+import type { BackgroundRun } from '../background/background-run.ts';
+import { assertClientInput } from '../open/client-input.ts';
+import type { ChunkStream } from './chunk-stream.ts';
+import type { TurnCommits } from '../save/commit-turn.ts';
+import type { TurnRequest } from '../open/intake.ts';
+import { assertOutputKept, keepOutput } from './output-key.ts';
+import type { ResumeClaim } from '../save/resume-claim.ts';
+import { doesPassGate, setGate } from '../generate/tool-gate.ts';
+import { toRuntimeError } from './runtime-error.ts';
+
+/** What the turns of one call of an agent share. */
+export interface TurnSetting<State> {
+  agent: AgentDefinition<State>;
+  session: Session<State>;
+  chunks: ChunkStream<State>;
+  commits: TurnCommits<State>;
+  scope: AbortScope;
+  caller: Caller;
+  /** What becomes of the turns once the caller has detached. */
+  background: BackgroundRun<State>;
+  /** Takes the right to run the tools that the session waits to run; nothing without a store. */
+  claim: (turn: TurnContext) => Promise<ResumeClaim<State> | undefined>;
+}
+
+/** One turn: take the input, run the handler, save, report. Never rejects: how it ended is the answer. */
+export async function runTurn<State>(
+  setting: TurnSetting<State>,
+  request: TurnRequest,
+  handler: TurnHandler,
+  turnIndex: number,
+): Promise<TurnOutcome> {
+  const parentSnapshotId = setting.commits.parentId;
+  const context: TurnContext = { snapshotId: request.snapshotId, turnIndex };
+  if (parentSnapshotId !== undefined) context.parentSnapshotId = parentSnapshotId;
+  const outcome = await inTurnSpan(request.input, turnIndex, () => attempt(setting, request, handler, context));
+  if (outcome.status !== 'completed') endTurnState(setting.session);
+  report(setting, outcome);
+  setting.background.turnEnded(outcome);
+  return outcome;
+}
+
+async function attempt<State>(
+  { agent, session, chunks, commits, scope, caller, claim: takeClaim }: TurnSetting<State>,
+  request: TurnRequest,
+  handler: TurnHandler,
+  context: TurnContext,
+): Promise<TurnOutcome> {
+  const { input } = request;
+  try {
+    assertClientInput(agent, input);
+    assertOutputKept(agent, caller);
+  } catch (error) {
+    return { status: 'failed', error: toRuntimeError(error) };
+  }
+  chunks.beginTurn();
+  let claim: ResumeClaim<State> | undefined;
+  let outcome: TurnOutcome | undefined;
+  try {
+    // Before anything can fail: the snapshot of a turn that failed has what it was asked.
+    if (input.message) session.addMessages([input.message]);
+    request.begun = true;
+    // For the first turn they were read with the session.
+    const reading = context.turnIndex > 0 ? readRecords(agent, caller) : undefined;
+    if (reading) beginTurnState(session, await reading);
+    const taken = input.resume?.restart?.length ? await takeClaim(context) : undefined;
+    claim = taken;
+    if (taken) await setGate(handler, context, () => taken.start());
+    const result = await scope.race(() => handler(input, context));
+    // From here on an abort comes too late for this turn.
+    if (scope.aborted) return { status: 'aborted' };
+    const error = keepOutput(agent, session, result);
+    chunks.endState();
+    // Of any other handler it is unknown whether what waits still is what was approved.
+    const hasAnswered = taken !== undefined && doesPassGate(handler);
+    outcome = await commits.complete(context.snapshotId, { finishReason: result?.finishReason, error, hasAnswered });
+    return result?.output === undefined ? outcome : { ...outcome, output: result.output };
+  } catch (error) {
+    if (error instanceof Aborted) return { status: 'aborted' };
+    return await commits.fail(context.snapshotId, toRuntimeError(error));
+  } finally {
+    // Of a run that was taken over the claim is the new owner's.
+    if (claim) await claim.end(outcome?.status === 'completed' || commits.writer.isLost);
+  }
+}
+
+function report<State>({ chunks, commits }: TurnSetting<State>, outcome: TurnOutcome): void {
+  if (outcome.status === 'completed') {
+    chunks.endTurn(outcome);
+  } else {
+    const { snapshotId } = outcome.status === 'failed' ? outcome : commits.lastGood;
+    chunks.endTurn({ snapshotId, finishReason: outcome.status });
+  }
+}
+
+/** Carries an outcome out of a span that is to be marked as failed; the message is the redacted one, and there is no stack of the cause. */
+class FailedTurn extends Error {
+  readonly outcome: TurnOutcome;
+
+  constructor(outcome: TurnOutcome, message: string) {
+    super(message);
+    this.name = 'FailedTurn';
+    this.outcome = outcome;
+  }
+}
+
+/** The span of a turn. It holds the turn's own input and the id of its snapshot, never the state. */
+function inTurnSpan(input: AgentInput, turnIndex: number, run: () => Promise<TurnOutcome>): Promise<TurnOutcome> {
+  const name = `runTurn-${turnIndex + 1}`;
+  const running = runInNewSpan(
+    { metadata: { name, input }, labels: { [SPAN_TYPE_ATTR]: 'flowStep' } },
+    async (span) => {
+      const outcome = await run();
+      const { status } = outcome;
+      const snapshotId = status === 'aborted' ? undefined : outcome.snapshotId;
+      if (snapshotId !== undefined) setCustomMetadataAttribute('agent:snapshotId', snapshotId);
+      if (status === 'failed') throw new FailedTurn(outcome, `${outcome.error.status}: ${outcome.error.message}`);
+      span.output = JSON.stringify({ finishReason: status === 'aborted' ? status : outcome.finishReason });
+      return outcome;
+    },
+  );
+  return running.catch((error: unknown) => {
+    if (error instanceof FailedTurn) return error.outcome;
+    throw error;
+  });
+}

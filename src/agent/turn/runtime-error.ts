@@ -1,0 +1,117 @@
+import { StatusNameSchema, type StatusName } from 'genkit';
+import { logger } from 'genkit/logging';
+import { causeOf, keepCause } from '../../client/error-cause.ts';
+import { addressTo, describeThrown, markedAudience, type Audience } from '../../errors.ts';
+import { copyJson } from '../../json/value.ts';
+import type { RuntimeError } from '../../session/session-runner.ts';
+
+/** Longer messages are cut: they are stored with the snapshot and sent to the caller. */
+const MAX_MESSAGE_LENGTH = 4096;
+
+/** Members of `detail` that Genkit's own errors fill with the model's whole request or response: nobody meant those to leave the process. */
+const INTERNAL_DETAILS = new Set(['request', 'response']);
+
+/**
+ * What is told and stored of a thrown value, whatever it is: never a stack, never the value itself. A status that is none becomes `INTERNAL`.
+ * Never throws, not even for a value whose members do.
+ *
+ * @param audience Whom the record speaks to; unless told the same as the thrown value.
+ */
+export function toRuntimeError(thrown: unknown, audience?: Audience): RuntimeError {
+  try {
+    return keepCause(addressTo(audience ?? audienceOf(thrown), describe(thrown)), thrown);
+  } catch {
+    return addressTo('operator', {
+      status: 'INTERNAL',
+      message: 'The agent threw something that cannot be read.',
+    });
+  }
+}
+
+/**
+ * The error of a turn for which no caller waits: it goes to the log, with all that was thrown, under an id that the stored record gets too.
+ * What was written for the caller is said by the record itself.
+ */
+export function loggedError(error: RuntimeError, what: string): RuntimeError {
+  const { details } = error;
+  const audience = markedAudience(error) ?? 'operator';
+  if (audience === 'caller' || (isObject(details) && 'errorId' in details)) return error;
+  const errorId = globalThis.crypto.randomUUID();
+  const cause = causeOf(error);
+  logger.error(`${what} failed (errorId ${errorId}). ${describeThrown(cause ?? error.message)}`);
+  const known = isObject(details) && !Array.isArray(details) ? details : details !== undefined && { details };
+  return keepCause(addressTo(audience, { ...error, details: { ...known, errorId } }), cause);
+}
+
+/**
+ * Whom a thrown value speaks to. The origin decides, never the words: errors of this package are marked, a `UserFacingError` is written for
+ * users, any other `GenkitError` has a status that was chosen on purpose.
+ */
+export function audienceOf(thrown: unknown): Audience {
+  const marked = markedAudience(thrown);
+  if (marked) return marked;
+  if (!(thrown instanceof Error)) return 'operator';
+  // `instanceof GenkitError` would miss those of another copy of Genkit.
+  const { name, originalMessage, status, detail } = thrown as Error & Record<string, unknown>;
+  if (typeof originalMessage !== 'string' || !StatusNameSchema.safeParse(status).success) return 'operator';
+  if (name === 'UserFacingError') return 'user';
+  // The request was checked before anything ran: something inside does not fit its schema.
+  return isValidation(detail) ? 'operator' : 'status';
+}
+
+/** The details of Genkit's errors about values that do not fit their schema: the schema, and what is wrong. */
+function isValidation(details: unknown): boolean {
+  return isObject(details) && Array.isArray(details['errors']) && details['schema'] !== undefined;
+}
+
+/** The status of a thrown value. */
+export function statusOf(thrown: unknown): StatusName {
+  const status = StatusNameSchema.safeParse(isObject(thrown) ? thrown['status'] : undefined);
+  return status.success && status.data !== 'OK' ? status.data : 'INTERNAL';
+}
+
+function describe(thrown: unknown): RuntimeError {
+  const details = isObject(thrown) ? detailsOf(thrown) : undefined;
+  return {
+    status: statusOf(thrown),
+    message: cut(messageOf(thrown)),
+    ...(details !== undefined && { details }),
+  };
+}
+
+function messageOf(thrown: unknown): string {
+  if (typeof thrown === 'string' && thrown !== '') return thrown;
+  if (isObject(thrown)) {
+    // A GenkitError's `message` begins with its status, which is told anyway.
+    for (const text of [thrown['originalMessage'], thrown['message']]) {
+      if (typeof text === 'string' && text !== '') return text;
+    }
+  }
+  return 'The agent failed without a message.';
+}
+
+/** What the thrower gave along on purpose, as far as JSON can hold it. */
+function detailsOf(thrown: Record<string, unknown>): unknown {
+  const given = thrown['detail'] ?? thrown['details'];
+  if (given === undefined || given === null) return undefined;
+  const meant = isObject(given) && !Array.isArray(given) ? withoutInternals(given) : given;
+  if (meant === undefined) return undefined;
+  try {
+    return copyJson(meant);
+  } catch {
+    return undefined;
+  }
+}
+
+function withoutInternals(details: Record<string, unknown>): Record<string, unknown> | undefined {
+  const entries = Object.entries(details).filter(([name]) => !INTERNAL_DETAILS.has(name));
+  return entries.length > 0 ? Object.fromEntries(entries) : undefined;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
+function cut(message: string): string {
+  return message.length <= MAX_MESSAGE_LENGTH ? message : `${message.slice(0, MAX_MESSAGE_LENGTH - 1)}…`;
+}

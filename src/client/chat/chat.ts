@@ -1,0 +1,146 @@
+import { checkTurn } from '../check.ts';
+import type { Conversation } from './conversation.ts';
+import { BackgroundTask } from './detached-task.ts';
+import { AgentError, toAgentError } from '../errors.ts';
+import { interruptsOf } from './interrupt.ts';
+import type { AgentTransport } from '../transport.ts';
+import { refusedTurn, Turn } from './turn.ts';
+import type {
+  AgentChat,
+  AgentInput,
+  AgentInterrupt,
+  AgentResponse,
+  AgentTurn,
+  Artifact,
+  DetachedTask,
+  MessageData,
+  SnapshotStatus,
+  TurnOptions,
+} from '../types.ts';
+
+/** A conversation over a transport, one turn at a time. */
+export class Chat<State, O = unknown> implements AgentChat<State, O> {
+  readonly #transport: AgentTransport;
+  readonly #conversation: Conversation<State>;
+  #running: Turn<State, O> | undefined;
+  /** Also while the turn is being made, in which it may come to its end. */
+  #isRunning = false;
+
+  constructor(transport: AgentTransport, conversation: Conversation<State>) {
+    this.#transport = transport;
+    this.#conversation = conversation;
+  }
+
+  get snapshotId(): string | undefined {
+    return this.#conversation.snapshotId;
+  }
+
+  get sessionId(): string | undefined {
+    return this.#conversation.sessionId;
+  }
+
+  get state(): State | undefined {
+    return this.#conversation.custom;
+  }
+
+  /** What this chat sent and got; after `loadChat` also all that came before. */
+  get messages(): MessageData[] {
+    return this.#conversation.messages;
+  }
+
+  get artifacts(): Artifact[] {
+    return this.#conversation.artifacts;
+  }
+
+  get interrupts(): AgentInterrupt[] {
+    return interruptsOf(this.#conversation.messages.at(-1));
+  }
+
+  async send(input: string | AgentInput, options?: TurnOptions): Promise<AgentResponse<State, O>> {
+    return this.sendStream(input, options).response;
+  }
+
+  sendStream(input: string | AgentInput, options: TurnOptions = {}): AgentTurn<State, O> {
+    try {
+      checkTurn(input, options);
+    } catch (error) {
+      return refusedTurn(toAgentError(error));
+    }
+    if (this.#isRunning) {
+      return refusedTurn(
+        new AgentError({
+          status: 'FAILED_PRECONDITION',
+          message:
+            'This chat has a turn under way. Wait for its response before sending the next; ' +
+            'for turns side by side, open a chat for each.',
+        }),
+      );
+    }
+    const chosen = withChoice(toAgentInput(input), options);
+    this.#isRunning = true;
+    const turn = new Turn<State, O>({
+      transport: this.#transport,
+      conversation: this.#conversation,
+      input: chosen,
+      options,
+      onEnd: () => {
+        this.#isRunning = false;
+        this.#running = undefined;
+      },
+    });
+    if (this.#isRunning) {
+      this.#running = turn;
+    }
+    return turn;
+  }
+
+  resume(resume: AgentInput['resume'], options?: TurnOptions): Promise<AgentResponse<State, O>> {
+    return this.send({ resume }, options);
+  }
+
+  resumeStream(resume: AgentInput['resume'], options?: TurnOptions): AgentTurn<State, O> {
+    return this.sendStream({ resume }, options);
+  }
+
+  async detach(input: string | AgentInput, options?: TurnOptions): Promise<DetachedTask<State>> {
+    checkTurn(input, options);
+    const response = await this.send({ ...toAgentInput(input), detach: true }, options);
+    if (response.snapshotId === undefined) {
+      throw new AgentError<State>({
+        status: 'FAILED_PRECONDITION',
+        message: 'The agent answered no snapshot to follow: only an agent with a store runs turns in the background.',
+        response,
+      });
+    }
+    return new BackgroundTask<State>(response.snapshotId, this.#transport);
+  }
+
+  /** Stops the turn that is under way; without one, the run that this chat sent to the background. Answers the status before. */
+  async abort(): Promise<SnapshotStatus | undefined> {
+    if (this.#running) {
+      this.#running.abort();
+      return 'pending';
+    }
+    const { snapshotId } = this;
+    if (snapshotId === undefined) {
+      return undefined;
+    }
+    try {
+      return await this.#transport.abort(snapshotId);
+    } catch (error) {
+      throw toAgentError(error);
+    }
+  }
+}
+
+function withChoice(input: AgentInput, { model, config }: TurnOptions): AgentInput {
+  const choice: Pick<TurnOptions, 'model' | 'config'> = {
+    ...(model !== undefined && { model }),
+    ...(config && { config }),
+  };
+  return { ...input, ...choice };
+}
+
+function toAgentInput(input: string | AgentInput): AgentInput {
+  return typeof input === 'string' ? { message: { role: 'user', content: [{ text: input }] } } : input;
+}

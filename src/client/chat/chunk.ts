@@ -1,0 +1,59 @@
+import { parsePartialJson } from '../../json/partial.ts';
+import { dataOf, mediaOf, reasoningOf, textOf, toolRequestsOf } from './parts.ts';
+import type { AgentChunk, AgentStreamChunk, Artifact, Part, PartialOutput, ToolRequestPart } from '../types.ts';
+
+/** A streamed chunk with the accessors that a caller wants. */
+export class TurnChunk<State = unknown, O = unknown> implements AgentChunk<State, O> {
+  readonly raw: AgentStreamChunk;
+  /** The turn's text up to and including this chunk. */
+  readonly accumulatedText: string;
+  /** The whole custom state after this chunk; only on a chunk that changes it. */
+  readonly custom?: State;
+
+  readonly #replyText: string;
+
+  /** @param before The text of the chunks before this one: of the turn, and of the model's current message. */
+  constructor(raw: AgentStreamChunk, before: { turn: string; reply: string }, custom?: State) {
+    this.raw = raw;
+    this.accumulatedText = before.turn + this.text;
+    this.#replyText = before.reply + this.text;
+    this.custom = custom;
+  }
+
+  /** The text of the model's current message up to and including this chunk. */
+  get replyText(): string {
+    return this.#replyText;
+  }
+
+  get text(): string {
+    return textOf(this.#parts);
+  }
+
+  get reasoning(): string {
+    return reasoningOf(this.#parts);
+  }
+
+  get toolRequests(): ToolRequestPart[] {
+    return toolRequestsOf(this.#parts);
+  }
+
+  get data(): unknown {
+    return dataOf(this.#parts);
+  }
+
+  get output(): PartialOutput<O> | null {
+    return (this.data ?? parsePartialJson(this.#replyText) ?? null) as PartialOutput<O> | null;
+  }
+
+  get media(): AgentChunk['media'] {
+    return mediaOf(this.#parts);
+  }
+
+  get artifact(): Artifact | undefined {
+    return this.raw.artifact;
+  }
+
+  get #parts(): Part[] | undefined {
+    return this.raw.modelChunk?.content;
+  }
+}

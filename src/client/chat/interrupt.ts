@@ -1,0 +1,50 @@
+import { toolRequestsOf } from './parts.ts';
+import type {
+  AgentInterrupt,
+  AgentSnapshot,
+  MessageData,
+  SessionSnapshot,
+  ToolRequestPart,
+  ToolResponsePart,
+} from '../types.ts';
+
+/** The tool requests of a message that wait for the caller. Those of a conversation are in its last message. */
+export function interruptsOf(message: MessageData | undefined): AgentInterrupt[] {
+  if (message?.role !== 'model') {
+    return [];
+  }
+  return toolRequestsOf(message.content)
+    .filter((part) => part.metadata?.interrupt)
+    .map(toInterrupt);
+}
+
+/** The snapshot, with the tool requests that wait in it. */
+export function withInterrupts<State>(snapshot: SessionSnapshot<State>): AgentSnapshot<State> {
+  const get = () => interruptsOf(snapshot.state?.messages?.at(-1));
+  return Object.defineProperty({ ...snapshot }, 'interrupts', { get }) as AgentSnapshot<State>;
+}
+
+/** Builds the {@link AgentInterrupt} of a tool request that is waiting. */
+function toInterrupt(part: ToolRequestPart): AgentInterrupt {
+  const { name, ref, input } = part.toolRequest;
+  const address = { name, ...(ref !== undefined && { ref }) };
+  const question: unknown = part.metadata?.['interrupt'];
+  return {
+    ...address,
+    input,
+    ...(isObject(question) && { question }),
+    respond: (output, metadata): ToolResponsePart => ({
+      toolResponse: { ...address, output },
+      metadata: { interruptResponse: metadata ?? true },
+    }),
+    restart: (metadata): ToolRequestPart => ({
+      toolRequest: { ...address, ...(input !== undefined && { input }) },
+      metadata: { resumed: metadata ?? true },
+    }),
+  };
+}
+
+/** A tool that interrupts without a question leaves `true`. */
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}

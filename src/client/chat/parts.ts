@@ -1,0 +1,35 @@
+import type { AgentChunk, MessageData, Part, ToolRequestPart } from '../types.ts';
+
+/** The text of all text parts, joined. */
+export function textOf(parts: readonly Part[] = []): string {
+  return parts.map((part) => part.text ?? '').join('');
+}
+
+/** The text of all reasoning parts, joined. */
+export function reasoningOf(parts: readonly Part[] = []): string {
+  return parts.map((part) => part.reasoning ?? '').join('');
+}
+
+/** The first medium. */
+export function mediaOf(parts: readonly Part[] = []): AgentChunk['media'] {
+  return parts.find((part) => part.media)?.media ?? null;
+}
+
+/** The first structured value. */
+export function dataOf(parts: readonly Part[] = []): unknown {
+  return parts.find((part) => part.data !== undefined)?.data ?? null;
+}
+
+/** Marks the part that an agent adds to its reply for the value of structured output. */
+export const VALUE_MARK = { structuredOutput: true };
+
+/** The message as the session has it. */
+export function withoutValue(message: MessageData): MessageData {
+  const content = message.content.filter(({ metadata }) => metadata?.['structuredOutput'] !== true);
+  return content.length === message.content.length ? message : { ...message, content };
+}
+
+/** The parts that ask for a tool. */
+export function toolRequestsOf(parts: readonly Part[] = []): ToolRequestPart[] {
+  return parts.filter((part): part is ToolRequestPart => part.toolRequest !== undefined);
+}

@@ -1,0 +1,155 @@
+import { AgentError, ConnectionLostError, readErrorRecord } from '../errors.ts';
+import { readEvents, readWhole, type StreamField } from './read-stream.ts';
+import { statusOfHttp } from '../status.ts';
+import type { AgentOutput, AgentStreamChunk } from '../types.ts';
+
+/** The three kinds of message of a server: a chunk, the result, an error. */
+interface Envelope {
+  message?: unknown;
+  result?: unknown;
+  error?: unknown;
+}
+
+/**
+ * Reads the answer to a turn: chunks as they come, then the output.
+ *
+ * @throws AgentError as {@link readStream}, and for an answer that is no agent's.
+ */
+export async function readTurn(
+  response: Response,
+  onChunk: (chunk: AgentStreamChunk) => void,
+  maxFrameChars?: number,
+): Promise<AgentOutput> {
+  const onMessage = (message: unknown) => {
+    if (typeof message === 'object' && message !== null) {
+      onChunk(message);
+    }
+  };
+  return mustBeOutput(await readStream(response, onMessage, maxFrameChars));
+}
+
+/**
+ * Reads the answer to a request for a stream: messages as they come, then the result. An answer that is one JSON document has no messages.
+ *
+ * @throws AgentError for an error that the server sent, and an answer that is neither; ConnectionLostError for one that was cut short.
+ */
+export async function readStream(
+  response: Response,
+  onMessage: (message: unknown) => void,
+  maxFrameChars?: number,
+): Promise<unknown> {
+  if (!isEventStream(response)) {
+    return (await readBody(response, maxFrameChars)).result;
+  }
+  for await (const event of readEvents(bodyOf(response), maxFrameChars)) {
+    const envelope = parseEvent(event);
+    if (envelope === undefined) {
+      continue;
+    }
+    if ('message' in envelope) {
+      onMessage(envelope.message);
+    } else if ('result' in envelope) {
+      return envelope.result;
+    } else {
+      throw new AgentError(readErrorRecord(envelope.error, 'UNKNOWN'));
+    }
+  }
+  throw cutShort();
+}
+
+/**
+ * Reads an answer that is one JSON document, and what it says under `result`.
+ *
+ * @throws AgentError with the error that the answer holds, else with the status that its HTTP status stands for.
+ */
+export async function readResult(response: Response, maxFrameChars?: number): Promise<unknown> {
+  const body = await readBody(response, maxFrameChars);
+  if (!('result' in body)) {
+    throw notAnAgent();
+  }
+  return body.result;
+}
+
+/**
+ * Reads an answer that is one JSON document. It has no `result` where this is `undefined`, as a flow's may be.
+ *
+ * @throws AgentError as {@link readResult}.
+ */
+export async function readBody(response: Response, maxFrameChars?: number): Promise<Envelope> {
+  const body = parseObject(await readWhole(bodyOf(response), maxFrameChars));
+  // A turn that failed has both: the output, and the error that its HTTP status is about.
+  if (body && 'result' in body) {
+    return body;
+  }
+  const fallback = statusOfHttp(response.status);
+  if (body && (!response.ok || 'error' in body)) {
+    // Genkit's own server puts the error into the body without an envelope.
+    throw new AgentError(readErrorRecord(body.error ?? body, fallback));
+  }
+  if (response.ok && response.status !== 204) {
+    if (body) {
+      return body;
+    }
+    throw notAnAgent();
+  }
+  const { status: httpStatus } = response;
+  throw new AgentError({
+    status: fallback,
+    message: `The server answered HTTP ${httpStatus}.`,
+    details: { httpStatus },
+  });
+}
+
+function bodyOf(response: Response): ReadableStream<Uint8Array> {
+  return response.body ?? new ReadableStream({ start: (empty) => empty.close() });
+}
+
+/** Genkit's own server labels its streams `text/plain`. */
+function isEventStream(response: Response): boolean {
+  const type = response.headers.get('content-type') ?? '';
+  return response.status === 200 && !/json|html/i.test(type);
+}
+
+function parseEvent(fields: StreamField[]): Envelope | undefined {
+  const payload = fields.filter(({ name }) => name === 'data' || name === 'error').map(({ value }) => value);
+  if (payload.length === 0) {
+    return undefined;
+  }
+  const envelope = parseObject(payload.join('\n'));
+  if (!envelope) {
+    throw cutShort();
+  }
+  if (!('message' in envelope) && !('result' in envelope) && !('error' in envelope)) {
+    throw notAnAgent();
+  }
+  return envelope;
+}
+
+function mustBeOutput(result: unknown): AgentOutput {
+  if (typeof result !== 'object' || result === null) {
+    throw notAnAgent();
+  }
+  return result;
+}
+
+function parseObject(text: string): (Envelope & Record<string, unknown>) | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function cutShort(): ConnectionLostError {
+  return new ConnectionLostError(
+    'The answer breaks off before the end of the turn. Whether the turn went through can be seen in its session.',
+  );
+}
+
+function notAnAgent(): AgentError {
+  return new AgentError({
+    status: 'UNKNOWN',
+    message: 'What answered does not speak as an agent does. Check the URL.',
+  });
+}

@@ -1,0 +1,174 @@
+import { createAgentApi } from '../chat/agent-api.ts';
+import { checkNames, invalid, type AllNames } from '../check.ts';
+import { AgentError } from '../errors.ts';
+import { post, STREAM_ID_HEADER, type PostRequest } from './post.ts';
+import { reachable } from './reachable.ts';
+import { readResult, readTurn } from './read-turn.ts';
+import { readPolicy, readResumableTurn, type ReconnectOptions, type ReconnectPolicy } from './reconnect.ts';
+import type { AgentTransport, TransportCall, TransportRead } from '../transport.ts';
+import type {
+  AgentAPI,
+  AgentInit,
+  AgentInput,
+  AgentOutput,
+  SessionSnapshot,
+  SnapshotLookup,
+  SnapshotStatus,
+} from '../types.ts';
+
+/** Options of {@link remoteAgent}. */
+export interface RemoteAgentOptions {
+  /** Where the agent is served: absolute, or in a browser relative to the page. */
+  url: string;
+  /** Where its snapshots are read; `<url>/getSnapshot` unless told. */
+  getSnapshotUrl?: string;
+  /** Where its runs are stopped; `<url>/abort` unless told. */
+  abortUrl?: string;
+  /** Headers of every request, or a function that is asked before each: for tokens that expire. */
+  headers?: Record<string, string> | (() => Record<string, string> | Promise<Record<string, string>>);
+  /** Who keeps the state; taken from the agent's answers unless told. */
+  stateManagement?: 'server' | 'client';
+  /** In place of the global `fetch`. */
+  fetch?: typeof fetch;
+  /**
+   * How the stream of a turn is taken up again when the connection breaks, where the server keeps it (`streamManager`). `false`: not at all. Whatever
+   * the number of connections, each chunk is yielded once.
+   */
+  reconnect?: ReconnectOptions | false;
+  /**
+   * Longest frame of a stream, and longest JSON answer, that is read, in characters. Default: 67,108,864. A longer one ends the call with
+   * `RESOURCE_EXHAUSTED`: the server could otherwise fill the client's memory.
+   */
+  maxFrameChars?: number;
+}
+
+const OPTIONS: AllNames<RemoteAgentOptions> = {
+  url: true,
+  getSnapshotUrl: true,
+  abortUrl: true,
+  headers: true,
+  stateManagement: true,
+  fetch: true,
+  reconnect: true,
+  maxFrameChars: true,
+};
+
+const EXPECTED = "an object such as { url: 'https://example.com/api/support' }";
+
+/**
+ * A client of an agent that is served over HTTP, by this package or by Genkit's `expressHandler`. For browsers and for Node.
+ *
+ * @throws AgentError `INVALID_ARGUMENT` for an unknown option, and without a `url`.
+ * @example
+ * const support = remoteAgent({ url: 'https://example.com/api/support' });
+ * const chat = support.chat();
+ * const { text } = await chat.send('Where is my order?');
+ *
+ * // The types of the custom state, and of the answers of an agent with an output schema.
+ * const clerk = remoteAgent<unknown, { total: number }>({ url: 'https://example.com/api/clerk' });
+ * const { data } = await clerk.chat().send('Add 1 and 2');
+ */
+export function remoteAgent<State = unknown, Output = unknown>(options: RemoteAgentOptions): AgentAPI<State, Output> {
+  checkNames('remoteAgent', options ?? null, OPTIONS, EXPECTED);
+  const { url } = options as { url?: unknown };
+  if (typeof url !== 'string' || url.trim() === '') {
+    throw invalid(`remoteAgent needs the 'url' of the agent: it takes ${EXPECTED}.`);
+  }
+  return createAgentApi<State, Output>(new HttpTransport(options));
+}
+
+class HttpTransport implements AgentTransport {
+  readonly stateManagement: 'server' | 'client' | undefined;
+  readonly #options: RemoteAgentOptions;
+  readonly #reconnect: ReconnectPolicy;
+
+  constructor(options: RemoteAgentOptions) {
+    const { maxFrameChars = 1 } = options;
+    if (!(maxFrameChars > 0)) {
+      throw new AgentError({ status: 'INVALID_ARGUMENT', message: 'maxFrameChars must be a number above 0.' });
+    }
+    this.#options = options;
+    this.#reconnect = readPolicy(options.reconnect);
+    this.stateManagement = options.stateManagement;
+  }
+
+  async runTurn(input: AgentInput, init: AgentInit, { abortSignal, onChunk }: TransportCall): Promise<AgentOutput> {
+    const { url, maxFrameChars } = this.#options;
+    const first = await this.#post({ url, body: { data: input, init }, stream: true, abortSignal });
+    const streamId = first.headers.get(STREAM_ID_HEADER);
+    if (!streamId) {
+      return reachable(() => readTurn(first, onChunk, maxFrameChars));
+    }
+    const headers = { [STREAM_ID_HEADER]: streamId };
+    // Without the input: a server that keeps no streams must not take this for another turn.
+    const again = () => this.#post({ url, body: {}, stream: true, headers, abortSignal });
+    const onAbort = () => this.#abortStream(streamId);
+    abortSignal.addEventListener('abort', onAbort, { once: true });
+    if (abortSignal.aborted) {
+      onAbort();
+    }
+    try {
+      return await readResumableTurn({
+        first,
+        again,
+        onChunk,
+        policy: this.#reconnect,
+        signal: abortSignal,
+        maxFrameChars,
+      });
+    } finally {
+      abortSignal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** A turn that can be come back to goes on when its connection closes: the server is told that nobody will. Genkit's own does not know this. */
+  #abortStream(streamId: string): void {
+    const { url, abortUrl = `${url}/abort` } = this.#options;
+    this.#post({ url: abortUrl, body: { data: { streamId } } }).then(
+      (response) => response.body?.cancel(),
+      () => {},
+    );
+  }
+
+  async getSnapshot(
+    lookup: SnapshotLookup,
+    { abortSignal, metadataOnly, waitMs }: TransportRead = {},
+  ): Promise<SessionSnapshot | undefined> {
+    const { url, getSnapshotUrl = `${url}/getSnapshot` } = this.#options;
+    try {
+      const data = { ...lookup, ...(metadataOnly && { metadataOnly }), ...(waitMs && { waitMs }) };
+      const response = await this.#post({ url: getSnapshotUrl, body: { data }, abortSignal });
+      return (await reachable(() => readResult(response, this.#options.maxFrameChars))) as SessionSnapshot;
+    } catch (error) {
+      if (saysNoSuchSnapshot(error)) {
+        return undefined;
+      }
+      throw error;
+    }
+  }
+
+  async abort(
+    snapshotId: string,
+    { abortSignal }: { abortSignal?: AbortSignal } = {},
+  ): Promise<SnapshotStatus | undefined> {
+    const { url, abortUrl = `${url}/abort` } = this.#options;
+    const response = await this.#post({ url: abortUrl, body: { data: { snapshotId } }, abortSignal });
+    const result = await reachable(() => readResult(response, this.#options.maxFrameChars));
+    return (result as { status?: SnapshotStatus } | undefined)?.status;
+  }
+
+  async #post({ headers: more, ...call }: PostRequest): Promise<Response> {
+    const { headers, fetch } = this.#options;
+    const own = typeof headers === 'function' ? await headers() : headers;
+    return post({ ...call, headers: { ...own, ...more }, fetch });
+  }
+}
+
+/** `NOT_FOUND` is also what a URL at which no agent is served answers: that is a mistake, and no answer to the question. */
+function saysNoSuchSnapshot(error: unknown): boolean {
+  if (!AgentError.isInstance(error) || error.status !== 'NOT_FOUND') {
+    return false;
+  }
+  const { httpStatus, reason } = (error.details ?? {}) as { httpStatus?: unknown; reason?: unknown };
+  return httpStatus === undefined && reason !== 'NO_SUCH_PATH';
+}

@@ -1,0 +1,183 @@
+import type { ActionContext } from 'genkit';
+import type { ActionStreamInput, StreamManager } from 'genkit/beta';
+import { logger } from 'genkit/logging';
+import { frames, noStreamAnswer, streamAnswer, type Answer } from './answer.ts';
+import { FrameStream, type Backlog } from './frame-stream.ts';
+import { KeptStream } from './kept-stream.ts';
+import type { ResumableSettings, ServerSettings } from '../options.ts';
+import { Presence } from '../request/presence.ts';
+import { Refusal } from './refusal.ts';
+import { toSafeError } from './safe-error.ts';
+import { describeOwner, keyOfStream } from './stream-key.ts';
+import { within } from '../within.ts';
+
+/** Genkit's name for the id of a stream, in requests and answers alike. */
+export const STREAM_ID_HEADER = 'x-genkit-stream-id';
+
+/** Whose stream, and of which agent. */
+export interface StreamAsker {
+  /** The path of the agent. */
+  agent: string;
+  context: ActionContext;
+}
+
+/** A turn whose stream is kept. */
+export interface KeptTurn {
+  id: string;
+  write(frame: string): void;
+  /** The turn has ended, with this frame. */
+  end(frame: string): void;
+  /** The client that started it is gone. */
+  leave(): void;
+}
+
+type Limits = Pick<ServerSettings, 'timeoutMs' | 'maxUnreadChars'> & { backlog: Backlog };
+
+/** The turns that clients can come back to. */
+export class ResumableTurns {
+  readonly #manager: StreamManager;
+  readonly #graceMs: number;
+  readonly #streamOwner: ResumableSettings['streamOwner'];
+  readonly #limits: Limits;
+  /** Those under way in this process, by the keys of their streams. */
+  readonly #underWay = new Map<string, Presence>();
+
+  constructor({ streamManager, reconnectWithinMs, streamOwner }: ResumableSettings, limits: Limits) {
+    this.#limits = limits;
+    this.#manager = streamManager;
+    this.#graceMs = reconnectWithinMs;
+    this.#streamOwner = streamOwner;
+  }
+
+  /**
+   * Starts to keep a turn's stream. Coming back is a convenience: where the stream can't be kept, the turn runs without.
+   *
+   * @param giveUp Called when nobody is there for the turn any more, or the caller aborts it.
+   * @throws Refusal 503 when the manager does not answer within `timeoutMs`.
+   */
+  async open(asker: StreamAsker, giveUp: () => void): Promise<KeptTurn | undefined> {
+    const id = globalThis.crypto.randomUUID();
+    try {
+      const key = (await this.#keyOf(id, asker))!;
+      const stream = new KeptStream(await this.#openAt(key), this.#limits.maxUnreadChars, warnOfLoss);
+      const presence = new Presence(this.#graceMs, giveUp);
+      const leave = presence.join();
+      this.#underWay.set(key, presence);
+      return {
+        id,
+        write: (frame) => stream.write(frame),
+        end: (frame) => {
+          this.#underWay.delete(key);
+          presence.end();
+          stream.end(frame);
+        },
+        leave,
+      };
+    } catch (error) {
+      if (error instanceof Refusal) {
+        throw error;
+      }
+      warnOfLoss(error);
+      return undefined;
+    }
+  }
+
+  #openAt(key: string): Promise<ActionStreamInput<string, string>> {
+    const opening = this.#manager.open<string, string>(key);
+    return within(this.#limits.timeoutMs, opening, () => {
+      // One that opens late is closed: no turn writes to it.
+      opening.then((input) => input.error(new Error('The turn did not wait for its stream.'))).catch(() => {});
+      return this.#managerTimedOut();
+    });
+  }
+
+  #managerTimedOut(): Refusal {
+    const message = `The stream manager did not answer within ${this.#limits.timeoutMs} ms. Send the request again.`;
+    return new Refusal(503, 'UNAVAILABLE', message);
+  }
+
+  /**
+   * Answers a stream again from its beginning, and goes on with what is still to come. Without such a stream, or with one of somebody else, the
+   * answer is 204.
+   *
+   * @param signal Aborts when the client goes away.
+   * @throws Refusal 503 when the manager does not answer within `timeoutMs`.
+   */
+  async resume(id: string, asker: StreamAsker, signal: AbortSignal): Promise<Answer> {
+    const key = await this.#findKey(id, asker);
+    if (key === undefined) {
+      return noStreamAnswer();
+    }
+    const leave = this.#underWay.get(key)?.join() ?? (() => {});
+    let unsubscribe = () => {};
+    let isOver = false;
+    const stop = () => {
+      isOver = true;
+      signal.removeEventListener('abort', stop);
+      leave();
+      unsubscribe();
+    };
+    const { backlog } = this.#limits;
+    const stream = new FrameStream({ backlog, tooSlowFrame: () => undefined, onGone: stop });
+    const finish = (frame: string) => {
+      stream.end(frame);
+      stop();
+    };
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      const subscribe = async () => {
+        const subscription = await this.#manager.subscribe<string, string>(key, {
+          onChunk: (frame) => stream.write(frame),
+          onDone: finish,
+          onError: (error: unknown) => finish(frames.error(toSafeError(lost(error)))),
+        });
+        unsubscribe = () => subscription.unsubscribe();
+        if (isOver || signal.aborted) {
+          stop();
+        }
+      };
+      await within(this.#limits.timeoutMs, subscribe(), () => this.#managerTimedOut());
+      return streamAnswer(stream, { [STREAM_ID_HEADER]: id });
+    } catch (error) {
+      stop();
+      if ((error as { status?: unknown } | undefined)?.status === 'NOT_FOUND') {
+        return noStreamAnswer();
+      }
+      throw error;
+    }
+  }
+
+  /** Aborts a turn under way in this process. Answers whether there is one. */
+  async abort(id: string, asker: StreamAsker): Promise<boolean> {
+    const key = await this.#findKey(id, asker);
+    const presence = key === undefined ? undefined : this.#underWay.get(key);
+    presence?.abort();
+    return presence !== undefined;
+  }
+
+  /** The key of what may be an id; `undefined` where there can be no stream of that key. */
+  #findKey(id: string, asker: StreamAsker): Promise<string | undefined> {
+    // For a context that does not say whose it is no stream was kept.
+    return this.#keyOf(id, asker).catch(() => undefined);
+  }
+
+  async #keyOf(id: string, { agent, context }: StreamAsker): Promise<string | undefined> {
+    return keyOfStream(id, { agent, identity: describeOwner(context, this.#streamOwner) });
+  }
+}
+
+/** The turn's own errors are frames that were kept: what the manager itself reports is that it has no more, which is no fault of the turn. */
+function lost(cause: unknown): unknown {
+  return (cause as { status?: unknown } | undefined)?.status === 'DEADLINE_EXCEEDED'
+    ? new Refusal(504, 'DEADLINE_EXCEEDED', 'Nothing more of the turn came in time. Ask again, or see its session.')
+    : new Refusal(503, 'UNAVAILABLE', 'The rest of the stream is lost. What became of the turn is in its session.');
+}
+
+function warnOfLoss(error: unknown): void {
+  logger.warn({
+    message:
+      'The stream of a turn is not kept: a client that loses its connection can not come back to it. Where the context is not plain JSON, ' +
+      'the option "streamOwner" says whose stream it is.',
+    error,
+  });
+}

@@ -1,0 +1,187 @@
+import { logger } from 'genkit/logging';
+import { audienceOf } from '../../agent/turn/runtime-error.ts';
+import { isErrorStatus, type ErrorStatus } from '../../client/status.ts';
+import { causeOf } from '../../client/error-cause.ts';
+import { describeThrown, markedAudience, type Audience } from '../../errors.ts';
+import { Refusal } from './refusal.ts';
+import { httpStatusOf } from './status.ts';
+
+/** An error as a client may see it. */
+export interface SafeError {
+  status: ErrorStatus;
+  message: string;
+  details?: unknown;
+}
+
+/**
+ * The statuses of errors that the caller can do something about. All others tell of the inside, and go out as the sentence below whoever wrote
+ * their messages.
+ */
+const CALLERS_BUSINESS: ReadonlySet<ErrorStatus> = new Set<ErrorStatus>([
+  'CANCELLED',
+  'INVALID_ARGUMENT',
+  'NOT_FOUND',
+  'ALREADY_EXISTS',
+  'PERMISSION_DENIED',
+  'UNAUTHENTICATED',
+  'RESOURCE_EXHAUSTED',
+  'FAILED_PRECONDITION',
+  'ABORTED',
+  'OUT_OF_RANGE',
+  'UNIMPLEMENTED',
+]);
+
+/** What is said when the message is withheld. */
+const SENTENCES: Readonly<Record<ErrorStatus, string>> = {
+  CANCELLED: 'The request was cancelled.',
+  UNKNOWN: 'Something went wrong inside the agent.',
+  INVALID_ARGUMENT: 'The agent refused the request.',
+  DEADLINE_EXCEEDED: 'The agent did not finish in time. Try again later.',
+  NOT_FOUND: 'What the request names does not exist.',
+  ALREADY_EXISTS: 'What the request would create exists already.',
+  PERMISSION_DENIED: 'The request is not allowed.',
+  UNAUTHENTICATED: 'The request has no valid credentials.',
+  RESOURCE_EXHAUSTED: 'A limit is reached. Try again later.',
+  FAILED_PRECONDITION: 'The request does not fit the present state.',
+  ABORTED: 'Something else came first. Read the session again and repeat the request.',
+  OUT_OF_RANGE: 'The request goes beyond what there is.',
+  UNIMPLEMENTED: 'The agent can not do that.',
+  INTERNAL: 'Something went wrong inside the agent.',
+  UNAVAILABLE: 'Something that the agent needs is not available. Try again later.',
+  DATA_LOSS: 'Something that was stored can not be read.',
+};
+
+/**
+ * What no message for a caller holds: stacks, paths, addresses, credentials. This is the second net: where a message comes from decides first,
+ * but one written for callers may still quote what failed below it. It is then withheld whole rather than cleaned. What the caller sent may
+ * be repeated: each pattern takes in all of the word, so that only whoever knows a path gets to see it.
+ */
+const INTERNALS: readonly RegExp[] = [
+  /\n\s*at\s.*/g, // a stack
+  /\b[\w.-]+\.[cm]?[jt]sx?:\d+\S*/g,
+  /(?<![\w./\\-])(?:\/|~\/|\.\.?\/|[A-Za-z]:[\\/]|\\\\)[\w.@~-]+[\\/][^\s"'`)]*/g, // a path of two names or more
+  /(?<![\w./\\-])(?:\/|~\/)(?:etc|home|mnt|opt|private|proc|root|run|secrets?|srv|tmp|usr|var)\b[^\s"'`)]*/g,
+  /\bE(?:ACCES|ADDRINUSE|AI_AGAIN|CONN\w+|EXIST|HOSTUNREACH|INVAL|IO|ISDIR|MFILE|NETUNREACH|NOENT|NOSPC|NOTDIR|NOTEMPTY|NOTFOUND|PERM|PIPE|PROTO|ROFS|TIMEDOUT)\b.*/g,
+  /\b[a-z][a-z\d+.-]*:\/\/[^\s"'`)]*/gi, // an address
+  /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b/g,
+  /\b(?:localhost|(?:[a-z\d-]+\.)+[a-z]{2,}):\d{2,5}\b/gi,
+  /[\w.%+-]+@[\w-]+(?:\.[\w-]+)+/g, // of a person
+  /\b(?:sk|pk|rk|ghp|gho|ghs|ghu|xox[abprs])[-_][\w-]{8,}/g, // keys of well-known makes
+  /\b(?:hf|npm|ghr|glpat|gloas|glrt|dckr_pat|shpat|whsec|r8|gsk|pypi|lin_api|sntrys)[-_][\w-]{8,}/g,
+  /\bSG\.[\w.-]{8,}/g,
+  /\b(?:org|proj|organization|project)-[a-zA-Z\d]{4,}\b/g, // accounts at a model's provider
+  /\b(?:organization|tenant|account)\s+["'`]?[\w-]*\d[\w-]*/gi,
+  /\b(?:AIza[\w-]{20,}|ya29\.[\w-]+|AKIA[A-Z\d]{12,}|github_pat_\w+)/g,
+  /\beyJ[\w-]{8,}\.[\w.-]+/g, // a JSON Web Token
+  /\b(?:bearer|basic)\s+[\w.~+/=-]{8,}/gi,
+  /\b(?:x[-_])?(?:api|access|secret|private|auth|client|session|refresh|id)[-_ ]?(?:key|token|secret|id)\b["']?\s*(?:[:=]|\b(?:is|was)\b).*/gi,
+  /\b(?:password|passwd|pwd|passphrase|secret|token|apikey|credentials?)["']?\s*[:=].*/gi,
+  /\b(?:set-)?cookies?\b["']?\s*:?\s*["']?[\w-]+=.*/gi,
+  /\b(?:authorization|x-[a-z-]*(?:key|token|secret))\b.*/gi,
+  /-----BEGIN .*/g,
+];
+
+const UUID = /\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b/gi;
+
+/** Nobody writes longer messages for a caller; this one quotes something. */
+const MAX_MESSAGE = 2000;
+
+/** Details longer than this, as JSON, are left out. */
+const MAX_DETAILS = 4096;
+
+/** What was thrown, or travelled in an output, taken apart. */
+interface Report {
+  status: ErrorStatus;
+  audience: Audience;
+  message: unknown;
+  details?: unknown;
+}
+
+/**
+ * The one place where errors leave the server. What an application tells its user by a `UserFacingError` goes out as it is. The errors of this
+ * package keep their message as well, unless it shows something of the inside all the same. Every other becomes a status (`INTERNAL` unless the error is a
+ * `GenkitError`), a sentence, and an `errorId` in the details under which the log has all of it.
+ *
+ * @param error What was thrown, or the error record of a failed turn or snapshot.
+ * @param request The text of the request: ids in it are known to the caller, other ids are withheld.
+ */
+export function toSafeError(error: unknown, request = ''): SafeError {
+  try {
+    if (error instanceof Refusal) {
+      const { status, message, details } = error;
+      return { status, message, ...(details && { details }) };
+    }
+    const { status, audience, message, details } = takeApart(error);
+    if (audience === 'user' && typeof message === 'string') {
+      return { status, message, ...(isShort(details) && { details }) };
+    }
+    if (audience === 'caller' && typeof message === 'string' && isForCaller(status, message, request)) {
+      return {
+        status,
+        message: message.replace(UUID, (id) => (request.includes(id) ? id : '…')),
+        ...(isSafeDetails(details, request) && { details }),
+      };
+    }
+    // In a turn the caller is known already: who is not let in there is the server itself, by a model say.
+    const isServersOwn = !(error instanceof Error) && (status === 'UNAUTHENTICATED' || status === 'PERMISSION_DENIED');
+    return withheld(audience === 'operator' || (audience === 'status' && isServersOwn) ? 'INTERNAL' : status, error);
+  } catch {
+    // Something was thrown that throws when it is looked at.
+    return withheld('INTERNAL', undefined);
+  }
+}
+
+/** The HTTP status that goes with an error. */
+export function httpStatusOfError(error: unknown, safe: SafeError): number {
+  return error instanceof Refusal ? error.httpStatus : httpStatusOf(safe.status);
+}
+
+function takeApart(error: unknown): Report {
+  const { status, message, originalMessage, detail, details } = (error ?? {}) as Record<string, unknown>;
+  const known: ErrorStatus = isErrorStatus(status) ? status : 'INTERNAL';
+  if (error instanceof Error) {
+    return { status: known, audience: audienceOf(error), message: originalMessage, details: detail };
+  }
+  // A record that was stored, or that an agent of Genkit's runtime made, does not tell where its message comes from.
+  return { status: known, audience: markedAudience(error) ?? 'status', message, details };
+}
+
+function isForCaller(status: ErrorStatus, message: string, request: string): boolean {
+  return CALLERS_BUSINESS.has(status) && message.length <= MAX_MESSAGE && !showsInternals(message, request);
+}
+
+function showsInternals(text: string, request: string): boolean {
+  return INTERNALS.some((pattern) => text.match(pattern)?.some((found) => !request.includes(found)));
+}
+
+function isShort(details: unknown): boolean {
+  const text = details === undefined ? undefined : JSON.stringify(details);
+  return text !== undefined && text.length <= MAX_DETAILS;
+}
+
+function isSafeDetails(details: unknown, request: string): boolean {
+  const text = JSON.stringify(details);
+  if (!isShort(details) || showsInternals(text, request)) {
+    return false;
+  }
+  return (text.match(UUID) ?? []).every((id) => request.includes(id));
+}
+
+function withheld(status: ErrorStatus, error: unknown): SafeError {
+  const errorId = knownErrorId(error) ?? globalThis.crypto.randomUUID();
+  const text = `An agent request failed (errorId ${errorId}).`;
+  logger.error({ message: text, metadata: { errorId, status }, error: forLog(causeOf(error) ?? error) });
+  return { status, message: SENTENCES[status], details: { errorId } };
+}
+
+/** Genkit's logger writes the name, the message and the stack of an error, and no causes. */
+function forLog(thrown: unknown): unknown {
+  if (!(thrown instanceof Error)) return typeof thrown === 'object' ? thrown : { message: describeThrown(thrown) };
+  return { name: thrown.name, message: thrown.message, stack: describeThrown(thrown) };
+}
+
+/** The runtime may have logged the error of a turn, and given it its id, when it happened. */
+function knownErrorId(error: unknown): string | undefined {
+  const { errorId } = ((error as { details?: unknown } | undefined)?.details ?? {}) as { errorId?: unknown };
+  return typeof errorId === 'string' && /^[\da-f-]{8,64}$/i.test(errorId) ? errorId : undefined;
+}

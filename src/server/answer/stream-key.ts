@@ -1,0 +1,76 @@
+import type { ActionContext } from 'genkit';
+import { isPlain } from '../../json/fault.ts';
+
+/** Who asks for a stream, and of which agent. */
+export interface StreamOwner {
+  /** The path of the agent. */
+  agent: string;
+  /** What says who it is: {@link describeOwner}. */
+  identity: string;
+}
+
+/** What is new in the context of one who signs in again, and says nothing of who it is. */
+const RENEWED = new Set(['rawToken', 'iat', 'exp', 'nbf', 'jti', 'auth_time', 'instanceIdToken', 'firebaseApp']);
+
+const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/;
+
+/**
+ * Says who a context belongs to, as a text: equal for contexts that are equal as JSON, whatever the order of their members.
+ *
+ * @throws Error for a context with values that JSON does not tell apart: two users could look the same.
+ */
+export function describeOwner(context: ActionContext, streamOwner?: (context: ActionContext) => unknown): string {
+  if (!streamOwner) {
+    return canonical(context, (name) => !RENEWED.has(name));
+  }
+  const owner = streamOwner(context);
+  if (owner === undefined || owner === null) {
+    throw new Error('The option "streamOwner" answered nobody.');
+  }
+  return canonical(owner, () => true);
+}
+
+/** A value as JSON, its members sorted. */
+function canonical(value: unknown, counts: (name: string) => boolean): string {
+  if (typeof value !== 'object' || value === null) {
+    return primitive(value);
+  }
+  if (Array.isArray(value)) {
+    return `[${value.map((item) => canonical(item, counts)).join(',')}]`;
+  }
+  if ('toJSON' in value && typeof value.toJSON === 'function') {
+    return canonical(value.toJSON(), counts);
+  }
+  // What is not plain may keep to itself what it stands for.
+  if (!isPlain(value)) {
+    throw new TypeError('The context holds an object that is not plain.');
+  }
+  const members = Object.entries(value)
+    .filter(([name, member]) => counts(name) && member !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, member]) => `${JSON.stringify(name)}:${canonical(member, counts)}`);
+  return `{${members.join(',')}}`;
+}
+
+function primitive(value: unknown): string {
+  const text = JSON.stringify(value) as string | undefined;
+  if (text === undefined) {
+    throw new TypeError(`The context holds a ${typeof value}.`);
+  }
+  return text;
+}
+
+/**
+ * The key under which a stream is kept. It is made of the id and its owner, so that an id in the wrong hands names nothing, in this process and
+ * in every other that shares the stream manager, and a foreign id can not be told from an unknown one.
+ *
+ * @returns `undefined` for what is no id.
+ */
+export async function keyOfStream(id: string, { agent, identity }: StreamOwner): Promise<string | undefined> {
+  if (!UUID.test(id)) {
+    return undefined;
+  }
+  const bytes = new TextEncoder().encode(JSON.stringify([id, agent, identity]));
+  const digest = await globalThis.crypto.subtle.digest('SHA-256', bytes);
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}

@@ -1,0 +1,157 @@
+import type { IncomingCall } from './call.ts';
+import type { ServerSettings } from '../options.ts';
+import { badRequest, Refusal } from '../answer/refusal.ts';
+import { within } from '../within.ts';
+
+/** A request's body: its text, and the two members that count. */
+export interface CallBody {
+  text: string;
+  data: unknown;
+  init: unknown;
+}
+
+/**
+ * Reads the body within the limits.
+ *
+ * @throws Refusal 415 for anything but JSON in UTF-8, 413 for one too long or with too many values, 408 for one too slow, 400 for one that is not well formed.
+ */
+export async function readBody(call: IncomingCall, settings: ServerSettings): Promise<CallBody> {
+  mustBeJson(call);
+  const text = 'parsed' in call.body ? textOfParsed(call.body.parsed) : await readText(call, call.body, settings);
+  mustBeWithin(settings, text);
+  const body = parse(text);
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw badRequest('The body must be a JSON object, {"data": ..., "init": ...}.');
+  }
+  const { data, init = {} } = body as { data?: unknown; init?: unknown };
+  return { text, data, init };
+}
+
+function mustBeJson({ headers, body }: IncomingCall): void {
+  const [type = '', ...parameters] = (headers['content-type'] ?? '').toLowerCase().split(';');
+  const charset = parameters.map((text) => /^\s*charset\s*=\s*"?([^"\s]*)"?\s*$/.exec(text)?.[1]).find(Boolean);
+  const isPacked = !('parsed' in body) && !/^\s*(?:identity)?\s*$/i.test(headers['content-encoding'] ?? '');
+  const isJson = /^application\/(?:json|[\w.+-]+\+json)$/.test(type.trim());
+  if (!isJson || isPacked || (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8')) {
+    throw new Refusal(
+      415,
+      'INVALID_ARGUMENT',
+      'The body must be JSON in UTF-8, not compressed, with content-type: application/json.',
+    );
+  }
+}
+
+/** Something before us, `express.json()` say, has read the body: its limits have applied, ours to the content still do. */
+function textOfParsed(parsed: unknown): string {
+  if (typeof parsed === 'string') {
+    return parsed;
+  }
+  try {
+    return parsed instanceof Uint8Array ? decode([parsed]) : (JSON.stringify(parsed) ?? '');
+  } catch (error) {
+    throw error instanceof Refusal ? error : badRequest('The body can not be read.');
+  }
+}
+
+async function readText(
+  call: IncomingCall,
+  bytes: AsyncIterable<Uint8Array>,
+  { maxBodyBytes, bodyTimeoutMs }: ServerSettings,
+): Promise<string> {
+  if (Number(call.headers['content-length']) > maxBodyBytes) {
+    throw tooLong(maxBodyBytes);
+  }
+  const iterator = bytes[Symbol.asyncIterator]();
+  const tooSlow = () => new Refusal(408, 'DEADLINE_EXCEEDED', `The body did not arrive within ${bodyTimeoutMs} ms.`);
+  try {
+    return decode(await within(bodyTimeoutMs, collect(iterator, maxBodyBytes), tooSlow));
+  } finally {
+    // Not awaited: a body that is slow to come is slow to end.
+    void iterator.return?.()?.catch(() => {});
+  }
+}
+
+async function collect(iterator: AsyncIterator<Uint8Array>, maxBodyBytes: number): Promise<Uint8Array[]> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for (;;) {
+    const { done, value } = await iterator.next().catch(() => {
+      throw badRequest('The body broke off.');
+    });
+    if (done) {
+      return chunks;
+    }
+    length += value.byteLength;
+    if (length > maxBodyBytes) {
+      throw tooLong(maxBodyBytes);
+    }
+    chunks.push(value);
+  }
+}
+
+function tooLong(maxBodyBytes: number): Refusal {
+  return new Refusal(413, 'INVALID_ARGUMENT', `The body is longer than ${maxBodyBytes} bytes.`);
+}
+
+function decode(chunks: Uint8Array[]): string {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  try {
+    return chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join('') + decoder.decode();
+  } catch {
+    throw badRequest('The body is not UTF-8.');
+  }
+}
+
+/**
+ * Looks at the text, so that what would be dear to work on is never parsed: one walk that counts brackets, and the names and values, by what separates them.
+ * What stands in strings does not count.
+ *
+ * @throws Refusal 400 for a body that nests too deep, 413 for one that holds too much.
+ */
+function mustBeWithin({ maxDepth, maxValues }: ServerSettings, text: string): void {
+  let depth = 0;
+  let values = 1;
+  for (let at = 0; at < text.length; at++) {
+    switch (text[at]) {
+      case '"':
+        at = endOfString(text, at);
+        break;
+      case '{':
+      case '[':
+        depth += 1;
+        values += 1;
+        if (depth > maxDepth) {
+          throw badRequest(`The body nests objects and arrays more than ${maxDepth} deep.`);
+        }
+        break;
+      case '}':
+      case ']':
+        depth -= 1;
+        break;
+      case ',':
+      case ':':
+        values += 1;
+        break;
+    }
+    if (values > maxValues) {
+      throw new Refusal(413, 'INVALID_ARGUMENT', `The body holds more than ${maxValues} names and values.`);
+    }
+  }
+}
+
+/** Where the string that begins at `start` ends: at its closing quote, or behind the text. */
+function endOfString(text: string, start: number): number {
+  let at = start + 1;
+  while (at < text.length && text[at] !== '"') {
+    at += text[at] === '\\' ? 2 : 1;
+  }
+  return at;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw badRequest('The body is not valid JSON.');
+  }
+}

@@ -1,0 +1,74 @@
+import { GenkitError } from 'genkit';
+import type { SessionSnapshotInput } from 'genkit/beta';
+import { addressTo, quote, SessionConflictError } from '../../errors.ts';
+import { assertId } from '../../snapshot/ids.ts';
+import { toMessage, type SessionEvent } from './session-event.ts';
+import { keeperOf, mayBeRunning, type SessionOwner, type SnapshotLog } from './session-log.ts';
+import type { SessionEnd } from './session-reader.ts';
+import type { StateDraft } from '../state/state-draft.ts';
+import type { SessionContent, SessionQuery } from './stored-session.ts';
+import { waitsAfter, waitsOf, type Waits } from '../tool-requests.ts';
+
+/** @throws `INVALID_ARGUMENT` */
+export function checkOwner({ appName, userId }: SessionOwner): SessionOwner {
+  assertId(appName, 'appName');
+  assertId(userId, 'userId');
+  return { appName, userId };
+}
+
+/** The snapshot that comes after `end`, with an event; the session's first one without. */
+export function snapshotOf(
+  query: SessionQuery,
+  next: {
+    snapshotId: string;
+    createdAt: string;
+    draft: StateDraft;
+    end: SessionEnd | undefined;
+    event: SessionEvent | undefined;
+  },
+): SessionSnapshotInput {
+  const { snapshotId, createdAt, draft, end, event } = next;
+  const { sessionId } = query;
+  const base = end?.base;
+  const before = base?.state?.messages ?? [];
+  const said = event && toMessage(event);
+  const messages = said ? [...before, said] : before;
+  const { content: _content, ...record } = event ?? {};
+  const sessionLog: SnapshotLog = {
+    owner: checkOwner(query),
+    messages: { count: messages.length, kept: before.length, added: messages.length - before.length },
+    ...(event && { event: record as SessionEvent }),
+  };
+  const { custom: _custom, ...state } = base?.state ?? { artifacts: [] };
+  const custom = draft.plain === undefined ? {} : { custom: draft.plain };
+  const input: SessionSnapshotInput & { sessionLog: SnapshotLog } & Waits = {
+    snapshotId,
+    sessionId,
+    ...(base && { parentId: base.snapshotId }),
+    createdAt,
+    updatedAt: createdAt,
+    status: 'completed',
+    // What an agent hides it hides in all that comes after.
+    ...(end && keeperOf(base ?? end.leaf)),
+    state: { ...state, sessionId, messages, ...custom },
+    sessionLog,
+    ...waitsAfter({ snapshotId: base?.snapshotId, messages: before, ...waitsOf(base) }, snapshotId, messages),
+  };
+  return input;
+}
+
+/** @throws when the session has gone on, or is going on. */
+export function assertCurrent(sessionId: string, content: SessionContent, { leaf, base }: SessionEnd): void {
+  if (mayBeRunning(leaf)) {
+    throw aborted(`A turn of session ${quote(sessionId)} is under way in the background. Wait for it, or abort it.`);
+  }
+  const [expected, actual] =
+    leaf.snapshotId === content.leafId ? [content.baseId, base?.snapshotId] : [content.leafId, leaf.snapshotId];
+  if (expected !== actual) {
+    throw new SessionConflictError({ sessionId, expectedLeafId: expected ?? null, actualLeafId: actual ?? null });
+  }
+}
+
+function aborted(message: string): GenkitError {
+  return addressTo('caller', new GenkitError({ status: 'ABORTED', message }));
+}

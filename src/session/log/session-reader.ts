@@ -1,0 +1,170 @@
+import type { MessageData, SessionSnapshot, SessionStoreOptions } from 'genkit/beta';
+import { failedPrecondition, invalidArgument, quote } from '../../errors.ts';
+import { copyJson } from '../../json/value.ts';
+import { assertId } from '../../snapshot/ids.ts';
+import type { SnapshotMetadata } from '../../snapshot/snapshot.ts';
+import {
+  keepsScopes,
+  type ScopeId,
+  type ScopeRecord,
+  type SessionSummary,
+  type SnapshotStore,
+} from '../../store/contract.ts';
+import type { SessionEvent } from './session-event.ts';
+import { eventsBackwards, lineOf, logOf, timeOf, wholeLineOf, type SessionOwner } from './session-log.ts';
+import { mergedState } from '../state/state-draft.ts';
+import type { SessionContent, SessionQuery } from './stored-session.ts';
+
+type Context = SessionStoreOptions['context'];
+
+/** Where a session is: its latest leaf, and the snapshot that it goes on from, which is the last completed one up to there. */
+export interface SessionEnd {
+  readonly leaf: SessionSnapshot;
+  readonly base?: SessionSnapshot;
+}
+
+/** Reads sessions of one store as logs of events. */
+export class SessionReader {
+  readonly #store: SnapshotStore;
+
+  constructor(store: SnapshotStore) {
+    this.#store = store;
+  }
+
+  /** The session's content, `undefined` when its user has none of that id. */
+  async read(query: SessionQuery): Promise<SessionContent | undefined> {
+    assertQuery(query);
+    const end = await this.find(query);
+    return end && this.contentOf(query, end, await this.#events(query, end));
+  }
+
+  /** The session's end, `undefined` when its user has no session of that id. */
+  async find({ sessionId, context, ...owner }: SessionQuery): Promise<SessionEnd | undefined> {
+    assertId(sessionId, 'sessionId');
+    const leaf = await this.#store.getSnapshot({ sessionId, context, frozen: true });
+    if (!leaf || !(await this.isOwn(owner, { leaf, sessionId, context }))) return undefined;
+    const seen = new Set<string>();
+    let base: SessionSnapshot | undefined = leaf;
+    while (base && base.status !== 'completed') {
+      const { parentId, snapshotId }: SessionSnapshot = base;
+      seen.add(snapshotId);
+      if (parentId !== undefined && seen.has(parentId)) throw inCircle(sessionId);
+      base = parentId === undefined ? undefined : await this.#mustGet(parentId, sessionId, context);
+    }
+    return { leaf, ...(base && { base }) };
+  }
+
+  /** Whether the session is the owner's. A snapshot that names nobody is whose the session's first one is. */
+  async isOwn(
+    owner: SessionOwner,
+    { leaf, sessionId, context }: { leaf: SnapshotMetadata; sessionId: string; context: Context },
+  ): Promise<boolean> {
+    let named = logOf(leaf).owner;
+    if (!named) {
+      const { items } = await this.#store.listSnapshots({ sessionId, context, limit: 1 });
+      named = items[0] && logOf(items[0]).owner;
+    }
+    return named?.appName === owner.appName && named.userId === owner.userId;
+  }
+
+  /** As {@link isOwn}, of a session in a list; one that is gone meanwhile is nobody's. */
+  async isOwnListed(owner: SessionOwner, { sessionId, leafId }: SessionSummary, context: Context): Promise<boolean> {
+    const leaf = await this.#store.getSnapshotMetadata({ snapshotId: leafId, context });
+    return leaf !== undefined && this.isOwn(owner, { leaf, sessionId, context });
+  }
+
+  /** What the session is with these events; the records are read. */
+  async contentOf(
+    query: SessionQuery,
+    { leaf, base }: SessionEnd,
+    events: readonly SessionEvent[],
+  ): Promise<SessionContent> {
+    const [user, app] = await this.recordsOf(query);
+    return {
+      state: mergedState({ plain: base?.state?.custom, user, app }),
+      events,
+      lastUpdateTime: timeOf(leaf.updatedAt ?? leaf.createdAt),
+      leafId: leaf.snapshotId,
+      baseId: base?.snapshotId,
+    };
+  }
+
+  /** The event that was appended with a snapshot; `undefined` when there is no such snapshot. */
+  async eventOf(snapshotId: string, context: Context): Promise<SessionEvent | undefined> {
+    const snapshot = await this.#store.getSnapshot({ snapshotId, context });
+    if (!snapshot) return undefined;
+    const { value } = await eventsBackwards(only(snapshot), async () => messagesOf(snapshot)).next();
+    return value as SessionEvent | undefined;
+  }
+
+  /** Whether a snapshot is `lastId` or came before it. It is looked for from the end: what is repeated was nearly always the last. */
+  async isInLine(snapshotId: string, lastId: string | undefined, context: Context): Promise<boolean> {
+    const last =
+      lastId === undefined ? undefined : await this.#store.getSnapshotMetadata({ snapshotId: lastId, context });
+    if (!last) return false;
+    for await (const snapshot of lineOf(this.#store, last, { context })) {
+      if (snapshot.snapshotId === snapshotId) return true;
+    }
+    return false;
+  }
+
+  async #events(query: SessionQuery, { base }: SessionEnd): Promise<SessionEvent[]> {
+    const { context, sessionId, numRecentEvents = Infinity, afterTimestamp = -Infinity } = query;
+    const events: SessionEvent[] = [];
+    if (!base || numRecentEvents === 0) return events;
+    const read = async (snapshot: SnapshotMetadata): Promise<readonly MessageData[]> => {
+      const { snapshotId } = snapshot;
+      return messagesOf(snapshotId === base.snapshotId ? base : await this.#mustGet(snapshotId, sessionId, context));
+    };
+    const line =
+      numRecentEvents === Infinity
+        ? wholeLineOf(this.#store, base, { sessionId, context })
+        : lineOf(this.#store, base, { context });
+    for await (const event of eventsBackwards(line, read)) {
+      if (event.timestamp >= afterTimestamp) events.push(event);
+      if (events.length === numRecentEvents) break;
+    }
+    return events.toReversed();
+  }
+
+  /** What the session has in common with others, as it is now. */
+  async recordsOf({ appName, userId, context }: SessionQuery): Promise<[user: ScopeRecord, app: ScopeRecord]> {
+    if (!keepsScopes(this.#store)) return [{}, {}];
+    const scopes: ScopeId[] = [
+      { scope: 'user', appName, userId },
+      { scope: 'app', appName },
+    ];
+    const [user = {}, app = {}] = await this.#store.readScopes({ context, scopes });
+    return [user, app];
+  }
+
+  async #mustGet(snapshotId: string, sessionId: string, context: Context): Promise<SessionSnapshot> {
+    const snapshot = await this.#store.getSnapshot({ snapshotId, context, frozen: true });
+    if (snapshot) return snapshot;
+    throw failedPrecondition(
+      `Snapshot ${quote(snapshotId)} of session ${quote(sessionId)} is gone, so what came before can't be read.`,
+    );
+  }
+}
+
+/** Only foreign data can be so. */
+function inCircle(sessionId: string): Error {
+  return failedPrecondition(`The snapshots of session ${quote(sessionId)} name each other as parents in a circle.`);
+}
+
+function messagesOf(snapshot: SessionSnapshot): readonly MessageData[] {
+  return copyJson(snapshot.state?.messages ?? []);
+}
+
+async function* only<T>(item: T): AsyncGenerator<T> {
+  yield item;
+}
+
+function assertQuery({ numRecentEvents, afterTimestamp }: SessionQuery): void {
+  if (numRecentEvents !== undefined && !(Number.isSafeInteger(numRecentEvents) && numRecentEvents >= 0)) {
+    throw invalidArgument('numRecentEvents must be a whole number of at least 0.');
+  }
+  if (afterTimestamp !== undefined && (typeof afterTimestamp !== 'number' || Number.isNaN(afterTimestamp))) {
+    throw invalidArgument('afterTimestamp must be a number, ms since 1970.');
+  }
+}

@@ -1,0 +1,278 @@
+import { GenkitError } from 'genkit';
+import type { SessionSnapshot, SessionSnapshotInput, SessionStoreOptions } from 'genkit/beta';
+import { addressTo, failedPrecondition, notFound, quote, SessionConflictError } from '../../errors.ts';
+import { copyJson, type Json } from '../../json/value.ts';
+import { assertId, reserveSnapshotId } from '../../snapshot/ids.ts';
+import {
+  capabilitiesOf,
+  keepsScopes,
+  type DeleteResult,
+  type SaveSnapshotOptions,
+  type SnapshotStore,
+} from '../../store/contract.ts';
+import { checkOptions, isObject, isOneOf, type OptionCheck } from '../../store/options.ts';
+import { assertCurrent, checkOwner, snapshotOf } from './next-snapshot.ts';
+import {
+  settleEvent,
+  snapshotIdOf,
+  type EventRules,
+  type SessionEvent,
+  type SessionEventInput,
+} from './session-event.ts';
+import { timeOf, type SessionOwner } from './session-log.ts';
+import { SessionReader } from './session-reader.ts';
+import { draftState, type StateDraft, type StateParts } from '../state/state-draft.ts';
+import { settleLimits, StateRules, type StateLimits } from '../state/state-values.ts';
+import {
+  inTurn,
+  linkOf,
+  StoredSession,
+  updateSession,
+  type SessionContent,
+  type SessionQuery,
+} from './stored-session.ts';
+
+/** What becomes of an append to a session object that is out of date: it is refused, or the object is read again first. */
+export type OnStale = 'reject' | 'refresh';
+
+/** Options of {@link SessionService}. */
+export interface SessionServiceOptions {
+  /** `reject` unless told. */
+  onStale?: OnStale;
+  /** How large keys and values of the state may be. */
+  limits?: StateLimits;
+}
+
+/** A session that is to be made. */
+export interface CreateSessionOptions extends SessionStoreOptions {
+  /** The app that it belongs to, any id. */
+  appName: string;
+  /** The user of that app, any id. */
+  userId: string;
+  /** A random UUID unless told. It names the session in its tenant, whoever's it is. */
+  sessionId?: string;
+  /** First values of keys: plain ones, `user:`, `app:`; `temp:` keys are dropped. */
+  state?: { [key: string]: Json };
+}
+
+/** One line about a session. */
+export interface StoredSessionInfo extends SessionOwner {
+  /** The session's id. */
+  readonly id: string;
+  /** In ms since 1970. */
+  readonly lastUpdateTime: number;
+}
+
+/**
+ * Sessions as logs of events, over a store of snapshots: the surface that users of Google's Agent Development Kit know. An event is a
+ * snapshot, what it says a message, what it changes the state; so an agent on the same store goes on with a session that was made here, and
+ * the turns of an agent read as events.
+ *
+ * A session belongs to a user of an app; to all others it is not there. Ids of sessions are the tenant's all the same: of two users who ask
+ * for the same id the second is refused, so leave ids to the service, or give each user a tenant.
+ *
+ * @example
+ * const sessions = new SessionService(new InMemorySessionStore());
+ * const session = await sessions.createSession({ appName: 'shop', userId: 'ada', state: { 'user:theme': 'dark' } });
+ * await sessions.appendEvent(session, { author: 'user', content: { role: 'user', content: [{ text: 'Hi' }] } });
+ */
+export class SessionService {
+  readonly #store: SnapshotStore;
+  readonly #reader: SessionReader;
+  readonly #onStale: OnStale;
+  readonly #limits: Required<StateLimits>;
+  readonly #rules: EventRules;
+
+  /** @throws `FAILED_PRECONDITION` for a store that can't list, delete, or compare the leaf. */
+  constructor(store: SnapshotStore, options?: SessionServiceOptions) {
+    checkOptions('SessionService', options, { onStale: isOnStale, limits: isObject });
+    const can = capabilitiesOf(store);
+    const missing = (['metadata', 'list', 'delete', 'compareLeaf'] as const).filter((ability) => !can[ability]);
+    if (missing.length > 0) {
+      throw failedPrecondition(`A SessionService needs a store with the capabilities ${missing.join(', ')}.`);
+    }
+    this.#store = store;
+    this.#reader = new SessionReader(store);
+    this.#onStale = options?.onStale ?? 'reject';
+    this.#limits = settleLimits(options?.limits);
+    this.#rules = { values: new StateRules(this.#limits, {}), maxValueBytes: this.#limits.maxValueBytes };
+  }
+
+  /**
+   * Makes a session. What its state says of `user:` and `app:` keys is all their sessions' at once.
+   *
+   * @throws `ALREADY_EXISTS` when the tenant has a session of that id.
+   */
+  async createSession(options: CreateSessionOptions): Promise<StoredSession> {
+    checkOptions('createSession', options, { ...SESSION, state: anything });
+    const { sessionId = globalThis.crypto.randomUUID(), state = {}, context } = options;
+    const query: SessionQuery = { ...checkOwner(options), sessionId, context };
+    assertId(sessionId, 'sessionId');
+    const draft = this.#draft(query, { plain: undefined, user: {}, app: {} }, state);
+    const createdAt = new Date().toISOString();
+    const snapshotId = reserveSnapshotId();
+    const input = snapshotOf(query, { snapshotId, createdAt, draft, end: undefined, event: undefined });
+    try {
+      await this.#save(snapshotId, input, draft, { context, expectedLeafId: null });
+    } catch (error) {
+      throw SessionConflictError.isInstance(error) ? alreadyExists(sessionId) : error;
+    }
+    const first: SessionSnapshot = { ...input, snapshotId };
+    return new StoredSession(this, query, await this.#reader.contentOf(query, { leaf: first, base: first }, []));
+  }
+
+  /** The session as it is; `undefined` when the user has none of that id. */
+  async getSession(options: SessionQuery): Promise<StoredSession | undefined> {
+    checkOptions('getSession', options, { ...SESSION, numRecentEvents: anything, afterTimestamp: anything });
+    const { sessionId, numRecentEvents, afterTimestamp, context } = options;
+    const query: SessionQuery = { ...checkOwner(options), sessionId, numRecentEvents, afterTimestamp, context };
+    const content = await this.#reader.read(query);
+    return content && new StoredSession(this, query, content);
+  }
+
+  /** The user's sessions, the one written last first. It looks at every session of the tenant: give each user a tenant where these are many. */
+  async listSessions(options: SessionStoreOptions & SessionOwner): Promise<{
+    /** All of them. */
+    sessions: StoredSessionInfo[];
+  }> {
+    checkOptions('listSessions', options, OWNER);
+    const owner = checkOwner(options);
+    const { context } = options;
+    const sessions: StoredSessionInfo[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await this.#store.listSessions({ context, ...(cursor !== undefined && { cursor }) });
+      const isOwn = await Promise.all(page.items.map((item) => this.#reader.isOwnListed(owner, item, context)));
+      const own = page.items.filter((_, i) => isOwn[i]);
+      sessions.push(...own.map((item) => ({ ...owner, id: item.sessionId, lastUpdateTime: timeOf(item.updatedAt) })));
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+    return { sessions };
+  }
+
+  /** Removes every byte of a session of the user; what it changed of `user:` and `app:` keys stays. Answers zeros when there is none. */
+  async deleteSession(options: SessionStoreOptions & SessionOwner & { sessionId: string }): Promise<DeleteResult> {
+    checkOptions('deleteSession', options, SESSION);
+    const { sessionId, context } = options;
+    const owner = checkOwner(options);
+    const leaf = await this.#store.getSnapshotMetadata({ sessionId, context });
+    const isOwn = leaf && (await this.#reader.isOwn(owner, { leaf, sessionId, context }));
+    return isOwn ? this.#store.deleteSession({ sessionId, context }) : { snapshots: 0, shards: 0 };
+  }
+
+  /**
+   * Adds an event to the end of a session and applies its `stateDelta`, in one commit. The session object is then as of after it,
+   * with what others have changed of `user:` and `app:` keys. Appends to one object are made in the order of the calls.
+   *
+   * @param options.onStale What to do when the session has gone on since it was read; the service's own choice unless told.
+   * @returns The event as it is stored: with its id and timestamp, without `temp:` keys. When the session has an event of that id already,
+   *   that one.
+   * @throws SessionConflictError (`ABORTED`) when the session has gone on since it was read; `ABORTED` while an agent's turn is under way;
+   *   `ALREADY_EXISTS` when its id is that of an event on a branch that the session has left; StateError for a key or a value that can't
+   *   be; `NOT_FOUND` when the session is gone.
+   */
+  async appendEvent(
+    session: StoredSession,
+    event: SessionEventInput,
+    options?: { onStale?: OnStale },
+  ): Promise<SessionEvent> {
+    linkOf(session, this);
+    checkOptions('appendEvent', options, { onStale: isOnStale });
+    const onStale = options?.onStale ?? this.#onStale;
+    const settled = settleEvent(event, this.#rules);
+    return inTurn(session, () => this.#append(session, settled, onStale));
+  }
+
+  async #append(session: StoredSession, event: SessionEvent, onStale: OnStale): Promise<SessionEvent> {
+    for (;;) {
+      let conflict: SessionConflictError | undefined;
+      try {
+        const content = await this.#appendTo(session, event);
+        if (content) {
+          updateSession(session, content);
+          return copyJson(event);
+        }
+      } catch (error) {
+        if (!SessionConflictError.isInstance(error)) throw error;
+        conflict = error;
+      }
+      // What came first may have been this very event.
+      const { query } = linkOf(session, this);
+      const snapshotId = snapshotIdOf(session.id, event.id);
+      const earlier = await this.#reader.eventOf(snapshotId, query.context);
+      if (!earlier && conflict && onStale === 'reject') throw outOfDate(conflict);
+      const fresh = await this.#reader.read(query);
+      if (!fresh) throw gone(session.id);
+      if (earlier && !(await this.#reader.isInLine(snapshotId, fresh.baseId, query.context))) {
+        throw onOtherBranch(session.id, event.id);
+      }
+      updateSession(session, fresh);
+      if (earlier) return copyJson(earlier);
+    }
+  }
+
+  /** Saves an event. Answers what the session then is; nothing when it has the event already. */
+  async #appendTo(session: StoredSession, event: SessionEvent): Promise<SessionContent | undefined> {
+    const { query, content } = linkOf(session, this);
+    const [end, [user, app]] = await Promise.all([this.#reader.find(query), this.#reader.recordsOf(query)]);
+    if (!end) throw gone(session.id);
+    assertCurrent(session.id, content, end);
+    const draft = this.#draft(query, { plain: end.base?.state?.custom, user, app }, event.actions.stateDelta ?? {});
+    const lastUpdateTime = Math.max(Date.now(), content.lastUpdateTime + 1);
+    const createdAt = new Date(lastUpdateTime).toISOString();
+    const snapshotId = snapshotIdOf(session.id, event.id);
+    const input = snapshotOf(query, { snapshotId, createdAt, draft, end, event });
+    const options = { context: query.context, expectedLeafId: end.leaf.snapshotId };
+    if (!(await this.#save(snapshotId, input, draft, options))) return undefined;
+    const events = [...content.events, event];
+    return { state: draft.state, events, lastUpdateTime, leafId: snapshotId, baseId: snapshotId };
+  }
+
+  #draft(owner: SessionOwner, parts: StateParts, delta: unknown): StateDraft {
+    const { appName, userId } = owner;
+    const records = keepsScopes(this.#store) ? { appName, userId } : undefined;
+    return draftState(parts, delta, { owner: records, limits: this.#limits });
+  }
+
+  /** Whether it was saved; it was not when there is such a snapshot. */
+  async #save(
+    snapshotId: string,
+    input: SessionSnapshotInput,
+    { scopes }: StateDraft,
+    options: SaveSnapshotOptions,
+  ): Promise<boolean> {
+    const all = { ...options, ...(scopes.length > 0 && { scopes }) };
+    return (await this.#store.saveSnapshot(snapshotId, (current) => (current ? null : input), all)) !== null;
+  }
+}
+
+/** The values are looked at where they are used. */
+const anything: OptionCheck = () => undefined;
+const OWNER = { appName: anything, userId: anything, context: anything };
+const SESSION = { ...OWNER, sessionId: anything };
+
+const isOnStale = isOneOf('reject', 'refresh');
+
+function alreadyExists(sessionId: string): GenkitError {
+  const message = `There is a session ${quote(sessionId)} already; leave the sessionId out for a new one.`;
+  return addressTo('caller', new GenkitError({ status: 'ALREADY_EXISTS', message }));
+}
+
+/** The conflict as it is to whoever has a session object. */
+function outOfDate({ sessionId, expectedLeafId, actualLeafId }: SessionConflictError): SessionConflictError {
+  const advice =
+    `The session object is out of date: get a new one by getSession and append to that, or let appendEvent do so, ` +
+    `with the option onStale: 'refresh'.`;
+  return new SessionConflictError({ sessionId, expectedLeafId, actualLeafId, advice });
+}
+
+function onOtherBranch(sessionId: string, eventId: string): GenkitError {
+  const message =
+    `Session ${quote(sessionId)} has the event ${quote(eventId)} on a branch that it has left, and ids of events are the session's. ` +
+    `If it is to happen again, append it under another id.`;
+  return addressTo('caller', new GenkitError({ status: 'ALREADY_EXISTS', message }));
+}
+
+function gone(sessionId: string): GenkitError {
+  return notFound(`Session ${quote(sessionId)} was not found; it may have been deleted.`);
+}

@@ -1,0 +1,69 @@
+import { addressTo, failedPrecondition, quote } from '../../errors.ts';
+import { isPlain } from '../../json/fault.ts';
+import type { ScopeRecord } from '../../store/contract.ts';
+import { parseStateKey } from './state-keys.ts';
+
+/** Where the plain keys live. */
+export interface PlainState {
+  /** What there is: an object of the keys, or something that has none. */
+  get(): unknown;
+  /** Replaces what there is by what `change` answers, which may be the very object that it got. */
+  update(change: (custom: unknown) => unknown): void;
+}
+
+/** The plain keys of a session: the members of its custom state. */
+export function plainStateOf<S>(session: {
+  getCustom(): S | undefined;
+  updateCustom(mutator: (custom?: S) => S): void;
+}): PlainState {
+  return {
+    get: () => session.getCustom(),
+    update: (change) => session.updateCustom((custom) => change(custom) as S),
+  };
+}
+
+/** The members of a {@link PlainState}, which has some only while it is a map. */
+export class PlainMembers {
+  readonly #plain: PlainState;
+
+  constructor(plain: PlainState) {
+    this.#plain = plain;
+  }
+
+  /** The members, shared: to be read at once. `undefined` when the custom state is no map. */
+  get view(): object | undefined {
+    const custom = this.#plain.get();
+    return typeof custom === 'object' && custom !== null && !Array.isArray(custom) && isPlain(custom)
+      ? custom
+      : undefined;
+  }
+
+  /** The custom state has keys, or may get some. */
+  get isMap(): boolean {
+    return this.#plain.get() === undefined || this.view !== undefined;
+  }
+
+  /**
+   * Changes the custom state where it is, so that who holds it has it still.
+   *
+   * @param name The key that changes, for the error.
+   * @throws `FAILED_PRECONDITION` when the custom state is no map.
+   */
+  change(name: string, change: (members: ScopeRecord) => void): void {
+    if (!this.isMap) {
+      const message = `State key ${quote(name)} can't be set: the session's custom state is no plain object, so it has no keys.`;
+      throw addressTo('operator', failedPrecondition(message));
+    }
+    this.#plain.update((custom) => {
+      const members = (Object.isFrozen(custom ?? {}) ? { ...(custom as object) } : (custom ?? {})) as ScopeRecord;
+      change(members);
+      return members;
+    });
+  }
+}
+
+/** The names of members that look like keys of other scopes, which they are not. */
+export function prefixedNames(members: unknown): string[] {
+  if (typeof members !== 'object' || members === null) return [];
+  return Object.keys(members).filter((name) => parseStateKey(name).scope !== 'session');
+}

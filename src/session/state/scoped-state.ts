@@ -1,0 +1,304 @@
+import { addressTo, failedPrecondition, quote } from '../../errors.ts';
+import { copyJson, getMember, setMember, type Json } from '../../json/value.ts';
+import type { ScopeChange, ScopeId, ScopeRecord } from '../../store/contract.ts';
+import { PlainMembers, prefixedNames, type PlainState } from './plain-state.ts';
+import { putUpdated, SharedScope, type StateUpdate } from './shared-scope.ts';
+import { formatStateKey, parseStateKey, type StateKey } from './state-keys.ts';
+import { StateRules, type MemberSchema, type StateLimits } from './state-values.ts';
+
+/** All keys of a state with their types: those of the session as they are, those of its user and its app with their prefix. */
+export type StateShape<Plain, User, App> = Plain & {
+  [K in keyof User & string as `user:${K}`]: User[K];
+} & { [K in keyof App & string as `app:${K}`]: App[K] } & { [key: `temp:${string}`]: Json };
+
+/**
+ * The key, if the scope that its prefix names has it; one of which nothing is known has any. Where plain keys may be any, every string is a
+ * key of {@link StateShape}.
+ */
+export type StateKeyOf<K, User, App> = K extends `user:${infer Name}`
+  ? Name extends (unknown extends User ? string : keyof User)
+    ? K
+    : never
+  : K extends `app:${infer Name}`
+    ? Name extends (unknown extends App ? string : keyof App)
+      ? K
+      : never
+    : K;
+
+/** A record as it was read when the turn began. */
+export interface OpenScope {
+  /** Which record it is. */
+  readonly id: ScopeId;
+  /** Its keys, without their prefix. Copied. */
+  readonly record: ScopeRecord;
+}
+
+/** What a {@link ScopedState} is made of. */
+export interface ScopedStateOptions {
+  /** Where the keys without a prefix live. */
+  plain: PlainState;
+  /** Absent: keys of the scope are refused. */
+  user?: OpenScope;
+  /** Absent: keys of the scope are refused. */
+  app?: OpenScope;
+  /** Why keys of an absent scope are refused, as the end of a sentence; unless told what the scope needs. */
+  missing?: {
+    /** Of `user:` keys. */
+    readonly user?: string;
+    /** Of `app:` keys. */
+    readonly app?: string;
+  };
+  /** `temp:` keys and their values, to be shared with other sessions of the same call; its own unless told. Never stored. */
+  temp?: Map<string, Json>;
+  /** What each key must be: Zod objects, of which single members are checked. */
+  schemas?: {
+    /** Of the keys without a prefix. */
+    plain?: MemberSchema;
+    /** Of the `user:` keys, which stand in it without their prefix. */
+    user?: MemberSchema;
+    /** Of the `app:` keys, likewise. */
+    app?: MemberSchema;
+  };
+  /** How large keys and values may be. */
+  limits?: StateLimits;
+}
+
+/** The runtime's own access; not exported from the package. */
+let changes: <P, U, A>(state: ScopedState<P, U, A>) => ScopeChange[];
+let renew: <P, U, A>(state: ScopedState<P, U, A>, records: { user?: ScopeRecord; app?: ScopeRecord }) => void;
+let end: <P, U, A>(state: ScopedState<P, U, A>, saved: readonly ScopeChange[] | undefined) => void;
+let temporary: <P, U, A>(state: ScopedState<P, U, A>) => Map<string, Json>;
+let lasting: <P, U, A>(state: ScopedState<P, U, A>) => { readonly [key: string]: unknown } | undefined;
+let whole: <P, U, A>(state: ScopedState<P, U, A>) => { [key: string]: Json } | undefined;
+
+/**
+ * A session's state as one map, while a turn works on it. The key says how long a value lives:
+ *
+ * - `step`: in this session. Earlier snapshots have the value that it had then.
+ * - `user:theme`: with the user, in all sessions of the app.
+ * - `app:discount`: with the app, for everyone.
+ * - `temp:draft`: until the turn ends. It is never stored.
+ *
+ * What a turn changes it sees at once, others when the turn is saved; a turn that fails or is aborted changes nothing. Values are JSON and
+ * are copied on their way in and out. Keys and values that can't be are refused by a {@link StateError}, and nothing is changed then.
+ *
+ * @example
+ * state.set('step', 'payment');
+ * state.update('user:orders', (orders) => (orders ?? 0) + 1);
+ * state.get('user:orders'); // 1
+ */
+export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, App = ScopeRecord> {
+  readonly #plain: PlainMembers;
+  readonly #user: SharedScope | undefined;
+  readonly #app: SharedScope | undefined;
+  readonly #missing: { readonly user?: string; readonly app?: string };
+  #temp: Map<string, Json>;
+  /** Whether the `temp:` keys end with this state's turns; those of a call that others share do not. */
+  readonly #ownsTemp: boolean;
+  readonly #rules: StateRules;
+
+  static {
+    changes = (state) => [state.#user, state.#app].flatMap((scope) => scope?.change() ?? []);
+    renew = (state, records) => {
+      if (records.user) state.#user?.renew(copyJson(records.user));
+      if (records.app) state.#app?.renew(copyJson(records.app));
+    };
+    end = (state, saved) => {
+      for (const scope of [state.#user, state.#app]) {
+        if (saved) scope?.settle(saved);
+        else scope?.drop();
+      }
+      // Another one: what is under way still with the values of this turn keeps them to itself.
+      if (state.#ownsTemp) state.#temp = new Map();
+    };
+    temporary = (state) => state.#temp;
+    lasting = (state) => {
+      if (!(state.#user || state.#app) || !state.#plain.isMap) return undefined;
+      const all: { [key: string]: unknown } = {};
+      state.#each(false, (key, value) => setMember(all, key, value));
+      return all;
+    };
+    whole = (state) => {
+      const isMore = state.#user || state.#app || state.#temp.size > 0 || prefixedNames(state.#plain.view).length > 0;
+      return isMore && state.#plain.isMap ? state.toObject() : undefined;
+    };
+  }
+
+  /** @throws `INVALID_ARGUMENT` for limits that are none. */
+  constructor({ plain, user, app, missing = {}, temp, schemas, limits }: ScopedStateOptions) {
+    this.#rules = new StateRules(limits, { session: schemas?.plain, user: schemas?.user, app: schemas?.app });
+    this.#plain = new PlainMembers(plain);
+    this.#missing = missing;
+    this.#user = user && new SharedScope(user.id, copyJson(user.record), this.#rules);
+    this.#app = app && new SharedScope(app.id, copyJson(app.record), this.#rules);
+    this.#temp = temp ?? new Map<string, Json>();
+    this.#ownsTemp = temp === undefined;
+    // A value that is put on it as a member would be in no snapshot: the attempt throws.
+    Object.freeze(this);
+  }
+
+  /**
+   * A copy of the value; `undefined` when there is none.
+   *
+   * @throws StateError when what is stored does not fit the schema; {@link set} and {@link delete} mend it.
+   */
+  get<K extends keyof StateShape<Plain, User, App> & string>(
+    key: K & StateKeyOf<K, User, App>,
+  ): StateShape<Plain, User, App>[K] | undefined {
+    const place = this.#place(key);
+    const value = this.#read(place);
+    if (value === undefined) return undefined;
+    this.#rules.assertFits(place, value);
+    return copyJson(value) as StateShape<Plain, User, App>[K];
+  }
+
+  /** Puts a copy of the value in the place of what there is. */
+  set<K extends keyof StateShape<Plain, User, App> & string>(
+    key: K & StateKeyOf<K, User, App>,
+    value: StateShape<Plain, User, App>[K],
+  ): void {
+    const place = this.#place(key);
+    switch (place.scope) {
+      case 'user':
+      case 'app':
+        return this.#shared(place).set(place.name, value);
+      case 'temp':
+        return void this.#temp.set(place.name, this.#rules.accept(place, value));
+      case 'session': {
+        const copy = this.#rules.accept(place, value);
+        this.#plain.change(place.name, (members) => setMember(members, place.name, copy));
+      }
+    }
+  }
+
+  /**
+   * Replaces the value by what `fn` answers of it; `undefined` removes the key. Of concurrent updates of one `user:` or `app:` key none is
+   * lost: when the turn is saved `fn` runs again, on the value as it is then. So it may run several times, and what it does must come from
+   * its argument alone.
+   *
+   * @param fn Gets its own copy, `undefined` when there is no value. What it throws is thrown, now or by the save.
+   */
+  update<K extends keyof StateShape<Plain, User, App> & string>(
+    key: K & StateKeyOf<K, User, App>,
+    fn: (value: StateShape<Plain, User, App>[K] | undefined) => StateShape<Plain, User, App>[K] | undefined,
+  ): void {
+    const place = this.#place(key);
+    const update = fn as StateUpdate;
+    if (place.scope === 'user' || place.scope === 'app') {
+      return this.#shared(place).update(place.name, update);
+    }
+    const record: ScopeRecord = {};
+    const current = this.#read(place);
+    if (current !== undefined) setMember(record, place.name, current);
+    putUpdated(record, update, place, this.#rules);
+    const next = getMember(record, place.name) as Json | undefined;
+    if (next === undefined) this.#remove(place);
+    else if (place.scope === 'temp') this.#temp.set(place.name, next);
+    else this.#plain.change(place.name, (members) => setMember(members, place.name, next));
+  }
+
+  /** Removes the key. */
+  delete<K extends keyof StateShape<Plain, User, App> & string>(key: K & StateKeyOf<K, User, App>): void {
+    this.#remove(this.#place(key));
+  }
+
+  /**
+   * A copy of all of it, each key with its prefix.
+   *
+   * @param options With `temp: false` the `temp:` keys are left out; they are in it unless told.
+   */
+  toObject({ temp = true }: { temp?: boolean } = {}): { [key: string]: Json } {
+    const all: { [key: string]: Json } = {};
+    this.#each(temp, (key, value) => setMember(all, key, copyJson(value)));
+    return all;
+  }
+
+  /** What `JSON.stringify` writes: all that lasts, so no `temp:` keys. */
+  toJSON(): { [key: string]: Json } {
+    return this.toObject({ temp: false });
+  }
+
+  /** Tells every key with its prefix, and its value itself. */
+  #each(temp: boolean, tell: (key: string, value: unknown) => void): void {
+    for (const [name, value] of Object.entries(this.#plain.view ?? {})) {
+      // A member of the custom state whose name has a prefix is no value of that scope.
+      if (parseStateKey(name).scope === 'session') tell(name, value);
+    }
+    const add = (scope: StateKey['scope'], entries: Iterable<[string, unknown]>): void => {
+      for (const [name, value] of entries) tell(formatStateKey({ scope, name }), value);
+    };
+    add('user', Object.entries(this.#user?.view ?? {}));
+    add('app', Object.entries(this.#app?.view ?? {}));
+    if (temp) add('temp', this.#temp);
+  }
+
+  #place(key: unknown): StateKey {
+    this.#rules.assertKey(key);
+    return parseStateKey(key);
+  }
+
+  #read(place: StateKey): Json | undefined {
+    if (place.scope === 'temp') return this.#temp.get(place.name);
+    const members = place.scope === 'session' ? (this.#plain.view ?? {}) : this.#shared(place).view;
+    return getMember(members, place.name) as Json | undefined;
+  }
+
+  #remove(place: StateKey): void {
+    if (place.scope === 'temp') this.#temp.delete(place.name);
+    else if (place.scope !== 'session') this.#shared(place).delete(place.name);
+    else if (getMember(this.#plain.view ?? {}, place.name) !== undefined) {
+      this.#plain.change(place.name, (members) => delete members[place.name]);
+    }
+  }
+
+  #shared({ scope, name }: StateKey): SharedScope {
+    const shared = scope === 'user' ? this.#user : this.#app;
+    if (shared) return shared;
+    const needs = scope === 'user' ? 'a session that belongs to a user' : 'a session that belongs to an app';
+    const why =
+      this.#missing[scope as ScopeId['scope']] ?? `'${scope}:' keys need a store that keeps scopes and ${needs}`;
+    const message = `State key ${quote(formatStateKey({ scope, name }))} can't be used here: ${why}. Without a prefix the key belongs to the session.`;
+    throw addressTo('operator', failedPrecondition(message));
+  }
+}
+
+/** What a save has to do to the records so that the turn's changes become everyone's: its `scopes`. */
+export function scopeChangesOf<P, U, A>(state: ScopedState<P, U, A>): ScopeChange[] {
+  return changes(state);
+}
+
+/** Another turn begins, with records as they were read for it. */
+export function renewState<P, U, A>(
+  state: ScopedState<P, U, A>,
+  records: { user?: ScopeRecord; app?: ScopeRecord },
+): void {
+  renew(state, records);
+}
+
+/**
+ * The turn has ended, and its own `temp:` keys with it.
+ *
+ * @param saved What of its changes is everyone's by now; what was changed since belongs to the next turn. Absent: the turn came to nothing, and
+ *   all of them are undone.
+ */
+export function endScopes<P, U, A>(state: ScopedState<P, U, A>, saved?: readonly ScopeChange[]): void {
+  end(state, saved);
+}
+
+/** The `temp:` values as they are now, for a session that is to share them. */
+export function temporaryOf<P, U, A>(state: ScopedState<P, U, A>): Map<string, Json> {
+  return temporary(state);
+}
+
+/**
+ * What of the state may be shown outside: all keys but `temp:` ones. Values are shared, to be read at once. `undefined` when the custom state
+ * is all there is to show, and when it has no keys.
+ */
+export function lastingView<P, U, A>(state: ScopedState<P, U, A>): { readonly [key: string]: unknown } | undefined {
+  return lasting(state);
+}
+
+/** What prompts see: a copy of all keys. `undefined` when the custom state is all there is, and when it has no keys. */
+export function promptView<P, U, A>(state: ScopedState<P, U, A>): { [key: string]: Json } | undefined {
+  return whole(state);
+}

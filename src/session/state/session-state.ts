@@ -1,0 +1,174 @@
+import { getAsyncContext } from '@genkit-ai/core';
+import { failedPrecondition, StateError } from '../../errors.ts';
+import type { ScopeChange, ScopeRecord } from '../../store/contract.ts';
+import { prefixedNames } from './plain-state.ts';
+import {
+  endScopes,
+  lastingView,
+  promptView,
+  renewState,
+  scopeChangesOf,
+  temporaryOf,
+  type ScopedStateOptions,
+} from './scoped-state.ts';
+import { CURRENT_SESSION, Session, stateCellOf, viewOf, type StateCell } from '../session.ts';
+
+/** What a session's state has besides the plain keys. */
+export type StateSetting = Pick<ScopedStateOptions, 'user' | 'app' | 'missing' | 'schemas' | 'limits'>;
+
+/**
+ * Says what the session's state is to have. A session that is opened while another one's turn runs shares its `temp:` values.
+ *
+ * @param reservesPrefixes The custom state is given no new members that are named like keys of other scopes; unless told it is.
+ */
+export function placeState<S>(
+  session: Session<S>,
+  setting: StateSetting,
+  { reservesPrefixes = false }: { reservesPrefixes?: boolean } = {},
+): void {
+  const running = runningSession();
+  const outer = running instanceof Session && !stateCellOf(running).isOver ? running : undefined;
+  const cell = stateCellOf(session);
+  // Those of the turn that runs now: later ones are another turn's.
+  const shared = outer && { outer, temp: temporaryOf(outer.state) };
+  cell.isSharing = shared !== undefined;
+  cell.hasScopes = setting.user !== undefined || setting.app !== undefined;
+  cell.guard = guardOf(session, reservesPrefixes);
+  cell.open = () => {
+    const isOn = shared && !stateCellOf(shared.outer).isOver && temporaryOf(shared.outer.state) === shared.temp;
+    return { ...setting, ...(isOn && { temp: shared.temp }) };
+  };
+}
+
+/** What the turn's save has to do to the records. */
+export function stateChangesOf<S>(session: Session<S>): readonly ScopeChange[] {
+  const { state } = stateCellOf(session);
+  return state ? scopeChangesOf(state) : [];
+}
+
+/** A turn is over and its `temp:` values are gone. `saved`: its changes, which are everyone's now; absent: it came to nothing, and so did they. */
+export function endTurnState<S>(session: Session<S>, saved?: readonly ScopeChange[]): void {
+  const { state } = stateCellOf(session);
+  if (state) endScopes(state, saved);
+}
+
+/** The call is over: what is left of its state is nobody's. */
+export function endState<S>(session: Session<S>): void {
+  stateCellOf(session).isOver = true;
+  endTurnState(session);
+}
+
+/** Another turn begins, with these records. */
+export function beginTurnState<S>(session: Session<S>, records: { user?: ScopeRecord; app?: ScopeRecord }): void {
+  renewState(session.state, records);
+}
+
+/** Whether the session has `user:` or `app:` keys, which change without it. */
+export function sharesState<S>(session: Session<S>): boolean {
+  return stateCellOf(session).hasScopes === true;
+}
+
+/**
+ * The custom state as clients may see it: with the `user:` and `app:` keys, where the session has such scopes. Shared with the session, to be
+ * read at once.
+ */
+export function visibleCustomOf<S>(session: Session<S>): unknown {
+  const view = stateCellOf(session).hasScopes ? lastingView(session.state) : undefined;
+  if (!view) return viewOf(session).custom;
+  return Object.keys(view).length === 0 ? viewOf(session).custom : view;
+}
+
+/** What stands for a session while a prompt is rendered. */
+interface Rendering {
+  readonly session: Session;
+  /** What the prompt takes for the custom state. */
+  readonly seen: object;
+}
+
+const renderings = new WeakMap<object, Rendering>();
+
+/**
+ * Keeps keys of other scopes out of the custom state. A prompt's function that puts together what it saw and what it changes has them in it,
+ * and means no more than the change: they are left out. Anywhere else they are an error, where prefixes mean something.
+ */
+function guardOf(session: Session, reservesPrefixes: boolean): NonNullable<StateCell['guard']> {
+  return (custom, mutator) => {
+    const current = getAsyncContext().getStore<object>(CURRENT_SESSION);
+    const rendering = current && renderings.get(current);
+    const shown = rendering?.session === session ? rendering.seen : undefined;
+    if (!shown && !reservesPrefixes) return mutator(custom);
+    const known = new Set(prefixedNames(custom));
+    const next = mutator(custom);
+    const added = prefixedNames(next).filter((name) => !known.has(name));
+    if (added.length === 0) return next;
+    const members = next as { [name: string]: unknown };
+    const kept = next === custom && !Object.isFrozen(next) ? members : { ...members };
+    for (const name of added) delete kept[name];
+    const refused = reservesPrefixes && added.find((name) => !shown || !Object.hasOwn(shown, name));
+    if (refused) {
+      const reason =
+        'it is no member of the custom state; set it by session.state, so that it is where its prefix says';
+      throw new StateError({ key: refused, reason });
+    }
+    return kept;
+  };
+}
+
+/**
+ * Renders a prompt of the session: `{{@state.step}}`, `{{@state.[user:theme]}}` and `{{@state.[temp:draft]}}` are the values of its state, and
+ * so is the `state` that a prompt's functions get. What they make of it by `updateCustom` changes the plain keys only. Without this a prompt
+ * sees the custom state, so the plain keys only.
+ *
+ * @example
+ * const session = currentSession();
+ * const greeting = ai.prompt('greeting');
+ * const options = await renderWith(session, () => greeting.render({ name: 'Ada' }));
+ * const { text } = await ai.generate(options);
+ */
+export function renderWith<S, O>(session: Session<S>, render: () => O): O {
+  const cell = stateCellOf(session);
+  const { state, hasScopes, isSharing } = cell;
+  const isForged = prefixedNames(viewOf(session).custom).length > 0;
+  const mayHaveMore = state !== undefined || hasScopes || isSharing || isForged;
+  const seen = mayHaveMore ? promptView(session.state) : undefined;
+  if (!seen) return render();
+  const facade = new Proxy(session, {
+    get: (target, name) => {
+      // What prompts take for the state is what this answers.
+      if (name === 'getCustom') return () => seen;
+      const member: unknown = Reflect.get(target, name, target);
+      return typeof member === 'function' ? (member.bind(target) as unknown) : member;
+    },
+  });
+  cell.guard ??= guardOf(session, false);
+  renderings.set(facade, { session, seen });
+  return getAsyncContext().run(CURRENT_SESSION, facade, render);
+}
+
+/**
+ * The session of the turn that runs, with its {@link Session.state}: what `ai.currentSession()` is, typed as this package's.
+ *
+ * @throws `FAILED_PRECONDITION` outside of an agent of this package.
+ * @example
+ * const { state } = currentSession<{ step: string }, { theme: 'dark' | 'light' }>();
+ * state.set('user:theme', 'dark');
+ */
+export function currentSession<S = unknown, User = ScopeRecord, App = ScopeRecord>(): Session<S, User, App> {
+  const session = runningSession();
+  if (session) return session as unknown as Session<S, User, App>;
+  throw failedPrecondition(
+    'There is no current session: this runs outside of an agent of genkitx-agents, or in a callback that lost its context.',
+  );
+}
+
+/** Whether a turn of an agent runs. */
+export function isInTurn(): boolean {
+  return runningSession() !== undefined;
+}
+
+function runningSession(): Session | undefined {
+  const current = getAsyncContext().getStore<Session>(CURRENT_SESSION);
+  const session = current && (renderings.get(current)?.session ?? current);
+  // A session of Genkit's own agents keeps something else under that name; one of this package's other module format is as good as ours.
+  return session && 'state' in session && !Object.hasOwn(session, 'state') ? session : undefined;
+}

@@ -1,0 +1,71 @@
+import { invalidArgument } from '../../errors.ts';
+import { copyJson, type Json } from '../../json/value.ts';
+import type { ScopeChange, ScopeRecord } from '../../store/contract.ts';
+import type { PlainState } from './plain-state.ts';
+import { ScopedState, scopeChangesOf } from './scoped-state.ts';
+import type { SessionOwner } from '../log/session-log.ts';
+import { parseStateKey } from './state-keys.ts';
+import type { StateLimits } from './state-values.ts';
+
+/** The parts of a state, as they are stored. */
+export interface StateParts {
+  /** The session's custom state. */
+  readonly plain: unknown;
+  readonly user: ScopeRecord;
+  readonly app: ScopeRecord;
+}
+
+/** A state after a delta, and what has to be saved. */
+export interface StateDraft extends StateParts {
+  readonly state: { [key: string]: Json };
+  /** What the save has to do to the records. */
+  readonly scopes: ScopeChange[];
+}
+
+/** All keys of a state, each with its prefix. */
+export function mergedState(parts: StateParts): { [key: string]: Json } {
+  return open(parts, { appName: '', userId: '' }).state.toObject();
+}
+
+/**
+ * Applies a delta to a state, by the keys' prefixes; `temp:` keys and members that are `undefined` drop.
+ *
+ * @param owner Whose the records are; absent: `user:` and `app:` keys are refused.
+ * @throws `INVALID_ARGUMENT` for what is no delta, {@link StateError} for a key or a value that can't be, `FAILED_PRECONDITION` for a key
+ *   that can't be kept.
+ */
+export function draftState(
+  parts: StateParts,
+  delta: unknown,
+  { owner, limits }: { owner: SessionOwner | undefined; limits: StateLimits | undefined },
+): StateDraft {
+  if (typeof delta !== 'object' || delta === null || Array.isArray(delta)) {
+    throw invalidArgument(
+      "A state must be an object of keys, 'user:' and 'app:' before those that are shared, and their values.",
+    );
+  }
+  const { state, plain } = open(parts, owner, limits);
+  for (const [key, value] of Object.entries(delta)) {
+    if (value !== undefined && parseStateKey(key).scope !== 'temp') state.set(key, value);
+  }
+  const scopes = scopeChangesOf(state);
+  const after = (scope: 'user' | 'app'): ScopeRecord => {
+    const record = copyJson(parts[scope]);
+    return scopes.find(({ id }) => id.scope === scope)?.change(record) ?? record;
+  };
+  return { plain: plain.get(), user: after('user'), app: after('app'), state: state.toObject(), scopes };
+}
+
+function open(
+  { plain, user, app }: StateParts,
+  owner: SessionOwner | undefined,
+  limits?: StateLimits,
+): { state: ScopedState; plain: PlainState } {
+  let custom = plain === undefined ? undefined : copyJson(plain);
+  const cell: PlainState = { get: () => custom, update: (change) => void (custom = change(custom)) };
+  const scopes = owner && {
+    user: { id: { scope: 'user', ...owner } as const, record: user },
+    app: { id: { scope: 'app', appName: owner.appName } as const, record: app },
+  };
+  return { state: new ScopedState({ plain: cell, ...scopes, ...(limits && { limits }) }), plain: cell };
+}
