@@ -62,7 +62,7 @@ export type {
 } from '../src/client/types.ts';
 export { AgentInitError, SessionConflictError, StateError } from '../src/errors.ts';
 export { applyPatch, PatchError, type ApplyOptions } from '../src/json/apply.ts';
-export { diff, type DiffOptions, type JsonPatch, type JsonPatchOperation } from '../src/json/diff.ts';
+export { diff, type JsonPatch, type JsonPatchOperation } from '../src/json/diff.ts';
 export { JsonValueError, type Json } from '../src/json/value.ts';
 export type { PlainState } from '../src/session/state/plain-state.ts';
 export {
@@ -78,6 +78,7 @@ export { SessionRunner } from '../src/session/session-runner.ts';
 export type {
   RunTurn,
   RuntimeError,
+  SessionRunnerOptions,
   TurnContext,
   TurnHandler,
   TurnOutcome,

@@ -19,15 +19,6 @@ export interface JsonPatchOperation {
 /** A JSON Patch (RFC 6902): operations, applied one after the other. */
 export type JsonPatch = JsonPatchOperation[];
 
-/** Options of {@link diff}. */
-export interface DiffOptions {
-  /**
-   * Emit no operation whose path has a token `__proto__`, `prototype` or `constructor`: the nearest container whose own
-   * path has none is replaced instead. For receivers that refuse such paths, as Genkit's clients do. Default `false`.
-   */
-  safeTokens?: boolean;
-}
-
 /** What is to be done at one place. A leaf's value is a copy; `to` of nested edits is the caller's. */
 type Change =
   | { readonly kind: 'remove' }
@@ -43,7 +34,8 @@ interface Edit {
 /** Differences deeper down are told by replacing the container at this depth. It bounds the recursion and the length of paths. */
 const DEEPEST_EDIT = 200;
 
-const UNSAFE_TOKENS: ReadonlySet<string | number> = new Set(['__proto__', 'prototype', 'constructor']);
+/** Genkit's clients refuse a path that has one of these. */
+const REFUSED_TOKENS: ReadonlySet<string | number> = new Set(['__proto__', 'prototype', 'constructor']);
 
 const REMOVE_BYTES = '{"op":"remove","path":""},'.length;
 const ADD_BYTES = '{"op":"add","path":"","value":},'.length;
@@ -54,7 +46,8 @@ const REPLACE_BYTES = '{"op":"replace","path":"","value":},'.length;
  *
  * At each object and array it takes what is smaller as JSON: the operations inside it, or one `replace` of it. Where
  * nothing differs the cost is that of comparing, and parts that are the same object in both are not looked into.
- * Elements of arrays are aligned, so that dropping some from the head and appending others names only those.
+ * Elements of arrays are aligned, so that dropping some from the head and appending others names only those. A change below a member named
+ * `__proto__`, `prototype` or `constructor` replaces the nearest container whose own path has no such name: Genkit's clients refuse others.
  *
  * Members that are `undefined` count as absent, and so does a whole document: `diff(undefined, to)` is a `replace` at the
  * root, `diff(from, undefined)` a `remove` of it. The values in the patch are copies.
@@ -64,12 +57,12 @@ const REPLACE_BYTES = '{"op":"replace","path":"","value":},'.length;
  * diff({ turns: 1, topic: 'the order that never came' }, { turns: 2, topic: 'the order that never came' });
  * // [{ op: 'replace', path: '/turns', value: 2 }]
  */
-export function diff(from: unknown, to: unknown, options: DiffOptions = {}): JsonPatch {
+export function diff(from: unknown, to: unknown): JsonPatch {
   if (to === undefined) return from === undefined ? [] : [{ op: 'remove', path: '' }];
   const patch: JsonPatch = [];
   try {
     const change = changeBetween(from, to, 0);
-    if (change !== undefined) emit(settle(change, 0, 0, options.safeTokens ?? false).change, '', patch);
+    if (change !== undefined) emit(settle(change, 0, 0).change, '', patch);
   } catch (error) {
     if (error instanceof JsonValueError) throw findFault(to) ?? error;
     throw error;
@@ -157,7 +150,7 @@ interface Settled {
 }
 
 /** Decides for a change whose path takes `pathBytes`, and for each inside it, whether its edits or one `replace` is smaller. */
-function settle(change: Change, pathBytes: number, depth: number, safeTokens: boolean): Settled {
+function settle(change: Change, pathBytes: number, depth: number): Settled {
   if (change.kind === 'remove') return { change, bytes: REMOVE_BYTES + pathBytes };
   if (change.kind !== 'edit') {
     const operationBytes = change.kind === 'add' ? ADD_BYTES : REPLACE_BYTES;
@@ -165,12 +158,12 @@ function settle(change: Change, pathBytes: number, depth: number, safeTokens: bo
   }
   const { to } = change;
   const replaced = (): Change => ({ kind: 'replace', value: copyNested(to, depth) });
-  if (safeTokens && change.edits.some((edit) => UNSAFE_TOKENS.has(edit.token))) {
-    return settle(replaced(), pathBytes, depth, safeTokens);
+  if (change.edits.some((edit) => REFUSED_TOKENS.has(edit.token))) {
+    return settle(replaced(), pathBytes, depth);
   }
   let bytes = 0;
   const edits = change.edits.map((edit) => {
-    const settled = settle(edit.change, pathBytes + tokenBytes(edit.token), depth + 1, safeTokens);
+    const settled = settle(edit.change, pathBytes + tokenBytes(edit.token), depth + 1);
     bytes += settled.bytes;
     return { token: edit.token, change: settled.change };
   });

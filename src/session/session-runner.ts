@@ -1,8 +1,20 @@
 import type { GenerationUsage } from 'genkit';
-import type { AgentFinishReason, AgentInput, AgentOutput, Artifact, MessageData, SessionState } from 'genkit/beta';
+import type {
+  AgentFinishReason,
+  AgentInput,
+  AgentOutput,
+  Artifact,
+  MessageData,
+  SessionSnapshot,
+  SessionState,
+  SessionStore,
+} from 'genkit/beta';
+import { failedPrecondition, invalidArgument } from '../errors.ts';
+import { copyJson } from '../json/value.ts';
 import type { ScopeRecord } from '../store/contract.ts';
+import { viewOf, type PlainKeys, type Session, type SessionView } from './session.ts';
+import { standaloneTurn } from './standalone-turn.ts';
 import type { ScopedState } from './state/scoped-state.ts';
-import type { PlainKeys, Session } from './session.ts';
 
 /** An error as it travels inside outputs and snapshots: a status name, a message, details that somebody gave on purpose. */
 export type RuntimeError = NonNullable<AgentOutput['error']>;
@@ -67,6 +79,24 @@ export type TurnOutcome = (
 /** Makes one input into a turn: runs the handler, saves, reports. Never rejects. */
 export type RunTurn = (input: AgentInput, handler: TurnHandler, turnIndex: number) => Promise<TurnOutcome>;
 
+/** Options of a {@link SessionRunner} that no agent makes: for the test of a handler. */
+export interface SessionRunnerOptions<State = unknown> {
+  /** Where each turn is saved. Default: nowhere. */
+  store?: SessionStore<State>;
+  /** The snapshot that the first turn continues from. */
+  lastSnapshot?: Pick<SessionSnapshot, 'snapshotId'>;
+  /** A turn that throws after this aborted is aborted, not failed. */
+  abortSignal?: AbortSignal;
+  /** Called after each turn, also one that failed or was aborted. What it throws is ignored. */
+  onEndTurn?: (snapshotId?: string, finishReason?: AgentFinishReason) => void;
+  /** Genkit's agents call this when a run goes on in the background. Kept as {@link SessionRunner.onDetach}; a runner never calls it. */
+  onDetach?: (snapshotId: string) => void;
+  /** How to run a turn, in place of all that the options above say of saving. */
+  runTurn?: RunTurn;
+}
+
+const OPTIONS = ['store', 'lastSnapshot', 'abortSignal', 'onEndTurn', 'onDetach', 'runTurn'];
+
 /**
  * What a custom agent's function works with: the session, and {@link run}, which makes each input a turn.
  *
@@ -83,18 +113,31 @@ export class SessionRunner<State = unknown, User = ScopeRecord, App = ScopeRecor
   readonly session: Session<State, User, App>;
   /** The inputs that no turn took yet; {@link run} reads them. */
   readonly inputCh: AsyncIterable<AgentInput>;
+  /** {@link SessionRunnerOptions.onEndTurn} */
+  onEndTurn?: (snapshotId?: string, finishReason?: AgentFinishReason) => void;
+  /** {@link SessionRunnerOptions.onDetach} */
+  onDetach?: (snapshotId: string) => void;
   readonly #runTurn: RunTurn;
+  #lastGood: { snapshotId?: string; view: SessionView<State> };
   #turnIndex = 0;
   #lastOutcome: TurnOutcome | undefined;
 
-  /**
-   * @param runTurn How to run a turn; unless told the handler is called with the input and nothing is saved, which is what the test of a
-   *   handler wants.
-   */
-  constructor(session: Session<State, User, App>, inputCh: AsyncIterable<AgentInput>, runTurn?: RunTurn) {
+  /** @throws `INVALID_ARGUMENT` for an option that there is not. */
+  constructor(
+    session: Session<State, User, App>,
+    inputCh: AsyncIterable<AgentInput>,
+    options: SessionRunnerOptions<State> = {},
+  ) {
+    const unknown = typeof options === 'object' ? Object.keys(options).find((name) => !OPTIONS.includes(name)) : 'that';
+    if (unknown !== undefined) {
+      throw invalidArgument(`A SessionRunner has no option '${unknown}'; it has ${OPTIONS.join(', ')}.`);
+    }
     this.session = session;
     this.inputCh = inputCh;
-    this.#runTurn = runTurn ?? unsavedTurn(session);
+    this.onEndTurn = options.onEndTurn;
+    this.onDetach = options.onDetach;
+    this.#lastGood = { snapshotId: options.lastSnapshot?.snapshotId, view: viewOf(session) };
+    this.#runTurn = options.runTurn ?? standaloneTurn(session, options);
   }
 
   /** {@link Session.sessionId} */
@@ -123,6 +166,16 @@ export class SessionRunner<State = unknown, User = ScopeRecord, App = ScopeRecor
     return this.#lastOutcome?.status === 'failed' ? this.#lastOutcome.error : undefined;
   }
 
+  /** The snapshot that a failed turn leaves as the one to continue from: that of the last turn which completed, else the one begun with. */
+  get lastGoodSnapshotId(): string | undefined {
+    return this.#lastGood.snapshotId;
+  }
+
+  /** The state that the last completed turn left, or that the runner began with. A copy. */
+  get lastGoodState(): SessionState<State> {
+    return copyJson(this.#lastGood.view) as SessionState<State>;
+  }
+
   /**
    * Runs `handler` for each input, one after the other, until the caller closes the stream. The input's message is in the session already
    * when the handler runs; when it answers, the session is saved. A turn that fails or is aborted is the last one: no error is thrown, the
@@ -130,10 +183,30 @@ export class SessionRunner<State = unknown, User = ScopeRecord, App = ScopeRecor
    */
   async run(handler: TurnHandler): Promise<void> {
     for await (const input of this.inputCh) {
-      this.#lastOutcome = await this.#runTurn(input, handler, this.#turnIndex);
-      if (this.#lastOutcome.status !== 'completed') return;
+      const outcome = await this.#runTurn(input, handler, this.#turnIndex);
+      this.#lastOutcome = outcome;
+      if (outcome.status === 'completed') {
+        const { snapshotId = this.#lastGood.snapshotId } = outcome;
+        this.#lastGood = { snapshotId, view: viewOf(this.session) };
+      }
+      this.#notifyEnd(outcome);
+      if (outcome.status !== 'completed') return;
       this.#turnIndex++;
     }
+  }
+
+  #notifyEnd(outcome: TurnOutcome): void {
+    try {
+      const saved = outcome.status === 'aborted' ? this.lastGoodSnapshotId : outcome.snapshotId;
+      this.onEndTurn?.(saved, this.lastTurnFinishReason);
+    } catch {
+      // The turn has ended, whatever its listener makes of it.
+    }
+  }
+
+  /** @throws `FAILED_PRECONDITION`, always: Genkit's runner saves in between, here a turn is saved once, at its end. */
+  maybeSnapshot(): never {
+    throw failedPrecondition(`A turn is saved once, when its handler has answered. To save twice, take two turns.`);
   }
 
   /** {@link Session.state} */
@@ -185,12 +258,4 @@ export class SessionRunner<State = unknown, User = ScopeRecord, App = ScopeRecor
   addUsage(usage: GenerationUsage | undefined): void {
     this.session.addUsage(usage);
   }
-}
-
-function unsavedTurn<State, User, App>(session: Session<State, User, App>): RunTurn {
-  return async (input, handler, turnIndex) => {
-    if (input.message) session.addMessages([input.message]);
-    const result = await handler(input, { snapshotId: globalThis.crypto.randomUUID(), turnIndex });
-    return { status: 'completed', ...(result?.finishReason && { finishReason: result.finishReason }) };
-  };
 }

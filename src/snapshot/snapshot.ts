@@ -51,10 +51,12 @@ export function revise<S>(
   const next: SessionSnapshot<S> = { ...input, snapshotId };
   if (!current) {
     if (next.createdAt === undefined) next.createdAt = now();
+    next.updatedAt ??= next.createdAt;
     return next;
   }
   assertTransition(snapshotId, current, next);
   keep(next, 'createdAt', current.createdAt);
+  next.updatedAt ??= next.createdAt;
   keep(next, 'parentId', current.parentId);
   assertSameSession(snapshotId, sessionOf(current), sessionOf(next));
   // A rewrite that names no session does not leave the one it is in.

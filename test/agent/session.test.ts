@@ -1,5 +1,5 @@
-import { Message } from 'genkit';
-import { Session, SessionRunner, type Artifact } from 'genkitx-agents';
+import { GenkitError, Message } from 'genkit';
+import { InMemorySessionStore, Session, SessionRunner, type Artifact, type TurnContext } from 'genkitx-agents';
 import { describe, expect, test, vi } from 'vitest';
 import { model, user } from './helpers.ts';
 
@@ -120,11 +120,70 @@ describe('SessionRunner', () => {
   test('stops at the first turn that does not complete', async () => {
     const error = { status: 'INTERNAL', message: 'no' };
     const runTurn = vi.fn(async () => ({ status: 'failed' as const, error }));
-    const runner = new SessionRunner(new Session(), inputs('a', 'b'), runTurn);
+    const runner = new SessionRunner(new Session(), inputs('a', 'b'), { runTurn });
     await runner.run(async () => {});
     expect(runTurn).toHaveBeenCalledTimes(1);
     expect(runner.turnIndex).toBe(0);
     expect(runner.lastTurnError).toEqual(error);
     expect(runner.lastTurnFinishReason).toBe('failed');
+  });
+
+  test('takes Genkit’s options: each turn is saved after the one before, and told of', async () => {
+    const store = new InMemorySessionStore<{ n: number }>();
+    const session = new Session<{ n: number }>();
+    const told: unknown[] = [];
+    const runner = new SessionRunner(session, inputs('a', 'b', 'c'), {
+      store,
+      lastSnapshot: { snapshotId: 'root' },
+      onEndTurn: (...args) => {
+        told.push(args);
+        throw new Error('Not the turn’s concern.');
+      },
+      onDetach: () => {},
+    });
+    const turns: TurnContext[] = [];
+    await runner.run(async (_input, turn) => {
+      turns.push(turn);
+      runner.updateCustom(() => ({ n: turn.turnIndex }));
+      if (turn.turnIndex === 2) throw new GenkitError({ status: 'UNAVAILABLE', message: 'No model.' });
+      return { finishReason: 'stop' };
+    });
+    const [first, second, third] = turns.map(({ snapshotId }) => snapshotId);
+    expect(turns.map(({ parentSnapshotId }) => parentSnapshotId)).toEqual(['root', first, second]);
+    expect(told).toEqual([
+      [first, 'stop'],
+      [second, 'stop'],
+      [third, 'failed'],
+    ]);
+    expect(runner.lastTurnError).toEqual({ status: 'UNAVAILABLE', message: 'No model.' });
+    expect(runner.lastGoodSnapshotId).toBe(second);
+    expect(runner.lastGoodState).toMatchObject({ custom: { n: 1 }, messages: [user('a'), user('b')] });
+    const saved = await Promise.all([first, second, third].map((id) => store.getSnapshot({ snapshotId: id! })));
+    expect(saved).toMatchObject([
+      { parentId: 'root', status: 'completed', finishReason: 'stop', state: { custom: { n: 0 } } },
+      { parentId: first, status: 'completed', state: { custom: { n: 1 }, messages: [user('a'), user('b')] } },
+      { parentId: second, status: 'failed', error: { status: 'UNAVAILABLE' }, state: { custom: { n: 2 } } },
+    ]);
+  });
+
+  test('ends as aborted a turn that throws after its signal aborted, and saves nothing of it', async () => {
+    const store = new InMemorySessionStore();
+    const controller = new AbortController();
+    const session = new Session();
+    const runner = new SessionRunner(session, inputs('a'), { store, abortSignal: controller.signal });
+    await runner.run(async () => {
+      controller.abort();
+      throw new Error('aborted');
+    });
+    expect(runner.lastTurnFinishReason).toBe('aborted');
+    expect(await store.getSnapshot({ sessionId: session.sessionId })).toBeUndefined();
+  });
+
+  test('refuses what it does not have, in a sentence', () => {
+    const options = { stor: new InMemorySessionStore() } as object;
+    expect(() => new SessionRunner(new Session(), inputs(), options)).toThrow("has no option 'stor'; it has store,");
+    const asFunction = (async () => {}) as object;
+    expect(() => new SessionRunner(new Session(), inputs(), asFunction)).toThrow('it has store,');
+    expect(() => new SessionRunner(new Session(), inputs()).maybeSnapshot()).toThrow('once, when its handler');
   });
 });

@@ -1,11 +1,18 @@
 import { genkit } from 'genkit/beta';
 import { defineCustomAgent, InMemorySessionStore } from 'genkitx-agents';
-import { expect, test } from 'vitest';
-import { collectSpans } from '../support/spans.ts';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { collectSpans, type Span } from '../support/spans.ts';
 import { call, model } from './helpers.ts';
 
+let spans: Span[];
+beforeAll(async () => {
+  spans = await collectSpans();
+});
+beforeEach(() => {
+  spans.length = 0;
+});
+
 test('spans name the session and the snapshots, and a failed turn is marked; none of them holds the state', async () => {
-  const spans = await collectSpans();
   const ai = genkit({});
   const agent = defineCustomAgent<{ secret: string }>(
     ai,
@@ -34,4 +41,21 @@ test('spans name the session and the snapshots, and a failed turn is marked; non
     const text = JSON.stringify([span.attributes, span.status, span.events]);
     expect(text).not.toMatch(/state-of-the-session|said-in-the-session|stack-of-the-cause/);
   }
+});
+
+test('the span of a turn holds the state when the agent says so, without what is temporary', async () => {
+  const config = { name: 'shown', store: new InMemorySessionStore(), traceState: true };
+  const agent = defineCustomAgent<{ shown: string }>(genkit({}), config, async (sess) => {
+    await sess.run(async () => {
+      sess.updateCustom(() => ({ shown: 'in-the-state' }));
+      sess.state.set('temp:a', 'for-this-turn');
+    });
+    return {};
+  });
+  const { output } = await call(agent, ['one']);
+  const span = spans.find(({ name }) => name === 'runTurn-1');
+  expect(JSON.parse(String(span?.attributes['genkit:output']))).toMatchObject({
+    state: { sessionId: output.sessionId, custom: { shown: 'in-the-state' } },
+  });
+  expect(JSON.stringify(spans.map(({ attributes }) => attributes))).not.toContain('for-this-turn');
 });

@@ -2,7 +2,7 @@ import type { SessionSnapshotInput } from '../../src/store/contract.ts';
 import { each, equal, refuses } from './support/assertions.ts';
 import type { Handle } from './support/handle.ts';
 import type { Kit, Subject } from './support/kit.ts';
-import { message, snapshot } from './support/snapshots.ts';
+import { message, second, snapshot } from './support/snapshots.ts';
 import { NO_VALUES, VALUES } from './support/value-corpus.ts';
 
 /** Values come back as saved, or are refused before anything is written. */
@@ -41,6 +41,15 @@ function kept(kit: Kit): void {
     const expected = { ...snapshot({ sessionId: 'chat' }), ...field, state, updatedAt: '2026-02-02T00:00:00.000Z' };
     equal(await b.byId('one'), { ...expected, snapshotId: 'one' }, 'after a heartbeat');
   });
+
+  if (kit.capabilities.metadata) {
+    kit.test('a snapshot that is saved without updatedAt has that of its createdAt', async ({ a, b }) => {
+      const { updatedAt: _, ...first } = snapshot({ sessionId: 'chat' });
+      await a.save('one', first);
+      await a.save('one', (current) => ({ ...first, createdAt: second(9), status: current!.status }));
+      equal((await b.byId('one'))?.updatedAt, first.createdAt, 'updatedAt');
+    });
+  }
 
   kit.test('F1 values: members that are undefined drop', async ({ a }) => {
     const custom = { there: 1, gone: undefined, deep: [{ there: 2, gone: undefined }] };

@@ -1,6 +1,6 @@
-/** Runs every TypeScript example of the README and of `docs/`. What an example says it prints (`// -> text`) must be what it prints. A block whose
- * first line names a file (`// support.ts`) can be imported by the page's other blocks. */
-import { execFile } from 'node:child_process';
+/** Runs every TypeScript example of the README and of `docs/`, and compiles it with the settings that `tsc --init` would write. What an example says
+ * it prints (`// -> text`) must be what it prints. A block whose first line names a file (`// support.ts`) can be imported by the page's other blocks. */
+import { execFile, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -51,6 +51,24 @@ describe('the examples of the docs', () => {
   });
 
   const homeOf = (page: string) => join(folder, page.replaceAll(/\W/g, '-'));
+
+  it('compile against the built package, with nothing but ordinary settings', () => {
+    const setup = spawnSync(process.execPath, ['scripts/setup.mjs', '--build'], { cwd: root, encoding: 'utf8' });
+    expect(setup.stderr.includes('failed'), setup.stderr).toBe(false);
+    const compilerOptions = {
+      module: 'nodenext',
+      target: 'es2022',
+      lib: ['ES2023'],
+      types: ['node'],
+      strict: true,
+      noEmit: true,
+      skipLibCheck: true,
+    };
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['**/*.ts'] }));
+    const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+    const { stdout } = spawnSync(process.execPath, [tsc, '-p', folder], { cwd: root, encoding: 'utf8' });
+    expect(stdout).toBe('');
+  });
 
   it.each(examples)('$page line $line runs and prints what it says', async ({ page, file, code }) => {
     const args = ['--import', 'tsx', join(homeOf(page), file)];

@@ -56,6 +56,12 @@ export class Packed {
     return home;
   }
 
+  /** The paths in the tarball. */
+  files(): string[] {
+    const paths = run(this.folder, 'tar', ['-tzf', this.tarball]).trim().split('\n');
+    return paths.map((path) => path.replace('package/', ''));
+  }
+
   remove(): void {
     rmSync(this.folder, { recursive: true, force: true });
   }

@@ -40,6 +40,7 @@ export interface AgentDefinition<State = unknown> {
   readonly isPrivate: boolean;
   /** Users see the sessions of other users. */
   readonly isForAllUsers: boolean;
+  readonly traceState: boolean;
   readonly onAbort: 'discard' | 'keep';
   readonly onConflict: OnConflict | undefined;
   readonly background: BackgroundSettings;
@@ -102,6 +103,7 @@ const STATE_OPTIONS: Record<keyof AgentStateOptions, OptionCheck> = {
   signState: anything,
   clientResources: isBoolean,
   shareSessions: isBoolean,
+  traceState: isBoolean,
   appName: isString,
   userId: isFunction,
   scopes: isObject,
@@ -229,6 +231,7 @@ export function settleAgent<State>(
     clientResources: options.clientResources ?? false,
     isPrivate: !(options.shareSessions ?? clientTransform === undefined),
     isForAllUsers: options.shareSessions === true,
+    traceState: options.traceState ?? false,
     onAbort,
     onConflict,
     background,

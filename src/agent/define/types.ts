@@ -92,6 +92,11 @@ export interface AgentStateOptions<State = unknown, User = unknown, App = unknow
    * leaves out the last message leaves out the reply.
    */
   clientTransform?: ClientTransform<State>;
+  /**
+   * Writes the session's state after each turn into the turn's span, as Genkit does: the Dev UI shows it, and every exporter of traces gets it.
+   * Default: `false`, a span holds the turn's input, its finish reason and the id of its snapshot. `temp:` keys are never traced.
+   */
+  traceState?: boolean;
   /** How long a call of the store may take, in ms, before the turn ends without it with `DEADLINE_EXCEEDED`; 10,000 unless told. */
   storeTimeoutMs?: number;
   /**

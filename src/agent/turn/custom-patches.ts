@@ -44,7 +44,7 @@ export class CustomPatches<State> {
     else this.#seen = visible;
     this.#told = visible;
     this.#whole = false;
-    if (!whole) return diff(told, visible, { safeTokens: true });
+    if (!whole) return diff(told, visible);
     return [{ op: 'replace', path: '', value: visible === undefined ? undefined : copyJson(visible) }];
   }
 

@@ -223,9 +223,12 @@ interface Performance<State> extends TurnSetting<State> {
 async function perform<State>(fn: AgentFn<State>, setting: Performance<State>): Promise<AgentOutput> {
   const { agent, session, intake, chunks, commits, background } = setting;
   let latest: TurnRequest | undefined;
-  const runner = new SessionRunner<State>(session, intake, (input, handler, index) => {
-    latest = intake.requestFor(input);
-    return runTurn(setting, latest, handler, index);
+  const runner = new SessionRunner<State>(session, intake, {
+    runTurn: (input, handler, index) => {
+      latest = intake.requestFor(input);
+      return runTurn(setting, latest, handler, index);
+    },
+    ...(commits.parentId !== undefined && { lastSnapshot: { snapshotId: commits.parentId } }),
   });
   try {
     const { result, ending } = await callFunction(fn, runner, setting);

@@ -40,7 +40,9 @@ export async function runTurn<State>(
   const parentSnapshotId = setting.commits.parentId;
   const context: TurnContext = { snapshotId: request.snapshotId, turnIndex };
   if (parentSnapshotId !== undefined) context.parentSnapshotId = parentSnapshotId;
-  const outcome = await inTurnSpan(request.input, turnIndex, () => attempt(setting, request, handler, context));
+  const outcome = await inTurnSpan(setting, request.input, turnIndex, () =>
+    attempt(setting, request, handler, context),
+  );
   if (outcome.status !== 'completed') endTurnState(setting.session);
   report(setting, outcome);
   setting.background.turnEnded(outcome);
@@ -111,8 +113,13 @@ class FailedTurn extends Error {
   }
 }
 
-/** The span of a turn. It holds the turn's own input and the id of its snapshot, never the state. */
-function inTurnSpan(input: AgentInput, turnIndex: number, run: () => Promise<TurnOutcome>): Promise<TurnOutcome> {
+/** The span of a turn. It holds the turn's own input and the id of its snapshot; the state only if the agent says so. */
+function inTurnSpan<State>(
+  { agent, session }: TurnSetting<State>,
+  input: AgentInput,
+  turnIndex: number,
+  run: () => Promise<TurnOutcome>,
+): Promise<TurnOutcome> {
   const name = `runTurn-${turnIndex + 1}`;
   const running = runInNewSpan(
     { metadata: { name, input }, labels: { [SPAN_TYPE_ATTR]: 'flowStep' } },
@@ -122,7 +129,8 @@ function inTurnSpan(input: AgentInput, turnIndex: number, run: () => Promise<Tur
       const snapshotId = status === 'aborted' ? undefined : outcome.snapshotId;
       if (snapshotId !== undefined) setCustomMetadataAttribute('agent:snapshotId', snapshotId);
       if (status === 'failed') throw new FailedTurn(outcome, `${outcome.error.status}: ${outcome.error.message}`);
-      span.output = JSON.stringify({ finishReason: status === 'aborted' ? status : outcome.finishReason });
+      const finishReason = status === 'aborted' ? status : outcome.finishReason;
+      span.output = JSON.stringify({ finishReason, ...(agent.traceState && { state: session.getState() }) });
       return outcome;
     },
   );

@@ -17,9 +17,10 @@ export const STATUSES = ['pending', ...TERMINAL, 'expired'] as const;
 
 /** A snapshot as a turn saves it. */
 export function snapshot(plan: SnapshotPlan = {}): SessionSnapshotInput {
-  const { custom, messages, ...fields } = plan;
+  const { custom, messages, createdAt = '2026-01-02T03:04:05.678Z', ...fields } = plan;
   return {
-    createdAt: '2026-01-02T03:04:05.678Z',
+    createdAt,
+    updatedAt: createdAt,
     status: 'completed',
     ...fields,
     state: {

@@ -105,7 +105,7 @@ describe('diff', () => {
   });
 
   test('handles members named like what objects inherit as any other', () => {
-    for (const key of ['constructor', 'toString', '__proto__', 'hasOwnProperty', 'valueOf']) {
+    for (const key of ['toString', '__defineGetter__', 'hasOwnProperty', 'valueOf']) {
       const without = { long };
       const having = parseJson(`{"long":"${long}","${key}":1}`);
       const having2 = parseJson(`{"long":"${long}","${key}":{"x":1}}`);
@@ -204,7 +204,7 @@ function countingReads<T extends object>(value: T): { value: T; reads: () => num
   return { value: wrap(value) as T, reads: () => reads };
 }
 
-describe('safeTokens', () => {
+describe('members that Genkit’s clients refuse in a path', () => {
   test.each([
     ['{"a":{"constructor":1,"b":2}}', '{"a":{"constructor":2,"b":2}}', '/a'],
     ['{"a":{"constructor":{"x":[1]}}}', '{"a":{"constructor":{"x":[2]}}}', '/a'],
@@ -214,7 +214,7 @@ describe('safeTokens', () => {
   ])('turns the change of %s to %s into a replacement at "%s"', (fromText, toText, path) => {
     const filler = `"filler":["${'x'.repeat(300)}"],`;
     const [from, to] = [fromText, toText].map((text) => parseJson(`{${filler}${text.slice(1)}`));
-    const patch = diff(from, to, { safeTokens: true });
+    const patch = diff(from, to);
     expect(patch.map((operation) => operation.path)).toEqual([path]);
     expect(jsonEqual(applyPatch(from, patch), to)).toBe(true);
   });
@@ -223,7 +223,7 @@ describe('safeTokens', () => {
     const long = 'x'.repeat(300);
     const from = { constructor: { long }, 'constructor ': 1, n: 1 };
     const to = { constructor: { long }, 'constructor ': 2, n: 2 };
-    expect(diff(from, to, { safeTokens: true }).map(({ path }) => path)).toEqual(['/constructor ', '/n']);
+    expect(diff(from, to).map(({ path }) => path)).toEqual(['/constructor ', '/n']);
   });
 });
 

@@ -10,13 +10,22 @@ import {
 } from '../../../src/snapshot/snapshot.ts';
 
 const now = (): string => '2026-06-01T00:00:00.000Z';
-const input: SessionSnapshotInput = { createdAt: '2026-01-01T00:00:00.000Z', sessionId: 'chat', status: 'pending' };
+const createdAt = '2026-01-01T00:00:00.000Z';
+const input: SessionSnapshotInput = { createdAt, updatedAt: createdAt, sessionId: 'chat', status: 'pending' };
 
 describe('revise', () => {
   it('makes a new snapshot of an answer, with its id, and with a time when it has none', () => {
     expect(revise('one', undefined, { ...input, snapshotId: 'other' }, now)).toEqual({ ...input, snapshotId: 'one' });
     const { createdAt: _, ...timeless } = input;
     expect(revise('one', undefined, timeless as SessionSnapshotInput, now).createdAt).toBe(now());
+  });
+
+  it('takes createdAt for an updatedAt that is not given', () => {
+    const { updatedAt: _, ...first } = input;
+    expect(revise('one', undefined, first, now)).toEqual({ ...input, snapshotId: 'one' });
+    const current = { ...input, snapshotId: 'one', updatedAt: 'later' };
+    expect(revise('one', current, { ...first, createdAt: 'other' }, now).updatedAt).toBe(createdAt);
+    expect(revise('one', current, { ...first, updatedAt: 'now' }, now).updatedAt).toBe('now');
   });
 
   it('does not change what it is given', () => {

@@ -6,7 +6,13 @@ const CREATED_AT = '2026-01-02T03:04:05.678Z';
 
 /** A fresh snapshot that a turn is about to fill. */
 export function pending(sessionId: string): SessionSnapshotInput {
-  return { sessionId, createdAt: CREATED_AT, status: 'pending', state: { sessionId, custom: {} } };
+  return {
+    sessionId,
+    createdAt: CREATED_AT,
+    updatedAt: CREATED_AT,
+    status: 'pending',
+    state: { sessionId, custom: {} },
+  };
 }
 
 /** The next turn on top of `parent`, which says `text`. */
@@ -15,6 +21,7 @@ export function turn(sessionId: string, parent: SessionSnapshot | undefined, tex
   return {
     sessionId,
     createdAt: CREATED_AT,
+    updatedAt: CREATED_AT,
     status: 'completed',
     ...(parent && { parentId: parent.snapshotId }),
     state: { sessionId, messages, custom: { turns: messages.length } },

@@ -1,0 +1,56 @@
+import type { AgentFinishReason, SessionSnapshot, SessionStore } from 'genkit/beta';
+import { GenkitError } from 'genkit';
+import { reserveSnapshotId } from '../snapshot/ids.ts';
+import type { RunTurn, RuntimeError } from './session-runner.ts';
+import type { Session } from './session.ts';
+
+/** What a turn that no agent runs is saved with. */
+export interface StandaloneOptions<State> {
+  store?: SessionStore<State>;
+  lastSnapshot?: Pick<SessionSnapshot, 'snapshotId'>;
+  abortSignal?: AbortSignal;
+}
+
+/**
+ * Runs the turns of a runner that no agent made, as the tests of handlers do: one snapshot a turn where there is a store. It has none of what an
+ * agent adds: no checks of the input, no retries, no conflicts, no chunks.
+ */
+export function standaloneTurn<State, User, App>(
+  session: Session<State, User, App>,
+  { store, lastSnapshot, abortSignal }: StandaloneOptions<State>,
+): RunTurn {
+  let parentId = lastSnapshot?.snapshotId;
+  const save = async (
+    snapshotId: string,
+    ending: { status: 'completed' | 'failed'; finishReason?: AgentFinishReason; error?: RuntimeError },
+  ): Promise<{ snapshotId?: string }> => {
+    if (!store) return {};
+    const { sessionId } = session;
+    const createdAt = new Date().toISOString();
+    const head = { sessionId, createdAt, updatedAt: createdAt, ...(parentId !== undefined && { parentId }) };
+    await store.saveSnapshot(snapshotId, () => ({ ...head, ...ending, snapshotId, state: session.getState() }));
+    return { snapshotId };
+  };
+  return async (input, handler, turnIndex) => {
+    if (input.message) session.addMessages([input.message]);
+    const snapshotId = reserveSnapshotId();
+    const context = { snapshotId, turnIndex, ...(parentId !== undefined && { parentSnapshotId: parentId }) };
+    try {
+      const result = await handler(input, context);
+      const why = result?.finishReason && { finishReason: result.finishReason };
+      const saved = await save(snapshotId, { status: 'completed', ...why });
+      parentId = saved.snapshotId ?? parentId;
+      return { status: 'completed', ...saved, ...why };
+    } catch (thrown) {
+      if (abortSignal?.aborted) return { status: 'aborted' };
+      const error = errorOf(thrown);
+      const saved = await save(snapshotId, { status: 'failed', finishReason: 'failed', error }).catch(() => ({}));
+      return { status: 'failed', error, ...saved };
+    }
+  };
+}
+
+function errorOf(thrown: unknown): RuntimeError {
+  if (thrown instanceof GenkitError) return { status: thrown.status, message: thrown.originalMessage };
+  return { status: 'INTERNAL', message: thrown instanceof Error ? thrown.message : String(thrown) };
+}
