@@ -21,7 +21,7 @@ export type {
   TurnOverrides,
   UserIdOf,
   WithStateSchema,
-} from '../src/agent/define/types.ts';
+} from '../src/agent/types.ts';
 export type { SigningKey } from '../src/agent/define/state-signature.ts';
 export { handOverRuns, type HandOver, type HandOverOptions } from '../src/agent/background/hand-over.ts';
 export {
@@ -29,7 +29,7 @@ export {
   type RecoveredRun,
   type RecoverOptions,
   type Recovery,
-} from '../src/agent/background/recover-runs.ts';
+} from '../src/agent/recover/recover-runs.ts';
 export { AgentError, type AgentErrorOptions } from '../src/client/errors.ts';
 export type { ReconnectOptions } from '../src/client/http/reconnect.ts';
 export { remoteAgent, type RemoteAgentOptions } from '../src/client/http/remote-agent.ts';

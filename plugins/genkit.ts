@@ -14,7 +14,7 @@ import type {
   OutputOf,
   PromptAgentConfig,
   WithStateSchema,
-} from '../src/agent/define/types.ts';
+} from '../src/agent/types.ts';
 import { isInTurn } from '../src/session/state/session-state.ts';
 import type { Session } from '../src/session/session.ts';
 import { guardTemplates } from '../src/session/template-text.ts';

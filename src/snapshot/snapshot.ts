@@ -2,12 +2,9 @@ import type { SessionSnapshot, SessionSnapshotInput } from 'genkit/beta';
 import { failedPrecondition, invalidArgument, quote } from '../errors.ts';
 import { isPlain } from '../json/fault.ts';
 import { assertId } from './ids.ts';
-import { canBecome, SNAPSHOT_STATUSES } from './status.ts';
+import { canBecome, SNAPSHOT_STATUSES, type SnapshotStatus } from './status.ts';
 
-export type { SessionSnapshot, SessionSnapshotInput };
-
-/** A snapshot's status; absent in data of other writers only. */
-export type SnapshotStatus = NonNullable<SessionSnapshot['status']>;
+export type { SessionSnapshot, SessionSnapshotInput, SnapshotStatus };
 
 /** A snapshot without its state. */
 export type SnapshotMetadata = Omit<SessionSnapshot, 'state'>;

@@ -1,6 +1,9 @@
-import type { SnapshotStatus } from './snapshot.ts';
+import type { SessionSnapshot } from 'genkit/beta';
 
-/** A row that another implementation wrote may have no status at all. */
+/** A snapshot's status; missing in foreign data only. */
+export type SnapshotStatus = NonNullable<SessionSnapshot['status']>;
+
+/** A foreign snapshot may have no status. */
 export type StoredStatus = SnapshotStatus | undefined;
 
 /** From each status, those that a save may set. A status may always stay as it is. */

@@ -2,7 +2,7 @@
 import { GenkitError, UserFacingError, z, type StatusName } from 'genkit';
 import { parseSchema } from 'genkit/schema';
 import { describe, expect, it } from 'vitest';
-import { toRuntimeError } from '../../src/agent/turn/runtime-error.ts';
+import { toRuntimeError } from '../../src/agent/runtime-error.ts';
 import { invalidArgument, notFound } from '../../src/errors.ts';
 import { Refusal } from '../../src/server/answer/refusal.ts';
 import { toSafeError } from '../../src/server/answer/safe-error.ts';

@@ -7,14 +7,14 @@ import type { Session } from '../../session/session.ts';
 import { takeUsage, usageOf } from '../../session/usage.ts';
 import { reserveSnapshotId } from '../../snapshot/ids.ts';
 import type { AbortScope } from '../turn/abort-scope.ts';
-import type { AgentDefinition } from '../define/agent-definition.ts';
+import type { AgentDefinition } from '../agent-definition.ts';
 import type { Caller } from '../open/agent-scopes.ts';
 import type { TurnCommits } from '../save/commit-turn.ts';
 import { noteRun } from './hand-over.ts';
-import type { Intake, TurnRequest } from '../open/intake.ts';
+import type { Intake, TurnRequest } from '../turn/intake.ts';
 import { RunLease, storedTurn } from './run-lease.ts';
-import { toRuntimeError } from '../turn/runtime-error.ts';
-import { ABORTED, failed, givenUp, type TurnEnding } from '../save/turn-ending.ts';
+import { toRuntimeError } from '../runtime-error.ts';
+import { ABORTED, failed, givenUp, type TurnEnding } from '../turn-ending.ts';
 
 /** What a {@link BackgroundRun} works with. */
 export interface BackgroundRunOptions<State> {

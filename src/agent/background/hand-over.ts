@@ -1,8 +1,8 @@
 import type { Registry } from 'genkit/registry';
 import { invalidArgument } from '../../errors.ts';
 import { checkOptions, isWhole } from '../../store/options.ts';
-import { registryOf } from '../define/agent-definition.ts';
-import type { GenkitOrRegistry } from '../define/types.ts';
+import { registryOf } from '../define/settle-agent.ts';
+import type { GenkitOrRegistry } from '../types.ts';
 
 /** A background run of this process, as far as its end is concerned. */
 export interface EndingRun {

@@ -2,7 +2,7 @@ import type { ActionContext, GenerationUsage } from 'genkit';
 import type { AgentInput, MessageData, SessionSnapshot } from 'genkit/beta';
 import { jsonEqual } from '../../json/value.ts';
 import { reserveSnapshotId } from '../../snapshot/ids.ts';
-import type { TurnRequest } from '../open/intake.ts';
+import type { TurnRequest } from '../turn/intake.ts';
 
 /** What a turn in the background was asked: enough to run it again. */
 interface StoredTurn {

@@ -8,12 +8,14 @@ import { isInTurn } from '../../session/state/session-state.ts';
 import { guardTemplates } from '../../session/template-text.ts';
 import type { ScopeRecord } from '../../store/contract.ts';
 import { TurnInputSchema } from './turn-overrides.ts';
-import { assertConfig, promptConfigOf, settleAgent, type AgentDefinition } from './agent-definition.ts';
+import { assertConfig, promptConfigOf } from './options.ts';
+import { settleAgent } from './settle-agent.ts';
+import type { AgentDefinition } from '../agent-definition.ts';
 import { assertWritableInit } from '../open/client-input.ts';
 import { noteAgent, type DefinedAgent } from './defined-agents.ts';
 import { promptAgentFn } from '../generate/generate-turn.ts';
 import { contextFor, inProcessApi } from './in-process.ts';
-import { keepRecovering } from '../background/recovery-timer.ts';
+import { keepRecovering } from '../recover/recovery-timer.ts';
 import { runAgent } from '../turn/run-agent.ts';
 import { readSnapshot } from '../open/read-snapshot.ts';
 import { registerSnapshotActions } from './snapshot-actions.ts';
@@ -27,7 +29,7 @@ import type {
   OutputOf,
   PromptAgentConfig,
   WithStateSchema,
-} from './types.ts';
+} from '../types.ts';
 
 /**
  * Defines an agent that speaks with a prompt of its own: `config` takes all that `ai.definePrompt` takes, and where the sessions live.

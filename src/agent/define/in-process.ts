@@ -3,11 +3,11 @@ import type { Registry } from 'genkit/registry';
 import { createAgentApi } from '../../client/chat/agent-api.ts';
 import type { AgentTransport } from '../../client/transport.ts';
 import type { AgentAPI } from '../../client/types.ts';
-import type { AgentDefinition } from './agent-definition.ts';
+import type { AgentDefinition } from '../agent-definition.ts';
 import { readSnapshot } from '../open/read-snapshot.ts';
 import { abortSnapshot } from './snapshot-actions.ts';
 import { waitForSnapshot } from '../open/wait-for-snapshot.ts';
-import type { Agent } from './types.ts';
+import type { Agent } from '../types.ts';
 
 /** The agent's action, as far as a transport needs it. */
 export type AgentAction = Pick<Agent, 'run'>;

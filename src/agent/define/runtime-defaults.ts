@@ -2,7 +2,7 @@ import type { SessionStore } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import { isInTurn } from '../../session/state/session-state.ts';
 import { guardTemplates } from '../../session/template-text.ts';
-import type { BackgroundOptions, OnConflict, UserIdOf } from './types.ts';
+import type { BackgroundOptions, OnConflict, UserIdOf } from '../types.ts';
 
 /** What agents of a registry get unless they say otherwise: the options of `agentRuntime`. */
 export interface RuntimeDefaults {

@@ -10,7 +10,7 @@ import { z, type Action } from 'genkit';
 import { notFound, quote } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import type { SnapshotStatus } from '../../snapshot/snapshot.ts';
-import { mustHaveStore, type AgentDefinition } from './agent-definition.ts';
+import { mustHaveStore, type AgentDefinition } from '../agent-definition.ts';
 import { readSnapshot } from '../open/read-snapshot.ts';
 import { isHidden } from '../open/visible-snapshot.ts';
 import { waitForSnapshot } from '../open/wait-for-snapshot.ts';

@@ -2,7 +2,7 @@ import { AgentInputSchema } from '@genkit-ai/ai';
 import { GenkitError, z } from 'genkit';
 import type { AgentInput } from 'genkit/beta';
 import { addressTo } from '../../errors.ts';
-import type { TurnOverrides } from './types.ts';
+import type { TurnOverrides } from '../types.ts';
 
 /** Genkit's input, and what a turn may choose. */
 export const TurnInputSchema = AgentInputSchema.extend({

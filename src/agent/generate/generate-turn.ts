@@ -14,7 +14,7 @@ import { invalidOutput } from './invalid-output.ts';
 import { gateOf, passesGate, type ToolGate } from './tool-gate.ts';
 import { isPartial, TurnProgress } from './turn-progress.ts';
 import { choiceOf } from '../define/turn-overrides.ts';
-import type { AgentFn, TurnOverrides } from '../define/types.ts';
+import type { AgentFn, TurnOverrides } from '../types.ts';
 
 /** What an agent says with a prompt. */
 export interface PromptVoice {

@@ -9,23 +9,10 @@ import { settleLimits, StateRules } from '../../session/state/state-values.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import { keepsScopes, type ScopeId, type ScopeRecord, type ScopeStore } from '../../store/contract.ts';
 import { checkOptions } from '../../store/options.ts';
-import type { AgentDefinition } from '../define/agent-definition.ts';
-import type { AgentStateOptions, UserIdOf } from '../define/types.ts';
+import type { AgentDefinition, AgentScopes } from '../agent-definition.ts';
+import type { AgentStateOptions } from '../types.ts';
 
-/** What an agent's `session.state` has, settled. */
-export interface AgentScopes {
-  readonly appName: string;
-  readonly userIdOf: UserIdOf;
-  /** The shared scopes that are read when a turn begins. */
-  readonly used: readonly ScopeId['scope'][];
-  readonly outputKey: string | undefined;
-  /** The custom state is given no new members that are named like keys of other scopes. */
-  readonly reservesPrefixes: boolean;
-  /** What all its sessions' states have. */
-  readonly setting: StateSetting;
-}
-
-/** Who calls an agent. */
+/** The caller of an agent. */
 export interface Caller {
   readonly context: ActionContext | undefined;
   readonly userId: string | undefined;

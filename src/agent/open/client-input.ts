@@ -2,7 +2,7 @@ import type { AgentInit, AgentInput, MessageData } from 'genkit/beta';
 import { AgentInitError, failedPrecondition, invalidArgument, quote } from '../../errors.ts';
 import { findFault } from '../../json/fault.ts';
 import { prefixedNames } from '../../session/state/plain-state.ts';
-import type { AgentDefinition } from '../define/agent-definition.ts';
+import type { AgentDefinition } from '../agent-definition.ts';
 
 /**
  * A state that a caller in this process sends along may be anything. What JSON cannot write, a circle say, is refused before it gets anywhere:

@@ -3,7 +3,7 @@ import { logger } from 'genkit/logging';
 import { addressTo, invalidArgument } from '../../errors.ts';
 import { parsePointer } from '../../json/pointer.ts';
 import { copyJson, JsonValueError } from '../../json/value.ts';
-import type { AgentDefinition } from '../define/agent-definition.ts';
+import type { AgentDefinition } from '../agent-definition.ts';
 
 /** More problems than these are not listed. */
 const MAX_PROBLEMS = 5;

@@ -8,7 +8,7 @@ import { adoptState, Session } from '../../session/session.ts';
 import { waitsOf, type Waits } from '../../session/tool-requests.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import { sessionOf } from '../../snapshot/snapshot.ts';
-import { mustHaveStore, type AgentDefinition } from '../define/agent-definition.ts';
+import { mustHaveStore, type AgentDefinition } from '../agent-definition.ts';
 import { callerOf, ownerFor, placeRecords, readRecords, type Caller } from './agent-scopes.ts';
 import { assertNoResources, assertPlainKeys } from './client-input.ts';
 import { assertCustomState } from './custom-state.ts';

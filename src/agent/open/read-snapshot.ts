@@ -5,7 +5,7 @@ import { adoptState } from '../../session/session.ts';
 import { metadataOf } from '../../snapshot/snapshot.ts';
 import type { SnapshotLookup, SnapshotStore } from '../../store/contract.ts';
 import { checkLookup } from '../../store/lookup.ts';
-import { mustHaveStore, toClientState, type AgentDefinition } from '../define/agent-definition.ts';
+import { mustHaveStore, toClientState, type AgentDefinition } from '../agent-definition.ts';
 import { callerOf, placeRecords, readRecords, type Caller, type Records } from './agent-scopes.ts';
 import { isExpired } from './expiry.ts';
 import { isHidden, withoutInternals } from './visible-snapshot.ts';

@@ -1,7 +1,7 @@
 import type { ActionContext } from 'genkit';
 import type { SessionSnapshot } from 'genkit/beta';
 import { logOf } from '../../session/log/session-log.ts';
-import type { AgentDefinition } from '../define/agent-definition.ts';
+import type { AgentDefinition } from '../agent-definition.ts';
 import { callerOf } from './agent-scopes.ts';
 
 /** The agent that keeps a snapshot to itself. */

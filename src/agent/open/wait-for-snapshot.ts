@@ -1,7 +1,7 @@
 import type { SessionSnapshot } from 'genkit/beta';
 import { isTerminal } from '../../snapshot/status.ts';
 import type { SnapshotLookup } from '../../store/contract.ts';
-import { mustHaveStore, type AgentDefinition } from '../define/agent-definition.ts';
+import { mustHaveStore, type AgentDefinition } from '../agent-definition.ts';
 import { readSnapshot } from './read-snapshot.ts';
 
 /** Which snapshot to wait for, and how long. */

@@ -7,11 +7,11 @@ import { endTurnState, stateChangesOf } from '../../session/state/session-state.
 import { messagesSoFar, viewOf, type Session } from '../../session/session.ts';
 import { isWaiting, waitsAfter, type Waits } from '../../session/tool-requests.ts';
 import { takeUsage, type UsageField } from '../../session/usage.ts';
-import type { AgentDefinition } from '../define/agent-definition.ts';
+import type { AgentDefinition } from '../agent-definition.ts';
 import { assertCustomState, copyCustomState, fitsStateSchema } from '../open/custom-state.ts';
-import { loggedError, statusOf, toRuntimeError } from '../turn/runtime-error.ts';
+import { loggedError, statusOf, toRuntimeError } from '../runtime-error.ts';
 import { SnapshotWriter, type TurnContent } from './snapshot-writer.ts';
-import { ABORTED } from './turn-ending.ts';
+import { ABORTED } from '../turn-ending.ts';
 
 /** What {@link TurnCommits} needs to know. */
 export interface TurnCommitsOptions<State> extends Waits {

@@ -3,7 +3,7 @@ import type { SessionStore, SnapshotMutator } from 'genkit/beta';
 import { SessionConflictError } from '../../errors.ts';
 import type { SessionOwner } from '../../session/log/session-log.ts';
 import type { SaveSnapshotOptions, ScopeChange, SessionDetails } from '../../store/contract.ts';
-import type { AgentDefinition } from '../define/agent-definition.ts';
+import type { AgentDefinition } from '../agent-definition.ts';
 import { assertNotRunning, findLastCompleted } from '../open/open-session.ts';
 import { readStored } from '../open/read-snapshot.ts';
 

@@ -3,7 +3,7 @@ import type { SessionSnapshot, SessionStore } from 'genkit/beta';
 import { logger } from 'genkit/logging';
 import { describeThrown, failedPrecondition, quote } from '../../errors.ts';
 import { reserveSnapshotId } from '../../snapshot/ids.ts';
-import type { AgentDefinition } from '../define/agent-definition.ts';
+import type { AgentDefinition } from '../agent-definition.ts';
 
 /** What is written into an interrupted snapshot while, and after, a turn runs its tools again. */
 interface ClaimRecord {

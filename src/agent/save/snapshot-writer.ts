@@ -8,11 +8,11 @@ import type { UsageField } from '../../session/usage.ts';
 import { isTerminal } from '../../snapshot/status.ts';
 import type { ScopeChange } from '../../store/contract.ts';
 import { KeyQueue } from '../../store/key-queue.ts';
-import { mustHaveStore, type AgentDefinition } from '../define/agent-definition.ts';
+import { mustHaveStore, type AgentDefinition } from '../agent-definition.ts';
 import { LeafGuard, type LeafGuardOptions } from './leaf-guard.ts';
-import { statusOf } from '../turn/runtime-error.ts';
+import { statusOf } from '../runtime-error.ts';
 import { runOf, type RunLease, type RunRecord } from '../background/run-lease.ts';
-import type { TurnEnding } from './turn-ending.ts';
+import type { TurnEnding } from '../turn-ending.ts';
 import { ownershipOf } from '../open/visible-snapshot.ts';
 
 /** What a snapshot holds of its turn. */

@@ -2,7 +2,7 @@ import { GenkitError } from 'genkit';
 import type { SessionStore } from 'genkit/beta';
 import { JsonValueError } from '../../json/value.ts';
 import type { PageOptions, ScopeStore, SnapshotLookup, SnapshotStore } from '../../store/contract.ts';
-import { statusOf } from '../turn/runtime-error.ts';
+import { statusOf } from '../runtime-error.ts';
 
 /** Pauses before further attempts of a call that failed, in ms. */
 const PAUSES_MS = [25, 200];

@@ -7,10 +7,10 @@ import type { AgentOutput } from '../../client/types.ts';
 import { describeThrown } from '../../errors.ts';
 import { copyJson, jsonEqual } from '../../json/value.ts';
 import type { RuntimeError, TurnOutcome } from '../../session/session-runner.ts';
-import { toClientState, type AgentDefinition } from '../define/agent-definition.ts';
+import { toClientState, type AgentDefinition } from '../agent-definition.ts';
 import type { LastGood } from '../save/commit-turn.ts';
 import { toPlainMessage } from '../generate/prompt-history.ts';
-import { toRuntimeError } from './runtime-error.ts';
+import { toRuntimeError } from '../runtime-error.ts';
 import { isPartial } from '../generate/turn-progress.ts';
 
 /** What an agent's call has come to. */

@@ -4,9 +4,9 @@ import type { RuntimeError, TurnResult } from '../../session/session-runner.ts';
 import { viewOf, type Session } from '../../session/session.ts';
 import type { ScopedState } from '../../session/state/scoped-state.ts';
 import { parseStateKey } from '../../session/state/state-keys.ts';
-import type { AgentDefinition } from '../define/agent-definition.ts';
+import type { AgentDefinition } from '../agent-definition.ts';
 import type { Caller } from '../open/agent-scopes.ts';
-import { toRuntimeError } from './runtime-error.ts';
+import { toRuntimeError } from '../runtime-error.ts';
 
 /**
  * What a turn answers would be lost at its end: better not to begin it.

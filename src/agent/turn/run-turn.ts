@@ -4,17 +4,17 @@ import type { TurnContext, TurnHandler, TurnOutcome } from '../../session/sessio
 import { beginTurnState, endTurnState } from '../../session/state/session-state.ts';
 import type { Session } from '../../session/session.ts';
 import { Aborted, type AbortScope } from './abort-scope.ts';
-import type { AgentDefinition } from '../define/agent-definition.ts';
+import type { AgentDefinition } from '../agent-definition.ts';
 import { readRecords, type Caller } from '../open/agent-scopes.ts';
 import type { BackgroundRun } from '../background/background-run.ts';
 import { assertClientInput } from '../open/client-input.ts';
 import type { ChunkStream } from './chunk-stream.ts';
 import type { TurnCommits } from '../save/commit-turn.ts';
-import type { TurnRequest } from '../open/intake.ts';
+import type { TurnRequest } from './intake.ts';
 import { assertOutputKept, keepOutput } from './output-key.ts';
 import type { ResumeClaim } from '../save/resume-claim.ts';
 import { doesPassGate, setGate } from '../generate/tool-gate.ts';
-import { toRuntimeError } from './runtime-error.ts';
+import { toRuntimeError } from '../runtime-error.ts';
 
 /** What the turns of one call of an agent share. */
 export interface TurnSetting<State> {

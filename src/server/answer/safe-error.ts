@@ -1,5 +1,5 @@
 import { logger } from 'genkit/logging';
-import { audienceOf } from '../../agent/turn/runtime-error.ts';
+import { audienceOf } from '../../agent/runtime-error.ts';
 import { isErrorStatus, type ErrorStatus } from '../../client/status.ts';
 import { causeOf } from '../../client/error-cause.ts';
 import { describeThrown, markedAudience, type Audience } from '../../errors.ts';

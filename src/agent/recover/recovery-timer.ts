@@ -2,10 +2,10 @@ import type { ActionContext } from 'genkit';
 import { logger } from 'genkit/logging';
 import { describeThrown } from '../../errors.ts';
 import type { DefinedAgent } from '../define/defined-agents.ts';
-import { isLeaving } from './hand-over.ts';
+import { isLeaving } from '../background/hand-over.ts';
 import { contextFor } from '../define/in-process.ts';
 import { recoverListed } from './recover-runs.ts';
-import { statusOf } from '../turn/runtime-error.ts';
+import { statusOf } from '../runtime-error.ts';
 
 /** Once an agent is defined the rest of the application is, too: its models, its tools. */
 const START_DELAY_MS = 1000;

@@ -11,11 +11,11 @@ import type {
   SnapshotLookup,
   SnapshotStatus,
   WaitOptions,
-} from '../../client/types.ts';
-import type { SigningKey } from './state-signature.ts';
-import type { SessionRunner } from '../../session/session-runner.ts';
-import type { StateLimits } from '../../session/state/state-values.ts';
-import type { ScopeRecord } from '../../store/contract.ts';
+} from '../client/types.ts';
+import type { SigningKey } from './define/state-signature.ts';
+import type { SessionRunner } from '../session/session-runner.ts';
+import type { StateLimits } from '../session/state/state-values.ts';
+import type { ScopeRecord } from '../store/contract.ts';
 
 /** A `Genkit` instance, or its registry. */
 export type GenkitOrRegistry =

@@ -5,15 +5,16 @@ import { runInNewSpan, SPAN_TYPE_ATTR } from 'genkit/tracing';
 import { describeThrown, quote } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import type { SnapshotStore } from '../../store/contract.ts';
-import { registryOf, type AgentDefinition } from '../define/agent-definition.ts';
+import { registryOf } from '../define/settle-agent.ts';
+import type { AgentDefinition } from '../agent-definition.ts';
 import { definedAgents, type DefinedAgent } from '../define/defined-agents.ts';
 import { findPendingLeaves } from './find-runs.ts';
 import { contextFor } from '../define/in-process.ts';
 import { readStored } from '../open/read-snapshot.ts';
-import { continueRun } from '../turn/run-agent.ts';
-import { runOf } from './run-lease.ts';
+import { continueRun } from './continue-run.ts';
+import { runOf } from '../background/run-lease.ts';
 import { endRun, isDead, takeOver, type TakenRun, type TakeOverRequest } from './take-over.ts';
-import type { GenkitOrRegistry } from '../define/types.ts';
+import type { GenkitOrRegistry } from '../types.ts';
 
 /** Options of {@link recoverRuns}. */
 export interface RecoverOptions {

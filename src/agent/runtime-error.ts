@@ -1,9 +1,9 @@
 import { StatusNameSchema, type StatusName } from 'genkit';
 import { logger } from 'genkit/logging';
-import { causeOf, keepCause } from '../../client/error-cause.ts';
-import { addressTo, describeThrown, markedAudience, type Audience } from '../../errors.ts';
-import { copyJson } from '../../json/value.ts';
-import type { RuntimeError } from '../../session/session-runner.ts';
+import { causeOf, keepCause } from '../client/error-cause.ts';
+import { addressTo, describeThrown, markedAudience, type Audience } from '../errors.ts';
+import { copyJson } from '../json/value.ts';
+import type { RuntimeError } from '../session/session-runner.ts';
 
 /** Longer messages are cut: they are stored with the snapshot and sent to the caller. */
 const MAX_MESSAGE_LENGTH = 4096;

@@ -1,5 +1,5 @@
-import type { RuntimeError } from '../../session/session-runner.ts';
-import type { UsageField } from '../../session/usage.ts';
+import type { RuntimeError } from '../session/session-runner.ts';
+import type { UsageField } from '../session/usage.ts';
 
 /** How a turn ends that does not end by itself. */
 export type TurnEnding = (

@@ -2,11 +2,11 @@ import type { ActionContext } from 'genkit';
 import type { SessionSnapshot, SessionStore } from 'genkit/beta';
 import { sessionOf } from '../../snapshot/snapshot.ts';
 import { isTerminal } from '../../snapshot/status.ts';
-import type { AgentDefinition } from '../define/agent-definition.ts';
+import type { AgentDefinition } from '../agent-definition.ts';
 import { standInFor, type Caller } from '../open/agent-scopes.ts';
 import { isExpired } from '../open/expiry.ts';
-import { RunLease, runOf, type RunRecord, type RunSnapshot } from './run-lease.ts';
-import { ABORTED, givenUp, type TurnEnding } from '../save/turn-ending.ts';
+import { RunLease, runOf, type RunRecord, type RunSnapshot } from '../background/run-lease.ts';
+import { ABORTED, givenUp, type TurnEnding } from '../turn-ending.ts';
 
 /** A background run that this process now has. */
 export interface TakenRun<State> {

@@ -1,0 +1,118 @@
+import type { z } from 'genkit';
+import type { PromptConfig } from 'genkit/beta';
+import { invalidArgument } from '../../errors.ts';
+import { checkOptions, isBoolean, isFunction, isObject, type OptionCheck } from '../../store/options.ts';
+import type { AgentConfig, AgentStateOptions, CustomAgentConfig, PromptAgentConfig } from '../types.ts';
+
+const anything: OptionCheck = () => undefined;
+
+/** What is taken for a store: the two methods that every one has. */
+export const isStore: OptionCheck = (value) => {
+  const { getSnapshot, saveSnapshot } = (value ?? {}) as { [name: string]: unknown };
+  const isOne = typeof getSnapshot === 'function' && typeof saveSnapshot === 'function';
+  return isOne ? undefined : 'a session store, with getSnapshot and saveSnapshot';
+};
+
+const isSchema: OptionCheck = (value) => {
+  const { safeParseAsync, _def } = (value ?? {}) as { [name: string]: unknown };
+  return typeof safeParseAsync === 'function' && _def !== undefined ? undefined : "a Zod schema, made with genkit's z";
+};
+
+const isTransform: OptionCheck = (value) => {
+  const { state, chunk } = (value ?? {}) as { [name: string]: unknown };
+  const isOne = [state, chunk].every((member) => member === undefined || isFunction(member) === undefined);
+  return typeof value === 'object' && value !== null && isOne
+    ? undefined
+    : "an object with functions 'state' and 'chunk'";
+};
+
+const isTurnOverrides: OptionCheck = (value) => {
+  checkOptions('turnOverrides', value as object, { models: anything, config: isBoolean });
+  return undefined;
+};
+
+export const isString: OptionCheck = (value) => (typeof value === 'string' ? undefined : 'a string');
+
+/** Those that may be anything here are looked at when the agent is settled. */
+const STATE_OPTIONS: Record<keyof AgentStateOptions, OptionCheck> = {
+  stateSchema: isSchema,
+  store: isStore,
+  state: anything,
+  clientTransform: isTransform,
+  onAbort: anything,
+  onConflict: anything,
+  storeTimeoutMs: anything,
+  background: isObject,
+  signState: anything,
+  clientResources: isBoolean,
+  shareSessions: isBoolean,
+  traceState: isBoolean,
+  appName: isString,
+  userId: isFunction,
+  scopes: isObject,
+  limits: isObject,
+  outputKey: isString,
+};
+
+const SPEAKING_OPTIONS = { ...STATE_OPTIONS, promptInput: anything, turnOverrides: isTurnOverrides };
+
+/** What a prompt takes is for Genkit to judge; only the names are looked at. */
+const PROMPT_OPTIONS: Record<keyof PromptConfig, OptionCheck> = {
+  name: isString,
+  variant: anything,
+  model: anything,
+  config: anything,
+  description: anything,
+  input: anything,
+  system: anything,
+  prompt: anything,
+  messages: anything,
+  docs: anything,
+  output: anything,
+  maxTurns: anything,
+  returnToolRequests: anything,
+  metadata: anything,
+  tools: anything,
+  toolChoice: anything,
+  use: anything,
+  context: anything,
+};
+
+const OPTIONS = {
+  defineAgent: { ...SPEAKING_OPTIONS, ...PROMPT_OPTIONS } satisfies Record<keyof AgentConfig, OptionCheck>,
+  definePromptAgent: { ...SPEAKING_OPTIONS, promptName: isString, description: isString } satisfies Record<
+    keyof PromptAgentConfig,
+    OptionCheck
+  >,
+  defineCustomAgent: { ...STATE_OPTIONS, name: isString, description: isString } satisfies Record<
+    keyof CustomAgentConfig,
+    OptionCheck
+  >,
+};
+
+/**
+ * Refuses what an agent of the kind does not take.
+ *
+ * @throws `INVALID_ARGUMENT`
+ */
+export function assertConfig(definer: keyof typeof OPTIONS, config: unknown): void {
+  if (typeof config !== 'object' || config === null) throw invalidArgument(`${definer} needs a configuration.`);
+  checkOptions(definer, config, OPTIONS[definer]);
+}
+
+/** Of what `defineAgent` takes the prompt's own configuration. */
+export function promptConfigOf<I extends z.ZodTypeAny>(config: PromptConfig<I>): PromptConfig<I> {
+  const own = Object.entries(config).filter(([name]) => !Object.hasOwn(SPEAKING_OPTIONS, name));
+  const { system, ...rest } = Object.fromEntries(own) as unknown as PromptConfig<I>;
+  // A text that is no template says the same as a part, which no turn has to render.
+  return { ...rest, ...(system !== undefined && { system: isLiteral(system) ? [{ text: system }] : system }) };
+}
+
+/** What a template engine may take for an expression, an escape, a marker, front matter, or the end. */
+const TEMPLATE_MARKS = ['{', '\\', '<', '---', '\0'];
+
+/** Whether a template engine would answer the very text. */
+function isLiteral(template: unknown): template is string {
+  if (typeof template !== 'string' || template.trim() === '') return false;
+  return !TEMPLATE_MARKS.some((mark) => template.includes(mark));
+}

@@ -1,0 +1,119 @@
+import type { SessionStore } from 'genkit/beta';
+import type { Registry } from 'genkit/registry';
+import { invalidArgument } from '../../errors.ts';
+import { capabilitiesOf, FOREIGN_CAPABILITIES } from '../../store/contract.ts';
+import { KeyQueue } from '../../store/key-queue.ts';
+import { checkOptions, isBoolean, isFunction, isWhole } from '../../store/options.ts';
+import type { AgentDefinition, BackgroundSettings } from '../agent-definition.ts';
+import { settleScopes } from '../open/agent-scopes.ts';
+import { boundedStore } from '../save/store-calls.ts';
+import type { AgentStateOptions, BackgroundOptions, GenkitOrRegistry, OnConflict } from '../types.ts';
+import { assertNameIsFree } from './defined-agents.ts';
+import { StateSigner } from './state-signature.ts';
+import { defaultsOf } from './runtime-defaults.ts';
+
+/** The registry of a `Genkit` instance, or the one given. */
+export function registryOf(ai: GenkitOrRegistry): Registry {
+  return 'registry' in ai ? ai.registry : ai;
+}
+
+/**
+ * Settles an agent's configuration: its store is its own, or the default one.
+ *
+ * @throws `INVALID_ARGUMENT` when the configuration contradicts itself.
+ */
+export function settleAgent<State>(
+  ai: GenkitOrRegistry,
+  identity: { name: string; description?: string },
+  options: AgentStateOptions<State>,
+): AgentDefinition<State> {
+  const { name, description } = identity;
+  if (typeof name !== 'string' || name.trim() === '') throw invalidArgument('An agent needs a name.');
+  if (options.state !== undefined && options.state !== 'client') {
+    throw invalidArgument(`Agent '${name}': state must be 'client' or left out.`);
+  }
+  if (options.state === 'client' && options.store) {
+    throw invalidArgument(`Agent '${name}' has both a store and state: 'client'; leave one of them out.`);
+  }
+  const registry = registryOf(ai);
+  assertNameIsFree(registry, name);
+  // Neither the default store nor one that agents share is typed by any one agent's state.
+  const defaults = defaultsOf(registry);
+  const store = (options.store ?? (options.state ? undefined : defaults.store)) as SessionStore<State> | undefined;
+  const { signState = false } = options;
+  if (signState !== false && store) {
+    throw invalidArgument(
+      `Agent '${name}' has a store, so there is no state of its callers to sign: leave signState out.`,
+    );
+  }
+  const { stateSchema, clientTransform, onAbort = 'discard' } = options;
+  const { onConflict = defaults.onConflict, storeTimeoutMs = defaults.storeTimeoutMs ?? 10_000 } = options;
+  if (onConflict !== undefined && !CONFLICT_RULES.includes(onConflict)) {
+    throw invalidArgument(`Agent '${name}': onConflict must be one of ${CONFLICT_RULES.join(', ')}.`);
+  }
+  assertMs(name, 'storeTimeoutMs', storeTimeoutMs);
+  if (onAbort !== 'discard' && onAbort !== 'keep') {
+    throw invalidArgument(`Agent '${name}': onAbort must be 'discard' or 'keep'.`);
+  }
+  const background = settleBackground(name, { ...defaults.background, ...options.background });
+  const { appName = defaults.appName, userId = defaults.userId } = options;
+  return {
+    name,
+    description,
+    registry,
+    store: store && boundedStore(store, storeTimeoutMs),
+    stateSchema,
+    clientTransform,
+    signer: signState === false ? undefined : new StateSigner(name, signState),
+    isStateForgeable: !store && options.signState === undefined,
+    clientResources: options.clientResources ?? false,
+    isPrivate: !(options.shareSessions ?? clientTransform === undefined),
+    isForAllUsers: options.shareSessions === true,
+    traceState: options.traceState ?? false,
+    onAbort,
+    onConflict,
+    background,
+    scopes: settleScopes(name, { ...options, appName, userId }, store),
+    turns: queueOf(store),
+    can: store ? capabilitiesOf(store) : FOREIGN_CAPABILITIES,
+    readsNeverChange: store !== undefined && 'capabilities' in store,
+    sharedStore: store,
+  };
+}
+
+/** Agents that share a store may share its sessions. */
+const queues = new WeakMap<object, KeyQueue>();
+
+function queueOf(store: object | undefined): KeyQueue {
+  const queue = (store && queues.get(store)) ?? new KeyQueue();
+  if (store) queues.set(store, queue);
+  return queue;
+}
+
+const CONFLICT_RULES: readonly OnConflict[] = ['reject', 'queue', 'branch'];
+
+function assertMs(name: string, option: string, value: number): void {
+  if (!Number.isSafeInteger(value) || value < 1) {
+    throw invalidArgument(`Agent '${name}': ${option} must be a whole number of ms above 0.`);
+  }
+}
+
+function settleBackground(name: string, options: BackgroundOptions): BackgroundSettings {
+  checkOptions(`Agent '${name}': background`, options, {
+    heartbeatIntervalMs: isWhole(1),
+    leaseMs: isWhole(1),
+    maxAttempts: isWhole(0),
+    recover: isBoolean,
+    recoverContexts: isFunction,
+    keepContext: isFunction,
+  });
+  const { heartbeatIntervalMs = 30_000, leaseMs = 60_000, maxAttempts = 3, recover = false } = options;
+  if (leaseMs <= heartbeatIntervalMs) {
+    throw invalidArgument(
+      `Agent '${name}': background.leaseMs (${leaseMs}) must be longer than heartbeatIntervalMs (${heartbeatIntervalMs}): ` +
+        `a run that is alive would count as dead between two heartbeats.`,
+    );
+  }
+  const { recoverContexts, keepContext } = options;
+  return { heartbeatIntervalMs, leaseMs, maxAttempts, recover, recoverContexts, keepContext };
+}

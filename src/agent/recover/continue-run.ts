@@ -1,0 +1,62 @@
+import { logOf, type SessionOwner } from '../../session/log/session-log.ts';
+import type { TurnOutcome } from '../../session/session-runner.ts';
+import { Session } from '../../session/session.ts';
+import { waitsOf } from '../../session/tool-requests.ts';
+import { addUsage } from '../../session/usage.ts';
+import type { AgentDefinition } from '../agent-definition.ts';
+import { runOf, turnOf } from '../background/run-lease.ts';
+import { ownerFor, placeRecords, readRecords } from '../open/agent-scopes.ts';
+import { assertSnapshotFits, sessionFrom } from '../open/open-session.ts';
+import { toRuntimeError } from '../runtime-error.ts';
+import { AbortScope } from '../turn/abort-scope.ts';
+import { Intake } from '../turn/intake.ts';
+import { runFunction, settingOf } from '../turn/run-function.ts';
+import type { AgentFn } from '../types.ts';
+import type { TakenRun } from './take-over.ts';
+
+/**
+ * Goes on with a background run that was taken over, from its last completed turn. Never rejects: how the run ends is in its snapshots.
+ *
+ * @param run Its turns that have no end yet are not empty.
+ */
+export async function continueRun<State>(
+  agent: AgentDefinition<State>,
+  fn: AgentFn<State>,
+  run: TakenRun<State>,
+): Promise<void> {
+  const { lease, open, before, caller } = run;
+  const scope = new AbortScope(new AbortController().signal);
+  const turns = open.map(turnOf).filter((turn) => turn !== undefined);
+  const intake = new Intake(noMore(), () => {}, turns);
+  const { session, owner, failure } = await reopen(agent, run);
+  addUsage(session, runOf(open[0])?.usage);
+  const opened = { session, owner, caller, ...waitsOf(before), ...(before && { parentId: before.snapshotId }) };
+  const setting = settingOf<State>({ agent, intake, scope, opened });
+  setting.background.takeOver(
+    lease,
+    open.map(({ snapshotId }) => snapshotId),
+  );
+  if (failure) return setting.background.settle(failure);
+  await runFunction(fn, setting);
+}
+
+// An input stream that has ended.
+// oxlint-disable-next-line require-yield
+async function* noMore(): AsyncGenerator<never> {}
+
+/** The session as it was before the turns that are left; what is wrong with it fails them. */
+async function reopen<State>(
+  agent: AgentDefinition<State>,
+  { before, sessionId, caller }: TakenRun<State>,
+): Promise<{ session: Session<State>; owner?: SessionOwner; failure?: TurnOutcome }> {
+  const owner = before ? logOf(before).owner : ownerFor(agent, caller);
+  try {
+    if (before) await assertSnapshotFits(agent, before);
+    const session = before ? sessionFrom(agent, before) : new Session<State>({ sessionId });
+    placeRecords(agent, session, caller, await readRecords(agent, caller));
+    return { session, owner };
+  } catch (error) {
+    const failure: TurnOutcome = { status: 'failed', error: toRuntimeError(error) };
+    return { session: new Session<State>({ sessionId }), owner, failure };
+  }
+}

@@ -1,0 +1,165 @@
+import type { AgentResult } from '@genkit-ai/ai';
+import type { ActionContext } from 'genkit';
+import type { AgentOutput, AgentStreamChunk } from 'genkit/beta';
+import { setCustomMetadataAttribute } from 'genkit/tracing';
+import { AgentInitError } from '../../errors.ts';
+import { endState } from '../../session/state/session-state.ts';
+import { SessionRunner, type TurnOutcome } from '../../session/session-runner.ts';
+import { viewOf, type Session } from '../../session/session.ts';
+import { sumUsage, usageOf } from '../../session/usage.ts';
+import { reserveSnapshotId } from '../../snapshot/ids.ts';
+import type { AgentDefinition } from '../agent-definition.ts';
+import { BackgroundRun } from '../background/background-run.ts';
+import type { OpenedSession } from '../open/open-session.ts';
+import { toRuntimeError } from '../runtime-error.ts';
+import { TurnCommits } from '../save/commit-turn.ts';
+import { ResumeClaim } from '../save/resume-claim.ts';
+import type { AgentFn } from '../types.ts';
+import { Aborted, type AbortScope } from './abort-scope.ts';
+import { agentOutput } from './agent-output.ts';
+import { ChunkStream } from './chunk-stream.ts';
+import type { Intake, TurnRequest } from './intake.ts';
+import { runTurn, type TurnSetting } from './run-turn.ts';
+
+/** The inputs of one call of an agent, and the session that its turns run on. */
+export interface FunctionCall<State> {
+  readonly agent: AgentDefinition<State>;
+  readonly intake: Intake;
+  readonly scope: AbortScope;
+  readonly opened: OpenedSession<State>;
+  /** Without it the chunks are dropped. */
+  readonly sendChunk?: (chunk: AgentStreamChunk) => void;
+}
+
+/** What runs an agent's function. */
+export interface FunctionSetting<State> extends TurnSetting<State> {
+  readonly intake: Intake;
+}
+
+/** Puts together what runs the turns of a call. */
+export function settingOf<State>({
+  agent,
+  intake,
+  scope,
+  opened,
+  sendChunk,
+}: FunctionCall<State>): FunctionSetting<State> {
+  const { caller, ...rest } = opened;
+  const { session } = rest;
+  const { context } = caller;
+  setCustomMetadataAttribute('agent:sessionId', session.sessionId);
+  const chunks = new ChunkStream<State>({ session, send: sendChunk ?? (() => {}), transform: agent.clientTransform });
+  if (!sendChunk) chunks.close();
+  const commits = new TurnCommits<State>({ agent, context, ...rest });
+  const background = new BackgroundRun<State>({ agent, session, intake, commits, scope, caller });
+  const claim = claimer(agent, commits, context);
+  return { agent, session, intake, scope, caller, chunks, commits, background, claim };
+}
+
+/** Takes the right to run the tools that the session waits to run. */
+function claimer<State>(
+  agent: AgentDefinition<State>,
+  commits: TurnCommits<State>,
+  context: ActionContext | undefined,
+): TurnSetting<State>['claim'] {
+  const { store } = agent;
+  return async ({ snapshotId: turnId }) => {
+    const { interruptedId } = commits;
+    if (!store || interruptedId === undefined) return undefined;
+    return ResumeClaim.take<State>({ agent, interruptedId, turnId, context }, store);
+  };
+}
+
+/** Runs the agent's function with all its turns, and answers the call's output. */
+export async function runFunction<State>(fn: AgentFn<State>, setting: FunctionSetting<State>): Promise<AgentOutput> {
+  const { agent, session, intake, chunks, commits, background } = setting;
+  let latest: TurnRequest | undefined;
+  const runner = new SessionRunner<State>(session, intake, {
+    runTurn: (input, handler, index) => {
+      latest = intake.requestFor(input);
+      return runTurn(setting, latest, handler, index);
+    },
+    ...(commits.parentId !== undefined && { lastSnapshot: { snapshotId: commits.parentId } }),
+  });
+  try {
+    const { result, ending } = await callFunction(fn, runner, setting);
+    const last = runner.lastOutcome;
+    const saving = ending ? undefined : saveRest(setting, last);
+    const rest = ending ?? (saving && (await saving));
+    const outcome = rest ?? last;
+    const usage = sumUsage(ending ? undefined : last?.usage, rest?.usage, usageOf(session));
+    if (outcome) background.turnEnded(outcome);
+    const settling = background.settle(outcome);
+    if (settling) await settling;
+    const isKept = outcome?.status === 'aborted' && agent.onAbort === 'keep' && !background.hasBegun;
+    if (isKept && latest) await commits.keepAborted(latest.snapshotId);
+    return agentOutput(agent, { sessionId: session.sessionId, outcome, result, lastGood: commits.lastGood, usage });
+  } finally {
+    chunks.close();
+    endState(session);
+  }
+}
+
+/** Calls the agent's own function. What it throws outside of a turn ends the call as a failed turn does, and so does an abort. */
+async function callFunction<State>(
+  fn: AgentFn<State>,
+  runner: SessionRunner<State>,
+  { session, intake, chunks, commits, scope, background, caller }: FunctionSetting<State>,
+): Promise<{ result?: AgentResult; ending?: TurnOutcome }> {
+  const { context } = caller;
+  const options = { sendChunk: chunks.send.bind(chunks), abortSignal: scope.signal, ...(context && { context }) };
+  let result: AgentResult | undefined;
+  let saving: Promise<TurnOutcome> | undefined;
+  let isMoreAsked = false;
+  // What is being saved when the abort comes may be saved: only the store can say.
+  const untilSaved = async () => {
+    saving = commits.saving;
+    isMoreAsked = intake.waiting.length > 0;
+    await nextMacrotask();
+    if (!saving) return;
+    await saving;
+    await nextMacrotask();
+  };
+  const work = async () => {
+    result = await fn(runner, options);
+  };
+  try {
+    await scope.race(() => session.run(work), untilSaved);
+    return { result };
+  } catch (error) {
+    // A caller that has left is not there to get it.
+    if (AgentInitError.isInstance(error) && !background.hasBegun) throw error;
+    if (error instanceof Aborted) {
+      const outcome = await saving;
+      // The turns that waited were aborted all the same.
+      if (!outcome || isMoreAsked || runner.lastOutcome?.status === 'aborted') return { ending: { status: 'aborted' } };
+      return { result: result ?? replyIn(session), ending: outcome };
+    }
+    // The first failure counts: a function that trips over a failed turn's absence has nothing to add.
+    if (runner.lastOutcome?.status === 'failed') return { ending: runner.lastOutcome };
+    return { ending: await commits.fail(background.restId() ?? reserveSnapshotId(), toRuntimeError(error)) };
+  }
+}
+
+/** The likely answer of a function that the abort did not wait for. */
+function replyIn<State>(session: Session<State>): AgentResult {
+  const last = viewOf(session).messages.at(-1);
+  return last?.role === 'model' ? { message: last } : {};
+}
+
+/** Saves what the function changed after its last turn, or without any; `undefined` when that is nothing. */
+function saveRest<State>(
+  { commits, background }: FunctionSetting<State>,
+  last: TurnOutcome | undefined,
+): Promise<TurnOutcome> | undefined {
+  const restId = background.restId();
+  if ((!commits.isBehind && restId === undefined) || (last && last.status !== 'completed')) return undefined;
+  return commits.complete(restId ?? reserveSnapshotId(), last);
+}
+
+/** An aborted turn ends within microtasks; its end is reported before the call's. */
+function nextMacrotask(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}
