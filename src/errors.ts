@@ -10,8 +10,9 @@ const KIND = Symbol.for('genkitx-agents.error-kind');
 const AUDIENCE = Symbol.for('genkitx-agents.error-audience');
 
 /**
- * The part of an error that a client may see: `user`, all of what the application wrote for its user; `caller`, status and message, which this
- * package wrote for the agent's caller; `status`, the status only; `operator`, neither. Inside the process all of an error may be read.
+ * The part of an error that a client may see: `user`, all of it: the application wrote it for its user, or it names nothing but snapshots that
+ * the caller may read; `caller`, status and message, which this package wrote for the agent's caller; `status`, the status only; `operator`,
+ * neither. Inside the process all of an error may be read.
  */
 export type Audience = 'user' | 'caller' | 'status' | 'operator';
 

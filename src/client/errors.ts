@@ -60,6 +60,15 @@ export class AgentError<State = unknown> extends Error {
     this.response = options.response ?? noResponse(this);
   }
 
+  /**
+   * Of a damaged session (status `DATA_LOSS`): the nearest snapshot before the damage that can be read. The conversation goes on from
+   * `agent.loadChat({ snapshotId })`. Absent when there is none: start a new session.
+   */
+  get healthySnapshotId(): string | undefined {
+    const { healthySnapshotId } = (this.details ?? {}) as { healthySnapshotId?: unknown };
+    return typeof healthySnapshotId === 'string' ? healthySnapshotId : undefined;
+  }
+
   /** Recognises the error whichever copy of the package threw it. */
   static isInstance(error: unknown): error is AgentError {
     return typeof error === 'object' && error !== null && (error as { [KIND]?: unknown })[KIND] === 'AgentError';

@@ -8,10 +8,11 @@ import { adoptState, Session } from '../../session/session.ts';
 import { waitsOf, type Waits } from '../../session/tool-requests.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import { sessionOf } from '../../snapshot/snapshot.ts';
-import { mustHaveStore, type AgentDefinition } from '../agent-definition.ts';
+import type { AgentDefinition } from '../agent-definition.ts';
 import { callerOf, ownerFor, placeRecords, readRecords, type Caller } from './agent-scopes.ts';
 import { assertNoResources, assertPlainKeys } from './client-input.ts';
 import { assertCustomState } from './custom-state.ts';
+import { readOrOffer } from './damaged-session.ts';
 import { isExpired } from './expiry.ts';
 import type { SnapshotLookup } from '../../store/contract.ts';
 import { isHidden } from './visible-snapshot.ts';
@@ -142,9 +143,7 @@ async function findSnapshot<State>(
   if (sessionId !== undefined) assertId(sessionId, 'sessionId');
   if (snapshotId !== undefined) {
     assertId(snapshotId, 'snapshotId');
-    const found = await mustHaveStore(agent, 'Resuming a snapshot').getSnapshot(
-      readOnly('snapshotId', snapshotId, context),
-    );
+    const found = await readOrOffer(agent, readOnly('snapshotId', snapshotId, context), sessionId);
     const snapshot = mustBeResumable(isHidden(agent, found, context) ? undefined : found, snapshotId, sessionId);
     return { snapshot, leaf: snapshot };
   }
@@ -190,8 +189,7 @@ export async function findLastCompleted<State>(
   context: ActionContext | undefined,
 ): Promise<Found<State>> {
   const seen = new Set<string>();
-  const store = mustHaveStore(agent, 'Resuming a session');
-  const leaf = await store.getSnapshot(readOnly('sessionId', sessionId, context));
+  const leaf = await readOrOffer(agent, readOnly('sessionId', sessionId, context));
   assertVisible(agent, leaf, sessionId, context);
   let snapshot = leaf;
   while (snapshot && snapshot.status !== 'completed') {
@@ -204,7 +202,7 @@ export async function findLastCompleted<State>(
       );
     }
     seen.add(parentId);
-    snapshot = await store.getSnapshot(readOnly('snapshotId', parentId, context));
+    snapshot = await readOrOffer(agent, readOnly('snapshotId', parentId, context), sessionId);
     assertVisible(agent, snapshot, sessionId, context);
     if (!snapshot) {
       throw failedPrecondition(

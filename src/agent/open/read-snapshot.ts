@@ -7,6 +7,7 @@ import type { SnapshotLookup, SnapshotStore } from '../../store/contract.ts';
 import { checkLookup } from '../../store/lookup.ts';
 import { mustHaveStore, toClientState, type AgentDefinition } from '../agent-definition.ts';
 import { callerOf, placeRecords, readRecords, type Caller, type Records } from './agent-scopes.ts';
+import { readOrOffer } from './damaged-session.ts';
 import { isExpired } from './expiry.ts';
 import { isHidden, withoutInternals } from './visible-snapshot.ts';
 
@@ -29,7 +30,7 @@ export async function readSnapshot<State>(
   checkLookup(lookup);
   const caller = callerOf(agent, lookup.context);
   const reading = metadataOnly ? undefined : readRecords(agent, caller);
-  const found = metadataOnly ? await readMetadata(agent, store, lookup) : await store.getSnapshot(lookup);
+  const found = metadataOnly ? await readMetadata(agent, store, lookup) : await readOrOffer(agent, lookup);
   if (!found || isHidden(agent, found, lookup.context)) return undefined;
   const visible = withoutInternals(found);
   const seen: SessionSnapshot<State> = isExpired(visible, agent.background.leaseMs)

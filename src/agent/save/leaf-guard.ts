@@ -4,6 +4,7 @@ import { SessionConflictError } from '../../errors.ts';
 import type { SessionOwner } from '../../session/log/session-log.ts';
 import type { SaveSnapshotOptions, ScopeChange, SessionDetails } from '../../store/contract.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
+import { healthySnapshotOf } from '../open/damaged-session.ts';
 import { assertNotRunning, findLastCompleted } from '../open/open-session.ts';
 import { readStored } from '../open/read-snapshot.ts';
 
@@ -38,6 +39,8 @@ export class LeafGuard<State> {
   readonly #session: { session?: SessionDetails };
   /** What was the leaf when the call was opened, then what it saved last; `undefined`: it does not look. */
   #expectedLeafId: string | null | undefined;
+  /** The leaf that can't be read, and the session goes on from before it. */
+  #damagedLeafId: string | null | undefined;
 
   constructor({ agent, sessionId, expectedLeafId, context, owner }: LeafGuardOptions<State>) {
     this.#agent = agent;
@@ -63,7 +66,8 @@ export class LeafGuard<State> {
       const isLooking = isNew && this.#expectedLeafId !== undefined;
       try {
         // The snapshot itself: an earlier write of the same turn came first.
-        if (isLooking && this.#expectedLeafId !== snapshotId) await this.#assertPassed(parentId);
+        const isPassed = this.#expectedLeafId === snapshotId || this.#expectedLeafId === this.#damagedLeafId;
+        if (isLooking && !isPassed) await this.#assertPassed(parentId);
         const options: SaveSnapshotOptions = {
           context: this.#context,
           ...(isNew && this.#session),
@@ -74,7 +78,7 @@ export class LeafGuard<State> {
         if (isLooking) this.#expectedLeafId = snapshotId;
         return saved;
       } catch (error) {
-        if (!SessionConflictError.isInstance(error) || !(await this.#isStillLast(parentId))) throw error;
+        if (!SessionConflictError.isInstance(error) || !(await this.#isStillLast(parentId, error))) throw error;
       }
     }
   }
@@ -94,8 +98,17 @@ export class LeafGuard<State> {
   }
 
   /** Whether what came first has come to nothing: the session continues from where it did. */
-  async #isStillLast(parentId: string | undefined): Promise<boolean> {
-    const { leaf, snapshot } = await findLastCompleted(this.#agent, this.#sessionId, this.#context);
+  async #isStillLast(parentId: string | undefined, { actualLeafId }: SessionConflictError): Promise<boolean> {
+    let found: Awaited<ReturnType<typeof findLastCompleted<State>>>;
+    try {
+      found = await findLastCompleted(this.#agent, this.#sessionId, this.#context);
+    } catch (error) {
+      const isBeforeDamage = parentId !== undefined && healthySnapshotOf(error) === parentId;
+      if (!isBeforeDamage || actualLeafId === this.#damagedLeafId) throw error;
+      this.#expectedLeafId = this.#damagedLeafId = actualLeafId;
+      return true;
+    }
+    const { leaf, snapshot } = found;
     const isRunning = leaf?.status === 'pending';
     const isNew = leaf !== undefined && leaf.snapshotId !== this.#expectedLeafId;
     if (isRunning || !isNew || snapshot?.snapshotId !== parentId) return false;

@@ -188,17 +188,27 @@ export async function* wholeLineOf(
   last: SnapshotMetadata,
   options: SessionStoreOptions & { sessionId: string },
 ): AsyncGenerator<SnapshotMetadata> {
-  const all = new Map<string, SnapshotMetadata>();
-  let cursor: string | undefined;
-  do {
-    const page = await store.listSnapshots({ ...options, limit: 1000, ...(cursor !== undefined && { cursor }) });
-    for (const snapshot of page.items) all.set(snapshot.snapshotId, snapshot);
-    cursor = page.nextCursor;
-  } while (cursor !== undefined);
+  const listed = await listAllSnapshots(store, options);
+  const all = new Map(listed.map((snapshot) => [snapshot.snapshotId, snapshot]));
   let next: SnapshotMetadata | undefined = last;
   while (next) {
     yield next;
     all.delete(next.snapshotId);
     next = next.parentId === undefined ? undefined : all.get(next.parentId);
   }
+}
+
+/** The metadata of all snapshots of a session, in the order in which they were first saved. */
+export async function listAllSnapshots(
+  store: Pick<SnapshotStore, 'listSnapshots'>,
+  options: SessionStoreOptions & { sessionId: string },
+): Promise<SnapshotMetadata[]> {
+  const all: SnapshotMetadata[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await store.listSnapshots({ ...options, limit: 1000, ...(cursor !== undefined && { cursor }) });
+    all.push(...page.items);
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
+  return all;
 }

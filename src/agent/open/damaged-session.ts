@@ -1,0 +1,111 @@
+import { GenkitError } from 'genkit';
+import type { SessionSnapshot } from 'genkit/beta';
+import { logger } from 'genkit/logging';
+import { addressTo, describeThrown, notFound, quote } from '../../errors.ts';
+import { listAllSnapshots } from '../../session/log/session-log.ts';
+import { sessionOf, type SnapshotMetadata } from '../../snapshot/snapshot.ts';
+import type { SnapshotLookup, SnapshotStore } from '../../store/contract.ts';
+import { mustHaveStore, type AgentDefinition } from '../agent-definition.ts';
+import { statusOf } from '../turn/runtime-error.ts';
+import { isHidden } from './visible-snapshot.ts';
+
+/** At most so many snapshots before a damaged one are tried. */
+const MOST_STEPS = 100;
+
+/**
+ * Reads a snapshot of the agent's store.
+ *
+ * @param sessionId The snapshot's session, where the caller names it besides the snapshot.
+ * @throws `DATA_LOSS` for a damaged snapshot. Of a store that has metadata and lists, the error names the nearest snapshot before it that can
+ *   be read, in its message and as `healthySnapshotId` in its details.
+ */
+export function readOrOffer<State>(
+  agent: AgentDefinition<State>,
+  lookup: SnapshotLookup,
+  sessionId = lookup.sessionId,
+): Promise<SessionSnapshot<State> | undefined> {
+  const reading = mustHaveStore(agent, 'Reading a snapshot').getSnapshot(lookup);
+  return reading.catch(async (error: unknown) => {
+    const isExplained = statusOf(error) === 'DATA_LOSS' && agent.can.metadata && agent.can.list;
+    throw isExplained ? await withOffer(agent, lookup, { sessionId, error }) : error;
+  });
+}
+
+/** The snapshot that an error of {@link readOrOffer} names. */
+export function healthySnapshotOf(error: unknown): string | undefined {
+  return (error as { detail?: { healthySnapshotId?: string } }).detail?.healthySnapshotId;
+}
+
+async function withOffer<State>(
+  agent: AgentDefinition<State>,
+  lookup: SnapshotLookup,
+  { sessionId, error }: { sessionId: string | undefined; error: unknown },
+): Promise<unknown> {
+  let healthySnapshotId: string | undefined;
+  try {
+    healthySnapshotId = await findHealthy(agent, lookup, sessionId);
+  } catch {
+    return error;
+  }
+  const damage =
+    lookup.sessionId === undefined
+      ? `Snapshot ${quote(lookup.snapshotId!)} is damaged.`
+      : `Session ${quote(lookup.sessionId)} is damaged: its latest snapshot can't be read.`;
+  const otherwise =
+    sessionId === undefined ? 'load its session by sessionId, or start a new one' : 'start a new session';
+  const advice =
+    healthySnapshotId === undefined
+      ? `No snapshot before it can be read either: ${otherwise}.`
+      : `Resume from snapshot ${quote(healthySnapshotId)}, the nearest before it that can be read.`;
+  const message = `${damage} ${advice}`;
+  logger.error(`${message} ${describeThrown(error)}`);
+  const detail = healthySnapshotId && { detail: { healthySnapshotId } };
+  const offer = new GenkitError({ status: 'DATA_LOSS', message, ...detail });
+  // All that it names is what the caller named, and a snapshot that the caller may read.
+  return addressTo('user', Object.assign(offer, { cause: error }));
+}
+
+/**
+ * The nearest completed snapshot before a damaged one that can be read whole. Where a snapshot is so damaged that nothing names its parent,
+ * the session's latest before it is next.
+ *
+ * @throws `NOT_FOUND` for a session that is hidden from the caller, and what the store throws.
+ */
+async function findHealthy<State>(
+  agent: AgentDefinition<State>,
+  { context, ...damaged }: SnapshotLookup,
+  sessionId: string | undefined,
+): Promise<string | undefined> {
+  const store = agent.store as SnapshotStore<State>;
+  const tried = new Set<string>();
+  let listed: SnapshotMetadata[] | undefined;
+  const find = async (lookup: SnapshotLookup): Promise<SnapshotMetadata | undefined> => {
+    const found = await unlessDamaged(store.getSnapshotMetadata({ ...lookup, context }));
+    if (found || sessionId === undefined) return found;
+    listed ??= (await unlessDamaged(listAllSnapshots(store, { sessionId, context }))) ?? [];
+    const itself = listed.find(({ snapshotId }) => snapshotId === lookup.snapshotId);
+    return itself ?? listed.findLast(({ snapshotId }) => !tried.has(snapshotId));
+  };
+  let next = await find(damaged);
+  sessionId ??= next && sessionOf(next);
+  while (next && !tried.has(next.snapshotId) && tried.size < MOST_STEPS) {
+    const { snapshotId, parentId, status }: SnapshotMetadata = next;
+    tried.add(snapshotId);
+    if (sessionOf(next) !== sessionId || isHidden(agent, next, context)) throw notFound('The session is not there.');
+    if (status === 'completed' && (await unlessDamaged(store.getSnapshot({ snapshotId, context, frozen: true })))) {
+      return snapshotId;
+    }
+    next = parentId === undefined ? undefined : await find({ snapshotId: parentId });
+  }
+  return undefined;
+}
+
+/** `undefined` also for what is damaged. */
+async function unlessDamaged<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (statusOf(error) !== 'DATA_LOSS') throw error;
+    return undefined;
+  }
+}
