@@ -6,7 +6,7 @@ import { listAllSnapshots } from '../../session/log/session-log.ts';
 import { sessionOf, type SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import type { SnapshotLookup, SnapshotStore } from '../../store/contract.ts';
 import { mustHaveStore, type AgentDefinition } from '../agent-definition.ts';
-import { statusOf } from '../turn/runtime-error.ts';
+import { statusOf } from '../runtime-error.ts';
 import { isHidden } from './visible-snapshot.ts';
 
 /** At most so many snapshots before a damaged one are tried. */
