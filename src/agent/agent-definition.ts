@@ -8,37 +8,37 @@ import type { StateSetting } from '../session/state/session-state.ts';
 import type { StateSigner } from './define/state-signature.ts';
 import type { BackgroundOptions, OnConflict, SchemaOf, UserIdOf } from './types.ts';
 
-/** An agent's settled configuration. */
+/** An agent's configuration with all defaults applied. */
 export interface AgentDefinition<State = unknown> {
   readonly name: string;
   readonly description?: string;
   readonly registry: Registry;
-  /** Absent: the callers keep the state. */
+  /** Optional. Without a store the callers keep the state. */
   readonly store?: SessionStore<State>;
   readonly stateSchema?: SchemaOf<State>;
   readonly clientTransform?: ClientTransform<State>;
-  /** Of an agent without a store: who signs its states. */
+  /** Signs the states of an agent without a store. */
   readonly signer: StateSigner | undefined;
-  /** Nothing says that a state which the callers keep was issued, and nobody vouches for the callers. */
+  /** True when the callers keep unsigned state and are not declared trusted. */
   readonly isStateForgeable: boolean;
   readonly clientResources: boolean;
-  /** Of other agents than this its snapshots are hidden. */
+  /** Hides its snapshots from other agents. */
   readonly isPrivate: boolean;
-  /** Users see the sessions of other users. */
+  /** Lets each user see the sessions of other users. */
   readonly isForAllUsers: boolean;
   readonly traceState: boolean;
   readonly onAbort: 'discard' | 'keep';
   readonly onConflict: OnConflict | undefined;
   readonly background: BackgroundSettings;
-  /** What its sessions' states have. */
+  /** The scopes of its sessions' states. */
   readonly scopes: AgentScopes;
-  /** Turns that wait for each other, by their sessions. */
+  /** Queue of turns by session id. */
   readonly turns: KeyQueue;
-  /** What the store can do. */
+  /** Capabilities of the store. */
   readonly can: Readonly<StoreCapabilities>;
-  /** What the store hands out is a copy, or frozen: the contract of those that declare capabilities says so. */
+  /** The store returns copies or frozen values, as its declared capabilities promise. */
   readonly readsNeverChange: boolean;
-  /** The store itself: agents that share one have it in common. */
+  /** The store itself; the same object for all agents that share it. */
   readonly sharedStore?: object;
 }
 
@@ -46,31 +46,31 @@ export interface AgentDefinition<State = unknown> {
 export interface AgentScopes {
   readonly appName: string;
   readonly userIdOf: UserIdOf;
-  /** The shared scopes that are read when a turn begins. */
+  /** The shared scopes to read when a turn begins. */
   readonly used: readonly ScopeId['scope'][];
   readonly outputKey: string | undefined;
-  /** The custom state is given no new members that are named like keys of other scopes. */
+  /** The custom state refuses new members whose names start with the prefix of another scope. */
   readonly reservesPrefixes: boolean;
-  /** What all its sessions' states have. */
+  /** Settings common to the states of all its sessions. */
   readonly setting: StateSetting;
 }
 
-/** {@link BackgroundOptions} with nothing left open but its functions. */
+/** {@link BackgroundOptions} with all defaults applied. */
 export type BackgroundSettings = Readonly<
   Required<Omit<BackgroundOptions, 'recoverContexts' | 'keepContext'>> &
     Pick<BackgroundOptions, 'recoverContexts' | 'keepContext'>
 >;
 /**
- * @throws `FAILED_PRECONDITION` for an agent without one.
+ * @throws `FAILED_PRECONDITION` when the agent has no store.
  */
 export function mustHaveStore<State>(agent: AgentDefinition<State>, operation: string): SessionStore<State> {
   if (agent.store) return agent.store;
   throw failedPrecondition(
-    `${operation} needs a store, and agent '${agent.name}' has none: give it a 'store', or agentRuntime() a default one.`,
+    `${operation} needs a store, but agent '${agent.name}' has none. Set its 'store', or the default 'store' of agentRuntime().`,
   );
 }
 
-/** The state as the callers may see it. A transform gets a copy: it may change what it gets. */
+/** The state as callers may see it. The transform gets a copy because it may change its argument. */
 export function toClientState<State>(agent: AgentDefinition<State>, state: SessionState<State>): SessionState {
   return agent.clientTransform?.state ? agent.clientTransform.state(copyJson(state)) : state;
 }

@@ -5,17 +5,17 @@ import { addressTo, describeThrown, markedAudience, type Audience } from '../err
 import { copyJson } from '../json/value.ts';
 import type { RuntimeError } from '../session/session-runner.ts';
 
-/** Longer messages are cut: they are stored with the snapshot and sent to the caller. */
+/** Longer messages are cut, because they are stored with the snapshot and sent to the caller. */
 const MAX_MESSAGE_LENGTH = 4096;
 
-/** Members of `detail` that Genkit's own errors fill with the model's whole request or response: nobody meant those to leave the process. */
+/** Members of `detail` that Genkit's own errors fill with the model's whole request or response. They must not leave the process. */
 const INTERNAL_DETAILS = new Set(['request', 'response']);
 
 /**
- * What is told and stored of a thrown value, whatever it is: never a stack, never the value itself. A status that is none becomes `INTERNAL`.
- * Never throws, not even for a value whose members do.
+ * Converts any thrown value into the error that is stored and sent: never a stack, never the value itself. An unknown status becomes `INTERNAL`.
+ * Never throws, even when reading a member of the value throws.
  *
- * @param audience Whom the record speaks to; unless told the same as the thrown value.
+ * @param audience The reader the record is written for. Default: the audience of the thrown value.
  */
 export function toRuntimeError(thrown: unknown, audience?: Audience): RuntimeError {
   try {
@@ -23,14 +23,14 @@ export function toRuntimeError(thrown: unknown, audience?: Audience): RuntimeErr
   } catch {
     return addressTo('operator', {
       status: 'INTERNAL',
-      message: 'The agent threw something that cannot be read.',
+      message: 'The agent threw something that could not be read.',
     });
   }
 }
 
 /**
- * The error of a turn for which no caller waits: it goes to the log, with all that was thrown, under an id that the stored record gets too.
- * What was written for the caller is said by the record itself.
+ * Logs the error of a turn that has no waiting caller, with the whole thrown value, under an `errorId` that the stored record also gets.
+ * An error addressed to the caller is not logged: its record already holds the full message.
  */
 export function loggedError(error: RuntimeError, what: string): RuntimeError {
   const { details } = error;
@@ -44,22 +44,22 @@ export function loggedError(error: RuntimeError, what: string): RuntimeError {
 }
 
 /**
- * Whom a thrown value speaks to. The origin decides, never the words: errors of this package are marked, a `UserFacingError` is written for
- * users, any other `GenkitError` has a status that was chosen on purpose.
+ * The audience of a thrown value. Its origin decides, never its text: errors of this package are marked, a `UserFacingError` is written for
+ * users, and any other `GenkitError` has a status that was chosen on purpose.
  */
 export function audienceOf(thrown: unknown): Audience {
   const marked = markedAudience(thrown);
   if (marked) return marked;
   if (!(thrown instanceof Error)) return 'operator';
-  // `instanceof GenkitError` would miss those of another copy of Genkit.
+  // `instanceof GenkitError` is false for errors of another copy of Genkit.
   const { name, originalMessage, status, detail } = thrown as Error & Record<string, unknown>;
   if (typeof originalMessage !== 'string' || !StatusNameSchema.safeParse(status).success) return 'operator';
   if (name === 'UserFacingError') return 'user';
-  // The request was checked before anything ran: something inside does not fit its schema.
+  // The request was validated before the run, so a value inside the run failed its schema.
   return isValidation(detail) ? 'operator' : 'status';
 }
 
-/** The details of Genkit's errors about values that do not fit their schema: the schema, and what is wrong. */
+/** True for the details of Genkit's schema validation errors: the schema and its violations. */
 function isValidation(details: unknown): boolean {
   return isObject(details) && Array.isArray(details['errors']) && details['schema'] !== undefined;
 }
@@ -82,7 +82,7 @@ function describe(thrown: unknown): RuntimeError {
 function messageOf(thrown: unknown): string {
   if (typeof thrown === 'string' && thrown !== '') return thrown;
   if (isObject(thrown)) {
-    // A GenkitError's `message` begins with its status, which is told anyway.
+    // A GenkitError's `message` begins with its status, which is reported separately.
     for (const text of [thrown['originalMessage'], thrown['message']]) {
       if (typeof text === 'string' && text !== '') return text;
     }
@@ -90,7 +90,7 @@ function messageOf(thrown: unknown): string {
   return 'The agent failed without a message.';
 }
 
-/** What the thrower gave along on purpose, as far as JSON can hold it. */
+/** The details that the thrown value carries on purpose, as far as JSON can hold them. */
 function detailsOf(thrown: Record<string, unknown>): unknown {
   const given = thrown['detail'] ?? thrown['details'];
   if (given === undefined || given === null) return undefined;

@@ -21,75 +21,75 @@ import type { ScopeRecord } from '../store/contract.ts';
 export type GenkitOrRegistry =
   | Registry
   | {
-      /** Where it registers its actions. */
+      /** The registry in which it registers its actions. */
       registry: Registry;
     };
 
 /**
- * A Zod schema that reads a `T` and answers a `T`. The state is checked, never replaced by what the schema makes of it, so one that transforms
- * does not fit; a member with a default may be absent, and its type says so.
+ * A Zod schema whose input and output are both `T`. The state is checked but never replaced by the parsed value, so a schema that transforms
+ * does not fit. A member with a default may be missing, and its type says so.
  */
 export type SchemaOf<T> = z.ZodType<T, z.ZodTypeDef, T>;
 
-/** Turns that go on after their caller detached. */
+/** Options of turns that continue after their caller detached. */
 export interface BackgroundOptions {
-  /** How often a run says that it is alive, in ms; each time is a write to the store. 30,000 unless told. */
+  /** How often a run writes a heartbeat to the store, in ms. Default: 30,000. */
   heartbeatIntervalMs?: number;
   /**
-   * How long after its last heartbeat a run counts as dead, in ms: its snapshot then reads as `expired`, and another process may take the run
-   * over. 60,000 unless told. The clocks of the processes must not differ by as much.
+   * How long after its last heartbeat a run counts as dead, in ms: its snapshot then reads as `expired`, and another process may take over the
+   * run. The clocks of the processes must differ by less. Default: 60,000.
    */
   leaseMs?: number;
-  /** How often a run whose process died is taken over before it is given up and ends as `failed`; 3 unless told, 0: never. */
+  /** How often a run whose process died is taken over before it ends as `failed`; 0 means never. Default: 3. */
   maxAttempts?: number;
   /**
-   * Whether this process looks for runs to take over: soon after the agent is defined, and then once in `leaseMs`. Not unless told; see
-   * `recoverRuns` for what it finds. Needs a store that can list its sessions.
+   * Whether this process looks for runs to take over: soon after the agent is defined, then once per `leaseMs`. See `recoverRuns` for the runs
+   * that it finds. Needs a store that can list its sessions. Default: `false`.
    */
   recover?: boolean;
-  /** For a store that keeps tenants apart: the contexts of those whose runs are looked for. One call without a context unless told. */
+  /** For a store that separates tenants: the contexts in which to look for runs. Default: one search without a context. */
   recoverContexts?: () => readonly ActionContext[] | Promise<readonly ActionContext[]>;
   /**
-   * What of the caller's context is stored with a run, readable to whoever can read the store, and given to the run when it is taken over.
-   * Nothing unless told, since contexts carry tokens: the run then gets the context of whoever looked for it.
+   * Selects the part of the caller's context that is stored with a run, readable to every reader of the store, and given to the run when it is
+   * taken over. Default: nothing is stored, because contexts carry tokens; the run then gets the context of the process that took it over.
    */
   keepContext?: (context: ActionContext) => ActionContext | undefined;
 }
 
-/** What becomes of two turns on one session at the same time. */
+/** How two concurrent turns on one session are handled. */
 export type OnConflict = 'reject' | 'queue' | 'branch';
 
-/** How an agent keeps its state; the same for every kind of agent. */
+/** Options of an agent's state; the same for every kind of agent. */
 export interface AgentStateOptions<State = unknown, User = unknown, App = unknown> {
   /**
-   * What the custom state looks like. It is checked when a session is opened and again before a turn is saved: a turn that leaves something
-   * else behind fails with `INTERNAL` and is not saved as completed. Its JSON schema is in the action's metadata.
+   * Schema of the custom state. It is checked when a session is opened and again before a turn is saved: a turn that leaves a state that does
+   * not fit fails with `INTERNAL` and is not saved as completed. Its JSON schema is in the action's metadata.
    */
   stateSchema?: SchemaOf<State>;
-  /** Where the sessions live; unless told the `store` given to `agentRuntime`. */
+  /** The store of the sessions. Default: the `store` given to `agentRuntime`. */
   store?: SessionStore<State> | SessionStore;
-  /** `'client'`: the agent has no store, not even the default one; its callers keep the state and send it with each turn. */
+  /** `'client'`: the agent uses no store, not even the default one; its callers keep the state and send it with each turn. */
   state?: 'client';
   /**
-   * Makes a state that the callers keep trustworthy: it is handed out with an HMAC under this key, and refused when it comes back changed.
-   * An old state is one that was issued, so a caller can go back to it. Of several keys the first signs, all are accepted. Without, a caller
-   * can write any history, so no tool is run on its word: `resume.restart` is refused; `false`: all callers are trusted, and it is not.
+   * Signs the state that the callers keep with an HMAC under this key, and refuses a state that was changed. An older state is validly signed,
+   * so a caller can go back to it. Of several keys the first signs and all are accepted. Default: no signature; a caller can then forge any
+   * history, so `resume.restart` is refused. `false`: no signature, and all callers are trusted to send `resume.restart`.
    */
   signState?: SigningKey | readonly SigningKey[] | false;
   /**
-   * Whether the callers may have resources of the application put into their messages (parts `{ resource: { uri } }`), any that they can
-   * name; not unless told.
+   * Whether callers may send messages that refer to resources of the application (parts `{ resource: { uri } }`), by any URI. Default:
+   * `false`.
    */
   clientResources?: boolean;
   /**
-   * Who may read, continue and abort this agent's sessions. `true`: all users, and other agents on the same store. `false`: the user who
-   * began the session, by this agent. Default: the user who began it, by any agent on the store; with a `clientTransform` by this agent
-   * only, since another would show what the transform hides. A session that was begun without a user is open to all users.
+   * Which callers may read, continue and abort this agent's sessions. `true`: all users, and other agents on the same store. `false`: the user
+   * who began the session, by this agent. Default: the user who began it, by any agent on the store; with a `clientTransform` by this agent
+   * only, since another agent would show the parts that the transform hides. A session begun without a user is open to all users.
    */
   shareSessions?: boolean;
   /**
-   * What of the state and of the stream the callers may see. Of an answer they get the artifacts and the reply as `state` leaves them: one that
-   * leaves out the last message leaves out the reply.
+   * Selects the part of the state and of the stream that callers may see. An output contains the artifacts and the reply as `state` leaves
+   * them: a transform that removes the last message removes the reply.
    */
   clientTransform?: ClientTransform<State>;
   /**
@@ -97,37 +97,37 @@ export interface AgentStateOptions<State = unknown, User = unknown, App = unknow
    * Default: `false`, a span holds the turn's input, its finish reason and the id of its snapshot. `temp:` keys are never traced.
    */
   traceState?: boolean;
-  /** How long a call of the store may take, in ms, before the turn ends without it with `DEADLINE_EXCEEDED`; 10,000 unless told. */
+  /** How long one store call may take, in ms, before it fails with `DEADLINE_EXCEEDED`. Default: 10,000. */
   storeTimeoutMs?: number;
   /**
-   * What becomes of two turns on one session at the same time. `'reject'`: the one that is saved second fails with `ABORTED`. `'queue'`: in
-   * one process the second waits for the first; between processes it is rejected. `'branch'`: the session gets two leaves. Unless told,
-   * `'reject'` for a turn that names the session by its `sessionId`, and `'branch'` for one that names the `snapshotId` to continue from.
-   * Rejecting needs a store that can compare leaves.
+   * How two concurrent turns on one session are handled. `'reject'`: the turn that is saved second fails with `ABORTED`. `'queue'`: within one
+   * process the second turn waits for the first; across processes it is rejected. `'branch'`: the session gets two leaves. Default: `'reject'`
+   * for a turn that names the session by its `sessionId`, `'branch'` for one that names the `snapshotId` to continue from.
+   * `'reject'` and `'queue'` need a store that can compare leaves.
    */
   onConflict?: OnConflict;
   /**
-   * What becomes of a turn that is aborted before it ends. `'discard'`, unless told: nothing of it is saved, the session is as it was before.
-   * `'keep'`: the prompt, the tools that ran and the words of the model so far are saved as a snapshot with the status `aborted`, which the
-   * output names; the conversation goes on from it, and a turn without a message runs it again.
+   * How a turn that is aborted before it ends is handled. `'discard'`: nothing of it is saved, and the session stays as it was before.
+   * `'keep'`: the prompt, the tool calls and the model's text so far are saved as a snapshot with the status `aborted`, which the output names;
+   * the conversation continues from it, and a turn without a message runs it again. Default: `'discard'`.
    */
   onAbort?: 'discard' | 'keep';
-  /** How detached turns are watched over. Needs a store. */
+  /** Options of detached turns. Needs a store. */
   background?: BackgroundOptions;
   /**
-   * The app that the agent is part of: agents with one `appName` on one store share what belongs to a user (`user:`) and to the app (`app:`).
-   * Unless told the one given to `agentRuntime`, else the agent's own name, so that nothing is shared by accident.
+   * The app that the agent belongs to. Agents with one `appName` on one store share the `user:` and `app:` keys. Default: the `appName` given to
+   * `agentRuntime`, else the agent's own name, so that nothing is shared by accident.
    */
   appName?: string;
   /**
-   * Names the user who calls, from the context: a name that the caller can't choose, `undefined` for no user. The user owns the sessions that
-   * the call begins, sees the sessions that they own, and has their own `user:` keys. Default: `context.auth.uid`, which servers set once
-   * they have verified the caller.
+   * Returns the id of the calling user from the context: an id that the caller can't choose, or `undefined` for no user. The user owns the
+   * sessions that the call begins, sees the sessions that they own, and has their own `user:` keys. Default: `context.auth.uid`, which servers
+   * set after they have verified the caller.
    */
   userId?: UserIdOf;
   /**
-   * The scopes that the agent's `session.state` has besides the session's own, each with what its keys are, without their prefix. A scope
-   * that is named here is read when a turn begins, at the cost of one document; one that is not costs nothing, and its keys are refused.
+   * The shared scopes of the agent's `session.state`, each with a schema of its keys without their prefix. A scope that is named here is read
+   * when a turn begins, at the cost of one document. A scope that is not named costs nothing, and its keys are refused.
    * Needs a store that keeps scopes.
    *
    * @example
@@ -135,22 +135,22 @@ export interface AgentStateOptions<State = unknown, User = unknown, App = unknow
    * defineAgent(ai, { name: 'booking', store, scopes });
    */
   scopes?: StateScopes<User, App>;
-  /** How large keys and values of `session.state` may be. */
+  /** Size limits for the keys and values of `session.state`. */
   limits?: StateLimits;
   /**
-   * The key of `session.state`, with its prefix if it has one, under which a completed turn keeps what it answered: the text of the reply, or
-   * what it means where the agent has an output schema. A turn that failed, was aborted, or waits for the caller keeps nothing. An answer that the
-   * key does not take is delivered and saved all the same: the key stays as it was, and the output has an `error` though the turn did not fail.
-   * A `user:` key needs a user: a call that names none is refused. With a plain key the custom state has to fit the `stateSchema` when it has
-   * that key alone, unless turns set the others.
+   * The key of `session.state`, with its prefix if it has one, under which a completed turn stores its answer: the text of the reply, or the
+   * parsed output when the agent has an output schema. A turn that failed, was aborted, or waits for the caller stores nothing. When the key
+   * refuses an answer, the answer is still delivered and saved: the key keeps its value, and the output has an `error` although the turn did not
+   * fail. A `user:` key needs a user: a call without one is refused. With a plain key, the `stateSchema` must accept a custom state that has
+   * only that key, unless turns set the others.
    */
   outputKey?: string;
 }
 
-/** Answers whose `user:` keys a call sees. */
+/** Returns the id of the user whose `user:` keys a call sees. */
 export type UserIdOf = (context: ActionContext) => string | undefined;
 
-/** What the keys of shared scopes are: Zod objects or records. Each key is checked by itself, so what `refine` says of several is not. */
+/** Schemas of the keys of shared scopes: Zod objects or records. Each key is checked by itself, so a `refine` across several keys does not run. */
 export interface StateScopes<User = unknown, App = unknown> {
   /** Keys `user:...`. */
   user?: SchemaOf<User>;
@@ -158,17 +158,17 @@ export interface StateScopes<User = unknown, App = unknown> {
   app?: SchemaOf<App>;
 }
 
-/** A configuration in which the schema alone says what the state is: the store may be one for agents of any state. */
+/** A configuration whose `stateSchema` determines the state type, so its store may be one for agents of any state. */
 export type WithStateSchema<State, Config> = {
-  /** What the custom state looks like. */
+  /** Schema of the custom state. */
   stateSchema: SchemaOf<State>;
 } & Config;
 
-/** What a caller may choose for one turn. A caller over HTTP is anybody: leave closed what costs money. */
+/** The options that a caller may set for one turn. Over HTTP any caller can use them: do not open options that cost money. */
 export interface TurnOverrides {
-  /** The models that a turn may name; `true`: any. None unless told. */
+  /** The models that a turn may name; `true` allows any. Default: none. */
   models?: readonly string[] | true;
-  /** Whether a turn may change the model's configuration, its temperature say; not unless told. */
+  /** Whether a turn may change the model's configuration, such as its temperature. Default: `false`. */
   config?: boolean;
 }
 
@@ -179,28 +179,28 @@ export interface AgentConfig<
   O extends z.ZodTypeAny = z.ZodTypeAny,
 >
   extends PromptConfig<I, O>, AgentStateOptions<State> {
-  /** The values of the prompt's input variables. */
+  /** Values of the prompt's input variables. */
   promptInput?: z.infer<I>;
-  /** What a turn may choose otherwise: `chat.send('...', { model, config })`. */
+  /** Options that one turn may override: `chat.send('...', { model, config })`. */
   turnOverrides?: TurnOverrides;
 }
 
-/** What `definePromptAgent` takes. */
+/** Configuration of `definePromptAgent`. */
 export interface PromptAgentConfig<
   State = unknown,
   I extends z.ZodTypeAny = z.ZodTypeAny,
 > extends AgentStateOptions<State> {
-  /** The prompt that the agent speaks with, and the agent's own name. It may be defined later, but before the first turn. */
+  /** The name of the agent's prompt, and of the agent itself. The prompt may be defined later, but before the first turn. */
   promptName: string;
-  /** What the agent is for, in its action's metadata: the Dev UI and other agents read it. */
+  /** Describes the agent's purpose in its action's metadata, for the Dev UI and other agents. */
   description?: string;
-  /** The values of the prompt's input variables, so that one prompt serves several agents. */
+  /** Values of the prompt's input variables, so that one prompt serves several agents. */
   promptInput?: z.infer<I>;
-  /** What a turn may choose otherwise: `chat.send('...', { model, config })`. */
+  /** Options that one turn may override: `chat.send('...', { model, config })`. */
   turnOverrides?: TurnOverrides;
 }
 
-/** What `defineCustomAgent` takes besides its function. */
+/** Configuration of `defineCustomAgent`. */
 export interface CustomAgentConfig<State = unknown, User = unknown, App = unknown> extends AgentStateOptions<
   State,
   User,
@@ -208,55 +208,55 @@ export interface CustomAgentConfig<State = unknown, User = unknown, App = unknow
 > {
   /** The agent's name, under which its actions are registered. */
   name: string;
-  /** What the agent is for, in its action's metadata: the Dev UI and other agents read it. */
+  /** Describes the agent's purpose in its action's metadata, for the Dev UI and other agents. */
   description?: string;
 }
 
-/** What the replies of an agent with this output schema mean; `unknown` without one. */
+/** The type of an agent's structured output; `unknown` without an output schema. */
 export type OutputOf<O extends z.ZodTypeAny> = z.ZodTypeAny extends O ? unknown : z.infer<O>;
 
-/** What a custom agent's function gets besides the session. */
+/** The second argument of a custom agent's function. */
 export interface AgentFnOptions {
-  /** Sends a chunk to the caller, if the caller listens. Never throws. */
+  /** Sends a chunk to the caller, if the caller still listens. Never throws. */
   sendChunk: (chunk: AgentStreamChunk) => void;
-  /** Fires when the turn is to stop: pass it on to whatever takes long. */
+  /** Fires when the turn must stop. Pass it to every long operation. */
   abortSignal: AbortSignal;
   /** The caller's context. */
   context?: ActionContext;
 }
 
-/** A custom agent: it runs turns (`sess.run`) until the caller has no more, and answers the last one's result. */
+/** A custom agent's function: runs turns (`sess.run`) until the caller sends no more input, and returns the last turn's result. */
 export type AgentFn<State = unknown, User = ScopeRecord, App = ScopeRecord> = (
   sess: SessionRunner<State, User, App>,
   options: AgentFnOptions,
 ) => Promise<AgentResult>;
 
-/** Options of the calls of an agent in this process. */
+/** Options of calls to an agent in this process. */
 export interface AgentCallOptions {
-  /** The caller's context, which the store and the turns get; the ambient one unless told. */
+  /** The caller's context, passed to the store and to the turns. Default: the ambient context. */
   context?: ActionContext;
 }
 
-/** A registered agent: a Genkit action, and what `chat` and its like add to it. Genkit's own `Agent` type, with what ours adds. */
+/** A registered agent: a Genkit action with Genkit's own `Agent` members and the members of this package. */
 export interface Agent<State = unknown, Output = unknown> extends GenkitAgent<State>, AgentAPI<State, Output> {
-  /** Begins a conversation, or attaches to one. */
+  /** Begins a conversation, or continues one. */
   chat(init?: AgentInit<State>, options?: AgentCallOptions): AgentChat<State, Output>;
 
-  /** Reads a snapshot and answers a conversation that continues from it. Needs a store. */
+  /** Reads a snapshot and returns a conversation that continues from it. Needs a store. */
   loadChat(lookup: SnapshotLookup, options?: AgentCallOptions): Promise<AgentChat<State, Output>>;
 
-  /** Reads a snapshot as a client sees it; `undefined` when there is none. Needs a store. */
+  /** Reads a snapshot as clients see it; `undefined` when it does not exist. Needs a store. */
   getSnapshot(
     lookup: string | SnapshotLookup,
     options?: AgentCallOptions & ReadOptions,
   ): Promise<AgentSnapshot<State> | undefined>;
 
-  /** Waits until a snapshot is settled. Needs a store. */
+  /** Waits until a snapshot has a terminal status. Needs a store. */
   waitForSnapshot(snapshotId: string, options?: AgentCallOptions & WaitOptions): Promise<AgentSnapshot<State>>;
 
-  /** {@link getSnapshot}, by the name it has in Genkit. */
+  /** Same as {@link getSnapshot}, under Genkit's name for it. */
   getSnapshotData(lookup: GetSnapshotDataInput): Promise<SessionSnapshot<State> | undefined>;
 
-  /** Stops a running snapshot. Answers the status it had before; `undefined` when there is no such snapshot. Needs a store. */
+  /** Aborts a running snapshot. Returns the status it had before; `undefined` when it does not exist. Needs a store. */
   abort(snapshotId: string, options?: AgentCallOptions): Promise<SnapshotStatus | undefined>;
 }

@@ -200,7 +200,7 @@ describe('an error says what is wrong and what to do', () => {
     const agent = defineAgent(ai, { name: 'stateless', model: scripted.name });
     for (const init of [{ sessionId: 'x' }, { snapshotId: 'x' }]) {
       const { status, message } = await refusal(() => agent.chat(init).send('a'));
-      expect([status, message]).toEqual(['FAILED_PRECONDITION', expect.stringContaining("Give the agent a 'store'")]);
+      expect([status, message]).toEqual(['FAILED_PRECONDITION', expect.stringContaining("Set the agent's 'store'")]);
     }
   });
 });

@@ -468,14 +468,14 @@ describe('what cannot be is said', () => {
 
   test('by the turn: no user, a scope that the agent does not name, no store, a value that does not fit', async () => {
     expect((await failure(touch, { store, scopes }, {}))?.message).toContain('the call names no user');
-    expect((await failure(touch, { store }, context))?.message).toContain('give it scopes: { user: z.object');
+    expect((await failure(touch, { store }, context))?.message).toContain('set scopes: { user: z.object');
     expect((await failure(touch, { state: 'client' }, context))?.message).toContain('a store that keeps scopes');
     const unfit = await failure((state) => state.set('user:theme', 'pink'), { store, scopes }, context);
     expect([unfit?.status, unfit?.message]).toEqual(['INVALID_ARGUMENT', expect.stringContaining('user:theme')]);
     const long = await failure((state) => state.set('x', 'long'), { store, limits: { maxValueBytes: 4 } }, context);
     expect(long?.message).toContain('more than 4 bytes');
     const userId = () => ' ';
-    expect((await failure(() => {}, { store, userId }, context))?.message).toContain('must answer a string');
+    expect((await failure(() => {}, { store, userId }, context))?.message).toContain('must return a string');
   });
 
   test('when the agent is defined', () => {

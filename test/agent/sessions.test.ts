@@ -159,7 +159,7 @@ describe.each(STORE_KINDS)('sessions on $name', ({ make }) => {
     await put(store, snapshot('orphan', { status: 'failed', parentId: 'pruned' }));
     const { output } = await call(agent, ['again'], { sessionId: 's' });
     expect(output).toMatchObject({ finishReason: 'failed', error: { status: 'FAILED_PRECONDITION' } });
-    expect(output.error?.message).toContain('"pruned" is gone');
+    expect(output.error?.message).toContain('"pruned" no longer exists');
   });
 
   test('state sent to an agent with a store is refused, and thrown', async () => {

@@ -52,7 +52,7 @@ const THROWN: [name: string, thrown: unknown, told: object][] = [
         throw new Error('trap');
       },
     }),
-    { status: 'INTERNAL', message: 'The agent threw something that cannot be read.' },
+    { status: 'INTERNAL', message: 'The agent threw something that could not be read.' },
   ],
   [
     'a promise',

@@ -12,23 +12,21 @@ import { checkOptions } from '../../store/options.ts';
 import type { AgentDefinition, AgentScopes } from '../agent-definition.ts';
 import type { AgentStateOptions } from '../types.ts';
 
-/** The caller of an agent. */
 export interface Caller {
   readonly context: ActionContext | undefined;
   readonly userId: string | undefined;
 }
 
-/** The records that a turn begins with. */
 export interface Records {
   user?: ScopeRecord;
   app?: ScopeRecord;
 }
 
 /**
- * Settles what the options say of the shared state.
+ * Applies the defaults to the options of the shared state, and checks them.
  *
- * @param options The agent's, over the defaults.
- * @throws `INVALID_ARGUMENT` for what can't be, `FAILED_PRECONDITION` for scopes without a store that keeps them.
+ * @param options The agent's options over the runtime's defaults.
+ * @throws `INVALID_ARGUMENT` for an invalid option, `FAILED_PRECONDITION` for scopes without a store that keeps them.
  */
 export function settleScopes<State>(
   name: string,
@@ -46,8 +44,8 @@ export function settleScopes<State>(
   const used = (['user', 'app'] as const).filter((scope) => scopes[scope] !== undefined || scope === output);
   if (used.length > 0 && !(store && keepsScopes(store))) {
     throw failedPrecondition(
-      `Agent '${name}' has shared state ('${used.join(":', '")}:'), and ${store ? 'its store keeps none' : 'no store to keep it'}: ` +
-        `give it a store with capabilities.scopes, or leave scopes${scopes[used[0]!] ? '' : ' and such an outputKey'} out.`,
+      `Agent '${name}' uses shared state ('${used.join(":', '")}:'), but ${store ? 'its store keeps no scopes' : 'has no store'}. ` +
+        `Give it a store with capabilities.scopes, or remove scopes${scopes[used[0]!] ? '' : ' and this outputKey'}.`,
     );
   }
   const setting: StateSetting = {
@@ -56,7 +54,7 @@ export function settleScopes<State>(
     ...(options.limits && { limits: settleLimits(options.limits) }),
   };
   assertOutputKey(name, outputKey, setting);
-  // What anybody can write is refused when it comes back, so it must not go out.
+  // A state that any caller can write is refused with such keys, so it must not be sent out with them.
   const reservesPrefixes = used.length > 0 || (!store && options.signState === undefined);
   return { appName, userIdOf: userId, used, outputKey, reservesPrefixes, setting };
 }
@@ -81,16 +79,16 @@ function isSchema(value: unknown): string | undefined {
     : "a Zod schema, made with genkit's z";
 }
 
-/** The user whom the server has verified: what Genkit's context providers put there. */
+/** The user id that the server has verified, where Genkit's context providers put it. */
 function verifiedUser({ auth }: ActionContext): string | undefined {
   const uid: unknown = auth?.['uid'];
   return typeof uid === 'string' && uid !== '' ? uid : undefined;
 }
 
 /**
- * Who calls, by the context.
+ * The caller that the context names.
  *
- * @throws `INTERNAL` when the agent's `userId` answers what is no name.
+ * @throws `INTERNAL` when the agent's `userId` returns an invalid id.
  */
 export function callerOf<State>({ name, scopes }: AgentDefinition<State>, context: ActionContext | undefined): Caller {
   const named = scopes.userIdOf(context ?? {}) as unknown;
@@ -101,26 +99,26 @@ export function callerOf<State>({ name, scopes }: AgentDefinition<State>, contex
     assertId(userId, 'userId');
     return { context, userId };
   } catch {
-    const message = `The userId of agent '${name}' must answer a string of 1 to 1,024 characters that is not blank, or undefined.`;
+    const message = `The userId of agent '${name}' must return a string of 1 to 1,024 characters , not blank, or undefined.`;
     throw addressTo('operator', failedPrecondition(message));
   }
 }
 
-/** What makes a context stand for another user than it names. Registered: the package's other copy in the process knows it too. */
+/** Key under which a context carries the user it runs as. A registered symbol, because the package's other copy in the process must know it too. */
 const STAND_IN = Symbol.for('genkitx-agents.stand-in');
 
 interface StandInContext extends ActionContext {
   readonly [STAND_IN]?: {
-    /** Whom the context names. */
+    /** The user that the context itself names. */
     readonly named: unknown;
-    /** Whom it stands for. */
+    /** The user that the run acts as. */
     readonly userId: string | undefined;
   };
 }
 
 /**
- * Who calls in the place of somebody else: what the run does, and the agents that it calls, is the doing of `userId`, whoever the context
- * names. A context that is made from this one and names yet another user means that user.
+ * Runs as `userId`, whatever user the context names; this includes the agents that the run calls. A context that is derived from this one and
+ * names a third user runs as that user.
  */
 export function standInFor<State>(
   { scopes }: AgentDefinition<State>,
@@ -131,16 +129,16 @@ export function standInFor<State>(
   try {
     named = scopes.userIdOf(context ?? {});
   } catch {
-    // Of who names nobody at all it can't be said who is meant.
+    // Without a user in the context, a later change of user could not be recognized.
     return { context, userId };
   }
   if (named === userId) return { context, userId };
-  // A symbol goes along with copies, and is in no JSON.
+  // A symbol is copied by object spread, and is in no JSON.
   const standIn: StandInContext = { ...context, [STAND_IN]: { named, userId } };
   return { context: standIn, userId };
 }
 
-/** Whose a session is that the caller begins; nobody's when the context names no user. */
+/** The owner of a session that the caller begins; none when the context names no user. */
 export function ownerFor<State>({ scopes }: AgentDefinition<State>, { userId }: Caller): SessionOwner | undefined {
   return userId === undefined ? undefined : { appName: scopes.appName, userId };
 }
@@ -153,12 +151,12 @@ export function readRecords<State>(agent: AgentDefinition<State>, caller: Caller
   const reading = store
     .readScopes({ context: caller.context, scopes: ids })
     .then((records) => Object.fromEntries(ids.map(({ scope }, i) => [scope, records[i]])));
-  // The turn may have failed before this does.
+  // Marks the rejection as handled: the turn may fail before this read does.
   reading.catch(() => {});
   return reading;
 }
 
-/** Gives the session its state: the records as they were read, and what the keys must be. */
+/** Gives the session its scoped state: the records as they were read, and the schemas of the keys. */
 export function placeRecords<State>(
   agent: AgentDefinition<State>,
   session: Session<State>,
@@ -181,6 +179,6 @@ function idsOf<State>({ scopes }: AgentDefinition<State>, { userId }: Caller): r
 
 function whyMissing(name: string, used: AgentScopes['used'], scope: ScopeId['scope']): string {
   return used.includes(scope)
-    ? `the call names no user; its context has no auth.uid, or the userId of agent ${quote(name)} found none`
-    : `agent ${quote(name)} does not say that it uses such keys; give it scopes: { ${scope}: z.object({ ... }) }, and a store that keeps scopes`;
+    ? `the call names no user; its context has no auth.uid, or the userId of agent ${quote(name)} returned none`
+    : `agent ${quote(name)} does not declare such keys; set scopes: { ${scope}: z.object({ ... }) } and a store that keeps scopes`;
 }

@@ -5,8 +5,8 @@ import { prefixedNames } from '../../session/state/plain-state.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 
 /**
- * A state that a caller in this process sends along may be anything. What JSON cannot write, a circle say, is refused before it gets anywhere:
- * Genkit writes what an action is called with into the action's span, and fails with an error of its own there.
+ * Refuses a state that JSON cannot write, such as a circular one. A caller in this process may send any value. Genkit writes the input of an
+ * action into the action's span, and would fail there with an error of its own.
  *
  * @throws AgentInitError `INVALID_ARGUMENT`
  */
@@ -22,21 +22,21 @@ export function assertWritableInit(init: AgentInit | null = {}): void {
     const place = path ? `: see ${quote(path)}` : '';
     throw new AgentInitError({
       status: 'INVALID_ARGUMENT',
-      message: `The state sent along cannot be written as JSON${place}. Send it as it came with the turn before.`,
+      message: `The state sent along cannot be written as JSON${place}. Send the state that the previous turn returned.`,
     });
   }
 }
 
 /**
- * A client speaks as the user and as nobody else: what tools were asked and what they answered is the server's to write.
+ * Refuses input in which a client speaks for the server: only the server writes tool requests and tool responses.
  *
- * @throws `INVALID_ARGUMENT`, or `FAILED_PRECONDITION` where the agent can't tell what the server wrote.
+ * @throws `INVALID_ARGUMENT`, or `FAILED_PRECONDITION` when the agent can't tell which messages the server wrote.
  */
 export function assertClientInput<State>(agent: AgentDefinition<State>, { message, resume }: AgentInput): void {
   if (resume?.restart?.length && agent.isStateForgeable) {
     throw failedPrecondition(
-      `Agent '${agent.name}' does not run tools again on its callers' word: they keep the state, and could have written the tool request ` +
-        `themselves. Give it a 'store' or 'signState', or, where all callers are trusted, signState: false.`,
+      `Agent '${agent.name}' refuses resume.restart: its callers keep the state unsigned, and could have forged the tool request. ` +
+        `Set 'store' or 'signState', or signState: false when all callers are trusted.`,
     );
   }
   if (!message) return;
@@ -45,17 +45,17 @@ export function assertClientInput<State>(agent: AgentDefinition<State>, { messag
   }
   if (message.content.some((part) => part.toolRequest !== undefined || part.toolResponse !== undefined)) {
     throw invalidArgument(
-      `A client's message must not have toolRequest or toolResponse parts. Answer an interrupted tool by 'resume'.`,
+      `A client's message must not have toolRequest or toolResponse parts. Answer an interrupted tool with 'resume'.`,
     );
   }
   assertNoResources(agent, [message]);
   if (resume?.respond?.length || resume?.restart?.length) {
-    throw invalidArgument(`Send a 'message' or 'resume', not both: the interrupted turn has to go on first.`);
+    throw invalidArgument(`Send a 'message' or 'resume', not both: the interrupted turn must continue first.`);
   }
 }
 
 /**
- * The model would be shown what a resource says, whichever the client names.
+ * Refuses resource parts, because the model would be shown the content of any resource that the client names.
  *
  * @throws `INVALID_ARGUMENT`
  */
@@ -63,13 +63,13 @@ export function assertNoResources<State>(agent: AgentDefinition<State>, messages
   if (agent.clientResources) return;
   if (messages.some(({ content }) => content.some((part) => part.resource !== undefined))) {
     throw invalidArgument(
-      `Agent '${agent.name}' takes no 'resource' parts from its callers. Send what is in them, or give the agent clientResources: true.`,
+      `Agent '${agent.name}' accepts no 'resource' parts from its callers. Send their content instead, or set clientResources: true.`,
     );
   }
 }
 
 /**
- * A custom state has no keys of other scopes; a prompt would take one that a client made up for what it says to be.
+ * Refuses keys of other scopes in the custom state: a prompt would take a forged one for the real value.
  *
  * @throws `INVALID_ARGUMENT`
  */
@@ -77,6 +77,6 @@ export function assertPlainKeys<State>(agent: AgentDefinition<State>, custom: un
   const [name] = prefixedNames(custom);
   if (name === undefined) return;
   throw invalidArgument(
-    `Agent '${agent.name}' takes no ${quote(name)} from its callers: keys 'user:', 'app:' and 'temp:' are not theirs to set.`,
+    `Agent '${agent.name}' refuses ${quote(name)} in a sent state: callers must not set 'user:', 'app:' and 'temp:' keys.`,
   );
 }

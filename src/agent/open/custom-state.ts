@@ -5,21 +5,20 @@ import { parsePointer } from '../../json/pointer.ts';
 import { copyJson, JsonValueError } from '../../json/value.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 
-/** More problems than these are not listed. */
+/** At most this many problems are listed. */
 const MAX_PROBLEMS = 5;
 
-/** The state that is checked. */
 export interface CheckedState {
-  /** What it belongs to, as the message calls it. */
+  /** Names the state in error messages. */
   what: string;
-  /** The caller sent it, and is to mend it; otherwise the agent's own code or data is at fault. */
+  /** The caller sent the state and must correct it; otherwise the agent's code or data is at fault. */
   sentByCaller?: boolean;
 }
 
 /**
- * Checks the custom state against the agent's `stateSchema`, if it has one. A session that has no custom state yet is fine.
+ * Checks the custom state against the agent's `stateSchema`, if it has one. A session without custom state passes.
  *
- * The message holds nothing of the state: neither values nor, where a `clientTransform` says what of the state may be seen, keys.
+ * The message contains no values of the state and, when a `clientTransform` hides parts of the state, no keys either.
  *
  * @throws `INVALID_ARGUMENT` for a state that the caller sent, `INTERNAL` for any other.
  */
@@ -46,7 +45,7 @@ export async function assertCustomState<State>(
   );
 }
 
-/** Whether the custom state fits the agent's `stateSchema`, if it has one. Never rejects, though a schema's own code may throw. */
+/** Whether the custom state fits the agent's `stateSchema`, if it has one. Never rejects, even when the schema's own code throws. */
 export async function fitsStateSchema<State>(agent: AgentDefinition<State>, custom: unknown): Promise<boolean> {
   if (!agent.stateSchema || custom === undefined) return true;
   try {
@@ -57,9 +56,9 @@ export async function fitsStateSchema<State>(agent: AgentDefinition<State>, cust
 }
 
 /**
- * A copy of the custom state that a turn left.
+ * A copy of the custom state after a turn.
  *
- * @throws `INTERNAL` when it holds what JSON cannot.
+ * @throws `INTERNAL` when it is not JSON.
  */
 export function copyCustomState<State>(agent: AgentDefinition<State>, custom: State, what: string): State {
   try {
@@ -67,7 +66,7 @@ export function copyCustomState<State>(agent: AgentDefinition<State>, custom: St
   } catch (error) {
     if (!JsonValueError.isInstance(error)) throw error;
     const path = parsePointer(error.path);
-    // A reason may name another place, and so keys.
+    // The reason may contain another path, and so keys.
     const reason = agent.clientTransform?.state ? 'is not a JSON value' : `is not a JSON value: ${error.reason}`;
     throw unfit({ what }, `The custom state of ${what} cannot be stored: ${placeOf(agent, path)} ${reason}.`, () =>
       ['custom', ...path].join('.'),
@@ -77,16 +76,16 @@ export function copyCustomState<State>(agent: AgentDefinition<State>, custom: St
 
 function unfit({ what, sentByCaller }: CheckedState, message: string, paths: () => string): GenkitError {
   if (sentByCaller) return invalidArgument(message);
-  logger.error(`The custom state of ${what} is not what it has to be, at: ${paths()}`);
+  logger.error(`The custom state of ${what} is invalid at: ${paths()}`);
   return addressTo('operator', new GenkitError({ status: 'INTERNAL', message }));
 }
 
-/** Dots and no slashes: a pointer would look like a file's path to whoever looks for those. */
+/** Joins with dots, not slashes: the filter for file paths in messages would take a JSON pointer for one. */
 function placeOf<State>({ clientTransform }: AgentDefinition<State>, path: readonly (string | number)[]): string {
   return clientTransform?.state ? 'a member' : ['custom', ...path].join('.');
 }
 
-/** What is wrong, in words that come from the schema alone: Zod's own messages quote values and keys, and a schema's author may well do so. */
+/** Describes the problem from the schema alone, because Zod's own messages quote values and keys, and so may a schema author's. */
 function problemOf(issue: z.ZodIssue): string {
   switch (issue.code) {
     case 'invalid_type':
@@ -96,9 +95,9 @@ function problemOf(issue: z.ZodIssue): string {
     case 'invalid_enum_value':
       return `must be one of ${issue.options.map((option) => JSON.stringify(option)).join(', ')}`;
     case 'unrecognized_keys':
-      return 'has members that the schema does not know';
+      return 'has members that are not in the schema';
     case 'invalid_string':
-      return typeof issue.validation === 'string' ? `must be a valid ${issue.validation}` : 'has not the right form';
+      return typeof issue.validation === 'string' ? `must be a valid ${issue.validation}` : 'has an invalid format';
     case 'too_small':
       return `must be at least ${issue.minimum}${unitOf(issue.type)}`;
     case 'too_big':
@@ -107,7 +106,7 @@ function problemOf(issue: z.ZodIssue): string {
       return `must be a multiple of ${issue.multipleOf}`;
     case 'invalid_union':
     case 'invalid_union_discriminator':
-      return 'fits none of its forms';
+      return 'fits no member of its union';
     default:
       return 'is not valid';
   }

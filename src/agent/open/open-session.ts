@@ -17,20 +17,19 @@ import { isExpired } from './expiry.ts';
 import type { SnapshotLookup } from '../../store/contract.ts';
 import { isHidden } from './visible-snapshot.ts';
 
-/** A session to run turns on. */
 export interface OpenedSession<State> extends Waits {
   readonly session: Session<State>;
-  /** The snapshot that it continues from; absent for a new session and for a client's state. */
+  /** The snapshot that it continues from. Missing for a new session and for a client's state. */
   readonly parentId?: string;
-  /** What has to be the session's leaf still when the first turn is saved (`null`: nothing); absent: whatever it is. */
+  /** The leaf that the session must still have when the first turn is saved (`null`: none). Optional: without it the leaf is not checked. */
   readonly expectedLeafId?: string | null;
   readonly caller: Caller;
-  /** Whose the session is; absent: nobody's. */
+  /** The owner of the session. Optional: without one the session has no owner. */
   readonly owner?: SessionOwner;
 }
 
 /**
- * Refuses a call that does not fit how the agent keeps its state.
+ * Refuses a call that does not fit the way the agent keeps its state.
  *
  * @throws AgentInitError `FAILED_PRECONDITION`
  */
@@ -40,8 +39,8 @@ export function assertInitFits<State>(agent: AgentDefinition<State>, init: Agent
     throw new AgentInitError({
       status: 'FAILED_PRECONDITION',
       message:
-        `Cannot use '${key}' with agent '${agent.name}': it has no store to find it in. Give the agent a 'store', or agentRuntime() a ` +
-        `default one; where the callers keep the state, send that as 'state'.`,
+        `Cannot use '${key}' with agent '${agent.name}': it has no store. Set the agent's 'store' or the ` +
+        `default 'store' of agentRuntime(); if the callers keep the state, send it as 'state'.`,
     });
   }
   if (init.state !== undefined && agent.store) {
@@ -53,11 +52,10 @@ export function assertInitFits<State>(agent: AgentDefinition<State>, init: Agent
 }
 
 /**
- * Resolves the session that a call is about: the one of a snapshot, of a session's last completed snapshot, of the state that the client
- * sent, or a new one.
+ * Opens the session of a call: that of a snapshot, of a session's last completed snapshot, of the state that the client sent, or a new one.
  *
- * @throws AgentInitError when the snapshot belongs to another session than the caller says; other `GenkitError`s for what is not there, is
- *   not to be resumed, or does not fit the agent's `stateSchema`.
+ * @throws AgentInitError when the snapshot belongs to another session than the caller says; other `GenkitError`s when it does not exist,
+ *   cannot be resumed, or does not fit the agent's `stateSchema`.
  */
 export async function openSession<State>(
   agent: AgentDefinition<State>,
@@ -74,16 +72,16 @@ export async function openSession<State>(
     placeRecords(agent, session, caller, undefined);
     return { session, caller };
   }
-  // At the same time as the snapshot.
+  // Read in parallel with the snapshot.
   const reading = readRecords(agent, caller);
   const { snapshot, leaf } = await findSnapshot(agent, init, context);
   if (leaf && rejects(agent, init)) assertNotRunning(agent, leaf);
   const expectedLeafId = agent.can.compareLeaf && rejects(agent, init) ? (leaf?.snapshotId ?? null) : undefined;
-  // Only a schema is worth waiting for.
+  // Skipped without a schema, because the await costs a microtask.
   if (snapshot && agent.stateSchema) await assertSnapshotFits(agent, snapshot);
   const session = snapshot ? sessionFrom(agent, snapshot) : new Session<State>({ sessionId: init.sessionId });
   placeRecords(agent, session, caller, reading && (await reading));
-  // Who continues somebody else's session does not make it theirs.
+  // A session keeps its owner when another user continues it.
   const owner = snapshot ? logOf(snapshot).owner : ownerFor(agent, caller);
   return { session, parentId: snapshot?.snapshotId, expectedLeafId, caller, owner, ...waitsOf(snapshot) };
 }
@@ -98,28 +96,28 @@ export function assertSnapshotFits<State>(
   return assertCustomState(agent, state?.custom, { what: `snapshot ${quote(snapshotId)}` });
 }
 
-/** The session as a snapshot has it, which has to fit the agent's `stateSchema`. */
+/** The session of a snapshot. @throws `INTERNAL` when it does not fit the agent's `stateSchema`. */
 export function sessionFrom<State>(agent: AgentDefinition<State>, snapshot: SessionSnapshot<State>): Session<State> {
   const state = { ...snapshot.state, sessionId: sessionOf(snapshot) };
   if (!agent.readsNeverChange) return new Session<State>(state);
-  // Messages and artifacts a session never changes, the custom state is changed in place.
+  // A session never changes messages and artifacts; the custom state is changed in place.
   return adoptState(state.custom === undefined ? state : { ...state, custom: copyJson(state.custom) });
 }
 
-/** Whether the call is to fail when another turn comes first. */
+/** Whether the call must fail when another turn comes first. */
 function rejects<State>({ onConflict }: AgentDefinition<State>, { snapshotId, sessionId }: AgentInit): boolean {
   if (snapshotId !== undefined) return onConflict === 'reject';
   return sessionId !== undefined && onConflict !== 'branch';
 }
 
-/** A turn in the background is a turn: it would be saved beside this one. */
+/** Refuses a new turn while one runs in the background, because it would be saved beside that one. */
 export function assertNotRunning<State>(agent: AgentDefinition<State>, leaf: SessionSnapshot): void {
   if (leaf.status !== 'pending' || leaf.heartbeatAt === undefined || isExpired(leaf, agent.background.leaseMs)) return;
   const error = new GenkitError({
     status: 'ABORTED',
     message:
-      `A turn of this session is under way in the background (snapshot ${quote(leaf.snapshotId)}). ` +
-      `Wait for it or abort it; to branch, resume by the snapshotId of an earlier turn.`,
+      `A turn of this session is running in the background (snapshot ${quote(leaf.snapshotId)}). ` +
+      `Wait for it or abort it; to branch, resume from the snapshotId of an earlier turn.`,
   });
   throw addressTo('caller', error);
 }
@@ -150,12 +148,12 @@ async function findSnapshot<State>(
   return sessionId === undefined ? {} : findLastCompleted(agent, sessionId, context);
 }
 
-/** A conversation is read anew by each turn and never changed: a store of ours need not copy it. */
+/** Each turn reads the conversation anew and never changes it, so this package's stores need not copy it. */
 function readOnly(by: 'snapshotId' | 'sessionId', id: string, context: ActionContext | undefined): SnapshotLookup {
   return by === 'snapshotId' ? { snapshotId: id, context, frozen: true } : { sessionId: id, context, frozen: true };
 }
 
-/** What a session continues from, and the leaf from which that was found. */
+/** The snapshot that a session continues from, and the leaf from which it was found. */
 interface Found<State> {
   readonly snapshot?: SessionSnapshot<State>;
   readonly leaf?: SessionSnapshot<State>;
@@ -175,14 +173,14 @@ function mustBeResumable<State>(
   }
   if (snapshot.status !== 'completed' && snapshot.status !== 'aborted') {
     throw invalidArgument(
-      `Snapshot ${quote(snapshotId)} is ${snapshot.status ?? 'without a status'} and cannot be resumed: only completed and aborted ` +
+      `Snapshot ${quote(snapshotId)} is ${snapshot.status ?? 'without a status'} and cannot be resumed; only completed and aborted ` +
         `snapshots can.`,
     );
   }
   return snapshot;
 }
 
-/** The latest leaf, or the nearest completed snapshot before it; `undefined` when no turn of the session ever completed. */
+/** The session's latest leaf, or its nearest completed ancestor; `undefined` when no turn of the session ever completed. */
 export async function findLastCompleted<State>(
   agent: AgentDefinition<State>,
   sessionId: string,
@@ -197,8 +195,8 @@ export async function findLastCompleted<State>(
     if (parentId === undefined) return { leaf };
     if (seen.has(parentId)) {
       throw failedPrecondition(
-        `The snapshots of session ${quote(sessionId)} name each other as parents in a circle (at ${quote(parentId)}). ` +
-          `Resume it by snapshotId.`,
+        `The snapshots of session ${quote(sessionId)} form a cycle of parents (at ${quote(parentId)}). ` +
+          `Resume it by a snapshotId.`,
       );
     }
     seen.add(parentId);
@@ -206,7 +204,7 @@ export async function findLastCompleted<State>(
     assertVisible(agent, snapshot, sessionId, context);
     if (!snapshot) {
       throw failedPrecondition(
-        `Session ${quote(sessionId)} has no completed snapshot left to continue from: ${quote(parentId)} is gone. ` +
+        `Session ${quote(sessionId)} has no completed snapshot left to continue from: ${quote(parentId)} no longer exists. ` +
           `Start a new session.`,
       );
     }
@@ -214,7 +212,7 @@ export async function findLastCompleted<State>(
   return { snapshot, leaf };
 }
 
-/** A session of another agent or user is not there, and yet its id is taken. */
+/** Reports a session of another agent or user as not found, though its id is taken. */
 function assertVisible<State>(
   agent: AgentDefinition<State>,
   snapshot: SessionSnapshot<State> | undefined,

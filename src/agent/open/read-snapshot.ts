@@ -11,16 +11,15 @@ import { readOrOffer } from './damaged-session.ts';
 import { isExpired } from './expiry.ts';
 import { isHidden, withoutInternals } from './visible-snapshot.ts';
 
-/** Which snapshot to read, and how much of it. */
 export interface ReadRequest extends SnapshotLookup {
-  /** Without its state. */
+  /** Reads the snapshot without its state. */
   metadataOnly?: boolean;
 }
 
 /**
- * Reads a snapshot as a client sees it. A running one whose worker went silent reads as `expired`.
+ * Reads a snapshot as clients see it. A running one without a recent heartbeat reads as `expired`.
  *
- * @throws `FAILED_PRECONDITION` for an agent without a store, and what the store throws.
+ * @throws `FAILED_PRECONDITION` for an agent without a store, and the store's errors.
  */
 export async function readSnapshot<State>(
   agent: AgentDefinition<State>,
@@ -41,7 +40,7 @@ export async function readSnapshot<State>(
   return { ...seen, state: toClientState(agent, state) as SessionSnapshot<State>['state'] };
 }
 
-/** The state with what it shares with others, as that is now: the reader's own `user:` keys, whoever's the session is. */
+/** The state with the current shared scopes: always the reader's own `user:` keys, even in the session of another user. */
 function withShared<State>(
   agent: AgentDefinition<State>,
   state: SessionState<State>,
@@ -53,7 +52,7 @@ function withShared<State>(
   return custom === undefined ? state : { ...state, custom };
 }
 
-/** A store that can't read it alone reads all of it. */
+/** Reads the whole snapshot from a store that can't read metadata alone. */
 async function readMetadata<State>(
   agent: AgentDefinition<State>,
   store: SessionStore<State>,
@@ -64,7 +63,7 @@ async function readMetadata<State>(
   return snapshot && metadataOf(snapshot);
 }
 
-/** A snapshot as it is stored, without its state where the store can leave that out. */
+/** The stored snapshot, without its state if the store can omit it. */
 export async function readStored<State>(
   agent: AgentDefinition<State>,
   snapshotId: string,

@@ -4,20 +4,19 @@ import { logOf } from '../../session/log/session-log.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { callerOf } from './agent-scopes.ts';
 
-/** The agent that keeps a snapshot to itself. */
+/** A snapshot with the name of the agent that hides it from others. */
 export type OwnedSnapshot<State> = SessionSnapshot<State> & { ownedBy?: string };
 
-/** What the runtime writes into snapshots for itself. */
+/** Fields that the runtime writes into snapshots for its own use. */
 const INTERNAL_FIELDS = new Set(['backgroundRun', 'resumption', 'ownedBy', 'sessionLog', 'waitingSince']);
 
-/** The snapshot as clients may see it: what the runtime notes in it is nobody else's concern. */
+/** The snapshot as clients may see it, without the runtime's own fields. */
 export function withoutInternals<S extends object>(snapshot: S): S {
   return Object.fromEntries(Object.entries(snapshot).filter(([name]) => !INTERNAL_FIELDS.has(name))) as S;
 }
 
 /**
- * Whether the snapshot is of another agent that does not share its sessions, or of a session that another user owns: for this call it is not
- * there.
+ * Whether this call must not see the snapshot: it belongs to an agent that does not share its sessions, or to a session that another user owns.
  */
 export function isHidden<State>(
   agent: AgentDefinition<State>,
@@ -31,7 +30,7 @@ export function isHidden<State>(
   return owner !== undefined && !agent.isForAllUsers && callerOf(agent, context).userId !== owner.userId;
 }
 
-/** What a snapshot of the agent says of whose it is. */
+/** The owner fields that the agent writes into its snapshots. */
 export function ownershipOf<State>({ name, isPrivate }: AgentDefinition<State>): { ownedBy?: string } {
   return isPrivate ? { ownedBy: name } : {};
 }

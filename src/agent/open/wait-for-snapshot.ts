@@ -4,19 +4,18 @@ import type { SnapshotLookup } from '../../store/contract.ts';
 import { mustHaveStore, type AgentDefinition } from '../agent-definition.ts';
 import { readSnapshot } from './read-snapshot.ts';
 
-/** Which snapshot to wait for, and how long. */
 export interface WaitRequest extends SnapshotLookup {
   metadataOnly?: boolean;
-  /** At most so long, in ms. */
+  /** Longest wait, in ms. */
   waitMs: number;
 }
 
-/** Between two reads of a store that can't be watched, in ms. */
+/** Interval between two reads of a store that can't be watched, in ms. */
 const READ_INTERVAL_MS = 500;
 
 /**
- * The snapshot once it is settled, or as it is when the time is up. The store is watched; what is read besides is only what no store tells:
- * that the heartbeats of a run have ceased.
+ * Returns the snapshot once it is terminal, or as it is when the time is up. The store is watched; it is read again only to notice that the
+ * heartbeats of a run have stopped, which no store reports.
  */
 export async function waitForSnapshot<State>(
   agent: AgentDefinition<State>,
@@ -26,7 +25,7 @@ export async function waitForSnapshot<State>(
   const store = mustHaveStore(agent, 'Waiting for a snapshot');
   const deadline = performance.now() + waitMs;
   let snapshot = await readSnapshot(agent, lookup);
-  // A session's latest leaf is waited for as the snapshot that it is now.
+  // Waits for the snapshot that is the session's latest leaf now, even if the leaf changes.
   const exact = { ...lookup, sessionId: undefined, snapshotId: snapshot?.snapshotId };
   const isOver = () => performance.now() >= deadline || signal?.aborted === true;
   while (snapshot?.status === 'pending' && !isOver()) {
@@ -53,7 +52,7 @@ export async function waitForSnapshot<State>(
   return snapshot;
 }
 
-/** How long the run counts as alive unless it says so again. */
+/** How long the run counts as alive without another heartbeat, in ms. */
 function msUntilExpiry<State>({ background }: AgentDefinition<State>, { heartbeatAt }: SessionSnapshot): number {
   if (heartbeatAt === undefined) return background.leaseMs;
   return Math.max(1, Date.parse(heartbeatAt) + background.leaseMs + 1 - Date.now());

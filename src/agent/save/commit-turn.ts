@@ -13,40 +13,37 @@ import { loggedError, statusOf, toRuntimeError } from '../runtime-error.ts';
 import { SnapshotWriter, type TurnContent } from './snapshot-writer.ts';
 import { ABORTED } from '../turn-ending.ts';
 
-/** What {@link TurnCommits} needs to know. */
 export interface TurnCommitsOptions<State> extends Waits {
   agent: AgentDefinition<State>;
   session: Session<State>;
   /** The snapshot that the session was opened from. */
   parentId?: string | undefined;
-  /** What the call found as the session's leaf (`null`: nothing), and no other turn may follow; absent: it does not look. */
+  /** The session's leaf when the call opened it (`null`: none); another turn must not come first. Optional: without it the leaf is not checked. */
   expectedLeafId?: string | null;
   context: ActionContext | undefined;
-  /** Whose the session is; absent: nobody's. */
+  /** The owner of the session. Optional: without one the session has no owner. */
   owner?: SessionOwner | undefined;
 }
 
-/** What is told of a turn that is saved. */
 interface TurnEnding {
   readonly finishReason?: AgentFinishReason | undefined;
   readonly error?: RuntimeError | undefined;
-  /** What waited for the caller before the turn was answered: a request that waits now is another one, though it may look the same. */
+  /** The turn answered a tool request that waited. A request that waits now is then a new one, even if it looks the same. */
   readonly hasAnswered?: boolean;
 }
 
-/** The last state worth continuing from. */
+/** The last state that the conversation can continue from. */
 export interface LastGood<State> extends Waits {
-  /** The snapshot that holds it; absent before the first, and for agents without a store. */
+  /** The snapshot that holds it. Missing before the first one, and for agents without a store. */
   readonly snapshotId?: string;
   readonly state: SessionState<State>;
 }
 
 /**
- * Makes turns into snapshots, each the child of the one before, and remembers the last good state. Of an agent without a store it only
- * remembers: the state goes to the caller with the output.
+ * Saves turns as snapshots, each the child of the one before, and remembers the last good state. For an agent without a store it only
+ * remembers the state, which goes to the caller with the output.
  */
 export class TurnCommits<State> {
-  /** Writes them. */
   readonly writer: SnapshotWriter<State>;
   readonly #agent: AgentDefinition<State>;
   readonly #session: Session<State>;
@@ -65,7 +62,7 @@ export class TurnCommits<State> {
     this.#lastGood = { snapshotId: parentId, state: stateOf(agent, session), ...(waitingSince && { waitingSince }) };
   }
 
-  /** The snapshot that the next one continues from. */
+  /** The parent of the next snapshot. */
   get parentId(): string | undefined {
     return this.#parentId;
   }
@@ -74,25 +71,25 @@ export class TurnCommits<State> {
     return this.#lastGood;
   }
 
-  /** The snapshot in which the tool request that the session ends with was first saved: whoever wants to run the tool claims it there. */
+  /** The snapshot in which the tool request at the end of the session was first saved. A turn claims the right to run the tool there. */
   get interruptedId(): string | undefined {
     const { waitingSince, state } = this.#lastGood;
     return (isWaiting(state.messages?.at(-1)) && waitingSince?.at(-1)) || this.#parentId;
   }
 
-  /** The session, or what it shares with others, changed after the last commit. */
+  /** The session or its shared scopes changed after the last commit. */
   get isBehind(): boolean {
     return this.#savedVersion !== this.#session.getVersion() || stateChangesOf(this.#session).length > 0;
   }
 
-  /** How the turn ends that is being saved; never rejects. */
+  /** The outcome of the turn that is being saved. Never rejects. */
   get saving(): Promise<TurnOutcome> | undefined {
     return this.#saving;
   }
 
   /**
-   * Saves the session as a completed snapshot. A store that cannot save makes it a failed outcome whose reply is still good; custom state that
-   * does not fit the `stateSchema`, or holds what JSON cannot, one of which the turn is at fault. Never rejects.
+   * Saves the session as a completed snapshot. When the store fails, the outcome is `failed` and its reply is still valid; when the custom state
+   * does not fit the `stateSchema` or is not JSON, the turn itself failed. Never rejects.
    */
   complete(snapshotId: string, ending?: TurnEnding): Promise<TurnOutcome> {
     return this.#whileSaving((used) =>
@@ -103,8 +100,8 @@ export class TurnCommits<State> {
   }
 
   /**
-   * Saves what a failed turn left behind, for inspection: nothing resumes it, and the session continues from before it. Where another turn
-   * came first it is not kept: the session would not continue from that one any more. Never rejects.
+   * Saves the state of a failed turn for inspection. No call resumes it: the session continues from the snapshot before. It is not saved when
+   * another turn came first, because the session would no longer continue from that turn. Never rejects.
    */
   fail(snapshotId: string, error: RuntimeError): Promise<TurnOutcome> {
     return this.#whileSaving((used) => this.#fail(snapshotId, used, error));
@@ -139,7 +136,7 @@ export class TurnCommits<State> {
         const before = this.#lastGood.state.messages;
         saved = await this.writer.save(snapshotId, this.#parentId, content, { before, scopes });
       } catch (error) {
-        // What the store does not take, the turn made.
+        // The turn produced the value that the store refused.
         const audience = statusOf(error) === 'INVALID_ARGUMENT' ? 'operator' : undefined;
         return { status: 'failed', error: this.noted(snapshotId, toRuntimeError(error, audience)), unsaved: true };
       }
@@ -152,7 +149,7 @@ export class TurnCommits<State> {
     return { status: 'completed', ...saved, ...reason, ...(unkept && { error: unkept }) };
   }
 
-  /** The error of a turn, as it is told and stored. One that nobody waits for is in the log from here on. */
+  /** The error of a turn as it is sent and stored. The error of a background turn is logged here, because no caller waits for it. */
   noted(snapshotId: string, error: RuntimeError): RuntimeError {
     if (!this.writer.isInBackground) return error;
     return loggedError(
@@ -170,22 +167,22 @@ export class TurnCommits<State> {
       const saved = await this.writer.save(snapshotId, this.#parentId, content);
       return saved ? { status: 'failed', error, ...saved } : { status: 'aborted' };
     } catch {
-      // What the turn failed with matters more than that it could not be kept.
+      // The turn's own error matters more than the failure to save it.
       return { status: 'failed', error };
     }
   }
 
-  /** Keeps what a foreground turn had come to when it was aborted: the conversation can go on from there. */
+  /** Saves the progress of an aborted foreground turn, so that the conversation can continue from there. */
   async keepAborted(snapshotId: string): Promise<void> {
     const content = await this.contentOf(snapshotId, this.stateSoFar());
-    // Nothing was done: the caller is waited for as before.
+    // The turn did nothing: the tool request still waits for the caller.
     if (isWaiting(content.state.messages?.at(-1))) return;
     const ending = { ...ABORTED, ...takeUsage(this.#session) };
     const saved = !this.#agent.store || (await this.writer.end(snapshotId, this.#parentId, ending, content));
     if (saved) this.#lastGood = { ...(this.#agent.store && { snapshotId }), ...content };
   }
 
-  /** What a snapshot holds of a turn that did not complete: custom state that does not fit the `stateSchema` stays as it was last good. */
+  /** The content of a snapshot of an incomplete turn. Custom state that does not fit the `stateSchema` is replaced by the last valid one. */
   async contentOf(snapshotId: string, state: SessionState<State>): Promise<TurnContent<State>> {
     const waits = this.#waitsOf(snapshotId, state);
     if (await fitsStateSchema(this.#agent, state.custom)) return { state, ...waits };
@@ -201,8 +198,8 @@ export class TurnCommits<State> {
   }
 
   /**
-   * The state as it is, with what the running turn has come to, as far as that can be told and stored. Never throws: a run that failed has to
-   * get its end.
+   * The current state with the progress of the running turn, as far as it can be reported and stored. Never throws, because a failed run must
+   * still get its end.
    */
   stateSoFar(): SessionState<State> {
     const { sessionId, messages: said, artifacts } = viewOf(this.#session);
@@ -215,7 +212,7 @@ export class TurnCommits<State> {
   }
 }
 
-/** What `attempt` answers; what is there instead when it throws. */
+/** Returns the result of `attempt`, or `instead` when it throws. */
 function orElse<T>(attempt: () => T, instead: T): T {
   try {
     return attempt();
@@ -224,7 +221,7 @@ function orElse<T>(attempt: () => T, instead: T): T {
   }
 }
 
-/** The state to keep. Messages and artifacts never change and are shared, the custom state is copied as JSON. */
+/** The state to save. Messages and artifacts are immutable and shared; the custom state is copied as JSON. */
 function stateOf<State>(agent: AgentDefinition<State>, session: Session<State>): SessionState<State> {
   const { sessionId, messages, artifacts, custom } = viewOf(session);
   return {

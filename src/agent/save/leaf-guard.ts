@@ -8,38 +8,37 @@ import { healthySnapshotOf } from '../open/damaged-session.ts';
 import { assertNotRunning, findLastCompleted } from '../open/open-session.ts';
 import { readStored } from '../open/read-snapshot.ts';
 
-/** What {@link LeafGuard} needs to know. */
 export interface LeafGuardOptions<State> {
   agent: AgentDefinition<State>;
   sessionId: string;
-  /** What the call found as the session's leaf (`null`: nothing), and no other turn may follow; absent: it does not look. */
+  /** The session's leaf when the call opened it (`null`: none); another turn must not come first. Optional: without it the leaf is not checked. */
   expectedLeafId?: string | null;
   context: ActionContext | undefined;
-  /** Whose the session is; absent: nobody's. */
+  /** The owner of the session. Optional: without one the session has no owner. */
   owner?: SessionOwner | undefined;
 }
 
-/** Where a snapshot belongs. */
+/** The position of a snapshot in its session. */
 export interface Place {
   snapshotId: string;
   parentId: string | undefined;
-  /** The store does not have it, unless by an earlier attempt. */
+  /** The store does not have it yet, except from an earlier attempt of the same save. */
   isNew: boolean;
 }
 
 /**
- * Saves the snapshots of a call, each new one only while the session's leaf is the one that the call knows: a new snapshot becomes the leaf,
- * and would hide what others saved meanwhile.
+ * Saves the snapshots of a call, each new one only while the session's leaf is the one that the call knows. A new snapshot becomes the leaf
+ * and would hide snapshots that other calls saved in the meantime.
  */
 export class LeafGuard<State> {
   readonly #agent: AgentDefinition<State>;
   readonly #sessionId: string;
   readonly #context: ActionContext | undefined;
-  /** Only of a store that keeps it. */
+  /** Empty for a store that does not keep it. */
   readonly #session: { session?: SessionDetails };
-  /** What was the leaf when the call was opened, then what it saved last; `undefined`: it does not look. */
+  /** The leaf when the call opened the session, then the snapshot that it saved last; `undefined`: no check. */
   #expectedLeafId: string | null | undefined;
-  /** The leaf that can't be read, and the session goes on from before it. */
+  /** A leaf that can't be read; the session continues from before it. */
   #damagedLeafId: string | null | undefined;
 
   constructor({ agent, sessionId, expectedLeafId, context, owner }: LeafGuardOptions<State>) {
@@ -54,7 +53,7 @@ export class LeafGuard<State> {
   /**
    * Saves a snapshot.
    *
-   * @throws `SessionConflictError` when another turn came first, and what the store throws.
+   * @throws `SessionConflictError` when another turn came first, and the store's errors.
    */
   async save(
     store: SessionStore<State>,
@@ -65,7 +64,7 @@ export class LeafGuard<State> {
     for (;;) {
       const isLooking = isNew && this.#expectedLeafId !== undefined;
       try {
-        // The snapshot itself: an earlier write of the same turn came first.
+        // The leaf may be this snapshot itself, from an earlier write of the same turn.
         const isPassed = this.#expectedLeafId === snapshotId || this.#expectedLeafId === this.#damagedLeafId;
         if (isLooking && !isPassed) await this.#assertPassed(parentId);
         const options: SaveSnapshotOptions = {
@@ -83,7 +82,7 @@ export class LeafGuard<State> {
     }
   }
 
-  /** The leaf is one that did not complete, and the session goes on from before it; a silent run may have been taken over since. */
+  /** Passes when the leaf did not complete and the session still continues from before it. An expired run may have been taken over in the meantime. */
   async #assertPassed(parentId: string | undefined): Promise<void> {
     const leafId = this.#expectedLeafId;
     if (typeof leafId !== 'string' || leafId === parentId) return;
@@ -97,7 +96,7 @@ export class LeafGuard<State> {
     });
   }
 
-  /** Whether what came first has come to nothing: the session continues from where it did. */
+  /** Whether the turns that came first did not complete, so that the session still continues from `parentId`. */
   async #isStillLast(parentId: string | undefined, { actualLeafId }: SessionConflictError): Promise<boolean> {
     let found: Awaited<ReturnType<typeof findLastCompleted<State>>>;
     try {

@@ -5,34 +5,34 @@ import { describeThrown, failedPrecondition, quote } from '../../errors.ts';
 import { reserveSnapshotId } from '../../snapshot/ids.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 
-/** What is written into an interrupted snapshot while, and after, a turn runs its tools again. */
+/** Stored in an interrupted snapshot while a turn runs its tools again, and afterwards. */
 interface ClaimRecord {
-  /** The turn's snapshot. */
+  /** The snapshot id of the turn. */
   by: string;
-  /** Who runs the turn: one that was taken over has the same snapshot. */
+  /** The worker of the turn. A run that was taken over has the same snapshot and a new owner. */
   owner: string;
-  /** When the turn was known to be alive. */
+  /** When the turn was last known to be alive. */
   at: string;
-  /** A tool may have run: from here on nobody else runs them. */
+  /** A tool may have run: no other turn runs the tools from here on. */
   started?: true;
 }
 
 type Claimed<State> = SessionSnapshot<State> & { resumption?: ClaimRecord };
 
-/** Which turn wants to run which snapshot's interrupted tools. */
+/** The turn that asks for the claim, and the snapshot whose interrupted tools it runs. */
 export interface ClaimRequest<State> {
   agent: AgentDefinition<State>;
   /** The snapshot in which the interrupt was first saved. */
   interruptedId: string;
-  /** The turn's own snapshot. */
+  /** The turn's own snapshot id. */
   turnId: string;
   context: ActionContext | undefined;
 }
 
 /**
- * The right to run the tools that were interrupted. It is written into the snapshot in which the interrupt was first saved, whichever later
- * snapshot has a copy of it, and a store changes a snapshot in one step: of any number of approvals, in whatever process, one gets it. Until a tool starts it ends with a turn that comes to nothing, or whose process
- * died; from then on it is final, whatever becomes of the turn.
+ * The right to run the interrupted tools. It is stored in the snapshot in which the interrupt was first saved, even if a later snapshot has a
+ * copy of it. The store updates a snapshot atomically, so exactly one of several concurrent approvals gets the claim. Until a tool starts, the
+ * claim ends with a turn that fails or whose process died; after that it is final, however the turn ends.
  */
 export class ResumeClaim<State> {
   readonly #request: ClaimRequest<State>;
@@ -51,7 +51,7 @@ export class ResumeClaim<State> {
     this.#timer.unref();
   }
 
-  /** @throws `FAILED_PRECONDITION` when another turn has run the tools, or is at it. */
+  /** @throws `FAILED_PRECONDITION` when another turn has run the tools or is running them. */
   static async take<State>(request: ClaimRequest<State>, store: SessionStore<State>): Promise<ResumeClaim<State>> {
     const owner = reserveSnapshotId();
     const ours = (): ClaimRecord => ({ by: request.turnId, owner, at: new Date().toISOString() });
@@ -62,8 +62,8 @@ export class ResumeClaim<State> {
     });
     if (isGone) {
       throw failedPrecondition(
-        `The snapshot ${quote(request.interruptedId)}, in which this interrupt was first saved, is gone, and with it whether it was approved. ` +
-          `Find out what the tools did, and go on by resume.respond with their answers, or by another message.`,
+        `Snapshot ${quote(request.interruptedId)}, in which this interrupt was first saved, no longer exists, so it is unknown whether the interrupt was approved. ` +
+          `Check whether the tools ran, then continue with resume.respond and their answers, or with another message.`,
       );
     }
     if (holder && holder.owner !== owner) {
@@ -76,18 +76,18 @@ export class ResumeClaim<State> {
   }
 
   /**
-   * Has to be awaited before a tool runs: when it answers, the store knows that one did.
+   * Must be awaited before a tool runs: once it resolves, the store has recorded that a tool may have run.
    *
-   * @throws `FAILED_PRECONDITION` when the tool must not run: the turn is over, or the claim somebody else's by now; and what the store throws.
+   * @throws `FAILED_PRECONDITION` when the tool must not run because the turn has ended or another turn owns the claim; and the store's errors.
    */
   async start(): Promise<void> {
     this.#starting ??= this.#markStarted();
     await this.#starting;
-    if (this.#isOver && !this.#hasStarted) throw failedPrecondition('The turn is over: the tool was not run.');
+    if (this.#isOver && !this.#hasStarted) throw failedPrecondition('The turn has ended; the tool was not run.');
     this.#hasStarted = true;
   }
 
-  /** The turn is over. Without a result, and when no tool has started, somebody else may try again. */
+  /** Ends the turn. If it has no result and no tool has started, another turn may claim the interrupt. */
   async end(hasResult: boolean): Promise<void> {
     this.#isOver = true;
     clearInterval(this.#timer);
@@ -97,7 +97,7 @@ export class ResumeClaim<State> {
       await write(this.#request, this.#store, (found) => (found?.owner === this.#owner ? null : undefined));
     } catch (error) {
       logger.warn(
-        `The claim on an interrupt could not be given back; it ends with its lease. ${describeThrown(error)}`,
+        `The claim on an interrupt could not be released; it expires with its lease. ${describeThrown(error)}`,
       );
     }
   }
@@ -105,7 +105,7 @@ export class ResumeClaim<State> {
   async #markStarted(): Promise<void> {
     const { turnId } = this.#request;
     const holder = await write(this.#request, this.#store, (found) => {
-      // One that is gone was given back by whoever took it over, or is in a store that keeps no unknown fields.
+      // A missing record was released by the turn that took it over, or the store keeps no unknown fields.
       const isFree = !found || found.owner === this.#owner;
       const at = new Date().toISOString();
       return isFree && !this.#isOver ? { by: turnId, owner: this.#owner, at, started: true } : undefined;
@@ -120,14 +120,14 @@ export class ResumeClaim<State> {
   }
 }
 
-/** Whether the turn that has the claim ran no tool and never will. */
+/** Whether the turn that holds the claim ran no tool and never will. */
 async function isOver<State>(
   { agent, turnId, context }: ClaimRequest<State>,
   store: SessionStore<State>,
   { by, at, started }: ClaimRecord,
 ): Promise<boolean> {
   if (started) return false;
-  // A turn in the background that was taken over.
+  // A background turn that was taken over.
   if (by === turnId) return true;
   const turn = await store.getSnapshot({ snapshotId: by, context });
   if (turn) return turn.status === 'failed' || turn.status === 'aborted';
@@ -136,16 +136,16 @@ async function isOver<State>(
 
 function approvedAlready<State>({ interruptedId }: ClaimRequest<State>, { by }: ClaimRecord): Error {
   return failedPrecondition(
-    `The interrupt of snapshot ${quote(interruptedId)} has been approved already: its tools run once. ` +
-      `Continue from snapshot ${quote(by)}. If that turn was not completed, find out what the tools did, and go on from ` +
-      `${quote(interruptedId)} by resume.respond with their answers, or by another message.`,
+    `The interrupt of snapshot ${quote(interruptedId)} was already approved, and its tools run only once. ` +
+      `Continue from snapshot ${quote(by)}. If that turn did not complete, check whether the tools ran, then continue from ` +
+      `${quote(interruptedId)} with resume.respond and their answers, or with another message.`,
   );
 }
 
 /**
- * Changes the claim in the interrupted snapshot and answers whose it is then.
+ * Updates the claim in the interrupted snapshot and returns the record that is stored afterwards.
  *
- * @param decide Gets the claim there is; answers the new one, `null` to remove it, `undefined` to leave it.
+ * @param decide Gets the stored claim; returns the new one, `null` to remove it, `undefined` to keep it.
  */
 async function write<State>(
   { interruptedId, context }: ClaimRequest<State>,

@@ -15,26 +15,26 @@ import { runOf, type RunLease, type RunRecord } from '../background/run-lease.ts
 import type { TurnEnding } from '../turn-ending.ts';
 import { ownershipOf } from '../open/visible-snapshot.ts';
 
-/** What a snapshot holds of its turn. */
+/** A turn's part of a snapshot. */
 export interface TurnContent<State> extends Waits {
   readonly state: SessionState<State>;
 }
 
-/** What a snapshot says besides where it belongs. */
+/** The fields of a snapshot other than its position in the session. */
 export type Content<State> = Pick<SessionSnapshotInput<State>, 'status' | 'finishReason' | 'error' | 'heartbeatAt'> &
   TurnContent<State> &
   UsageField & { backgroundRun?: RunRecord };
 
-/** The heartbeat of a run that was let go: older than any lease. */
+/** The heartbeat of a released run: older than any lease. */
 const LONG_AGO = new Date(0).toISOString();
-/** Its owner. */
-const NOBODY = '';
+/** The owner of a released run. */
+const NO_OWNER = '';
 
-/** What comes with a turn that completed. */
+/** Additional data of a completed turn. */
 export interface Completion {
-  /** The messages that it began with. */
+  /** The messages at the beginning of the turn. */
   readonly before: readonly MessageData[] | undefined;
-  /** What it changed of what the session shares with others; applied when the turn is saved, and not otherwise. */
+  /** The turn's changes to shared scopes. They are applied when the turn is saved, and not otherwise. */
   readonly scopes: readonly ScopeChange[];
 }
 
@@ -43,17 +43,16 @@ interface Saved {
 }
 
 /**
- * Writes the snapshots of one call of an agent. A snapshot that somebody else settled, removed, or took over
- * stays as that left it.
+ * Writes the snapshots of one call of an agent. It leaves a snapshot alone that another process ended, removed, or took over.
  */
 export class SnapshotWriter<State> {
   readonly #agent: AgentDefinition<State>;
   readonly #sessionId: string;
   readonly #context: ActionContext | undefined;
   readonly #owner: SessionOwner | undefined;
-  /** Turns that go on in the background: their snapshots are there, unless somebody removed them. */
+  /** Background turns that are stored as pending, unless they were removed. */
   readonly #pending = new Set<string>();
-  /** Writes of one snapshot come one after the other: a turn may end while it is being stored as pending. */
+  /** Serializes the writes of one snapshot: a turn may end while it is being stored as pending. */
   readonly #writes = new KeyQueue();
   #lease: RunLease | undefined;
   readonly #guard: LeafGuard<State>;
@@ -68,37 +67,38 @@ export class SnapshotWriter<State> {
   }
 
   /**
-   * The call goes on in the background, by this right.
+   * Continues the call in the background, under this lease.
    *
-   * @param snapshotIds Its turns that are stored as pending already.
+   * @param snapshotIds Its turns that are already stored as pending.
    */
   runAs(lease: RunLease, snapshotIds: readonly string[] = []): void {
     this.#lease = lease;
     for (const snapshotId of snapshotIds) this.#pending.add(snapshotId);
   }
 
-  /** The caller of these turns has left. */
+  /** True once the caller of these turns has detached. */
   get isInBackground(): boolean {
     return this.#lease !== undefined;
   }
 
-  /** Whether another process has taken the run over. */
+  /** True once another process has taken over the run. */
   get isLost(): boolean {
     return this.#lease?.isLost === true;
   }
 
-  /** Whether a snapshot is this call's to write still. */
+  /** Whether this call may still write a snapshot. */
   holds(snapshot: SessionSnapshot | undefined): boolean {
     return this.#lease?.holds(snapshot) ?? true;
   }
 
-  /** Whether a turn goes on in the background as far as the store may know. */
+  /** Whether the store may hold a turn as pending. */
   hasPended(snapshotId: string): boolean {
     return this.#pending.has(snapshotId);
   }
 
   /**
-   * Saves how a turn ended. Answers the id that the store saved under; nothing when the snapshot was aborted, removed, or taken over meanwhile.
+   * Saves the end of a turn. Returns the id that the store saved under; nothing when the snapshot was aborted, removed, or taken over in the
+   * meantime.
    */
   save(
     snapshotId: string,
@@ -126,18 +126,18 @@ export class SnapshotWriter<State> {
     };
     const isNew = !this.#pending.has(snapshotId);
     const savedId = await this.#guard.save(store, { snapshotId, parentId, isNew }, mutator, completion?.scopes);
-    // The id is this turn's own: what is there with the same status is an earlier attempt whose answer got lost.
+    // The id belongs to this turn alone: a snapshot with the same status is an earlier attempt whose response was lost.
     if (savedId !== null || (known.isOurs && known.status === input.status)) {
       return { snapshotId: savedId ?? snapshotId };
     }
     if (known.status === 'aborted' || !known.isOurs) return undefined;
-    throw failedPrecondition(`Snapshot ${quote(snapshotId)} is ${known.status} already; this turn was not saved.`);
+    throw failedPrecondition(`Snapshot ${quote(snapshotId)} is already ${known.status}; this turn was not saved.`);
   }
 
   /**
-   * Stores that a turn goes on in the background, before it does: its state so far, the prompt included, and what it takes to run it again.
+   * Stores a turn as pending before it continues in the background: its state so far, with the prompt, and the data needed to run it again.
    *
-   * @param parentId The turn before it, which may not be done yet.
+   * @param parentId The turn before it, which may still be running.
    */
   async pend(snapshotId: string, parentId: string | undefined, content: Content<State>): Promise<void> {
     const store = mustHaveStore(this.#agent, 'Detaching');
@@ -145,12 +145,12 @@ export class SnapshotWriter<State> {
       this.#pending.add(snapshotId);
       const heartbeatAt = new Date().toISOString();
       const input = this.#input(snapshotId, parentId, { ...content, status: 'pending', heartbeatAt });
-      // What is there already is what the turn has ended with in the meantime, or an earlier attempt.
+      // An existing snapshot is the end that the turn has reached in the meantime, or an earlier attempt.
       await this.#guard.save(store, { snapshotId, parentId, isNew: true }, (current) => (current ? null : input));
     });
   }
 
-  /** Tells that a turn in the background is alive. Answers whether it still is to go on: nobody aborted it, took it over or removed it. */
+  /** Writes the heartbeat of a background turn. Returns whether it must continue: false when it was aborted, taken over or removed. */
   async beat(snapshotId: string, usage: GenerationUsage | undefined): Promise<boolean> {
     const store = mustHaveStore(this.#agent, 'A heartbeat');
     let isWanted = false;
@@ -170,7 +170,7 @@ export class SnapshotWriter<State> {
     return isWanted;
   }
 
-  /** Leaves a turn in the background to whoever takes its run over, at once. Answers whether it was this call's to leave. */
+  /** Releases a background turn, so that another process can take it over at once. Returns whether this call still owned it. */
   letGo(snapshotId: string, usage: GenerationUsage | undefined): Promise<boolean> {
     const store = mustHaveStore(this.#agent, 'Handing a run over');
     return this.#writes.run(snapshotId, async () => {
@@ -180,7 +180,7 @@ export class SnapshotWriter<State> {
           const run = runOf(current);
           if (current?.status !== 'pending' || !run || !this.holds(current)) return null;
           const left = { ...current, heartbeatAt: LONG_AGO, updatedAt: new Date().toISOString() };
-          return { ...left, backgroundRun: { ...run, ...(usage && { usage }), owner: NOBODY } };
+          return { ...left, backgroundRun: { ...run, ...(usage && { usage }), owner: NO_OWNER } };
         },
         { context: this.#context },
       );
@@ -189,9 +189,9 @@ export class SnapshotWriter<State> {
   }
 
   /**
-   * Gives a turn that will not end by itself its end. One that is aborted already gets the state with it, one that is settled stays.
+   * Ends a turn that will not end by itself. A snapshot that is already aborted also gets the state; any other terminal snapshot is not changed.
    *
-   * @returns Whether the store has it now; `undefined` where the store did not say.
+   * @returns Whether the store holds it now; `undefined` when the store call failed.
    */
   end(
     snapshotId: string,
@@ -226,13 +226,13 @@ export class SnapshotWriter<State> {
       });
     try {
       const saved = await save(content).catch((error: unknown) => {
-        // A state that the store does not take is not worth a run without an end.
+        // A run without an end is worse than one without the state that the store refuses.
         if (isNew || statusOf(error) !== 'INVALID_ARGUMENT') throw error;
         return save();
       });
       return saved !== null || (known.isOurs && known.status === status);
     } catch (error) {
-      logger.error(`Snapshot ${quote(snapshotId)} could not be settled as ${status}. ${describeThrown(error)}`);
+      logger.error(`Snapshot ${quote(snapshotId)} could not be saved as ${status}. ${describeThrown(error)}`);
       return undefined;
     }
   }
@@ -244,7 +244,7 @@ export class SnapshotWriter<State> {
     before?: readonly MessageData[],
   ): SessionSnapshotInput<State> {
     const now = new Date().toISOString();
-    // A turn that ends in the background is the parent of the next, never its own.
+    // A background turn that ends is the parent of the next turn, never of itself.
     const parent = parentId === undefined || parentId === snapshotId ? undefined : { parentId };
     return {
       snapshotId,
@@ -258,7 +258,7 @@ export class SnapshotWriter<State> {
     };
   }
 
-  /** The snapshot as a part of the session's event log, which nobody reads of a session that is nobody's. */
+  /** The snapshot's part of the session's event log, which is needed only for a session that has an owner. */
   #log(content: Content<State>, before: readonly MessageData[] | undefined): { sessionLog?: SnapshotLog } {
     if (!this.#owner) return {};
     const messages = before && addedTo(before, content.state.messages ?? []);
@@ -266,7 +266,7 @@ export class SnapshotWriter<State> {
   }
 }
 
-/** What a mutator saw last. */
+/** The snapshot that a mutator saw last. */
 interface Known {
   status?: SessionSnapshot['status'];
   isOurs: boolean;

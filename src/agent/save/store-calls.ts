@@ -7,12 +7,12 @@ import { statusOf } from '../runtime-error.ts';
 /** Pauses before further attempts of a call that failed, in ms. */
 const PAUSES_MS = [25, 200];
 
-/** Failures that may be gone at the next attempt. An error that is no `GenkitError` counts as `INTERNAL`. */
+/** Failures that a further attempt may not have. An error that is not a `GenkitError` counts as `INTERNAL`. */
 const TRANSIENT = new Set(['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'RESOURCE_EXHAUSTED', 'INTERNAL', 'UNKNOWN']);
 
 /**
- * The store as the runtime calls it. Each call has one budget of time: within it, an attempt that fails is repeated where that can help, and
- * when it is used up the call fails with `DEADLINE_EXCEEDED`. A save that timed out writes nothing any more, unless it is committing already.
+ * The store as the runtime calls it. Each call has one time budget: within it, a transient failure is retried, and when the budget is used up
+ * the call fails with `DEADLINE_EXCEEDED`. A save that timed out writes nothing, unless its commit has already begun.
  */
 export function boundedStore<State>(store: SessionStore<State>, timeoutMs: number): SessionStore<State> {
   const { getSnapshotMetadata, listSessions, listSnapshots, readScopes } = store as Partial<
@@ -80,7 +80,7 @@ function within<T>(ms: number, what: string, work: (isGivenUp: () => boolean) =>
     const limit = () => {
       if (!isOver) timer = setTimeout(giveUp, ms);
     };
-    // A store in memory has answered by then; a timer would be a good part of the cost of its call.
+    // A store in memory has answered by then; creating a timer would dominate the cost of its call.
     void SOON.then(limit);
   });
 }

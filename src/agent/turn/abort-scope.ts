@@ -1,4 +1,4 @@
-/** Tells an abort from every other reason to stop. Never leaves this folder. */
+/** Distinguishes an abort from every other reason to stop. Not used outside this folder. */
 export class Aborted extends Error {
   constructor() {
     super('The turn was aborted.');
@@ -7,14 +7,14 @@ export class Aborted extends Error {
 }
 
 /**
- * The abort signal of one call of an agent: it fires with the caller's, and when the runtime itself stops the call. `release` lets go of the
- * caller's signal, which may live much longer, or has no say any more.
+ * The abort signal of one call of an agent. It fires with the caller's signal, and when the runtime stops the call. `release` removes the
+ * listener from the caller's signal, which may live much longer, or may no longer stop the call.
  */
 export class AbortScope {
   readonly #controller = new AbortController();
   readonly #caller: AbortSignal;
   readonly #follow = (): void => this.abort();
-  /** Each gives up a race under way. Listeners on the signal, one to add and remove for each race, would be a good part of a short turn. */
+  /** Reject functions of the running races. A listener on the signal for each race would be a large part of the cost of a short turn. */
   readonly #races = new Set<() => void>();
 
   constructor(caller: AbortSignal) {
@@ -38,24 +38,24 @@ export class AbortScope {
   }
 
   /**
-   * What `work` answers, unless the scope is aborted first: then it throws {@link Aborted}, whether or not the work heeds the signal. What
-   * becomes of the work afterwards is nobody's concern.
+   * Returns the result of `work`. If the scope is aborted first, throws {@link Aborted}, whether or not the work observes the signal; the
+   * result of the work is then ignored.
    *
-   * @param patience Between the abort and giving up; none unless told.
+   * @param grace Awaited between the abort and giving up. Default: none.
    */
-  race<T>(work: () => Promise<T>, patience?: () => Promise<void>): Promise<T> {
-    // Every turn passes here several times: one promise, and nothing that waits for another.
+  race<T>(work: () => Promise<T>, grace?: () => Promise<void>): Promise<T> {
+    // Every turn races several times, so this creates a single promise.
     return new Promise<T>((resolve, reject) => {
       const { signal } = this;
       const giveUp = () => {
-        if (patience) void patience().then(() => reject(new Aborted()));
+        if (grace) void grace().then(() => reject(new Aborted()));
         else reject(new Aborted());
       };
       if (signal.aborted) return reject(new Aborted());
       this.#races.add(giveUp);
       const settle = (end: () => void) => {
         this.#races.delete(giveUp);
-        // Work that heeds the signal may well end in peace, and first.
+        // Work that observes the signal may complete normally, and first.
         if (signal.aborted) reject(new Aborted());
         else end();
       };

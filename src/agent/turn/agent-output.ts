@@ -13,19 +13,19 @@ import { toPlainMessage } from '../generate/prompt-history.ts';
 import { toRuntimeError } from '../runtime-error.ts';
 import { isPartial } from '../generate/turn-progress.ts';
 
-/** What an agent's call has come to. */
+/** The end of an agent's call. */
 export interface Ending<State> {
   sessionId: string;
-  /** How the last turn ended; `undefined` when the agent ran none. */
+  /** The outcome of the last turn; `undefined` when the agent ran none. */
   outcome: TurnOutcome | undefined;
-  /** What the agent's function answered, if it did. */
+  /** The return value of the agent's function, if it returned. */
   result: AgentResult | undefined;
   lastGood: LastGood<State>;
-  /** The sum of what the model calls of the last turn used. */
+  /** The sum of the usage of the last turn's model calls. */
   usage: GenerationUsage | undefined;
 }
 
-/** The output of a call whose session could not be opened. The caller's own state comes back as it was. */
+/** The output of a call whose session could not be opened. The caller's own state is returned unchanged. */
 export function unopenedOutput(init: AgentInit, ending: 'aborted' | RuntimeError): AgentOutput {
   return {
     ...(init.sessionId !== undefined && { sessionId: init.sessionId }),
@@ -35,14 +35,14 @@ export function unopenedOutput(init: AgentInit, ending: 'aborted' | RuntimeError
 }
 
 /**
- * The output of a call. A failed or aborted one carries the last good state, none of its own; only a turn whose snapshot could not be saved
- * has its reply in it.
+ * The output of a call. A failed or aborted one carries the last good state, not its own. Only a turn whose snapshot could not be saved has
+ * its reply in it.
  */
 export function agentOutput<State>(agent: AgentDefinition<State>, ending: Ending<State>): AgentOutput {
   const { outcome, result, lastGood, usage } = ending;
   const { state } = lastGood;
   try {
-    const output = whereabouts(agent, ending);
+    const output = resumePoint(agent, ending);
     if (usage) output.usage = usage;
     if (outcome?.status === 'aborted') {
       const last = state.messages?.at(-1);
@@ -60,13 +60,13 @@ export function agentOutput<State>(agent: AgentDefinition<State>, ending: Ending
     }
     return output;
   } catch (error) {
-    // A transform that throws must not let the state through as it is.
+    // A transform that throws must not expose the untransformed state.
     return { sessionId: ending.sessionId, finishReason: 'failed', error: toRuntimeError(error) };
   }
 }
 
-/** Where the conversation stands: in a snapshot, or in the state that the caller keeps. */
-function whereabouts<State>(agent: AgentDefinition<State>, { sessionId, lastGood }: Ending<State>): AgentOutput {
+/** The id of the snapshot, or the state that the caller keeps, from which the conversation continues. */
+function resumePoint<State>(agent: AgentDefinition<State>, { sessionId, lastGood }: Ending<State>): AgentOutput {
   if (!agent.store) {
     const state = toClientState(agent, lastGood.state);
     return { sessionId, state: agent.signer ? agent.signer.sign(state) : state };
@@ -81,7 +81,7 @@ function put(output: AgentOutput, { artifacts, message }: Reply): void {
   if (message) output.message = message;
 }
 
-/** What the agent's function answered, as far as the caller may see it. */
+/** The return value of the agent's function, as far as the caller may see it. */
 function replyOf<State>(
   agent: AgentDefinition<State>,
   result: AgentResult | undefined,
@@ -94,8 +94,8 @@ function replyOf<State>(
 }
 
 /**
- * The reply with the value of the turn, as a `data` part: where clients of this package and of Genkit look for it. A reply whose text the
- * transform changed goes without, since the value would tell what was taken out. The session's own message stays as the model said it.
+ * The reply with the turn's value as a `data` part, where clients of this package and of Genkit look for it. A reply whose text the transform
+ * changed gets no value, since the value would reveal the removed text. The session's own message stays unchanged.
  */
 function withValue(seen: MessageData, said: MessageData | undefined, value: unknown): MessageData {
   if (value === undefined || textOf(seen.content) !== textOf(said?.content)) return seen;
@@ -107,7 +107,7 @@ function withValue(seen: MessageData, said: MessageData | undefined, value: unkn
   }
 }
 
-/** The answer as the transform leaves it in a state of which it is part. */
+/** The reply as the transform leaves it in a state that contains it. */
 function projected<State>(
   agent: AgentDefinition<State>,
   { artifacts = [], message }: Reply,
@@ -121,13 +121,13 @@ function projected<State>(
     const seen = toClientState(agent, { ...state, artifacts, messages });
     return { artifacts: seen.artifacts, message: reply && lastSeen(seen, reply, before) };
   } catch (error) {
-    // The turn is saved all the same.
+    // The turn is saved anyway.
     logger.error(`A reply was withheld because it could not be projected for the client. ${describeThrown(error)}`);
     return {};
   }
 }
 
-/** What became of the reply: the last message that is left, unless that is one from before it. */
+/** The reply after the transform: the last remaining message, unless that is an earlier one. */
 function lastSeen(
   { messages }: SessionState,
   reply: MessageData,
@@ -138,7 +138,7 @@ function lastSeen(
   return jsonEqual(last, reply) || !before.some((message) => jsonEqual(message, last)) ? last : undefined;
 }
 
-/** A custom agent may well answer Genkit's `response.message`, an instance that has more than data in it. */
+/** Copies the data of the message: a custom agent may return Genkit's `response.message`, a class instance with more members. */
 function plain(message: MessageData): MessageData {
   const { toJSON } = message as { toJSON?: () => MessageData };
   return typeof toJSON === 'function' ? toJSON.call(message) : message;

@@ -5,17 +5,16 @@ import { copyJson } from '../../json/value.ts';
 import type { Session } from '../../session/session.ts';
 import { CustomPatches } from './custom-patches.ts';
 
-/** What a {@link ChunkStream} is made of. */
 export interface ChunkStreamOptions<State> {
   session: Session<State>;
-  /** Delivers a chunk; may throw when nobody listens any more. */
+  /** Delivers a chunk. May throw when the caller no longer listens. */
   send: (chunk: AgentStreamChunk) => void;
   transform?: ClientTransform<State>;
 }
 
 /**
- * What the caller sees of a running agent, in order: what the model and the tools say, artifacts and changes of the custom state as they
- * happen, and each turn's end. No failure of the stream or of the transform reaches the turn; a chunk that the transform chokes on is not sent.
+ * The caller's view of a running agent, in order: chunks of the model and the tools, artifacts and changes of the custom state as they happen,
+ * and the end of each turn. A failure of the stream or of the transform never reaches the turn; a chunk on which the transform throws is not sent.
  */
 export class ChunkStream<State> {
   readonly #session: Session<State>;
@@ -34,7 +33,7 @@ export class ChunkStream<State> {
     session.on('customChanged', this.#onCustom);
   }
 
-  /** Nothing is sent any more. */
+  /** Drops all further chunks. */
   close(): void {
     this.#open = false;
     this.#session.off('artifactAdded', this.#onArtifact);
@@ -49,7 +48,7 @@ export class ChunkStream<State> {
     try {
       this.#send(visible);
     } catch {
-      // The caller has gone: the turn goes on without it.
+      // The caller has disconnected; the turn continues without it.
     }
   }
 
@@ -57,7 +56,7 @@ export class ChunkStream<State> {
     this.#guard('state', () => this.#patches.restart());
   }
 
-  /** The handler is done: what it changed in the custom state without saying so is told now. */
+  /** Sends the changes that the handler made to the custom state without announcing them, once it is done. */
   endState(): void {
     if (!this.#open) return;
     const customPatch = this.#guard('state', () => this.#patches.rest());
@@ -91,7 +90,7 @@ export class ChunkStream<State> {
   }
 }
 
-/** The transform may change what it gets, and the model's own code still reads it. */
+/** Copied because the transform may change its argument, and the model's own code still reads the chunk. */
 function copyChunk(chunk: AgentStreamChunk): AgentStreamChunk {
   return JSON.parse(JSON.stringify(chunk)) as AgentStreamChunk;
 }

@@ -8,17 +8,17 @@ import { viewOf, type Session, type SessionView } from '../../session/session.ts
 export type CustomPatch = NonNullable<AgentStreamChunk['customPatch']>;
 
 /**
- * What the caller must be told to keep up with the session's custom state, as the caller may see it: the whole of it first in each turn, then
- * what changed since it was told last. The work of each call is that of the custom state alone.
+ * The patches that keep the caller's view of the session's custom state current: in each turn the whole state first, then the changes since
+ * the last patch. The cost of each call depends on the custom state alone.
  */
 export class CustomPatches<State> {
   readonly #session: Session<State>;
   readonly #transform: ClientTransform<State>['state'];
   #told: unknown;
-  /** The custom state itself when the caller was told last, or when the turn began. */
+  /** The custom state at the last patch, or when the turn began. */
   #seen: unknown;
   #whole = true;
-  /** The copies that the transform gets, as long as the messages and artifacts they were made of are the session's. */
+  /** Copies for the transform, valid while the session's messages and artifacts are the ones they were made of. */
   #copied:
     | { of: SessionView<State>; messages?: SessionState['messages']; artifacts?: SessionState['artifacts'] }
     | undefined;
@@ -28,18 +28,18 @@ export class CustomPatches<State> {
     this.#transform = transform;
   }
 
-  /** The caller may know nothing, or something else: the next patch is the whole document. */
+  /** Makes the next patch the whole document, because the caller's state is unknown. */
   restart(): void {
     this.#whole = true;
     this.#look();
   }
 
-  /** The patch that is due now; empty when the caller sees no change. Throws what the transform throws. */
+  /** The patch that is due now; empty when the caller sees no change. Throws the transform's errors. */
   next(): CustomPatch {
     const told = this.#told;
     const visible = this.#visible(told);
     const whole = this.#whole || visible === undefined;
-    // Without a transform what the caller sees is the state itself: it is walked through once.
+    // Without a transform the caller sees the state itself, and one walk through it is enough.
     if (this.#transform) this.#look();
     else this.#seen = visible;
     this.#told = visible;
@@ -48,7 +48,7 @@ export class CustomPatches<State> {
     return [{ op: 'replace', path: '', value: visible === undefined ? undefined : copyJson(visible) }];
   }
 
-  /** As {@link next}, of a change that nobody announced, by others of what they share included; nothing when there is none. */
+  /** Same as {@link next} for changes that were not announced, including those of shared scopes; nothing when there are none. */
   rest(): CustomPatch {
     const mayBeOutdated = this.#whole && sharesState(this.#session);
     if (!mayBeOutdated && jsonEqual(visibleCustomOf(this.#session), this.#seen)) return [];
@@ -60,7 +60,7 @@ export class CustomPatches<State> {
     this.#seen = custom === undefined ? undefined : shareJson(this.#seen, custom);
   }
 
-  /** The custom state as the caller may see it now; nobody changes it. Shares with `told` what did not change. */
+  /** The custom state as the caller may see it now, immutable. Unchanged parts are shared with `told`. */
   #visible(told: unknown): unknown {
     const shown = visibleCustomOf(this.#session);
     const custom = this.#transform ? this.#transform(this.#stateFor(shown)).custom : shown;
@@ -68,8 +68,8 @@ export class CustomPatches<State> {
   }
 
   /**
-   * The state for the transform, which may change what it gets. Messages and artifacts are many and a transform of the custom state seldom
-   * looks at them, so they are copied when it does, and once for all updates in between which they stay the same.
+   * The state for the transform, which may change its argument. A transform of the custom state seldom reads the many messages and artifacts,
+   * so they are copied on first access, once for all updates in which they stay the same.
    */
   #stateFor(custom: unknown): SessionState<State> {
     const view = viewOf(this.#session);

@@ -1,21 +1,20 @@
 import type { AgentInput } from 'genkit/beta';
 import { reserveSnapshotId } from '../../snapshot/ids.ts';
 
-/** A turn that was asked for. */
 export interface TurnRequest {
   readonly input: AgentInput;
-  /** Reserved when the input arrives: what the turn will be saved as is known before it runs. */
+  /** Reserved when the input arrives, so that the id of the turn's snapshot is known before it runs. */
   readonly snapshotId: string;
-  /** The input's message is in the session. */
+  /** The input's message has been added to the session. */
   begun: boolean;
 }
 
 /**
- * Takes the caller's inputs as they come, ahead of the turns that work on them, so that a wish to detach is heard at once. From then on no
- * turn is handed out until {@link goOn}; what has been sent by that time still belongs to the run, anything later does not.
+ * Reads the caller's inputs ahead of the turns, so that a request to detach is noticed at once. After a detach no turn is handed out until
+ * {@link goOn}. Inputs sent before the detach belong to the run; later ones do not.
  */
 export class Intake implements AsyncIterable<AgentInput> {
-  /** Settles when the caller detaches, with the turns that wait; never when it does not. */
+  /** Resolves with the waiting turns when the caller detaches; otherwise stays pending. */
   readonly detached: Promise<readonly TurnRequest[]>;
   readonly #waiting: TurnRequest[] = [];
   #current: TurnRequest | undefined;
@@ -25,7 +24,7 @@ export class Intake implements AsyncIterable<AgentInput> {
 
   /**
    * @param onDetach Called as soon as the caller detaches.
-   * @param requests Turns that were asked for earlier.
+   * @param requests Turns that were requested earlier.
    */
   constructor(inputs: AsyncIterable<AgentInput>, onDetach: () => void, requests: readonly TurnRequest[] = []) {
     this.#waiting.push(...requests);
@@ -34,22 +33,22 @@ export class Intake implements AsyncIterable<AgentInput> {
     });
   }
 
-  /** The turn that was handed out last, until the next is asked for. */
+  /** The turn that was handed out last, until the next one is requested. */
   get current(): TurnRequest | undefined {
     return this.#current;
   }
 
-  /** The turns that nobody took. */
+  /** The turns that were not handed out. */
   get waiting(): readonly TurnRequest[] {
     return this.#waiting;
   }
 
-  /** The turn that an input asks for; one that did not come through here gets a turn as well. */
+  /** The turn that an input requests. An input that did not come through here gets a new turn. */
   requestFor(input: AgentInput): TurnRequest {
     return this.#current?.input === input ? this.#current : newRequest(input);
   }
 
-  /** After a detach: the turns that wait may run. */
+  /** Lets the waiting turns run after a detach. */
   goOn(): void {
     this.#held = false;
     this.#wake();
@@ -105,7 +104,7 @@ export class Intake implements AsyncIterable<AgentInput> {
     this.#wake();
   }
 
-  /** What the caller sent together with the wish to detach is here within a macrotask. */
+  /** Inputs that the caller sent together with the detach request arrive within a macrotask. */
   async #readWhatWasSent(inputs: AsyncIterator<AgentInput>): Promise<void> {
     const nothing = new Promise<undefined>((resolve) => {
       setImmediate(resolve, undefined);
@@ -118,7 +117,7 @@ export class Intake implements AsyncIterable<AgentInput> {
         if (hasPayload(input)) this.#waiting.push(newRequest(input));
       }
     } catch {
-      // An input that is none ends the inputs; those before it stand.
+      // An invalid input ends the inputs; those before it remain valid.
     }
   }
 }

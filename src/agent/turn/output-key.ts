@@ -9,22 +9,22 @@ import type { Caller } from '../open/agent-scopes.ts';
 import { toRuntimeError } from '../runtime-error.ts';
 
 /**
- * What a turn answers would be lost at its end: better not to begin it.
+ * Refuses a turn before it begins when its answer could not be stored at its end.
  *
- * @throws `FAILED_PRECONDITION` when the agent keeps its output with the user, and nobody is there.
+ * @throws `FAILED_PRECONDITION` when the agent stores its output under a `user:` key and the call has no user.
  */
 export function assertOutputKept<State>({ name, scopes }: AgentDefinition<State>, { userId }: Caller): void {
   const { outputKey } = scopes;
   if (outputKey === undefined || userId !== undefined || parseStateKey(outputKey).scope !== 'user') return;
-  const message = `Agent '${name}' keeps its output under ${quote(outputKey)}, and the call names no user: its context has no auth.uid, or the agent's userId found none.`;
+  const message = `Agent '${name}' stores its output under ${quote(outputKey)}, but the call names no user: its context has no auth.uid, or the agent's userId returned none.`;
   throw addressTo('status', failedPrecondition(message));
 }
 
 /**
- * Keeps what a turn answered in the session's state: what its handler says, or else the text of the last message, when that is a reply. Of a
- * turn that waits for the caller, nothing.
+ * Stores the answer of a turn in the session's state: the output of its handler, or else the text of the last message if that is a reply. A
+ * turn that waits for the caller stores nothing.
  *
- * @returns Why the answer can't be kept, being too long say: it is no reason to lose it.
+ * @returns The reason when the answer can't be stored, for example its length. The answer itself is not lost.
  */
 export function keepOutput<State>(
   { name, scopes: { outputKey } }: AgentDefinition<State>,
@@ -32,17 +32,17 @@ export function keepOutput<State>(
   result: TurnResult | void,
 ): RuntimeError | undefined {
   if (outputKey === undefined || result?.finishReason === 'interrupted') return undefined;
-  // `null` is an answer.
+  // `null` is a valid output.
   const output = result?.output === undefined ? replyText(session) : result.output;
   if (output === undefined) return undefined;
   try {
-    // A key of any scope, of which the state's type knows nothing.
+    // A key of any scope, which the state's type does not contain.
     (session.state as unknown as ScopedState).set(outputKey, output as never);
     return undefined;
   } catch (error) {
     const unkept = toRuntimeError(error);
     logger.warn(
-      `The answer of agent '${name}' is not kept under its outputKey, which stays as it was. ${unkept.message}`,
+      `The answer of agent '${name}' was not stored under its outputKey, which keeps its previous value. ${unkept.message}`,
     );
     return unkept;
   }

@@ -11,7 +11,7 @@ import { Intake, type TurnRequest } from './intake.ts';
 import { runFunction, settingOf, type FunctionCall } from './run-function.ts';
 import { isQueued, turnOfSession } from './session-queue.ts';
 
-/** One call of an agent, as the action gets it. */
+/** One call of an agent, as the action receives it. */
 export interface AgentCall {
   init: AgentInit;
   inputs: AsyncIterable<AgentInput>;
@@ -21,10 +21,10 @@ export interface AgentCall {
 }
 
 /**
- * One call of an agent: resolve the session, run the agent's function on it, and say what came of it. Nearly always that is one turn; a
- * caller in this process may keep the stream open for more.
+ * Runs one call of an agent: opens the session, runs the agent's function on it, and returns the output. Most calls have one turn; a caller
+ * in this process may keep the stream open for more.
  *
- * @throws AgentInitError for a call that does not fit the agent; all else that goes wrong is told by the output.
+ * @throws AgentInitError for a call that does not fit the agent; all other failures are reported by the output.
  */
 export async function runAgent<State>(
   agent: AgentDefinition<State>,
@@ -33,7 +33,7 @@ export async function runAgent<State>(
 ): Promise<AgentOutput> {
   assertInitFits(agent, call.init);
   const scope = new AbortScope(call.abortSignal);
-  // A caller that detaches may leave at once.
+  // A caller that detaches may disconnect at once.
   const intake = new Intake(call.inputs, () => scope.release());
   let letNext: (() => void) | undefined;
   let over: Promise<unknown> | undefined;
@@ -52,9 +52,9 @@ export async function runAgent<State>(
 }
 
 /**
- * Runs the agent's function, until it is done or the caller detaches.
+ * Runs the agent's function until it ends or the caller detaches.
  *
- * @param onOver Gets the promise of the function's end, which may come after the call was answered.
+ * @param onOver Gets the promise of the function's end, which may come after the call has returned.
  */
 function converse<State>(
   fn: AgentFn<State>,
@@ -64,7 +64,7 @@ function converse<State>(
   const setting = settingOf(call);
   const work = runFunction(fn, setting);
   onOver(work);
-  // The first of the two answers the call; the function goes on in the background after a detach.
+  // The first of the two resolves the call; after a detach the function continues in the background.
   return new Promise((resolve, reject) => {
     const goOnWith = (waiting: readonly TurnRequest[]) => {
       setting.chunks.close();

@@ -27,16 +27,15 @@ export interface FunctionCall<State> {
   readonly intake: Intake;
   readonly scope: AbortScope;
   readonly opened: OpenedSession<State>;
-  /** Without it the chunks are dropped. */
+  /** Optional. Without it the chunks are dropped. */
   readonly sendChunk?: (chunk: AgentStreamChunk) => void;
 }
 
-/** What runs an agent's function. */
 export interface FunctionSetting<State> extends TurnSetting<State> {
   readonly intake: Intake;
 }
 
-/** Puts together what runs the turns of a call. */
+/** Creates the parts that run the turns of a call. */
 export function settingOf<State>({
   agent,
   intake,
@@ -56,7 +55,7 @@ export function settingOf<State>({
   return { agent, session, intake, scope, caller, chunks, commits, background, claim };
 }
 
-/** Takes the right to run the tools that the session waits to run. */
+/** Returns a function that takes the claim on the tools that the session waits to run. */
 function claimer<State>(
   agent: AgentDefinition<State>,
   commits: TurnCommits<State>,
@@ -70,7 +69,7 @@ function claimer<State>(
   };
 }
 
-/** Runs the agent's function with all its turns, and answers the call's output. */
+/** Runs the agent's function with all its turns, and returns the call's output. */
 export async function runFunction<State>(fn: AgentFn<State>, setting: FunctionSetting<State>): Promise<AgentOutput> {
   const { agent, session, intake, chunks, commits, background } = setting;
   let latest: TurnRequest | undefined;
@@ -100,7 +99,7 @@ export async function runFunction<State>(fn: AgentFn<State>, setting: FunctionSe
   }
 }
 
-/** Calls the agent's own function. What it throws outside of a turn ends the call as a failed turn does, and so does an abort. */
+/** Calls the agent's own function. An error outside of a turn ends the call as a failed turn does, and so does an abort. */
 async function callFunction<State>(
   fn: AgentFn<State>,
   runner: SessionRunner<State>,
@@ -111,7 +110,7 @@ async function callFunction<State>(
   let result: AgentResult | undefined;
   let saving: Promise<TurnOutcome> | undefined;
   let isMoreAsked = false;
-  // What is being saved when the abort comes may be saved: only the store can say.
+  // A save that is in progress at the abort may succeed: only the store can tell.
   const untilSaved = async () => {
     saving = commits.saving;
     isMoreAsked = intake.waiting.length > 0;
@@ -127,27 +126,27 @@ async function callFunction<State>(
     await scope.race(() => session.run(work), untilSaved);
     return { result };
   } catch (error) {
-    // A caller that has left is not there to get it.
+    // A caller that has detached no longer receives it.
     if (AgentInitError.isInstance(error) && !background.hasBegun) throw error;
     if (error instanceof Aborted) {
       const outcome = await saving;
-      // The turns that waited were aborted all the same.
+      // The waiting turns were aborted even if the function returned.
       if (!outcome || isMoreAsked || runner.lastOutcome?.status === 'aborted') return { ending: { status: 'aborted' } };
       return { result: result ?? replyIn(session), ending: outcome };
     }
-    // The first failure counts: a function that trips over a failed turn's absence has nothing to add.
+    // The first failure counts: a later error of the function follows from the failed turn.
     if (runner.lastOutcome?.status === 'failed') return { ending: runner.lastOutcome };
     return { ending: await commits.fail(background.restId() ?? reserveSnapshotId(), toRuntimeError(error)) };
   }
 }
 
-/** The likely answer of a function that the abort did not wait for. */
+/** The result of a function that was not awaited after an abort. */
 function replyIn<State>(session: Session<State>): AgentResult {
   const last = viewOf(session).messages.at(-1);
   return last?.role === 'model' ? { message: last } : {};
 }
 
-/** Saves what the function changed after its last turn, or without any; `undefined` when that is nothing. */
+/** Saves the changes that the function made after its last turn or without a turn; `undefined` when there are none. */
 function saveRest<State>(
   { commits, background }: FunctionSetting<State>,
   last: TurnOutcome | undefined,
@@ -157,7 +156,7 @@ function saveRest<State>(
   return commits.complete(restId ?? reserveSnapshotId(), last);
 }
 
-/** An aborted turn ends within microtasks; its end is reported before the call's. */
+/** An aborted turn ends within microtasks; its end must be reported before the call's. */
 function nextMacrotask(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);

@@ -24,13 +24,13 @@ export interface TurnSetting<State> {
   commits: TurnCommits<State>;
   scope: AbortScope;
   caller: Caller;
-  /** What becomes of the turns once the caller has detached. */
+  /** Continues the turns after the caller has detached. */
   background: BackgroundRun<State>;
-  /** Takes the right to run the tools that the session waits to run; nothing without a store. */
+  /** Takes the claim on the tools that the session waits to run. Resolves to nothing without a store. */
   claim: (turn: TurnContext) => Promise<ResumeClaim<State> | undefined>;
 }
 
-/** One turn: take the input, run the handler, save, report. Never rejects: how it ended is the answer. */
+/** Runs one turn: reads the input, runs the handler, saves and reports. Never rejects; failures are in the outcome. */
 export async function runTurn<State>(
   setting: TurnSetting<State>,
   request: TurnRequest,
@@ -66,21 +66,21 @@ async function attempt<State>(
   let claim: ResumeClaim<State> | undefined;
   let outcome: TurnOutcome | undefined;
   try {
-    // Before anything can fail: the snapshot of a turn that failed has what it was asked.
+    // Added before anything can fail, so that the snapshot of a failed turn contains its prompt.
     if (input.message) session.addMessages([input.message]);
     request.begun = true;
-    // For the first turn they were read with the session.
+    // For the first turn the records were read with the session.
     const reading = context.turnIndex > 0 ? readRecords(agent, caller) : undefined;
     if (reading) beginTurnState(session, await reading);
     const taken = input.resume?.restart?.length ? await takeClaim(context) : undefined;
     claim = taken;
     if (taken) await setGate(handler, context, () => taken.start());
     const result = await scope.race(() => handler(input, context));
-    // From here on an abort comes too late for this turn.
+    // After this point an abort no longer affects this turn.
     if (scope.aborted) return { status: 'aborted' };
     const error = keepOutput(agent, session, result);
     chunks.endState();
-    // Of any other handler it is unknown whether what waits still is what was approved.
+    // With any other handler it is unknown whether the waiting request is the one that was approved.
     const hasAnswered = taken !== undefined && doesPassGate(handler);
     outcome = await commits.complete(context.snapshotId, { finishReason: result?.finishReason, error, hasAnswered });
     return result?.output === undefined ? outcome : { ...outcome, output: result.output };
@@ -88,7 +88,7 @@ async function attempt<State>(
     if (error instanceof Aborted) return { status: 'aborted' };
     return await commits.fail(context.snapshotId, toRuntimeError(error));
   } finally {
-    // Of a run that was taken over the claim is the new owner's.
+    // After a takeover the claim belongs to the new owner.
     if (claim) await claim.end(outcome?.status === 'completed' || commits.writer.isLost);
   }
 }
@@ -102,7 +102,7 @@ function report<State>({ chunks, commits }: TurnSetting<State>, outcome: TurnOut
   }
 }
 
-/** Carries an outcome out of a span that is to be marked as failed; the message is the redacted one, and there is no stack of the cause. */
+/** Carries an outcome out of a span that must be marked as failed. It has the redacted message, and no stack of the cause. */
 class FailedTurn extends Error {
   readonly outcome: TurnOutcome;
 
@@ -113,7 +113,7 @@ class FailedTurn extends Error {
   }
 }
 
-/** The span of a turn. It holds the turn's own input and the id of its snapshot; the state only if the agent says so. */
+/** Opens the span of a turn. The span holds the turn's input and the id of its snapshot, and the state only if `traceState` is set. */
 function inTurnSpan<State>(
   { agent, session }: TurnSetting<State>,
   input: AgentInput,

@@ -2,7 +2,7 @@ import type { AgentInit } from 'genkit/beta';
 import type { AgentDefinition } from '../agent-definition.ts';
 import type { AbortScope } from './abort-scope.ts';
 
-/** Whether the call waits for the session's earlier turns in this process, those in the background included. */
+/** Whether the call waits for the session's earlier turns in this process, including those in the background. */
 export function isQueued<State>(
   { onConflict }: AgentDefinition<State>,
   init: AgentInit,
@@ -11,9 +11,9 @@ export function isQueued<State>(
 }
 
 /**
- * Waits until the session's earlier turns have ended. An abort ends the waiting.
+ * Waits until the session's earlier turns have ended. An abort ends the wait.
  *
- * @returns Lets the next call begin.
+ * @returns A function that lets the next call begin.
  */
 export async function turnOfSession<State>(
   { turns }: AgentDefinition<State>,
