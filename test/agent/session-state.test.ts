@@ -480,9 +480,9 @@ describe('what cannot be is said', () => {
 
   test('when the agent is defined', () => {
     const define = (options: object) => () => defineAgent(genkit({}), { name: 'shop', ...options });
-    expect(define({ scopes })).toThrow('no store to keep it');
-    expect(define({ store: new GenkitStore(), scopes })).toThrow('its store keeps none');
-    expect(define({ outputKey: 'user:reply' })).toThrow('such an outputKey');
+    expect(define({ scopes })).toThrow('but has no store');
+    expect(define({ store: new GenkitStore(), scopes })).toThrow('its store keeps no scopes');
+    expect(define({ outputKey: 'user:reply' })).toThrow('this outputKey');
     expect(define({ store, scopes: { users: z.object({}) } })).toThrow("no option 'users'");
     expect(define({ store, scopes: { user: true } })).toThrow('a Zod schema');
     expect(define({ store, outputKey: '' })).toThrow('outputKey');
