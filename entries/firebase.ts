@@ -1,3 +1,3 @@
 /** The session store for the Cloud Firestore of a Firebase app. */
 export { FirestoreSessionStore, type FirestoreSessionStoreOptions } from '../plugins/firebase.ts';
-export type { EraseResult, FirestoreUsage, PruneProgress } from '../plugins/google-cloud.ts';
+export type { EraseResult, FirestoreUsage } from '../plugins/google-cloud.ts';

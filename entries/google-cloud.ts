@@ -4,6 +4,5 @@ export {
   type EraseResult,
   type FirestoreSessionStoreOptions,
   type FirestoreUsage,
-  type PruneProgress,
 } from '../plugins/google-cloud.ts';
 export { listGenkitCollection, type ListGenkitCollectionOptions } from '../stores/genkit/list-collection.ts';

@@ -1,5 +1,4 @@
 import {
-  FieldPath,
   FieldValue,
   type CollectionReference,
   type DocumentData,
@@ -10,63 +9,50 @@ import {
   type QueryDocumentSnapshot,
   type Timestamp,
 } from '@google-cloud/firestore';
-import { unavailable } from '../../src/errors.ts';
+import { closed, failedPrecondition, unavailable } from '../../src/errors.ts';
+import { isConflict } from './failures.ts';
 import type { Meter } from './meter.ts';
-import { documentId } from './names.ts';
 
-/** One write of a commit. */
+/** One write of a commit. What is updated or deleted must be there, and with `at` be as it was then. */
 export type DocumentWrite =
-  | { readonly kind: 'create'; readonly ref: DocumentReference; readonly data: DocumentData }
-  | { readonly kind: 'set'; readonly ref: DocumentReference; readonly data: DocumentData }
-  /** The document must be there, and with `at` be as it was then. */
+  | { readonly kind: 'create' | 'set'; readonly ref: DocumentReference; readonly data: DocumentData }
   | { readonly kind: 'update'; readonly ref: DocumentReference; readonly data: DocumentData; readonly at?: Timestamp }
-  /** With `at` the document must be as it was then; with `mustExist` it must be there. */
-  | { readonly kind: 'delete'; readonly ref: DocumentReference; readonly at?: Timestamp; readonly mustExist?: boolean };
+  | { readonly kind: 'delete'; readonly ref: DocumentReference; readonly at?: Timestamp };
 
-/** What a commit may hold: the emulator refuses requests over 4 MiB, production those over 10 MiB. */
+/** Bytes of one commit: the emulator refuses requests over 4 MiB, production those over 10 MiB. */
 export const LARGEST_COMMIT = 3 * 1024 * 1024;
 /** Documents of up to 1 MiB read with one request. */
 const MOST_READ_AT_ONCE = 40;
-/** Deleted with one commit. */
-export const MOST_DELETES_AT_ONCE = 300;
+/** Documents of one page of a list, or of one commit that deletes. */
+export const PAGE = 300;
 
-/** The collections of a tenant. */
-export interface TenantCollections {
-  readonly snapshots: CollectionReference;
-  readonly pointers: CollectionReference;
-  readonly shards: CollectionReference;
-  /** The records of apps and users. */
-  readonly scopes: CollectionReference;
-  /** Which snapshots without a session are named as parents. */
-  readonly parents: CollectionReference;
-}
-
-/** Firestore as the store uses it: every request is counted and ends in time. */
+/** Firestore as the store uses it: every request is counted, ends in time, and is refused once the store is closed. */
 export class Database {
-  readonly db: Firestore;
   readonly meter: Meter;
+  readonly #db: Firestore;
   readonly #collection: string;
   readonly #timeoutMs: number;
-  readonly #pending = new Set<Promise<unknown>>();
+  readonly #client: Client;
+  #isClosed = false;
+  /** How far this machine's clock is behind Firestore's, in ms. */
+  #clockOffset = 0;
 
   constructor(db: Firestore, options: { collection: string; timeoutMs: number; meter: Meter }) {
-    this.db = db;
+    this.#db = db;
     this.meter = options.meter;
     this.#collection = options.collection;
     this.#timeoutMs = options.timeoutMs;
+    this.#client = clientOf(db, options.timeoutMs);
   }
 
-  collections(tenant: string): TenantCollections {
-    const id = documentId(tenant);
-    const below = (suffix: string, name: string): CollectionReference =>
-      this.db.collection(`${this.#collection}${suffix}`).doc(id).collection(name);
-    return {
-      snapshots: below('', 'snapshots'),
-      pointers: below('-pointers', 'pointers'),
-      shards: below('-shards', 'shards'),
-      scopes: below('-scopes', 'scopes'),
-      parents: below('-parents', 'parents'),
-    };
+  /** The time in ms by Firestore's clock, as the last answer told it. */
+  now(): number {
+    return Date.now() + this.#clockOffset;
+  }
+
+  /** A collection of one tenant: `<collection><suffix>/<tenant>/<name>`. */
+  collection(suffix: string, tenant: string, name: string): CollectionReference {
+    return this.#db.collection(`${this.#collection}${suffix}`).doc(tenant).collection(name);
   }
 
   async get(ref: DocumentReference, fields?: readonly string[]): Promise<DocumentSnapshot> {
@@ -80,8 +66,8 @@ export class Database {
     for (let start = 0; start < refs.length; start += MOST_READ_AT_ONCE) {
       const some = refs.slice(start, start + MOST_READ_AT_ONCE);
       const options = fields ? [{ fieldMask: [...fields] }] : [];
-      this.meter.add({ rpcs: 1 });
-      const documents = await this.#inTime(this.db.getAll(...some, ...options));
+      const documents = await this.#send(() => this.#db.getAll(...some, ...options));
+      this.#setClock(documents[0]?.readTime);
       this.meter.add({ reads: some.length, bytesRead: sum(documents.map(sizeOfSnapshot)) });
       found.push(...documents);
     }
@@ -89,89 +75,141 @@ export class Database {
   }
 
   async query(query: Query): Promise<QueryDocumentSnapshot[]> {
-    this.meter.add({ rpcs: 1 });
-    const { docs } = await this.#inTime(query.get());
+    const { docs, readTime } = await this.#send(() => query.get());
+    this.#setClock(readTime);
     this.meter.add({ reads: Math.max(1, docs.length), bytesRead: sum(docs.map(sizeOfSnapshot)) });
     return docs;
   }
 
   /** All or nothing. Answers the update time of each written document. */
   async commit(writes: readonly DocumentWrite[]): Promise<Timestamp[]> {
-    const batch = this.db.batch();
+    const batch = this.#db.batch();
     for (const write of writes) {
-      const at = 'at' in write && write.at ? { lastUpdateTime: write.at } : undefined;
+      const guard = 'at' in write && write.at ? { lastUpdateTime: write.at } : { exists: true };
       if (write.kind === 'create') batch.create(write.ref, write.data);
       else if (write.kind === 'set') batch.set(write.ref, write.data);
-      else if (write.kind === 'delete') batch.delete(write.ref, at ?? (write.mustExist ? { exists: true } : {}));
-      else batch.update(write.ref, write.data, at ?? { exists: true });
+      else if (write.kind === 'delete') batch.delete(write.ref, guard);
+      else batch.update(write.ref, write.data, guard);
     }
-    this.meter.add({ rpcs: 1 });
-    const results = await this.#inTime(batch.commit());
+    const results = await this.#send(() => batch.commit());
+    this.#setClock(results.at(-1)?.writeTime);
     const deletes = writes.filter((write) => write.kind === 'delete').length;
     const bytesWritten = sum(writes.map((write) => ('data' in write ? sizeOfData(write.data) : 0)));
     this.meter.add({ writes: writes.length - deletes, deletes, bytesWritten });
     return results.map((result) => result.writeTime);
   }
 
-  /** Counts a document that a listener was sent. */
-  countHeard(document: DocumentSnapshot): void {
-    this.meter.add({ reads: 1, bytesRead: sizeOfSnapshot(document) });
+  /** Listens to a document; answers how to end that. */
+  listen(ref: DocumentReference, next: (document: DocumentSnapshot) => void, fail: (error: Error) => void): () => void {
+    this.#assertUsable();
+    this.meter.add({ rpcs: 1 });
+    return ref.onSnapshot((document) => {
+      this.meter.add({ reads: 1, bytesRead: sizeOfSnapshot(document) });
+      next(document);
+    }, fail);
   }
 
-  /** Removes documents, some at a time. */
-  async deleteAll(refs: readonly DocumentReference[]): Promise<void> {
-    for (let start = 0; start < refs.length; start += MOST_DELETES_AT_ONCE) {
-      const some = refs.slice(start, start + MOST_DELETES_AT_ONCE);
-      await this.commit(some.map((ref) => ({ kind: 'delete', ref })));
+  /** All documents of a query with an order, page by page. */
+  async *pages(query: Query): AsyncGenerator<QueryDocumentSnapshot[]> {
+    for (let page: QueryDocumentSnapshot[] | undefined; !page || page.length === PAGE;) {
+      const last: QueryDocumentSnapshot | undefined = page?.at(-1);
+      page = await this.query((last ? query.startAfter(last) : query).limit(PAGE));
+      if (page.length > 0) yield page;
     }
   }
 
-  /** A page of a collection in the order of the documents' ids, with no more than the fields named. */
-  page(
-    collection: CollectionReference,
-    options: { limit: number; after?: string; prefix?: string; fields?: readonly string[] },
-  ): Promise<QueryDocumentSnapshot[]> {
-    const { after, prefix, fields = [] } = options;
-    const id = FieldPath.documentId();
-    let query = collection.orderBy(id).select(...fields);
-    if (after !== undefined) query = query.startAfter(after);
-    else if (prefix !== undefined) query = query.startAt(prefix);
-    if (prefix !== undefined) query = query.endBefore(`${prefix}~`);
-    return this.query(query.limit(options.limit));
-  }
-
-  async #inTime<T>(answer: Promise<T>): Promise<T> {
-    // What comes after its time is nobody's.
-    const end: Promise<unknown> = answer.then(ignore, ignore).then(() => this.#pending.delete(end));
-    this.#pending.add(end);
-    let timer: NodeJS.Timeout | undefined;
-    const tooLate = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(unavailable('Firestore does not answer. Try again later.')), this.#timeoutMs);
-    });
+  /** Removes documents that are there, and with `at` as they were then; answers how many. */
+  async remove(documents: readonly { readonly ref: DocumentReference; readonly at?: Timestamp }[]): Promise<number> {
+    if (documents.length === 0) return 0;
     try {
-      return await Promise.race([answer, tooLate]);
-    } finally {
-      clearTimeout(timer);
+      if (documents.length <= PAGE) {
+        await this.commit(documents.map((document) => ({ kind: 'delete', ...document })));
+        return documents.length;
+      }
+    } catch (error) {
+      // One of them was removed or written meanwhile.
+      if (!isConflict(error)) throw error;
+      if (documents.length === 1) return 0;
+    }
+    const half = Math.ceil(documents.length / 2);
+    return (await this.remove(documents.slice(0, half))) + (await this.remove(documents.slice(half)));
+  }
+
+  /**
+   * Refuses further requests, and runs `end` when those under way are over: Firestore's client must not be terminated before. Waits no
+   * longer than one request may take.
+   */
+  async close(end: () => Promise<unknown>): Promise<void> {
+    this.#isClosed = true;
+    await inTime(Promise.all(this.#client.pending).then(end), this.#timeoutMs).catch(ignore);
+  }
+
+  async #send<T>(send: () => Promise<T>): Promise<T> {
+    this.#assertUsable();
+    this.meter.add({ rpcs: 1 });
+    const answer = send();
+    // A request that is given up goes on inside the client, and its answer is dropped.
+    const { pending } = this.#client;
+    const end: Promise<unknown> = answer.then(ignore, ignore).then(() => pending.delete(end));
+    pending.add(end);
+    return inTime(answer, this.#timeoutMs);
+  }
+
+  #assertUsable(): void {
+    if (this.#isClosed) throw closed('FirestoreSessionStore');
+    if (this.#client.isTerminated) {
+      throw failedPrecondition('The Firestore client of this store was terminated. Make a new store.');
     }
   }
 
-  /** Waits for requests that were given up and still go on inside the client: one that is terminated before throws into the void. */
-  async drain(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const tooLate = new Promise((resolve) => (timer = setTimeout(resolve, this.#timeoutMs)));
-    await Promise.race([Promise.all(this.#pending), tooLate]);
-    clearTimeout(timer);
+  #setClock(time: Timestamp | undefined): void {
+    if (time) this.#clockOffset = time.toMillis() - Date.now();
   }
-}
-
-/** Removes a field in an update. */
-export function without(): FieldValue {
-  return FieldValue.delete();
 }
 
 /** The time of the commit. */
 export function commitTime(): FieldValue {
   return FieldValue.serverTimestamp();
+}
+
+/** A client of Firestore, as all stores that use it know it. */
+interface Client {
+  /** The requests under way. */
+  readonly pending: Set<Promise<unknown>>;
+  isTerminated: boolean;
+}
+
+const clients = new WeakMap<Firestore, Client>();
+
+/**
+ * Watches over the end of a client. A read that is under way, or that begins, when the client is terminated never ends, and rejects where no
+ * caller can catch it. So the client's `terminate` waits for requests under way first.
+ */
+function clientOf(db: Firestore, timeoutMs: number): Client {
+  const known = clients.get(db);
+  if (known) return known;
+  const client: Client = { pending: new Set(), isTerminated: false };
+  clients.set(db, client);
+  const terminate = db.terminate.bind(db);
+  db.terminate = async () => {
+    client.isTerminated = true;
+    await inTime(Promise.all(client.pending), timeoutMs).catch(ignore);
+    return terminate();
+  };
+  return client;
+}
+
+/** @throws `UNAVAILABLE` when the answer takes too long. */
+async function inTime<T>(answer: Promise<T>, timeoutMs: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(unavailable('Firestore does not answer. Try again later.')), timeoutMs);
+  });
+  try {
+    return await Promise.race([answer, tooLate]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function ignore(): void {}

@@ -1,5 +1,4 @@
-import { GenkitError } from 'genkit';
-import { failedPrecondition, invalidArgument, unavailable } from '../../src/errors.ts';
+import { GenkitError, type StatusName } from 'genkit';
 
 /** Codes of gRPC that this store tells apart. */
 const Code = {
@@ -15,9 +14,8 @@ const Code = {
   UNAUTHENTICATED: 16,
 } as const;
 
-/** What was assumed of the database is not so (any more): read it and decide again. */
+/** The database is not, or no longer, as it was assumed to be: read it and decide again. */
 export class Stale extends Error {
-  /** The refusal that the assumption led to; it counts only if it comes again after a read. */
   override readonly cause: unknown;
 
   constructor(cause?: unknown) {
@@ -26,17 +24,14 @@ export class Stale extends Error {
   }
 }
 
-/** Refused whatever the database holds, so nothing is read to confirm it. */
-export class FinalRefusal extends Error {
-  readonly error: GenkitError;
-
-  constructor(error: GenkitError) {
-    super(error.message);
-    this.error = error;
+/** A refusal that no read can change. */
+export class FinalRefusal extends GenkitError {
+  constructor(message: string) {
+    super({ status: 'INVALID_ARGUMENT', message });
   }
 }
 
-/** The save was made by an earlier commit of it, of which no answer came. */
+/** An earlier commit of the save was made, though its answer was lost. */
 export class AlreadySaved extends Error {
   constructor() {
     super('already saved');
@@ -54,46 +49,36 @@ export function isConflict(error: unknown): boolean {
   );
 }
 
-/** Whether a commit was refused because a document that it needs is not there. */
-export function isMissing(error: unknown): boolean {
-  const code = codeOf(error);
-  return code === Code.NOT_FOUND || code === Code.FAILED_PRECONDITION;
+export function isDataLoss(error: unknown): boolean {
+  return error instanceof GenkitError && error.status === 'DATA_LOSS';
 }
 
-/** What a failure of Firestore is for the caller; errors of this package pass as they are. */
+const OUTAGE = ['UNAVAILABLE', 'Firestore does not answer. Try again later.'] as const;
+const DENIED = ['PERMISSION_DENIED', 'the server may not use this database. Check its credentials and roles.'] as const;
+
+/** The status and the advice for each code. */
+const ADVICE: Readonly<Record<number, readonly [StatusName, string]>> = {
+  [Code.UNAVAILABLE]: OUTAGE,
+  [Code.DEADLINE_EXCEEDED]: OUTAGE,
+  [Code.RESOURCE_EXHAUSTED]: ['RESOURCE_EXHAUSTED', "Firestore's quota is used up. Try again later."],
+  [Code.PERMISSION_DENIED]: DENIED,
+  [Code.UNAUTHENTICATED]: DENIED,
+  [Code.NOT_FOUND]: ['FAILED_PRECONDITION', 'there is no such database. Create it, or configure another.'],
+  [Code.FAILED_PRECONDITION]: ['FAILED_PRECONDITION', 'the database refused it. Check its mode and its indexes.'],
+  [Code.ABORTED]: ['ABORTED', 'others wrote at the same time. Try again.'],
+  [Code.INVALID_ARGUMENT]: ['INVALID_ARGUMENT', 'the database refused it as too large or malformed.'],
+};
+/** A failure of Firestore as the caller gets it; errors of this package pass as they are. */
 export function explained(error: unknown, what: string): unknown {
-  if (error instanceof GenkitError || error instanceof Stale || error instanceof FinalRefusal) return error;
-  switch (codeOf(error)) {
-    case Code.UNAVAILABLE:
-    case Code.DEADLINE_EXCEEDED:
-      return unavailable(`${what} failed: Firestore does not answer. Try again later.`);
-    case Code.RESOURCE_EXHAUSTED:
-      return typed('RESOURCE_EXHAUSTED', `${what} failed: Firestore's quota is used up. Try again later.`);
-    case Code.PERMISSION_DENIED:
-    case Code.UNAUTHENTICATED:
-      return typed(
-        'PERMISSION_DENIED',
-        `${what} failed: the server may not use this database. Check its credentials and roles.`,
-      );
-    case Code.NOT_FOUND:
-      return failedPrecondition(`${what} failed: there is no such database. Create it, or configure another.`);
-    case Code.FAILED_PRECONDITION:
-      return failedPrecondition(`${what} failed: the database refused it. Check its mode and its indexes.`);
-    case Code.ABORTED:
-      return typed('ABORTED', `${what} failed: others wrote at the same time. Try again.`);
-    case Code.INVALID_ARGUMENT:
-      return invalidArgument(`${what} failed: the database refused it as too large or malformed.`);
-    default:
-      return error;
-  }
+  const [status, advice] = ADVICE[codeOf(error) ?? 0] ?? [];
+  return status && advice ? new GenkitError({ status, message: `${what} failed: ${advice}` }) : error;
 }
 
 export function tooContended(what: string): GenkitError {
-  return typed('ABORTED', `${what} failed: others wrote the same all the time. Try again.`);
-}
-
-function typed(status: 'RESOURCE_EXHAUSTED' | 'PERMISSION_DENIED' | 'ABORTED', message: string): GenkitError {
-  return new GenkitError({ status, message });
+  return new GenkitError({
+    status: 'ABORTED',
+    message: `${what} failed: others wrote the same all the time. Try again.`,
+  });
 }
 
 /** Whether Firestore's client failed, or Firestore itself. */

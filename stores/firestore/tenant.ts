@@ -1,153 +1,124 @@
-import type { CollectionReference } from '@google-cloud/firestore';
-import { LruCache } from '../chain/lru-cache.ts';
-import type { KnownState } from '../chain/written-state.ts';
-import type { Database, TenantCollections } from './database.ts';
-import { documentId, keyOf, recordName } from './names.ts';
-import type { PointerDocument } from './pointer-document.ts';
-import type { RecordDocument } from './record-document.ts';
-import type { StateChain, Token } from './state-chain.ts';
+import { quote } from '../../src/errors.ts';
+import { copyJson } from '../../src/json/value.ts';
+import type { SaveRequest, TenantStore } from '../../src/store/base-session-store.ts';
+import type {
+  DeleteResult,
+  ListSessionsOptions,
+  Page,
+  PageOptions,
+  PrunePolicy,
+  PruneResult,
+  ScopeId,
+  ScopeRecord,
+  SessionSnapshot,
+  SessionSummary,
+  SnapshotMetadata,
+} from '../../src/store/contract.ts';
+import type { Lookup } from '../../src/store/lookup.ts';
+import { scopeKey } from '../../src/store/scopes.ts';
+import { explained } from './failures.ts';
+import { listSessions, listSnapshots } from './read/lists.ts';
+import { listScopes, readScopes } from './read/records.ts';
+import { handOutLoaded, SnapshotReader } from './read/snapshot-reader.ts';
+import { deleteSession } from './remove/delete-session.ts';
+import { erase, type EraseResult } from './remove/erase.ts';
+import { Prune } from './remove/prune.ts';
+import { saveSnapshot } from './save/save-snapshot.ts';
+import type { TenantData } from './tenant-data.ts';
+import type { Watches } from './watch/watches.ts';
 
-/** What all states in the cache may take, measured by the length of their JSON; what they share counts for each. */
-const MOST_LENGTH = 64 * 1024 * 1024;
-const MOST_POINTERS = 2000;
-const MOST_SNAPSHOTS = 20_000;
-/** What all records in the cache may take, by the length of their JSON, ... */
-const MOST_RECORDS_LENGTH = 16 * 1024 * 1024;
-/** ... of which each counts as so much more, one that is not there too. */
-const RECORD_OVERHEAD = 1024;
+/** One tenant: each method is a span of Genkit's tracing, and its failures are explained. */
+export class Tenant<S> implements TenantStore<S> {
+  readonly #data: TenantData;
+  readonly #reader: SnapshotReader;
+  readonly #watches: Watches<S>;
 
-/** A state, and how to get to it. */
-export interface CachedState {
-  readonly known: KnownState;
-  readonly chain: StateChain;
-}
-
-/** What the store remembers. All of it is confirmed before it counts: states by their tokens, pointers and records by their update times. */
-export class Caches {
-  /** By token: never becomes wrong. */
-  readonly states = new LruCache<CachedState>(MOST_LENGTH);
-  readonly pointers = new LruCache<PointerDocument>(MOST_POINTERS);
-  /** Sessions that were looked for and not there: their first save need not look again. With the place that it is to have. */
-  readonly absent = new LruCache<number>(MOST_POINTERS);
-  /** Snapshots that were there, and their sessions. */
-  readonly snapshots = new LruCache<{ readonly sessionId: string | undefined }>(MOST_SNAPSHOTS);
-  readonly records = new LruCache<RecordDocument>(MOST_RECORDS_LENGTH);
-
-  remember(token: Token, state: CachedState): void {
-    this.states.set(token, state, state.known.length);
+  constructor(data: TenantData, watches: Watches<S>) {
+    this.#data = data;
+    this.#reader = new SnapshotReader(data);
+    this.#watches = watches;
   }
 
-  clear(): void {
-    this.states.clear();
-    this.pointers.clear();
-    this.absent.clear();
-    this.snapshots.clear();
-    this.records.clear();
-  }
-}
-
-/** What is the same for every call of a store. */
-export interface StoreSettings {
-  readonly checkpointInterval: number;
-  readonly shardSize: number;
-  readonly rejectBranching: boolean;
-  readonly expireAfterMs: number | undefined;
-  readonly maxStateBytes: number;
-  /** How long a save may try again because of others, in ms. */
-  readonly patienceMs: number;
-}
-
-/** One tenant's part of the database. */
-export class Tenant {
-  readonly name: string;
-  readonly database: Database;
-  readonly collections: TenantCollections;
-  readonly caches: Caches;
-  readonly settings: StoreSettings;
-
-  constructor(name: string, options: { database: Database; caches: Caches; settings: StoreSettings }) {
-    this.name = name;
-    this.database = options.database;
-    this.collections = options.database.collections(name);
-    this.caches = options.caches;
-    this.settings = options.settings;
+  getSnapshot(lookup: Lookup): Promise<SessionSnapshot<S> | undefined> {
+    return this.#call('getSnapshot', `Reading ${lookup.by} ${quote(lookup.id)}`, async () => {
+      const found = await this.#reader.find(lookup);
+      return found && handOutLoaded<S>(found, lookup);
+    });
   }
 
-  snapshotRef(snapshotId: string): ReturnType<CollectionReference['doc']> {
-    return this.collections.snapshots.doc(documentId(snapshotId));
+  getSnapshotMetadata(lookup: Lookup): Promise<SnapshotMetadata | undefined> {
+    return this.#call('getSnapshotMetadata', `Reading ${lookup.by} ${quote(lookup.id)}`, async () => {
+      const meta = await this.#reader.findMetadata(lookup);
+      return meta && copyJson(meta);
+    });
   }
 
-  pointerRef(sessionId: string): ReturnType<CollectionReference['doc']> {
-    return this.collections.pointers.doc(documentId(sessionId));
+  saveSnapshot(request: SaveRequest<S>): Promise<string | null> {
+    const { snapshotId } = request;
+    const what = snapshotId === undefined ? 'Saving a snapshot' : `Saving snapshot ${quote(snapshotId)}`;
+    const tools = {
+      tenant: this.#data,
+      reader: this.#reader,
+      onSaved: (id: string, version: Parameters<Watches<S>['saved']>[1], snapshot: () => SessionSnapshot): void =>
+        this.#watches.saved(this.#data.keyOf(id), version, snapshot),
+    };
+    return this.#call('saveSnapshot', what, () => saveSnapshot(tools, request));
   }
 
-  shardRef(name: string): ReturnType<CollectionReference['doc']> {
-    return this.collections.shards.doc(name);
+  onSnapshotStateChange(snapshotId: string, callback: (snapshot: SessionSnapshot<S>) => void): () => void {
+    return this.#watches.subscribe({ tenant: this.#data, reader: this.#reader, snapshotId }, callback);
   }
 
-  /** The mark of a snapshot without a session that others name as parent. */
-  parentRef(snapshotId: string): ReturnType<CollectionReference['doc']> {
-    return this.collections.parents.doc(`p${keyOf('snapshot', snapshotId)}`);
+  listSnapshots(sessionId: string, page: PageOptions): Promise<Page<SnapshotMetadata>> {
+    return this.#call('listSnapshots', `Listing session ${quote(sessionId)}`, () =>
+      listSnapshots(this.#data, this.#reader, sessionId, page),
+    );
   }
 
-  /** @param key The record's `scopeKey`. */
-  recordRef(key: string): ReturnType<CollectionReference['doc']> {
-    return this.collections.scopes.doc(recordName(this.name, key));
+  listSessions(page: ListSessionsOptions): Promise<Page<SessionSummary>> {
+    return this.#call('listSessions', 'Listing the sessions', () => listSessions(this.#data, page));
   }
 
-  /** The key of something of this tenant in a cache, a queue or the watch hub. */
-  keyOf(id: string): string {
-    return JSON.stringify([this.name, id]);
+  deleteSession(sessionId: string): Promise<DeleteResult> {
+    const { queues } = this.#data;
+    return this.#call('deleteSession', `Deleting session ${quote(sessionId)}`, () =>
+      queues.sessions.run(this.#data.keyOf(sessionId), () => deleteSession(this.#data, sessionId)),
+    );
   }
 
-  pointer(sessionId: string): PointerDocument | undefined {
-    return this.caches.pointers.get(this.keyOf(sessionId));
+  prune(policy: PrunePolicy, options: { readonly dryRun: boolean }): Promise<PruneResult> {
+    return this.#call('prune', 'Pruning', () => new Prune(this.#data, this.#reader, policy, options).run());
   }
 
-  rememberPointer(sessionId: string, pointer: PointerDocument | undefined): void {
-    this.caches.absent.delete(this.keyOf(sessionId));
-    if (pointer) this.caches.pointers.set(this.keyOf(sessionId), pointer, 1);
-    else this.caches.pointers.delete(this.keyOf(sessionId));
+  readScopes(ids: readonly ScopeId[]): Promise<ScopeRecord[]> {
+    return this.#call('readScopes', 'Reading scopes', () => readScopes(this.#data, ids.map(scopeKey)));
   }
 
-  /**
-   * To be called when the session was looked for and is not there.
-   *
-   * @param nextSeq The place of its first snapshot: after those of expired ones that Firestore has not removed yet.
-   */
-  rememberAbsence(sessionId: string, nextSeq: number): void {
-    this.rememberPointer(sessionId, undefined);
-    this.caches.absent.set(this.keyOf(sessionId), nextSeq, 1);
+  deleteScope(id: ScopeId): Promise<boolean> {
+    const { caches, database } = this.#data;
+    const key = scopeKey(id);
+    return this.#call('deleteScope', 'Deleting a scope', async () => {
+      caches.records.delete(this.#data.keyOf(key));
+      return (await database.remove([{ ref: this.#data.recordRef(key) }])) > 0;
+    });
   }
 
-  /** The place of the session's first snapshot, where it is known that there is none. */
-  firstSeqOf(sessionId: string): number | undefined {
-    return this.caches.absent.get(this.keyOf(sessionId));
+  listScopes(page: PageOptions): Promise<Page<ScopeId>> {
+    return this.#call('listScopes', 'Listing the scopes', () => listScopes(this.#data, page));
   }
 
-  rememberSnapshot(snapshotId: string, sessionId: string | undefined): void {
-    this.caches.snapshots.set(this.keyOf(snapshotId), { sessionId }, 1);
+  erase(): Promise<EraseResult> {
+    return this.#call('erase', 'Erasing', () => erase(this.#data));
   }
 
-  forgetSnapshot(snapshotId: string): void {
-    this.caches.snapshots.delete(this.keyOf(snapshotId));
-  }
-
-  sessionOfSnapshot(snapshotId: string): { readonly sessionId: string | undefined } | undefined {
-    return this.caches.snapshots.get(this.keyOf(snapshotId));
-  }
-
-  /** @param key The record's `scopeKey`. */
-  rememberRecord(key: string, record: RecordDocument): void {
-    this.caches.records.set(this.keyOf(key), record, record.length + RECORD_OVERHEAD);
-  }
-
-  forgetRecord(key: string): void {
-    this.caches.records.delete(this.keyOf(key));
-  }
-
-  /** The record as it was read or written last; there may be another by now. */
-  record(key: string): RecordDocument | undefined {
-    return this.caches.records.get(this.keyOf(key));
+  /** @param what The call, as the beginning of a sentence that says that it failed. */
+  #call<T>(method: string, what: string, work: () => Promise<T>): Promise<T> {
+    return this.#data.database.meter.span(method, async () => {
+      try {
+        return await work();
+      } catch (error) {
+        throw explained(error, what);
+      }
+    });
   }
 }

@@ -45,6 +45,23 @@ describe('F6 missing piece', () => {
     }
     expect(await outcomeOf(open().getSnapshot({ sessionId: 'chat' }))).toEqual(states.at(-1));
   });
+
+  it('with all shards deleted by hand a process that has the session in its cache writes the next whole state anew', async () => {
+    const options = { db, collection: 'warm', checkpointInterval: 4 };
+    const warm = new FirestoreSessionStore(options);
+    const workload = new Workload({ sessionId: 'chat' });
+    const save = async (turn: number): Promise<void> => {
+      const next = completedSnapshot(workload.next(), turn > 0 ? `turn-${turn - 1}` : undefined);
+      await warm.saveSnapshot(`turn-${turn}`, () => next);
+    };
+    for (let turn = 0; turn < 16; turn++) await save(turn);
+    const shards = await db.collection('warm-shards').doc('global').collection('shards').listDocuments();
+    expect(shards.length).toBeGreaterThan(0);
+    await Promise.all(shards.map((shard) => shard.delete()));
+    for (let turn = 16; turn < 20; turn++) await save(turn);
+    const fresh = await new FirestoreSessionStore(options).getSnapshot({ sessionId: 'chat' });
+    expect(fresh?.state).toEqual(workload.state());
+  });
 });
 
 async function outcomeOf(read: Promise<{ state?: unknown } | undefined>): Promise<unknown> {

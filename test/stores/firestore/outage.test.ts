@@ -31,13 +31,13 @@ describe('F2 outage', () => {
     await proxy.cut();
   });
 
-  const outageMs = scale(20_000, 600_000);
-  it(`with the database gone for ${outageMs / 1000} s every call ends as UNAVAILABLE in time, nothing is lost, and watchers come back`, async () => {
+  const rounds = scale(2, 150);
+  it(`with the database gone for ${rounds} rounds of all calls each ends as UNAVAILABLE, nothing is lost, and watchers come back`, async () => {
     const project = newProject();
     const settings = { 'grpc.max_reconnect_backoff_ms': 1000 };
     const db = openDatabase(project, settings, `127.0.0.1:${proxy.port}`);
     const direct = openDatabase(project);
-    const store = new FirestoreSessionStore({ db, requestTimeoutMs: 4000 });
+    const store = new FirestoreSessionStore({ db, requestTimeoutMs: 3000 });
     const elsewhere = new FirestoreSessionStore({ db: direct });
     // A database that has just begun may take longer than the store under test waits.
     await elsewhere.saveSnapshot('one', () => turn({}));
@@ -53,7 +53,6 @@ describe('F2 outage', () => {
     await until(() => told.length === 1);
 
     await proxy.cut();
-    const end = Date.now() + outageMs;
     const calls: (() => Promise<unknown>)[] = [
       () => store.getSnapshot({ sessionId: 'chat' }),
       () => store.getSnapshot({ snapshotId: 'one' }),
@@ -65,13 +64,11 @@ describe('F2 outage', () => {
       () => store.deleteSession({ sessionId: 'other' }),
       () => store.prune({ maxAgeMs: 1 }),
     ];
-    while (Date.now() < end) {
-      const before = Date.now();
+    for (let round = 0; round < rounds; round++) {
       const outcomes = await Promise.allSettled(calls.map((call) => call()));
       for (const outcome of outcomes) {
         expect(outcome).toMatchObject({ status: 'rejected', reason: { status: 'UNAVAILABLE' } });
       }
-      expect(Date.now() - before).toBeLessThan(10_000);
     }
     await elsewhere.saveSnapshot('running', (current) => ({ ...current!, status: 'aborted' }));
     await proxy.restore();

@@ -77,8 +77,11 @@ describe('what scopes cost, counted on the wire', () => {
 
   it('a heartbeat with a record writes one document more, and reads none more that is known', async () => {
     await store.saveSnapshot('beating', () => turn({ status: 'pending' }));
-    const beat = (scopes: ScopeChange[]): Promise<Traffic> =>
-      trafficOf(() => store.saveSnapshot('beating', (current) => ({ ...current!, heartbeatAt: 'now' }), { scopes }));
+    let beats = 0;
+    const beat = (scopes: ScopeChange[]): Promise<Traffic> => {
+      const heartbeatAt = `${++beats}`;
+      return trafficOf(() => store.saveSnapshot('beating', (current) => ({ ...current!, heartbeatAt }), { scopes }));
+    };
     expect(await beat([])).toMatchObject({ reads: 1, writes: 1 });
     await store.readScopes({ scopes: [APP] });
     expect(await beat([increment(APP)])).toMatchObject({ reads: 1, writes: 2 });

@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { Timestamp, type Firestore } from '@google-cloud/firestore';
 import type { SessionSnapshot, SessionSnapshotInput } from 'genkit/beta';
-import type { ScopeId, ScopeRecord } from '../../../../src/store/contract.ts';
+import type { ScopeId, ScopeRecord, SessionSummary } from '../../../../src/store/contract.ts';
 import { completedSnapshot, Workload } from '../../../../bench/workload.ts';
 import { FirestoreSessionStore } from '../../../../stores/firestore/firestore-session-store.ts';
 import { allDocuments } from './at-rest.ts';
@@ -23,7 +23,7 @@ const RECORDS: ScopeId[] = [
 /** A database as text, and what it means. */
 export interface Golden {
   documents: Record<string, unknown>;
-  expected: { tenant: string; leaf: string; snapshots: SessionSnapshot[] }[];
+  expected: { tenant: string; leaf: string; snapshots: SessionSnapshot[]; sessions: SessionSummary[] }[];
 }
 
 export function openGolden(db: Firestore): FirestoreSessionStore {
@@ -32,7 +32,7 @@ export function openGolden(db: Firestore): FirestoreSessionStore {
   return new FirestoreSessionStore({ db, checkpointInterval: 4, snapshotPathPrefix });
 }
 
-/** A branched session with checkpoints, diffs, rewrites, shards, pruned snapshots, and a snapshot without a session. */
+/** A branched session with checkpoints, diffs, rewrites, shards, pruned snapshots, details and usage, and a snapshot without a session. */
 async function play(store: FirestoreSessionStore, context: Record<string, unknown>): Promise<void> {
   const workload = new Workload({ sessionId: 'chat \u0000 é' });
   const save = (id: string, next: SessionSnapshotInput): Promise<unknown> =>
@@ -41,12 +41,17 @@ async function play(store: FirestoreSessionStore, context: Record<string, unknow
   for (const [i, state] of states.entries()) {
     await save(`turn/${i}`, {
       ...completedSnapshot(state, i > 0 ? `turn/${i - 1}` : undefined),
-      status: i === 5 ? 'pending' : 'completed',
+      status: i === 5 || i === 11 ? 'pending' : 'completed',
     });
   }
   await save('branch', completedSnapshot(states[3]!, 'turn/7'));
   const rewrite = { ...completedSnapshot(states[1]!, undefined), status: 'aborted' as const };
   await save('turn/5', rewrite);
+  const details = { ownerId: 'ann', agent: 'support', title: 'é' };
+  await store.saveSnapshot('turn/11', (current) => ({ ...current!, status: 'completed', usage: { inputTokens: 7 } }), {
+    context,
+    session: details,
+  });
   await store.saveSnapshot(
     'turn/9',
     (current) => ({ ...current!, updatedAt: '2030-01-01T00:00:00.000Z', extra: { kept: [[]] } }),
@@ -62,7 +67,8 @@ export async function readGolden(store: FirestoreSessionStore, tenant: string): 
   const ids = [...items.map((item) => item.snapshotId), 'alone'];
   const snapshots = await Promise.all(ids.map((snapshotId) => store.getSnapshot({ snapshotId, context })));
   const leaf = await store.getSnapshotMetadata({ sessionId: 'chat \u0000 é', context });
-  return { tenant, leaf: leaf!.snapshotId, snapshots: snapshots.map((snapshot) => snapshot!) };
+  const sessions = (await store.listSessions({ context })).items;
+  return { tenant, leaf: leaf!.snapshotId, snapshots: snapshots.map((snapshot) => snapshot!), sessions };
 }
 
 /** Records as text, and what they mean. */

@@ -1,0 +1,58 @@
+import { parseJson } from '../../../src/json/value.ts';
+import type { Cut, Lift } from '../../chain/cut.ts';
+
+/**
+ * Lifted parts of a state that are stored together: each part (a run) is short, and Firestore bills by the document. The packed text is one
+ * shard, or several when it is larger than a shard may be. Immutable.
+ */
+export interface Pack {
+  /** Names of its shards, in order. */
+  readonly shards: readonly string[];
+  /** Short names of its runs, in order; see {@link runName}. */
+  readonly runs: readonly string[];
+  /** Lengths of the runs' texts. */
+  readonly lengths: readonly number[];
+  /** Bytes of its shards. */
+  readonly bytes: number;
+}
+
+/** The name of a run in a pack: 96 bits of the hash that a cut calls it by. A run that has its short name already keeps it. */
+export function runName(hash: string): string {
+  return hash.length === 64 ? Buffer.from(hash.slice(0, 24), 'hex').toString('base64url') : hash;
+}
+
+/** A whole state as it is stored: the skeleton without the lifted parts, where those go, and the packs that hold them. */
+export interface Checkpoint {
+  /** JSON text. */
+  readonly skeleton: string;
+  readonly lifts: readonly Lift[];
+  readonly packs: readonly Pack[];
+  /** Length of the state's JSON text, about. */
+  readonly length: number;
+}
+
+export function checkpointOf(cut: Cut, packs: readonly Pack[]): Checkpoint {
+  const lifts = cut.lifts.map((lift) => ({ ...lift, shards: lift.shards.map(runName) }));
+  return { skeleton: cut.skeleton, lifts, packs, length: cut.length };
+}
+
+/** JSON text of a checkpoint. */
+export function formatCheckpoint({ skeleton, ...rest }: Checkpoint): string {
+  return `{"skeleton":${skeleton},${JSON.stringify(rest).slice(1)}`;
+}
+
+/** @throws Error when the text is not that of a checkpoint. */
+export function parseCheckpoint(text: string): Checkpoint {
+  const { lifts, packs, length } = parseJson(text) as unknown as Checkpoint;
+  return { skeleton: skeletonText(text), lifts, packs, length };
+}
+
+/** The skeleton as it stands in the text: writing it anew would lose a minus zero. */
+function skeletonText(text: string): string {
+  return text.slice('{"skeleton":'.length, text.lastIndexOf(',"lifts":['));
+}
+
+/** Names of all shards that hold parts of a checkpoint. */
+export function shardsOf({ packs }: Checkpoint): string[] {
+  return packs.flatMap((pack) => pack.shards);
+}

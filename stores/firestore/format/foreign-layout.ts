@@ -1,0 +1,25 @@
+import type { DocumentData } from '@google-cloud/firestore';
+import { GenkitError } from 'genkit';
+import { failedPrecondition } from '../../../src/errors.ts';
+import { assertReadable } from '../../../src/store/format.ts';
+
+/** The version of the format that this store writes. A document of a higher one is refused. */
+export const FORMAT = 1;
+
+/**
+ * Every document of this store carries its format version; those of Genkit's own store carry none.
+ *
+ * @param document What it holds, as the beginning of a sentence.
+ * @throws `FAILED_PRECONDITION` when another store, or a newer version of this one, wrote the document.
+ */
+export function assertOwnDocument(data: DocumentData, document: string): void {
+  if (typeof data['v'] !== 'number') throw foreignLayout();
+  assertReadable(data['v'], FORMAT, document);
+}
+
+export function foreignLayout(): GenkitError {
+  return failedPrecondition(
+    'The collection holds data of another store, say of Genkit’s own FirestoreSessionStore; it is left as it is. Give this store ' +
+      'another collection, and read the old data with migratingStore({ from, to }), where from is the other store and to is this one.',
+  );
+}

@@ -1,0 +1,50 @@
+import { failedPrecondition, quote } from '../../../src/errors.ts';
+import type { SnapshotStatus } from '../../../src/store/contract.ts';
+
+/** A leaf of a session, as its pointer knows it. */
+export interface Leaf {
+  readonly id: string;
+  /** Its place in the session's order of first saves. */
+  readonly seq: number;
+  readonly status?: SnapshotStatus;
+}
+
+/** What a session's pointer knows of the session's tree: enough for the next save, however long the session is. */
+export interface Lineage {
+  /** The place of the next new snapshot. */
+  readonly nextSeq: number;
+  readonly count: number;
+  /** In the order of their first saves. */
+  readonly leaves: readonly Leaf[];
+  /** Ids that are named as parents and are not there. */
+  readonly missing: readonly string[];
+}
+
+export const EMPTY_LINEAGE: Lineage = { nextSeq: 0, count: 0, leaves: [], missing: [] };
+
+/** The lineage once a new snapshot is saved. */
+export function withArrival(before: Lineage, leaf: Leaf, parentId: string | undefined, isInTree: boolean): Lineage {
+  const { nextSeq, count, missing } = before;
+  const isAwaited = missing.includes(leaf.id);
+  const isNewlyMissing = parentId !== undefined && !isInTree && !missing.includes(parentId);
+  const others = before.leaves.filter(({ id }) => id !== parentId);
+  const rest = isAwaited ? missing.filter((id) => id !== leaf.id) : missing;
+  return {
+    nextSeq: nextSeq + 1,
+    count: count + 1,
+    // A parent that comes after its children is no leaf.
+    leaves: isAwaited ? others : [...others, leaf],
+    missing: isNewlyMissing ? [...rest, parentId] : rest,
+  };
+}
+
+/** What a pointer may take for its lineage, packed: about 15,000 branches whose ids are UUIDs. */
+const MOST_BYTES = 400 * 1024;
+
+/** @throws `FAILED_PRECONDITION` when a session has more branches than its pointer can hold. */
+export function assertFitsPointer(sessionId: string, packed: Buffer): void {
+  if (packed.length <= MOST_BYTES) return;
+  throw failedPrecondition(
+    `Session ${quote(sessionId)} has as many branches as it can have. Begin another session, or prune this one.`,
+  );
+}

@@ -1,0 +1,60 @@
+import { createHash, randomBytes } from 'node:crypto';
+
+/** Ids that are document ids as they are: printable ASCII without slashes. */
+const PLAIN = /^[A-Za-z0-9][ -.0-~]{0,299}$/;
+
+/**
+ * The document id for an id of the contract: two ids never have the same, and none leads anywhere else. Most stand for themselves; any
+ * other is `~` and the SHA-256 of its UTF-16 code units, so that lone surrogates, slashes, reserved names and long ids do no harm.
+ */
+export function documentId(id: string): string {
+  return PLAIN.test(id) ? id : `~${digest(Buffer.from(id, 'utf16le'))}`;
+}
+
+const KEY_LENGTH = 20;
+const OWNER_LENGTH = KEY_LENGTH + 8;
+
+/** Indexed fields and shard names hold this in place of an id: 120 bits of a hash, always 20 characters. */
+export function keyOf(kind: 'session' | 'snapshot' | 'owner', id: string): string {
+  const hash = createHash('sha256').update(`${kind}:`).update(Buffer.from(id, 'utf16le'));
+  return hash.digest('base64url').slice(0, KEY_LENGTH);
+}
+
+/**
+ * Names one incarnation of a session, or a snapshot without a session: the owner of snapshots and shards. A session that is deleted or
+ * expired and begun anew is another owner, so it never meets the snapshots of the old one. Begins with the key of the id.
+ */
+export function newOwner(kind: 'session' | 'snapshot', id: string): string {
+  return keyOf(kind, id) + randomBytes(6).toString('base64url');
+}
+
+/** The name of a shard by its owner and its content. */
+export function shardName(owner: string, content: Buffer): string {
+  return `s${owner}-${digest(content).slice(0, 22)}`;
+}
+
+/** The owner in a shard's name. */
+export function ownerOfShard(name: string): string {
+  return name.slice(1, 1 + OWNER_LENGTH);
+}
+
+/** The document of a record; its key stands in it. */
+export function recordName(tenant: string, key: string): string {
+  return `r${digest(Buffer.from(JSON.stringify([tenant, key]), 'utf16le'))}`;
+}
+
+const SEQ_DIGITS = 12;
+
+/** Orders the snapshots of an owner by their first saves; indexed. */
+export function orderKey(owner: string, seq: number): string {
+  return `${owner}:${String(seq).padStart(SEQ_DIGITS, '0')}`;
+}
+
+/** The owner in an order key. */
+export function ownerOfOrder(at: string): string {
+  return at.slice(0, OWNER_LENGTH);
+}
+
+function digest(content: Buffer): string {
+  return createHash('sha256').update(content).digest('base64url');
+}

@@ -1,0 +1,130 @@
+import {
+  FieldPath,
+  FieldValue,
+  Timestamp,
+  type DocumentData,
+  type DocumentReference,
+  type DocumentSnapshot,
+} from '@google-cloud/firestore';
+import { dataLoss, quote } from '../../../src/errors.ts';
+import type { SessionDetails, SessionSummary } from '../../../src/store/contract.ts';
+import { assertOwnDocument, FORMAT } from './foreign-layout.ts';
+import { assertFitsPointer, type Lineage } from './lineage.ts';
+import { keyOf } from './names.ts';
+import { packTextNow, unpackJson } from './packed-text.ts';
+import type { StateChain, StoredCheckpoint } from './state-chain.ts';
+import { usageSum, type UsageCounts } from './usage-counts.ts';
+
+/** The content of a session's pointer. */
+export interface Pointer {
+  readonly sessionId: string;
+  /** This incarnation of the session. */
+  readonly owner: string;
+  readonly lineage: Lineage;
+  /** `createdAt` of the snapshot first saved. */
+  readonly createdAt: string;
+  /** `updatedAt`, else `createdAt`, of the snapshot written last, heartbeats aside. */
+  readonly updatedAt: string;
+  readonly details?: SessionDetails;
+  readonly usage: UsageCounts;
+  /** The session is being removed; what is left of it counts as absent. */
+  readonly isGone?: boolean;
+  /** The way to the state of the snapshot that was first saved last, the latest leaf nearly always. */
+  readonly head?: { readonly id: string; readonly chain: StateChain };
+  /** When the session expires, in ms; absent: never. */
+  readonly until?: number;
+}
+
+/** A pointer as it was read or written. */
+export interface PointerDocument extends Pointer {
+  readonly ref: DocumentReference;
+  readonly updateTime: Timestamp;
+  /** When the session was written last, heartbeats aside; known when it was read. */
+  readonly written?: Timestamp;
+}
+
+/** Fields of a pointer without the way to the state. */
+export const LIST_FIELDS = ['v', 'info', 'written', 'expireAt'] as const;
+
+/** The field that orders sessions by their last write: those of a tenant, or those of one owner. */
+export function orderField(ownerId: string | undefined): FieldPath {
+  return ownerId === undefined ? new FieldPath('written') : new FieldPath('owned', keyOf('owner', ownerId));
+}
+
+/** The time of the session's last write, in the fields of {@link orderField}: one index entry each, and no composite index. */
+export function writtenNow({ details }: Pointer): DocumentData {
+  const now = FieldValue.serverTimestamp();
+  const ownerId = details?.ownerId;
+  return { written: now, owned: ownerId === undefined ? null : { [keyOf('owner', ownerId)]: now } };
+}
+
+/** The pointer's fields, but for those of {@link writtenNow}. */
+export function pointerFields({ head, until, ...rest }: Pointer): DocumentData {
+  const { chain } = head ?? {};
+  const info = packTextNow(JSON.stringify(rest));
+  assertFitsPointer(rest.sessionId, info);
+  return {
+    v: FORMAT,
+    info,
+    head: head ? packTextNow(JSON.stringify(head.id)) : null,
+    whole: chain?.base.bytes ?? null,
+    far: chain?.base.shards ? [...chain.base.shards] : null,
+    from: chain?.from ?? null,
+    names: chain ? [...chain.names] : null,
+    patches: chain ? [...chain.patches] : null,
+    expireAt: until === undefined ? null : Timestamp.fromMillis(until),
+  };
+}
+
+/** @throws `FAILED_PRECONDITION` when another store or a newer version of this one wrote it, `DATA_LOSS` when it is damaged. */
+export function readPointer(document: DocumentSnapshot, sessionId?: string): PointerDocument {
+  const data = document.data()!;
+  const name = sessionId === undefined ? 'A session' : `Session ${quote(sessionId)}`;
+  assertOwnDocument(data, name);
+  try {
+    const info = unpackJson(data['info'] as Buffer) as unknown as Omit<Pointer, 'head' | 'until'>;
+    const { written, expireAt } = data as { written?: Timestamp | null; expireAt?: Timestamp | null };
+    const head = readHead(data);
+    return {
+      ...info,
+      ...(head && { head }),
+      ...(expireAt && { until: expireAt.toMillis() }),
+      ...(written && { written }),
+      ref: document.ref,
+      updateTime: document.updateTime!,
+    };
+  } catch {
+    throw dataLoss(`${name} can't be read: its document is damaged. Restore it from a backup.`);
+  }
+}
+
+function readHead(data: DocumentData): Pointer['head'] {
+  const { head, whole, far, from, names, patches } = data as {
+    head?: Buffer | null;
+    whole: Buffer | null;
+    far: string[];
+    from: number;
+    names: string[];
+    patches: Buffer[];
+  };
+  if (!head) return undefined;
+  const base: StoredCheckpoint = whole ? { bytes: whole } : { shards: far };
+  return { id: unpackJson(head) as string, chain: { base, from, names, patches } };
+}
+
+/** The line that a list has about the session. */
+export function summaryOf({ sessionId, createdAt, updatedAt, lineage, details, usage }: Pointer): SessionSummary {
+  const leaf = lineage.leaves.at(-1)!;
+  const sum = usageSum(usage);
+  return {
+    sessionId,
+    leafId: leaf.id,
+    leafCount: lineage.leaves.length,
+    snapshotCount: lineage.count,
+    createdAt,
+    updatedAt,
+    ...(leaf.status !== undefined && { status: leaf.status }),
+    ...details,
+    ...(sum && { usage: sum }),
+  };
+}

@@ -1,0 +1,42 @@
+import type { Checkpoint } from './checkpoint.ts';
+
+/** A whole state as it is in a document: in the document, or, when it is too large for that, in shards. */
+export interface StoredCheckpoint {
+  readonly bytes?: Buffer;
+  readonly shards?: readonly string[];
+  /** Its content, once it was read. */
+  checkpoint?: Checkpoint;
+}
+
+/** How to get to a state: a whole one, and the diffs since. */
+export interface StateChain {
+  readonly base: StoredCheckpoint;
+  /** The place of the snapshot that holds the whole state in its session's order. */
+  readonly from: number;
+  /** Names of states: of the whole one, then of each that a patch leads to. A name is random, and never stands for another state. */
+  readonly names: readonly string[];
+  /** Packed patches, oldest first. */
+  readonly patches: readonly Buffer[];
+}
+
+/** The name of the state that a chain leads to. */
+export function endOf(chain: StateChain): string {
+  return chain.names.at(-1)!;
+}
+
+/** The chain to an earlier state of it; `undefined` when that is not on it. */
+export function chainTo(chain: StateChain | undefined, name: string | undefined): StateChain | undefined {
+  const at = chain && name !== undefined ? chain.names.indexOf(name) : -1;
+  if (!chain || at < 0) return undefined;
+  const { base, from, names, patches } = chain;
+  return { base, from, names: names.slice(0, at + 1), patches: patches.slice(0, at) };
+}
+
+export function extended({ base, from, names, patches }: StateChain, name: string, patch: Buffer): StateChain {
+  return { base, from, names: [...names, name], patches: [...patches, patch] };
+}
+
+/** Bytes of the patches. */
+export function patchBytes(chain: StateChain): number {
+  return chain.patches.reduce((sum, patch) => sum + patch.length, 0);
+}

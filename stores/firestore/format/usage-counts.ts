@@ -1,0 +1,23 @@
+import type { UsageSum } from '../../../src/store/contract.ts';
+
+/** The `usage` of a session's snapshots, added up: of each numeric member the sum, and how many snapshots have it. */
+export type UsageCounts = { readonly [name: string]: readonly [sum: number, count: number] };
+
+/** The counts once a snapshot's usage is added, or with a `sign` of -1 taken away. */
+export function addUsage(counts: UsageCounts, usage: unknown, sign: 1 | -1 = 1): UsageCounts {
+  if (typeof usage !== 'object' || usage === null) return counts;
+  const after = { ...counts };
+  for (const [name, value] of Object.entries(usage)) {
+    if (typeof value !== 'number') continue;
+    const [sum, count] = after[name] ?? [0, 0];
+    if (count + sign === 0) delete after[name];
+    else after[name] = [sum + sign * value, count + sign];
+  }
+  return after;
+}
+
+/** The sums; `undefined` when no snapshot has a usage. */
+export function usageSum(counts: UsageCounts): UsageSum | undefined {
+  const sums = Object.entries(counts).map(([name, [sum]]) => [name, sum] as const);
+  return sums.length === 0 ? undefined : Object.fromEntries(sums);
+}

@@ -1,0 +1,58 @@
+import { FieldPath, Timestamp } from '@google-cloud/firestore';
+import { copyJson } from '../../../src/json/value.ts';
+import type {
+  ListSessionsOptions,
+  Page,
+  PageOptions,
+  SessionSummary,
+  SnapshotMetadata,
+} from '../../../src/store/contract.ts';
+import { checkPage, pageOf } from '../../../src/store/page.ts';
+import { orderKey } from '../format/names.ts';
+import { LIST_FIELDS, orderField, readPointer, summaryOf } from '../format/pointer-document.ts';
+import { HEAD_FIELDS, readHead } from '../format/snapshot-document.ts';
+import type { TenantData } from '../tenant-data.ts';
+import type { SnapshotReader } from './snapshot-reader.ts';
+
+/** A page of the session's snapshots; positions are their places in the session's order of first saves. */
+export async function listSnapshots(
+  tenant: TenantData,
+  reader: SnapshotReader,
+  sessionId: string,
+  options: PageOptions,
+): Promise<Page<SnapshotMetadata>> {
+  const { limit, after: [after] = [-1] } = checkPage(options, ['number']);
+  const pointer = await reader.livePointer(sessionId);
+  if (!pointer) return { items: [] };
+  const { owner } = pointer;
+  const ordered = tenant.snapshots.where('at', '>=', orderKey(owner, after + 1)).where('at', '<', `${owner};`);
+  const found = await tenant.database.query(
+    ordered
+      .orderBy('at')
+      .limit(limit + 1)
+      .select(...HEAD_FIELDS),
+  );
+  return pageOf(found, limit, (document) => {
+    const { seq, meta } = readHead(document.id, document.data());
+    return { position: [seq], item: copyJson(meta) };
+  });
+}
+
+/** A page of the tenant's sessions, or of one owner's, the one written last first; a heartbeat is no write of the session. */
+export async function listSessions(tenant: TenantData, options: ListSessionsOptions): Promise<Page<SessionSummary>> {
+  const { limit, after } = checkPage(options, ['number', 'number', 'string']);
+  const ordered = tenant.pointers
+    .orderBy(orderField(options.ownerId), 'desc')
+    .orderBy(FieldPath.documentId(), 'desc')
+    .limit(limit + 1)
+    .select(...LIST_FIELDS);
+  const from = after && [new Timestamp(after[0], after[1]), after[2]];
+  const found = await tenant.database.query(from ? ordered.startAfter(...from) : ordered);
+  if (found.length === 0) await tenant.hasSnapshots();
+  return pageOf(found, limit, (document) => {
+    const pointer = readPointer(document);
+    const { seconds, nanoseconds } = pointer.written!;
+    const item = tenant.isLive(pointer) ? summaryOf(pointer) : undefined;
+    return { position: [seconds, nanoseconds, document.id], item };
+  });
+}

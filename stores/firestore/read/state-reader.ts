@@ -1,0 +1,159 @@
+import { GenkitError } from 'genkit';
+import { applyShared } from '../../../src/json/apply.ts';
+import type { JsonPatch } from '../../../src/json/diff.ts';
+import { parseJson } from '../../../src/json/value.ts';
+import { unreadableSnapshot } from '../../../src/store/unreadable.ts';
+import { fill } from '../../chain/fill.ts';
+import type { KnownState } from '../../chain/written-state.ts';
+import { isTransportFailure } from '../failures.ts';
+import { parseCheckpoint, shardsOf, type Checkpoint, type Pack } from '../format/checkpoint.ts';
+import { orderKey, ownerOfShard, shardName } from '../format/names.ts';
+import { unpackJson, unpackText } from '../format/packed-text.ts';
+import { readPointer, type PointerDocument } from '../format/pointer-document.ts';
+import { readSnapshotDocument, type SnapshotDocument, type StoredState } from '../format/snapshot-document.ts';
+import { chainTo, endOf, extended, type StateChain, type StoredCheckpoint } from '../format/state-chain.ts';
+import type { TenantData } from '../tenant-data.ts';
+
+type DiffState = Extract<StoredState, { kind: 'diff' }>;
+
+/** A part of a state is missing or damaged. */
+class Broken extends Error {}
+
+/** Reads states of a tenant's snapshots. */
+export class StateReader {
+  readonly #tenant: TenantData;
+
+  constructor(tenant: TenantData) {
+    this.#tenant = tenant;
+  }
+
+  /**
+   * The state of a snapshot; `undefined` when it has none.
+   *
+   * @param pointer The session's pointer, if it was just read: nearly always it leads to the state.
+   * @throws `DATA_LOSS` when a part of it is missing or damaged.
+   */
+  async stateOf(snapshot: SnapshotDocument, pointer?: PointerDocument): Promise<KnownState | undefined> {
+    const { state } = snapshot;
+    if (state.kind === 'none') return undefined;
+    return this.#tenant.caches.states.get(state.name) ?? this.stateAt(await this.chainOf(snapshot, pointer), snapshot);
+  }
+
+  /** The state that a chain leads to. Throws what {@link stateOf} throws. */
+  stateAt(chain: StateChain, { meta }: Pick<SnapshotDocument, 'meta'>): Promise<KnownState> {
+    return this.#explaining(meta.snapshotId, () => this.#load(chain));
+  }
+
+  /** The chain to the state of a snapshot that has one. Throws what {@link stateOf} throws. */
+  chainOf(snapshot: SnapshotDocument, pointer?: PointerDocument): Promise<StateChain> {
+    return this.#explaining(snapshot.meta.snapshotId, async () => {
+      const { state, seq, sessionId } = snapshot;
+      if (state.kind === 'none') throw new Broken('it has no state');
+      if (state.kind === 'whole') return wholeChain(state, seq);
+      // One document in place of all diffs before the snapshot.
+      const { head } = pointer ?? (await this.#pointerOf(sessionId!)) ?? {};
+      const known = chainTo(head?.chain, state.name) ?? chainTo(head?.chain, state.base);
+      if (!known) return this.#walk(snapshot, state);
+      return endOf(known) === state.name ? known : extended(known, state.name, state.patch);
+    });
+  }
+
+  /** Packs of the whole state that a chain begins with. */
+  async packsOf(chain: StateChain | undefined): Promise<readonly Pack[]> {
+    return chain ? (await this.checkpoint(chain.base)).packs : [];
+  }
+
+  /** The content of a stored whole state. */
+  async checkpoint(base: StoredCheckpoint): Promise<Checkpoint> {
+    base.checkpoint ??= parseCheckpoint(
+      base.bytes ? await unpackText(base.bytes) : await unpackText(Buffer.concat(await this.#shards(base.shards!))),
+    );
+    return base.checkpoint;
+  }
+
+  async #pointerOf(sessionId: string): Promise<PointerDocument | undefined> {
+    const document = await this.#tenant.database.get(this.#tenant.pointerRef(sessionId));
+    return document.exists ? readPointer(document, sessionId) : undefined;
+  }
+
+  async #explaining<T>(snapshotId: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof Broken) throw unreadableSnapshot(snapshotId, error.message);
+      if (error instanceof GenkitError || isTransportFailure(error)) throw error;
+      throw unreadableSnapshot(snapshotId, 'what is stored of its state does not fit together');
+    }
+  }
+
+  /** Starts from the newest state of the chain that is in the cache. The work is that of the patches after it, and of one whole state at most. */
+  async #load({ base, names, patches }: StateChain): Promise<KnownState> {
+    const { states } = this.#tenant.caches;
+    const at = names.findLastIndex((name) => states.get(name));
+    const start = (at < 0 ? undefined : states.get(names[at]!)) ?? (await this.#whole(base));
+    const rest = patches.slice(Math.max(at, 0));
+    const apply = (state: unknown, patch: Buffer): unknown =>
+      applyShared(state, unpackJson(patch) as unknown as JsonPatch);
+    const state = { ...start, state: rest.reduce(apply, start.state) as KnownState['state'] };
+    this.#tenant.rememberState(names.at(-1)!, state);
+    return state;
+  }
+
+  async #whole(base: StoredCheckpoint): Promise<KnownState> {
+    const checkpoint = await this.checkpoint(base);
+    const names = [...new Set(shardsOf(checkpoint))];
+    const shards = new Map((await this.#shards(names)).map((data, i) => [names[i]!, data]));
+    const texts = new Map<string, string>();
+    for (const pack of checkpoint.packs) {
+      const text = await unpackText(Buffer.concat(pack.shards.map((name) => shards.get(name)!)));
+      let start = 0;
+      for (const [i, run] of pack.runs.entries()) {
+        const end = start + pack.lengths[i]!;
+        texts.set(run, text.slice(start, end));
+        start = end;
+      }
+    }
+    return fill(parseJson(checkpoint.skeleton), checkpoint.lifts, (run) => texts.get(run)!);
+  }
+
+  /**
+   * Goes back from diff to diff. A diff stands on an earlier snapshot of the session, and the whole state's place is known, so one query has
+   * all of them.
+   */
+  async #walk({ owner, seq }: SnapshotDocument, state: DiffState): Promise<StateChain> {
+    const { database, snapshots } = this.#tenant;
+    const query = snapshots.where('at', '>=', orderKey(owner, state.from)).where('at', '<', orderKey(owner, seq));
+    const byName = new Map<string, { state: StoredState; seq: number }>();
+    for (const document of await database.query(query)) {
+      const { state, seq } = readSnapshotDocument(document.id, document);
+      if (state.kind !== 'none') byName.set(state.name, { state, seq });
+    }
+    const newestFirst: DiffState[] = [];
+    for (let at: DiffState = state; ;) {
+      newestFirst.push(at);
+      const before = byName.get(at.base);
+      if (!before || before.state.kind === 'none') throw new Broken('a snapshot that its state stands on is missing');
+      if (before.state.kind === 'whole') {
+        const whole = wholeChain(before.state, before.seq);
+        return newestFirst.reduceRight((chain, { name, patch }) => extended(chain, name, patch), whole);
+      }
+      at = before.state;
+    }
+  }
+
+  /** The content of shards, in the order of their names. */
+  async #shards(names: readonly string[]): Promise<Buffer[]> {
+    const { database, shards } = this.#tenant;
+    const documents = await database.getAll(names.map((name) => shards.doc(name)));
+    return documents.map((document, i) => {
+      const data = document.get('data') as Buffer | undefined;
+      if (!data) throw new Broken('a part of its state is missing');
+      if (shardName(ownerOfShard(names[i]!), data) !== names[i]) throw new Broken('a part of its state is damaged');
+      return data;
+    });
+  }
+}
+
+function wholeChain({ name, base }: Extract<StoredState, { kind: 'whole' }>, seq: number): StateChain {
+  return { base, from: seq, names: [name], patches: [] };
+}

@@ -1,0 +1,133 @@
+import type { QueryDocumentSnapshot } from '@google-cloud/firestore';
+import { SessionTree } from '../../../src/snapshot/lineage.ts';
+import { cut } from '../../chain/cut.ts';
+import { PAGE, type DocumentWrite } from '../database.ts';
+import { Stale } from '../failures.ts';
+import { shardsOf } from '../format/checkpoint.ts';
+import type { Pointer, PointerDocument } from '../format/pointer-document.ts';
+import { HEAD_FIELDS, readHead, stateFields, type SnapshotHead } from '../format/snapshot-document.ts';
+import { addUsage, type UsageCounts } from '../format/usage-counts.ts';
+import type { SnapshotReader } from '../read/snapshot-reader.ts';
+import { commitSave, writePointer } from '../save/commit-save.ts';
+import { usageOf } from '../save/create-snapshot.ts';
+import { NO_STATE, planCheckpoint } from '../save/plan-state.ts';
+import type { TenantData } from '../tenant-data.ts';
+
+/** A session as pruning sees it: every snapshot without its state, and the shards and the base of each. */
+export class PrunedSession {
+  readonly tree = new SessionTree();
+  readonly #tenant: TenantData;
+  readonly #reader: SnapshotReader;
+  readonly #documents = new Map<string, QueryDocumentSnapshot>();
+  readonly #heads = new Map<string, SnapshotHead>();
+  readonly #shards = new Map<string, readonly string[]>();
+  #pointer: PointerDocument;
+
+  private constructor(tenant: TenantData, reader: SnapshotReader, pointer: PointerDocument) {
+    this.#tenant = tenant;
+    this.#reader = reader;
+    this.#pointer = pointer;
+  }
+
+  static async read(tenant: TenantData, reader: SnapshotReader, pointer: PointerDocument): Promise<PrunedSession> {
+    const session = new PrunedSession(tenant, reader, pointer);
+    const fields = [...HEAD_FIELDS, 'state', 'base', 'shards'];
+    for (const document of await listOwned(tenant, pointer.owner, fields)) {
+      const head = readHead(document.id, document.data());
+      const { snapshotId } = head.meta;
+      session.tree.put(head.meta);
+      session.#documents.set(snapshotId, document);
+      session.#heads.set(snapshotId, head);
+      session.#shards.set(snapshotId, (document.get('shards') as string[] | null) ?? []);
+    }
+    const base = pointer.head?.chain.base;
+    if (base) await reader.states.checkpoint(base);
+    return session;
+  }
+
+  /** Names of the shards that are needed once these snapshots are gone. */
+  shardsWithout(removed: readonly string[]): ReadonlySet<string> {
+    const gone = new Set(removed);
+    const names = [...this.#shards].flatMap(([id, shards]) => (gone.has(id) ? [] : shards));
+    const { shards = [], checkpoint } = this.#pointer.head?.chain.base ?? {};
+    return new Set([...names, ...shards, ...(checkpoint ? shardsOf(checkpoint) : [])]);
+  }
+
+  /**
+   * Removes snapshots. What stands on a removed one is given a whole state first.
+   *
+   * @throws `Stale` when the session was written meanwhile.
+   */
+  async remove(removed: readonly string[]): Promise<void> {
+    await this.#anchor(new Set(removed));
+    for (let start = 0; start < removed.length; start += PAGE) {
+      await this.#removeSome(removed.slice(start, start + PAGE));
+    }
+  }
+
+  async #anchor(removed: ReadonlySet<string>): Promise<void> {
+    const bases = new Set([...removed].map((id) => this.#documents.get(id)!.get('state') as string | null));
+    const { states } = this.#reader;
+    for (const [id, document] of this.#documents) {
+      const base = document.get('base') as string | null;
+      if (removed.has(id) || base === null || !bases.has(base)) continue;
+      const snapshot = this.#reader.read(id, await this.#tenant.database.get(document.ref));
+      if (snapshot?.state.kind !== 'diff') throw new Stale();
+      const known = await states.stateOf(snapshot);
+      const { owner, seq, ref, updateTime } = snapshot;
+      const plan = await planCheckpoint(this.#tenant, cut(known!.state, known!.memory), {
+        state: known!.state,
+        // The same state under the same name: snapshots may stand on it.
+        place: { name: snapshot.state.name, owner, seq },
+        packs: await states.packsOf(await states.chainOf(snapshot)),
+      });
+      const data = stateFields(plan.state);
+      await commitSave(this.#tenant, [{ kind: 'update', ref, data, at: updateTime }], plan);
+      this.#shards.set(id, data['shards'] as string[]);
+    }
+  }
+
+  async #removeSome(snapshotIds: readonly string[]): Promise<void> {
+    const refs = snapshotIds.map((id) => this.#documents.get(id)!.ref);
+    for (const id of snapshotIds) {
+      this.tree.remove(id);
+      this.#heads.delete(id);
+      this.#tenant.caches.snapshots.delete(this.#tenant.keyOf(id));
+    }
+    const pointer = { ...this.#pointer, ...this.#shape() };
+    const writes: DocumentWrite[] = [
+      writePointer(this.#tenant, this.#pointer, pointer, { isWritten: false }),
+      ...refs.map((ref): DocumentWrite => ({ kind: 'delete', ref })),
+    ];
+    const [updateTime] = await commitSave(this.#tenant, writes, NO_STATE);
+    this.#pointer = { ...pointer, updateTime: updateTime! };
+    this.#tenant.rememberPointer(pointer.sessionId, this.#pointer);
+  }
+
+  /** What the pointer has to say of the snapshots that are left. */
+  #shape(): Pick<Pointer, 'lineage' | 'createdAt' | 'usage'> {
+    const leaves = this.tree.leaves().map(({ snapshotId: id, status }) => {
+      const { seq } = this.#heads.get(id)!;
+      return { id, seq, ...(status && { status }) };
+    });
+    const nodes = [...this.tree.nodes()];
+    const parents = new Set(nodes.flatMap(({ parentId }) => (parentId === undefined ? [] : [parentId])));
+    const missing = [...parents].filter((id) => !this.tree.has(id));
+    const { nextSeq } = this.#pointer.lineage;
+    const heads = [...this.#heads.values()];
+    const usage = heads.reduce<UsageCounts>((counts, head) => addUsage(counts, usageOf(head)), {});
+    return { lineage: { nextSeq, count: nodes.length, leaves, missing }, createdAt: nodes[0]!.createdAt, usage };
+  }
+}
+
+/** All snapshots of an owner, in their order. */
+export async function listOwned(
+  { database, snapshots }: TenantData,
+  owner: string,
+  fields: readonly string[],
+): Promise<QueryDocumentSnapshot[]> {
+  const ordered = snapshots.orderBy('at').startAt(owner).endBefore(`${owner};`);
+  const all: QueryDocumentSnapshot[] = [];
+  for await (const page of database.pages(ordered.select('at', ...fields))) all.push(...page);
+  return all;
+}

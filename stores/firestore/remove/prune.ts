@@ -1,0 +1,169 @@
+import { FieldPath, type QueryDocumentSnapshot } from '@google-cloud/firestore';
+import { planRetention } from '../../../src/snapshot/retention.ts';
+import type { DeleteResult, PrunePolicy, PruneResult } from '../../../src/store/contract.ts';
+import { isDataLoss, Stale } from '../failures.ts';
+import { ownerOfOrder, ownerOfShard } from '../format/names.ts';
+import { LIST_FIELDS, readPointer, type PointerDocument } from '../format/pointer-document.ts';
+import { HEAD_FIELDS, readHead } from '../format/snapshot-document.ts';
+import type { SnapshotReader } from '../read/snapshot-reader.ts';
+import type { TenantData } from '../tenant-data.ts';
+import { removeRemains, removeSession } from './delete-session.ts';
+import { listOwned, PrunedSession } from './prune-session.ts';
+
+/** A session that is written all the time is left alone after so many attempts. */
+const MOST_ATTEMPTS = 10;
+
+/**
+ * Removes what the policy names, session by session, then what expired sessions left, then the shards that no snapshot names. It may be
+ * interrupted anywhere, and run again.
+ *
+ * The shards are listed before anything else: a shard that a save writes or names later is not on the list, or has another update time.
+ */
+export class Prune {
+  readonly #tenant: TenantData;
+  readonly #reader: SnapshotReader;
+  readonly #policy: PrunePolicy;
+  readonly #nowMs = Date.now();
+  /** The shards of each owner. */
+  readonly #shards = new Map<string, QueryDocumentSnapshot[]>();
+  /** Owners that were looked at, or are there to stay: their other shards are not removed. */
+  readonly #known = new Set<string>();
+  readonly #result: PruneResult;
+  #damage: unknown;
+
+  constructor(tenant: TenantData, reader: SnapshotReader, policy: PrunePolicy, { dryRun }: { dryRun: boolean }) {
+    this.#tenant = tenant;
+    this.#reader = reader;
+    this.#policy = policy;
+    this.#result = { sessions: 0, snapshots: 0, shards: 0, dryRun };
+  }
+
+  /** @throws `DATA_LOSS` when a session is damaged, once all others are done. */
+  async run(): Promise<PruneResult> {
+    await this.#tenant.hasSnapshots();
+    const { database, shards, pointers } = this.#tenant;
+    const byId = FieldPath.documentId();
+    for await (const page of database.pages(shards.orderBy(byId).select())) {
+      for (const shard of page) this.#shardsOf(ownerOfShard(shard.id)).push(shard);
+    }
+    for await (const page of database.pages(pointers.orderBy(byId).select(...LIST_FIELDS))) {
+      for (const document of page) await this.#guarded(() => this.#pruneSession(readPointer(document).sessionId));
+    }
+    for await (const document of this.#firstOfOwners()) {
+      const owner = ownerOfOrder(document.get('at') as string);
+      if (!this.#known.has(owner)) await this.#guarded(() => this.#pruneRemains(document, owner));
+    }
+    const orphans = [...this.#shards].flatMap(([owner, shards]) => (this.#known.has(owner) ? [] : shards));
+    await this.#removeShards(orphans);
+    if (this.#damage) throw this.#damage;
+    return this.#result;
+  }
+
+  /** Damage in one session is no reason to leave the others. */
+  async #guarded(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (!isDataLoss(error)) throw error;
+      this.#damage ??= error;
+    }
+  }
+
+  async #pruneSession(sessionId: string): Promise<void> {
+    const { queues } = this.#tenant;
+    const pointerRef = this.#tenant.pointerRef(sessionId);
+    await queues.sessions.run(this.#tenant.keyOf(sessionId), async () => {
+      for (let before: PointerDocument | undefined, attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+        const document = await this.#tenant.database.get(pointerRef);
+        if (!document.exists) return;
+        const pointer = readPointer(document, sessionId);
+        this.#known.add(pointer.owner);
+        try {
+          return await this.#tryOnce(pointer);
+        } catch (error) {
+          // Another prune or a deletion may have removed documents while they were read.
+          const isChanged = !before?.updateTime.isEqual(pointer.updateTime);
+          if (!(error instanceof Stale) && !(isDataLoss(error) && isChanged)) throw error;
+          before = pointer;
+        }
+      }
+    });
+  }
+
+  /** @throws `Stale` when the session was written meanwhile. */
+  async #tryOnce(pointer: PointerDocument): Promise<void> {
+    const session = await PrunedSession.read(this.#tenant, this.#reader, pointer);
+    const { tree } = session;
+    const plan = planRetention(tree, this.#policy, this.#nowMs);
+    if (plan.whole || tree.size === 0 || !this.#tenant.isLive(pointer)) return this.#removeWhole(pointer, tree.size);
+    if (!this.#result.dryRun) await session.remove(plan.remove);
+    this.#result.snapshots += plan.remove.length;
+    const named = session.shardsWithout(plan.remove);
+    await this.#removeShards(this.#shardsOf(pointer.owner).filter(({ id }) => !named.has(id)));
+  }
+
+  async #removeWhole(pointer: PointerDocument, snapshots: number): Promise<void> {
+    const foreseen = { snapshots, shards: this.#shardsOf(pointer.owner).length };
+    const removed = this.#result.dryRun ? foreseen : await removeSession(this.#tenant, pointer);
+    if (!removed) throw new Stale();
+    if (snapshots > 0) this.#result.sessions++;
+    this.#count(removed);
+  }
+
+  /** Removes what an expired or deleted session left; looks after a snapshot without a session. */
+  async #pruneRemains(first: QueryDocumentSnapshot, owner: string): Promise<void> {
+    const head = readHead(first.id, first.data());
+    const { dryRun } = this.#result;
+    if (head.sessionId === undefined) {
+      const isAlive = await this.#reader.isAlive(head);
+      if (isAlive) this.#known.add(owner);
+      const named = new Set(isAlive ? (first.get('shards') as string[] | null) : []);
+      await this.#removeShards(this.#shardsOf(owner).filter(({ id }) => !named.has(id)));
+      if (!isAlive) this.#count({ snapshots: await this.#remove([first]), shards: 0 });
+      return;
+    }
+    this.#known.add(owner);
+    const live = await this.#reader.livePointer(head.sessionId);
+    if (live?.owner === owner) return;
+    this.#known.delete(owner);
+    const found = dryRun ? await listOwned(this.#tenant, owner, []) : [];
+    const removed = dryRun ? { snapshots: found.length, shards: 0 } : await removeRemains(this.#tenant, head.sessionId);
+    this.#count(removed);
+  }
+
+  #shardsOf(owner: string): QueryDocumentSnapshot[] {
+    const shards = this.#shards.get(owner) ?? [];
+    this.#shards.set(owner, shards);
+    return shards;
+  }
+
+  async #removeShards(shards: readonly QueryDocumentSnapshot[]): Promise<void> {
+    this.#count({ snapshots: 0, shards: await this.#remove(shards) });
+  }
+
+  /** Removes documents that are as they were listed: one that was written since is in use again. */
+  async #remove(documents: readonly QueryDocumentSnapshot[]): Promise<number> {
+    if (this.#result.dryRun) return documents.length;
+    return this.#tenant.database.remove(documents.map(({ ref, updateTime }) => ({ ref, at: updateTime })));
+  }
+
+  #count({ snapshots, shards }: DeleteResult): void {
+    this.#result.snapshots += snapshots;
+    this.#result.shards += shards;
+  }
+
+  /** The first snapshot of each owner. */
+  async *#firstOfOwners(): AsyncGenerator<QueryDocumentSnapshot> {
+    const { database, snapshots } = this.#tenant;
+    const ordered = snapshots
+      .orderBy('at')
+      .limit(1)
+      .select(...HEAD_FIELDS, 'shards');
+    for (let after = ''; ;) {
+      const [first] = await database.query(ordered.startAfter(after));
+      if (!first) return;
+      yield first;
+      after = `${ownerOfOrder(first.get('at') as string)};`;
+    }
+  }
+}

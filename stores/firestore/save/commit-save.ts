@@ -1,0 +1,91 @@
+import type { Timestamp } from '@google-cloud/firestore';
+import { commitTime, LARGEST_COMMIT, PAGE, type DocumentWrite } from '../database.ts';
+import { isConflict, Stale } from '../failures.ts';
+import { pointerFields, writtenNow, type Pointer, type PointerDocument } from '../format/pointer-document.ts';
+import {
+  headFields,
+  placeFields,
+  stateFields,
+  type SnapshotDocument,
+  type SnapshotHead,
+  type StoredState,
+} from '../format/snapshot-document.ts';
+import type { TenantData } from '../tenant-data.ts';
+import type { NewShard } from './packs.ts';
+import type { StatePlan } from './plan-state.ts';
+
+/** The write of a new snapshot. */
+export function createSnapshot(tenant: TenantData, head: SnapshotHead, state: StoredState): DocumentWrite {
+  const data = { ...placeFields(head), ...headFields(head), ...stateFields(state) };
+  return { kind: 'create', ref: tenant.snapshotRef(head.meta.snapshotId), data };
+}
+
+/** The write of a snapshot that is there; without a `state` that stays as it is. */
+export function rewriteSnapshot(
+  { ref, updateTime }: SnapshotDocument,
+  head: SnapshotHead,
+  state: StoredState | undefined,
+): DocumentWrite {
+  return { kind: 'update', ref, data: { ...headFields(head), ...(state && stateFields(state)) }, at: updateTime };
+}
+
+/** The write of a session's pointer, if that is still as it was read; `isWritten`: it counts as a write of the session. */
+export function writePointer(
+  tenant: TenantData,
+  before: PointerDocument | undefined,
+  pointer: Pointer,
+  { isWritten = true } = {},
+): DocumentWrite {
+  const data = { ...pointerFields(pointer), ...(isWritten && writtenNow(pointer)) };
+  if (!before) return { kind: 'create', ref: tenant.pointerRef(pointer.sessionId), data };
+  return { kind: 'update', ref: before.ref, data, at: before.updateTime };
+}
+
+/**
+ * Writes a save: all or nothing. Shards that are too many for one commit are written before it. The commit makes sure that those, and the
+ * ones that are named again, are there, and gives them a new time, so that a prune that listed them before leaves them alone.
+ *
+ * @param bytes Of the writes, as far as they may be large.
+ * @returns The update times of the writes, in their order.
+ * @throws Stale when a document is not as it was expected.
+ */
+export async function commitSave(
+  { database, shards }: TenantData,
+  writes: readonly DocumentWrite[],
+  plan: StatePlan,
+  bytes = 0,
+): Promise<Timestamp[]> {
+  const writeShard = ({ name, data }: NewShard): DocumentWrite => ({
+    kind: 'set',
+    ref: shards.doc(name),
+    data: { v: 1, data, t: commitTime() },
+  });
+  const touchShard = (name: string): DocumentWrite => ({
+    kind: 'update',
+    ref: shards.doc(name),
+    data: { t: commitTime() },
+  });
+  const isStaged = plan.shards.reduce((sum, shard) => sum + shard.data.length, bytes) > LARGEST_COMMIT;
+  try {
+    if (isStaged) for (const some of inParts(plan.shards)) await database.commit(some.map(writeShard));
+    const written = isStaged ? plan.shards.map((shard) => touchShard(shard.name)) : plan.shards.map(writeShard);
+    return await database.commit([...writes, ...written, ...plan.reused.map(touchShard)]);
+  } catch (error) {
+    throw isConflict(error) ? new Stale(error) : error;
+  }
+}
+
+/** The shards in parts that fit into a commit each. */
+function inParts(shards: readonly NewShard[]): NewShard[][] {
+  const parts: NewShard[][] = [];
+  let bytes = Infinity;
+  for (const shard of shards) {
+    bytes += shard.data.length;
+    if (bytes > LARGEST_COMMIT || parts.at(-1)!.length === PAGE) {
+      parts.push([]);
+      bytes = shard.data.length;
+    }
+    parts.at(-1)!.push(shard);
+  }
+  return parts;
+}

@@ -1,0 +1,168 @@
+import type { Cut } from '../../chain/cut.ts';
+import { runName, type Pack } from '../format/checkpoint.ts';
+import { shardName } from '../format/names.ts';
+import { packText } from '../format/packed-text.ts';
+
+/** A shard to be written. */
+export interface NewShard {
+  readonly name: string;
+  readonly data: Buffer;
+}
+
+/** How the lifted parts of a state are stored. */
+export interface PackPlan {
+  readonly packs: readonly Pack[];
+  readonly shards: readonly NewShard[];
+}
+
+/** A pack that is only planned: its runs may come out of others. */
+interface Draft {
+  readonly known: Pack | undefined;
+  readonly runs: readonly string[];
+  readonly length: number;
+  /** Bytes once packed, about. */
+  readonly bytes: number;
+}
+
+/** Text gets about so much shorter. */
+const PACKED_SHARE = 0.4;
+const SHARDS_IN_PACK = 4;
+/** Shards that a reader always gets besides one for each so many bytes of state. */
+const SPARE_SHARDS = 2;
+const STATE_PER_SHARD = 512 * 1024;
+
+/**
+ * Plans how the parts of a cut are stored: what known packs hold stays there, the rest is new. Small packs are merged where a cold reader
+ * would otherwise have to read too many documents, always the newest, so that what is old is seldom written again.
+ */
+export async function planPacks(
+  cut: Cut,
+  known: readonly Pack[],
+  options: { owner: string; shardSize: number },
+): Promise<PackPlan> {
+  const lengths = lengthsOf(cut);
+  const merged = mergeNewest(drafts(cut, lengths, known, options.shardSize), options.shardSize, total(lengths));
+  const texts = new Map(cut.shards.map((shard) => [runName(shard.name), shard]));
+  const packs: Pack[] = [];
+  const shards: NewShard[] = [];
+  for (const draft of merged) {
+    if (draft.known) {
+      packs.push(draft.known);
+      continue;
+    }
+    const parts = draft.runs.map((run) => texts.get(run)!.text());
+    const split = await splitText(parts.join(''), options);
+    shards.push(...split);
+    packs.push({
+      shards: split.map((shard) => shard.name),
+      runs: draft.runs,
+      lengths: parts.map((part) => part.length),
+      bytes: split.reduce((sum, shard) => sum + shard.data.length, 0),
+    });
+  }
+  return { packs, shards };
+}
+
+/** Text as shards, none larger than allowed. */
+export async function splitText(
+  text: string,
+  { owner, shardSize }: { owner: string; shardSize: number },
+): Promise<NewShard[]> {
+  const packed = await packText(text);
+  const shards: NewShard[] = [];
+  for (let start = 0; start < packed.length; start += shardSize) {
+    // A copy, because the client would keep the whole buffer alive behind a view.
+    const data = Buffer.from(packed.subarray(start, start + shardSize));
+    shards.push({ name: shardName(owner, data), data });
+  }
+  return shards;
+}
+
+function lengthsOf({ memory }: Cut): Map<string, number> {
+  const lengths = new Map<string, number>();
+  for (const parts of memory.values()) for (const part of parts) lengths.set(runName(part.name), part.length);
+  return lengths;
+}
+
+function total(lengths: ReadonlyMap<string, number>): number {
+  let sum = 0;
+  for (const length of lengths.values()) sum += length;
+  return sum;
+}
+
+function drafts(cut: Cut, lengths: ReadonlyMap<string, number>, known: readonly Pack[], shardSize: number): Draft[] {
+  const loose = new Set(cut.shards.map((shard) => runName(shard.name)));
+  const kept: Draft[] = [];
+  for (const pack of known) {
+    const live = pack.runs.filter((run) => loose.has(run));
+    const length = live.reduce((sum, run) => sum + (lengths.get(run) ?? 0), 0);
+    const whole = pack.lengths.reduce((sum, runLength) => sum + runLength, 0);
+    // A pack of which little is in use any more costs its readers more than writing that little again.
+    if (length * 2 < whole || live.length === 0) continue;
+    for (const run of live) loose.delete(run);
+    kept.push({ known: pack, runs: live, length, bytes: pack.bytes });
+  }
+  return [...kept, ...fresh([...loose], lengths, shardSize)];
+}
+
+/** New packs of a few shards each: what is left of the last shard is little then, whatever packing makes of the text. */
+function fresh(runs: readonly string[], lengths: ReadonlyMap<string, number>, shardSize: number): Draft[] {
+  const packs: Draft[] = [];
+  let group: string[] = [];
+  let length = 0;
+  const close = (): void => {
+    if (group.length > 0) packs.push({ known: undefined, runs: group, length, bytes: length * PACKED_SHARE });
+    group = [];
+    length = 0;
+  };
+  for (const run of runs) {
+    const next = lengths.get(run) ?? 0;
+    if (length + next > SHARDS_IN_PACK * shardSize) close();
+    group.push(run);
+    length += next;
+  }
+  close();
+  return packs;
+}
+
+function mergeNewest(packs: Draft[], shardSize: number, length: number): Draft[] {
+  const allowed = SPARE_SHARDS + Math.floor(length / STATE_PER_SHARD);
+  let merged = packs;
+  while (countShards(merged, shardSize) > allowed) {
+    const from = bestMerge(merged, shardSize);
+    if (from === undefined) break;
+    const tail = merged.slice(from);
+    const one: Draft = {
+      known: undefined,
+      runs: tail.flatMap((pack) => pack.runs),
+      length: tail.reduce((sum, pack) => sum + pack.length, 0),
+      bytes: tail.reduce((sum, pack) => sum + pack.bytes, 0),
+    };
+    merged = [...merged.slice(0, from), one];
+  }
+  return merged;
+}
+
+function countShards(packs: readonly Draft[], shardSize: number): number {
+  return packs.reduce(
+    (sum, pack) => sum + (pack.known?.shards.length ?? Math.max(1, Math.ceil(pack.bytes / shardSize))),
+    0,
+  );
+}
+
+/** From which pack on merging all spares a document for the fewest bytes. */
+function bestMerge(packs: readonly Draft[], shardSize: number): number | undefined {
+  let best: number | undefined;
+  let bestCost = Infinity;
+  let bytes = packs.at(-1)?.bytes ?? 0;
+  for (let from = packs.length - 2; from >= 0; from--) {
+    bytes += packs[from]!.bytes;
+    if (bytes > shardSize * 0.9) break;
+    const cost = bytes / (packs.length - 1 - from);
+    if (cost <= bestCost) {
+      best = from;
+      bestCost = cost;
+    }
+  }
+  return best;
+}

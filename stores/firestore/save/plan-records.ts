@@ -1,0 +1,82 @@
+import type { Timestamp } from '@google-cloud/firestore';
+import { invalidArgument } from '../../../src/errors.ts';
+import type { SaveRequest } from '../../../src/store/base-session-store.ts';
+import type { ScopeRecord } from '../../../src/store/contract.ts';
+import { runScopeChange } from '../../../src/store/scopes.ts';
+import { AlreadySaved } from '../failures.ts';
+import { writeRecord, type RecordDocument, type RecordWrite } from '../format/record-document.ts';
+import { readRecords } from '../read/records.ts';
+import type { TenantData } from '../tenant-data.ts';
+import type { Trust } from './save.ts';
+
+/** Records have to share a commit with the snapshot: nothing of them can be written before. */
+const MOST_BYTES = 2 * 1024 * 1024;
+
+type Changes = SaveRequest<unknown>['scopes'];
+
+/** The change of one record; `next` is `undefined` when it stays as it is. */
+interface Step {
+  readonly key: string;
+  readonly before: RecordDocument;
+  readonly next: ScopeRecord | undefined;
+}
+
+/**
+ * Runs the changes of records, and plans their writes.
+ *
+ * @param options.nonce Names the save.
+ * @param options.trust `cached`: records are taken from the cache where the commit confirms them, which it does for those that it writes.
+ *   Those that a change leaves as they are, or refuses, are read.
+ * @throws `AlreadySaved` when an earlier commit of the save changed a record, and what a change throws.
+ */
+export async function planRecords(
+  tenant: TenantData,
+  changes: Changes,
+  { nonce, trust }: { nonce: string; trust: Trust },
+): Promise<RecordWrite[]> {
+  const run = (key: string, before: RecordDocument): Step => {
+    if (before.by.includes(nonce)) throw new AlreadySaved();
+    return { key, before, next: runScopeChange(changes.get(key)!, before.record) };
+  };
+  const guess = (key: string): Step | undefined => {
+    const known = trust === 'cached' ? tenant.caches.records.get(tenant.keyOf(key)) : undefined;
+    try {
+      const step = known && run(key, known);
+      return step?.next && step;
+    } catch {
+      return undefined;
+    }
+  };
+  const keys = [...changes.keys()];
+  const guesses = keys.map(guess);
+  const read = await readRecords(
+    tenant,
+    keys.filter((_, i) => guesses[i] === undefined),
+  );
+  const steps = guesses.map((step, i) => step ?? run(keys[i]!, read.shift()!));
+  const changed = steps.flatMap(({ key, before, next }) => (next ? [writeRecord(before, next, { key, nonce })] : []));
+  return assertFitting(await Promise.all(changed));
+}
+
+function assertFitting(written: RecordWrite[]): RecordWrite[] {
+  const bytes = bytesOf(written);
+  if (bytes <= MOST_BYTES) return written;
+  throw invalidArgument(
+    `The records that one save changes may take ${MOST_BYTES} bytes together; these would take ${bytes}. Change them by several saves.`,
+  );
+}
+
+export function bytesOf(written: readonly RecordWrite[]): number {
+  return written.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+/** Notes the records as a commit wrote them, for the next save of this process. */
+export function rememberRecords(
+  tenant: TenantData,
+  written: readonly RecordWrite[],
+  times: readonly Timestamp[],
+): void {
+  for (const [i, { key, after }] of written.entries()) {
+    tenant.rememberRecord(key, { ...after, updateTime: after.record && times[i] });
+  }
+}

@@ -1,0 +1,110 @@
+import type { Json } from '../../../src/json/value.ts';
+import { cut, type Cut } from '../../chain/cut.ts';
+import { planNew } from '../../chain/plan-write.ts';
+import type { KnownState } from '../../chain/written-state.ts';
+import { checkpointOf, formatCheckpoint, type Pack } from '../format/checkpoint.ts';
+import { packText } from '../format/packed-text.ts';
+import type { StoredState } from '../format/snapshot-document.ts';
+import { endOf, extended, patchBytes, type StateChain } from '../format/state-chain.ts';
+import type { TenantData } from '../tenant-data.ts';
+import { planPacks, splitText, type NewShard } from './packs.ts';
+
+/** How a state is going to be stored. */
+export interface StatePlan {
+  readonly state: StoredState;
+  /** The state and the chain to it; `undefined`: there is no state. */
+  readonly next: { readonly known: KnownState; readonly chain: StateChain } | undefined;
+  /** Shards to be written. */
+  readonly shards: readonly NewShard[];
+  /** Names of shards that are named again: the commit counts only while they are there. */
+  readonly reused: readonly string[];
+}
+
+export const NO_STATE: StatePlan = { state: { kind: 'none' }, next: undefined, shards: [], reused: [] };
+
+/** A state that a diff may stand on. */
+export interface BaseState {
+  readonly known: KnownState;
+  readonly chain: StateChain;
+}
+
+/** The place of a state. */
+export interface StatePlace {
+  /** The name that the state gets. */
+  readonly name: string;
+  readonly owner: string;
+  readonly seq: number;
+}
+
+/** What is known beside a new state. */
+interface Known {
+  readonly place: StatePlace;
+  /** The state of the nearest completed ancestor. */
+  readonly base?: BaseState | undefined;
+  /** Shards of an earlier state of the snapshot. Default: those of the base. */
+  readonly memory?: KnownState['memory'] | undefined;
+  /** Packs of the same owner that may hold parts of the state. */
+  readonly packs?: () => Promise<readonly Pack[]>;
+}
+
+/** A patch larger than this is no better than a whole state. */
+const LARGEST_PATCH = 96 * 1024;
+/** A pointer carries at most so many bytes of patches. */
+const MOST_PATCH_BYTES = 192 * 1024;
+/** A larger whole state, the shards aside, is put into shards as well. */
+const LARGEST_INLINE = 128 * 1024;
+/** With an interval of 1 the shared planner would lift nothing out of a whole state; this store always does. */
+const LEAST_INTERVAL = 2;
+
+/**
+ * Plans how a state is stored: as what changed since the base, where that is short and there are not too many diffs in a row, else whole.
+ */
+export async function planState(
+  tenant: TenantData,
+  state: Json | undefined,
+  { place, base, memory = base?.known.memory, packs = async () => [] }: Known,
+): Promise<StatePlan> {
+  if (state === undefined) return NO_STATE;
+  const { checkpointInterval } = tenant.settings;
+  const chain = checkpointInterval > 1 && base && patchBytes(base.chain) < MOST_PATCH_BYTES ? base.chain : undefined;
+  const origin = chain && { state: base!.known.state, depth: chain.patches.length };
+  const options = { interval: Math.max(checkpointInterval, LEAST_INTERVAL), known: memory };
+  const plan = planNew(state, origin, options);
+  if (plan.kind === 'on-parent') {
+    const patch = await packText(plan.patch);
+    if (patch.length <= LARGEST_PATCH) {
+      const known = { ...base!.known, state, length: base!.known.length + plan.patch.length };
+      const stored = { kind: 'diff' as const, name: place.name, base: endOf(chain!), from: chain!.from, patch };
+      return { ...NO_STATE, state: stored, next: { known, chain: extended(chain!, place.name, patch) } };
+    }
+  }
+  return planCheckpoint(tenant, plan.kind === 'whole' ? plan.cut : cut(state, memory), {
+    state,
+    place,
+    packs: await packs(),
+  });
+}
+
+/** Plans a whole state. */
+export async function planCheckpoint(
+  { settings: { shardSize } }: TenantData,
+  whole: Cut,
+  { state, place: { owner, seq, name }, packs: known }: { state: Json; place: StatePlace; packs: readonly Pack[] },
+): Promise<StatePlan> {
+  const { packs, shards } = await planPacks(whole, known, { owner, shardSize });
+  const checkpoint = checkpointOf(whole, packs);
+  const text = formatCheckpoint(checkpoint);
+  const bytes = await packText(text);
+  const far = bytes.length > LARGEST_INLINE ? await splitText(text, { owner, shardSize }) : [];
+  const base = far.length > 0 ? { shards: far.map((shard) => shard.name), checkpoint } : { bytes, checkpoint };
+  const written = new Set(shards.map((shard) => shard.name));
+  return {
+    state: { kind: 'whole', name, base },
+    next: {
+      known: { state, memory: whole.memory, length: whole.length },
+      chain: { base, from: seq, names: [name], patches: [] },
+    },
+    shards: [...shards, ...far],
+    reused: [...new Set(packs.flatMap((pack) => pack.shards))].filter((shard) => !written.has(shard)),
+  };
+}

@@ -1,0 +1,76 @@
+import { GenkitError } from 'genkit';
+import { quote } from '../../../src/errors.ts';
+import { assertId, reserveSnapshotId } from '../../../src/snapshot/ids.ts';
+import type { SessionSnapshotInput } from '../../../src/snapshot/snapshot.ts';
+import type { SaveRequest } from '../../../src/store/base-session-store.ts';
+import { AlreadySaved, FinalRefusal, isTransportFailure, Stale, tooContended } from '../failures.ts';
+import { createSnapshot } from './create-snapshot.ts';
+import { rewriteSnapshot } from './rewrite-snapshot.ts';
+import { Save, type SaveTools } from './save.ts';
+
+/** A save tries again so long because of other writers, in ms. */
+const CONTENTION_MS = 8000;
+/** The longest pauses before each attempt after the second, in ms: a save that has waited longer waits less, so that none waits for ever. */
+const PAUSES = [24, 20, 16, 12, 8, 4];
+
+/**
+ * Saves a snapshot: first with what the process remembers, then, as often as other writers are faster, with what is read.
+ *
+ * @returns The snapshot's id; `null`: the mutator skipped the write.
+ */
+export async function saveSnapshot<S>(tools: SaveTools, request: SaveRequest<S>): Promise<string | null> {
+  const save = new Save(tools, request);
+  const answer = request.snapshotId === undefined ? request.mutator(undefined) : undefined;
+  if (answer === null) return null;
+  const id = request.snapshotId ?? answer?.snapshotId ?? reserveSnapshotId();
+  assertId(id, 'snapshotId');
+  const { tenant } = tools;
+  // In one order for all, so that no two saves wait for each other.
+  const records = [...request.scopes.keys()].toSorted();
+  const inTurn = records.reduceRight(
+    (work, key) => () => tenant.queues.records.run(tenant.keyOf(key), work),
+    () => insist(save, id, answer),
+  );
+  return tenant.queues.snapshots.run(tenant.keyOf(id), inTurn);
+}
+
+async function insist<S>(
+  save: Save<S>,
+  id: string,
+  answer: SessionSnapshotInput<S> | undefined,
+): Promise<string | null> {
+  const deadline = Date.now() + CONTENTION_MS;
+  for (let attempt = 0; ; attempt++) {
+    try {
+      if (attempt > 0) return await save.attemptToRead(id, () => createOrRewrite(save, id, answer));
+      const isKnown = save.tenant.caches.snapshots.get(save.tenant.keyOf(id));
+      return await (isKnown ? createOrRewrite(save, id, answer) : createSnapshot(save, id, answer));
+    } catch (error) {
+      if (error instanceof AlreadySaved) return id;
+      if (!(error instanceof Stale) && (attempt > 0 || isFinal(error))) throw error;
+      if (Date.now() > deadline) throw tooContended(`Saving snapshot ${quote(id)}`);
+      // The first time it may have been the cache alone that was wrong.
+      if (attempt > 0) await pause(PAUSES[attempt - 1] ?? 0);
+    }
+  }
+}
+
+async function createOrRewrite<S>(
+  save: Save<S>,
+  id: string,
+  answer: SessionSnapshotInput<S> | undefined,
+): Promise<string | null> {
+  const current = await save.snapshot(id);
+  if (!current) return createSnapshot(save, id, answer);
+  return current.by.includes(save.nonce) ? id : rewriteSnapshot(save, current);
+}
+
+/** Whether no read can change it: a refusal whatever the database holds, or a database that does not answer. */
+function isFinal(error: unknown): boolean {
+  const isOutage = error instanceof GenkitError && error.status === 'UNAVAILABLE';
+  return error instanceof FinalRefusal || isTransportFailure(error) || isOutage;
+}
+
+async function pause(longest: number): Promise<void> {
+  if (longest > 0) await new Promise((resolve) => setTimeout(resolve, Math.random() * longest));
+}

@@ -1,0 +1,211 @@
+import { randomBytes } from 'node:crypto';
+import type { DocumentSnapshot, Timestamp } from '@google-cloud/firestore';
+import { quote } from '../../../src/errors.ts';
+import type { SessionSnapshot, SnapshotStatus } from '../../../src/snapshot/snapshot.ts';
+import type { SaveRequest } from '../../../src/store/base-session-store.ts';
+import { assertExpectedLeaf } from '../../../src/store/lookup.ts';
+import { mergeDetails } from '../../../src/store/session-summary.ts';
+import { unreadableSnapshot } from '../../../src/store/unreadable.ts';
+import type { KnownState } from '../../chain/written-state.ts';
+import type { DocumentWrite } from '../database.ts';
+import { FinalRefusal, Stale } from '../failures.ts';
+import type { Pack } from '../format/checkpoint.ts';
+import type { Pointer, PointerDocument } from '../format/pointer-document.ts';
+import type { SnapshotDocument, SnapshotHead } from '../format/snapshot-document.ts';
+import type { StateChain } from '../format/state-chain.ts';
+import { handOutLoaded, type SnapshotReader } from '../read/snapshot-reader.ts';
+import type { TenantData } from '../tenant-data.ts';
+import { commitSave, writePointer } from './commit-save.ts';
+import { isLonger } from './json-length.ts';
+import { bytesOf, planRecords, rememberRecords } from './plan-records.ts';
+import { NO_STATE, type StatePlan } from './plan-state.ts';
+
+/** A write of a snapshot, as watchers are notified of it. */
+export interface SavedVersion {
+  readonly updateTime: Timestamp;
+  /** Names the save that made it. */
+  readonly nonce: string;
+  readonly status: SnapshotStatus | undefined;
+}
+
+/** What a save needs of its tenant. */
+export interface SaveTools {
+  readonly tenant: TenantData;
+  readonly reader: SnapshotReader;
+  /** Called with each write. */
+  readonly onSaved: (snapshotId: string, version: SavedVersion, snapshot: () => SessionSnapshot) => void;
+}
+
+/**
+ * `cached`: the attempt takes what the process remembers, and the commit finds out whether it is still so. An error of such an attempt is
+ * not final: the next attempt is `read`, which reads all that it decides by.
+ */
+export type Trust = 'cached' | 'read';
+
+/** One call of `saveSnapshot`, through all of its attempts. */
+export class Save<S> {
+  readonly request: SaveRequest<S>;
+  readonly tenant: TenantData;
+  readonly reader: SnapshotReader;
+  /** Names this save in what it writes: a commit whose answer was lost is recognised by it. It is also the name of the state. */
+  readonly nonce = randomBytes(12).toString('base64url');
+  readonly #onSaved: SaveTools['onSaved'];
+  #trust: Trust = 'cached';
+  /** What an attempt learned: the next one reads all of it with one request. */
+  #hint: { readonly sessionId: string; readonly parentId?: string | undefined } | undefined;
+  #found = new Map<string, DocumentSnapshot>();
+  /** The pointer and the snapshot were read at the same time. */
+  #isReadAtOnce = false;
+  #held: string | undefined;
+
+  constructor({ tenant, reader, onSaved }: SaveTools, request: SaveRequest<S>) {
+    this.tenant = tenant;
+    this.reader = reader;
+    this.request = request;
+    this.#onSaved = onSaved;
+  }
+
+  get trust(): Trust {
+    return this.#trust;
+  }
+
+  /** Runs an attempt that reads: first, with one request, all that it will ask for, as far as an earlier attempt has told. */
+  attemptToRead<T>(snapshotId: string, work: () => Promise<T>): Promise<T> {
+    this.#trust = 'read';
+    const { sessionId, parentId } = this.#hint ?? {};
+    const refs = [this.tenant.snapshotRef(snapshotId)];
+    if (sessionId !== undefined) refs.push(this.tenant.pointerRef(sessionId));
+    if (parentId !== undefined) refs.push(this.tenant.snapshotRef(parentId));
+    const attempt = async (): Promise<T> => {
+      const documents = await this.tenant.database.getAll(refs);
+      this.#found = new Map(documents.map((document) => [document.ref.path, document]));
+      return work();
+    };
+    return sessionId === undefined ? attempt() : this.inSession({ sessionId, parentId }, attempt);
+  }
+
+  /** Runs `work` while no other save of this process works on the session. */
+  inSession<T>(place: { sessionId: string; parentId?: string | undefined }, work: () => Promise<T>): Promise<T> {
+    this.#hint = place;
+    const { sessionId } = place;
+    if (this.#held === sessionId) return work();
+    return this.tenant.queues.sessions.run(this.tenant.keyOf(sessionId), async () => {
+      this.#held = sessionId;
+      try {
+        return await work();
+      } finally {
+        this.#held = undefined;
+      }
+    });
+  }
+
+  /** The snapshot's document, be it expired or not. A document that was read ahead is answered once. */
+  async snapshot(snapshotId: string): Promise<SnapshotDocument | undefined> {
+    const ref = this.tenant.snapshotRef(snapshotId);
+    return this.reader.read(snapshotId, this.#take(ref.path) ?? (await this.tenant.database.get(ref)));
+  }
+
+  /** The session's pointer, be it expired or not: as it is remembered, or as it is. */
+  async pointer(sessionId: string): Promise<PointerDocument | undefined> {
+    const found = this.#take(this.tenant.pointerRef(sessionId).path);
+    this.#isReadAtOnce = found !== undefined;
+    const known = this.#trust === 'cached' ? this.tenant.pointer(sessionId) : undefined;
+    if (!known) return this.reader.pointer(sessionId, found);
+    return known === 'absent' ? undefined : known;
+  }
+
+  /** The error of a snapshot that the pointer names and that is not there. */
+  lost(snapshotId: string): Error {
+    return this.#isReadAtOnce ? unreadableSnapshot(snapshotId, 'its document is missing') : new Stale();
+  }
+
+  /**
+   * Packs that a new whole state may name again. The commit fails where one of their shards is missing; the next attempt names none, so
+   * that it writes all of the state.
+   */
+  async packsOf(chain: StateChain | undefined): Promise<readonly Pack[]> {
+    return this.#trust === 'cached' ? this.reader.states.packsOf(chain) : [];
+  }
+
+  /** @throws `SessionConflictError`, `INVALID_ARGUMENT` */
+  assertLeaf(sessionId: string | undefined, pointer: PointerDocument | undefined): void {
+    assertExpectedLeaf(this.request.expectedLeafId, sessionId, pointer?.lineage.leaves.at(-1)?.id ?? null);
+  }
+
+  /** The session's pointer once the snapshot of `head` is saved. */
+  nextPointer(
+    before: PointerDocument | undefined,
+    { meta, sessionId, owner, until }: SnapshotHead,
+    changed: Pick<Pointer, 'lineage' | 'usage'> & { readonly head: Pointer['head'] | undefined },
+  ): Pointer {
+    const { lineage, usage, head } = changed;
+    const details = mergeDetails(before?.details, this.request.session);
+    return {
+      sessionId: sessionId!,
+      owner,
+      lineage,
+      usage,
+      createdAt: before?.createdAt ?? meta.createdAt,
+      updatedAt: meta.updatedAt ?? meta.createdAt,
+      ...(details && { details }),
+      ...(head && { head }),
+      ...(until !== undefined && { until }),
+    };
+  }
+
+  /**
+   * Commits the save: the write of the snapshot, that of its session's pointer, and those of records.
+   *
+   * @param saved.plan Absent: the state stays as it is.
+   * @param saved.stored The pointer as it is until now.
+   * @throws `Stale` when a document is not as it was expected, `AlreadySaved` when an earlier commit of this save was made.
+   */
+  async commit(
+    write: DocumentWrite,
+    saved: { plan: StatePlan | undefined; pointer?: Pointer; stored?: PointerDocument | undefined },
+  ): Promise<Timestamp> {
+    const { tenant, nonce, trust } = this;
+    const { plan = NO_STATE, pointer, stored } = saved;
+    const records = await planRecords(tenant, this.request.scopes, { nonce, trust });
+    const writes = [write, ...(pointer ? [writePointer(tenant, stored, pointer)] : [])];
+    const all = [...writes, ...records.map((record) => record.write)];
+    const [time, pointerTime, ...rest] = await commitSave(tenant, all, plan, bytesOf(records));
+    rememberRecords(tenant, records, pointer ? rest : [pointerTime!, ...rest]);
+    if (pointer) {
+      const ref = tenant.pointerRef(pointer.sessionId);
+      tenant.rememberPointer(pointer.sessionId, { ...pointer, ref, updateTime: pointerTime! });
+    }
+    if (plan.next) tenant.rememberState(nonce, plan.next.known);
+    return time!;
+  }
+
+  /** Notes that the snapshot is saved. */
+  noteSaved(head: SnapshotHead, state: KnownState | undefined, updateTime: Timestamp): string {
+    const { snapshotId, status } = head.meta;
+    this.tenant.caches.snapshots.set(this.tenant.keyOf(snapshotId), true, 1);
+    const version = { updateTime, nonce: this.nonce, status };
+    this.#onSaved(snapshotId, version, () => handOutLoaded({ snapshot: head, state }));
+    return snapshotId;
+  }
+
+  #take(path: string): DocumentSnapshot | undefined {
+    const found = this.#found.get(path);
+    this.#found.delete(path);
+    return found;
+  }
+}
+
+/** Metadata that fits into a document beside the state. */
+const LONGEST_METADATA = 400 * 1024;
+
+/** Refuses a snapshot that is too large, before anything is sent. */
+export function assertFits<S>(next: SessionSnapshot<S>, { settings: { maxStateBytes } }: TenantData): void {
+  const { state, ...meta } = next;
+  const refuse = (reason: string): never => {
+    throw new FinalRefusal(`Snapshot ${quote(next.snapshotId)} can't be saved: ${reason}`);
+  };
+  if (isLonger(state, maxStateBytes)) refuse(`its state is larger than maxStateBytes, ${maxStateBytes}.`);
+  if (isLonger(meta, LONGEST_METADATA)) {
+    refuse(`beside its state it has more than ${LONGEST_METADATA} bytes. Put them into the state.`);
+  }
+}

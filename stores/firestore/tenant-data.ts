@@ -1,0 +1,152 @@
+import type { CollectionReference, DocumentReference } from '@google-cloud/firestore';
+import { KeyQueue } from '../../src/store/key-queue.ts';
+import { LruCache } from '../chain/lru-cache.ts';
+import type { KnownState } from '../chain/written-state.ts';
+import type { Database } from './database.ts';
+import { foreignLayout } from './format/foreign-layout.ts';
+import { documentId, recordName } from './format/names.ts';
+import type { Pointer, PointerDocument } from './format/pointer-document.ts';
+import type { RecordDocument } from './format/record-document.ts';
+
+/** All states in the cache together, by the length of their JSON; a part that several share counts for each. */
+const MOST_LENGTH = 64 * 1024 * 1024;
+const MOST_POINTERS = 2000;
+const MOST_SNAPSHOTS = 20_000;
+const MOST_TENANTS = 20_000;
+/** All records in the cache together, by the length of their JSON, ... */
+const MOST_RECORDS_LENGTH = 16 * 1024 * 1024;
+/** ... of which each counts as so much more, a missing one too. */
+const RECORD_OVERHEAD = 1024;
+
+/** Prefixes that Genkit's own store takes for a path of collections and documents. */
+const NESTED = /^[A-Za-z0-9][ -.0-~]*(?:\/[A-Za-z0-9][ -.0-~]*\/[A-Za-z0-9][ -.0-~]*)+$/;
+
+/** What the store remembers. All of it but the states is confirmed by a commit or a read before it counts. */
+export class Caches {
+  /** By name: a name never stands for another state. */
+  readonly states = new LruCache<KnownState>(MOST_LENGTH);
+  /** `absent`: the session was looked for and not there, so its first save need not look again. */
+  readonly pointers = new LruCache<PointerDocument | 'absent'>(MOST_POINTERS);
+  /** Snapshots that were there. */
+  readonly snapshots = new LruCache<true>(MOST_SNAPSHOTS);
+  readonly records = new LruCache<RecordDocument>(MOST_RECORDS_LENGTH);
+  /** Tenants that hold data of this store. */
+  readonly tenants = new LruCache<true>(MOST_TENANTS);
+
+  clear(): void {
+    for (const cache of [this.states, this.pointers, this.snapshots, this.records, this.tenants]) cache.clear();
+  }
+}
+
+/** Saves of one process take turns, so that they need not fight over a document. Taken in this order. */
+export const newQueues = () => ({ snapshots: new KeyQueue(), records: new KeyQueue(), sessions: new KeyQueue() });
+
+/** Options of the store. */
+export interface StoreSettings {
+  readonly checkpointInterval: number;
+  readonly shardSize: number;
+  readonly rejectBranching: boolean;
+  readonly expireAfterMs: number | undefined;
+  readonly maxStateBytes: number;
+}
+
+/** What all tenants of a store have in common. */
+export interface Shared {
+  readonly database: Database;
+  readonly settings: StoreSettings;
+  readonly caches: Caches;
+  readonly queues: ReturnType<typeof newQueues>;
+}
+
+/** One tenant's part of the database. */
+export class TenantData {
+  readonly name: string;
+  readonly database: Database;
+  readonly settings: StoreSettings;
+  readonly caches: Caches;
+  readonly queues: Shared['queues'];
+  readonly snapshots: CollectionReference;
+  readonly pointers: CollectionReference;
+  readonly shards: CollectionReference;
+  /** The records of apps and users. */
+  readonly records: CollectionReference;
+
+  /** @param id The tenant's document in each collection. */
+  constructor(name: string, { database, settings, caches, queues }: Shared, id = documentId(name)) {
+    this.name = name;
+    this.database = database;
+    this.settings = settings;
+    this.caches = caches;
+    this.queues = queues;
+    this.snapshots = database.collection('', id, 'snapshots');
+    this.pointers = database.collection('-pointers', id, 'pointers');
+    this.shards = database.collection('-shards', id, 'shards');
+    this.records = database.collection('-scopes', id, 'scopes');
+  }
+
+  snapshotRef(snapshotId: string): DocumentReference {
+    return this.snapshots.doc(documentId(snapshotId));
+  }
+
+  pointerRef(sessionId: string): DocumentReference {
+    return this.pointers.doc(documentId(sessionId));
+  }
+
+  /** @param key The record's `scopeKey`. */
+  recordRef(key: string): DocumentReference {
+    return this.records.doc(recordName(this.name, key));
+  }
+
+  /** The key of something of this tenant in a cache, a queue or the watch hub. */
+  keyOf(id: string): string {
+    return JSON.stringify([this.name, id]);
+  }
+
+  /** The session's pointer as it was read or written last. */
+  pointer(sessionId: string): PointerDocument | 'absent' | undefined {
+    return this.caches.pointers.get(this.keyOf(sessionId));
+  }
+
+  rememberPointer(sessionId: string, pointer: PointerDocument | 'absent'): void {
+    this.caches.pointers.set(this.keyOf(sessionId), pointer, 1);
+  }
+
+  rememberState(name: string, state: KnownState): void {
+    this.caches.states.set(name, state, state.length);
+  }
+
+  /** @param key The record's `scopeKey`. */
+  rememberRecord(key: string, record: RecordDocument): void {
+    this.caches.records.set(this.keyOf(key), record, record.length + RECORD_OVERHEAD);
+  }
+
+  /** Whether a session is there: neither expired nor being removed. */
+  isLive({ isGone, until }: Pointer): boolean {
+    return !isGone && (until === undefined || until > this.database.now());
+  }
+
+  /** When a session that is written now expires, in ms; absent: never. */
+  expiry(): { readonly until?: number } {
+    const { expireAfterMs } = this.settings;
+    return expireAfterMs === undefined ? {} : { until: this.database.now() + expireAfterMs };
+  }
+
+  /**
+   * Whether the tenant has snapshots. Asked before a session or a snapshot counts as absent, so that data of another store is not taken
+   * for none: a read, at most once a tenant while there are snapshots.
+   *
+   * @throws `FAILED_PRECONDITION` when the collection holds data of another store.
+   */
+  async hasSnapshots(): Promise<boolean> {
+    const key = this.keyOf('');
+    if (this.caches.tenants.get(key)) return true;
+    const documents = await this.database.query(this.snapshots.limit(1).select('v'));
+    if (documents.length === 0 && NESTED.test(this.name)) {
+      documents.push(...(await this.database.query(this.database.collection('', this.name, 'snapshots').limit(1))));
+    }
+    const [first] = documents;
+    if (first && typeof first.get('v') !== 'number') throw foreignLayout();
+    if (first) this.caches.tenants.set(key, true, 1);
+    return first !== undefined;
+  }
+}

@@ -1,0 +1,47 @@
+import type { TenantData } from '../tenant-data.ts';
+
+/** How often the database is asked for an answer while there are watchers, in ms; a document read each time. */
+const INTERVAL_MS = 15_000;
+/** The same while it does not answer; such a read is not billed. */
+const OUTAGE_INTERVAL_MS = 500;
+
+/**
+ * Notices an outage of the database and its end. Firestore's client says nothing of an outage to its listeners, pauses longer and longer, and
+ * gives up in the end; so the listeners are set up anew as soon as the database answers again.
+ */
+export class ConnectionCheck {
+  readonly #tenant: TenantData;
+  readonly #onReturn: () => void;
+  #timer: NodeJS.Timeout | undefined;
+  #isDown = false;
+  #isEnded = false;
+
+  constructor(tenant: TenantData, onReturn: () => void) {
+    this.#tenant = tenant;
+    this.#onReturn = onReturn;
+    this.#schedule();
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    clearTimeout(this.#timer);
+  }
+
+  #schedule(): void {
+    if (this.#isEnded) return;
+    this.#timer = setTimeout(() => void this.#check(), this.#isDown ? OUTAGE_INTERVAL_MS : INTERVAL_MS);
+    this.#timer.unref();
+  }
+
+  async #check(): Promise<void> {
+    const { pointers, database } = this.#tenant;
+    try {
+      await database.get(pointers.doc('~connection'), ['v']);
+      if (this.#isDown && !this.#isEnded) this.#onReturn();
+      this.#isDown = false;
+    } catch {
+      this.#isDown = true;
+    }
+    this.#schedule();
+  }
+}

@@ -1,0 +1,181 @@
+import { logger } from 'genkit/logging';
+import { describeThrown, quote } from '../../../src/errors.ts';
+import type { SessionSnapshot } from '../../../src/snapshot/snapshot.ts';
+import { WatchHub } from '../../../src/store/watch-hub.ts';
+import { isDataLoss } from '../failures.ts';
+import type { SnapshotDocument } from '../format/snapshot-document.ts';
+import { handOutLoaded, type SnapshotReader } from '../read/snapshot-reader.ts';
+import type { SavedVersion } from '../save/save.ts';
+import type { TenantData } from '../tenant-data.ts';
+import { ConnectionCheck } from './connection-check.ts';
+
+/** Pauses before a listener that failed is set up again, in ms. */
+const PAUSES = [200, 500, 1000, 2000];
+
+/** A snapshot that is watched. */
+interface Place {
+  readonly tenant: TenantData;
+  readonly reader: SnapshotReader;
+  readonly snapshotId: string;
+}
+
+/** All watchers of a store: one listener of Firestore for each watched snapshot. */
+export class Watches<S> {
+  readonly #hub = new WatchHub<S>();
+  readonly #watches = new Map<string, Watch<S>>();
+  #check: ConnectionCheck | undefined;
+
+  subscribe(place: Place, callback: (snapshot: SessionSnapshot<S>) => void): () => void {
+    const key = place.tenant.keyOf(place.snapshotId);
+    const unsubscribe = this.#hub.subscribe(key, callback, () => this.#end(key));
+    const known = this.#watches.get(key);
+    if (known) known.greet();
+    else this.#watches.set(key, new Watch(place, this.#hub));
+    this.#check ??= new ConnectionCheck(place.tenant, () => this.#restore());
+    return unsubscribe;
+  }
+
+  /** Notifies the watchers of what this process saved: they need not wait for the listener. */
+  saved(key: string, version: SavedVersion, snapshot: () => SessionSnapshot): void {
+    this.#watches.get(key)?.saved(version, snapshot as () => SessionSnapshot<S>);
+  }
+
+  close(): void {
+    this.#hub.close();
+    for (const watch of this.#watches.values()) watch.end();
+    this.#watches.clear();
+    this.#endCheck();
+  }
+
+  #end(key: string): void {
+    this.#watches.get(key)?.end();
+    this.#watches.delete(key);
+    if (this.#watches.size === 0) this.#endCheck();
+  }
+
+  #endCheck(): void {
+    this.#check?.end();
+    this.#check = undefined;
+  }
+
+  #restore(): void {
+    for (const watch of this.#watches.values()) watch.restore();
+  }
+}
+
+/** The listener of one snapshot. Versions are handled one after the other, because a state may have to be read first. */
+class Watch<S> {
+  readonly #place: Place;
+  readonly #key: string;
+  readonly #hub: WatchHub<S>;
+  #stop: () => void = () => {};
+  #tail: Promise<void> = Promise.resolve();
+  /** The version that was published last, ... */
+  #version: SavedVersion | undefined;
+  /** ... and its snapshot, while it is there. */
+  #latest: (() => SessionSnapshot<S>) | undefined;
+  #failures = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #isEnded = false;
+
+  constructor(place: Place, hub: WatchHub<S>) {
+    this.#place = place;
+    this.#key = place.tenant.keyOf(place.snapshotId);
+    this.#hub = hub;
+    this.#listen();
+  }
+
+  /** Notifies a new subscriber of the snapshot as it is: the listener may not have heard yet that it is gone. */
+  greet(): void {
+    // The first version that the listener hears is published to all.
+    if (!this.#version) return;
+    const { reader, snapshotId } = this.#place;
+    this.#enqueue(async () => this.#hear(await reader.snapshot(snapshotId)));
+  }
+
+  saved(version: SavedVersion, snapshot: () => SessionSnapshot<S>): void {
+    this.#enqueue(async () => this.#publish(version, snapshot));
+  }
+
+  /** Sets the listener up anew; what changed in between is published, and nothing twice. */
+  restore(): void {
+    if (this.#isEnded) return;
+    clearTimeout(this.#timer);
+    this.#stop();
+    this.#listen();
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    clearTimeout(this.#timer);
+    this.#stop();
+  }
+
+  #listen(): void {
+    const { tenant, reader, snapshotId } = this.#place;
+    try {
+      this.#stop = tenant.database.listen(
+        tenant.snapshotRef(snapshotId),
+        (document) => {
+          this.#failures = 0;
+          this.#enqueue(async () => {
+            if (!this.#isEnded) await this.#hear(await reader.snapshot(snapshotId, document));
+          });
+        },
+        (error) => this.#fail(error),
+      );
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isEnded) return;
+    if (this.#failures === 0) {
+      logger.error(
+        `Watching snapshot ${quote(this.#place.snapshotId)} was interrupted; it is taken up again. ${describeThrown(error)}`,
+      );
+    }
+    const pause = PAUSES[Math.min(this.#failures++, PAUSES.length - 1)]!;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.restore(), pause);
+    this.#timer.unref();
+  }
+
+  #enqueue(work: () => Promise<void>): void {
+    this.#tail = this.#tail.then(work).catch((error: unknown) => this.#fail(error));
+  }
+
+  async #hear(snapshot: SnapshotDocument | undefined): Promise<void> {
+    if (!snapshot) {
+      this.#latest = undefined;
+      return;
+    }
+    const { updateTime, by, meta } = snapshot;
+    const version = { updateTime, nonce: by[0]!, status: meta.status };
+    if (!this.#isNew(version)) {
+      if (this.#latest) this.#hub.announce(this.#key, this.#version?.status, this.#latest);
+      return;
+    }
+    const { reader } = this.#place;
+    try {
+      const state = await reader.states.stateOf(snapshot);
+      this.#publish(version, () => handOutLoaded({ snapshot, state }));
+    } catch (error) {
+      // A state that can't be read because the snapshot has changed since: the next version is on its way.
+      if (!isDataLoss(error) || (await reader.recheck(snapshot)) === 'unchanged') throw error;
+    }
+  }
+
+  #isNew({ updateTime, nonce }: SavedVersion): boolean {
+    if (!this.#version) return true;
+    return nonce !== this.#version.nonce && updateTime.valueOf() > this.#version.updateTime.valueOf();
+  }
+
+  #publish(version: SavedVersion, snapshot: () => SessionSnapshot<S>): void {
+    if (this.#isEnded || !this.#isNew(version)) return;
+    this.#version = version;
+    this.#latest = snapshot;
+    this.#hub.publish(this.#key, version.status, snapshot);
+  }
+}
