@@ -526,7 +526,8 @@ function agents(on: On): void {
       await a.appendEvent(session, said('one'));
       await a.appendEvent(session, delta({ step: 2 }));
       await a.appendEvent(session, said('two', 'helper'));
-      const response = await agentOn(store).chat({ sessionId: 'chat' }).send('three');
+      const context = { auth: { uid: ADA.userId } };
+      const response = await agentOn(store).chat({ sessionId: 'chat' }, { context }).send('three');
       expect(response.text).toBe('one, two, three');
       const read = (await b.getSession({ ...ADA, sessionId: 'chat' }))!;
       expect(texts(read)).toEqual(['one', undefined, 'two', 'three', 'one, two, three']);

@@ -484,7 +484,7 @@ function belongs(on: On): void {
   );
 
   on('whose user: keys a turn sees is said by the caller, not by the session', async ({ a, records }) => {
-    const shop = shopOn(a);
+    const shop = shopOn(a, { shareSessions: true });
     await shop.turn((state) => state.set('user:secret', 1), { sessionId: 's' });
     const eve = { auth: { uid: 'eve' } };
     expect(await shop.read({ sessionId: 's' }, eve)).toEqual({});
@@ -496,8 +496,8 @@ function belongs(on: On): void {
     expect(await sessions.getSession({ appName: 'shop', userId: 'eve', sessionId: 's' })).toBeUndefined();
   });
 
-  on('a client reads its own user: keys with a snapshot, whoever’s the session is', async ({ a }) => {
-    const shop = shopOn(a);
+  on('a client reads its own user: keys with a snapshot, also of a shared session of another user', async ({ a }) => {
+    const shop = shopOn(a, { shareSessions: true });
     const context = { auth: { uid: 'ada' } };
     const { snapshotId } = await shop.turn((state) => {
       for (const key of ['step', 'user:theme', 'app:sale', 'temp:x']) state.set(key, 1);
