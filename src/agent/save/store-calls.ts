@@ -86,5 +86,10 @@ function within<T>(ms: number, what: string, work: (isGivenUp: () => boolean) =>
 }
 
 function isTransient(error: unknown): boolean {
-  return !JsonValueError.isInstance(error) && TRANSIENT.has(statusOf(error));
+  try {
+    return !JsonValueError.isInstance(error) && TRANSIENT.has(statusOf(error));
+  } catch {
+    // A thrown value may throw when it is looked at.
+    return false;
+  }
 }
