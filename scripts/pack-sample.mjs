@@ -1,5 +1,6 @@
 // Makes a sample ready to be deployed: `node scripts/pack-sample.mjs cloud-run` (or firebase) builds this package and packs it, bundles the
-// sample's own code into one file, and puts both into samples/<name>/build. With the sample's package.json that is all the cloud needs.
+// sample's own code into one file, and puts both and the chat page into samples/<name>/build. From then on the folder samples/<name> needs
+// nothing outside itself: copy it anywhere, and deploy it.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,6 +21,7 @@ mkdirSync(target, { recursive: true });
 const [packed] = JSON.parse(run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', target]));
 renameSync(join(target, packed.filename), join(target, 'genkitx-agents.tgz'));
 for (const file of MORE[name]) cpSync(join(root, file), join(target, file));
+cpSync(join(root, 'dist', 'support-page'), join(target, 'page'), { recursive: true });
 
 const { build } = await import('tsdown');
 await build({

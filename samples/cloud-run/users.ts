@@ -29,10 +29,15 @@ export function readUsers(text = ''): Users {
       // By its hash, so that how long it takes tells nothing of the keys.
       const uid = key && byKey.get(digest(key));
       if (!uid) throw new UserFacingError('UNAUTHENTICATED', 'Send your key: authorization: Bearer <key>.');
-      return contextOf(uid);
+      return userContext(uid);
     },
-    all: [...new Set(byKey.values())].map(contextOf),
+    all: [...new Set(byKey.values())].map(userContext),
   };
+}
+
+/** A user whose name is an e-mail address has the orders of that address. */
+function userContext(uid: string): ActionContext {
+  return contextOf(uid, uid.includes('@') ? uid : undefined);
 }
 
 function digest(key: string): string {

@@ -13,7 +13,7 @@ function serve(): Promise<Serving> {
   return serving;
 }
 
-/** The agent: `POST <url of the function>/support`. */
+/** The chat page at `<url of the function>/`, the agents at `<url of the function>/api`. */
 export const agents = onRequest({ cors: true, invoker: 'public', timeoutSeconds: 300 }, async (request, response) => {
   (await serve()).answer(request, response);
 });

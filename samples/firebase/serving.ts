@@ -3,14 +3,17 @@ import { firebaseContext, setDebugSkipTokenVerification } from '@genkit-ai/fireb
 import { initializeApp } from 'firebase-admin/app';
 import { getFirestore } from 'firebase-admin/firestore';
 import { UserFacingError } from 'genkit';
-import { recoverRuns, type AgentInput } from 'genkitx-agents';
+import type { RequestData } from 'genkit/context';
+import { recoverRuns } from 'genkitx-agents';
 import { FirestoreSessionStore } from 'genkitx-agents/firebase';
-import { agentRouter } from 'genkitx-agents/server';
+import type { ReportState } from '../support/agent/report-agent.ts';
 import type { SupportState } from '../support/agent/state.ts';
 import { byUser, contextOf, defineCloudSupport } from '../support/cloud/cloud-support.ts';
-import { leaveInTime, OpenRequests } from '../support/cloud/leave-in-time.ts';
+import { findPage } from '../support/cloud/find-page.ts';
 import { readCloudSettings } from '../support/cloud/settings.ts';
 import { endInOrder } from '../support/end-in-order.ts';
+import { leaveInTime, OpenRequests } from '../support/server/leave-in-time.ts';
+import { supportApp } from '../support/server/support-app.ts';
 import { Background } from './background.ts';
 
 /** What the functions of this instance share. */
@@ -28,36 +31,56 @@ export async function startServing(): Promise<Serving> {
   // After an outage gRPC would pause for up to two minutes.
   db.settings({ 'grpc.max_reconnect_backoff_ms': 2_000 });
   const store = new FirestoreSessionStore<SupportState>({ firebaseApp, snapshotPathPrefix: byUser });
+  const reports = new FirestoreSessionStore<ReportState>({
+    firebaseApp,
+    collection: 'reports',
+    snapshotPathPrefix: byUser,
+  });
   const settings = readCloudSettings(process.env);
-  const { ai, agent } = await defineCloudSupport({ db, store, settings });
   const background = new Background(db);
+  const { ai, agents, model } = await defineCloudSupport({ db, store, reports, settings });
   const requests = new OpenRequests();
   const stop = new AbortController();
   // The functions emulator asks for tokens to be believed unread; verifying those of the Auth emulator works as well, and nobody can ask for it.
   setDebugSkipTokenVerification(false);
   // Verifies the ID token of the user who is signed in.
-  const context = firebaseContext<AgentInput | undefined>(async ({ auth }, input) => {
-    if (!auth) throw new UserFacingError('UNAUTHENTICATED', 'Sign in, and send your ID token.');
-    if (input?.detach) await background.note(auth.uid);
+  const verify = firebaseContext();
+  const context = async (request: RequestData) => {
+    const caller = await verify(request);
+    if (!caller.auth) throw new UserFacingError('UNAUTHENTICATED', 'Sign in, and send your ID token.');
+    await background.note(caller.auth.uid);
+    return caller;
+  };
+  const { app, events } = supportApp({
+    agents,
+    store,
+    model,
+    context,
+    signIn: { kind: 'firebase', apiKey: process.env.WEB_API_KEY ?? '' },
+    pageFolder: findPage(import.meta.url),
+    requests,
+    stop: stop.signal,
   });
-  const router = agentRouter({ support: agent }, { context, stopSignal: stop.signal });
   const close = async () => {
+    events.endAll();
     await leaveInTime({ ai, requests, stop, graceMs: settings.graceMs });
     await store.close();
+    await reports.close();
     await db.terminate();
   };
   endInOrder({ close, fail });
 
   return {
-    answer: (request, response) => {
-      requests.add(response);
-      router(request, response);
-    },
+    answer: (request, response) => void app(request, response),
     recover: async () => {
       for (const uid of await background.users()) {
         const context = contextOf(uid);
         const { runs } = await recoverRuns(ai, { context });
-        await Promise.all(runs.map(({ snapshotId }) => agent.waitForSnapshot(snapshotId, { context })));
+        await Promise.all(
+          runs.map(({ agent, snapshotId }) =>
+            agents[agent as keyof typeof agents].waitForSnapshot(snapshotId, { context }),
+          ),
+        );
       }
     },
   };

@@ -1,5 +1,6 @@
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { readOfflinePace, readPort } from './read-env.ts';
 import { SetupError } from './setup-error.ts';
 
 /** Which model answers: the best one that is there, or one asked for by name. */
@@ -14,6 +15,10 @@ export interface Config {
   dataDir: string;
   model: ModelChoice;
   geminiApiKey?: string;
+  /** Between two words of the offline model, in ms. */
+  offlinePaceMs: number;
+  /** The e-mail address of the customer who is signed in: there is no log-in. */
+  customer: string;
 }
 
 export const USAGE = `npm start takes no arguments; these environment variables change what it does:
@@ -21,16 +26,20 @@ export const USAGE = `npm start takes no arguments; these environment variables 
   PORT      the port to listen on (3400; 0 takes any free one)
   HOST      the address to listen on (127.0.0.1, which only this machine can reach)
   DATA_DIR  where conversations and orders are kept (.data)
-  MODEL     ${MODEL_CHOICES.join(', ')} (auto: Gemini when GEMINI_API_KEY is set, else Ollama when it runs, else offline)`;
+  MODEL     ${MODEL_CHOICES.join(', ')} (auto: Gemini when GEMINI_API_KEY is set, else Ollama when it runs, else offline)
+  CUSTOMER  whose orders can be refunded, by e-mail address (ana@example.com)
+  OFFLINE_PACE_MS  between two words of the offline model (30)`;
 
 /** @throws SetupError naming the setting that can't be used. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   return {
-    port: readPort(env.PORT || '3400'),
+    port: readPort(env, 3400),
     host: env.HOST || '127.0.0.1',
     dataDir: resolve(env.DATA_DIR || '.data'),
     model: readModel(env.MODEL || 'auto'),
     geminiApiKey: env.GEMINI_API_KEY || env.GOOGLE_API_KEY || undefined,
+    offlinePaceMs: readOfflinePace(env),
+    customer: env.CUSTOMER || 'ana@example.com',
   };
 }
 
@@ -65,12 +74,6 @@ function makeFolder(folder: string): void {
 /** Whether only this machine can reach a server that listens on `host`. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
-}
-
-function readPort(text: string): number {
-  const port = Number(text);
-  if (/^\d+$/.test(text) && port <= 65_535) return port;
-  throw new SetupError(`PORT must be a whole number from 0 to 65535, not '${text}'.`);
 }
 
 function readModel(text: string): ModelChoice {

@@ -1,13 +1,17 @@
 import { join } from 'node:path';
 import { FileSessionStore, genkit } from 'genkitx-agents';
+import { defineAgents } from './agent/define-agents.ts';
 import { FileOrderBook } from './agent/file-order-book.ts';
+import type { ReportState } from './agent/report-agent.ts';
 import type { SupportState } from './agent/state.ts';
-import { defineSupportAgent } from './agent/support-agent.ts';
 import { isLoopback, prepareFolder, readConfig, USAGE, type Config } from './config.ts';
 import { endInOrder } from './end-in-order.ts';
-import { chooseModel, type SupportModel } from './models/choose-model.ts';
+import { chooseModel, STEP_PACES, type SupportModel } from './models/choose-model.ts';
 import { startServer, type RunningServer } from './server/start-server.ts';
 import { SetupError } from './setup-error.ts';
+
+/** A report whose process died is taken over soon after the next one starts. */
+const background = { recover: true, heartbeatIntervalMs: 1_000, leaseMs: 4_000 };
 
 async function main(): Promise<void> {
   const [argument] = process.argv.slice(2);
@@ -22,13 +26,22 @@ async function main(): Promise<void> {
 
   const ai = genkit({ plugins: model.plugins });
   const store = new FileSessionStore<SupportState>(sessions);
-  const agent = defineSupportAgent(ai, { book, model, store });
+  const reports = new FileSessionStore<ReportState>(join(config.dataDir, 'reports'));
+  const agents = defineAgents(ai, {
+    book,
+    model,
+    store,
+    reports,
+    stepMs: STEP_PACES * config.offlinePaceMs,
+    background,
+  });
 
   const { kind, label, note } = model;
-  const server = await startServer({ ...config, agent, store, hello: { model: { kind, label, note } } });
+  const server = await startServer({ ...config, ai, agents, store, model: { kind, label, note } });
   const close = async () => {
     await server.stop();
     await store.close();
+    await reports.close();
   };
   endInOrder({ close, fail });
   console.log(greeting(server, model, config));

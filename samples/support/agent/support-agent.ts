@@ -1,32 +1,54 @@
 import { generateMiddleware, type MiddlewareRef } from 'genkit';
 import { defineAgent, type AgentConfig, type AgentsGenkit, type SnapshotStore } from 'genkitx-agents';
 import type { SupportModel } from '../models/choose-model.ts';
+import { signedInEmail } from './customer.ts';
 import type { OrderBook } from './orders.ts';
 import { PreferencesSchema, SupportStateSchema, type Preferences, type SupportState } from './state.ts';
-import { defineFindOrder, defineListOrders, defineRequestRefund, defineSetStyle, remember } from './tools.ts';
+import type { ReportAgent } from './report-agent.ts';
+import { defineFindOrder } from './tools/find-order.ts';
+import { defineListOrders } from './tools/list-orders.ts';
+import { remember } from './tools/remember.ts';
+import { defineRequestRefund } from './tools/request-refund.ts';
+import { defineSetStyle } from './tools/set-style.ts';
+import { defineStartReport } from './tools/start-report.ts';
 
 /** What the agent is made of. */
 export interface SupportAgentOptions {
   book: OrderBook;
   model: SupportModel;
+  /** Writes the monthly report in the background. */
+  reporter: ReportAgent;
   store: SnapshotStore<SupportState>;
-  /** How turns are treated that are stopped, or go on without their caller: as a deployment needs it. */
-  running?: Pick<AgentConfig<SupportState>, 'onAbort' | 'background'>;
+  background?: AgentConfig['background'];
 }
 
-/** The support agent: a model, four tools, a typed state, and a store that keeps every turn. */
-export function defineSupportAgent(ai: AgentsGenkit, { book, model, store, running }: SupportAgentOptions) {
+export type SupportAgent = ReturnType<typeof defineSupportAgent>;
+
+/** The support agent: a model, five tools, a typed state, and a store that keeps every turn. */
+export function defineSupportAgent(
+  ai: AgentsGenkit,
+  { book, model, reporter, store, background }: SupportAgentOptions,
+) {
   return defineAgent(ai, {
     name: 'support',
     description: `Answers questions about orders of ${book.shop} and makes refunds.`,
     model: model.name,
-    system: async (_input, { state }) => instructions(book, state as PromptState | undefined),
-    tools: [defineFindOrder(ai, book), defineListOrders(ai, book), defineRequestRefund(ai, book), defineSetStyle(ai)],
+    system: async (_input, { state, context }) =>
+      instructions(book, state as PromptState | undefined, signedInEmail(context)),
+    tools: [
+      defineFindOrder(ai, book),
+      defineListOrders(ai, book),
+      defineRequestRefund(ai, book),
+      defineSetStyle(ai),
+      defineStartReport(ai, reporter),
+    ],
     use: [countTurns(ai), ...model.use],
     stateSchema: SupportStateSchema,
     scopes: { user: PreferencesSchema },
     store,
-    ...running,
+    // A turn that is stopped keeps the question and the words so far: it can be run again from there.
+    onAbort: 'keep',
+    background,
   });
 }
 
@@ -34,24 +56,31 @@ export function defineSupportAgent(ai: AgentsGenkit, { book, model, store, runni
 type PromptState = SupportState & { 'user:style'?: Preferences['style'] };
 
 /** The prompt sees the state, so the model knows what was learned before, and on which branch. */
-function instructions(book: OrderBook, state: PromptState | undefined): string {
-  const known = state?.customer ? `You are talking to ${state.customer.name} <${state.customer.email}>.` : '';
+function instructions(book: OrderBook, state: PromptState | undefined, email: string | undefined): string {
+  const customer = email ? `The customer who is signed in: ${email}.` : 'Nobody is signed in.';
+  const known = state?.customer
+    ? `The orders in question are those of ${state.customer.name} <${state.customer.email}>.`
+    : '';
   const order = state?.orderId ? `The order in question is ${state.orderId}.` : '';
   return [
     `You are the support agent of ${book.shop}. Be brief and friendly. Use the tools; never guess about an order.`,
     `Refund policy: ${book.refundPolicy}`,
-    'Ask for an order number or an e-mail address when you need one. Refund only when the customer asked for it.',
+    customer,
+    'Ask for an order number when you need one. Refund only when the customer asked for it, and only their own orders.',
     `Reply style: ${state?.['user:style'] ?? 'full'}.`,
     `${known} ${order}`.trim(),
   ].join('\n');
 }
 
-/** Counts the customer's messages: a middleware may change the state as well as a tool may. */
+/** Counts the customer's messages: a middleware may change the state as well as a tool may. A turn that is run again counts once. */
 function countTurns(ai: AgentsGenkit): MiddlewareRef {
   const middleware = generateMiddleware({ name: 'countTurns' }, () => ({
     generate: (call, options, next) => {
       // A turn calls the model again after each round of tools; its first call is number 0.
-      if (call.currentTurn === 0) remember(ai, ({ turns }) => ({ turns: turns + 1 }));
+      if (call.currentTurn === 0) {
+        const messages = ai.currentSession().getMessages();
+        remember(ai, () => ({ turns: messages.filter(({ role }) => role === 'user').length }));
+      }
       return next(call, options);
     },
   }));

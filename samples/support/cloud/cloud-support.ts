@@ -1,9 +1,11 @@
 import type { Firestore } from '@google-cloud/firestore';
 import { GenkitError, type ActionContext } from 'genkit';
 import { genkit, type BackgroundOptions, type SnapshotPathPrefix, type SnapshotStore } from 'genkitx-agents';
+import { defineAgents } from '../agent/define-agents.ts';
+import type { ReportState } from '../agent/report-agent.ts';
 import type { SupportState } from '../agent/state.ts';
-import { defineSupportAgent } from '../agent/support-agent.ts';
-import { geminiModel, offlineModel } from '../models/choose-model.ts';
+
+import { geminiModel, offlineModel, STEP_PACES } from '../models/choose-model.ts';
 import { FirestoreOrderBook } from './firestore-order-book.ts';
 import type { CloudSettings } from './settings.ts';
 
@@ -12,27 +14,27 @@ export interface CloudSupportOptions {
   db: Firestore;
   /** Where conversations are kept. */
   store: SnapshotStore<SupportState>;
+  /** Where reports are kept. */
+  reports: SnapshotStore<ReportState>;
   settings: CloudSettings;
-  /** How this instance looks for runs whose instances ended; it does not unless told. */
+  /** How this instance looks for runs whose instances ended. Default: not at all. */
   recovering?: Pick<BackgroundOptions, 'recover' | 'recoverContexts'>;
 }
 
-/** The support agent as an instance of many serves it. */
-export async function defineCloudSupport({ db, store, settings, recovering }: CloudSupportOptions) {
+/** The agents as an instance of many serves them. */
+export async function defineCloudSupport({ db, store, reports, settings, recovering }: CloudSupportOptions) {
   const { geminiApiKey, offlinePaceMs, leaseMs } = settings;
   const model = geminiApiKey ? await geminiModel(geminiApiKey) : offlineModel(offlinePaceMs);
   const ai = genkit({ plugins: model.plugins });
-  const agent = defineSupportAgent(ai, {
+  const agents = defineAgents(ai, {
     book: new FirestoreOrderBook(db),
     model,
     store,
-    running: {
-      // A turn that its instance has to stop is there to be gone on from.
-      onAbort: 'keep',
-      background: { leaseMs, heartbeatIntervalMs: Math.max(1, Math.floor(leaseMs / 4)), ...recovering },
-    },
+    reports,
+    stepMs: STEP_PACES * offlinePaceMs,
+    background: { leaseMs, heartbeatIntervalMs: Math.max(1, Math.floor(leaseMs / 4)), ...recovering },
   });
-  return { ai, agent, model };
+  return { ai, agents, model };
 }
 
 /** Each user has conversations of their own: for `snapshotPathPrefix`. Who is nobody has none. */
@@ -45,7 +47,11 @@ export const byUser: SnapshotPathPrefix = (options) => {
   });
 };
 
-/** The context of a user's own requests, for what is done on their behalf without one. */
-export function contextOf(uid: string): ActionContext {
-  return { auth: { uid } };
+/**
+ * The context of a user's own requests, for what is done on their behalf without one.
+ *
+ * @param email Their e-mail address, once it is verified: it names their orders.
+ */
+export function contextOf(uid: string, email?: string): ActionContext {
+  return { auth: { uid, ...(email !== undefined && { email }) } };
 }

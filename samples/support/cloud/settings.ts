@@ -1,7 +1,9 @@
-import { SetupError } from '../setup-error.ts';
+import { readMs, readOfflinePace, readPort } from '../read-env.ts';
 
 /** What a deployed support agent may be told by its environment. */
 export interface CloudSettings {
+  /** Cloud Run names it; functions don't listen themselves. */
+  port: number;
   geminiApiKey?: string;
   /** Between two words of the offline model, in ms. */
   offlinePaceMs: number;
@@ -11,18 +13,13 @@ export interface CloudSettings {
   graceMs: number;
 }
 
-/** @throws SetupError naming the setting that can't be used. */
+/** @throws SetupError that names the setting that can't be used. */
 export function readCloudSettings(env: NodeJS.ProcessEnv): CloudSettings {
   return {
+    port: readPort(env, 8080),
     geminiApiKey: env.GEMINI_API_KEY || undefined,
-    offlinePaceMs: readMs(env, 'OFFLINE_PACE_MS', 0),
+    offlinePaceMs: readOfflinePace(env),
     leaseMs: readMs(env, 'LEASE_MS', 30_000),
     graceMs: readMs(env, 'SHUTDOWN_GRACE_MS', 6_000),
   };
-}
-
-function readMs(env: NodeJS.ProcessEnv, name: string, unlessTold: number): number {
-  const text = env[name] || String(unlessTold);
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new SetupError(`${name} must be a whole number of milliseconds, not '${text}'.`);
 }

@@ -19,6 +19,11 @@ export interface SupportModel {
   use: MiddlewareRef[];
 }
 
+type ModelConfig = Pick<Config, 'model' | 'geminiApiKey' | 'offlinePaceMs'>;
+
+/** A step of a report takes as long as so many words of the offline model. */
+export const STEP_PACES = 50;
+
 const GEMINI_MODEL = 'gemini-2.5-flash';
 
 /**
@@ -26,14 +31,14 @@ const GEMINI_MODEL = 'gemini-2.5-flash';
  *
  * @throws SetupError when the model asked for by name is not to be had.
  */
-export async function chooseModel(config: Pick<Config, 'model' | 'geminiApiKey'>): Promise<SupportModel> {
-  const { model: wanted, geminiApiKey } = config;
-  if (wanted === 'offline') return offlineModel();
+export async function chooseModel(config: ModelConfig): Promise<SupportModel> {
+  const { model: wanted, geminiApiKey, offlinePaceMs } = config;
+  if (wanted === 'offline') return offlineModel(offlinePaceMs);
   if (wanted === 'gemini' || (wanted === 'auto' && geminiApiKey)) return geminiModel(geminiApiKey);
 
   const found = await findOllamaModel();
   if (found) return ollamaModel(found);
-  if (wanted === 'auto') return offlineModel();
+  if (wanted === 'auto') return offlineModel(offlinePaceMs);
   throw new SetupError('MODEL is ollama, but no Ollama with a model that can use tools answers on 127.0.0.1:11434.');
 }
 
@@ -62,8 +67,8 @@ export async function ollamaModel({ name, serverAddress }: OllamaChoice): Promis
   };
 }
 
-/** @param paceMs Between two words, in ms: none unless told. */
-export function offlineModel(paceMs?: number): SupportModel {
+/** @param paceMs Between two words, in ms. */
+export function offlineModel(paceMs: number): SupportModel {
   return {
     kind: 'offline',
     name: OFFLINE_MODEL,

@@ -5,26 +5,30 @@ import { planReply, type Plan } from './offline-rules.ts';
 
 export const OFFLINE_MODEL = 'support/offline';
 
+/** A language model is silent for as long as it takes to say this many words, before it says the first. */
+const SILENT_WORDS = 12;
+
 /**
  * A stand-in for a language model, for when there is none. It understands a few kinds of sentences by rules (`offline-rules.ts`), and says
- * so; everything around it is real: it asks for tools, gets their results, and streams its reply.
+ * so; everything around it is real: it asks for tools, gets their results, streams its reply, and counts tokens.
  *
- * @param paceMs Between two words, in ms: none unless told.
+ * @param paceMs Between two words, in ms.
  */
-export function offlinePlugin(paceMs = 0): GenkitPluginV2 {
+export function offlinePlugin(paceMs: number): GenkitPluginV2 {
   return genkitPluginV2({
     name: 'support',
     init: () => [
       model(
         { name: OFFLINE_MODEL, label: 'Offline model', supports: { multiturn: true, tools: true, systemRole: true } },
-        async ({ messages }, { sendChunk, abortSignal }) => {
-          const plan = planReply(messages);
-          for (const part of chunksOf(plan)) {
-            abortSignal?.throwIfAborted();
+        async ({ messages }, { sendChunk, abortSignal: signal }) => {
+          const message = messageOf(planReply(messages));
+          await pause(paceMs * SILENT_WORDS, undefined, { signal });
+          for (const part of chunksOf(message)) {
+            signal?.throwIfAborted();
             sendChunk({ role: 'model', content: [part] });
-            await pause(paceMs, undefined, { signal: abortSignal });
+            await pause(paceMs, undefined, { signal });
           }
-          return { message: messageOf(plan), finishReason: 'stop' };
+          return { message, finishReason: 'stop', usage: usageOf(messages, message) };
         },
       ),
     ],
@@ -32,17 +36,23 @@ export function offlinePlugin(paceMs = 0): GenkitPluginV2 {
 }
 
 /** Word by word, as a language model would. */
-function chunksOf(plan: Plan): Part[] {
-  if ('tool' in plan) return partsOf(plan);
-  return (plan.text.match(/\s*\S+/g) ?? []).map((text) => ({ text }));
+function chunksOf({ content }: MessageData): Part[] {
+  return content.flatMap((part): Part[] => part.text?.match(/\s*\S+/g)?.map((text) => ({ text })) ?? [part]);
 }
 
 function messageOf(plan: Plan): MessageData {
-  return { role: 'model', content: partsOf(plan) };
+  const part: Part =
+    'tool' in plan ? { toolRequest: { name: plan.tool, ref: plan.ref, input: plan.input } } : { text: plan.text };
+  return { role: 'model', content: [part] };
 }
 
-function partsOf(plan: Plan): Part[] {
-  return 'tool' in plan
-    ? [{ toolRequest: { name: plan.tool, ref: plan.ref, input: plan.input } }]
-    : [{ text: plan.text }];
+function usageOf(asked: readonly MessageData[], reply: MessageData) {
+  const inputTokens = tokensOf(asked);
+  const outputTokens = tokensOf([reply]);
+  return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens };
+}
+
+/** Four characters are about a token. */
+function tokensOf(messages: readonly MessageData[]): number {
+  return Math.ceil(JSON.stringify(messages.flatMap(({ content }) => content)).length / 4);
 }

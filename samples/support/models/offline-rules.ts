@@ -1,5 +1,8 @@
 import type { MessageData } from 'genkit';
-import type { FindOrderOutput, ListOrdersOutput, RefundOutput } from '../agent/tools.ts';
+import type { FindOrderOutput } from '../agent/tools/find-order.ts';
+import type { ListOrdersOutput } from '../agent/tools/list-orders.ts';
+import type { RefundOutput } from '../agent/tools/request-refund.ts';
+import type { StartReportOutput } from '../agent/tools/start-report.ts';
 import { SAY, sayFound, sayListed, sayNoRefund, sayPolicy, sayRefunded } from './offline-words.ts';
 
 /** What the offline model does next: ask for a tool, or say something. */
@@ -7,7 +10,18 @@ export type Plan = { tool: string; ref: string; input: Record<string, string> } 
 
 /** What a customer may want. */
 export type Intent =
-  | { kind: 'greeting' | 'help' | 'thanks' | 'policy' | 'whichOrder' | 'whichRefund' | 'whichCustomer' | 'unclear' }
+  | {
+      kind:
+        | 'greeting'
+        | 'help'
+        | 'thanks'
+        | 'policy'
+        | 'report'
+        | 'whichOrder'
+        | 'whichRefund'
+        | 'whichCustomer'
+        | 'unclear';
+    }
   | { kind: 'order'; orderId: string }
   | { kind: 'refund'; orderId: string; reason: string }
   | { kind: 'orders'; customer: string }
@@ -20,11 +34,13 @@ interface Outputs {
   listOrders: ListOrdersOutput;
   requestRefund: RefundOutput;
   setStyle: { style: string };
+  startReport: StartReportOutput;
 }
 
 const REFUND = /\b(refund|money back|return|send (it|this|them) back)/i;
 const BRIEF = /\b(be|keep it|keep replies|answer) (brief|short)/i;
 const FULL = /\b(in full|in detail|more details?)\b/i;
+const REPORT = /\breport\b/i;
 const POLICY = /\b(policy|policies|conditions|rules)\b/i;
 const ORDERS = /\b(my orders|orders|what did i (order|buy))\b/i;
 const ORDER = /\b(order|package|parcel|delivery|where|when|status|track|arrive)/i;
@@ -61,6 +77,8 @@ export function planReply(messages: Messages): Plan {
     }
     case 'style':
       return resultOf(turn, 'setStyle') ? { text: SAY[intent.style] } : step('setStyle', { style: intent.style });
+    case 'report':
+      return resultOf(turn, 'startReport') ? { text: SAY.report } : step('startReport', {});
     case 'policy':
       return { text: sayPolicy(textOf(messages.find(({ role }) => role === 'system'))) };
     default:
@@ -75,6 +93,7 @@ export function understand(text: string, before: Messages): Intent {
 
   if (BRIEF.test(text)) return { kind: 'style', style: 'brief' };
   if (FULL.test(text)) return { kind: 'style', style: 'full' };
+  if (REPORT.test(text)) return { kind: 'report' };
   if (POLICY.test(text)) return { kind: 'policy' };
   if (REFUND.test(text) || (orderId && wasAskedWhichRefund(before))) {
     const which = orderId ?? lastOrder(before);
@@ -116,11 +135,12 @@ function lastOrder(before: Messages): string | undefined {
 }
 
 function lastCustomer(before: Messages): string | undefined {
+  const signedIn = /signed in: (\S+@\S+\w)/.exec(textOf(before.find(({ role }) => role === 'system')))?.[1];
   const outputs = parts(before).map(
     (part) => part.toolResponse?.output as (FindOrderOutput & ListOrdersOutput) | undefined,
   );
   const known = outputs.findLast((output) => output?.customer ?? output?.order);
-  return (known?.customer ?? known?.order?.customer)?.email;
+  return (known?.customer ?? known?.order?.customer)?.email ?? signedIn;
 }
 
 /** What a tool answered in this turn, of the type that its schema says. */

@@ -1,15 +1,19 @@
-import type { FindOrderOutput, ListOrdersOutput, RefundOutput } from '../agent/tools.ts';
+import type { FindOrderOutput } from '../agent/tools/find-order.ts';
+import type { ListOrdersOutput } from '../agent/tools/list-orders.ts';
+import type { RefundOutput } from '../agent/tools/request-refund.ts';
 
 const EXAMPLES = `- Where is order **1042**?
-- I am **Ana Silva**, what are my orders?
-- **Refund** order 1038, it came broken.
-- What is your refund **policy**?`;
+- What are **my orders**?
+- **Refund** order 1035, it is late.
+- What is your refund **policy**?
+- Write the monthly **report**.`;
 
 /** What the offline model says when no tool is needed. */
 export const SAY = {
   greeting: `Hello! I am the offline stand-in for a language model: I follow simple rules, but the tools I use are real. Try:\n\n${EXAMPLES}`,
-  help: `I can look up orders, list them and make refunds. I am not a language model, so keep it simple:\n\n${EXAMPLES}`,
+  help: `I can look up orders, list them, make refunds and write a report. I am not a language model, so keep it simple:\n\n${EXAMPLES}`,
   thanks: 'You are welcome. Is there anything else?',
+  report: 'The report is being written in the background. You can go on here, close the page, or stop it.',
   whichOrder: 'Which order is it? Tell me its number, such as 1042, or your e-mail address.',
   whichRefund: 'Which order shall I refund? Tell me its number.',
   whichCustomer: 'Whose orders? Tell me your name or your e-mail address, such as ana@example.com.',
@@ -29,9 +33,10 @@ export function sayFound({ order, problem }: FindOrderOutput, style: 'brief' | '
 export function sayListed({ customer, orders }: ListOrdersOutput, asked: string): string {
   if (!customer) return `I found no orders for ${asked}. Is the name or address spelled as in your confirmation mail?`;
   const lines = orders.map(
-    ({ id, placedOn, status, total, items }) => `- **${id}**, ${placedOn}: ${items} (${total}), ${status}`,
+    ({ id, placedOn, status, total, items }) => `| **${id}** | ${placedOn} | ${items} | ${total} | ${status} |`,
   );
-  return `${customer.name}, you have ${orders.length} ${orders.length === 1 ? 'order' : 'orders'} with us:\n\n${lines.join('\n')}\n\nWhich one is it about?`;
+  const table = ['| Order | Placed | Items | Total | Status |', '|---|---|---|--:|---|', ...lines].join('\n');
+  return `${customer.name}, you have ${orders.length} ${orders.length === 1 ? 'order' : 'orders'} with us:\n\n${table}\n\nWhich one is it about?`;
 }
 
 export function sayNoRefund({ order, problem }: FindOrderOutput): string {
@@ -40,6 +45,7 @@ export function sayNoRefund({ order, problem }: FindOrderOutput): string {
 }
 
 export function sayRefunded({ outcome, refund, why }: RefundOutput, orderId: string): string {
+  if (outcome === 'rejected') return `All right, I did not refund order **${orderId}**.`;
   if (!refund) return `I can't refund order **${orderId}**. ${why ?? ''}`.trim();
   const receipt = `The receipt **${refund.refundId}** is with this conversation.`;
   if (outcome === 'refunded before') return `Order **${orderId}** was refunded before: ${refund.amount}. ${receipt}`;

@@ -10,7 +10,7 @@ export default defineConfig({
   base: './',
   plugins: [react()],
   resolve: { alias: { 'genkitx-agents/client': path('../../../entries/client.ts') } },
-  build: { outDir: path('../../../dist/support-page'), emptyOutDir: true, chunkSizeWarningLimit: 700 },
+  build: { outDir: path('../../../dist/support-page'), emptyOutDir: true, chunkSizeWarningLimit: 1000 },
   // `vite` on its own serves the page with hot reload, next to a server started by `npm start`.
   server: { proxy: { '/api': 'http://127.0.0.1:3400' } },
 });

@@ -1,34 +1,67 @@
-/** What the page gets from the server besides the agent itself. Types only, shared by both. */
-import type { SessionSummary, SnapshotMetadata } from 'genkitx-agents';
+/** What the page gets from the server besides the agents themselves. Types only, shared by both. */
+import type { ModelUsage, SessionSummary, SnapshotMetadata } from 'genkitx-agents';
 
 /** What was said in the turn that a snapshot closes. */
 export interface Preview {
   /** The conversation's first message. */
   title: string;
-  /** The customer's message, and the reply to it. */
+  /** The customer's message. */
   asked: string;
-  replied: string;
   /** Names of the tools that the turn used. */
   tools: string[];
+  /** How many messages the customer had sent: 0 in the snapshot that begins a conversation. */
+  turn: number;
+  /** A question waits for an answer. */
+  isWaiting: boolean;
 }
 
-/** `GET /api/sessions?cursor=<nextCursor of the page before>`: the newest first. */
+export type SessionItem = SessionSummary & { title: string; isWaiting: boolean };
+
+/** `GET api/sessions?cursor=<nextCursor of the page before>`: the newest first. */
 export interface SessionList {
-  items: (SessionSummary & { title: string })[];
+  items: SessionItem[];
   nextCursor?: string;
+}
+
+/** `POST api/sessions` with `{ sessionId }`: the snapshot that the first turn continues from. */
+export interface BegunSession {
+  snapshotId: string;
 }
 
 /** One node of a session's tree. */
 export type SnapshotNode = Pick<SnapshotMetadata, 'snapshotId' | 'parentId' | 'createdAt' | 'status'> & {
   preview: Preview;
+  /** What the turn's model calls used. */
+  usage?: ModelUsage;
 };
 
-/** `GET /api/snapshots?sessionId=<sessionId>`: the oldest first. */
+/** `GET api/snapshots?sessionId=<sessionId>`: the oldest first. */
 export interface SnapshotList {
   items: SnapshotNode[];
 }
 
-/** The first event of `GET /api/events`. */
+/** How a caller becomes known: `GET api/sign-in`, which anybody may ask. */
+export type SignIn =
+  | { kind: 'none' }
+  /** By an API key. */
+  | { kind: 'key' }
+  /** By Firebase Authentication, of the project with this web API key. */
+  | { kind: 'firebase'; apiKey: string };
+
+/** The first event of `GET api/events`. */
 export interface ServerHello {
+  type: 'hello';
   model: { kind: 'gemini' | 'ollama' | 'offline'; label: string; note?: string };
+  /** The e-mail address of who is signed in. */
+  customer?: string;
+  /** Whether the store keeps a session's title. */
+  canRename: boolean;
 }
+
+/** Each later event: a snapshot of this session was saved. */
+export interface SessionChanged {
+  type: 'saved';
+  sessionId: string;
+}
+
+export type ServerEvent = ServerHello | SessionChanged;

@@ -1,23 +1,30 @@
+import type { ActionContext } from 'genkit';
 import type { Response } from 'express';
-import type { ServerHello } from './api-types.ts';
+import type { ServerEvent, ServerHello } from './api-types.ts';
+import type { SessionChanges } from './session-changes.ts';
 
 /**
- * Server-sent events, one open stream a page. They tell the page that the server is there, and by ending, that it is not; the browser
- * reconnects by itself.
+ * Server-sent events, one open stream a page. They tell the page that the server is there, by ending that it is not, and which of the caller's
+ * sessions change.
  */
 export class EventStreams {
-  readonly #hello: ServerHello;
+  readonly #changes: SessionChanges;
   readonly #open = new Set<Response>();
 
-  constructor(hello: ServerHello) {
-    this.#hello = hello;
+  constructor(changes: SessionChanges) {
+    this.#changes = changes;
   }
 
-  add(response: Response): void {
+  add(response: Response, context: ActionContext, hello: ServerHello): void {
+    const send = (event: ServerEvent) => response.write(`data: ${JSON.stringify(event)}\n\n`);
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
-    response.write(`retry: 1000\ndata: ${JSON.stringify(this.#hello)}\n\n`);
+    send(hello);
+    const stop = this.#changes.listen(context, (sessionId) => send({ type: 'saved', sessionId }));
     this.#open.add(response);
-    response.on('close', () => this.#open.delete(response));
+    response.on('close', () => {
+      stop();
+      this.#open.delete(response);
+    });
   }
 
   endAll(): void {

@@ -1,28 +1,34 @@
 import type { RequestHandler } from 'express';
 import { isLoopback } from '../config.ts';
 
-/** The page may use what this server serves, and nothing else. */
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
-
-export const securityHeaders: RequestHandler = (_request, response, next) => {
-  response.set({
-    'content-security-policy': CONTENT_SECURITY_POLICY,
+/**
+ * The page may use what this server serves, and nothing else.
+ *
+ * @param services Addresses that it may call besides: those by which one signs in.
+ */
+export function securityHeaders(services: readonly string[] = []): RequestHandler {
+  const policy = [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    ["connect-src 'self'", ...services].join(' '),
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ];
+  const headers = {
+    'content-security-policy': policy.join('; '),
     'cross-origin-opener-policy': 'same-origin',
     'cross-origin-resource-policy': 'same-origin',
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
-  });
-  next();
-};
+  };
+  return (_request, response, next) => {
+    response.set(headers);
+    next();
+  };
+}
 
 /**
  * There is no log-in, so what keeps other web sites out is this: a page of another origin may not call us, and while only this machine can

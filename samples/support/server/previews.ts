@@ -1,4 +1,4 @@
-import type { MessageData } from 'genkit';
+import type { ActionContext, MessageData } from 'genkit';
 import type { SnapshotStore } from 'genkitx-agents';
 import type { SupportState } from '../agent/state.ts';
 import type { Preview } from './api-types.ts';
@@ -12,7 +12,7 @@ const READ_AT_ONCE = 4;
 const READ_AT_MOST = 500;
 
 /** Of a snapshot that can't be read, or was not read yet. */
-export const NO_PREVIEW: Preview = { title: '', asked: '', replied: '', tools: [] };
+export const NO_PREVIEW: Preview = { title: '', asked: '', tools: [], turn: 0, isWaiting: false };
 
 /**
  * One line about a snapshot. Lists of snapshots come without their states, so each state is read once; a snapshot that is settled does not
@@ -30,37 +30,42 @@ export class Previews {
    * @param snapshotIds The most wanted first.
    * @returns What is known of them, by id: of very many, not all at first.
    */
-  async of(snapshotIds: readonly string[]): Promise<ReadonlyMap<string, Preview>> {
+  async of(snapshotIds: readonly string[], context?: ActionContext): Promise<ReadonlyMap<string, Preview>> {
     const found = new Map<string, Preview>();
     const missing: string[] = [];
     for (const id of snapshotIds) {
-      const kept = this.#kept.get(id);
+      const kept = this.#kept.get(keyOf(id, context));
       if (kept) found.set(id, kept);
       else missing.push(id);
     }
     // The readers share the iterator: each takes the next id that none has taken.
     const ids = missing.slice(0, READ_AT_MOST).values();
     const read = async () => {
-      for (const id of ids) found.set(id, await this.#read(id));
+      for (const id of ids) found.set(id, await this.#read(id, context));
     };
     await Promise.all(Array.from({ length: READ_AT_ONCE }, read));
     return found;
   }
 
-  async #read(snapshotId: string): Promise<Preview> {
+  async #read(snapshotId: string, context?: ActionContext): Promise<Preview> {
     // One that can't be read must not hide the others.
-    const snapshot = await this.#store.getSnapshot({ snapshotId }).catch(() => undefined);
+    const snapshot = await this.#store.getSnapshot({ snapshotId, context }).catch(() => undefined);
     if (!snapshot) return NO_PREVIEW;
     const preview = describe(snapshot.state?.messages ?? []);
-    if (snapshot.status !== 'pending') this.#keep(snapshotId, preview);
+    if (snapshot.status !== 'pending') this.#keep(keyOf(snapshotId, context), preview);
     return preview;
   }
 
-  #keep(snapshotId: string, preview: Preview): void {
-    this.#kept.set(snapshotId, preview);
+  #keep(key: string, preview: Preview): void {
+    this.#kept.set(key, preview);
     const oldest = this.#kept.keys().next();
     if (this.#kept.size > KEPT && !oldest.done) this.#kept.delete(oldest.value);
   }
+}
+
+/** Two users may have snapshots of one id. */
+function keyOf(snapshotId: string, context: ActionContext | undefined): string {
+  return JSON.stringify([snapshotId, (context?.auth as { uid?: string } | undefined)?.uid]);
 }
 
 function describe(messages: readonly MessageData[]): Preview {
@@ -69,8 +74,9 @@ function describe(messages: readonly MessageData[]): Preview {
   return {
     title: textOf(messages.find(({ role }) => role === 'user')),
     asked: textOf(turn[0]),
-    replied: turn.length > 1 ? textOf(turn.at(-1)) : '',
     tools: parts.flatMap((part) => part.toolRequest?.name ?? []),
+    turn: messages.filter(({ role }) => role === 'user').length,
+    isWaiting: messages.at(-1)?.content.some((part) => part.metadata?.['interrupt'] !== undefined) ?? false,
   };
 }
 

@@ -7,38 +7,40 @@ import { SessionList } from './components/session-list.tsx';
 import { StatePanel } from './components/state-panel.tsx';
 import { TabBar, type Tab } from './components/tab-bar.tsx';
 import { TreePanel } from './components/tree-panel.tsx';
-import { withArtifact } from './conversation-state.ts';
-import { usePlace, type Place } from './place.ts';
-import { useConversation } from './use-conversation.ts';
-import { useServer } from './use-server.ts';
-import { useSessions } from './use-sessions.ts';
+import { useConversation } from './hooks/use-conversation.ts';
+import { usePlace } from './hooks/use-place.ts';
+import { useServer } from './hooks/use-server.ts';
+import { useSessions } from './hooks/use-sessions.ts';
+import type { Place } from './logic/place.ts';
+import { withArtifact } from './logic/running-turn.ts';
+import type { RunningTurns } from './logic/running-turns.ts';
 
-export function App() {
-  const server = useServer();
+export function App({ turns }: { turns: RunningTurns }) {
+  const { online, connection, hello, changes } = useServer();
   const [place, go] = usePlace();
-  const conversation = useConversation(place, go, server.connection);
-  const { nodes, path, shown, live } = conversation;
-  const sessions = useSessions(`${server.connection} ${nodes.length} ${shown?.snapshotId}`);
+  const version = `${connection} ${changes[place.sessionId ?? ''] ?? 0}`;
+  const conversation = useConversation({ place, go, turns, version });
+  const sessions = useSessions(`${connection} ${JSON.stringify(changes)}`);
   const [tab, setTab] = useState<Tab>('chat');
 
-  const busy = live !== undefined;
+  const { nodes, path, shown, running } = conversation;
   const open = (next: Place) => {
     go(next);
     setTab('chat');
   };
-  const showSnapshot = (snapshotId: string) => open({ sessionId: place.sessionId, snapshotId });
-  const artifacts = (live?.artifacts ?? []).reduce(withArtifact, shown?.state?.artifacts ?? []);
+  const goTo = (snapshotId: string) => open({ sessionId: place.sessionId, snapshotId, wentBack: true });
+  const artifacts = (running?.artifacts ?? []).reduce(withArtifact, shown?.state?.artifacts ?? []);
 
   return (
     <div className="app" data-tab={tab}>
-      <Header server={server} />
+      <Header online={online} hello={hello} />
       <TabBar tab={tab} onChange={setTab} />
-      {server.online === false && <OfflineNotice />}
-      <SessionList sessions={sessions} current={place.sessionId} disabled={busy} onOpen={open} />
-      <Chat conversation={conversation} online={server.online !== false} onGoBack={showSnapshot} />
+      {online === false && <OfflineNotice />}
+      <SessionList sessions={sessions} current={place.sessionId} canRename={hello?.canRename === true} onOpen={open} />
+      <Chat conversation={conversation} wentBack={place.wentBack === true} online={online !== false} onGoTo={goTo} />
       <aside className="side" aria-label="About this conversation">
-        <TreePanel nodes={nodes} path={path} disabled={busy} onSelect={showSnapshot} />
-        <StatePanel state={live?.custom ?? shown?.state?.custom} />
+        <TreePanel nodes={nodes} path={path} onSelect={goTo} />
+        <StatePanel state={running?.custom ?? shown?.state?.custom} raw={shown?.state} />
         <ArtifactsPanel artifacts={artifacts} />
       </aside>
     </div>

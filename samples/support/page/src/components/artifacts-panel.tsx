@@ -1,4 +1,5 @@
 import type { Artifact } from 'genkitx-agents/client';
+import { DownloadLink } from './download-link.tsx';
 
 /** Documents that the agent made. Nothing is shown while there are none. */
 export function ArtifactsPanel({ artifacts }: { artifacts: readonly Artifact[] }) {
@@ -8,12 +9,18 @@ export function ArtifactsPanel({ artifacts }: { artifacts: readonly Artifact[] }
       <h2 id="artifacts">
         Artifacts <span className="count">{artifacts.length}</span>
       </h2>
-      {artifacts.map(({ name, parts }, index) => (
-        <details key={name ?? index}>
-          <summary>{name ?? 'Unnamed'}</summary>
-          <pre tabIndex={0}>{parts.map((part) => part.text ?? '').join('')}</pre>
-        </details>
-      ))}
+      {artifacts.map(({ name = 'Unnamed', parts }, index) => {
+        const text = parts.map((part) => part.text ?? '').join('');
+        return (
+          <div key={name + index} className="artifact">
+            <details>
+              <summary>{name}</summary>
+              <pre tabIndex={0}>{text}</pre>
+            </details>
+            <DownloadLink name={name} text={text} />
+          </div>
+        );
+      })}
     </section>
   );
 }

@@ -1,45 +1,53 @@
-import { useEffect, useRef, useState, type FormEvent, type KeyboardEvent } from 'react';
+import { useEffect, type FormEvent, type KeyboardEvent } from 'react';
+import { useDraft } from '../hooks/use-draft.ts';
 
 interface Props {
-  running: boolean;
-  online: boolean;
-  /** Answers whether the message was accepted; one that was not comes back into the field. */
-  onSend: (text: string) => Promise<boolean>;
+  /** A reply comes in, which can be stopped. */
+  isStreaming: boolean;
+  canSend: boolean;
+  onSend: (text: string) => void;
   onStop: () => void;
 }
 
+const FIELD_ID = 'message';
+
+/** For when what had the focus goes away. */
+export function focusComposer(): void {
+  document.getElementById(FIELD_ID)?.focus();
+}
+
 /** Enter sends, Shift+Enter begins a new line, Escape stops the reply. */
-export function Composer({ running, online, onSend, onStop }: Props) {
-  const [text, setText] = useState('');
-  const field = useRef<HTMLTextAreaElement>(null);
-  const canSend = online && !running && text.trim() !== '';
+export function Composer({ isStreaming, canSend, onSend, onStop }: Props) {
+  const [text, setText] = useDraft();
+  const isReady = canSend && text.trim() !== '';
 
-  useEffect(() => field.current?.focus(), []);
+  useEffect(focusComposer, []);
 
-  const submit = async (event?: FormEvent) => {
+  const submit = (event?: FormEvent) => {
     event?.preventDefault();
-    if (!canSend) return;
+    if (!isReady) return;
     setText('');
-    field.current?.focus();
-    const accepted = await onSend(text.trim());
-    if (!accepted) setText((typedSince) => typedSince || text);
+    focusComposer();
+    onSend(text.trim());
   };
-
+  const stop = () => {
+    focusComposer();
+    onStop();
+  };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === 'Escape' && running) onStop();
+    if (event.key === 'Escape' && isStreaming) onStop();
     if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return;
     event.preventDefault();
-    void submit();
+    submit();
   };
 
   return (
-    <form className="composer" onSubmit={(event) => void submit(event)}>
-      <label htmlFor="message" className="unseen">
+    <form className="composer" onSubmit={submit}>
+      <label htmlFor={FIELD_ID} className="unseen">
         Your message
       </label>
       <textarea
-        id="message"
-        ref={field}
+        id={FIELD_ID}
         rows={1}
         value={text}
         placeholder="Ask about an order"
@@ -47,12 +55,12 @@ export function Composer({ running, online, onSend, onStop }: Props) {
         onKeyDown={onKeyDown}
       />
       {/* The keys keep React from turning the one button into the other under the finger that is pressing it. */}
-      {running ? (
-        <button key="stop" type="button" onClick={onStop}>
+      {isStreaming ? (
+        <button key="stop" type="button" onClick={stop}>
           Stop
         </button>
       ) : (
-        <button key="send" type="submit" disabled={!canSend}>
+        <button key="send" type="submit" className="primary" disabled={!isReady}>
           Send
         </button>
       )}

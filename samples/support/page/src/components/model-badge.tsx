@@ -4,7 +4,8 @@ import type { ServerHello } from '../../../server/api-types.ts';
 export function ModelBadge({ model: { kind, label, note } }: Pick<ServerHello, 'model'>) {
   return (
     <span className="badge" data-kind={kind} title={note}>
-      {kind === 'offline' ? 'Offline model: rules, no language model' : label}
+      {kind === 'offline' ? 'Offline model' : label}
+      {kind === 'offline' && <span className="wide">: rules, no language model</span>}
     </span>
   );
 }

@@ -1,12 +1,36 @@
-export function Problem({ text, onDismiss }: { text: string; onDismiss?: () => void }) {
+import type { Problem as ProblemData } from '../logic/api.ts';
+
+interface Props {
+  problem: ProblemData;
+  onRetry?: () => void;
+  onDismiss?: () => void;
+}
+
+/** What went wrong, the id by which the server's log has it, and what can be done. */
+export function Problem({ problem: { text, errorId }, onRetry, onDismiss }: Props) {
   return (
-    <p className="notice problem" role="alert">
-      {text}
+    <div className="notice problem" role="alert">
+      <p>
+        {text}
+        {errorId && (
+          <>
+            {' '}
+            <small>
+              Error <code>{errorId}</code>
+            </small>
+          </>
+        )}
+      </p>
+      {onRetry && (
+        <button type="button" className="retry" onClick={onRetry}>
+          Retry
+        </button>
+      )}
       {onDismiss && (
-        <button type="button" aria-label="Dismiss" onClick={onDismiss}>
+        <button type="button" className="dismiss" aria-label="Dismiss" onClick={onDismiss}>
           ×
         </button>
       )}
-    </p>
+    </div>
   );
 }

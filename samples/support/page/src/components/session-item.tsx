@@ -1,38 +1,55 @@
-import type { SessionList } from '../../../server/api-types.ts';
+import { useEffect, useRef, useState } from 'react';
+import type { SessionItem as Session } from '../../../server/api-types.ts';
+import { RenameField } from './rename-field.tsx';
 
 interface Props {
-  session: SessionList['items'][number];
+  session: Session;
   current: boolean;
-  disabled: boolean;
   onOpen: () => void;
-  onRemove: () => void;
+  /** Absent where the store keeps no titles. */
+  onRename?: (title: string) => void;
+  onRemove: (title: string) => void;
 }
 
 const WHEN = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 
-export function SessionItem({ session, current, disabled, onOpen, onRemove }: Props) {
-  const { snapshotCount, leafCount, updatedAt } = session;
+export function SessionItem({ session, current, onOpen, onRename, onRemove }: Props) {
+  const [isRenaming, setIsRenaming] = useState(false);
+  const open = useRef<HTMLButtonElement>(null);
+  const wasRenaming = useRef(false);
+  useEffect(() => {
+    // The focus stays where the user is.
+    if (wasRenaming.current && !isRenaming) open.current?.focus();
+    wasRenaming.current = isRenaming;
+  }, [isRenaming]);
+  const { updatedAt, isWaiting } = session;
   const title = session.title || 'Untitled';
-  const turns = snapshotCount === 1 ? '1 turn' : `${snapshotCount} turns`;
+  if (isRenaming && onRename) {
+    return (
+      <li className="session">
+        <RenameField title={title} onDone={onRename} onClose={() => setIsRenaming(false)} />
+      </li>
+    );
+  }
   return (
     <li className="session">
-      <button type="button" className="open" aria-current={current || undefined} disabled={disabled} onClick={onOpen}>
+      <button type="button" ref={open} className="open" aria-current={current || undefined} onClick={onOpen}>
         <span className="title">{title}</span>
         <span className="about">
-          {leafCount > 1 ? `${turns}, ${leafCount} branches` : turns}
           <time dateTime={updatedAt}>{WHEN.format(new Date(updatedAt))}</time>
+          {isWaiting && <span className="waiting">waits for approval</span>}
         </span>
       </button>
-      <button
-        type="button"
-        className="remove"
-        aria-label={`Delete “${title}”`}
-        title="Delete"
-        disabled={disabled}
-        onClick={onRemove}
-      >
-        ×
-      </button>
+      <span className="tools">
+        {onRename && (
+          <button type="button" aria-label={`Rename “${title}”`} title="Rename" onClick={() => setIsRenaming(true)}>
+            ✎
+          </button>
+        )}
+        <button type="button" aria-label={`Delete “${title}”`} title="Delete" onClick={() => onRemove(title)}>
+          ×
+        </button>
+      </span>
     </li>
   );
 }

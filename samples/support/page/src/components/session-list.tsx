@@ -1,17 +1,20 @@
-import type { Place } from '../place.ts';
-import type { Sessions } from '../use-sessions.ts';
+import { useState } from 'react';
+import type { Sessions } from '../hooks/use-sessions.ts';
+import type { Place } from '../logic/place.ts';
 import { Problem } from './problem.tsx';
 import { SessionItem } from './session-item.tsx';
 
 interface Props {
   sessions: Sessions;
   current?: string;
-  disabled: boolean;
+  canRename: boolean;
   onOpen: (place: Place) => void;
 }
 
-export function SessionList({ sessions, current, disabled, onOpen }: Props) {
-  const { items, showMore, problem, remove } = sessions;
+export function SessionList({ sessions, current, canRename, onOpen }: Props) {
+  const { items, showMore, problem, rename, remove } = sessions;
+  const [wanted, setWanted] = useState('');
+  const found = items.filter(({ title }) => title.toLowerCase().includes(wanted.trim().toLowerCase()));
   const removeAndLeave = async (sessionId: string, title: string) => {
     if (!window.confirm(`Delete “${title}” with all its branches?`)) return;
     await remove(sessionId);
@@ -19,20 +22,34 @@ export function SessionList({ sessions, current, disabled, onOpen }: Props) {
   };
   return (
     <nav className="sessions" aria-label="Conversations">
-      <button type="button" className="new" disabled={disabled} onClick={() => onOpen({})}>
+      <button type="button" className="new" onClick={() => onOpen({})}>
         New conversation
       </button>
-      {problem && <Problem text={problem} />}
+      {items.length > 0 && (
+        <input
+          type="search"
+          aria-label="Search conversations"
+          placeholder="Search"
+          value={wanted}
+          onChange={(event) => setWanted(event.target.value)}
+        />
+      )}
+      {problem && <Problem problem={{ text: problem }} />}
       {items.length === 0 && <p className="empty">Your conversations will be listed here.</p>}
+      {items.length > 0 && found.length === 0 && (
+        <p className="empty" role="status">
+          None of those listed is called that.
+        </p>
+      )}
       <ul>
-        {items.map((session) => (
+        {found.map((session) => (
           <SessionItem
             key={session.sessionId}
             session={session}
             current={session.sessionId === current}
-            disabled={disabled}
-            onOpen={() => onOpen({ sessionId: session.sessionId, snapshotId: session.leafId })}
-            onRemove={() => void removeAndLeave(session.sessionId, session.title)}
+            onOpen={() => onOpen({ sessionId: session.sessionId })}
+            onRename={canRename ? (title) => void rename(session.sessionId, title) : undefined}
+            onRemove={(title) => void removeAndLeave(session.sessionId, title)}
           />
         ))}
       </ul>

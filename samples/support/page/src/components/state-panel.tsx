@@ -1,7 +1,17 @@
-import type { SupportState } from '../../../agent/state.ts';
+import type { SessionState } from 'genkitx-agents/client';
+import type { Preferences, SupportState } from '../../../agent/state.ts';
+import { Folded } from './folded.tsx';
+import { Json } from './json.tsx';
+
+interface Props {
+  /** What the agent knows: the conversation's keys, and the user's. */
+  state?: SupportState & { 'user:style'?: Preferences['style'] };
+  /** All of the session's state, as it was saved. */
+  raw?: SessionState<SupportState>;
+}
 
 /** What the agent knows at this point of the conversation, as it changes. */
-export function StatePanel({ state }: { state?: SupportState }) {
+export function StatePanel({ state, raw }: Props) {
   return (
     <section className="panel state" aria-labelledby="state">
       <h2 id="state">State</h2>
@@ -15,9 +25,15 @@ export function StatePanel({ state }: { state?: SupportState }) {
             value={state.refunds.map(({ orderId, amount }) => `${orderId}: ${amount.toFixed(2)}`).join(', ')}
           />
           <Row name="turns" value={String(state.turns)} />
+          <Row name="user:style" value={state['user:style']} />
         </dl>
       ) : (
         <p className="empty">What the agent learns is shown here.</p>
+      )}
+      {raw && (
+        <Folded className="raw" summary="Raw state">
+          {() => <Json value={raw} />}
+        </Folded>
       )}
     </section>
   );

@@ -1,28 +1,46 @@
-import type { ToolStep } from '../turns.ts';
+import type { ToolStep } from '../logic/turns.ts';
+import { Folded } from './folded.tsx';
+import { Json } from './json.tsx';
 
-/** A tool that the agent used: one line, which opens to show what went in and what came out. */
-export function ToolCall({ step: { name, input, output } }: { step: ToolStep }) {
-  const running = output === undefined;
-  return (
-    <details className="tool" data-running={running}>
-      <summary>
-        <code>
-          {name}({shortly(input)})
-        </code>
-        <span className="outcome">{running ? 'running' : 'done'}</span>
-      </summary>
-      <Json title="Input" value={input} />
-      {!running && <Json title="Output" value={output} />}
-    </details>
-  );
+interface Props {
+  step: ToolStep;
+  /** The turn runs. One that waits for an answer does not. */
+  isStreaming: boolean;
 }
 
-function Json({ title, value }: { title: string; value: unknown }) {
+/** A tool that the agent used: one line, which opens to show what went in and what came out. */
+export function ToolCall({ step: { name, input, output }, isStreaming }: Props) {
+  const isDone = output !== undefined;
+  const outcome = isDone ? 'done' : isStreaming ? 'running' : 'not done';
   return (
-    <figure className="json">
-      <figcaption>{title}</figcaption>
-      <pre tabIndex={0}>{JSON.stringify(value, undefined, 2)}</pre>
-    </figure>
+    <Folded
+      className="tool"
+      summary={
+        <>
+          <code>
+            {name}({shortly(input)})
+          </code>
+          <span className="outcome" data-running={!isDone && isStreaming}>
+            {outcome}
+          </span>
+        </>
+      }
+    >
+      {() => (
+        <>
+          <figure className="json">
+            <figcaption>Input</figcaption>
+            <Json value={input} />
+          </figure>
+          {isDone && (
+            <figure className="json">
+              <figcaption>Output</figcaption>
+              <Json value={output} />
+            </figure>
+          )}
+        </>
+      )}
+    </Folded>
   );
 }
 

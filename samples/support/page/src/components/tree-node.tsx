@@ -3,17 +3,15 @@ import type { SnapshotNode } from '../../../server/api-types.ts';
 
 export type TurnNode = Node<{
   node: SnapshotNode;
-  turn: number;
   /** Leads to the turn that is shown. */
   onPath: boolean;
   current: boolean;
-  disabled: boolean;
   onSelect: (snapshotId: string) => void;
 }>;
 
 /** One turn in the picture; a button, so that the keyboard reaches it. */
-export function TreeNode({ data: { node, turn, onPath, current, disabled, onSelect } }: NodeProps<TurnNode>) {
-  const { asked, tools } = node.preview;
+export function TreeNode({ data: { node, onPath, current, onSelect } }: NodeProps<TurnNode>) {
+  const { asked, tools, turn } = node.preview;
   const settled = node.status === undefined || node.status === 'completed';
   return (
     <>
@@ -26,7 +24,6 @@ export function TreeNode({ data: { node, turn, onPath, current, disabled, onSele
         aria-current={current ? 'true' : undefined}
         aria-label={`Turn ${turn}: ${asked}`}
         title={asked}
-        disabled={disabled}
         onClick={() => onSelect(node.snapshotId)}
       >
         <span className="what">{asked || 'No message'}</span>

@@ -10,13 +10,12 @@ import {
 } from '@xyflow/react';
 import { useEffect, useMemo } from 'react';
 import type { SnapshotNode } from '../../../server/api-types.ts';
-import { draw, NODE_SIZE, type Picture } from '../tree.ts';
+import { draw, NODE_SIZE, type Picture } from '../logic/tree.ts';
 import { TreeNode, type TurnNode } from './tree-node.tsx';
 
 interface Props {
   nodes: SnapshotNode[];
   path: SnapshotNode[];
-  disabled: boolean;
   onSelect: (snapshotId: string) => void;
 }
 
@@ -24,6 +23,8 @@ const NODE_TYPES = { turn: TreeNode };
 /** Below this the boxes can't be read. */
 const READABLE_ZOOM = 0.78;
 const MARGIN_PX = 20;
+/** A thousand turns in a row fit on a screen. */
+const MIN_ZOOM = 0.01;
 /** Where edges begin and end, told rather than measured: a box is drawn anew whenever its data change. */
 const HANDLES: NodeHandle[] = [
   { type: 'target', position: Position.Top, x: NODE_SIZE.width / 2, y: 0, width: 1, height: 1 },
@@ -31,20 +32,20 @@ const HANDLES: NodeHandle[] = [
 ];
 const EDGE = { borderRadius: 8, offset: 10 };
 
-export function TreePicture({ nodes, path, disabled, onSelect }: Props) {
+export function TreePicture({ nodes, path, onSelect }: Props) {
   const picture = useMemo(() => draw(nodes), [nodes]);
   const onPath = useMemo(() => new Set(path.map(({ snapshotId }) => snapshotId)), [path]);
   const current = path.at(-1)?.snapshotId;
   useView(picture, current);
 
-  const boxes: TurnNode[] = picture.nodes.map(({ node, x, y, turn }) => ({
+  const boxes: TurnNode[] = picture.nodes.map(({ node, x, y }) => ({
     id: node.snapshotId,
     type: 'turn',
     position: { x, y },
     width: NODE_SIZE.width,
     height: NODE_SIZE.height,
     handles: HANDLES,
-    data: { node, turn, onPath: onPath.has(node.snapshotId), current: node.snapshotId === current, disabled, onSelect },
+    data: { node, onPath: onPath.has(node.snapshotId), current: node.snapshotId === current, onSelect },
   }));
 
   return (
@@ -52,7 +53,7 @@ export function TreePicture({ nodes, path, disabled, onSelect }: Props) {
       nodes={boxes}
       edges={edgesOf(nodes, onPath)}
       nodeTypes={NODE_TYPES}
-      minZoom={0.1}
+      minZoom={MIN_ZOOM}
       maxZoom={1.25}
       nodesDraggable={false}
       nodesConnectable={false}
@@ -64,7 +65,7 @@ export function TreePicture({ nodes, path, disabled, onSelect }: Props) {
       aria-label="Tree of the conversation"
     >
       <Background gap={18} />
-      <Controls showInteractive={false} position="bottom-right" />
+      <Controls showInteractive={false} position="bottom-right" fitViewOptions={{ minZoom: MIN_ZOOM, padding: 0.05 }} />
     </ReactFlow>
   );
 }

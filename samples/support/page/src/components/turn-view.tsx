@@ -1,32 +1,95 @@
-import type { Turn } from '../turns.ts';
+import { useEffect, useRef } from 'react';
+import type { SnapshotNode } from '../../../server/api-types.ts';
+import { replyOf, type Turn } from '../logic/turns.ts';
+import { CopyButton } from './copy-button.tsx';
+import { EditMessage } from './edit-message.tsx';
 import { Reply } from './reply.tsx';
+import { ReportCard } from './report-card.tsx';
 import { ToolCall } from './tool-call.tsx';
+import { TurnFacts } from './turn-facts.tsx';
 
 interface Props {
   turn: Turn;
   /** 1 for the first of the conversation. */
   number: number;
-  running?: boolean;
+  /** The turn as it was saved; absent while it runs. */
+  snapshot?: SnapshotNode;
+  isStreaming: boolean;
   /** How many turns go on from this one. */
-  ways?: number;
+  ways: number;
   /** Absent for the turn that is shown last. */
   onGoBack?: () => void;
+  isEditing: boolean;
+  onEditing: (isEditing: boolean) => void;
+  /** Says something else in place of this turn, or the same again: a branch. */
+  onReplace?: (text: string) => void;
 }
 
-/** A message of the customer, and what the agent did and said about it. */
-export function TurnView({ turn, number, running = false, ways = 0, onGoBack }: Props) {
+/** A message of the customer, what the agent did and said about it, and what can be done with it. */
+export function TurnView(props: Props) {
+  const { turn, number, snapshot, isStreaming, ways, onGoBack, isEditing, onEditing, onReplace } = props;
+  const edit = useRef<HTMLButtonElement>(null);
+  const wasEditing = useRef(false);
+  useEffect(() => {
+    // The focus goes back to where it came from.
+    if (wasEditing.current && !isEditing) edit.current?.focus();
+    wasEditing.current = isEditing;
+  }, [isEditing]);
+  const close = () => onEditing(false);
+  const reply = replyOf(turn);
+
   return (
     <article className="turn" aria-label={`Turn ${number}`}>
-      <p className="asked">{turn.asked}</p>
+      {isEditing && onReplace ? (
+        <EditMessage
+          text={turn.asked}
+          onCancel={close}
+          onDone={(text) => {
+            wasEditing.current = false;
+            close();
+            onReplace(text);
+          }}
+        />
+      ) : (
+        <div className="question">
+          {onReplace && (
+            <button
+              type="button"
+              ref={edit}
+              className="quiet"
+              aria-label="Edit message"
+              onClick={() => onEditing(true)}
+            >
+              Edit
+            </button>
+          )}
+          <p className="asked">{turn.asked}</p>
+        </div>
+      )}
       <div className="answer">
         {turn.steps.map((step, index) =>
-          step.kind === 'tool' ? <ToolCall key={index} step={step} /> : <Reply key={index} text={step.text} />,
+          step.kind === 'tool' ? (
+            <ToolCall key={index} step={step} isStreaming={isStreaming} />
+          ) : (
+            <Reply key={index} text={step.text} />
+          ),
         )}
-        {running && <span className="caret" aria-label="The agent is answering" />}
+        {turn.steps.map((step, index) => {
+          const reportId = step.kind === 'tool' && step.name === 'startReport' ? reportIdIn(step.output) : undefined;
+          return reportId && <ReportCard key={index} reportId={reportId} />;
+        })}
+        {isStreaming && <span className="caret" role="img" aria-label="The agent is answering" />}
       </div>
       <footer>
+        {snapshot && <TurnFacts snapshot={snapshot} />}
+        {snapshot && reply !== '' && <CopyButton text={reply} label="Copy reply" />}
+        {onReplace && (
+          <button type="button" className="quiet" onClick={() => onReplace(turn.asked)}>
+            Regenerate
+          </button>
+        )}
         {onGoBack && (
-          <button type="button" className="back" aria-label={`Go back to turn ${number}`} onClick={onGoBack}>
+          <button type="button" className="quiet" aria-label={`Go back to turn ${number}`} onClick={onGoBack}>
             ↩ Go back here
           </button>
         )}
@@ -34,4 +97,8 @@ export function TurnView({ turn, number, running = false, ways = 0, onGoBack }: 
       </footer>
     </article>
   );
+}
+
+function reportIdIn(output: unknown): string | undefined {
+  return (output as { reportId?: string } | undefined)?.reportId;
 }

@@ -1,8 +1,8 @@
 const EXAMPLES = [
   'Where is order 1042?',
-  'I am Ana Silva, what are my orders?',
-  'Refund order 1038, it came broken.',
-  'What is your refund policy?',
+  'What are my orders?',
+  'Refund order 1035, it is late.',
+  'Write the monthly report.',
 ];
 
 /** What an empty conversation shows. */

@@ -1,19 +1,20 @@
 import { useCallback, useEffect, useState } from 'react';
-import type { SessionList } from '../../server/api-types.ts';
-import { deleteSession, listSessions, sentenceFor } from './api.ts';
+import type { SessionItem } from '../../../server/api-types.ts';
+import { deleteSession, listSessions, renameSession, sentenceFor } from '../logic/api.ts';
 
 export interface Sessions {
-  items: SessionList['items'];
+  items: SessionItem[];
   /** Lists more of them; `undefined` when these are all. */
   showMore?: () => void;
-  /** Why the last removal did not work, as a sentence. */
+  /** Why the last change did not work, as a sentence. */
   problem?: string;
+  rename: (sessionId: string, title: string) => Promise<void>;
   remove: (sessionId: string) => Promise<void>;
 }
 
 /** @param version The list is read again when this changes. */
 export function useSessions(version: string): Sessions {
-  const [items, setItems] = useState<SessionList['items']>([]);
+  const [items, setItems] = useState<SessionItem[]>([]);
   const [hasMore, setHasMore] = useState(false);
   const [pages, setPages] = useState(1);
   const [problem, setProblem] = useState<string>();
@@ -37,14 +38,15 @@ export function useSessions(version: string): Sessions {
     };
   }, [refresh, version]);
 
-  const remove = useCallback(
-    async (sessionId: string) => {
-      setProblem(await deleteSession(sessionId).then(() => undefined, sentenceFor));
+  const change = useCallback(
+    async (work: Promise<void>) => {
+      setProblem(await work.then(() => undefined, sentenceFor));
       await refresh();
     },
     [refresh],
   );
-
+  const rename = useCallback((sessionId: string, title: string) => change(renameSession(sessionId, title)), [change]);
+  const remove = useCallback((sessionId: string) => change(deleteSession(sessionId)), [change]);
   const showMore = useCallback(() => setPages((shown) => shown + 1), []);
-  return { items, problem, remove, ...(hasMore && { showMore }) };
+  return { items, problem, rename, remove, ...(hasMore && { showMore }) };
 }

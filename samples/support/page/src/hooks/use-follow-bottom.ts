@@ -17,7 +17,15 @@ export function useFollowBottom(content: string): RefObject<HTMLDivElement | nul
   }, []);
 
   useEffect(() => {
-    if (near.current) element.current?.scrollTo({ top: element.current.scrollHeight });
+    const box = element.current;
+    const follow = () => {
+      if (near.current) box?.scrollTo({ top: box.scrollHeight });
+    };
+    follow();
+    // A keyboard that comes up, say, makes it smaller.
+    const resized = new ResizeObserver(follow);
+    if (box) resized.observe(box);
+    return () => resized.disconnect();
   }, [content]);
 
   return element;

@@ -1,0 +1,29 @@
+import type { AgentConfig, AgentsGenkit, SnapshotStore } from 'genkitx-agents';
+import type { SupportModel } from '../models/choose-model.ts';
+import { withoutToken } from './customer.ts';
+import type { OrderBook } from './orders.ts';
+import { defineReportAgent, type ReportState } from './report-agent.ts';
+import type { SupportState } from './state.ts';
+import { defineSupportAgent } from './support-agent.ts';
+
+export interface AgentsOptions {
+  book: OrderBook;
+  model: SupportModel;
+  /** Where conversations are kept. */
+  store: SnapshotStore<SupportState>;
+  /** Where reports are kept. */
+  reports: SnapshotStore<ReportState>;
+  /** How long one step of a report takes, in ms. */
+  stepMs: number;
+  background?: AgentConfig['background'];
+}
+
+/** The two agents: one that people talk to, and one that it sends into the background. */
+export function defineAgents(ai: AgentsGenkit, { book, model, store, reports, stepMs, ...options }: AgentsOptions) {
+  const background = { ...options.background, keepContext: withoutToken };
+  const reporter = defineReportAgent(ai, { book, store: reports, stepMs, background });
+  return {
+    reporter,
+    support: defineSupportAgent(ai, { book, model, reporter, store, background }),
+  };
+}

@@ -1,0 +1,45 @@
+import { useCallback, useEffect, useState, type ReactNode } from 'react';
+import type { SignIn } from '../../../server/api-types.ts';
+import { neededSignIn } from '../logic/auth.ts';
+import { sentenceFor } from '../logic/api.ts';
+import { Problem } from './problem.tsx';
+import { SignInForm } from './sign-in-form.tsx';
+
+interface Props {
+  /** Called once, before the page is shown. */
+  onSignedIn: () => void;
+  children: ReactNode;
+}
+
+type Step =
+  | { kind: 'asking' }
+  | { kind: 'signing in'; signIn: SignIn }
+  | { kind: 'failed'; problem: string }
+  | { kind: 'in' };
+
+/** Shows the page once the server knows who is there; a server on one's own machine knows at once. */
+export function SignInGate({ onSignedIn, children }: Props) {
+  const [step, setStep] = useState<Step>({ kind: 'asking' });
+  const enter = useCallback(() => {
+    onSignedIn();
+    setStep({ kind: 'in' });
+  }, [onSignedIn]);
+
+  useEffect(() => {
+    let current = true;
+    const ask = async () => {
+      const signIn = await neededSignIn();
+      if (!current) return;
+      if (signIn) setStep({ kind: 'signing in', signIn });
+      else enter();
+    };
+    ask().catch((error: unknown) => current && setStep({ kind: 'failed', problem: sentenceFor(error) }));
+    return () => {
+      current = false;
+    };
+  }, [enter]);
+
+  if (step.kind === 'in') return children;
+  if (step.kind === 'signing in') return <SignInForm signIn={step.signIn} onSignedIn={enter} />;
+  return step.kind === 'failed' ? <Problem problem={{ text: step.problem }} /> : undefined;
+}

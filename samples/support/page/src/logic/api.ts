@@ -1,0 +1,82 @@
+/** The server as the page sees it: the agents, and the lists of conversations and snapshots. */
+import { AgentError, remoteAgent } from 'genkitx-agents/client';
+import type { ReportState } from '../../../agent/report-agent.ts';
+import type { SupportState } from '../../../agent/state.ts';
+import type { BegunSession, SessionItem, SessionList, SnapshotList, SnapshotNode } from '../../../server/api-types.ts';
+import { authHeaders } from './auth.ts';
+
+export const SUPPORT_URL = 'api/support';
+
+export const support = remoteAgent<SupportState>({ url: SUPPORT_URL, headers: authHeaders });
+export const reporter = remoteAgent<ReportState>({ url: 'api/reporter', headers: authHeaders });
+
+/** The newest conversations: as many pages of them as asked for, and whether there are more. */
+export async function listSessions(pages: number): Promise<{ items: SessionItem[]; hasMore: boolean }> {
+  const items: SessionItem[] = [];
+  let cursor: string | undefined;
+  for (let read = 0; read < pages; read++) {
+    const page = (await call(`api/sessions${cursor ? `?${new URLSearchParams({ cursor })}` : ''}`)) as SessionList;
+    items.push(...page.items);
+    cursor = page.nextCursor;
+    if (!cursor) break;
+  }
+  return { items, hasMore: cursor !== undefined };
+}
+
+/** Makes the conversation that the page named; answers the snapshot that its first turn continues from. */
+export async function beginSession(sessionId: string): Promise<string> {
+  const { snapshotId } = (await call('api/sessions', 'POST', { sessionId })) as BegunSession;
+  return snapshotId;
+}
+
+export async function renameSession(sessionId: string, title: string): Promise<void> {
+  await call(`api/sessions?${new URLSearchParams({ sessionId })}`, 'PATCH', { title });
+}
+
+export async function deleteSession(sessionId: string): Promise<void> {
+  await call(`api/sessions?${new URLSearchParams({ sessionId })}`, 'DELETE');
+}
+
+export async function listSnapshots(sessionId: string): Promise<SnapshotNode[]> {
+  const { items } = (await call(`api/snapshots?${new URLSearchParams({ sessionId })}`)) as SnapshotList;
+  return items;
+}
+
+/** Asks the server to stop a turn. Its stream then ends with what was kept. Answers whether the server knows the turn. */
+export async function stopTurn(streamId: string): Promise<boolean> {
+  return call(`${SUPPORT_URL}/abort`, 'POST', { data: { streamId } }).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** What went wrong, for the person at the page. */
+export interface Problem {
+  /** A sentence. */
+  text: string;
+  /** By which the server's log has all of it. */
+  errorId?: string;
+}
+
+export function problemOf(error: unknown): Problem {
+  const { errorId } = ((AgentError.isInstance(error) && error.details) || {}) as { errorId?: string };
+  return { text: sentenceFor(error), ...(errorId && { errorId }) };
+}
+
+export function sentenceFor(error: unknown): string {
+  const text = messageIn(error) ?? String(error);
+  if (error instanceof TypeError || /failed to fetch|network/i.test(text)) return 'The server can’t be reached.';
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
+async function call(url: string, method = 'GET', body?: unknown): Promise<unknown> {
+  const headers = { ...(await authHeaders()), ...(body !== undefined && { 'content-type': 'application/json' }) };
+  const response = await fetch(url, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) });
+  const answer: unknown = await response.json().catch(() => undefined);
+  if (!response.ok) throw new Error(messageIn(answer) ?? `The server answered ${response.status}.`);
+  return answer;
+}
+
+function messageIn(body: unknown): string | undefined {
+  return (body as { message?: string } | undefined)?.message;
+}

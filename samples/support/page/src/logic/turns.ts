@@ -1,0 +1,79 @@
+/** A conversation as the page shows it: turns, each with what was asked and the steps of the answer. Pure. */
+import type { MessageData, Part } from 'genkitx-agents/client';
+
+export interface TextStep {
+  kind: 'text';
+  text: string;
+}
+
+export interface ToolStep {
+  kind: 'tool';
+  name: string;
+  ref?: string;
+  input?: unknown;
+  /** Absent while the tool runs, or waits for an answer. */
+  output?: unknown;
+}
+
+export type Step = TextStep | ToolStep;
+
+export interface Turn {
+  asked: string;
+  steps: Step[];
+}
+
+/** The turns of a stored conversation: each user message begins one. */
+export function turnsOf(messages: readonly MessageData[]): Turn[] {
+  const turns: Turn[] = [];
+  for (const { role, content } of messages) {
+    if (role === 'user') turns.push({ asked: textOf(content), steps: [] });
+    const turn = turns.at(-1);
+    if (turn && role !== 'user') turn.steps = withParts(turn.steps, content);
+  }
+  return turns;
+}
+
+/** The messages without the words of a reply that was stopped: a turn that is run again says them anew. */
+export function withoutPartial(messages: readonly MessageData[]): readonly MessageData[] {
+  return messages.at(-1)?.metadata?.['partial'] ? messages.slice(0, -1) : messages;
+}
+
+/** The steps, further by what was said and done. */
+export function withParts(steps: readonly Step[], parts: readonly Part[]): Step[] {
+  return parts.reduce<Step[]>((done, part) => withPart(done, part), [...steps]);
+}
+
+function withPart(steps: Step[], { text, toolRequest, toolResponse, metadata }: Part): Step[] {
+  // A request that has to wait is told once more, with its question.
+  if (toolRequest && metadata?.['interrupt'] && steps.some((step) => isOpen(step, toolRequest))) return steps;
+  if (toolRequest) {
+    const { name, ref, input } = toolRequest;
+    return [...steps, { kind: 'tool', name, ref, input }];
+  }
+  if (toolResponse) {
+    const { name, ref, output } = toolResponse;
+    const index = steps.findIndex((step) => isOpen(step, toolResponse));
+    const request = steps[index];
+    if (request?.kind !== 'tool') return [...steps, { kind: 'tool', name, ref, output }];
+    return steps.with(index, { ...request, output });
+  }
+  if (!text) return steps;
+  const last = steps.at(-1);
+  return last?.kind === 'text'
+    ? steps.with(steps.length - 1, { kind: 'text', text: last.text + text })
+    : [...steps, { kind: 'text', text }];
+}
+
+/** Whether the step is this request, and has no answer yet. */
+function isOpen(step: Step, { name, ref }: { name: string; ref?: string }): boolean {
+  return step.kind === 'tool' && step.name === name && step.ref === ref && step.output === undefined;
+}
+
+/** All that the agent said in the turn. */
+export function replyOf({ steps }: Turn): string {
+  return steps.flatMap((step) => (step.kind === 'text' ? step.text : [])).join('\n\n');
+}
+
+function textOf(parts: readonly Part[]): string {
+  return parts.map((part) => part.text ?? '').join('');
+}

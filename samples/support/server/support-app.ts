@@ -1,0 +1,79 @@
+import { existsSync } from 'node:fs';
+import express, { type Express, type RequestHandler } from 'express';
+import { InMemoryStreamManager } from 'genkit/beta';
+import type { ContextProvider } from 'genkit/context';
+import type { SnapshotStore } from 'genkitx-agents';
+import { agentRouter } from 'genkitx-agents/server';
+import type { ReportAgent } from '../agent/report-agent.ts';
+import type { SupportState } from '../agent/state.ts';
+import type { SupportAgent } from '../agent/support-agent.ts';
+import { signedInEmail } from '../agent/customer.ts';
+import type { ServerHello, SignIn } from './api-types.ts';
+import { authenticate, contextOf } from './callers.ts';
+import { callersError, internalError, notFound } from './errors.ts';
+import { EventStreams } from './events.ts';
+import { securityHeaders } from './guard.ts';
+import type { OpenRequests } from './leave-in-time.ts';
+import { SessionChanges } from './session-changes.ts';
+import { sessionsApi } from './sessions-api.ts';
+
+/** What is served: the same on one machine and in the cloud. */
+export interface Serving {
+  agents: { support: SupportAgent; reporter: ReportAgent };
+  /** The support agent's. */
+  store: SnapshotStore<SupportState>;
+  /** Says who is calling, and throws for who may not. */
+  context: ContextProvider;
+  model: ServerHello['model'];
+}
+
+export interface SupportAppOptions extends Serving {
+  signIn: SignIn;
+  /** Where the page was built. */
+  pageFolder: string;
+  /** Comes before all else. */
+  guard?: RequestHandler;
+  requests: OpenRequests;
+  /** Aborts when the server has to end: the turns that run are stopped and kept. */
+  stop: AbortSignal;
+}
+
+/** The agents, the lists of conversations, and the page. */
+export function supportApp(options: SupportAppOptions): { app: Express; events: EventStreams } {
+  const { agents, store, context, model, signIn, pageFolder, guard, requests, stop } = options;
+  const changes = new SessionChanges();
+  changes.follow(store);
+  const events = new EventStreams(changes);
+
+  const app = express();
+  app.disable('x-powered-by');
+  if (guard) app.use(guard);
+  app.use(securityHeaders(signIn.kind === 'firebase' ? SIGN_IN_SERVICES : []));
+  app.use((_request, response, next) => {
+    requests.add(response);
+    next();
+  });
+
+  app.get('/api/sign-in', (_request, response) => void response.json(signIn));
+  // A page that is loaded again, or lost its connection, goes on with the turn that runs.
+  const streamManager = new InMemoryStreamManager();
+  app.use('/api', agentRouter(agents, { context, streamManager, stopSignal: stop }));
+  app.use('/api', authenticate(context), sessionsApi(store));
+  app.get('/api/events', (_request, response) => {
+    const caller = contextOf(response);
+    const canRename = store.capabilities.details;
+    events.add(response, caller, { type: 'hello', model, customer: signedInEmail(caller), canRename });
+  });
+
+  app.use(existsSync(pageFolder) ? express.static(pageFolder) : pageMissing);
+  app.use(notFound, callersError, internalError);
+  return { app, events };
+}
+
+/** Where Firebase Authentication answers. */
+const SIGN_IN_SERVICES = ['https://identitytoolkit.googleapis.com', 'https://securetoken.googleapis.com'];
+
+const pageMissing: RequestHandler = (request, response, next) => {
+  if (request.path !== '/') next();
+  else response.status(503).type('text').send("The chat page is not built: run 'npm run build', then start again.\n");
+};
