@@ -1,9 +1,18 @@
 /** The chat page as a person sees it: what they can do, and what is on the screen. */
+import { join } from 'node:path';
 import { expect } from 'vitest';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
+import type { Said } from './script.ts';
+
+export interface Look {
+  colorScheme?: 'dark' | 'light';
+  width?: number;
+  height?: number;
+}
 
 export class ChatPage {
   readonly page: Page;
+  readonly #url: string;
   /** Errors in the console, and requests to any address but the server's. */
   readonly complaints: string[] = [];
   /** While the server is away, failed requests are no complaint. */
@@ -11,40 +20,66 @@ export class ChatPage {
 
   private constructor(page: Page, url: string) {
     this.page = page;
+    this.#url = url;
     page.on('pageerror', ({ message }) => this.complaints.push(message));
     page.on('console', (message) => {
       if (message.type() === 'error' && !this.serverIsAway) this.complaints.push(message.text());
     });
     page.on('request', (request) => {
-      if (!request.url().startsWith(url) && !request.url().startsWith('data:')) this.complaints.push(request.url());
+      if (!/^(data|blob):/.test(request.url()) && !request.url().startsWith(url)) this.complaints.push(request.url());
     });
   }
 
-  static async open(browser: Browser, url: string, place = ''): Promise<ChatPage> {
-    const context = await browser.newContext({ viewport: { width: 1360, height: 860 } });
+  static async open(browser: Browser, url: string, look: { place?: string } & Look = {}): Promise<ChatPage> {
+    const { place = '', colorScheme = 'light', width = 1440, height = 900 } = look;
+    const context = await browser.newContext({ viewport: { width, height }, colorScheme });
     const chat = new ChatPage(await context.newPage(), url);
     await chat.page.goto(`${url}/${place}`);
     return chat;
   }
 
-  /** Types a message, sends it with Enter, and waits for the whole reply. */
-  async say(said: string, answered: string): Promise<void> {
+  /** Another tab of the same browser, at the same place. */
+  async openTab(): Promise<ChatPage> {
+    const tab = new ChatPage(await this.page.context().newPage(), this.#url);
+    await tab.page.goto(this.page.url());
+    return tab;
+  }
+
+  get field(): Locator {
+    return this.page.getByLabel('Your message');
+  }
+
+  button(name: string | RegExp): Locator {
+    return this.page.getByRole('button', { name, exact: typeof name === 'string' });
+  }
+
+  turn(number: number): Locator {
+    return this.page.getByRole('article', { name: `Turn ${number}`, exact: true });
+  }
+
+  /** Types a message and sends it with Enter. */
+  async ask(text: string): Promise<void> {
+    await this.field.fill(text);
+    await this.field.press('Enter');
+  }
+
+  /** Sends a message, approves what it asks for, and waits for the whole reply. */
+  async say(...[said, answered, approved]: Said): Promise<void> {
     const number = (await this.page.getByRole('article').count()) + 1;
-    await this.page.getByLabel('Your message').fill(said);
-    await this.page.getByLabel('Your message').press('Enter');
-    const turn = this.page.getByRole('article', { name: `Turn ${number}`, exact: true });
-    await turn.locator('.reply', { hasText: answered }).waitFor();
+    await this.ask(said);
+    if (approved) await this.button('Approve').click();
+    await this.turn(number).locator('.reply', { hasText: answered }).waitFor();
     await this.settled(said);
   }
 
   /** Waits until the turn that answers `said` is saved and shown, in the picture too. */
   async settled(said: string): Promise<void> {
     await this.page.locator('[role=log][aria-busy=false]').waitFor();
-    await this.page.locator('.box[aria-current]', { hasText: said }).waitFor();
+    await this.page.locator('.box[aria-current]', { hasText: said }).waitFor({ state: 'attached' });
   }
 
   async goBackTo(turn: number): Promise<void> {
-    await this.page.getByRole('button', { name: `Go back to turn ${turn}`, exact: true }).click();
+    await this.button(`Go back to turn ${turn}`).click();
     await this.expectTurns(turn);
   }
 
@@ -67,7 +102,21 @@ export class ChatPage {
     };
   }
 
+  async expectTree(wanted: { boxes: number; lines: number; onPath: number }): Promise<void> {
+    await this.page.waitForFunction((boxes) => document.querySelectorAll('.box').length === boxes, wanted.boxes);
+    expect(await this.tree()).toEqual(wanted);
+  }
+
   async selectInTree(said: string): Promise<void> {
     await this.page.locator('.box', { hasText: said }).click();
+  }
+
+  /** For people: `SCREENSHOT_DIR` names the folder. */
+  async takePicture(name: string, { colorScheme = 'light', width = 1440, height = 900 }: Look = {}): Promise<void> {
+    const folder = process.env.SCREENSHOT_DIR;
+    if (!folder) return;
+    await this.page.emulateMedia({ colorScheme });
+    await this.page.setViewportSize({ width, height });
+    await this.page.screenshot({ path: join(folder, `${name}.png`), animations: 'disabled' });
   }
 }

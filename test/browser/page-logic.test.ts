@@ -1,35 +1,54 @@
+import type { AgentStreamChunk } from 'genkitx-agents/client';
 import { describe, expect, it } from 'vitest';
+import { EMPTY, withRead, type ConversationState } from '../../samples/support/page/src/logic/conversation-state.ts';
+import { parse } from '../../samples/support/page/src/logic/place.ts';
+import { begun, further, savedMeanwhile, turnsWith } from '../../samples/support/page/src/logic/running-turn.ts';
+import { byTurn, draw, NODE_SIZE, pathTo, turnTree } from '../../samples/support/page/src/logic/tree.ts';
+import { turnsOf } from '../../samples/support/page/src/logic/turns.ts';
 import type { SnapshotNode } from '../../samples/support/server/api-types.ts';
-import { EMPTY, reduce, type ConversationEvent } from '../../samples/support/page/src/conversation-state.ts';
-import { parse } from '../../samples/support/page/src/place.ts';
-import { continueFrom, draw, NODE_SIZE, pathTo } from '../../samples/support/page/src/tree.ts';
-import { turnsOf, withChunk } from '../../samples/support/page/src/turns.ts';
 
-const preview = { title: '', asked: '', replied: '', tools: [] };
-
-function node(snapshotId: string, parentId?: string, status: SnapshotNode['status'] = 'completed'): SnapshotNode {
-  return { snapshotId, parentId, status, createdAt: '', preview };
+interface Made {
+  parent?: string;
+  turn?: number;
+  status?: SnapshotNode['status'];
+  asked?: string;
 }
+
+function node(snapshotId: string, { parent, turn = 1, status = 'completed', asked = '' }: Made = {}): SnapshotNode {
+  const preview = { title: '', asked, tools: [], turn, isWaiting: false };
+  return { snapshotId, parentId: parent, status, createdAt: '', preview };
+}
+
+const ids = (nodes: readonly SnapshotNode[]) => nodes.map(({ snapshotId, parentId }) => [snapshotId, parentId]);
 
 //     a
 //   b   e
 //  c d
-const TREE = [node('a'), node('b', 'a'), node('c', 'b'), node('d', 'b'), node('e', 'a')];
+const TREE = [
+  node('a'),
+  node('b', { parent: 'a', turn: 2 }),
+  node('c', { parent: 'b', turn: 3 }),
+  node('d', { parent: 'b', turn: 3 }),
+  node('e', { parent: 'a', turn: 2 }),
+];
 
 describe('the conversation', () => {
-  const loaded: Extract<ConversationEvent, { type: 'loaded' }> = { type: 'loaded', nodes: [] };
+  const at = (snapshotId: string, nodes: SnapshotNode[]) => ({ nodes, shown: { snapshotId } }) as ConversationState;
 
-  it('says what went wrong with a turn until one goes elsewhere, also when it is read again', () => {
-    const failed = reduce(EMPTY, { type: 'failed', problem: 'The model is overloaded.', isOfTurn: true });
-    const again = reduce(reduce(failed, { ...loaded, isAgain: true }), { ...loaded, isAgain: true });
-    expect(again.problem).toBe('The model is overloaded.');
-    expect(reduce(again, loaded).problem).toBeUndefined();
-    expect(reduce(reduce(again, { type: 'dismissed' }), { ...loaded, isAgain: true }).problem).toBeUndefined();
+  it('follows somebody else who goes on from the latest turn', () => {
+    const first = withRead(EMPTY, at('c', TREE));
+    const nodes = [...TREE, node('f', { parent: 'c', turn: 4 })];
+    expect(withRead(first, at('c', nodes)).wentOnTo).toBe('f');
+    // They may be further when the page gets there.
+    const further = [...nodes, node('g', { parent: 'f', turn: 5 })];
+    expect(withRead(first, at('f', further), true).wentOnTo).toBe('g');
   });
 
-  it('does not say any more that it could not be read once it could', () => {
-    const failed = reduce(EMPTY, { type: 'failed', problem: 'The server can’t be reached.' });
-    expect(reduce(failed, { ...loaded, isAgain: true }).problem).toBeUndefined();
+  it('stays where the user went back to, and does not follow a turn that failed', () => {
+    const old = withRead(EMPTY, at('b', TREE));
+    expect(withRead(old, at('b', [...TREE, node('f', { parent: 'c' })])).wentOnTo).toBeUndefined();
+    const failed = node('f', { parent: 'c', turn: 4, status: 'failed' });
+    expect(withRead(withRead(EMPTY, at('c', TREE)), at('c', [...TREE, failed])).wentOnTo).toBeUndefined();
   });
 });
 
@@ -37,19 +56,35 @@ describe('the tree', () => {
   it('knows the way to each snapshot', () => {
     expect(pathTo(TREE, 'd').map(({ snapshotId }) => snapshotId)).toEqual(['a', 'b', 'd']);
     expect(pathTo(TREE, 'gone')).toEqual([]);
-    expect(pathTo([node('x', 'y'), node('y', 'x')], 'x')).toHaveLength(2);
+    expect(pathTo([node('x', { parent: 'y' }), node('y', { parent: 'x' })], 'x')).toHaveLength(2);
   });
 
-  it('continues from the last good snapshot', () => {
-    const failed = [node('a'), node('b', 'a', 'failed')];
-    expect(continueFrom(pathTo(failed, 'b'))?.snapshotId).toBe('a');
-    expect(continueFrom([])).toBeUndefined();
+  it('has one box a turn, whether the turn waited for an answer or was run again', () => {
+    const nodes = [
+      node('start', { turn: 0 }),
+      node('asks', { parent: 'start' }),
+      node('approved', { parent: 'asks' }),
+      node('stopped', { parent: 'approved', turn: 2, status: 'aborted' }),
+      node('retried', { parent: 'stopped', turn: 2 }),
+    ];
+    expect(ids(turnTree(nodes, 'retried'))).toEqual([
+      ['approved', undefined],
+      ['retried', 'approved'],
+    ]);
+    const turns = byTurn(pathTo(nodes, 'retried'));
+    expect(turns.get(2)?.first.snapshotId).toBe('stopped');
+    expect(turns.get(2)?.last.snapshotId).toBe('retried');
+  });
+
+  it('shows a turn that failed only when that is where one is', () => {
+    const nodes = [node('a'), node('b', { parent: 'a', turn: 2, status: 'failed' })];
+    expect(ids(turnTree(nodes, 'a'))).toEqual([['a', undefined]]);
+    expect(turnTree(nodes, 'b')).toHaveLength(2);
   });
 
   it('is drawn with parents above, the older branch on the left, and nothing overlapping', () => {
     const { nodes, width } = draw(TREE);
     const at = Object.fromEntries(nodes.map((placed) => [placed.node.snapshotId, placed]));
-    expect([at.a?.turn, at.b?.turn, at.d?.turn]).toEqual([1, 2, 3]);
     expect(at.a!.y).toBeLessThan(at.b!.y);
     expect(at.b!.x + NODE_SIZE.width).toBeLessThan(at.e!.x);
     expect(at.c!.x + NODE_SIZE.width).toBeLessThan(at.d!.x);
@@ -57,7 +92,7 @@ describe('the tree', () => {
   });
 
   it('draws what is left of a tree whose first snapshots were pruned', () => {
-    expect(draw([node('b', 'pruned'), node('c', 'b')]).nodes.map(({ turn }) => turn)).toEqual([1, 2]);
+    expect(draw([node('b', { parent: 'pruned' }), node('c', { parent: 'b' })]).nodes).toHaveLength(2);
   });
 });
 
@@ -74,6 +109,10 @@ describe('the place in the address', () => {
 describe('the turns', () => {
   const request = { name: 'findOrder', ref: '1', input: { orderId: '1042' } };
   const response = { name: 'findOrder', ref: '1', output: { order: {} } };
+  const user = { role: 'user' as const, content: [{ text: 'Where is 1042?' }] };
+  const asks = { role: 'model' as const, content: [{ toolRequest: request }] };
+  const gets = { role: 'tool' as const, content: [{ toolResponse: response }] };
+  const says = (text: string) => ({ role: 'model' as const, content: [{ text }] });
   const turn = {
     asked: 'Where is 1042?',
     steps: [
@@ -81,30 +120,45 @@ describe('the turns', () => {
       { kind: 'text', text: 'On its way.' },
     ],
   };
+  const running = (asked: string | undefined, chunks: AgentStreamChunk[]) =>
+    chunks.reduce((so, chunk) => further(so, chunk), begun({ sessionId: 's', asked, input: {}, known: [] }));
 
   it('are the same whether they are read from a snapshot or streamed', () => {
-    const stored = turnsOf([
-      { role: 'user', content: [{ text: 'Where is 1042?' }] },
-      { role: 'model', content: [{ toolRequest: request }] },
-      { role: 'tool', content: [{ toolResponse: response }] },
-      { role: 'model', content: [{ text: 'On its way.' }] },
-    ]);
-    const chunks = [
-      { modelChunk: { role: 'model' as const, content: [{ toolRequest: request }] } },
-      { customPatch: [] },
-      { modelChunk: { role: 'tool' as const, content: [{ toolResponse: response }] } },
-      { modelChunk: { role: 'model' as const, content: [{ text: 'On its' }] } },
-      { modelChunk: { role: 'model' as const, content: [{ text: ' way.' }] } },
-    ];
-    expect(stored).toEqual([turn]);
-    expect(chunks.reduce(withChunk, { asked: 'Where is 1042?', steps: [] })).toEqual(turn);
+    expect(turnsOf([user, asks, gets, says('On its way.')])).toEqual([turn]);
+    const chunks = [asks, gets, says('On its'), says(' way.')].map((modelChunk) => ({ modelChunk }));
+    expect(turnsWith([], running('Where is 1042?', [{ customPatch: [] }, ...chunks]))).toEqual([turn]);
   });
 
-  it('show a tool as running until its result is there', () => {
-    const [running] = turnsOf([
-      { role: 'user', content: [{ text: 'Hi' }] },
-      { role: 'model', content: [{ toolRequest: request }] },
-    ]);
-    expect(running?.steps[0]).not.toHaveProperty('output');
+  it('go on in place when one waited for an answer, or was stopped', () => {
+    const goesOn = running(
+      undefined,
+      [gets, says('On its way.')].map((modelChunk) => ({ modelChunk })),
+    );
+    expect(turnsWith([user, asks], goesOn)).toEqual([turn]);
+    const stopped = { ...says('On'), metadata: { partial: true } };
+    const again = running(undefined, [{ modelChunk: says('On its way.') }]);
+    expect(turnsWith([user, asks, gets, stopped], again)).toEqual([turn]);
+  });
+
+  it('show a tool that waits once, though it is streamed again with its question', () => {
+    const waits = {
+      role: 'model' as const,
+      content: [{ toolRequest: request, metadata: { interrupt: { amount: 1 } } }],
+    };
+    const [waiting] = turnsWith([], running('Where is 1042?', [{ modelChunk: asks }, { modelChunk: waits }]));
+    expect(waiting?.steps).toHaveLength(1);
+  });
+
+  it('show a tool as not done until its result is there', () => {
+    const [last] = turnsOf([user, asks]);
+    expect(last?.steps[0]).not.toHaveProperty('output');
+  });
+
+  it('that were lost are found again when they were saved after all, and no others', () => {
+    const lost = { ...begun({ sessionId: 's', parentId: 'a', asked: 'Hello', input: {}, known: ['b'] }) };
+    const known = node('b', { parent: 'a', asked: 'Hello' });
+    const failed = node('c', { parent: 'a', asked: 'Hello', status: 'failed' });
+    expect(savedMeanwhile([known, failed, node('d', { parent: 'a', asked: 'Bye' })], lost)).toBeUndefined();
+    expect(savedMeanwhile([known, node('e', { parent: 'a', asked: 'Hello' })], lost)?.snapshotId).toBe('e');
   });
 });

@@ -97,7 +97,7 @@ function launch(
   return spawn(program!, [...first, ...args], {
     cwd: ROOT,
     detached: group,
-    env: { ...process.env, NODE_ENV: 'production', MODEL: 'offline', HOST: '', ...env },
+    env: { ...process.env, NODE_ENV: 'production', MODEL: 'offline', OFFLINE_PACE_MS: '0', HOST: '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
 }

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
+import { FileSessionStore } from 'genkitx-agents';
 import { remoteAgent } from 'genkitx-agents/client';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ollamaModel } from '../../samples/support/models/choose-model.ts';
@@ -32,22 +34,29 @@ async function fakeOllama(answers: Answers): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
+async function listSessions(folder: string) {
+  const store = new FileSessionStore(join(folder, 'sessions'));
+  const { items } = await store.listSessions({});
+  await store.close();
+  return items;
+}
+
 describe('stopping the server', () => {
-  it('ends a reply that goes on for too long', async () => {
+  it('stops a turn that goes on for too long, and keeps it', async () => {
     await withFolder(async (folder) => {
       let asked = () => {};
       const isAsked = new Promise<void>((resolve) => (asked = resolve));
       const never = () => new Promise(() => asked());
       const serverAddress = await fakeOllama({ '/api/chat': never });
-      const server = await serve(folder, await ollamaModel({ name: 'slow', serverAddress }), 50);
+      const server = await serve(folder, await ollamaModel({ name: 'slow', serverAddress }), { graceMs: 50 });
 
       const reply = remoteAgent({ url: `${server.url}/api/support` })
         .chat()
         .send('Hello');
-      const cut = expect(reply).rejects.toThrow();
       await isAsked;
       await server.stop();
-      await cut;
+      expect((await reply).finishReason).toBe('aborted');
+      expect(await listSessions(folder)).toMatchObject([{ status: 'aborted' }]);
     });
   });
 });
@@ -82,6 +91,8 @@ describe("a caller's mistake", () => {
     ['GET', '/api/snapshots?sessionId='],
     ['GET', '/api/snapshots?sessionId=%20'],
     ['GET', `/api/snapshots?sessionId=${'x'.repeat(2_000)}`],
+    ['POST', '/api/sessions'],
+    ['PATCH', '/api/sessions?sessionId=none'],
     ['DELETE', '/api/sessions'],
     ['DELETE', '/api/sessions?sessionId=%20'],
   ])('is told to the caller, not to the log: %s %s', async (method, path) => {

@@ -10,7 +10,7 @@ import { serve } from './sample-in-process.ts';
 
 async function withServer(body: (url: string) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-sample-'));
-  const model = await chooseModel(readConfig({ MODEL: 'offline', DATA_DIR: folder }));
+  const model = await chooseModel(readConfig({ MODEL: 'offline', OFFLINE_PACE_MS: '0', DATA_DIR: folder }));
   const server = await serve(folder, model);
   try {
     await body(server.url);
@@ -35,11 +35,40 @@ it('keeps how the customer wants to be answered in all conversations, and going 
   });
 });
 
-it('makes a refund on what was looked up in the same turn, and keeps no trace of that', async () => {
+it('asks before it makes a refund, on what was looked up in the same turn, and keeps no trace of that', async () => {
   await withServer(async (url) => {
     const agent = remoteAgent<SupportState>({ url: `${url}/api/support` });
     const chat = agent.chat({ sessionId: 'refund' });
-    expect((await chat.send('Refund order 1035, it is late.')).text).toContain('Done: I refunded');
-    expect(JSON.stringify(await agent.getSnapshot(chat.snapshotId!))).not.toContain('lookedUp');
+    const { interrupts } = await chat.send('Refund order 1035, it is late.');
+    expect(interrupts).toMatchObject([{ question: { orderId: '1035', amount: '€46.00', reason: 'it is late' } }]);
+    expect(chat.state?.refunds).toEqual([]);
+    const again = await agent.loadChat({ sessionId: 'refund' });
+    const reply = await again.resume({ restart: again.interrupts.map((question) => question.restart()) });
+    expect(reply.text).toContain('Done: I refunded **€46.00**');
+    expect(JSON.stringify(await agent.getSnapshot(again.snapshotId!))).not.toContain('lookedUp');
+  });
+});
+
+it('refunds nothing that was rejected, and nothing of another customer', async () => {
+  await withServer(async (url) => {
+    const agent = remoteAgent<SupportState>({ url: `${url}/api/support` });
+    const chat = agent.chat({ sessionId: 'rejected' });
+    const { interrupts } = await chat.send('Refund order 1035, it is late.');
+    const respond = interrupts.map((question) => question.respond({ outcome: 'rejected' }));
+    expect((await chat.resume({ respond })).text).toContain('I did not refund order **1035**');
+    const other = await chat.send('I am Chen Wei, refund order 1038, it came broken.');
+    expect(other.interrupts).toEqual([]);
+    expect(other.text).toContain('It belongs to another customer.');
+    expect(chat.state?.refunds).toEqual([]);
+  });
+});
+
+it('counts a turn that asked as one', async () => {
+  await withServer(async (url) => {
+    const agent = remoteAgent<SupportState>({ url: `${url}/api/support` });
+    const chat = agent.chat({ sessionId: 'counted' });
+    const { interrupts } = await chat.send('Refund order 1035, it is late.');
+    await chat.resume({ restart: interrupts.map((question) => question.restart()) });
+    expect(chat.state?.turns).toBe(1);
   });
 });

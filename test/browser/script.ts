@@ -1,29 +1,31 @@
-/** A conversation of 20 turns with the sample's offline model: what is said, and what the reply must contain. */
-export const SCRIPT: [said: string, answered: string][] = [
+/** A conversation of 20 turns with the sample's offline model: what is said, what the reply must contain, and whether a refund is approved. */
+export type Said = [said: string, answered: string, approved?: 'approved'];
+
+export const SCRIPT: Said[] = [
   ['Hello', 'offline stand-in'],
   ['I am Ana Silva, what are my orders?', '3 orders'],
   ['Where is order 1042?', 'shipped'],
   ['Can I get a refund for it?', 'on its way'],
   ['What is your refund policy?', 'final sale'],
   ['And order 1035?', 'delayed'],
-  ['Refund it, because it is late', '€46.00'],
+  ['Refund it, because it is late', '€46.00', 'approved'],
   ['Where is order 9999?', 'no order 9999'],
   ['Thanks', 'welcome'],
   ['What are my orders?', '1035'],
   ['Where is 1031?', 'Enamel kettle'],
-  ['I want a refund', '€39.90'],
+  ['I want a refund', '€39.90', 'approved'],
   ['Refund 1031 again', 'refunded before'],
   ['My name is Ben Okafor', '1041'],
   ['What about 1037?', 'Camping stove'],
   ['When does it arrive?', 'Camping stove'],
   ['Where is order 1032?', 'Canvas backpack'],
-  ['Refund order 1041: the colour is wrong', '€42.00'],
+  ['Refund order 1041: the colour is wrong', 'another customer'],
   ['Tell me a joke', 'did not understand'],
   ['Bye', 'welcome'],
 ];
 
 /** Another way to go on from turn 17. */
-export const OTHER_WAY: [said: string, answered: string][] = [
-  ['Refund order 1032, the backpack is torn', '€110.50'],
+export const OTHER_WAY: Said[] = [
+  ['Refund order 1032, the backpack is torn', 'another customer'],
   ['Thank you', 'welcome'],
 ];

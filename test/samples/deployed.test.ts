@@ -1,17 +1,19 @@
 /** The samples that are deployed, on the Firestore emulator: processes that are started, driven over HTTP, ended, and started again. */
+import { rmSync } from 'node:fs';
 import { AgentError, remoteAgent } from 'genkitx-agents/client';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { SupportState } from '../../samples/support/agent/state.ts';
 import { emulatorHost, newProject, openDatabase } from '../stores/firestore/support/database.ts';
 import { cloudRun, firebase } from './support/deployments.ts';
+import { packAndCopy } from './support/pack-and-copy.ts';
 import { idToken } from './support/id-tokens.ts';
 import { killInstances, type Instance } from './support/instance.ts';
 
 /** A reply of two dozen words takes a second: SIGTERM comes in its middle, and it ends in time. */
 const SLOW = { OFFLINE_PACE_MS: '40' };
 /** It takes longer than it may go on. What is taken over then was handed over: no lease ends here. */
-const TOO_SLOW = { OFFLINE_PACE_MS: '500', SHUTDOWN_GRACE_MS: '200', LEASE_MS: '3600000' };
-const FAST = { LEASE_MS: '3600000' };
+const TOO_SLOW = { OFFLINE_PACE_MS: '300', SHUTDOWN_GRACE_MS: '200', LEASE_MS: '3600000' };
+const FAST = { LEASE_MS: '3600000', OFFLINE_PACE_MS: '0' };
 
 const ENDED_WELL = { code: 0, signal: null };
 
@@ -72,6 +74,23 @@ describe.each([cloudRun, firebase])('$name', ({ start, path, credentials, recove
     expect(asked((await client().loadChat({ sessionId: 'mine' })).messages)).toHaveLength(2);
   });
 
+  it("asks before it refunds the user's own order, and pays once", async () => {
+    const chat = client().chat({ sessionId: 'refund' });
+    const { interrupts } = await chat.send('Refund order 1035, it is late');
+    expect(interrupts).toMatchObject([{ question: { orderId: '1035', amount: '€46.00' } }]);
+    expect(await refunds()).toEqual([]);
+    const { text } = await chat.resume({ restart: interrupts.map((question) => question.restart()) });
+    expect(text).toContain('€46.00');
+    const paid = await refunds();
+    expect(paid).toMatchObject([{ refundId: 'R-1035', amount: 46 }]);
+    const again = await client().chat({ sessionId: 'again' }).send('Refund order 1035, it is late');
+    expect(again.text).toContain('refunded before');
+    expect(await refunds()).toEqual(paid);
+
+    const other = await client('bob').chat({ sessionId: 'other' }).send('Refund order 1031, it is late');
+    expect(other.text).toContain('another customer');
+  });
+
   it('finishes the turn that runs when SIGTERM comes, and goes on with the session after the restart', async () => {
     const chat = await client().loadChat({ sessionId: 'mine' });
     const turn = chat.sendStream('Can I get a refund for it?');
@@ -87,9 +106,7 @@ describe.each([cloudRun, firebase])('$name', ({ start, path, credentials, recove
   });
 
   it('stops a turn that needs too long and says so, hands a background run over, and loses neither', async () => {
-    const task = await client().chat({ sessionId: 'background' }).detach('Refund order 1035, it is late');
-    // The tool has run; the reply is being said.
-    const paid = await vi.waitUntil(async () => (await refunds())[0], { timeout: 30_000, interval: 20 });
+    const task = await client().chat({ sessionId: 'background' }).detach('Where is order 1035?');
     const turn = client().chat({ sessionId: 'mine' }).sendStream('Thanks');
     await turn.stream[Symbol.asyncIterator]().next();
     const ended = instance.end();
@@ -104,10 +121,8 @@ describe.each([cloudRun, firebase])('$name', ({ start, path, credentials, recove
       return found?.status === 'completed' ? found : undefined;
     };
     const run = await vi.waitUntil(settled, { timeout: 30_000, interval: 50 });
-    expect(run.state?.messages?.at(-1)?.content[0]?.text).toContain('€46.00');
-    expect(run.state?.custom).toMatchObject({ refunds: [{ orderId: '1035' }], turns: 1 });
-    // The tool ran again with its turn, and paid nothing more.
-    expect(await refunds()).toEqual([paid]);
+    expect(run.state?.messages?.at(-1)?.content[0]?.text).toContain('delayed');
+    expect(run.state?.custom).toMatchObject({ orderId: '1035', turns: 1 });
 
     expect(await client().getSnapshot({ snapshotId: snapshotId! })).toMatchObject({ status: 'aborted' });
     // What was asked, and said until then, is kept: the conversation goes on from it.
@@ -118,6 +133,36 @@ describe.each([cloudRun, firebase])('$name', ({ start, path, credentials, recove
 
   it('ends at once on SIGTERM when nothing runs', async () => {
     expect(await instance.end()).toMatchObject(ENDED_WELL);
+  });
+});
+
+describe.each([cloudRun, firebase])('$name, packed and copied out of the checkout', (deployment) => {
+  let packed: string;
+  beforeAll(() => {
+    packed = packAndCopy(deployment.folder);
+  });
+  afterAll(() => rmSync(packed, { recursive: true, force: true }));
+
+  it('serves the page, its lists to who is known, and the agent', async () => {
+    const project = newProject();
+    const packedInstance = await deployment.start(project, FAST, packed);
+    const { url } = packedInstance;
+    const base = url + deployment.page;
+    const page = await (await fetch(base)).text();
+    const script = /src="\.\/(assets\/[^"]+\.js)"/.exec(page)?.[1];
+    expect((await fetch(base + script)).headers.get('content-type')).toContain('javascript');
+    expect(await (await fetch(`${base}api/sign-in`)).json()).not.toMatchObject({ kind: 'none' });
+    expect((await fetch(`${base}api/sessions`)).status).toBe(401);
+
+    const headers = { authorization: `Bearer ${deployment.credentials(project, 'ada')}` };
+    const support = remoteAgent({ url: `${url}${deployment.path}`, headers });
+    expect((await support.chat({ sessionId: 'mine' }).send('Where is order 1042?')).text).toContain('shipped');
+    expect(await (await fetch(`${base}api/sessions`, { headers })).json()).toMatchObject({
+      items: [{ sessionId: 'mine', title: 'Where is order 1042?' }],
+    });
+    const bob = { authorization: `Bearer ${deployment.credentials(project, 'bob')}` };
+    expect(await (await fetch(`${base}api/sessions`, { headers: bob })).json()).toMatchObject({ items: [] });
+    expect(await packedInstance.end()).toMatchObject(ENDED_WELL);
   });
 });
 
@@ -142,5 +187,13 @@ describe('samples/cloud-run', () => {
     await expect(cloudRun.start(newProject(), { API_KEYS: 'ada=short' })).rejects.toThrow(
       'ended: API_KEYS must be <user>=<key>',
     );
+  });
+
+  it.each<[env: Record<string, string>, sentence: string]>([
+    [{ PORT: 'http' }, "ended: PORT must be a whole number from 0 to 65535, not 'http'.\n"],
+    [{ HOST: '192.0.2.1' }, "ended: HOST '192.0.2.1' is not an address of this machine.\n"],
+  ])('says in one sentence that it can not listen: %o', async (env, sentence) => {
+    const error = await thrownBy(cloudRun.start(newProject(), env));
+    expect((error as Error).message.endsWith(sentence)).toBe(true);
   });
 });

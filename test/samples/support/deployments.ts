@@ -1,11 +1,20 @@
+import { join } from 'node:path';
 import { startInstance, type Instance } from './instance.ts';
 import { idToken, PUBLIC_KEYS } from './id-tokens.ts';
 
 /** A sample that is deployed: the same to its callers, whatever serves it. */
 export interface Deployment {
   name: string;
-  /** Starts one more instance on the database of the project. */
-  start: (project: string, env?: Record<string, string>) => Promise<Instance>;
+  /** The folder below `samples`. */
+  folder: 'cloud-run' | 'firebase';
+  /**
+   * Starts one more instance on the database of the project.
+   *
+   * @param packed The folder that was packed and copied out of the checkout. Default: the one in the checkout.
+   */
+  start: (project: string, env?: Record<string, string>, packed?: string) => Promise<Instance>;
+  /** The page, below the instance's address. */
+  page: string;
   /** Where its agent is, below the instance's address. */
   path: string;
   /** What a user sends to be known. */
@@ -15,15 +24,19 @@ export interface Deployment {
 }
 
 const KEYS = { ada: 'the-key-of-ada-is-long', bob: 'the-key-of-bob-is-long' };
+/** Ada has the orders of this address. */
+export const EMAILS = { ada: 'ana@example.com', bob: 'ben@example.com' };
 
 export const cloudRun: Deployment = {
   name: 'samples/cloud-run',
-  start: (project, env) =>
-    startInstance('samples/cloud-run/main.ts', {
+  folder: 'cloud-run',
+  start: (project, env, packed) =>
+    startInstance(packed ? join(packed, 'build/main.mjs') : 'samples/cloud-run/main.ts', {
       GCLOUD_PROJECT: project,
-      API_KEYS: `ada=${KEYS.ada},bob=${KEYS.bob}`,
+      API_KEYS: `${EMAILS.ada}=${KEYS.ada},${EMAILS.bob}=${KEYS.bob}`,
       ...env,
     }),
+  page: '/',
   path: '/api/support',
   credentials: (_project, uid) => KEYS[uid],
   recover: async () => {},
@@ -31,14 +44,17 @@ export const cloudRun: Deployment = {
 
 export const firebase: Deployment = {
   name: 'samples/firebase',
-  start: (project, env) =>
+  folder: 'firebase',
+  start: (project, env, packed) =>
     startInstance('test/samples/support/function-host.ts', {
       GCLOUD_PROJECT: project,
+      TEST_FUNCTIONS: packed ? join(packed, 'build/main.mjs') : '',
       TEST_PUBLIC_KEYS: PUBLIC_KEYS,
       ...env,
     }),
-  path: '/agents/support',
-  credentials: (project, uid) => idToken({ project, uid }),
+  page: '/agents/',
+  path: '/agents/api/support',
+  credentials: (project, uid) => idToken({ project, uid, email: EMAILS[uid] }),
   recover: async ({ url }) => {
     const { status } = await fetch(`${url}/recover`, { method: 'POST' });
     if (status !== 200) throw new Error(`The scheduled function answered ${status}.`);

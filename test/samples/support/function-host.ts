@@ -18,7 +18,9 @@ https.request = ((options: RequestOptions, onResponse: (response: IncomingMessag
   return httpRequest({ host: '127.0.0.1', port, path: options.path }, onResponse);
 }) as typeof https.request;
 
-const { agents, recover } = await import('../../../samples/firebase/main.ts');
+type Functions = typeof import('../../../samples/firebase/main.ts');
+const functions = process.env['TEST_FUNCTIONS'] || '../../../samples/firebase/main.ts';
+const { agents, recover } = (await import(functions)) as Functions;
 const app = express();
 app.use(express.json());
 app.use('/agents', (request, response) => void agents(Object.assign(request, { rawBody: Buffer.alloc(0) }), response));
