@@ -23,7 +23,8 @@ export function Chat({ conversation, wentBack, online, onGoTo }: Props) {
   const { shown, path, nodes, running, busy, problem, send, answer, replace, retry, stop, dismiss } = conversation;
   const [editing, setEditing] = useState<number>();
   const turns = turnsWith(shown?.state?.messages ?? [], running);
-  const log = useFollowBottom(`${shown?.snapshotId} ${running?.parts.length} ${running?.phase}`);
+  const isBeginning = running?.parts.length === 0;
+  const log = useFollowBottom(`${shown?.snapshotId} ${running?.parts.length} ${running?.phase}`, isBeginning);
   const snapshots = byTurn(path);
   const drawn = turnTree(nodes, shown?.snapshotId);
   const isLatest = childrenOf(nodes, shown?.snapshotId).length === 0;

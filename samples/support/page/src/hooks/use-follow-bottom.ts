@@ -2,8 +2,12 @@ import { useEffect, useRef, type RefObject } from 'react';
 
 const NEAR_PX = 120;
 
-/** Keeps a scrolling element at its bottom while it grows, unless the reader has scrolled up. */
-export function useFollowBottom(content: string): RefObject<HTMLDivElement | null> {
+/**
+ * Keeps a scrolling element at its bottom while it grows, unless the reader has scrolled up.
+ *
+ * @param isBeginning What grows was just asked for: it is followed wherever the reader was.
+ */
+export function useFollowBottom(content: string, isBeginning: boolean): RefObject<HTMLDivElement | null> {
   const element = useRef<HTMLDivElement>(null);
   const near = useRef(true);
 
@@ -18,6 +22,8 @@ export function useFollowBottom(content: string): RefObject<HTMLDivElement | nul
 
   useEffect(() => {
     const box = element.current;
+    const fits = box !== null && box.scrollHeight <= box.clientHeight;
+    if (isBeginning || fits) near.current = true;
     const follow = () => {
       if (near.current) box?.scrollTo({ top: box.scrollHeight });
     };
@@ -26,7 +32,7 @@ export function useFollowBottom(content: string): RefObject<HTMLDivElement | nul
     const resized = new ResizeObserver(follow);
     if (box) resized.observe(box);
     return () => resized.disconnect();
-  }, [content]);
+  }, [content, isBeginning]);
 
   return element;
 }
