@@ -132,6 +132,6 @@ export type {
 } from '../src/store/contract.ts';
 export type { SnapshotPathPrefix } from '../src/store/tenant.ts';
 export { FileSessionStore, type FileSessionStoreOptions } from '../stores/file/file-session-store.ts';
-export type { Durability } from '../stores/file/store-folder.ts';
+export type { Durability } from '../stores/file/disk/store-folder.ts';
 export { listGenkitDirectory, type ListGenkitDirectoryOptions } from '../stores/genkit/list-directory.ts';
 export { InMemorySessionStore, type InMemorySessionStoreOptions } from '../stores/in-memory/in-memory-session-store.ts';

@@ -1,70 +1,42 @@
-import { closed, quote } from '../../src/errors.ts';
-import { copyJson } from '../../src/json/value.ts';
-import { assertId } from '../../src/snapshot/ids.ts';
-import type {
-  DeleteResult,
-  Page,
-  PageOptions,
-  PrunePolicy,
-  PruneResult,
-  SaveSnapshotOptions,
-  ScopeId,
-  ScopeRecord,
-  ScopeStore,
-  SessionSnapshot,
-  SessionStoreOptions,
-  SessionSummary,
-  SnapshotLookup,
-  SnapshotMetadata,
-  SnapshotMutator,
-  SnapshotStore,
-  StoreCapabilities,
-} from '../../src/store/contract.ts';
-import { assertFunction, checkLookup, checkSession } from '../../src/store/lookup.ts';
+import type { StoreCapabilities } from '../../src/store/contract.ts';
+import { BaseSessionStore, type TenantStore } from '../../src/store/base-session-store.ts';
 import { checkOptions, isBoolean, isFunction, isOneOf, isWhole } from '../../src/store/options.ts';
-import { checkPage } from '../../src/store/page.ts';
-import { checkScope, checkScopeChanges, checkScopes, describeScope } from '../../src/store/scopes.ts';
-import { tenantOf, type SnapshotPathPrefix } from '../../src/store/tenant.ts';
-import { nodeFileSystem, type FileSystem } from './file-system.ts';
-import { findSession, findSnapshot, type FoundSnapshot } from './find-snapshot.ts';
-import { REMOVED_OR_NOT, reportingFailures } from './io-error.ts';
-import { listSessions, listSnapshots } from './lists.ts';
+import type { SnapshotPathPrefix } from '../../src/store/tenant.ts';
 import { LruCache } from '../chain/lru-cache.ts';
-import { handOutLoaded, readMetadata, readSnapshot } from './read-snapshot.ts';
-import { deleteSession, prune } from './remove-snapshots.ts';
-import { Save, type SaveSettings } from './save-snapshot.ts';
-import { ScopeRecords } from './scope-records.ts';
-import type { Session } from './session.ts';
-import { StateCache } from './state-cache.ts';
-import { StoreFolder, type Durability } from './store-folder.ts';
-import { KnownSessions, Tenant } from './tenant.ts';
-import { usableDirectory } from './usable-directory.ts';
-import { Watches } from './watches.ts';
+import { nodeFileSystem, type FileSystem } from './disk/file-system.ts';
+import { reportingFailures, type Call } from './disk/io-error.ts';
+import { StoreFolder, type Durability } from './disk/store-folder.ts';
+import { usableDirectory } from './disk/usable-directory.ts';
+import { assertNotForeign } from './read/scan-tenant.ts';
+import { finish } from './remove/remove-snapshots.ts';
+import { FileTenant, type Runner } from './tenant-store.ts';
+import { MOST_SNAPSHOTS, Tenant, type Shared } from './tenant.ts';
+import { Watches } from './watch/watches.ts';
 
 /** Options of {@link FileSessionStore}. */
 export interface FileSessionStoreOptions {
   /**
    * A new snapshot removes those before it, on its own path to the root, that are further than so many from every leaf of their session,
-   * leaves counted; running ones stay. A rewrite removes nothing; of other paths `prune` takes care. Unless told, nothing is removed.
+   * leaves counted; running ones stay. A rewrite removes nothing; `prune` takes care of other paths. Default: nothing is removed.
    */
   maxPersistedChainLength?: number;
-  /** Names the caller's tenant; callers see what was saved under their own prefix only. One tenant unless told. */
+  /** Names the caller's tenant; callers see what was saved under their own prefix only. Default: one tenant for all. */
   snapshotPathPrefix?: SnapshotPathPrefix;
-  /** Lookups by `sessionId` of a session with more than one leaf throw `FAILED_PRECONDITION`; `false` unless told. */
+  /** Lookups by `sessionId` of a session with more than one leaf throw `FAILED_PRECONDITION`. Default: `false`. */
   rejectBranchingSessions?: boolean;
-  /** How often watchers look for changes that the system did not tell of, in ms; 2,000 unless told. */
+  /** How often watchers look for changes that the system did not tell of, in ms. Default: 2000. */
   snapshotWatchPollIntervalMs?: number;
   /**
-   * What an acknowledged save outlives. `full`, the default: the end of the machine's power, because it has been flushed to the disk.
-   * `fast`: the end of the process; when to flush is left to the system.
+   * What an acknowledged save outlives. `full`: the end of the machine's power, because it has been flushed to the disk. `fast`: the end of
+   * the process; the system flushes when it likes. Default: `full`.
    */
   durability?: Durability;
   /**
-   * A snapshot holds its whole state after at most so many; those in between hold what changed. 25 unless told. With 1 each is a full
-   * snapshot, and Genkit's own file store can read the directory.
+   * A snapshot holds its whole state after at most so many; those in between hold what changed. With 1 each is a full snapshot.
+   * Default: 25.
    */
   checkpointInterval?: number;
-  /** How long a save waits for other processes that save to the same session, in ms, before it throws `ABORTED`; 10,000 unless told. */
+  /** How long a save waits for other processes that save to the same session, in ms, before it throws `ABORTED`. Default: 10000. */
   lockTimeoutMs?: number;
 }
 
@@ -77,21 +49,23 @@ const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
   prune: true,
   compareLeaf: true,
   scopes: true,
-  details: false,
+  details: true,
   durable: true,
 });
 
 /** Tenants whose state is kept between calls. */
 const MOST_TENANTS = 1000;
+/** Characters of JSON text of the states that are kept in memory. */
+const MOST_CHARACTERS = 64 * 1024 * 1024;
 
 /**
- * Keeps snapshots in files below a directory, one file each. Several processes of a machine may share the directory. Opens a directory that
- * Genkit's own `FileSessionStore` wrote. `docs/file-store.md` tells the layout and what file systems it is for.
+ * Keeps snapshots in files below a directory, one file each. Several processes of a machine may share the directory.
+ * `docs/file-store.md` tells the layout and what file systems it is for.
  *
  * Reading makes no files and no directories. What a method hands out is the caller's own copy.
  *
  * @example
- * const store = new FileSessionStore<{ orderId?: string }>('./.genkit/snapshots', { maxPersistedChainLength: 100 });
+ * const store = new FileSessionStore<{ orderId?: string }>('./.genkit/sessions', { maxPersistedChainLength: 100 });
  * const id = await store.saveSnapshot(undefined, () => ({
  *   sessionId: 'support-1',
  *   createdAt: new Date().toISOString(),
@@ -100,18 +74,16 @@ const MOST_TENANTS = 1000;
  * }));
  * const leaf = await store.getSnapshot({ sessionId: 'support-1' });
  */
-export class FileSessionStore<S = unknown> implements SnapshotStore<S>, ScopeStore {
+export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
   readonly capabilities = CAPABILITIES;
-  readonly #folder: StoreFolder;
-  readonly #prefix: SnapshotPathPrefix | undefined;
-  readonly #rejectBranching: boolean;
-  readonly #settings: SaveSettings;
-  readonly #tenants = new LruCache<Tenant>(MOST_TENANTS);
-  readonly #sessions = new KnownSessions();
+  readonly #directory: string;
+  readonly #shared: Shared;
+  readonly #tenants = new LruCache<FileTenant<S>>(MOST_TENANTS);
   readonly #watches: Watches<S>;
+  readonly #runner: Runner;
   /** Calls that change something, and have not ended. */
   readonly #changes = new Set<Promise<unknown>>();
-  #closing: Promise<void> | undefined;
+  #isChecked = false;
 
   /**
    * @param directory Where to keep the files; made by the first save. Relative to the working directory.
@@ -128,136 +100,59 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S>, ScopeSto
       checkpointInterval: isWhole(1),
       lockTimeoutMs: isWhole(0),
     });
+    super('FileSessionStore', options?.snapshotPathPrefix);
     const path = usableDirectory(directory, fileSystem);
-    const {
-      durability = 'full',
-      lockTimeoutMs = 10_000,
-      checkpointInterval = 25,
-      maxPersistedChainLength,
-    } = options ?? {};
-    this.#folder = new StoreFolder(fileSystem, path, { durability, lockTimeoutMs });
-    this.#prefix = options?.snapshotPathPrefix;
-    this.#rejectBranching = options?.rejectBranchingSessions ?? false;
-    this.#settings = { cache: new StateCache(), checkpointInterval, maxPersistedChainLength };
-    this.#watches = new Watches({
-      read: async (session, snapshotId) => {
-        const loaded = await readSnapshot(session, snapshotId, this.#settings.cache);
-        return loaded && { node: loaded.node, snapshot: handOutLoaded<S>(loaded) };
-      },
-      pollIntervalMs: options?.snapshotWatchPollIntervalMs ?? 2000,
+    const { durability = 'full', lockTimeoutMs = 10_000 } = options ?? {};
+    this.#directory = directory;
+    this.#shared = {
+      folder: new StoreFolder(fileSystem, path, { durability, lockTimeoutMs }),
+      states: new LruCache(MOST_CHARACTERS),
+      sessions: new LruCache(MOST_SNAPSHOTS),
+      homes: new LruCache(MOST_SNAPSHOTS),
+      checkpointInterval: options?.checkpointInterval ?? 25,
+      maxPersistedChainLength: options?.maxPersistedChainLength,
+      rejectBranching: options?.rejectBranchingSessions ?? false,
+    };
+    this.#watches = new Watches(options?.snapshotWatchPollIntervalMs ?? 2000);
+    this.#runner = {
+      read: (call, run) => this.#run(call, run),
+      change: (call, run) => this.#change(call, run),
+    };
+  }
+
+  protected tenant(id: string): TenantStore<S> {
+    // A tenant that is watched has to stay the same, however many others were used since.
+    const known = this.#watches.tenant(id) ?? this.#tenants.get(id);
+    if (known) return known;
+    const tenant = new Tenant(this.#shared, id, finish);
+    const made: FileTenant<S> = new FileTenant(tenant, {
+      runner: this.#runner,
+      watch: () => this.#watches.of(id, made),
     });
+    this.#tenants.set(id, made, 1);
+    return made;
   }
 
-  async getSnapshot(lookup: SnapshotLookup): Promise<SessionSnapshot<S> | undefined> {
-    return this.#find(lookup, ({ session, node }) => this.#read(session, node.snapshotId, lookup));
-  }
-
-  async getSnapshotMetadata(lookup: SnapshotLookup): Promise<SnapshotMetadata | undefined> {
-    return this.#find(lookup, async ({ session, node }) => {
-      const meta = await readMetadata(session, node.snapshotId);
-      return meta && copyJson(meta);
-    });
-  }
-
-  async saveSnapshot(
-    snapshotId: string | undefined,
-    mutator: SnapshotMutator<S>,
-    options?: SaveSnapshotOptions,
-  ): Promise<string | null> {
-    const tenant = this.#tenantOf(options);
-    if (snapshotId !== undefined) assertId(snapshotId, 'snapshotId');
-    assertFunction(mutator, 'mutator');
-    const scopes = checkScopeChanges(options?.scopes);
-    const what = snapshotId === undefined ? 'Saving a snapshot' : `Saving snapshot ${quote(snapshotId)}`;
-    const save = new Save(tenant, mutator, {
-      expectedLeafId: options?.expectedLeafId,
-      scopes,
-      settings: this.#settings,
-    });
-    return this.#change(what, () => save.run(snapshotId));
-  }
-
-  onSnapshotStateChange(
-    snapshotId: string,
-    callback: (snapshot: SessionSnapshot<S>) => void,
-    options?: SessionStoreOptions,
-  ): () => void {
-    const tenant = this.#tenantOf(options);
-    assertId(snapshotId, 'snapshotId');
-    assertFunction(callback, 'callback');
-    return this.#watches.subscribe(tenant, snapshotId, callback);
-  }
-
-  async listSnapshots(options: PageOptions & { sessionId: string }): Promise<Page<SnapshotMetadata>> {
-    const tenant = this.#tenantOf(options);
-    const sessionId = checkSession(options);
-    const page = checkPage(options, ['number']);
-    return reportingFailures(`Listing session ${quote(sessionId)}`, async () => {
-      const session = await findSession(tenant, sessionId);
-      return session ? listSnapshots(session, page) : { items: [] };
-    });
-  }
-
-  async listSessions(options?: PageOptions): Promise<Page<SessionSummary>> {
-    const tenant = this.#tenantOf(options);
-    const page = checkPage(options, ['number', 'string']);
-    return reportingFailures('Listing the sessions', () => listSessions(tenant, page));
-  }
-
-  async deleteSession(options: SessionStoreOptions & { sessionId: string }): Promise<DeleteResult> {
-    const tenant = this.#tenantOf(options);
-    const sessionId = checkSession(options);
-    return this.#change(`Deleting session ${quote(sessionId)}`, () => deleteSession(tenant, sessionId), REMOVED_OR_NOT);
-  }
-
-  async prune(policy: PrunePolicy, options?: SessionStoreOptions & { dryRun?: boolean }): Promise<PruneResult> {
-    const tenant = this.#tenantOf(options);
-    if (options?.dryRun) return reportingFailures('Looking what to prune', () => prune(tenant, policy, true));
-    return this.#change('Pruning', () => prune(tenant, policy, false), REMOVED_OR_NOT);
-  }
-
-  async readScopes(options: SessionStoreOptions & { scopes: readonly ScopeId[] }): Promise<ScopeRecord[]> {
-    const { folder } = this.#tenantOf(options);
-    const scopes = checkScopes(options);
-    const records = new ScopeRecords(folder);
-    return reportingFailures('Reading records', () => Promise.all(scopes.map((id) => records.read(id))));
-  }
-
-  async deleteScope(options: SessionStoreOptions & { scope: ScopeId }): Promise<boolean> {
-    const { folder } = this.#tenantOf(options);
-    const scope = checkScope(options);
-    const records = new ScopeRecords(folder);
-    return this.#change(
-      `Deleting the state of ${describeScope(scope)}`,
-      () => records.remove(scope),
-      'The record is as it was, or gone',
-    );
-  }
-
-  /** Ends all watches, waits until the saves and removals under way have ended, and forgets everything. Calls from now on are refused. */
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
-  }
-
-  async #close(): Promise<void> {
+  /** Waits for the saves and removals that are under way. */
+  protected async release(): Promise<void> {
     this.#watches.close();
     await Promise.allSettled(this.#changes);
     this.#tenants.clear();
-    this.#sessions.clear();
-    this.#settings.cache.clear();
-    this.#folder.close();
+    this.#shared.sessions.clear();
+    this.#shared.homes.clear();
+    this.#shared.states.clear();
+    this.#shared.folder.close();
   }
 
-  async #change<T>(what: string, call: () => Promise<T>, consequence?: string): Promise<T> {
-    const change = reportingFailures(
-      what,
-      () => {
-        this.#folder.prepare();
-        return call();
-      },
-      consequence,
-    );
+  #run<T>(call: Omit<Call, 'directory'>, run: () => Promise<T>): Promise<T> {
+    return reportingFailures({ ...call, directory: this.#directory }, async () => {
+      this.#assertNotForeign();
+      return run();
+    });
+  }
+
+  async #change<T>(call: Omit<Call, 'directory'>, run: () => Promise<T>): Promise<T> {
+    const change = this.#run(call, run);
     this.#changes.add(change);
     try {
       return await change;
@@ -266,32 +161,11 @@ export class FileSessionStore<S = unknown> implements SnapshotStore<S>, ScopeSto
     }
   }
 
-  #tenantOf(options: SessionStoreOptions | undefined): Tenant {
-    if (this.#closing) throw closed('FileSessionStore');
-    const name = tenantOf(this.#prefix, options);
-    // Who listens has to be told of this tenant's own saves, however many others were used since.
-    const known = this.#watches.tenant(name) ?? this.#tenants.get(name);
-    if (known) return known;
-    const tenant = new Tenant(this.#folder, name, this.#sessions);
-    this.#tenants.set(name, tenant, 1);
-    return tenant;
-  }
-
-  /** Hands the snapshot that a lookup means to `use`. */
-  async #find<T>(
-    lookup: SnapshotLookup,
-    use: (found: FoundSnapshot) => Promise<T | undefined>,
-  ): Promise<T | undefined> {
-    const tenant = this.#tenantOf(lookup);
-    const checked = checkLookup(lookup);
-    return reportingFailures(`Reading ${checked.by} ${quote(checked.id)}`, async () => {
-      const found = await findSnapshot(tenant, checked, { rejectBranching: this.#rejectBranching });
-      return found && use(found);
-    });
-  }
-
-  async #read(session: Session, snapshotId: string, lookup?: SnapshotLookup): Promise<SessionSnapshot<S> | undefined> {
-    const loaded = await readSnapshot(session, snapshotId, this.#settings.cache);
-    return loaded && handOutLoaded<S>(loaded, lookup);
+  /** A directory that has this store's locks is its own. */
+  #assertNotForeign(): void {
+    if (this.#isChecked) return;
+    const { folder } = this.#shared;
+    if (!folder.fs.stat(folder.locks.path)) assertNotForeign(folder);
+    this.#isChecked = true;
   }
 }

@@ -1,296 +1,460 @@
+import { randomBytes } from 'node:crypto';
+import type { Stats } from 'node:fs';
+import { join } from 'node:path';
 import { quote } from '../../src/errors.ts';
-import { parseJson } from '../../src/json/value.ts';
 import type { CutMemory } from '../chain/cut.ts';
-import { Cleanup } from './cleanup.ts';
-import { stampOf } from './file-system.ts';
-import type { HeldLock } from './lock.ts';
-import { nextTime, type LogEntry, type SaveEntry } from './log-entry.ts';
-import { setMark } from './id-marks.ts';
-import { isLost } from './lost-snapshots.ts';
-import { hashOf, NO_SESSION, snapshotName, type SessionName } from './names.ts';
-import { readWhole } from './read-file.ts';
-import { readHeader } from './read-version.ts';
-import { entriesOf, foreignEntry, scanned, type ScannedSnapshot, type TenantScan } from './scan.ts';
-import { SessionIndex, type IndexNode } from './session-index.ts';
-import { formatLog, SessionLog, type LogState } from './session-log.ts';
-import { ScopeRecords } from './scope-records.ts';
-import type { TenantFolder } from './tenant-folder.ts';
+import { closeQuietly, CREATE, READ_APPEND, stampOf } from './disk/file-system.ts';
+import type { HeldLock } from './disk/lock.ts';
+import { readBeginning, readFrom } from './disk/read-file.ts';
+import { attempt } from './disk/store-folder.ts';
+import { hashOf } from './format/names.ts';
+import {
+  DamagedLog,
+  formatHeader,
+  formatLine,
+  parseHeader,
+  parseLines,
+  type LogLine,
+  type SaveLine,
+} from './format/session-log.ts';
+import type { SnapshotHead } from './format/snapshot-file.ts';
+import { readHead, readOwnHead } from './read/read-head.ts';
+import { IndexNode, SessionIndex, type SeenHead } from './session-index.ts';
+import type { ScannedSession } from './read/scan-tenant.ts';
+import { LOG, type TenantFolder } from './tenant-folder.ts';
+
+/** What can't be read of a snapshot though the log says that it is there. */
+export class DamagedSnapshot extends Error {}
+
+/** The tenant, as far as a session needs to know it. */
+export interface SessionHome {
+  readonly folder: TenantFolder;
+  /** What the files of the tenant's snapshots say, by session. */
+  scan(): Promise<ReadonlyMap<string, ScannedSession>>;
+  /** Carries out, for the holder of the session's lock, what the last line of the log is about; a part of it may be done. */
+  finish(session: Session, line: LogLine): Promise<void>;
+}
 
 /**
- * One session of a tenant, or the snapshots that have none: what is known of it, brought up to date before each use.
+ * One session: its log, and what that says. The log says in which order the snapshots were first saved; a snapshot's file says everything
+ * else about it.
  *
- * Its log says what is in it. Where there is none, because another writer filled the folder, or because it was lost, the snapshots' files
- * are scanned instead, and the first save writes a log.
+ * A first save appends its line before it moves the snapshot's file into its place, by which it counts, and a second line, `done`, when all
+ * that came with it is carried out. So only the last line can be of a save that does not count, and only until the next writer cuts it off.
  */
 export class Session {
-  readonly folder: TenantFolder;
-  readonly name: SessionName;
-  readonly log: SessionLog;
-  /** The shards of a state, all found in the folder of shards while that had this stamp. */
-  presentShards: { readonly memory: CutMemory; readonly stamp: string } | undefined;
-  readonly #scan: TenantScan;
-  /** What a scan found, while there is no log. */
-  #scannedIndex: SessionIndex | undefined;
-  #scannedId: string | null | undefined;
-  /** Snapshots of another writer that the log does not know are in the index. */
-  #hasGuests = false;
-  #scannedFrom: readonly ScannedSnapshot[] | undefined;
-  #pointerStamp = '';
-  #missingLeaf: string | undefined;
-  #lockName: string | undefined;
+  readonly tenant: SessionHome;
+  readonly id: string;
+  /** The folder of what belongs to the session beside its snapshots. */
+  readonly path: string;
+  index = new SessionIndex();
+  /** Shards that this process wrote, or read and found whole. */
+  readonly checkedShards = new Set<string>();
+  /** The shards that were all seen in the session's folder, while it has this stamp. */
+  completeShards: { readonly memory: CutMemory; readonly stamp: string } | undefined;
+  readonly #keptHeads = new Map<string, SnapshotHead>();
+  #incarnation = '';
+  /** The first line of the log as it was read. */
+  #header = Buffer.alloc(0);
+  /** Bytes of the log that are in the index. */
+  #position = 0;
+  #stamp = '';
+  /** The last line that is in the index, when no later one says that it is done. */
+  #unfinished: LogLine | undefined;
+  /** What comes after `#position`: a save that does not count, or not yet, or half a line. */
+  #doubt: SaveLine | 'half a line' | undefined;
+  /** The index was made from the snapshots' files. */
+  #isRebuilt = false;
+  #reading: Promise<void> = Promise.resolve();
+  #isWriting = false;
 
-  constructor(
-    folder: TenantFolder,
-    name: SessionName,
-    scan: TenantScan,
-    onEntry: (session: Session, node: IndexNode, isFirst: boolean) => void,
-  ) {
-    this.folder = folder;
-    this.name = name;
-    this.#scan = scan;
-    this.log = new SessionLog(folder, name, (node, isFirst) => onEntry(this, node, isFirst));
+  constructor(tenant: SessionHome, id: string) {
+    this.tenant = tenant;
+    this.id = id;
+    this.path = tenant.folder.session(id);
   }
 
-  get index(): SessionIndex {
-    return this.#scannedIndex ?? this.log.index;
+  /** Tells the session from a deleted one of the same id; empty: there is no such session. */
+  get incarnation(): string {
+    return this.#incarnation;
   }
 
-  /** `null`: these are the snapshots without a session; `undefined`: nothing is known of such a session. */
-  get id(): string | null | undefined {
-    return this.#scannedIndex ? this.#scannedId : this.log.sessionId;
+  get #log(): string {
+    return join(this.path, LOG);
   }
 
-  /** For messages. */
-  get title(): string {
-    return typeof this.id === 'string' ? `Session ${quote(this.id)}` : 'The session';
+  /** Brings the index up to date, without any lock. Changes no file. */
+  async refresh(): Promise<void> {
+    this.tenant.folder.store.hasFolder(this.path);
+    // While a writer of this process holds the lock nobody else writes, and the index is as it is since the writer's own look.
+    if (this.#isWriting) return this.#reading;
+    if (!this.#isCurrent()) await this.#readInTurn();
   }
 
-  /** A snapshot that another writer's pointer names as the session's latest, and that is not there. */
-  get missingLeaf(): string | undefined {
-    return this.#missingLeaf;
+  /** One after the other: each goes on where the one before ended. */
+  #readInTurn(): Promise<void> {
+    const reading = this.#reading.then(() => (this.#isCurrent() ? undefined : this.#read()));
+    this.#reading = reading.catch(() => {});
+    return reading;
   }
 
-  /** Whether it has a log of its own. */
-  get hasLog(): boolean {
-    return !this.#scannedIndex && this.log.sessionId !== undefined;
+  /** Makes the index anew from the snapshots' files. */
+  async rebuild(): Promise<void> {
+    const scanned = (await this.tenant.scan()).get(this.id);
+    this.#reset();
+    this.#isRebuilt = true;
+    this.#incarnation = scanned?.incarnation ?? '';
+    for (const line of scanned?.lines ?? []) this.index.apply(line);
   }
 
-  /** Changes whenever the index may have. */
-  get position(): string {
-    return this.log.position;
+  /** For the holder of the lock: writes the log anew from the snapshots' files. */
+  async restore(): Promise<void> {
+    await this.rebuild();
+    if (this.#incarnation !== '') await this.#rewriteLog();
   }
 
-  /** A name for a version's state that no other ever has. */
-  keyOf(version: { readonly seq: number; readonly stateRev: number }): string {
-    return `${this.folder.tenant}\n${this.name}\n${this.log.epoch}\n${version.seq}.${version.stateRev}`;
-  }
-
-  /** Runs `task` alone, of all processes, on a session that is up to date and has a log where it has snapshots. */
-  async locked<T>(task: (lock: HeldLock) => Promise<T>): Promise<T> {
-    this.#lockName ??= hashOf(this.folder.tenant, this.name);
-    return this.folder.store.locks.run(this.#lockName, this.title, async (lock) => {
+  /** Runs `task` on the session as it is, while no other writer can change it. */
+  locked<T>(task: (lock: HeldLock) => Promise<T>): Promise<T> {
+    const { folder } = this.tenant;
+    const name = hashOf(folder.tenant, this.id, 'session');
+    return folder.store.locks.run(name, `Session ${quote(this.id)}`, async (lock) => {
+      this.#isWriting = true;
       try {
-        await this.#refreshForWriting(lock);
+        await this.#refreshForWriting();
         return await task(lock);
       } finally {
-        this.log.close();
+        this.#isWriting = false;
       }
     });
   }
 
-  /** Brings what is known up to date for reading. Writes nothing. */
-  async refresh(): Promise<void> {
-    await this.#refresh(() => this.log.read());
+  /** Changes when a snapshot's file does; empty: it is not there. */
+  stampOf({ snapshotId }: IndexNode): string {
+    const stats = this.tenant.folder.store.fs.stat(this.tenant.folder.snapshot(snapshotId));
+    return stats ? stampOf(stats) : '';
   }
 
-  async #refresh(read: () => LogState): Promise<void> {
-    if (this.#hasGuests) this.#reset();
-    const state = read();
-    if (state === 'present') {
-      this.#forgetScan();
-      const { open } = this.log;
-      if (open && (await this.isCommitted(open))) this.log.count(open);
-    } else await this.#readScan(state === 'damaged' || this.#mayHaveSnapshots() ? await this.files() : []);
-    await this.#meetGuests();
+  /** Whether a snapshot's file is the one that was seen. */
+  isAsSeen(node: IndexNode): boolean {
+    return node.seen !== undefined && this.stampOf(node) === node.seen.stamp;
   }
 
-  /** Whether the save that an open entry announces has been done: the snapshot's file has its revision. */
-  async isCommitted(entry: SaveEntry): Promise<boolean> {
-    const header = await readHeader(this.folder, snapshotName(entry.meta.snapshotId));
-    if (typeof header === 'string') return false;
-    return header.seq === entry.seq && header.rev === entry.rev && header.session === (this.id ?? null);
+  /**
+   * The head of a snapshot's file.
+   *
+   * @throws DamagedSnapshot when the file is not there, or not of this snapshot.
+   */
+  head(node: IndexNode): SnapshotHead {
+    if (node.seen && this.isAsSeen(node)) return node.seen.head;
+    const found = readHead(this.tenant.folder.store.fs, this.tenant.folder.snapshot(node.snapshotId));
+    if (typeof found === 'string') throw new DamagedSnapshot(found === 'missing' ? MISSING : DAMAGED);
+    return this.note(node, found);
   }
 
-  /** Takes a snapshot into the index that another writer added to the session; the next save takes it into the log. */
-  welcome(guest: ScannedSnapshot): void {
-    if (this.index.tree.has(guest.meta.snapshotId)) return;
-    this.index.apply(foreignEntry(guest, this.index.guestSeq));
-    this.#hasGuests = true;
+  /**
+   * Notes the head that was read of a snapshot's file.
+   *
+   * @throws DamagedSnapshot when it is that of another snapshot.
+   */
+  note(node: IndexNode, seen: SeenHead): SnapshotHead {
+    const { head } = seen;
+    const isIt = head.session === this.id && head.incarnation === this.#incarnation;
+    if (!isIt || head.meta.snapshotId !== node.snapshotId) throw new DamagedSnapshot(DAMAGED);
+    node.seen = seen;
+    return head;
   }
 
-  /** Writes a log of these entries in the place of the one there is, if any, and reads it. `replaced`: it goes on with that one. */
-  async writeLog(sessionId: string | null, entries: Iterable<LogEntry>, replaced?: SessionLog): Promise<void> {
-    const { store } = this.folder;
-    await store.replace(this.folder.log(this.name), formatLog({ sessionId, entries, replaced }));
-    await store.flushFolder(this.folder.sessions);
-    this.#reset();
-    this.log.readForWriting();
+  /** Where the state of a removed snapshot is, when others stand on it. */
+  pathOfKept(version: string): string {
+    return join(this.path, `${version}.json`);
   }
 
-  /** Replaces a log that says much that no longer matters. */
+  /** The head of a state that was kept; `undefined`: it is not there. */
+  keptHead(version: string): SnapshotHead | undefined {
+    const head = this.#keptHeads.get(version) ?? readOwnHead(this.tenant.folder.store.fs, this.pathOfKept(version));
+    if (head) this.#keptHeads.set(version, head);
+    return head;
+  }
+
+  /** Keeps the state of a snapshot that was removed. */
+  keep(head: SnapshotHead): void {
+    const { store } = this.tenant.folder;
+    store.fs.rename(this.tenant.folder.snapshot(head.meta.snapshotId), this.pathOfKept(head.state.version));
+    this.#keptHeads.set(head.state.version, head);
+  }
+
+  /** Whether a file of this head is a snapshot of the session that its log has lost. Those that were removed are not. */
+  hasLost({ meta, incarnation, place }: SnapshotHead): boolean {
+    if (this.#incarnation === '') return true;
+    const isKnown = this.index.tree.has(meta.snapshotId) || this.index.wasRemoved(place);
+    return incarnation === this.#incarnation && !isKnown;
+  }
+
+  /**
+   * For the holder of the lock: writes the line of a first save, which does not count yet.
+   *
+   * @param incarnation That of the session; of a new one any that is new.
+   */
+  announce(line: SaveLine, incarnation: string): Announcement {
+    const { store } = this.tenant.folder;
+    const isNew = this.#incarnation === '';
+    const made = isNew ? [this.path, ...store.makeFolder(this.path)] : [];
+    const fd = store.fs.open(this.#log, isNew ? CREATE : READ_APPEND);
+    if (isNew) {
+      this.#incarnation = incarnation;
+      this.#header = Buffer.from(this.#newHeader());
+    }
+    const withdraw = (): void => {
+      attempt(() => (isNew ? this.#removeFolder() : store.fs.truncate(fd, this.#position)));
+      closeQuietly(store.fs, fd);
+      if (isNew) this.#reset();
+      this.#stamp = '';
+    };
+    const bytes = Buffer.from((isNew ? this.#header.toString('utf8') : '') + formatLine(line));
+    try {
+      store.fs.write(fd, bytes);
+    } catch (error) {
+      withdraw();
+      throw error;
+    }
+    const commit = (): void => {
+      this.#position += bytes.length;
+      this.#stamp = '';
+      this.#unfinished = line;
+      this.index.apply(line);
+    };
+    const end = (isDone: boolean): void => {
+      if (isDone) attempt(() => this.#append(fd, { done: true }));
+      closeQuietly(store.fs, fd);
+    };
+    return { fd, made, withdraw, commit, end };
+  }
+
+  /** For the holder of the lock: adds a line about what was done, or with `flush` is about to be done. */
+  async append(line: LogLine, { flush }: { flush: boolean }): Promise<void> {
+    const { store } = this.tenant.folder;
+    const fd = store.fs.open(this.#log, READ_APPEND);
+    try {
+      this.#append(fd, line);
+      if (flush) await store.flush(fd);
+    } finally {
+      closeQuietly(store.fs, fd);
+    }
+  }
+
+  #append(fd: number, line: LogLine): void {
+    const { fs } = this.tenant.folder.store;
+    const bytes = Buffer.from(formatLine(line));
+    try {
+      fs.write(fd, bytes);
+      this.#position += bytes.length;
+      this.#unfinished = 'done' in line || 'rewrite' in line ? undefined : line;
+      // Else what the line before removed would be forgotten.
+      if (!('done' in line)) this.index.apply(line);
+      this.#stamp = stampOf(fs.statOpen(fd));
+    } catch (error) {
+      this.#stamp = '';
+      throw error;
+    }
+  }
+
+  /** For the holder of the lock: writes the log anew when it is much longer than it needs to be. */
   async compact(): Promise<void> {
-    if (this.log.index.isWordy && !this.log.unconfirmed && !this.log.open) {
-      // From now on the log does not say what was removed: none of that may come back.
-      await this.folder.store.flushFolder(this.folder.path);
-      await this.writeLog(this.log.sessionId ?? null, this.log.index.entries(), this.log);
-    }
+    if (this.index.shouldCompact) await this.#rewriteLog();
   }
 
-  /** Whether there are snapshots though there is no log: a card or another writer's pointer says so, or the whole folder has no logs. */
-  #mayHaveSnapshots(): boolean {
-    const { folder } = this;
-    const kind = folder.kind();
-    if (kind !== 'own') return kind === 'foreign';
-    const { fs } = folder.store;
-    return fs.stat(folder.card(this.name)) !== undefined || fs.stat(folder.pointer(this.name)) !== undefined;
-  }
-
-  /** What its snapshots' files tell. */
-  async files(): Promise<readonly ScannedSnapshot[]> {
-    return (await this.#scan.sessions()).get(this.name) ?? [];
-  }
-
-  async #readScan(snapshots: readonly ScannedSnapshot[]): Promise<void> {
-    if (snapshots === this.#scannedFrom) return;
-    this.#forgetScan();
-    if (snapshots.length === 0) return;
-    const index = new SessionIndex();
-    for (const entry of await entriesOf(this.folder, this.name, snapshots)) index.apply(entry);
-    this.#scannedIndex = index;
-    this.#scannedId = snapshots[0]!.session;
-    this.#scannedFrom = snapshots;
-  }
-
-  #forgetScan(): void {
-    this.#scannedIndex = undefined;
-    this.#scannedFrom = undefined;
-  }
-
-  async #refreshForWriting(lock: HeldLock): Promise<void> {
-    this.folder.assertNoLinks(this.name);
-    await this.#refresh(() => this.log.readForWriting());
-    if (this.#scannedIndex) {
-      // The log that was lost would have told which.
-      await new ScopeRecords(this.folder).sweep();
-      lock.assertHeld();
-      const entries = [...this.#scannedIndex.entries()];
-      await this.writeLog(this.#scannedId ?? null, entries);
-      for (const entry of entries) if (entry.op === 'save') setMark(this.folder, this.name, entry.meta.snapshotId);
-    } else if (this.#hasGuests) {
-      const guests = [...this.index.tree.nodes()].filter((node) => node.foreign !== undefined);
-      this.#reset();
-      this.log.readForWriting();
-      for (const guest of guests) await this.adopt(guest);
-    }
-    await this.#settle();
-    if (!this.log.deleted) return;
-    await new Cleanup(this, { isRepeated: true }).finishDeletion();
+  /** For the holder of the lock: removes all that is left of the session, and forgets it. */
+  async remove(): Promise<void> {
+    this.#removeFolder();
+    await this.tenant.folder.store.flushFolder(this.tenant.folder.sessions);
     this.#reset();
-    await this.#refresh(() => this.log.readForWriting());
   }
 
-  /** For the holder of the lock: takes another writer's snapshot into the log, if it is not there. */
-  async adopt({ meta, foreign }: IndexNode): Promise<void> {
-    const { tree, guestSeq: seq, lastTime } = this.index;
-    if (tree.has(meta.snapshotId)) return;
-    const entry: SaveEntry = { op: 'save', seq, rev: 0, stateRev: 0, foreign, t: nextTime(lastTime), ok: true, meta };
-    if (this.hasLog) await this.log.append(entry);
-    else await this.writeLog(meta.sessionId ?? null, [entry]);
-    setMark(this.folder, this.name, meta.snapshotId);
+  /** The log goes last: as long as it is there, the next writer goes on. */
+  #removeFolder(): void {
+    const { store } = this.tenant.folder;
+    for (const name of store.namesIn(this.path)) if (name !== LOG) store.remove(join(this.path, name));
+    store.remove(this.#log);
+    if (store.hasFolder(this.path)) store.fs.rmdir(this.path);
   }
 
-  /** Ends what the writer before left undone. */
-  async #settle(): Promise<void> {
-    const { log } = this;
-    const last = log.open ?? log.unconfirmed;
-    if (last?.op === 'save') await new ScopeRecords(this.folder).settle(last.scopes ?? []);
-    if (log.open) {
-      // `refresh` found that it does not count, and nobody can make it count any more.
-      const { snapshotId } = log.open.meta;
-      await log.append({ op: 'void' });
-      if (!(await isLost(this, snapshotId))) await new Cleanup(this, { isRepeated: true }).removeLeftover(snapshotId);
-    } else if (log.unconfirmed && !log.deleted) {
-      await new Cleanup(this, { isRepeated: true }).carryOut(log.aftermath);
-      await log.append({ op: 'ok', t: log.index.lastTime });
+  async #refreshForWriting(): Promise<void> {
+    this.tenant.folder.store.hasFolder(this.path);
+    if (!this.#isCurrent()) await this.#readInTurn();
+    if (!this.#isRebuilt) this.#cutTail();
+    else if (this.#incarnation !== '') await this.#rewriteLog();
+    // Of a first save that failed, and left no snapshot.
+    else this.tenant.folder.store.remove(this.#log);
+    if (!this.#unfinished) return;
+    await this.tenant.finish(this, this.#unfinished);
+    if (this.#unfinished) await this.append({ done: true }, { flush: false });
+  }
+
+  /** Cuts off what does not count, and no writer can make count any more. */
+  #cutTail(): void {
+    const { fs } = this.tenant.folder.store;
+    const stats = this.#position === 0 ? undefined : this.#statLog();
+    if (!stats || stats.size === this.#position) return;
+    if (typeof this.#doubt === 'object') this.#removePlaceholder(this.#doubt.id);
+    const fd = fs.open(this.#log, READ_APPEND);
+    try {
+      fs.truncate(fd, this.#position);
+      this.#stamp = stampOf(fs.statOpen(fd));
+      this.#doubt = undefined;
+    } finally {
+      closeQuietly(fs, fd);
     }
+  }
+
+  /** Where there are no hard links, the writer may have died when it had reserved the name. */
+  #removePlaceholder(snapshotId: string): void {
+    const { folder } = this.tenant;
+    const path = folder.snapshot(snapshotId);
+    if (readHead(folder.store.fs, path) === 'empty') folder.store.remove(path);
+  }
+
+  async #rewriteLog(): Promise<void> {
+    const { store } = this.tenant.folder;
+    const made = store.makeFolder(this.path);
+    const header = Buffer.from(this.#newHeader());
+    const bytes = Buffer.concat([header, Buffer.from(this.index.compacted().map(formatLine).join(''))]);
+    await store.replace(this.#log, bytes);
+    for (const path of [this.path, ...made]) await store.flushFolder(path);
+    this.#header = header;
+    this.#position = bytes.length;
+    this.#stamp = stampOf(store.fs.stat(this.#log)!);
+    this.#isRebuilt = false;
+  }
+
+  #newHeader(): string {
+    return formatHeader({ session: this.id, incarnation: this.#incarnation, log: newNonce() });
+  }
+
+  #isCurrent(): boolean {
+    if (this.#doubt || this.#isRebuilt) return false;
+    const stats = this.#statLog();
+    return stats ? stampOf(stats) === this.#stamp : this.#incarnation === '' && this.#stamp === NO_LOG;
+  }
+
+  #statLog(): Stats | undefined {
+    return this.tenant.folder.store.fs.stat(this.#log);
+  }
+
+  async #read(): Promise<void> {
+    const { store } = this.tenant.folder;
+    const content = await readFrom(store.fs, this.#log, this.#position);
+    if (content === 'missing') return this.#readWithoutLog();
+    try {
+      if (content === 'no-file') throw new DamagedLog();
+      const isSame = this.#position > 0 && content.stats.size >= this.#position && this.#hasSameHeader();
+      if (isSame) return this.#take(content.bytes, stampOf(content.stats));
+      const whole = this.#position === 0 ? content : await readFrom(store.fs, this.#log);
+      this.#reset();
+      if (typeof whole === 'string') return await this.#readWithoutLog();
+      this.#take(this.#takeHeader(whole.bytes), stampOf(whole.stats));
+    } catch (error) {
+      if (!(error instanceof DamagedLog)) throw error;
+      await this.rebuild();
+    }
+  }
+
+  /** Nobody saved the session, or somebody removed its log. */
+  async #readWithoutLog(): Promise<void> {
+    const { folder } = this.tenant;
+    const kind = folder.kind();
+    if (kind === 'lost' || (kind === 'own' && folder.store.hasFolder(this.path))) return this.rebuild();
+    this.#reset();
+    this.#stamp = NO_LOG;
+  }
+
+  #hasSameHeader(): boolean {
+    const content = readBeginning(this.tenant.folder.store.fs, this.#log, this.#header.length);
+    return typeof content === 'object' && content.bytes.equals(this.#header);
+  }
+
+  #takeHeader(bytes: Buffer): Buffer {
+    const end = bytes.indexOf(10) + 1;
+    if (end === 0) throw new DamagedLog();
+    const header = parseHeader(bytes.subarray(0, end));
+    if (header.session !== this.id) throw new DamagedLog();
+    this.#header = Buffer.from(bytes.subarray(0, end));
+    this.#incarnation = header.incarnation;
+    this.#position = end;
+    return bytes.subarray(end);
+  }
+
+  /** @param bytes The log from `#position` on. */
+  #take(bytes: Buffer, stamp: string): void {
+    // What comes after the last line break is being written, or was cut short.
+    let end = bytes.lastIndexOf(10) + 1;
+    this.#doubt = end < bytes.length ? 'half a line' : undefined;
+    const lines = end === 0 ? [] : parseLines(bytes.subarray(0, end));
+    const last = lines.at(-1);
+    if (last && 'save' in last && !this.#isSaved(last)) {
+      this.#doubt = last;
+      lines.pop();
+      end = bytes.lastIndexOf(10, end - 2) + 1;
+    }
+    for (const line of lines) this.index.apply(line);
+    const unfinished = lines.at(-1);
+    if (unfinished) this.#unfinished = 'done' in unfinished || 'rewrite' in unfinished ? undefined : unfinished;
+    this.#position += end;
+    this.#stamp = stamp;
+  }
+
+  /** Whether the file of a first save is in its place. A file that can't be read was moved there before it was damaged. */
+  #isSaved({ id, save }: SaveLine): boolean {
+    const found = readHead(this.tenant.folder.store.fs, this.tenant.folder.snapshot(id));
+    if (typeof found === 'string') return found === 'broken' || found === 'foreign';
+    return found.head.incarnation === this.#incarnation && found.head.place === save;
   }
 
   #reset(): void {
-    this.log.reset();
-    this.#forgetScan();
-    this.#hasGuests = false;
-    this.#pointerStamp = '';
-    this.#missingLeaf = undefined;
+    this.index = new SessionIndex();
+    this.checkedShards.clear();
+    this.completeShards = undefined;
+    this.#keptHeads.clear();
+    this.#incarnation = '';
+    this.#header = Buffer.alloc(0);
+    this.#position = 0;
+    this.#stamp = '';
+    this.#unfinished = undefined;
+    this.#doubt = undefined;
+    this.#isRebuilt = false;
   }
+}
 
-  /** Takes in what another writer added and the log does not know: the snapshot that its pointer names, and those before it. */
-  async #meetGuests(): Promise<void> {
-    const stamp = this.#readPointerStamp();
-    if (stamp === this.#pointerStamp) return;
-    this.#missingLeaf = undefined;
-    const guests: ScannedSnapshot[] = [];
-    let next = await this.#pointedAt();
-    while (
-      next !== undefined &&
-      !this.index.tree.has(next) &&
-      !guests.some((guest) => guest.meta.snapshotId === next)
-    ) {
-      const guest = await this.#readGuest(next);
-      if (!guest && guests.length === 0) this.#missingLeaf = next;
-      if (!guest || guest.own || (this.id !== undefined && guest.session !== this.id)) break;
-      guests.push(guest);
-      next = guest.meta.parentId;
-    }
-    for (const guest of guests.toReversed()) this.welcome(guest);
-    this.#pointerStamp = stamp;
-  }
+/** The stamp of a log that is not there; no file has it. */
+const NO_LOG = 'none';
 
-  /** To be called after this store itself wrote the pointer. */
-  passOverPointer(): void {
-    this.#pointerStamp = this.#readPointerStamp();
-    this.#missingLeaf = undefined;
-  }
+const MISSING = 'its file is missing';
+const DAMAGED = 'its file is damaged, or is of another snapshot';
 
-  get hasPointer(): boolean {
-    return this.#pointerStamp !== '';
-  }
+/** Different each time. */
+export function newNonce(): string {
+  return randomBytes(6).toString('hex');
+}
 
-  #readPointerStamp(): string {
-    const { pointers, store } = this.folder;
-    if (this.name === NO_SESSION || !store.hasFolder(pointers)) return '';
-    const found = store.fs.stat(this.folder.pointer(this.name));
-    return found ? stampOf(found) : '';
-  }
+/** A line of a first save that was written, and does not count yet. */
+export interface Announcement {
+  /** The log, open. */
+  readonly fd: number;
+  /** Folders that got an entry by it. */
+  readonly made: readonly string[];
+  /** Takes the line back, and closes the log. */
+  withdraw(): void;
+  /** To be called when the snapshot's file is in its place. */
+  commit(): void;
+  /** Closes the log. `isDone`: all that came with the save is carried out. */
+  end(isDone: boolean): void;
+}
 
-  async #readGuest(snapshotId: string): Promise<ScannedSnapshot | undefined> {
-    for (const name of this.folder.candidates(snapshotId)) {
-      const parsed = await this.folder.readFile(name);
-      const guest = parsed && scanned(name, parsed);
-      if (guest?.meta.snapshotId === snapshotId) return guest;
-    }
-    return undefined;
-  }
-
-  /** The snapshot that a pointer of Genkit's own store names as the session's latest. */
-  async #pointedAt(): Promise<string | undefined> {
-    const content = await readWhole(this.folder.store.fs, this.folder.pointer(this.name));
-    if (typeof content === 'string') return undefined;
-    try {
-      const pointer = parseJson(content.toString('utf8')) as { currentSnapshotId?: unknown };
-      const { currentSnapshotId } = pointer;
-      return typeof currentSnapshotId === 'string' && currentSnapshotId.trim() !== '' ? currentSnapshotId : undefined;
-    } catch {
-      return undefined;
-    }
+/** The head of a snapshot's file; `undefined`: it can't be read. */
+export function headUnlessDamaged(session: Session, node: IndexNode): SnapshotHead | undefined {
+  try {
+    return session.head(node);
+  } catch (error) {
+    if (error instanceof DamagedSnapshot) return undefined;
+    throw error;
   }
 }

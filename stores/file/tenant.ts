@@ -1,225 +1,145 @@
 import { join } from 'node:path';
-import { dataLoss, quote } from '../../src/errors.ts';
-import { closeQuietly, codeOf } from './file-system.ts';
-import type { HeldLock } from './lock.ts';
-import { LruCache } from '../chain/lru-cache.ts';
-import { hasMark, setMark } from './id-marks.ts';
-import { hashOf, isSessionName, sessionNameOf, type SessionName } from './names.ts';
-import { readHeader } from './read-version.ts';
-import { entriesOf, scanned, TenantScan, type ScannedSnapshot } from './scan.ts';
-import { Session } from './session.ts';
-import { SessionIndex, type IndexNode } from './session-index.ts';
-import { formatLog } from './session-log.ts';
-import { attempt, type StoreFolder } from './store-folder.ts';
-import { TenantFolder } from './tenant-folder.ts';
+import type { LruCache } from '../chain/lru-cache.ts';
+import { stampOf } from './disk/file-system.ts';
+import { readBeginning } from './disk/read-file.ts';
+import type { StoreFolder } from './disk/store-folder.ts';
+import { fileNameOf, hashOf, isFileName } from './format/names.ts';
+import { formatHeader, formatLine, parseHeader, type LogLine } from './format/session-log.ts';
+import type { SnapshotHead } from './format/snapshot-file.ts';
+import type { KnownState } from '../chain/written-state.ts';
+import type { StateCache } from './read/read-snapshot.ts';
+import { scanTenant, type ScannedSession } from './read/scan-tenant.ts';
+import { newNonce, Session, type SessionHome } from './session.ts';
+import { LOG, TenantFolder } from './tenant-folder.ts';
 
-/** Snapshots whose metadata are kept in memory, of all tenants together; one session that has more is kept all the same. */
-const MOST_SNAPSHOTS = 100_000;
-
-/** The sessions that a store remembers, and which of them a snapshot was last found in. */
-export class KnownSessions {
-  readonly #sessions = new LruCache<Session>(MOST_SNAPSHOTS);
-  readonly #homes = new LruCache<SessionName>(MOST_SNAPSHOTS);
-  #tenants = 0;
-
-  /** A number that no other tenant has, nor one of the same name after it. */
-  nextTenant(): number {
-    return this.#tenants++;
-  }
-
-  get(tenant: number, name: SessionName): Session | undefined {
-    return this.#sessions.get(`${tenant} ${name}`);
-  }
-
-  /** To be called again when the session has grown. */
-  keep(tenant: number, session: Session): void {
-    this.#sessions.set(`${tenant} ${session.name}`, session, Math.min(session.index.tree.size + 1, MOST_SNAPSHOTS));
-  }
-
-  homeOf(tenant: number, snapshotId: string): SessionName | undefined {
-    return this.#homes.get(`${tenant} ${snapshotId}`);
-  }
-
-  noteHome(tenant: number, snapshotId: string, name: SessionName | undefined): void {
-    if (name === undefined) this.#homes.delete(`${tenant} ${snapshotId}`);
-    else this.#homes.set(`${tenant} ${snapshotId}`, name, 1);
-  }
-
-  clear(): void {
-    this.#sessions.clear();
-    this.#homes.clear();
-  }
+/** What all tenants of a store have in common. */
+export interface Shared {
+  readonly folder: StoreFolder;
+  readonly states: StateCache;
+  /** By the path of their folders. */
+  readonly sessions: LruCache<Session>;
+  /** The sessions that snapshots were last found in, by the paths of their files. */
+  readonly homes: LruCache<Session>;
+  readonly checkpointInterval: number;
+  readonly maxPersistedChainLength: number | undefined;
+  readonly rejectBranching: boolean;
 }
 
-/** One tenant: its sessions, and which of them a snapshot is in. */
-export class Tenant {
-  readonly folder: TenantFolder;
-  /** Told of each snapshot that is found to have been written, by whomever. */
-  onEntry: ((session: Session, node: IndexNode, isFirst: boolean) => void) | undefined;
-  readonly #scan: TenantScan;
-  readonly #known: KnownSessions;
-  readonly #number: number;
+/** Snapshots whose places are kept in memory, of all tenants together; one session that has more is kept all the same. */
+export const MOST_SNAPSHOTS = 100_000;
 
-  constructor(store: StoreFolder, tenant: string, known: KnownSessions) {
-    this.#known = known;
-    this.#number = known.nextTenant();
-    this.folder = new TenantFolder(store, tenant);
-    this.#scan = new TenantScan(this.folder);
+/** A scan of a folder that changed less than so many ms before is not used again: the next change may have the same stamp. */
+const SETTLED_MS = 100;
+
+/** One tenant: its folder, its sessions, and which of them a snapshot is in. */
+export class Tenant implements SessionHome {
+  readonly folder: TenantFolder;
+  readonly shared: Shared;
+  readonly finish: SessionHome['finish'];
+  /** Told of each write that counts. */
+  onSaved: ((head: SnapshotHead, known: KnownState | undefined) => void) | undefined;
+  /** Nothing was saved for it when that was last looked at. */
+  isNew = false;
+  #scan: { readonly stamp: string; readonly result: Promise<Map<string, ScannedSession>> } | undefined;
+
+  constructor(shared: Shared, name: string, finish: (session: Session, line: LogLine) => Promise<void>) {
+    this.shared = shared;
+    this.folder = new TenantFolder(shared.folder, name);
+    this.finish = finish;
   }
 
-  /** The session of a name, brought up to date; it may have no snapshots, and there may be no such session. */
-  async session(name: SessionName): Promise<Session> {
-    const session = this.#sessionOf(name);
-    await session.refresh();
-    this.#known.keep(this.#number, session);
+  /** Answers the session as it is remembered; `refresh` brings it up to date. */
+  session(sessionId: string): Session {
+    const path = this.folder.session(sessionId);
+    const known = this.shared.sessions.get(path);
+    if (known) return known;
+    const session = new Session(this, sessionId);
+    this.shared.sessions.set(path, session, 1);
     return session;
+  }
+
+  /** To be called when a session was used: large ones take the room of many. */
+  keep(session: Session): void {
+    this.shared.sessions.set(session.path, session, Math.min(session.index.tree.size + 1, MOST_SNAPSHOTS));
+  }
+
+  homeOf(snapshotId: string): Session | undefined {
+    return this.shared.homes.get(this.folder.snapshot(snapshotId));
+  }
+
+  noteHome(snapshotId: string, session: Session): void {
+    this.shared.homes.set(this.folder.snapshot(snapshotId), session, 1);
+  }
+
+  /** What the tenant's sessions are called in the file system. */
+  async sessionNames(): Promise<string[]> {
+    const kind = this.folder.kind();
+    if (kind === 'lost') return [...(await this.scan()).keys()].map(fileNameOf);
+    return this.folder.store.namesIn(this.folder.sessions).filter(isFileName);
+  }
+
+  /** The session of a name; `undefined`: neither its log nor a snapshot tells its id. */
+  async sessionOfName(name: string): Promise<Session | undefined> {
+    const id = this.#idInLog(name) ?? [...(await this.scan()).keys()].find((one) => fileNameOf(one) === name);
+    return id === undefined ? undefined : this.session(id);
+  }
+
+  async scan(): Promise<Map<string, ScannedSession>> {
+    const stats = this.folder.store.fs.stat(this.folder.path);
+    if (!stats) return new Map();
+    const stamp = stampOf(stats);
+    if (this.#scan?.stamp === stamp) return this.#scan.result;
+    const result = scanTenant(this.folder);
+    const isSettled = Math.abs(Date.now() - stats.mtimeMs) > SETTLED_MS;
+    this.#scan = isSettled ? { stamp, result } : undefined;
+    return result;
   }
 
   /**
-   * The session that a snapshot is in, or was when last heard of.
+   * To be called before the tenant is looked into.
    *
-   * @throws `DATA_LOSS` when what has the name of its file is no snapshot.
+   * @returns Whether there is anything.
+   * @throws `FAILED_PRECONDITION` when its folder is of another layout.
    */
-  async locate(snapshotId: string): Promise<Session | undefined> {
-    const home = await this.homeOf(snapshotId);
-    if (home) return home;
-    const found = await this.#findSession(snapshotId);
-    // A file that its session does not know may be in the place of another session's.
-    const isFound = found?.index.tree.has(snapshotId) === true;
-    const lost = !isFound && hasMark(this.folder, snapshotId) ? await this.#searchLogs(snapshotId) : undefined;
-    const session = lost ?? found;
-    if (session) this.noteHome(snapshotId, session);
-    return session;
-  }
-
-  /** The session that a snapshot is in, if that is remembered; else it may be in one all the same. */
-  async homeOf(snapshotId: string): Promise<Session | undefined> {
-    const name = this.#known.homeOf(this.#number, snapshotId);
-    const session = name === undefined ? undefined : await this.session(name);
-    if (session?.index.tree.has(snapshotId)) return session;
-    this.#known.noteHome(this.#number, snapshotId, undefined);
-    return undefined;
-  }
-
-  /** For writing: the session of an id, not brought up to date. */
-  sessionFor(sessionId: string | null): Session {
-    return this.#sessionOf(sessionNameOf(sessionId));
-  }
-
-  /** The names of all sessions that there are, and perhaps some more. */
-  async sessionNames(): Promise<SessionName[]> {
+  async open(): Promise<boolean> {
     const kind = this.folder.kind();
-    if (kind === 'none') return [];
-    if (kind === 'foreign') return [...(await this.#scan.sessions()).keys()];
-    const names = new Set(this.#namesIn(this.folder.sessions, '.jsonl'));
-    const pointers = this.folder.store.hasFolder(this.folder.pointers)
-      ? this.#namesIn(this.folder.pointers, '.json')
-      : [];
-    const strangers = [...this.#namesIn(this.folder.sessions, '.id'), ...pointers];
-    for (const name of strangers) names.add(name);
-    return [...names];
+    if (kind === 'lost') await this.scan();
+    return kind !== 'none';
   }
 
-  /** Before the first save: makes the folders, and takes in what another writer left. */
+  /** To be called before something is changed: writes the logs of all sessions when their folder is not there. */
   async prepare(): Promise<void> {
-    const { folder } = this;
-    if (folder.kind() === 'own') return;
-    const { store } = folder;
-    await store.locks.run(hashOf(folder.tenant), 'The tenant', async (lock) => {
-      const changed = store.makeFolder(folder.path);
-      changed.push(...store.makeFolder(folder.ids));
-      if (folder.kind() !== 'own') {
-        const found = await this.#scan.sessions();
-        if (found.size === 0) changed.push(...store.makeFolder(folder.sessions));
-        else {
-          await this.#writeLogs(found, lock);
-          changed.push(folder.path);
-          for (const [name, snapshots] of found)
-            for (const { meta } of snapshots) setMark(folder, name, meta.snapshotId);
-        }
-      }
-      for (const path of new Set(changed)) await store.flushFolder(path);
-    });
+    this.folder.store.prepare();
+    const kind = this.folder.kind();
+    this.isNew = kind === 'none';
+    if (kind !== 'lost') return;
+    const { locks } = this.folder.store;
+    await locks.run(hashOf(this.folder.tenant, 'logs'), 'The tenant', () => this.#restoreLogs());
   }
 
-  /** Remembers where a snapshot is, so that it need not be looked for. */
-  noteHome(snapshotId: string, session: Session): void {
-    this.#known.noteHome(this.#number, snapshotId, session.name);
-    this.#known.keep(this.#number, session);
-  }
-
-  #sessionOf(name: SessionName): Session {
-    const known = this.#known.get(this.#number, name);
-    if (known) return known;
-    const session = new Session(this.folder, name, this.#scan, (from, node, isFirst) =>
-      this.onEntry?.(from, node, isFirst),
-    );
-    this.#known.keep(this.#number, session);
-    return session;
-  }
-
-  /** Writes the logs of what another writer left into a folder of their own, so that they come into being all at once. */
-  async #writeLogs(found: ReadonlyMap<SessionName, readonly ScannedSnapshot[]>, lock: HeldLock): Promise<void> {
+  async #restoreLogs(): Promise<void> {
+    if (this.folder.kind() !== 'lost') return;
     const { store } = this.folder;
-    const logs = store.newTemporary();
+    const path = store.newTemporaryFolder();
+    for (const [session, { incarnation, lines }] of await this.scan()) {
+      const header = formatHeader({ session, incarnation, log: newNonce() });
+      const folder = join(path, fileNameOf(session));
+      store.makeFolder(folder);
+      await store.replace(join(folder, LOG), Buffer.from(header + lines.map(formatLine).join('')));
+      await store.flushFolder(folder);
+    }
+    await store.flushFolder(path);
+    await store.changeFolder(this.folder.path, () => store.fs.rename(path, this.folder.sessions));
+  }
+
+  #idInLog(name: string): string | undefined {
+    const content = readBeginning(this.folder.store.fs, this.folder.log(name), 8192);
+    if (typeof content === 'string') return undefined;
     try {
-      store.makeFolder(logs);
-      for (const [name, snapshots] of found) {
-        const index = new SessionIndex();
-        for (const entry of await entriesOf(this.folder, name, snapshots)) index.apply(entry);
-        const log = formatLog({ sessionId: snapshots[0]!.session, entries: index.entries() });
-        const fd = store.writeNew(join(logs, `${name}.jsonl`), log);
-        try {
-          await store.flush(fd);
-        } finally {
-          closeQuietly(store.fs, fd);
-        }
-      }
-      await store.flushFolder(logs);
-      lock.assertHeld();
-      store.fs.rename(logs, this.folder.sessions);
-    } catch (error) {
-      attempt(() => store.removeTemporary(logs));
-      throw error;
-    }
-  }
-
-  async #findSession(snapshotId: string): Promise<Session | undefined> {
-    for (const name of this.folder.candidates(snapshotId)) {
-      const header = await readHeader(this.folder, name);
-      if (header === 'missing') continue;
-      if (header !== 'foreign') return this.session(sessionNameOf(header.session));
-      const parsed = await this.folder.readFile(name);
-      if (parsed?.kind === 'broken') {
-        throw dataLoss(
-          `Snapshot ${quote(snapshotId)} can't be read: its file is damaged. Restore it from a backup, or remove it.`,
-        );
-      }
-      const found = parsed && scanned(name, parsed);
-      if (found?.meta.snapshotId !== snapshotId) continue;
-      const session = await this.session(sessionNameOf(found.session));
-      if (!found.own) session.welcome(found);
-      return session;
-    }
-    return undefined;
-  }
-
-  /** The file is not there, but was once: it was lost, or it was removed and the mark is still there. The logs know. */
-  async #searchLogs(snapshotId: string): Promise<Session | undefined> {
-    for (const name of await this.sessionNames()) {
-      const session = await this.session(name);
-      if (session.index.tree.has(snapshotId)) return session;
-    }
-    return undefined;
-  }
-
-  #namesIn(path: string, ending: string): string[] {
-    try {
-      const names = this.folder.store.fs.readdir(path).filter((name) => name.endsWith(ending));
-      return names.map((name) => name.slice(0, -ending.length)).filter(isSessionName);
-    } catch (error) {
-      if (codeOf(error) === 'ENOENT') return [];
-      throw error;
+      const { session } = parseHeader(content.bytes.subarray(0, content.bytes.indexOf(10) + 1));
+      return fileNameOf(session) === name ? session : undefined;
+    } catch {
+      return undefined;
     }
   }
 }

@@ -111,17 +111,4 @@ describe('D5 bad files, F6 missing piece: a file of our own damaged in place', (
     await expect(saveTurn(store, 5, { wide: true })).rejects.toMatchObject({ status: 'DATA_LOSS' });
     await expect(saveTurn(store, 5, { wide: true, parent: 't2' })).rejects.toMatchObject({ status: 'DATA_LOSS' });
   });
-
-  it('that is a session’s latest is noticed by the pointer, with checkpointInterval 1, though the index is damaged too', async () => {
-    const folder = temporaryFolder();
-    await saveTurns(openStore(folder, { checkpointInterval: 1 }), 3);
-    truncateSync(join(folder, 'global/t3.json'), 50);
-    writeFileSync(join(folder, 'global/.sessions/a-session.jsonl'), 'nothing\n');
-    const store = openStore(folder, { checkpointInterval: 1 });
-    await expect(store.getSnapshot({ sessionId: SESSION })).rejects.toMatchObject({
-      status: 'DATA_LOSS',
-      message: expect.stringContaining('"t3"'),
-    });
-    expect((await store.getSnapshot({ snapshotId: 't2' }))?.state?.custom?.turn).toBe(2);
-  });
 });

@@ -28,7 +28,7 @@ for (const version of ['file-v1']) {
         const before = await store.getSnapshot({ snapshotId: 'turn-14' });
         const state = { ...before!.state, custom: { turn: 15 } };
         await store.saveSnapshot('turn-15', () => ({ ...before!, parentId: 'turn-14', state }));
-        await store.saveSnapshot('turn-13', (current) => ({ ...current!, state: { custom: { turn: 0 } } }));
+        await store.saveSnapshot('branch', (current) => ({ ...current!, note: 'checked' }));
         await store.prune({ maxChainLength: 2 });
         const cold = openTenant(folder, tenant);
         expect((await cold.getSnapshot({ sessionId: 'a session' }))?.state).toEqual(state);

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GenkitError } from 'genkit';
-import { describe, expect, it } from 'vitest';
-import { nodeFileSystem, type FileSystem } from '../../../stores/file/file-system.ts';
-import { LockFolder } from '../../../stores/file/lock.ts';
-import { formatOwner, livenessOf, newOwner, parseOwner, type Owner } from '../../../stores/file/owner.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { nodeFileSystem, type FileSystem } from '../../../stores/file/disk/file-system.ts';
+import { LockFolder } from '../../../stores/file/disk/lock.ts';
+import { formatOwner, livenessOf, newOwner, parseOwner, type Owner } from '../../../stores/file/disk/owner.ts';
 import { entriesBelow, temporaryFolder } from './support/folders.ts';
 
 /** No process has so high a number. */
@@ -18,7 +18,7 @@ function deadOwner(nonce: string): Owner {
 }
 
 function open(folder: string, fileSystem: FileSystem = nodeFileSystem): LockFolder {
-  return new LockFolder(fileSystem, folder, { timeoutMs: 20, makeFolder: () => {} });
+  return new LockFolder(fileSystem, folder, { timeoutMs: 20, makeFolder: () => {}, flush: async () => {} });
 }
 
 function note(folder: string, name: string, owner: Owner): void {
@@ -48,8 +48,8 @@ describe('a lock', () => {
   it('whose owner died is taken over, and so is one that died taking it over, and so on', async () => {
     const folder = temporaryFolder();
     note(folder, A_LOCK, deadOwner('00000000000a'));
-    note(folder, `${A_LOCK}.00000000000a`, deadOwner('00000000000b'));
-    note(folder, `${A_LOCK}.00000000000b`, deadOwner('00000000000c'));
+    note(folder, `${A_LOCK}.1`, deadOwner('00000000000b'));
+    note(folder, `${A_LOCK}.2`, deadOwner('00000000000c'));
     const locks = open(folder);
     expect(await take(locks)).toBe('taken');
     await expectTidy(locks, folder);
@@ -58,7 +58,7 @@ describe('a lock', () => {
   it('that a living process took over from a dead one is not taken', async () => {
     const folder = temporaryFolder();
     note(folder, A_LOCK, deadOwner('00000000000a'));
-    note(folder, `${A_LOCK}.00000000000a`, newOwner());
+    note(folder, `${A_LOCK}.1`, newOwner());
     await expect(take(open(folder))).rejects.toBeInstanceOf(GenkitError);
   });
 
@@ -72,7 +72,7 @@ describe('a lock', () => {
       link: (from, to) => {
         nodeFileSystem.link(from, to);
         // Right after the claim somebody else, who had it before, turns out to have released the lock, and a third one has it now.
-        if (to === `${path}.00000000000a` && claims++ === 0) {
+        if (to === `${path}.1` && claims++ === 0) {
           unlinkSync(path);
           note(folder, A_LOCK, newOwner());
         }
@@ -80,7 +80,7 @@ describe('a lock', () => {
     };
     await expect(take(open(folder, fs))).rejects.toMatchObject({ status: 'ABORTED' });
     expect(claims).toBe(1);
-    expect(existsSync(`${path}.00000000000a`), 'the claim was withdrawn').toBe(false);
+    expect(existsSync(`${path}.1`), 'the claim was withdrawn').toBe(false);
     expect(existsSync(path), 'the third one has it still').toBe(true);
   });
 
@@ -103,12 +103,39 @@ describe('a lock', () => {
     await expectTidy(locks, folder);
   });
 
-  it('that a power failure left without its text is taken over', async () => {
+  it('without a text counts as held; when it is old a power failure left it, and it is taken over', async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, A_LOCK), '');
-    const locks = open(folder);
+    const early = open(folder);
+    await expect(take(early)).rejects.toMatchObject({ status: 'ABORTED' });
+    early.close();
+    const fs: FileSystem = {
+      ...nodeFileSystem,
+      stat: (path) => {
+        const found = nodeFileSystem.stat(path);
+        if (found && path.endsWith(A_LOCK)) found.ctimeMs -= 31_000;
+        return found;
+      },
+    };
+    const locks = open(folder, fs);
     expect(await take(locks)).toBe('taken');
     await expectTidy(locks, folder);
+  });
+
+  it('that can’t be made, or whose owner can’t be named, fails the call before its task begins', async () => {
+    for (const call of ['open', 'write', 'link'] as const) {
+      const folder = temporaryFolder();
+      const fs: FileSystem = {
+        ...nodeFileSystem,
+        [call]: () => {
+          throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: call });
+        },
+      };
+      const task = vi.fn(async () => {});
+      await expect(open(folder, fs).run(A_LOCK, 'It', task)).rejects.toMatchObject({ code: 'ENOSPC' });
+      expect(task).not.toHaveBeenCalled();
+      expect(entriesBelow(folder), call).toEqual([]);
+    }
   });
 
   it('that could not be released is the owner’s own the next time', async () => {
@@ -159,15 +186,17 @@ describe('a lock', () => {
     await expectTidy(other, folder);
   });
 
-  it('of the dead is removed when the folder is opened, with their marks and claims; of the living nothing is', () => {
+  it('of the dead is removed with the first lock, with their marks and claims; of the living nothing is', async () => {
     const folder = temporaryFolder();
     const living = newOwner();
     note(folder, 'owner-00000000000a', deadOwner('00000000000a'));
     note(folder, 'b'.repeat(64), deadOwner('00000000000a'));
-    note(folder, `${'c'.repeat(64)}.00000000000a`, deadOwner('00000000000b'));
+    note(folder, `${'c'.repeat(64)}.1`, deadOwner('00000000000b'));
     note(folder, `owner-${living.nonce}`, living);
     note(folder, A_LOCK, living);
-    open(folder).tidy();
+    const locks = open(folder);
+    await locks.run('d'.repeat(64), 'Another', async () => {});
+    locks.close();
     expect(
       entriesBelow(folder).filter((name) => !readFileSync(join(folder, name), 'latin1').includes(living.nonce)),
     ).toEqual(entriesBelow(folder).filter((name) => name.startsWith('owner-') && name !== `owner-${living.nonce}`));
@@ -183,6 +212,6 @@ describe('an owner', () => {
     expect(livenessOf(self)).toBe('alive');
     expect(livenessOf({ ...self, pid: NO_PROCESS })).toBe('dead');
     if (process.platform === 'linux') expect(livenessOf({ ...self, started: '1' })).toBe('dead');
-    expect(livenessOf({ ...self, host: '0123456789ab' })).toBe('remote');
+    expect(livenessOf({ ...self, host: '0123456789ab' })).toBe('unknown');
   });
 });

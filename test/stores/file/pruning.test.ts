@@ -259,7 +259,7 @@ describe('the size of a session', () => {
     }
     await store.close();
     const { bytes, onDisk } = await bytesAtRest(folder);
-    expect(bytes / workload.information).toBeLessThan(2);
+    expect(bytes / workload.information).toBeLessThan(2.5);
     expect(onDisk / workload.information).toBeLessThan(3);
     const cold = new FileSessionStore<WorkloadState>(folder);
     for (const [turn, text] of Object.entries(texts)) {

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { nodeFileSystem, type FileSystem } from '../../../stores/file/file-system.ts';
+import { nodeFileSystem, type FileSystem } from '../../../stores/file/disk/file-system.ts';
 import { temporaryFolder } from './support/folders.ts';
 import { openStore, saveTurn, saveTurns, SESSION, type Store } from './support/scenarios.ts';
 

@@ -16,7 +16,7 @@ interface Attempt {
 }
 
 async function rewrite(store: Store): Promise<unknown> {
-  return store.saveSnapshot('t1', (current) => ({ ...current!, state: stateOf(9) }), { scopes: BOTH });
+  return store.saveSnapshot('t2', (current) => ({ ...current!, state: stateOf(9) }), { scopes: BOTH });
 }
 
 const isThere =
@@ -29,7 +29,7 @@ const ATTEMPTS: readonly Attempt[] = [
   {
     name: 'a rewrite',
     save: rewrite,
-    isMade: async (store) => (await store.getSnapshot({ snapshotId: 't1' }))?.state?.custom?.turn === 9,
+    isMade: async (store) => (await store.getSnapshot({ snapshotId: 't2' }))?.state?.custom?.turn === 9,
   },
   {
     name: 'the first save of a session',
@@ -45,7 +45,7 @@ const ATTEMPTS: readonly Attempt[] = [
 
 /** Rewrites all snapshots that a save may have been of, and so the marks in their files. */
 async function saveOver(store: Store): Promise<void> {
-  for (const id of ['t1', 't3', 'new', 'loner']) {
+  for (const id of ['t1', 't2', 't3', 'new', 'loner']) {
     await store.saveSnapshot(id, (current) => (current ? { ...current, updatedAt: '2026-02-01T00:00:00.000Z' } : null));
   }
 }
@@ -73,7 +73,7 @@ const FINDERS: Readonly<Record<string, (store: Store, folder: string) => Promise
   },
   'a save over the same snapshots after the logs were damaged': async (store, folder) => {
     const logs = join(folder, 'global/.sessions');
-    for (const name of readdirSync(logs)) if (name.endsWith('.jsonl')) writeFileSync(join(logs, name), 'damaged\n');
+    for (const name of readdirSync(logs)) writeFileSync(join(logs, name, 'log.jsonl'), 'damaged\n');
     await saveOver(store);
     return 0;
   },

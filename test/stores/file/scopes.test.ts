@@ -13,7 +13,7 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { ScopeId } from '../../../src/store/contract.ts';
 import { scopeKey } from '../../../src/store/scopes.ts';
-import { scopeNameOf } from '../../../stores/file/scope-file.ts';
+import { recordNameOf } from '../../../stores/file/format/record-file.ts';
 import { entriesBelow, temporaryFolder } from './support/folders.ts';
 import { RecordingFileSystem } from './support/recording.ts';
 import { ADA, adding, APP, openStore, saveTurn, SESSION, type Store } from './support/scenarios.ts';
@@ -21,7 +21,7 @@ import { ADA, adding, APP, openStore, saveTurn, SESSION, type Store } from './su
 const EVE: ScopeId = { scope: 'user', appName: 'shop', userId: 'eve' };
 
 function fileOf(folder: string, id: ScopeId, ending = 'json'): string {
-  return join(folder, 'global/.scopes', `${scopeNameOf(scopeKey(id))}.${ending}`);
+  return join(folder, 'global/.scopes', `${recordNameOf(scopeKey(id))}.${ending}`);
 }
 
 /** Names of files and folders, and contents, in which a text is. */

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
-import { nodeFileSystem, type FileSystem } from '../../../stores/file/file-system.ts';
+import { nodeFileSystem, type FileSystem } from '../../../stores/file/disk/file-system.ts';
 import { entriesBelow, killOwners, leftovers, temporaryFolder } from './support/folders.ts';
 import { openStore, saveTurn, saveTurns, SESSION } from './support/scenarios.ts';
 
@@ -59,7 +59,7 @@ describe('a thread', () => {
 });
 
 describe('a file system without hard links', () => {
-  it('keeps what others start from when a snapshot is rewritten', async () => {
+  it('is used with other means: an id is saved once, and what is removed while others stand on it stays', async () => {
     const folder = temporaryFolder();
     const fs: FileSystem = {
       ...nodeFileSystem,
@@ -67,13 +67,19 @@ describe('a file system without hard links', () => {
         throw Object.assign(new Error('EPERM'), { code: 'EPERM', syscall: 'link' });
       },
     };
-    const store = openStore(folder, {}, fs);
-    await saveTurns(store, 3, true);
-    const before = await store.getSnapshot({ snapshotId: 't3' });
-    await store.saveSnapshot('t1', (current) => ({ ...current!, state: { custom: { turn: 77 } } }));
+    const stores = [openStore(folder, {}, fs), openStore(folder, {}, fs)];
+    const saves = stores.map((store, i) =>
+      store.saveSnapshot('t1', (current) =>
+        current ? null : { sessionId: `s${i}`, createdAt: 'x', status: 'completed', state: {} },
+      ),
+    );
+    expect((await Promise.all(saves)).toSorted()).toEqual(['t1', null].toSorted());
+    for (let turn = 2; turn <= 4; turn++) await saveTurn(stores[turn % 2]!, turn, { wide: true });
+    const before = await stores[0]!.getSnapshot({ snapshotId: 't4' });
+    await stores[1]!.prune({ maxChainLength: 1 });
     const cold = openStore(folder, {}, fs);
-    expect(await cold.getSnapshot({ snapshotId: 't3' })).toEqual(before);
-    expect((await cold.getSnapshot({ snapshotId: 't1' }))?.state?.custom?.turn).toBe(77);
+    expect(await cold.getSnapshot({ snapshotId: 't4' })).toEqual(before);
+    expect(await cold.getSnapshot({ snapshotId: 't3' })).toBeUndefined();
   });
 });
 

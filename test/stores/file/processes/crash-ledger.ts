@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { expect } from 'vitest';
 import type { FileSessionStore } from '../../../../stores/file/file-session-store.ts';
-import { snapshotName } from '../../../../stores/file/names.ts';
+import { snapshotName } from '../../../../stores/file/format/names.ts';
 import type { Report } from './crash-writer.ts';
 import { fingerprint, idsOf } from './snapshots.ts';
 

@@ -1,4 +1,4 @@
-import { nodeFileSystem, type FileSystem } from '../../../../stores/file/file-system.ts';
+import { nodeFileSystem, type FileSystem } from '../../../../stores/file/disk/file-system.ts';
 
 /** Where a process ends: at its so-manieth system call that changes something, before it, in the middle of it (a write), or after it. */
 export interface DeathPlan {

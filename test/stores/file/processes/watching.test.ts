@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { SessionSnapshot, SnapshotStatus } from '../../../../src/store/contract.ts';
 import { FileSessionStore, type FileSessionStoreOptions } from '../../../../stores/file/file-session-store.ts';
-import { nodeFileSystem, type FileSystem } from '../../../../stores/file/file-system.ts';
+import { nodeFileSystem, type FileSystem } from '../../../../stores/file/disk/file-system.ts';
 import { scale } from '../../../support/scale.ts';
 import { Fleet, type Child } from './fleet.ts';
 import { pending } from './snapshots.ts';

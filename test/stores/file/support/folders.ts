@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -27,11 +27,14 @@ export function contentsBelow(folder: string, below = ''): Record<string, string
   return found;
 }
 
-/** The locks that this process made come to be those of one that has died: no process has so high a number. */
+/** What this process made comes to be that of one that has died: no process has so high a number. */
 export function killOwners(folder: string): void {
   for (const name of readdirSync(join(folder, '.locks'))) {
     const path = join(folder, '.locks', name);
     writeFileSync(path, readFileSync(path, 'latin1').replace(`.${process.pid}.`, '.4194305.'));
+  }
+  for (const name of readdirSync(join(folder, '.tmp'))) {
+    renameSync(join(folder, '.tmp', name), join(folder, '.tmp', name.replace(`.${process.pid}.`, '.4194305.')));
   }
 }
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { FileSessionStore, type FileSessionStoreOptions } from '../../../../stores/file/file-session-store.ts';
 import type { ScopeChange, ScopeId, ScopeRecord } from '../../../../src/store/contract.ts';
-import { nodeFileSystem, type FileSystem } from '../../../../stores/file/file-system.ts';
+import { nodeFileSystem, type FileSystem } from '../../../../stores/file/disk/file-system.ts';
 import { Random } from '../../../support/random.ts';
 
 interface Custom {
@@ -62,7 +62,7 @@ async function writeTenant(folder: string, tenant: string): Promise<void> {
     await save(store, `turn-${turn}`, turn === 1 ? undefined : `turn-${turn - 1}`, { turn }, messages);
   }
   await save(store, 'branch', 'turn-13', { turn: 100, noise: '\uD800 -0 \0' }, messages.slice(0, 3));
-  await store.saveSnapshot('turn-12', (current) => ({ ...current!, state: { custom: { turn: -0 } } }));
+  await store.saveSnapshot('turn-12', (current) => ({ ...current!, note: 'checked' }));
   await store.saveSnapshot('branch', (current) => ({ ...current!, updatedAt: '2026-02-02T00:00:00.000Z' }));
   await store.saveSnapshot(
     'loner',
@@ -75,6 +75,9 @@ async function writeTenant(folder: string, tenant: string): Promise<void> {
     status: 'pending',
   };
   await store.saveSnapshot('../Odd Id.json', () => odd as never);
+  await store.saveSnapshot('../Odd Id.json', (current) => ({ ...current!, state: { custom: { turn: -0 } } }), {
+    session: { ownerId: 'ada', agent: 'support', title: 'Odd' },
+  });
   await store.close();
 }
 

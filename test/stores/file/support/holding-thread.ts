@@ -1,7 +1,7 @@
 /** A thread that saves, and holds the session's lock while it does so until it is ended. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { FileSessionStore } from '../../../../stores/file/file-session-store.ts';
-import { nodeFileSystem } from '../../../../stores/file/file-system.ts';
+import { nodeFileSystem } from '../../../../stores/file/disk/file-system.ts';
 
 const holding = {
   ...nodeFileSystem,

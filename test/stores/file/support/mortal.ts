@@ -1,4 +1,4 @@
-import { nodeFileSystem, type FileSystem } from '../../../../stores/file/file-system.ts';
+import { nodeFileSystem, type FileSystem } from '../../../../stores/file/disk/file-system.ts';
 
 const CHANGES = /^(?:write|rename|link|unlink|rmdir|mkdir|truncate|flush)$/;
 

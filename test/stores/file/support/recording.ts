@@ -1,4 +1,4 @@
-import { nodeFileSystem, type FileSystem } from '../../../../stores/file/file-system.ts';
+import { nodeFileSystem, type FileSystem } from '../../../../stores/file/disk/file-system.ts';
 
 /** A system call that succeeded, with all that is needed to do it again. */
 export type Operation =
@@ -79,7 +79,6 @@ export class RecordingFileSystem {
       },
       stat: (path) => look('stat', path, () => fs.stat(path)),
       statTarget: (path) => look('statTarget', path, () => fs.statTarget(path)),
-      realpath: (path) => look('realpath', path, () => fs.realpath(path)),
       rename: (from, to) =>
         call(
           'rename',

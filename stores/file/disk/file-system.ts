@@ -1,0 +1,141 @@
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  fsync,
+  ftruncateSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  read,
+  readdirSync,
+  readlinkSync,
+  readSync,
+  renameSync,
+  rmdirSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  watch,
+  writeSync,
+  type Stats,
+} from 'node:fs';
+import { promisify } from 'node:util';
+
+/** What ends a watch on a folder. */
+export interface Watch {
+  close(): void;
+}
+
+/**
+ * The system calls of the file store, so that tests can record them and let them fail. Calls on metadata are synchronous, because a thread
+ * pool's round trip costs more than the call; flushing, and reading what is large, are not, because they wait for the disk.
+ */
+export interface FileSystem {
+  open(path: string, flags: number): number;
+  close(fd: number): void;
+  statOpen(fd: number): Stats;
+  /** Answers the bytes read; fewer than asked at the file's end. */
+  read(fd: number, into: Uint8Array, position: number): number;
+  readLater(fd: number, into: Uint8Array, position: number): Promise<number>;
+  /** Writes all of `bytes` at the place that the flags of `open` say. */
+  write(fd: number, bytes: Uint8Array): void;
+  truncate(fd: number, size: number): void;
+  /** Returns when the file's content, or the folder's entries, are on the disk. */
+  flush(fd: number): Promise<void>;
+  /** `undefined`: nothing there. Does not follow a symbolic link. */
+  stat(path: string): Stats | undefined;
+  /** As `stat`, but follows symbolic links. */
+  statTarget(path: string): Stats | undefined;
+  rename(from: string, to: string): void;
+  link(from: string, to: string): void;
+  symlink(content: string, path: string): void;
+  readlink(path: string): string;
+  unlink(path: string): void;
+  mkdir(path: string): void;
+  rmdir(path: string): void;
+  readdir(path: string): string[];
+  /** Calls `onEvent` with the name of an entry of the folder that changed, or with `undefined`; `onEnd` when it can watch no longer. */
+  watch(path: string, onEvent: (name: string | undefined) => void, onEnd: () => void): Watch;
+}
+
+/** A symbolic link in place of a file is refused, never followed. Windows has no such flag; links need a privilege there. */
+const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
+
+export const READ = constants.O_RDONLY | NO_FOLLOW;
+export const READ_FOLDER = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0);
+export const READ_APPEND = constants.O_RDWR | constants.O_APPEND | NO_FOLLOW;
+export const CREATE = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_EXCL | NO_FOLLOW;
+
+const FILE_MODE = 0o600;
+const FOLDER_MODE = 0o700;
+
+const readAsync = promisify(read);
+const fsyncAsync = promisify(fsync);
+
+export const nodeFileSystem: FileSystem = {
+  open(path, flags) {
+    const fd = openSync(path, flags, FILE_MODE);
+    // The process's umask may have taken the owner's own rights away.
+    if (flags === CREATE) fchmodSync(fd, FILE_MODE);
+    return fd;
+  },
+  close: closeSync,
+  statOpen: (fd) => fstatSync(fd),
+  read: (fd, into, position) => readSync(fd, into, 0, into.length, position),
+  readLater: async (fd, into, position) => (await readAsync(fd, into, 0, into.length, position)).bytesRead,
+  write(fd, bytes) {
+    for (let written = 0; written < bytes.length;) written += writeSync(fd, bytes, written);
+  },
+  truncate: ftruncateSync,
+  flush: fsyncAsync,
+  stat: (path) => lstatSync(path, { throwIfNoEntry: false }),
+  statTarget: (path) => statSync(path, { throwIfNoEntry: false }),
+  rename: renameSync,
+  link: linkSync,
+  // Windows lets everybody make junctions, and privileged users only links.
+  symlink: (content, path) => symlinkSync(content, path, 'junction'),
+  readlink: (path) => readlinkSync(path, 'latin1'),
+  unlink: unlinkSync,
+  mkdir(path) {
+    mkdirSync(path, FOLDER_MODE);
+    chmodSync(path, FOLDER_MODE);
+  },
+  rmdir: rmdirSync,
+  readdir: readdirSync,
+  watch(path, onEvent, onEnd) {
+    const watcher = watch(path, { persistent: false }, (_type, name) => onEvent(name ?? undefined));
+    watcher.on('error', onEnd);
+    return watcher;
+  },
+};
+
+/** Changes whenever a file is replaced or written to. (An inode alone may be that of a later file.) */
+export function stampOf({ ino, size, mtimeMs, ctimeMs }: Stats): string {
+  return `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
+}
+
+/** The `code` of a failed system call, such as `ENOENT`. */
+export function codeOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException | undefined)?.code;
+}
+
+/** What a file system answers to a call that it does not have. */
+const UNSUPPORTED = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'UNKNOWN']);
+
+/** Whether a call failed because the file system does not have it. */
+export function isUnsupported(error: unknown): boolean {
+  return UNSUPPORTED.has(codeOf(error) ?? '');
+}
+
+/** Closes a file whose content is safe, or only was read: whether that fails does not matter. */
+export function closeQuietly(fs: FileSystem, fd: number): void {
+  try {
+    fs.close(fd);
+  } catch {
+    // The descriptor is gone all the same.
+  }
+}

@@ -1,0 +1,83 @@
+import { GenkitError, type StatusName } from 'genkit';
+import { quote } from '../../../src/errors.ts';
+import { codeOf } from './file-system.ts';
+
+/** What a function of the caller threw: it goes to the caller as it is, whatever it is. */
+export class CallerFailure {
+  readonly cause: unknown;
+
+  constructor(cause: unknown) {
+    this.cause = cause;
+  }
+}
+
+/** What a failed system call means to the caller; any other is `UNAVAILABLE`. */
+const MEANINGS: Readonly<Record<string, { status: StatusName; reason: string }>> = {
+  ENOSPC: { status: 'RESOURCE_EXHAUSTED', reason: 'there is no space left on the disk' },
+  EDQUOT: { status: 'RESOURCE_EXHAUSTED', reason: 'the disk quota is used up' },
+  EMFILE: { status: 'RESOURCE_EXHAUSTED', reason: 'the process has too many files open' },
+  ENFILE: { status: 'RESOURCE_EXHAUSTED', reason: 'the system has too many files open' },
+  ENOMEM: { status: 'RESOURCE_EXHAUSTED', reason: 'the system is out of memory' },
+  EROFS: { status: 'UNAVAILABLE', reason: 'the file system is read-only' },
+  EACCES: { status: 'UNAVAILABLE', reason: 'the process may not access the files of the store' },
+  EPERM: {
+    status: 'UNAVAILABLE',
+    reason: 'the process may not access the files of the store, or the file system has no links',
+  },
+  EIO: { status: 'UNAVAILABLE', reason: 'the disk failed' },
+};
+
+/** A call of the store, for the message of its failure. */
+export interface Call {
+  /** `Saving a snapshot`. */
+  readonly what: string;
+  /** The directory as the store was given it. */
+  readonly directory: string;
+  /** What a failure has left. Default: nothing was changed. */
+  readonly consequence?: string;
+}
+
+/** Runs a call of the store; failures of the system become `GenkitError`s that name no path but the one that the store was given. */
+export async function reportingFailures<T>(call: Call, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    throw reported(call, error);
+  }
+}
+
+/** What a removal that failed has left. */
+export const REMOVED_OR_NOT = 'Each session is as it was before or as it was to be';
+
+/** The error that a caller gets for `error`. */
+function reported({ what, directory, consequence = 'Nothing was changed' }: Call, error: unknown): unknown {
+  if (error instanceof CallerFailure) return error.cause;
+  if (error instanceof GenkitError || !isSystemError(error)) return error;
+  const { status, reason } = meaningOf(error);
+  const place = `${codeOf(error)} in the directory ${quote(directory)}`;
+  return new GenkitError({
+    status,
+    message: `${what} failed: ${reason} (${place}). ${consequence}; try again when that is mended.`,
+  });
+}
+
+/** For a save that failed after its commit point. */
+export function outcomeUnknown(what: string, error: unknown): unknown {
+  if (!isSystemError(error)) return error;
+  const { status, reason } = meaningOf(error);
+  return new GenkitError({
+    status,
+    message: `${what} failed at its very end: ${reason}. It is not known whether the snapshot was saved: read it before saving again.`,
+  });
+}
+
+/** Whether a system call failed with this. */
+export function isSystemError(error: unknown): boolean {
+  return error instanceof Error && codeOf(error) !== undefined && 'syscall' in error;
+}
+
+function meaningOf(error: unknown): { status: StatusName; reason: string } {
+  return (
+    MEANINGS[codeOf(error) ?? ''] ?? { status: 'UNAVAILABLE', reason: 'the file system did not do what it was asked' }
+  );
+}

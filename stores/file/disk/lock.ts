@@ -1,0 +1,305 @@
+import { basename, join } from 'node:path';
+import { GenkitError } from 'genkit';
+import { KeyQueue } from '../../../src/store/key-queue.ts';
+import { closeQuietly, codeOf, CREATE, isUnsupported, type FileSystem } from './file-system.ts';
+import { formatOwner, livenessOf, newOwner, parseOwner, type Owner } from './owner.ts';
+import { readBeginning } from './read-file.ts';
+
+/** The lock of an owner whose process can't be looked up from here is taken over at this age. */
+const UNKNOWN_OWNER_EXPIRES_MS = 30_000;
+/** A holder gives up before it commits when it has held the lock for so long; far below the age at which others take it over. */
+const LONGEST_HOLD_MS = 15_000;
+const LONGEST_PAUSE_MS = 10;
+
+/** A lock that is held. */
+export interface HeldLock {
+  /** Call it right before a commit point: throws `ABORTED` when the lock has been held too long to be sure of it. */
+  assertHeld(): void;
+}
+
+/** A link of a chain: its path, and the owner that it names. */
+interface Claim {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** Tasks of this process wait for each other here, in order, instead of by looking at the file again and again. */
+const inThisProcess = new KeyQueue();
+
+/**
+ * Locks between processes that share a folder.
+ *
+ * Each process has a mark, a file that names it as an owner. A lock is a hard link to the mark of its owner: it is made by one system call,
+ * which fails where there is one already, and takes neither an inode nor a block. Where there are no hard links, a lock is a symbolic link
+ * that nothing follows and whose text names the owner. While the owner lives, others wait.
+ *
+ * A lock whose owner has died is taken over by claiming it: claims are links too, `<lock>.1`, then `<lock>.2` when the owner of that one has
+ * died, and so on. So a lock is a chain, and its holder is the owner of the last link. After making a claim the claimer reads the chain
+ * again; where one of the others is not abandoned any more, it withdraws. To release is to remove the lock first, then the claims.
+ *
+ * At most one owner holds a lock. Of several that make the same link one succeeds. A claim that was made late, after the chain was released,
+ * finds no lock, or one of an owner that lives. A claim that is left over, because its owner died while releasing, is one more dead link of
+ * the next chain.
+ */
+export class LockFolder {
+  readonly path: string;
+  readonly #fs: FileSystem;
+  readonly #timeoutMs: number;
+  readonly #makeFolder: () => void;
+  readonly #flush: (fd: number) => Promise<void>;
+  #owner: { readonly nonce: string; readonly text: string } | undefined;
+  #hasLinks = true;
+  #isTidied = false;
+  #named = 0;
+
+  /**
+   * @param options.makeFolder Makes the folder, if it is not there.
+   * @param options.flush Flushes an open file.
+   */
+  constructor(
+    fs: FileSystem,
+    path: string,
+    options: { timeoutMs: number; makeFolder: () => void; flush: (fd: number) => Promise<void> },
+  ) {
+    this.#fs = fs;
+    this.path = path;
+    this.#timeoutMs = options.timeoutMs;
+    this.#makeFolder = options.makeFolder;
+    this.#flush = options.flush;
+  }
+
+  /** A name that names this process as the owner of what is called so, and that no other call answers. */
+  newOwnName(): string {
+    return `${this.#self().text}-${(this.#named++).toString(36)}`;
+  }
+
+  /**
+   * Runs `task` while holding the lock of this name.
+   *
+   * @param what What is locked, for the message: `Session "s"`.
+   * @throws `ABORTED` when the lock is not to be had in time; the system's error when it can't be made.
+   */
+  run<T>(name: string, what: string, task: (lock: HeldLock) => Promise<T>): Promise<T> {
+    const path = join(this.path, name);
+    return inThisProcess.run(path, async () => {
+      const chain = await this.#acquire(path, what);
+      const age = stopwatch();
+      this.#tidyOnce();
+      try {
+        return await task({ assertHeld: () => assertRecent(age(), what) });
+      } finally {
+        // After so long another process may hold it.
+        const own = age() < LONGEST_HOLD_MS ? chain : this.#tryAcquire(path);
+        if (own) this.#release(own);
+      }
+    });
+  }
+
+  /** Whether the owner that a text names has died, or was not heard of since the file at `path` was last changed. */
+  isAbandoned(text: string, path: string): boolean {
+    const owner = parseOwner(text);
+    const liveness = owner ? livenessOf(owner) : 'unknown';
+    return liveness === 'unknown' ? this.#ageOf(path) > UNKNOWN_OWNER_EXPIRES_MS : liveness === 'dead';
+  }
+
+  /** Removes what dead owners left. What is not called as the store calls its own stays. */
+  tidy(): void {
+    const names = this.#fs.readdir(this.path).filter((one) => OWN_NAME.test(one));
+    for (const name of names) {
+      const path = join(this.path, name);
+      const text = this.#read(path);
+      if (text === undefined || this.#isOwn(text) || !this.isAbandoned(text, path)) continue;
+      const [lock, claim] = name.split('.', 2) as [string, string | undefined];
+      if (name.startsWith(MARK) || (claim !== undefined && !names.includes(lock))) this.#remove(path);
+      else if (claim === undefined) this.#release(this.#tryAcquire(path) ?? []);
+    }
+  }
+
+  /** Removes this process's mark; it comes back with the next lock. */
+  close(): void {
+    if (this.#owner && this.#hasLinks) this.#remove(this.#mark());
+  }
+
+  #tidyOnce(): void {
+    if (this.#isTidied) return;
+    this.#isTidied = true;
+    try {
+      this.tidy();
+    } catch {
+      // The next process that locks something tries again.
+    }
+  }
+
+  async #acquire(path: string, what: string): Promise<Claim[]> {
+    const waited = stopwatch();
+    for (let attempt = 1; ; attempt++) {
+      const chain = await this.#tryWithMark(path);
+      if (chain) return chain;
+      if (waited() > this.#timeoutMs) {
+        throw new GenkitError({
+          status: 'ABORTED',
+          message: `${what} was locked by others for ${this.#timeoutMs} ms. Try again; raise lockTimeoutMs if it has to wait longer.`,
+        });
+      }
+      await pause(Math.min(attempt, LONGEST_PAUSE_MS) * (0.5 + Math.random()));
+    }
+  }
+
+  async #tryWithMark(path: string): Promise<Claim[] | undefined> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return this.#tryAcquire(path);
+      } catch (error) {
+        if (codeOf(error) !== 'ENOENT' || attempt > MOST_MARKS) throw error;
+        await this.#makeMark();
+      }
+    }
+  }
+
+  /** The chain that this process now holds, the lock first; `undefined`: another owner holds the lock. */
+  #tryAcquire(path: string): Claim[] | undefined {
+    const chain: Claim[] = [];
+    for (let at = path; ; at = `${path}.${chain.length}`) {
+      if (this.#create(at)) {
+        if (chain.every((claim) => this.#isLost(claim))) return [...chain, { path: at, text: this.#self().text }];
+        this.#remove(at);
+        return undefined;
+      }
+      const text = this.#read(at);
+      if (text === undefined) return undefined;
+      const claim = { path: at, text };
+      // Tasks of this process come one after the other, so a link of its own is one that it could not remove.
+      if (!this.#isOwn(text) && !this.isAbandoned(text, at)) return undefined;
+      chain.push(claim);
+    }
+  }
+
+  /** Whether a link is still there whose owner has lost it. */
+  #isLost({ path, text }: Claim): boolean {
+    return this.#read(path) === text && (this.#isOwn(text) || this.isAbandoned(text, path));
+  }
+
+  /** In this order: while the lock is there, its claims keep others from it. */
+  #release(chain: readonly Claim[]): void {
+    for (const { path } of chain) {
+      // A link that can't be removed stays this owner's: the next task here claims it, other processes do when this one has ended.
+      if (!this.#remove(path) && !this.#remove(path)) return;
+    }
+  }
+
+  #remove(path: string): boolean {
+    try {
+      this.#fs.unlink(path);
+      return true;
+    } catch (error) {
+      return codeOf(error) === 'ENOENT';
+    }
+  }
+
+  #create(path: string): boolean {
+    try {
+      this.#link(path);
+      return true;
+    } catch (error) {
+      if (codeOf(error) === 'EEXIST') return false;
+      throw error;
+    }
+  }
+
+  #link(path: string): void {
+    if (this.#hasLinks) {
+      try {
+        return this.#fs.link(this.#mark(), path);
+      } catch (error) {
+        if (!isUnsupported(error)) throw error;
+        this.#hasLinks = false;
+      }
+    }
+    this.#fs.symlink(this.#self().text, path);
+  }
+
+  /**
+   * Makes the folder and this process's mark. No lock is linked to a mark before that is whole, and flushed: one that can't be written fails
+   * the call, and none is left without its text when the machine loses its power.
+   */
+  async #makeMark(): Promise<void> {
+    this.#makeFolder();
+    if (!this.#hasLinks || this.#fs.stat(this.#mark())) return;
+    const fd = this.#fs.open(this.#mark(), CREATE);
+    try {
+      this.#fs.write(fd, Buffer.from(this.#self().text, 'latin1'));
+      await this.#flush(fd);
+    } catch (error) {
+      this.#remove(this.#mark());
+      throw error;
+    } finally {
+      closeQuietly(this.#fs, fd);
+    }
+  }
+
+  #mark(): string {
+    return join(this.path, `${MARK}${this.#self().nonce}`);
+  }
+
+  /** The text of a mark, or of a link to one; `undefined`: there is none. */
+  #read(path: string): string | undefined {
+    const stats = this.#fs.stat(path);
+    try {
+      // Windows answers an absolute path.
+      if (stats?.isSymbolicLink()) return basename(this.#fs.readlink(path));
+      const content = readBeginning(this.#fs, path, LONGEST_TEXT);
+      return typeof content === 'object' ? content.bytes.toString('latin1') : content === 'missing' ? undefined : '';
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return undefined;
+      throw error;
+    }
+  }
+
+  #isOwn(text: string): boolean {
+    return parseOwner(text)?.nonce === this.#self().nonce;
+  }
+
+  #ageOf(path: string): number {
+    const madeAt = this.#fs.stat(path)?.ctimeMs;
+    // A time in the future was told by a clock that has been set since.
+    return madeAt === undefined ? 0 : Math.abs(Date.now() - madeAt);
+  }
+
+  #self(): { readonly nonce: string; readonly text: string } {
+    if (!this.#owner) {
+      const owner: Owner = newOwner();
+      this.#owner = { nonce: owner.nonce, text: formatOwner(owner) };
+    }
+    return this.#owner;
+  }
+}
+
+/** How the names of marks begin. */
+const MARK = 'owner-';
+/** Bytes that are read of a mark. */
+const LONGEST_TEXT = 256;
+/** How often a mark is made anew: another process that tidies up may take one that is just being written for a left-over. */
+const MOST_MARKS = 5;
+
+/** The names of marks, of locks, and of claims on them. Nothing else in the folder is the store's to remove. */
+const OWN_NAME = /^(?:owner-[0-9a-f]{12}|[0-9a-f]{64}(?:\.\d+)?)$/;
+
+function assertRecent(ageMs: number, what: string): void {
+  if (ageMs < LONGEST_HOLD_MS) return;
+  throw new GenkitError({
+    status: 'ABORTED',
+    message: `${what} was locked for longer than ${LONGEST_HOLD_MS} ms by this call, which gave up and saved nothing. Try again.`,
+  });
+}
+
+/** Answers the time since it was made, in ms, the longer of two clocks: one stands still while the machine sleeps, one may be set back. */
+function stopwatch(): () => number {
+  const [wall, steady] = [Date.now(), performance.now()];
+  return () => Math.max(Date.now() - wall, performance.now() - steady);
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}

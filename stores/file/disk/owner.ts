@@ -1,0 +1,128 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { readFileSync, readlinkSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { codeOf } from './file-system.ts';
+
+/** The thread that holds a lock or writes a temporary file: enough for another process to tell whether it still runs. */
+export interface Owner {
+  /** The machine since its start, and the process namespace in it: a `pid` means something only there. */
+  readonly host: string;
+  /** Of the thread, where the system numbers threads as it does processes; else of the process. */
+  readonly pid: number;
+  /** When that started, so that a later one of the same `pid` is told apart; `0`: the system does not say. */
+  readonly started: string;
+  /** Different for every owner, also in one process. */
+  readonly nonce: string;
+}
+
+/** `unknown`: it runs in another container, on a system without a process table, or ran before this machine was started. */
+export type Liveness = 'alive' | 'dead' | 'unknown';
+
+/**
+ * This thread, as an owner.
+ *
+ * @throws The system's error when the process table can't be read now: an owner that others can't recognise would be taken for dead.
+ */
+export function newOwner(): Owner {
+  const pid = thisThread();
+  const started = hasProcessTable() ? mustStartOf(pid) : '0';
+  return { host: thisHost(), pid, started, nonce: randomBytes(6).toString('hex') };
+}
+
+/** One word, short enough for a symbolic link that needs no block of its own. */
+export function formatOwner({ host, pid, started, nonce }: Owner): string {
+  return `1.${host}.${pid}.${started}.${nonce}`;
+}
+
+/** The owner at the beginning of a text; `undefined`: the text names none. */
+export function parseOwner(text: string): Owner | undefined {
+  const match = /^1\.([0-9a-f]{12})\.(\d+)\.(\d+)\.([0-9a-f]{12})(?=-|$)/.exec(text);
+  if (!match) return undefined;
+  const [, host, pid, started, nonce] = match as unknown as [string, string, string, string, string];
+  return { host, pid: Number(pid), started, nonce };
+}
+
+/** Whether the owner still runs. Never `dead` of one that may still write; where the answer can't be had now, `alive`. */
+export function livenessOf(owner: Owner): Liveness {
+  if (owner.host !== thisHost()) return 'unknown';
+  if (!hasProcessTable()) return hasProcess(owner.pid) ? 'alive' : 'dead';
+  try {
+    const started = startOf(owner.pid);
+    return started === owner.started ? 'alive' : 'dead';
+  } catch {
+    return 'alive';
+  }
+}
+
+function thisThread(): number {
+  try {
+    return Number(/\/task\/(\d+)$/.exec(readlinkSync('/proc/thread-self'))?.[1] ?? process.pid);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return process.pid;
+    throw error;
+  }
+}
+
+let host: string | undefined;
+
+function thisHost(): string {
+  host ??= createHash('sha256').update(`${bootId()}\n${processNamespace()}`).digest('hex').slice(0, 12);
+  return host;
+}
+
+function bootId(): string {
+  return unlessCode(UNTOLD, () => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()) ?? hostname();
+}
+
+function processNamespace(): string {
+  return unlessCode(UNTOLD, () => readlinkSync('/proc/self/ns/pid')) ?? '';
+}
+
+let isLinux: boolean | undefined;
+
+/** Whether Linux's process table is there. */
+function hasProcessTable(): boolean {
+  isLinux ??= unlessCode(MISSING, () => readFileSync('/proc/self/stat', 'latin1')) !== undefined;
+  return isLinux;
+}
+
+function mustStartOf(pid: number): string {
+  const started = startOf(pid);
+  if (started === undefined) throw new Error('invariant: this process is in the process table');
+  return started;
+}
+
+/** When a process or thread started; `undefined`: it has ended. */
+function startOf(pid: number): string | undefined {
+  const line = unlessCode(MISSING, () => readFileSync(`/proc/${pid}/stat`, 'latin1'));
+  if (line === undefined) return undefined;
+  // The second field is the command in parentheses, and may itself hold anything.
+  const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
+  const [state, threads, started] = [fields[0], fields[17], fields[19]];
+  // A zombie has ended when none of its threads is left inside a system call.
+  if ((state === 'Z' || state === 'X') && Number(threads) <= 1) return undefined;
+  return started;
+}
+
+const MISSING: readonly unknown[] = ['ENOENT', 'ESRCH'];
+/** What a system answers that does not tell, not even later. */
+const UNTOLD: readonly unknown[] = [...MISSING, 'EACCES', 'EPERM'];
+
+/** What `read` answers; `undefined` when it fails with one of `codes`. */
+function unlessCode<T>(codes: readonly unknown[], read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (codes.includes(codeOf(error))) return undefined;
+    throw error;
+  }
+}
+
+function hasProcess(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return codeOf(error) !== 'ESRCH';
+  }
+}

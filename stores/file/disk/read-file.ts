@@ -1,0 +1,66 @@
+import type { Stats } from 'node:fs';
+import { closeQuietly, codeOf, READ, type FileSystem } from './file-system.ts';
+
+/** Up to this size reading a file at once takes less than handing it to another thread. */
+const SMALL = 64 * 1024;
+
+/** Something that is no file has the name of one. */
+const NO_FILE = new Set(['ELOOP', 'EISDIR', 'EMLINK', 'ENOTDIR', 'EFTYPE', 'ENXIO']);
+
+/** What was read of a file; `missing`: there is none; `no-file`: a folder or a symbolic link is in its place. */
+export type FileContent = { readonly bytes: Buffer; readonly stats: Stats } | 'missing' | 'no-file';
+
+/** Reads a file from `start` to its end. */
+export async function readFrom(fs: FileSystem, path: string, start = 0): Promise<FileContent> {
+  const opened = openFile(fs, path);
+  if (typeof opened === 'string') return opened;
+  const { fd, stats } = opened;
+  try {
+    const bytes = Buffer.allocUnsafe(Math.max(0, stats.size - start));
+    if (bytes.length <= SMALL) return { bytes: bytes.subarray(0, fs.read(fd, bytes, start)), stats };
+    let length = 0;
+    while (length < bytes.length) {
+      const count = await fs.readLater(fd, bytes.subarray(length), start + length);
+      if (count === 0) break;
+      length += count;
+    }
+    return { bytes: bytes.subarray(0, length), stats };
+  } finally {
+    closeQuietly(fs, fd);
+  }
+}
+
+/** Reads the first bytes of a file, up to `length`. */
+export function readBeginning(fs: FileSystem, path: string, length: number): FileContent {
+  const opened = openFile(fs, path);
+  if (typeof opened === 'string') return opened;
+  const { fd, stats } = opened;
+  try {
+    const bytes = Buffer.allocUnsafe(Math.min(length, stats.size));
+    return { bytes: bytes.subarray(0, fs.read(fd, bytes, 0)), stats };
+  } finally {
+    closeQuietly(fs, fd);
+  }
+}
+
+function openFile(fs: FileSystem, path: string): { fd: number; stats: Stats } | 'missing' | 'no-file' {
+  // Often there is none, and a call that fails costs much more than a look.
+  if (!fs.stat(path)) return 'missing';
+  let fd: number;
+  try {
+    fd = fs.open(path, READ);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return 'missing';
+    if (NO_FILE.has(codeOf(error) ?? '')) return 'no-file';
+    throw error;
+  }
+  try {
+    const stats = fs.statOpen(fd);
+    if (stats.isFile()) return { fd, stats };
+  } catch (error) {
+    closeQuietly(fs, fd);
+    throw error;
+  }
+  closeQuietly(fs, fd);
+  return 'no-file';
+}

@@ -1,0 +1,242 @@
+import { dirname, join } from 'node:path';
+import { failedPrecondition } from '../../../src/errors.ts';
+import { closeQuietly, codeOf, CREATE, isUnsupported, READ_FOLDER, type FileSystem } from './file-system.ts';
+import { FolderCommits } from './folder-commits.ts';
+import { LockFolder } from './lock.ts';
+
+/** How much is on the disk when a save is acknowledged. */
+export type Durability = 'full' | 'fast';
+
+/** The store's whole folder: locks, temporary files, and below it a folder for each tenant. */
+export class StoreFolder {
+  readonly fs: FileSystem;
+  readonly path: string;
+  readonly durability: Durability;
+  readonly locks: LockFolder;
+  readonly #commits = new FolderCommits((path) => this.#flushEntries(path));
+  readonly #temporary: string;
+  #isTidied = false;
+
+  constructor(fs: FileSystem, path: string, options: { durability: Durability; lockTimeoutMs: number }) {
+    this.fs = fs;
+    this.path = path;
+    this.durability = options.durability;
+    this.#temporary = join(path, '.tmp');
+    const locks = join(path, '.locks');
+    const makeFolder = (): void => void this.makeFolder(locks);
+    const flush = (fd: number): Promise<void> => this.flush(fd);
+    this.locks = new LockFolder(fs, locks, { timeoutMs: options.lockTimeoutMs, makeFolder, flush });
+  }
+
+  /**
+   * To be called before something is changed. The first time it removes what processes that died have left; a reader changes nothing.
+   *
+   * @throws as {@link hasFolder} does.
+   */
+  prepare(): void {
+    this.hasFolder(this.locks.path);
+    const hasTemporary = this.hasFolder(this.#temporary);
+    if (this.#isTidied) return;
+    this.#isTidied = true;
+    if (hasTemporary) attempt(() => this.#tidyTemporary());
+  }
+
+  /** Leaves no mark of this process behind. */
+  close(): void {
+    // What has come into the folder's place is not the store's.
+    attempt(() => this.hasFolder(this.locks.path) && this.locks.close());
+  }
+
+  /** Writes a new file under a temporary name, and answers it open and not flushed. */
+  writeTemporary(bytes: Uint8Array): { readonly path: string; readonly fd: number } {
+    const path = join(this.#temporary, this.locks.newOwnName());
+    const fd = this.#create(path);
+    try {
+      this.fs.write(fd, bytes);
+      return { path, fd };
+    } catch (error) {
+      closeQuietly(this.fs, fd);
+      this.removeQuietly(path);
+      throw error;
+    }
+  }
+
+  /** A new folder under a temporary name. */
+  newTemporaryFolder(): string {
+    const path = join(this.#temporary, this.locks.newOwnName());
+    this.makeFolder(path);
+    return path;
+  }
+
+  /** Writes a file and moves it into its place, whole and flushed as the durability says. The folder's entries are not flushed. */
+  async replace(path: string, bytes: Uint8Array): Promise<void> {
+    const made = this.writeTemporary(bytes);
+    try {
+      await this.flush(made.fd);
+      this.fs.rename(made.path, path);
+    } catch (error) {
+      this.removeQuietly(made.path);
+      throw error;
+    } finally {
+      closeQuietly(this.fs, made.fd);
+    }
+  }
+
+  /**
+   * Moves a file into its place.
+   *
+   * @param options.replaces Whether a file may be there; else the call fails with `EEXIST`.
+   */
+  move(from: string, to: string, { replaces }: { replaces: boolean }): void {
+    if (replaces) this.fs.rename(from, to);
+    else this.#moveToNew(from, to);
+  }
+
+  /** Flushes an open file, or not, as the durability says. */
+  async flush(fd: number): Promise<void> {
+    if (this.durability === 'full') await this.fs.flush(fd);
+  }
+
+  /** Flushes the entries of a folder, or not, as the durability says. */
+  flushFolder(path: string): Promise<void> {
+    return this.changeFolder(path, () => {});
+  }
+
+  /** Makes a change of a folder's entries, and flushes them or not, as the durability says. */
+  async changeFolder(path: string, change: () => void): Promise<void> {
+    if (this.durability === 'full') await this.#commits.run(path, change);
+    else change();
+  }
+
+  /**
+   * Whether there is such a folder inside the store's. What stands in its place is refused: a link may lead anywhere, and others may have
+   * put it there. That tells how it is now; what comes there later is followed until the next look.
+   *
+   * @throws `FAILED_PRECONDITION` for a symbolic link, and for all else that is no folder.
+   */
+  hasFolder(path: string): boolean {
+    const found = this.fs.stat(path);
+    if (!found) return false;
+    if (found.isDirectory()) return true;
+    throw failedPrecondition(
+      'Something that is no folder, a symbolic link perhaps, is where the store keeps a folder of its own. The store does not follow ' +
+        'links inside its directory: put the folder itself there.',
+    );
+  }
+
+  /**
+   * Makes a folder, and those above it, where they are missing; answers the folders that got a new entry.
+   *
+   * @throws as {@link hasFolder} does.
+   */
+  makeFolder(path: string): string[] {
+    try {
+      return this.#makeLast(path);
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT' || dirname(path) === path) throw error;
+    }
+    // Some folders say ENOENT of a new entry although they are there, those of /proc say: then the second answer stands.
+    return [...this.makeFolder(dirname(path)), ...this.#makeLast(path)];
+  }
+
+  /** The names in a folder; none when it is not there. */
+  namesIn(path: string): string[] {
+    try {
+      return this.fs.readdir(path);
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return [];
+      throw error;
+    }
+  }
+
+  /** Removes a file; it may be gone already. */
+  remove(path: string): void {
+    try {
+      this.fs.unlink(path);
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw error;
+    }
+  }
+
+  /** Removes a file that does no harm where it stays. */
+  removeQuietly(path: string): void {
+    // Once more where it failed: a fault may be over by then.
+    for (let tries = 0; tries < 2; tries++) attempt(() => this.remove(path));
+  }
+
+  #makeLast(path: string): string[] {
+    try {
+      this.fs.mkdir(path);
+      return [dirname(path)];
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error;
+      // The store's own folder, and those above it, the caller chose: they may be links.
+      if (path.length > this.path.length) this.hasFolder(path);
+      return [];
+    }
+  }
+
+  #create(path: string): number {
+    try {
+      return this.fs.open(path, CREATE);
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw error;
+      this.makeFolder(this.#temporary);
+      return this.fs.open(path, CREATE);
+    }
+  }
+
+  /** Unlike a rename, a link replaces nothing. Where there are no links, an empty file reserves the name. */
+  #moveToNew(from: string, to: string): void {
+    try {
+      this.fs.link(from, to);
+    } catch (error) {
+      if (!isUnsupported(error)) throw error;
+      closeQuietly(this.fs, this.fs.open(to, CREATE));
+      try {
+        this.fs.rename(from, to);
+      } catch (failure) {
+        attempt(() => this.remove(to));
+        throw failure;
+      }
+      return;
+    }
+    this.removeQuietly(from);
+  }
+
+  async #flushEntries(path: string): Promise<void> {
+    // Windows can't, and need not.
+    if (process.platform === 'win32') return;
+    const fd = this.fs.open(path, READ_FOLDER);
+    try {
+      await this.fs.flush(fd);
+    } finally {
+      closeQuietly(this.fs, fd);
+    }
+  }
+
+  #removeAll(path: string): void {
+    if (!this.fs.stat(path)?.isDirectory()) return this.remove(path);
+    for (const name of this.fs.readdir(path)) this.#removeAll(join(path, name));
+    this.fs.rmdir(path);
+  }
+
+  /** What is named after no owner is not the store's to remove. */
+  #tidyTemporary(): void {
+    for (const name of this.fs.readdir(this.#temporary)) {
+      const path = join(this.#temporary, name);
+      attempt(() => {
+        if (this.locks.isAbandoned(name, path)) this.#removeAll(path);
+      });
+    }
+  }
+}
+
+/** For what is only a service: a failure is no reason to fail. */
+export function attempt(work: () => void): void {
+  try {
+    work();
+  } catch {
+    // The next process that opens the folder tries again.
+  }
+}

@@ -1,0 +1,130 @@
+import { isUtf8 } from 'node:buffer';
+import { quote } from '../../../src/errors.ts';
+import { parseJson, type Json } from '../../../src/json/value.ts';
+import { assertReadable } from '../../../src/store/format.ts';
+import { FORMAT } from './snapshot-file.ts';
+
+/** The first line of a session's log. */
+export interface LogHeader {
+  readonly session: string;
+  readonly incarnation: string;
+  /** Tells the log from the one that was in its place before it. */
+  readonly log: string;
+}
+
+/** A first save. It counts when the snapshot's file is in its place; of the last save alone that may be in doubt. */
+export interface SaveLine {
+  /** The snapshot's place in the order of first saves; the next one after the save before, so that a line that was lost is missed. */
+  readonly save: number;
+  readonly id: string;
+  readonly parent?: string | undefined;
+  readonly at: number;
+  /** Places of the snapshots that this save removes. */
+  readonly removes?: readonly number[];
+}
+
+/**
+ * A line of a session's log. Times are in µs since 1970; they order sessions in lists, and nothing else.
+ *
+ * - `done`: all that came with the line before is carried out.
+ * - `rewrite`: the snapshot of this place was written again.
+ * - `remove`: these places were pruned. When the snapshot written last is among them, `at` and `updatedAt` say when that was.
+ * - `delete`: the session is deleted.
+ * - `next`: the place of the next save; those that were skipped belong to snapshots that were removed before the log was compacted.
+ */
+export type LogLine =
+  | SaveLine
+  | { readonly done: true }
+  | { readonly rewrite: number; readonly at: number }
+  | { readonly remove: readonly number[]; readonly at?: number | undefined; readonly updatedAt?: string | undefined }
+  | { readonly delete: true }
+  | { readonly next: number };
+
+export function formatHeader(header: LogHeader): string {
+  return `${JSON.stringify({ format: FORMAT, ...header })}\n`;
+}
+
+export function formatLine(line: LogLine): string {
+  return `${JSON.stringify(line)}\n`;
+}
+
+/** A log that is no log: it is made anew from the snapshots' files. */
+export class DamagedLog extends Error {}
+
+/**
+ * The lines of a log, or of a part of it, without its header.
+ *
+ * @param bytes Whole lines.
+ * @throws DamagedLog when a line is none.
+ */
+export function parseLines(bytes: Buffer): LogLine[] {
+  const lines = parseAll(bytes);
+  if (!lines.every(isLogLine)) throw new DamagedLog();
+  return lines;
+}
+
+/**
+ * @param bytes The first line.
+ * @throws DamagedLog when this is no header, `FAILED_PRECONDITION` when a newer version of this store wrote it.
+ */
+export function parseHeader(bytes: Buffer): LogHeader {
+  const { format, session, incarnation, log } = parseAll(bytes)[0] ?? {};
+  if (typeof session !== 'string' || typeof incarnation !== 'string' || typeof log !== 'string') throw new DamagedLog();
+  assertReadable(format, FORMAT, `The log of session ${quote(session)}`);
+  if (format !== FORMAT) throw new DamagedLog();
+  return { session, incarnation, log };
+}
+
+/** All lines at once: no line has a line break inside. */
+function parseAll(bytes: Buffer): Record<string, Json>[] {
+  try {
+    const text = isUtf8(bytes) ? bytes.toString('utf8').trimEnd() : 'none';
+    const json = parseJson(`[${text.replaceAll('\n', ',')}]`) as Json[];
+    if (json.every((one) => typeof one === 'object' && one !== null && !Array.isArray(one)))
+      return json as Record<string, Json>[];
+  } catch {
+    // It is told below.
+  }
+  throw new DamagedLog();
+}
+
+function isLogLine(line: Record<string, Json>): line is LogLine & Record<string, Json> {
+  const { save, id, parent, at, removes, done, rewrite, remove, updatedAt, next } = line;
+  if (save !== undefined) {
+    const isNamed = typeof id === 'string' && (parent === undefined || typeof parent === 'string');
+    return isPlace(save) && isNamed && isTime(at) && (removes === undefined || isPlaces(removes));
+  }
+  if (rewrite !== undefined) return isPlace(rewrite) && isTime(at);
+  if (remove !== undefined) {
+    return (
+      isPlaces(remove) && (at === undefined || isTime(at)) && (updatedAt === undefined || typeof updatedAt === 'string')
+    );
+  }
+  if (next !== undefined) return isPlace(next);
+  return done === true || line['delete'] === true;
+}
+
+function isPlace(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) > 0;
+}
+
+function isPlaces(value: unknown): value is readonly number[] {
+  return Array.isArray(value) && value.every(isPlace);
+}
+
+function isTime(value: unknown): value is number {
+  return Number.isSafeInteger(value);
+}
+
+/** The last time that can be told in µs; a clock that is centuries ahead tells this one. */
+const LATEST_MS = 8e12;
+let lastMs = 0;
+let inSameMs = 0;
+
+/** The time in µs; calls in one process that follow each other get times that do, unless the clock is set back in between. */
+export function timeNow(): number {
+  const now = Math.min(Date.now(), LATEST_MS);
+  inSameMs = now === lastMs ? Math.min(inSameMs + 1, 999) : 0;
+  lastMs = now;
+  return now * 1000 + inSameMs;
+}

@@ -1,0 +1,241 @@
+import { isUtf8 } from 'node:buffer';
+import { quote } from '../../../src/errors.ts';
+import { parseJson, stringifyJson, type Json } from '../../../src/json/value.ts';
+import type { SnapshotMetadata, SnapshotStatus } from '../../../src/snapshot/snapshot.ts';
+import { SNAPSHOT_STATUSES } from '../../../src/snapshot/status.ts';
+import type { SessionDetails } from '../../../src/store/contract.ts';
+import { assertReadable } from '../../../src/store/format.ts';
+import type { Cut, Lift } from '../../chain/cut.ts';
+import type { WrittenState } from '../../chain/written-state.ts';
+import type { JsonPatch } from '../../../src/json/diff.ts';
+import { isPacked, pack, unpack } from './compression.ts';
+
+/** The version of what this store writes. A file of a higher one is refused. */
+export const FORMAT = 1;
+
+/** The member of a snapshot's file that holds what the store itself needs to know; others whose names begin so are the store's too. */
+const OWN = 'genkitx-agents';
+const LIFTS = `${OWN}/lifts`;
+const CHANGES = `${OWN}/changes`;
+
+/** Names one state of one snapshot. */
+export interface StateRef {
+  readonly id: string;
+  /** Different for every state that was ever written. */
+  readonly version: string;
+  /** Diffs between it and a whole state; 0: it is whole itself. */
+  readonly depth: number;
+}
+
+/** The change of records that came with a write; see `Records`. */
+export interface RecordCommit {
+  /** Different for every write. */
+  readonly commit: string;
+  /** File names of the records, without ending. */
+  readonly names: readonly string[];
+}
+
+/** All of a snapshot's file but the state: its first line. */
+export interface SnapshotHead {
+  readonly meta: SnapshotMetadata;
+  /** The session it belongs to; `null`: none. */
+  readonly session: string | null;
+  /** Tells the session, or a snapshot without one, from a deleted one of the same id. */
+  readonly incarnation: string;
+  /** Its place in the session's order of first saves; 0 without a session. */
+  readonly place: number;
+  /** Counts the writes of the snapshot. */
+  readonly write: number;
+  readonly state: Omit<StateRef, 'id'>;
+  /** The state that this one is told as a change of; `undefined`: it is whole, or there is none. */
+  readonly base?: Omit<StateRef, 'depth'> | undefined;
+  /** Parts of the state are in shards. */
+  readonly isLifted?: boolean;
+  /** Its statuses so far, each with the write that set it, for watchers that did not look in between. */
+  readonly statuses: StatusTrail;
+  /** Facts about the session, as of this write. */
+  readonly details?: SessionDetails | undefined;
+  readonly records?: RecordCommit | undefined;
+}
+
+/** `null`: no status. */
+export type StatusTrail = readonly (readonly [write: number, status: SnapshotStatus | null])[];
+
+/** Older statuses of a snapshot are forgotten. */
+const LONGEST_TRAIL = 256;
+
+/** The trail after one more write. */
+export function nextTrail(trail: StatusTrail, write: number, status: SnapshotStatus | undefined): StatusTrail {
+  if (trail.length > 0 && trail.at(-1)![1] === (status ?? null)) return trail;
+  return [...trail.slice(1 - LONGEST_TRAIL), [write, status ?? null]];
+}
+
+/** A file that was read. */
+export interface SnapshotFile {
+  readonly head: SnapshotHead;
+  readonly written: WrittenState<StateRef>;
+  /** Its second line, for writing it again as it is. */
+  readonly body: string;
+}
+
+/** `foreign`: a JSON object that this store did not write; `broken`: anything else. */
+export type Unreadable = 'foreign' | 'broken';
+
+/**
+ * The text of a snapshot's file: a JSON object in two lines, the first with one member of the store's own and the snapshot's fields, the
+ * second with the state. A field of the snapshot whose name is the store's is kept inside the store's own member.
+ */
+export function formatFile(head: SnapshotHead, body: string): Buffer {
+  const { meta, state, isLifted, ...rest } = head;
+  const own = JSON.stringify({
+    format: FORMAT,
+    ...rest,
+    state: [state.version, state.depth],
+    ...(isLifted && { isLifted }),
+  });
+  const names = Object.keys(meta);
+  if (!names.some(isOwnName)) return Buffer.from(`{"${OWN}":${own},${stringifyJson(meta).slice(1, -1)}\n${body}`);
+  const entries = Object.entries(meta);
+  const fields = stringifyJson(Object.fromEntries(entries.filter(([name]) => isOwnName(name))));
+  const free = stringifyJson(Object.fromEntries(entries.filter(([name]) => !isOwnName(name))));
+  return Buffer.from(`{"${OWN}":${own.slice(0, -1)},"fields":${fields}},${free.slice(1, -1)}\n${body}`);
+}
+
+function isOwnName(name: string): boolean {
+  return name.startsWith(OWN);
+}
+
+/** The second line of a snapshot without a state. */
+export const NO_STATE = '}\n';
+
+/** The second line for a whole state. */
+export function wholeBody({ skeleton, lifts }: Cut): string {
+  const lifted = lifts.length === 0 ? '' : `,"${LIFTS}":${JSON.stringify(lifts)}`;
+  return `${lifted},"state":${skeleton}}\n`;
+}
+
+/** A file of up to so many bytes takes one block on the disk however small it is, so there is nothing to win by packing. */
+const ONE_BLOCK = 4096;
+/** What is in a file beside the patch, about. */
+const USUAL_REST = 700;
+
+/** The second line for a change of another state; a patch that would make the file larger than need be is deflated, as base64. */
+export async function changeBody(patch: string): Promise<string> {
+  if (patch.length >= ONE_BLOCK - USUAL_REST) {
+    const packed = (await pack(patch)).toString('base64');
+    if (packed.length < 0.8 * patch.length) return `,"${CHANGES}":"${packed}"}\n`;
+  }
+  return `,"${CHANGES}":${patch}}\n`;
+}
+
+/**
+ * Reads the first line of a snapshot's file.
+ *
+ * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it.
+ */
+export function parseHead(line: Buffer): SnapshotHead | Unreadable {
+  const json = parseObject(line, '}');
+  return json === undefined ? 'broken' : headOf(json);
+}
+
+/**
+ * Reads a snapshot's file.
+ *
+ * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it.
+ */
+export async function parseFile(content: Buffer): Promise<SnapshotFile | Unreadable> {
+  const json = parseObject(content);
+  const end = content.indexOf(10) + 1;
+  if (json === undefined || end === 0) return 'broken';
+  const head = headOf(json);
+  if (typeof head === 'string') return head;
+  const written = await writtenOf(head, json).catch(() => undefined);
+  return written ? { head, written, body: content.toString('utf8', end) } : 'broken';
+}
+
+function parseObject(bytes: Buffer, ending = ''): Record<string, Json> | undefined {
+  if (!isUtf8(bytes)) return undefined;
+  try {
+    const json = parseJson(bytes.toString('utf8') + ending);
+    return isObject(json) ? json : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function headOf(json: Record<string, Json>): SnapshotHead | Unreadable {
+  const { [OWN]: own, [LIFTS]: _lifts, [CHANGES]: _changes, state: _state, ...rest } = json;
+  if (!isObject(own)) return 'foreign';
+  const { format, fields, session, incarnation, place, write, state, base, isLifted, statuses, details, records } = own;
+  const meta = isObject(fields) ? { ...rest, ...fields } : rest;
+  assertReadable(format, FORMAT, `Snapshot ${quote(String(meta['snapshotId']))}`);
+  const head = {
+    meta: meta as unknown as SnapshotMetadata,
+    session,
+    incarnation,
+    place,
+    write,
+    state: Array.isArray(state) ? { version: state[0], depth: state[1] } : undefined,
+    base,
+    isLifted: isLifted === true,
+    statuses,
+    details,
+    records,
+  };
+  return format === FORMAT && isHead(head) ? head : 'broken';
+}
+
+function isHead(head: { [K in keyof SnapshotHead]: unknown }): head is SnapshotHead {
+  const { meta, session, incarnation, place, write, state, base, statuses, details, records } = head;
+  const { snapshotId, parentId, createdAt } = meta as Record<string, unknown>;
+  return (
+    typeof snapshotId === 'string' &&
+    isOptional(parentId, 'string') &&
+    typeof createdAt === 'string' &&
+    (session === null || typeof session === 'string') &&
+    typeof incarnation === 'string' &&
+    isCount(place) &&
+    isCount(write) &&
+    isObject(state) &&
+    typeof state['version'] === 'string' &&
+    isCount(state['depth']) &&
+    (base === undefined || (isObject(base) && typeof base['id'] === 'string' && typeof base['version'] === 'string')) &&
+    Array.isArray(statuses) &&
+    statuses.every(isStep) &&
+    isOptional(details, 'object') &&
+    (records === undefined ||
+      (isObject(records) && typeof records['commit'] === 'string' && Array.isArray(records['names'])))
+  );
+}
+
+function isStep(step: unknown): boolean {
+  return Array.isArray(step) && isCount(step[0]) && (step[1] === null || SNAPSHOT_STATUSES.includes(step[1]));
+}
+
+async function writtenOf(head: SnapshotHead, json: Record<string, Json>): Promise<WrittenState<StateRef>> {
+  const { state, [LIFTS]: lifts, [CHANGES]: changes } = json;
+  if (head.base)
+    return { kind: 'base', base: { ...head.base, depth: head.state.depth - 1 }, patches: [await patchOf(changes)] };
+  if (state === undefined) return { kind: 'none' };
+  return { kind: 'whole', skeleton: state, lifts: (lifts ?? []) as unknown as Lift[], patches: [] };
+}
+
+async function patchOf(changes: Json | undefined): Promise<JsonPatch> {
+  const packed = typeof changes === 'string' ? Buffer.from(changes, 'base64') : undefined;
+  if (packed && !isPacked(packed)) throw new Error('not packed');
+  const patch = packed ? parseJson(await unpack(packed)) : changes;
+  if (!Array.isArray(patch)) throw new Error('not a patch');
+  return patch as unknown as JsonPatch;
+}
+
+function isObject(value: unknown): value is Record<string, Json> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function isOptional(value: unknown, type: 'string' | 'object'): boolean {
+  return value === undefined || (type === 'object' ? isObject(value) : typeof value === type);
+}

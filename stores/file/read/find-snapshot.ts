@@ -1,0 +1,60 @@
+import { resolveLeaf } from '../../../src/store/lookup.ts';
+import { unreadableSnapshot } from '../../../src/store/unreadable.ts';
+import type { SnapshotHead } from '../format/snapshot-file.ts';
+import type { Session } from '../session.ts';
+import type { IndexNode } from '../session-index.ts';
+import type { Tenant } from '../tenant.ts';
+import { readHead } from './read-head.ts';
+
+/** Where a snapshot was found; `loner`: it has no session. */
+export type Home = Session | 'loner';
+
+/**
+ * Finds a snapshot by its id.
+ *
+ * @param onUnknown Called where the snapshot's file is there but its session's log does not know it, before the answer is `undefined`;
+ *   answers whether to look again.
+ * @throws `DATA_LOSS` when its file is damaged.
+ */
+export async function locate(
+  tenant: Tenant,
+  snapshotId: string,
+  onUnknown: (session: Session, head: SnapshotHead) => Promise<boolean> = takeIn,
+): Promise<Home | undefined> {
+  const known = tenant.homeOf(snapshotId);
+  if (known) {
+    if (!known.index.tree.has(snapshotId)) await known.refresh();
+    if (known.index.tree.has(snapshotId)) return known;
+  }
+  const found = readHead(tenant.folder.store.fs, tenant.folder.snapshot(snapshotId));
+  if (found === 'missing') return undefined;
+  if (typeof found === 'string' || found.head.meta.snapshotId !== snapshotId) {
+    throw unreadableSnapshot(snapshotId, 'its file is damaged, or another program wrote it');
+  }
+  const { session: sessionId } = found.head;
+  if (sessionId === null) return 'loner';
+  const session = tenant.session(sessionId);
+  await session.refresh();
+  if (!session.index.tree.has(snapshotId)) {
+    const isAgain = await onUnknown(session, found.head);
+    return isAgain && session.index.tree.has(snapshotId) ? session : undefined;
+  }
+  tenant.noteHome(snapshotId, session);
+  return session;
+}
+
+/** A reader changes no file: it takes in for itself what the log has lost. */
+async function takeIn(session: Session, head: SnapshotHead): Promise<boolean> {
+  if (!session.hasLost(head)) return false;
+  await session.rebuild();
+  return true;
+}
+
+/** The snapshot that a `sessionId` lookup means; `undefined`: there is no such session. */
+export async function findLeaf(
+  session: Session,
+  { rejectBranching }: { rejectBranching: boolean },
+): Promise<IndexNode | undefined> {
+  await session.refresh();
+  return resolveLeaf(session.index.tree, session.id, rejectBranching);
+}

@@ -1,0 +1,133 @@
+import { join } from 'node:path';
+import { copyJson } from '../../../src/json/value.ts';
+import type {
+  ListSessionsOptions,
+  Page,
+  PageOptions,
+  SessionSummary,
+  SnapshotMetadata,
+} from '../../../src/store/contract.ts';
+import { checkPage, pageOf } from '../../../src/store/page.ts';
+import { summarize, sumUsage } from '../../../src/store/session-summary.ts';
+import { Pace } from '../disk/pace.ts';
+import { readBeginning, readFrom } from '../disk/read-file.ts';
+import { fileNameOf } from '../format/names.ts';
+import { parseHeader, parseLines } from '../format/session-log.ts';
+import { headUnlessDamaged, type Session } from '../session.ts';
+import type { IndexNode } from '../session-index.ts';
+import type { Tenant } from '../tenant.ts';
+
+/** A session's log is read whole up to this size; of a longer one its two ends tell what a list needs. */
+const END_OF_LOG = 4096;
+
+/** A session, and where it is in the list. */
+interface ListedSession {
+  readonly sessionId: string;
+  readonly name: string;
+  readonly writtenAt: number;
+}
+
+/** Reads the heads of snapshots that are not known as they are; those of damaged files stay unknown. */
+export async function loadHeads(session: Session, nodes: Iterable<IndexNode>): Promise<void> {
+  const pace = new Pace();
+  for (const node of nodes) {
+    await pace.rest();
+    if (!headUnlessDamaged(session, node)) node.seen = undefined;
+  }
+}
+
+/** A page of the session's snapshots, in the order of their first saves. */
+export async function listSnapshots(session: Session, options: PageOptions): Promise<Page<SnapshotMetadata>> {
+  const { limit, after: [after] = [0] } = checkPage(options, ['number']);
+  await session.refresh();
+  const rest = [...session.index.tree.nodes()].filter(({ place }) => place > after);
+  await loadHeads(session, rest.slice(0, limit));
+  return pageOf(rest, limit, (node) => ({ position: [node.place], item: metadataOf(session, node) }));
+}
+
+/** What there is to say of a snapshot; of a damaged one what the log says. */
+function metadataOf(session: Session, node: IndexNode): SnapshotMetadata {
+  return node.seen ? copyJson(node.seen.head.meta) : { ...node.fallback, sessionId: session.id };
+}
+
+/** The ids of the tenant's sessions, and when each was last written. One that can't be told from its log is opened. */
+export async function* sessionsOf(tenant: Tenant): AsyncGenerator<ListedSession> {
+  const pace = new Pace();
+  for (const name of await tenant.sessionNames()) {
+    await pace.rest();
+    // A link is not followed.
+    if (!isFolder(tenant, name)) continue;
+    const found = (await peek(tenant, name)) ?? (await open(tenant, name));
+    if (found) yield { name, ...found };
+  }
+}
+
+/** A page of the tenant's sessions, the one written last first. */
+export async function listSessions(tenant: Tenant, options: ListSessionsOptions): Promise<Page<SessionSummary>> {
+  const { limit, after } = checkPage(options, ['number', 'string']);
+  const { ownerId } = options;
+  const position = after && { writtenAt: after[0], name: after[1] };
+  const listed: ListedSession[] = [];
+  for await (const one of sessionsOf(tenant)) {
+    if (!position || newestFirst(position, one) < 0) listed.push(one);
+  }
+  const rest: (ListedSession & { summary: SessionSummary })[] = [];
+  for (const one of listed.toSorted(newestFirst)) {
+    const summary = await summaryOf(tenant.session(one.sessionId), ownerId);
+    if (summary) rest.push({ ...one, summary });
+    if (rest.length > limit) break;
+  }
+  return pageOf(rest, limit, ({ writtenAt, name, summary }) => ({ position: [writtenAt, name], item: summary }));
+}
+
+function newestFirst(a: Omit<ListedSession, 'sessionId'>, b: Omit<ListedSession, 'sessionId'>): number {
+  return b.writtenAt - a.writtenAt || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+}
+
+/** @param ownerId `undefined`: whoever the session belongs to. */
+async function summaryOf(session: Session, ownerId: string | undefined): Promise<SessionSummary | undefined> {
+  await session.refresh();
+  const { tree, updatedAt } = session.index;
+  const leaf = tree.latestLeaf();
+  if (!leaf) return undefined;
+  await loadHeads(session, [leaf]);
+  const details = leaf.seen?.head.details;
+  if (ownerId !== undefined && details?.ownerId !== ownerId) return undefined;
+  await loadHeads(session, tree.nodes());
+  const usage = sumUsage(
+    [...tree.nodes()].map((node) => (node.seen?.head.meta as { usage?: unknown } | undefined)?.usage),
+  );
+  const summary = summarize(session.id, tree, { ...details, ...(usage && { usage }) });
+  return summary && updatedAt !== undefined ? { ...summary, updatedAt } : summary;
+}
+
+async function peek(tenant: Tenant, name: string): Promise<Omit<ListedSession, 'name'> | undefined> {
+  const { fs } = tenant.folder.store;
+  const path = tenant.folder.log(name);
+  const content = readBeginning(fs, path, END_OF_LOG);
+  if (typeof content === 'string') return undefined;
+  const { bytes, stats } = content;
+  const rest = stats.size <= END_OF_LOG ? content : await readFrom(fs, path, stats.size - END_OF_LOG);
+  if (typeof rest === 'string') return undefined;
+  try {
+    const { session } = parseHeader(bytes.subarray(0, bytes.indexOf(10) + 1));
+    // The header, or half a line.
+    const lines = parseLines(rest.bytes.subarray(rest.bytes.indexOf(10) + 1, rest.bytes.lastIndexOf(10) + 1));
+    const last = lines.findLast((line) => 'at' in line && typeof line.at === 'number') as { at: number } | undefined;
+    if (last && fileNameOf(session) === name) return { sessionId: session, writtenAt: last.at };
+  } catch {
+    // It is opened, and then made anew from the snapshots' files.
+  }
+  return undefined;
+}
+
+/** A session whose folder is lost has none. */
+function isFolder({ folder }: Tenant, name: string): boolean {
+  return folder.store.fs.stat(join(folder.sessions, name))?.isDirectory() ?? folder.kind() === 'lost';
+}
+
+async function open(tenant: Tenant, name: string): Promise<Omit<ListedSession, 'name'> | undefined> {
+  const session = await tenant.sessionOfName(name);
+  await session?.refresh();
+  return session && { sessionId: session.id, writtenAt: session.index.writtenAt };
+}

@@ -1,0 +1,200 @@
+import { GenkitError } from 'genkit';
+import { quote, unavailable } from '../../../src/errors.ts';
+import { handOut } from '../../../src/snapshot/hand-out.ts';
+import { sessionOf, storedOf, type SessionSnapshot, type SnapshotMetadata } from '../../../src/snapshot/snapshot.ts';
+import { unreadableSnapshot } from '../../../src/store/unreadable.ts';
+import type { CutMemory } from '../../chain/cut.ts';
+import type { LruCache } from '../../chain/lru-cache.ts';
+import { materialise } from '../../chain/materialise.ts';
+import type { KnownState } from '../../chain/written-state.ts';
+import { stampOf } from '../disk/file-system.ts';
+import { isSystemError } from '../disk/io-error.ts';
+import { readFrom } from '../disk/read-file.ts';
+import { parseFile, type SnapshotFile, type SnapshotHead, type StateRef } from '../format/snapshot-file.ts';
+import { DamagedSnapshot, type Session } from '../session.ts';
+import type { IndexNode } from '../session-index.ts';
+import type { TenantFolder } from '../tenant-folder.ts';
+import { readShard } from './shards.ts';
+
+/** States in memory, by version: a version never changes, so what is here needs no second look. */
+export type StateCache = LruCache<KnownState>;
+
+/** A snapshot as it was read. Immutable: parts of it are shared with others. */
+export interface LoadedSnapshot {
+  readonly head: SnapshotHead;
+  /** `undefined`: the snapshot has no state. */
+  readonly known: KnownState | undefined;
+}
+
+/** How often a read may start again because others were just writing. */
+const MOST_ATTEMPTS = 20;
+
+/**
+ * Reads a snapshot of a session without any lock, however many others write.
+ *
+ * @returns `undefined` when the session does not have it.
+ * @throws `DATA_LOSS` when it has, and a part of it is missing or damaged.
+ */
+export function readSnapshot(
+  session: Session,
+  snapshotId: string,
+  cache: StateCache,
+): Promise<LoadedSnapshot | undefined> {
+  return retrying(session, snapshotId, (node) => load(session, node, cache));
+}
+
+/** As {@link readSnapshot}, but reads no more of a file than its head, and that once. */
+export function readHeadOf(session: Session, snapshotId: string): Promise<SnapshotHead | undefined> {
+  return retrying(session, snapshotId, (node) => session.head(node));
+}
+
+async function retrying<T>(
+  session: Session,
+  snapshotId: string,
+  read: (node: IndexNode) => Promise<T> | T,
+): Promise<T | undefined> {
+  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+    const node = session.index.tree.get(snapshotId);
+    if (!node) return undefined;
+    const stamp = session.stampOf(node);
+    try {
+      return await read(node);
+    } catch (error) {
+      if (!(error instanceof DamagedSnapshot)) throw error;
+      await session.refresh();
+      const again = session.index.tree.get(snapshotId);
+      // Nobody is writing.
+      const isSame = again?.place === node.place && session.stampOf(again) === stamp;
+      if (isSame && attempt > 1) throw unreadableSnapshot(snapshotId, error.message);
+    }
+  }
+  throw unavailable(`Snapshot ${quote(snapshotId)} changed too often while it was read. Try again.`);
+}
+
+/** Reads a snapshot that has no session; `undefined`: there is none. */
+export async function readLoner(folder: TenantFolder, snapshotId: string): Promise<LoadedSnapshot | undefined> {
+  const content = await readFrom(folder.store.fs, folder.snapshot(snapshotId));
+  if (content === 'missing') return undefined;
+  const file = content === 'no-file' ? 'broken' : await parseFile(content.bytes);
+  if (typeof file === 'string' || file.head.meta.snapshotId !== snapshotId || file.written.kind === 'base') {
+    throw unreadableSnapshot(snapshotId, 'its file is damaged');
+  }
+  const { head, written } = file;
+  if (written.kind === 'none') return { head, known: undefined };
+  return { head, known: { state: written.skeleton, memory: new Map(), length: 0 } };
+}
+
+/** The snapshot as a caller gets it; see `handOut`. */
+export function handOutLoaded<S>({ head, known }: LoadedSnapshot, frozen?: boolean): SessionSnapshot<S> {
+  return handOut(head.meta, { state: known && (() => known.state), frozen });
+}
+
+/** The snapshot as `revise` needs it. */
+export function storedSnapshot({ meta, session }: SnapshotHead): ReturnType<typeof storedOf> {
+  return storedOf(meta, session);
+}
+
+async function load(session: Session, node: IndexNode, cache: StateCache): Promise<LoadedSnapshot> {
+  const head = session.head(node);
+  const known = cache.get(head.state.version);
+  if (known && node.seen?.isWhole) return { head, known };
+  const file = await readFile(session, node);
+  return { head: file.head, known: await loadState(session, { id: node.snapshotId, ...file.head.state }, cache, file) };
+}
+
+/** Reads the whole file of a snapshot. */
+export async function readFile(session: Session, node: IndexNode): Promise<SnapshotFile> {
+  const { folder } = session.tenant;
+  const content = await readFrom(folder.store.fs, folder.snapshot(node.snapshotId));
+  if (content === 'missing') throw new DamagedSnapshot('its file is missing');
+  const file = content === 'no-file' ? 'broken' : await parseFile(content.bytes);
+  if (typeof content === 'string' || typeof file === 'string') throw new DamagedSnapshot('its file is damaged');
+  session.note(node, { head: file.head, stamp: stampOf(content.stats), isWhole: true });
+  return file;
+}
+
+/** The state of this name; `undefined`: there is none. */
+export async function loadState(
+  session: Session,
+  state: StateRef,
+  cache: StateCache,
+  file?: SnapshotFile,
+): Promise<KnownState | undefined> {
+  try {
+    const known = await materialise<StateRef>(state, {
+      known: (ref) => cache.get(ref.version),
+      read: async (ref) => (ref === state && file ? file : await readState(session, ref)).written,
+      shards: (names) => readShards(session, names),
+    });
+    if (known) cache.set(state.version, known, known.length);
+    return known;
+  } catch (error) {
+    if (error instanceof DamagedSnapshot || error instanceof GenkitError || isSystemError(error)) throw error;
+    throw new DamagedSnapshot('what is stored of its state does not fit together');
+  }
+}
+
+/** The file that a state is in: one that was kept when its snapshot was removed, or that of the snapshot, which may be about to be moved. */
+export async function readState(session: Session, state: StateRef): Promise<SnapshotFile> {
+  const { folder } = session.tenant;
+  for (const path of [folder.snapshot(state.id), session.pathOfKept(state.version)]) {
+    const content = await readFrom(folder.store.fs, path);
+    const file = typeof content === 'string' ? 'broken' : await parseFile(content.bytes);
+    // Depths go down by one from diff to diff, so no chain goes in a circle.
+    if (typeof file === 'object' && isState(file.head, state)) return file;
+  }
+  throw new DamagedSnapshot(MISSING_BASE);
+}
+
+function isState({ state }: SnapshotHead, { version, depth }: StateRef): boolean {
+  return state.version === version && state.depth === depth;
+}
+
+const MISSING_BASE = 'a state that it is stored as a change of is missing or damaged';
+const MISSING_SHARD = 'a piece of its state is missing or damaged';
+
+async function readShards(session: Session, names: readonly string[]): Promise<Map<string, string>> {
+  const texts = await Promise.all(names.map(async (name) => [name, await readShard(session, name)] as const));
+  return new Map(
+    texts.map(([name, text]) => {
+      if (text === undefined) throw new DamagedSnapshot(MISSING_SHARD);
+      return [name, text];
+    }),
+  );
+}
+
+/**
+ * For the holder of the session's lock: a state may be at hand though the files that it is in are not, and nothing is saved on top of a
+ * snapshot that nobody else could read.
+ *
+ * @throws `DATA_LOSS` unless all the files are there.
+ */
+export async function assertStored(session: Session, { head, known }: LoadedSnapshot): Promise<void> {
+  try {
+    for (let at = head; at.base;) {
+      const base = { ...at.base, depth: at.state.depth - 1 };
+      const node = session.index.tree.get(base.id);
+      const isThere = node?.seen?.isWhole && node.seen.head.state.version === base.version;
+      at = isThere && session.isAsSeen(node) ? node.seen!.head : (await readState(session, base)).head;
+    }
+    if (known && !hasShards(session, known.memory)) throw new DamagedSnapshot(MISSING_SHARD);
+  } catch (error) {
+    if (!(error instanceof DamagedSnapshot)) throw error;
+    throw unreadableSnapshot(head.meta.snapshotId, error.message);
+  }
+}
+
+/** Looks for each shard only when some file came or went since the last time. */
+function hasShards(session: Session, memory: CutMemory): boolean {
+  if (memory.size === 0) return true;
+  const { store } = session.tenant.folder;
+  const stats = store.fs.stat(session.path);
+  if (!stats) return false;
+  const stamp = stampOf(stats);
+  const seen = session.completeShards;
+  if (seen?.memory === memory && seen.stamp === stamp) return true;
+  const names = new Set(store.namesIn(session.path));
+  const isComplete = [...memory.values()].flat().every((shard) => names.has(shard.name));
+  session.completeShards = isComplete ? { memory, stamp } : undefined;
+  return isComplete;
+}

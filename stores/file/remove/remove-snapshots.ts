@@ -1,0 +1,182 @@
+import { planRetention } from '../../../src/snapshot/retention.ts';
+import type { DeleteResult, PrunePolicy, PruneResult } from '../../../src/store/contract.ts';
+import { Pace } from '../disk/pace.ts';
+import { isSystemError } from '../disk/io-error.ts';
+import { snapshotName } from '../format/names.ts';
+import type { LogLine } from '../format/session-log.ts';
+import type { SnapshotHead } from '../format/snapshot-file.ts';
+import { loadHeads, sessionsOf } from '../read/lists.ts';
+import { readHead, readOwnHead } from '../read/read-head.ts';
+import { isShard } from '../read/shards.ts';
+import { Records } from '../save/records.ts';
+import { headUnlessDamaged, type Session } from '../session.ts';
+import type { IndexNode } from '../session-index.ts';
+import type { Tenant } from '../tenant.ts';
+import { findNeeded, findUnneeded, removeNames } from './unneeded.ts';
+
+const NOTHING: DeleteResult = { snapshots: 0, shards: 0 };
+const NONE: ReadonlySet<string> = new Set();
+
+/** Removes a session with everything that it left on the disk. */
+export async function deleteSession(session: Session): Promise<DeleteResult> {
+  await session.refresh();
+  if (session.incarnation === '') return NOTHING;
+  return session.locked(() => deleteLocked(session));
+}
+
+/** Removes what the policy names, session by session; an interruption leaves each session as it was or as it is to be. */
+export async function prune(
+  tenant: Tenant,
+  policy: PrunePolicy,
+  { dryRun }: { dryRun: boolean },
+): Promise<PruneResult> {
+  const result: PruneResult = { sessions: 0, snapshots: 0, shards: 0, dryRun };
+  const nowMs = Date.now();
+  // First, because what the files of lost snapshots need would be removed as well.
+  if (!dryRun) await reconcileAll(tenant);
+  for await (const { sessionId } of sessionsOf(tenant)) {
+    const session = tenant.session(sessionId);
+    await session.refresh();
+    const foreseen = await foresee(session, policy, nowMs);
+    const isNothing = foreseen.sessions + foreseen.snapshots + foreseen.shards === 0;
+    const removed = dryRun || isNothing ? foreseen : await session.locked(() => pruneLocked(session, policy, nowMs));
+    result.sessions += removed.sessions;
+    result.snapshots += removed.snapshots;
+    result.shards += removed.shards;
+  }
+  return result;
+}
+
+/** Carries out, for the holder of the session's lock, what the last line of the log is about; a part of it may be done. */
+export async function finish(session: Session, line: LogLine): Promise<void> {
+  await removeFiles(session, session.index.removed);
+  if ('save' in line) await settleRecords(session, line.id);
+  if ('delete' in line) await session.remove();
+}
+
+async function settleRecords({ index, tenant }: Session, snapshotId: string): Promise<void> {
+  const head = readOwnHead(tenant.folder.store.fs, tenant.folder.snapshot(snapshotId));
+  if (head && index.tree.has(snapshotId)) await new Records(tenant.folder).settle(head);
+}
+
+/** Removes the files of snapshots that the log says are removed. Answers the number of shards that went with them. */
+export async function removeFiles(session: Session, removed: readonly IndexNode[]): Promise<number> {
+  // One that is gone already may have left its id to another session.
+  const heads = removed.flatMap((node) => headUnlessDamaged(session, node) ?? []);
+  return heads.length === 0 ? 0 : discard(session, heads);
+}
+
+/** Removes the files of snapshots that the log does not know any more; states that others stand on are kept. */
+async function discard(session: Session, heads: readonly SnapshotHead[]): Promise<number> {
+  const { folder } = session.tenant;
+  for (const head of heads) await new Records(folder).settle(head);
+  const needed = await findNeeded(session, NONE, new Map(heads.map((head) => [head.state.version, head])));
+  let isUnneeded = false;
+  for (const head of heads) {
+    if (!needed || needed.has(head.state.version)) {
+      session.keep(head);
+    } else {
+      folder.store.remove(folder.snapshot(head.meta.snapshotId));
+      isUnneeded = true;
+    }
+  }
+  if (!isUnneeded) return 0;
+  await folder.store.flushFolder(folder.path);
+  return removeNames(session, await findUnneeded(session, NONE));
+}
+
+interface Removed extends DeleteResult {
+  sessions: number;
+}
+
+async function foresee(session: Session, policy: PrunePolicy, nowMs: number): Promise<Removed> {
+  const { tree } = session.index;
+  await loadHeads(session, tree.nodes());
+  const plan = planRetention(tree, policy, nowMs);
+  const names = session.tenant.folder.store.namesIn(session.path);
+  if (tree.size === 0 || plan.whole) {
+    return { sessions: tree.size > 0 ? 1 : 0, snapshots: tree.size, shards: names.filter(isShard).length };
+  }
+  const unneeded = await findUnneeded(session, new Set(plan.remove));
+  return { sessions: 0, snapshots: plan.remove.length, shards: unneeded.filter(isShard).length };
+}
+
+async function pruneLocked(session: Session, policy: PrunePolicy, nowMs: number): Promise<Removed> {
+  const { index } = session;
+  const { tree } = index;
+  await loadHeads(session, tree.nodes());
+  const plan = planRetention(tree, policy, nowMs);
+  if (plan.whole || tree.size === 0) return { ...(await deleteLocked(session)), sessions: plan.whole ? 1 : 0 };
+  let shards = 0;
+  if (plan.remove.length > 0) {
+    const last = tree.lastWritten();
+    const isLastRemoved = last && plan.remove.includes(last.snapshotId);
+    const remove = plan.remove.map((id) => tree.mustGet(id).place);
+    const written = isLastRemoved ? { at: index.writtenAt, updatedAt: last.updatedAt ?? last.createdAt } : {};
+    await session.append({ remove, ...written }, { flush: true });
+    shards += await removeFiles(session, index.removed);
+    await session.append({ done: true }, { flush: false });
+  }
+  shards += removeNames(session, await findUnneeded(session, NONE));
+  await session.compact();
+  return { sessions: 0, snapshots: plan.remove.length, shards };
+}
+
+async function deleteLocked(session: Session): Promise<DeleteResult> {
+  const snapshots = session.index.tree.size;
+  const shards = session.tenant.folder.store.namesIn(session.path).filter(isShard).length;
+  if (session.incarnation === '') {
+    // A first save that failed has left its shards.
+    await session.remove();
+    return { snapshots, shards };
+  }
+  await session.append({ delete: true }, { flush: true });
+  await finish(session, { delete: true });
+  return { snapshots, shards };
+}
+
+/** Brings all files in line that no log knows: crashes left them, or logs have lost their lines. */
+async function reconcileAll(tenant: Tenant): Promise<void> {
+  const { folder } = tenant;
+  await new Records(folder).sweep();
+  const known = new Set<string>();
+  for await (const { sessionId } of sessionsOf(tenant)) {
+    const session = tenant.session(sessionId);
+    await session.refresh();
+    for (const { snapshotId } of session.index.tree.nodes()) known.add(snapshotName(snapshotId));
+  }
+  const pace = new Pace();
+  for (const name of folder.store.namesIn(folder.path)) {
+    if (!name.endsWith('.json') || known.has(name)) continue;
+    await pace.rest();
+    const head = headOrNothing(tenant, name);
+    if (head && head.session !== null) await reconcile(tenant.session(head.session), head.meta.snapshotId);
+  }
+}
+
+function headOrNothing(tenant: Tenant, name: string): ReturnType<typeof readOwnHead> {
+  try {
+    const found = readHead(tenant.folder.store.fs, `${tenant.folder.path}/${name}`);
+    return typeof found === 'string' || snapshotName(found.head.meta.snapshotId) !== name ? undefined : found.head;
+  } catch (error) {
+    if (isSystemError(error)) throw error;
+    // A newer version wrote it.
+    return undefined;
+  }
+}
+
+/**
+ * Brings the file of a snapshot in line that its session's log does not know: the log has lost it, and is made anew; or it was removed, and
+ * the file was left over.
+ */
+export async function reconcile(session: Session, snapshotId: string): Promise<void> {
+  const { folder } = session.tenant;
+  await session.locked(async () => {
+    const head = readOwnHead(folder.store.fs, folder.snapshot(snapshotId));
+    if (head?.session !== session.id || session.index.tree.has(snapshotId)) return;
+    if (session.hasLost(head)) await session.restore();
+    if (session.index.tree.has(snapshotId)) return;
+    if (head.incarnation === session.incarnation) await discard(session, [head]);
+    else folder.store.remove(folder.snapshot(snapshotId));
+  });
+}

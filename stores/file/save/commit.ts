@@ -1,0 +1,187 @@
+import { quote } from '../../../src/errors.ts';
+import type { ScopeChange } from '../../../src/store/contract.ts';
+import type { CutShard } from '../../chain/cut.ts';
+import type { KnownState } from '../../chain/written-state.ts';
+import { closeQuietly, codeOf, stampOf } from '../disk/file-system.ts';
+import { outcomeUnknown } from '../disk/io-error.ts';
+import type { HeldLock } from '../disk/lock.ts';
+import { attempt } from '../disk/store-folder.ts';
+import { timeNow, type SaveLine } from '../format/session-log.ts';
+import { formatFile, type SnapshotHead } from '../format/snapshot-file.ts';
+import { writeShards } from '../read/shards.ts';
+import { removeFiles } from '../remove/remove-snapshots.ts';
+import { newNonce, type Announcement, type Session } from '../session.ts';
+import type { Tenant } from '../tenant.ts';
+import { Records, type RecordDraft } from './records.ts';
+
+/** A save that was decided and is to be carried out. */
+export interface Commit {
+  /** Its incarnation is empty where there is none yet. */
+  readonly head: SnapshotHead;
+  /** The second line of the file. */
+  readonly body: string;
+  /** The state, to be remembered. */
+  readonly known: KnownState | undefined;
+  /** Shards of the state; those that are there already are left alone. */
+  readonly shards: readonly CutShard[];
+  readonly scopes: ReadonlyMap<string, ScopeChange>;
+  /** `undefined`: the snapshot has none. */
+  readonly session: Session | undefined;
+  /** Whether a file may be in the snapshot's place; if not, it must not be replaced. */
+  readonly replaces: boolean;
+  /** Of a first save in a session. */
+  readonly line?: SaveLine;
+}
+
+/** A snapshot of this id came into being elsewhere, at the same moment. */
+export const NAME_IS_TAKEN = Symbol('name is taken');
+
+/**
+ * Carries out a save, for the holder of the lock. In this order:
+ *
+ * 1. the snapshot under a temporary name, the line of a first save, shards, and drafts of records are written;
+ * 2. with `durability: 'full'` all of that is flushed;
+ * 3. the snapshot's file is moved into its place: the commit point, after which the save counts; the folder is flushed;
+ * 4. records are settled, what the save removes is removed, and the log says that all is done.
+ *
+ * A failure before 3 leaves everything as it was; one in 4 is the next writer's to mend.
+ */
+export async function carryOut(tenant: Tenant, lock: HeldLock, commit: Commit): Promise<void | typeof NAME_IS_TAKEN> {
+  const { session, line, head, known } = commit;
+  const records = new Records(tenant.folder);
+  await records.settle(head);
+  let announced: Announcement | undefined;
+  let isNaming = false;
+  let isThere = false;
+  let isSettled = true;
+  const saved = await records.changing(commit.scopes, async (drafts) => {
+    const written = write(tenant, commit, drafts);
+    try {
+      announced = line && session!.announce(line, written.head.incarnation);
+      const folders = [...(announced?.made ?? []), ...(await writeRest(tenant, commit, written.head, drafts))];
+      await flush(tenant, [written.fd, ...(announced ? [announced.fd] : [])], folders);
+      await put(tenant, commit, written, {
+        before: () => {
+          lock.assertHeld();
+          isNaming = true;
+        },
+        after: () => {
+          isThere = true;
+          announced?.commit();
+        },
+      });
+    } catch (error) {
+      if (isThere) {
+        announced?.end(false);
+        throw outcomeUnknown(`Saving snapshot ${quote(head.meta.snapshotId)}`, error);
+      }
+      tenant.folder.store.removeQuietly(written.path);
+      announced?.withdraw();
+      records.withdraw(drafts);
+      if (isNaming && codeOf(error) === 'EEXIST') return NAME_IS_TAKEN;
+      throw error;
+    } finally {
+      closeQuietly(tenant.folder.store.fs, written.fd);
+    }
+    isSettled = await succeeds(() => records.settleDrafts(drafts));
+    return written.head;
+  });
+  if (saved === NAME_IS_TAKEN) return saved;
+  remember(tenant, saved, known);
+  if (session) await end(session, saved, announced, isSettled);
+  tenant.onSaved?.(saved, known);
+}
+
+interface Written {
+  readonly head: SnapshotHead;
+  readonly path: string;
+  readonly fd: number;
+}
+
+/** Writes the snapshot under a temporary name. */
+function write(tenant: Tenant, { head, body, session }: Commit, drafts: readonly RecordDraft[]): Written {
+  const incarnation = head.incarnation || session?.incarnation || newNonce();
+  const names = drafts.map(({ name }) => name);
+  const records = names.length === 0 ? undefined : { commit: newNonce(), names };
+  const full = { ...head, incarnation, records };
+  return { head: full, ...tenant.folder.store.writeTemporary(formatFile(full, body)) };
+}
+
+/** Writes shards and drafts; answers the folders that got an entry. */
+async function writeRest(
+  { folder }: Tenant,
+  { shards, known, session }: Commit,
+  { meta, records }: SnapshotHead,
+  drafts: readonly RecordDraft[],
+): Promise<string[]> {
+  // A snapshot without a session is no reason to make its folder, but where there is none the tenant's would look as if it had lost it.
+  const changed = session ? [] : folder.store.makeFolder(folder.sessions);
+  if (session && known && (await writeShards(session, shards, known.memory))) changed.push(session.path);
+  if (records) await new Records(folder).stage(drafts, { snapshotId: meta.snapshotId, commit: records.commit });
+  return changed;
+}
+
+async function flush({ folder: { store } }: Tenant, fds: readonly number[], folders: readonly string[]): Promise<void> {
+  const flushes = [
+    ...fds.map((fd) => store.flush(fd)),
+    ...[...new Set(folders)].map((path) => store.flushFolder(path)),
+  ];
+  // All have ended before a file is closed.
+  const failed = (await Promise.allSettled(flushes)).find((outcome) => outcome.status === 'rejected');
+  if (failed) throw failed.reason;
+}
+
+/** Moves the snapshot's file into its place; `before` and `after` run at the moment of that. */
+async function put(
+  { folder }: Tenant,
+  { session, replaces }: Commit,
+  { head, path }: Written,
+  { before, after }: { before: () => void; after: () => void },
+): Promise<void> {
+  const { store } = folder;
+  const { snapshotId } = head.meta;
+  const place = folder.snapshot(snapshotId);
+  await store.changeFolder(folder.path, () => {
+    before();
+    store.move(path, place, { replaces });
+    after();
+    const node = session?.index.tree.get(snapshotId);
+    if (node) attempt(() => (node.seen = { head, stamp: stampOf(store.fs.stat(place)!), isWhole: true }));
+  });
+}
+
+/** Ends a save that counts: what fails here is no failure of the save. */
+async function end(
+  session: Session,
+  head: SnapshotHead,
+  announced: Announcement | undefined,
+  isSettled: boolean,
+): Promise<void> {
+  if (announced) {
+    const isRemoved = await succeeds(() => removeFiles(session, session.index.removed));
+    announced.end(isSettled && isRemoved);
+  } else {
+    const { place } = session.index.tree.mustGet(head.meta.snapshotId);
+    await succeeds(() => session.append({ rewrite: place, at: timeNow() }, { flush: false }));
+  }
+  await succeeds(() => session.compact());
+}
+
+/** Keeps the state for the next turn, which hardly ever needs the one before it. */
+function remember(
+  { shared: { states } }: Tenant,
+  { state, base, meta }: SnapshotHead,
+  known: KnownState | undefined,
+): void {
+  if (known) states.set(state.version, known, known.length);
+  if (base && meta.status === 'completed') states.delete(base.version);
+}
+
+async function succeeds(work: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await work();
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,259 @@
+import { dataLoss } from '../../../src/errors.ts';
+import type { Page, PageOptions, ScopeChange, ScopeId, ScopeRecord } from '../../../src/store/contract.ts';
+import { checkPage, pageOf } from '../../../src/store/page.ts';
+import { describeScope, runScopeChange, scopeKey, scopeOfKey } from '../../../src/store/scopes.ts';
+import { closeQuietly, READ_APPEND } from '../disk/file-system.ts';
+import { CallerFailure } from '../disk/io-error.ts';
+import { Pace } from '../disk/pace.ts';
+import { readFrom } from '../disk/read-file.ts';
+import { attempt } from '../disk/store-folder.ts';
+import { hashOf } from '../format/names.ts';
+import { formatRecord, parseRecord, recordNameOf, type RecordFile, type SaveRef } from '../format/record-file.ts';
+import type { SnapshotHead } from '../format/snapshot-file.ts';
+import { readOwnHead } from '../read/read-head.ts';
+import type { TenantFolder } from '../tenant-folder.ts';
+
+/** What a record becomes by a save. */
+export interface RecordDraft {
+  readonly key: string;
+  /** The name of its file, without ending. */
+  readonly name: string;
+  readonly next: ScopeRecord;
+}
+
+/** How often a draft that can't be read is looked at: one that was just settled is not there any more the next time. */
+const MOST_LOOKS = 5;
+
+/**
+ * The records of users and apps of a tenant.
+ *
+ * A save writes what a record becomes into a draft beside the record's file, which names the save by its `commit`. The save puts that into
+ * the head of the snapshot's file, so that moving this file into its place, by which the save counts, makes all its drafts count at the same
+ * moment: a reader that finds a draft looks for the commit. Then the draft is settled: it is moved into the record's place, or, when its
+ * save does not count and never will, removed.
+ *
+ * - A draft is made, and settled, under the record's lock. The holder settles the draft it finds before it makes another.
+ * - A snapshot's file is written again, or removed, only after the drafts that its head names were settled.
+ * - Locks are taken in one order: the session's first, then those of records, by their keys. So no two writers wait for each other.
+ *
+ * A reader takes no lock. It looks for a draft first, then at the snapshot, then at the record: what is settled in between is found.
+ */
+export class Records {
+  readonly #folder: TenantFolder;
+
+  constructor(folder: TenantFolder) {
+    this.#folder = folder;
+  }
+
+  /**
+   * The record as it is; empty when there is none.
+   *
+   * @throws `DATA_LOSS` when its file, or its draft's, is damaged.
+   */
+  async read(id: ScopeId): Promise<ScopeRecord> {
+    const name = recordNameOf(scopeKey(id));
+    if (!this.#folder.hasScopes()) return {};
+    return this.#recordOf(name, id);
+  }
+
+  /** The names of the records that are not empty. */
+  async list(options: PageOptions): Promise<Page<ScopeId>> {
+    const { limit, after: [after] = [''] } = checkPage(options, ['string']);
+    const names = this.#folder.hasScopes() ? this.#folder.store.namesIn(this.#folder.scopes) : [];
+    const records = new Set(names.map((name) => /^([0-9a-f]{64})\.(?:json|draft)$/.exec(name)?.[1] ?? ''));
+    const found: { name: string; id: ScopeId }[] = [];
+    const pace = new Pace();
+    for (const name of [...records].toSorted()) {
+      if (name <= after || found.length > limit) continue;
+      await pace.rest();
+      const key = await this.#keyOf(name);
+      if (key !== undefined) found.push({ name, id: scopeOfKey(key) });
+    }
+    return pageOf(found, limit, ({ name, id }) => ({ position: [name], item: id }));
+  }
+
+  /** Removes the record, whatever is in its place. Answers whether there was one. */
+  async remove(id: ScopeId): Promise<boolean> {
+    const { store } = this.#folder;
+    if (!this.#folder.hasScopes()) return false;
+    const name = recordNameOf(scopeKey(id));
+    return this.#locked([{ name, id }], async () => {
+      await this.#settle(name);
+      const paths = [this.#folder.record(name), this.#folder.draft(name)];
+      const isThere = paths.some((path) => store.fs.stat(path) !== undefined);
+      for (const path of paths) store.remove(path);
+      await store.flushFolder(this.#folder.scopes);
+      return isThere;
+    });
+  }
+
+  /**
+   * Runs the changes, and then `commit` with those that change something, while no other writer can change these records. For the holder of
+   * the session's lock.
+   */
+  async changing<T>(
+    changes: ReadonlyMap<string, ScopeChange>,
+    commit: (drafts: readonly RecordDraft[]) => Promise<T>,
+  ): Promise<T> {
+    const named = [...changes].map(([key, change]) => ({ key, name: recordNameOf(key), id: change.id, change }));
+    return this.#locked(
+      named.toSorted((a, b) => (a.key < b.key ? -1 : 1)),
+      async () => {
+        const drafts: RecordDraft[] = [];
+        for (const { key, name, id, change } of named) {
+          const next = run(change, await this.#current(name, id));
+          if (next) drafts.push({ key, name, next });
+        }
+        return commit(drafts);
+      },
+    );
+  }
+
+  /** Writes drafts, which do not count before the snapshot's file has the commit. Only inside {@link changing}. */
+  async stage(drafts: readonly RecordDraft[], save: SaveRef): Promise<void> {
+    if (drafts.length === 0) return;
+    const { store } = this.#folder;
+    const changed = new Set([this.#folder.scopes, ...store.makeFolder(this.#folder.scopes)]);
+    for (const { key, name, next } of drafts) {
+      await store.replace(this.#folder.draft(name), formatRecord(key, next, save));
+    }
+    for (const path of changed) await store.flushFolder(path);
+  }
+
+  /** Takes back the drafts of a save that was not made. Only inside {@link changing}. */
+  withdraw(drafts: readonly RecordDraft[]): void {
+    for (const { name } of drafts) attempt(() => this.#folder.store.remove(this.#folder.draft(name)));
+  }
+
+  /** Settles the drafts of a save that was made. Only inside {@link changing}. */
+  async settleDrafts(drafts: readonly RecordDraft[]): Promise<void> {
+    for (const { name } of drafts) await this.#settle(name);
+  }
+
+  /** Settles the drafts that a snapshot's head names. For the holder of the session's lock. */
+  async settle({ records }: SnapshotHead): Promise<void> {
+    if (records) await this.#settleAll(records.names);
+  }
+
+  /** Settles all drafts that there are. */
+  async sweep(): Promise<void> {
+    if (!this.#folder.hasScopes()) return;
+    const names = this.#folder.store
+      .namesIn(this.#folder.scopes)
+      .map((name) => /^([0-9a-f]{64})\.draft$/.exec(name)?.[1]);
+    await this.#settleAll(names.filter((name) => name !== undefined));
+  }
+
+  async #settleAll(names: readonly string[]): Promise<void> {
+    const { store } = this.#folder;
+    for (const name of names) {
+      if (this.#folder.hasScopes() && store.fs.stat(this.#folder.draft(name))) {
+        await store.locks.run(this.#lockName(name), 'A record', () => this.#settle(name));
+      }
+    }
+  }
+
+  /** For the holder of the record's lock. What can't be read stays: a caller that asks for the record is told. */
+  async #settle(name: string): Promise<void> {
+    const { store } = this.#folder;
+    if (!this.#folder.hasScopes()) return;
+    const [from, to] = [this.#folder.draft(name), this.#folder.record(name)];
+    const draft = await this.#draft(name);
+    if (draft === 'damaged') return;
+    if (draft && this.#isMade(draft.save)) store.fs.rename(from, to);
+    else if (draft) store.remove(from);
+    // Also when another process has moved it: perhaps that did not get as far as this.
+    await store.flushFolder(this.#folder.scopes);
+    const settled = await this.#load(to, name);
+    if (typeof settled !== 'object') return;
+    if (Object.keys(settled.record).length === 0) store.remove(to);
+    // Nothing of the session may outlive it here, not even an id.
+    else if (settled.cutAt !== undefined) this.#cut(to, settled.cutAt);
+  }
+
+  /** For the holder of the record's lock. */
+  async #current(name: string, id: ScopeId): Promise<ScopeRecord> {
+    if (!this.#folder.hasScopes()) return {};
+    const draft = await this.#draft(name, id);
+    if (draft === 'damaged') throw unreadable(id);
+    if (draft) await this.#settle(name);
+    return this.#settled(name, id);
+  }
+
+  async #recordOf(name: string, id: ScopeId): Promise<ScopeRecord> {
+    let draft = await this.#draft(name, id);
+    for (let look = 1; draft === 'damaged' && look < MOST_LOOKS; look++) draft = await this.#draft(name, id);
+    if (draft === 'damaged') throw unreadable(id);
+    return draft && this.#isMade(draft.save) ? draft.record : this.#settled(name, id);
+  }
+
+  async #settled(name: string, id: ScopeId): Promise<ScopeRecord> {
+    const found = await this.#load(this.#folder.record(name), name, id);
+    if (found === 'damaged') throw unreadable(id);
+    return found?.record ?? {};
+  }
+
+  /** The key of a record that is not empty. One that is damaged can't say its own. */
+  async #keyOf(name: string): Promise<string | undefined> {
+    const draft = await this.#draft(name);
+    const found =
+      typeof draft === 'object' && this.#isMade(draft.save) ? draft : await this.#load(this.#folder.record(name), name);
+    return typeof found === 'object' && Object.keys(found.record).length > 0 ? found.key : undefined;
+  }
+
+  /** The draft of a record; `damaged`: what is there is none, or was settled just now. */
+  async #draft(name: string, id?: ScopeId): Promise<(RecordFile & { save: SaveRef }) | 'damaged' | undefined> {
+    const draft = await this.#load(this.#folder.draft(name), name, id);
+    if (typeof draft !== 'object') return draft;
+    const { save } = draft;
+    return save ? { ...draft, save } : 'damaged';
+  }
+
+  async #load(path: string, name: string, id?: ScopeId): Promise<RecordFile | 'damaged' | undefined> {
+    const content = await readFrom(this.#folder.store.fs, path);
+    if (content === 'missing') return undefined;
+    const what = id ? `The state of ${describeScope(id)}` : 'A record of a user or an app';
+    return content === 'no-file' ? 'damaged' : (parseRecord(content.bytes, name, what) ?? 'damaged');
+  }
+
+  /** Whether the save counts. */
+  #isMade({ snapshotId, commit }: SaveRef): boolean {
+    return readOwnHead(this.#folder.store.fs, this.#folder.snapshot(snapshotId))?.records?.commit === commit;
+  }
+
+  #cut(path: string, length: number): void {
+    const { fs } = this.#folder.store;
+    const fd = fs.open(path, READ_APPEND);
+    try {
+      fs.truncate(fd, length);
+    } finally {
+      closeQuietly(fs, fd);
+    }
+  }
+
+  async #locked<T>(records: readonly { name: string; id: ScopeId }[], task: () => Promise<T>): Promise<T> {
+    const [first, ...rest] = records;
+    if (!first) return task();
+    const { name, id } = first;
+    const { locks } = this.#folder.store;
+    return locks.run(this.#lockName(name), `The state of ${describeScope(id)}`, () => this.#locked(rest, task));
+  }
+
+  #lockName(name: string): string {
+    return hashOf(this.#folder.tenant, name, 'record');
+  }
+}
+
+function run(change: ScopeChange, current: ScopeRecord): ScopeRecord | undefined {
+  try {
+    return runScopeChange(change, current);
+  } catch (error) {
+    throw new CallerFailure(error);
+  }
+}
+
+function unreadable(id: ScopeId): Error {
+  return dataLoss(
+    `The state of ${describeScope(id)} can't be read: its file is damaged. Restore it from a backup, or remove it with deleteScope.`,
+  );
+}

@@ -1,0 +1,322 @@
+import { quote, unavailable } from '../../../src/errors.ts';
+import type { Json } from '../../../src/json/value.ts';
+import { assertId, reserveSnapshotId } from '../../../src/snapshot/ids.ts';
+import { refuseCycle } from '../../../src/snapshot/lineage.ts';
+import { copyMetadata, copyState } from '../../../src/snapshot/own-copy.ts';
+import { overflow } from '../../../src/snapshot/retention.ts';
+import {
+  assertStateMayChange,
+  revise,
+  sessionOf,
+  type SessionSnapshot,
+  type SessionSnapshotInput,
+} from '../../../src/snapshot/snapshot.ts';
+import type { SaveRequest } from '../../../src/store/base-session-store.ts';
+import type { SessionDetails } from '../../../src/store/contract.ts';
+import { assertExpectedLeaf } from '../../../src/store/lookup.ts';
+import { mergeDetails } from '../../../src/store/session-summary.ts';
+import { unreadableSnapshot } from '../../../src/store/unreadable.ts';
+import { planNew, planWhole, type WritePlan } from '../../chain/plan-write.ts';
+import type { KnownState } from '../../chain/written-state.ts';
+import { CallerFailure } from '../disk/io-error.ts';
+import type { HeldLock } from '../disk/lock.ts';
+import { hashOf } from '../format/names.ts';
+import { changeBody, NO_STATE, nextTrail, wholeBody, type SnapshotHead } from '../format/snapshot-file.ts';
+import { timeNow } from '../format/session-log.ts';
+import { locate, type Home } from '../read/find-snapshot.ts';
+import { loadHeads } from '../read/lists.ts';
+import {
+  assertStored,
+  handOutLoaded,
+  readFile,
+  readLoner,
+  readSnapshot,
+  storedSnapshot,
+  type LoadedSnapshot,
+} from '../read/read-snapshot.ts';
+import { reconcile } from '../remove/remove-snapshots.ts';
+import { headUnlessDamaged, newNonce, type Session } from '../session.ts';
+import type { IndexNode } from '../session-index.ts';
+import type { Tenant } from '../tenant.ts';
+import { carryOut, NAME_IS_TAKEN, type Commit } from './commit.ts';
+
+/** How often a save may start again because others create or remove the same snapshot. */
+const MOST_ATTEMPTS = 50;
+
+/** The snapshot came or went between looking and locking. */
+const AGAIN = Symbol('again');
+
+type Outcome = string | null | typeof AGAIN;
+
+/** A state that is to be written, and what the head says of it. */
+type WrittenPart = Pick<Commit, 'body' | 'shards' | 'known'> & Pick<SnapshotHead, 'state' | 'base' | 'isLifted'>;
+
+/** One call of `saveSnapshot`. */
+export class Save<S> {
+  readonly #tenant: Tenant;
+  readonly #request: SaveRequest<S>;
+
+  constructor(tenant: Tenant, request: SaveRequest<S>) {
+    this.#tenant = tenant;
+    this.#request = request;
+  }
+
+  /** @returns The snapshot's id; `null`: the mutator skipped the write. */
+  async run(): Promise<string | null> {
+    const { snapshotId } = this.#request;
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+      const answer = snapshotId === undefined ? this.#ask(undefined) : undefined;
+      if (answer === null) return null;
+      const id = snapshotId ?? answer?.snapshotId ?? reserveSnapshotId();
+      assertId(id, 'snapshotId');
+      const isFresh = snapshotId === undefined && answer?.snapshotId === undefined;
+      const outcome = await this.#save(id, answer, isFresh);
+      if (outcome !== AGAIN) return outcome;
+    }
+    throw unavailable(
+      `Snapshot ${quote(snapshotId ?? '')} was created and removed too often while it was saved. Try again.`,
+    );
+  }
+
+  /** @param isFresh Nobody else can have the id. */
+  async #save(id: string, given: SessionSnapshotInput<S> | undefined, isFresh: boolean): Promise<Outcome> {
+    const home = isFresh ? undefined : await this.#locate(id);
+    if (home === AGAIN) return AGAIN;
+    if (home === 'loner') return this.#lockLoner(id, (lock) => this.#rewriteLoner(lock, id));
+    if (home) return home.locked((lock) => this.#rewrite(home, lock, id));
+    const answer = given ?? this.#ask(undefined);
+    if (answer === null) return null;
+    const next = revise(id, undefined, answer, now);
+    // A first save that is refused makes no folders.
+    if (this.#tenant.isNew) check(next);
+    const sessionId = sessionOf(next);
+    if (sessionId === undefined) return this.#lockLoner(id, (lock) => this.#createLoner(lock, next));
+    const session = this.#tenant.session(sessionId);
+    return session.locked((lock) => this.#create(session, lock, next, isFresh));
+  }
+
+  async #locate(id: string): Promise<Home | typeof AGAIN | undefined> {
+    let isUnknown = false;
+    const home = await locate(this.#tenant, id, async (session) => {
+      isUnknown = true;
+      await reconcile(session, id);
+      return false;
+    });
+    return isUnknown ? AGAIN : home;
+  }
+
+  #ask(current: SessionSnapshot<S> | undefined): SessionSnapshotInput<S> | null {
+    try {
+      return this.#request.mutator(current);
+    } catch (error) {
+      throw new CallerFailure(error);
+    }
+  }
+
+  async #create(session: Session, lock: HeldLock, next: SessionSnapshot<S>, isFresh: boolean): Promise<Outcome> {
+    const { snapshotId: id, parentId } = next;
+    const { index } = session;
+    const { folder } = this.#tenant;
+    const { maxPersistedChainLength: longest } = this.#tenant.shared;
+    if (!isFresh && folder.store.fs.stat(folder.snapshot(id))) return AGAIN;
+    if (index.tree.has(id)) throw unreadableSnapshot(id, 'its file is missing');
+    this.#assertLeaf(session);
+    if (index.tree.wouldCycle(id, parentId)) refuseCycle(id, parentId!);
+    const parent = await this.#readParent(session, parentId);
+    const anchor = parent && (await this.#anchorOf(session, parent));
+    const meta = copyMetadata(next);
+    const state = copyState(next, anchor?.known?.state ?? parent?.known?.state);
+    const part = await this.#write(state, anchor);
+    if (longest !== undefined) await loadHeads(session, unread(index.tree.nodes()));
+    const removed =
+      longest === undefined ? [] : overflow(index.tree, next, longest).map((one) => index.tree.mustGet(one));
+    const place = index.next;
+    const removes = removed.map((node) => node.place);
+    const line = { save: place, id, parent: parentId, at: timeNow(), ...(removes.length > 0 && { removes }) };
+    const isSaved = await this.#carryOut(lock, session, part, {
+      line,
+      replaces: isFresh,
+      head: {
+        meta,
+        session: session.id,
+        incarnation: session.incarnation,
+        place,
+        write: 1,
+        statuses: nextTrail([], 1, meta.status),
+        details: this.#detailsFor(session, parent),
+      },
+    });
+    if (isSaved) this.#tenant.noteHome(id, session);
+    return isSaved ? id : AGAIN;
+  }
+
+  async #rewrite(session: Session, lock: HeldLock, id: string): Promise<Outcome> {
+    const current = await readSnapshot(session, id, this.#tenant.shared.states);
+    if (!current) return AGAIN;
+    await assertStored(session, current);
+    const { head, known: before } = current;
+    const answer = this.#ask(handOutLoaded<S>(current));
+    if (answer === null) return null;
+    const next = revise(id, storedSnapshot(head), answer, now);
+    this.#assertLeaf(session);
+    const meta = copyMetadata(next);
+    const state = copyState(next, before?.state);
+    const isSameState = state === before?.state;
+    const { tree } = session.index;
+    assertStateMayChange(
+      head.meta,
+      () => tree.hasChildren(id),
+      () => isSameState,
+    );
+    const parent = isSameState ? undefined : await this.#readParent(session, meta.parentId).catch(() => undefined);
+    const anchor = parent && (await this.#anchorOf(session, parent));
+    const part: WrittenPart = isSameState
+      ? { ...stateOf(head), body: (await readFile(session, tree.mustGet(id))).body, shards: [], known: before }
+      : await this.#write(state, anchor, before);
+    const write = head.write + 1;
+    const statuses = nextTrail(head.statuses, write, meta.status);
+    const details = this.#detailsOnRewrite(session, head);
+    await this.#carryOut(lock, session, part, { replaces: true, head: { ...head, meta, write, statuses, details } });
+    return id;
+  }
+
+  /** @returns `false`: a snapshot of this id came into being elsewhere. */
+  async #carryOut(
+    lock: HeldLock,
+    session: Session | undefined,
+    { body, shards, known, ...state }: WrittenPart,
+    commit: Pick<Commit, 'line' | 'replaces'> & { readonly head: Omit<SnapshotHead, keyof WrittenPart> },
+  ): Promise<boolean> {
+    const { scopes } = this.#request;
+    const head = { ...commit.head, base: undefined, isLifted: false, ...state };
+    const outcome = await carryOut(this.#tenant, lock, { ...commit, head, body, shards, known, scopes, session });
+    return outcome !== NAME_IS_TAKEN;
+  }
+
+  #lockLoner(id: string, task: (lock: HeldLock) => Promise<Outcome>): Promise<Outcome> {
+    const { folder } = this.#tenant;
+    return folder.store.locks.run(hashOf(folder.tenant, id, 'loner'), `Snapshot ${quote(id)}`, task);
+  }
+
+  async #createLoner(lock: HeldLock, next: SessionSnapshot<S>): Promise<Outcome> {
+    assertExpectedLeaf(this.#request.expectedLeafId, undefined, null);
+    return this.#commitLoner(lock, next, undefined);
+  }
+
+  async #rewriteLoner(lock: HeldLock, id: string): Promise<Outcome> {
+    const current = await readLoner(this.#tenant.folder, id);
+    // A session may have taken the id since.
+    if (!current || current.head.session !== null) return AGAIN;
+    const answer = this.#ask(handOutLoaded<S>(current));
+    if (answer === null) return null;
+    const next = revise(id, storedSnapshot(current.head), answer, now);
+    assertExpectedLeaf(this.#request.expectedLeafId, undefined, null);
+    return this.#commitLoner(lock, next, current);
+  }
+
+  async #commitLoner(lock: HeldLock, next: SessionSnapshot<S>, current: LoadedSnapshot | undefined): Promise<Outcome> {
+    const meta = copyMetadata(next);
+    const state = copyState(next, undefined);
+    const before = current?.head;
+    const write = (before?.write ?? 0) + 1;
+    const plan = state === undefined ? undefined : planWhole(state, { interval: 1, known: undefined });
+    const body = plan?.kind === 'whole' ? wholeBody(plan.cut) : NO_STATE;
+    const known = state === undefined ? undefined : { state, memory: new Map(), length: body.length };
+    const part = { state: { version: newNonce(), depth: 0 }, body, shards: [], known };
+    const isSaved = await this.#carryOut(lock, undefined, part, {
+      replaces: current !== undefined,
+      head: {
+        meta,
+        session: null,
+        incarnation: before?.incarnation ?? '',
+        place: 0,
+        write,
+        statuses: nextTrail(before?.statuses ?? [], write, meta.status),
+        records: before?.records,
+      },
+    });
+    return isSaved ? meta.snapshotId : AGAIN;
+  }
+
+  #assertLeaf(session: Session): void {
+    const leaf = session.index.tree.latestLeaf();
+    assertExpectedLeaf(this.#request.expectedLeafId, session.id, leaf?.snapshotId ?? null);
+  }
+
+  /** A snapshot is never saved on top of one that can't be read. */
+  async #readParent(session: Session, parentId: string | undefined): Promise<LoadedSnapshot | undefined> {
+    const parent =
+      parentId === undefined ? undefined : await readSnapshot(session, parentId, this.#tenant.shared.states);
+    if (parent) await assertStored(session, parent);
+    return parent;
+  }
+
+  /** The nearest completed snapshot from `parent` on, which a diff may stand on: its state will not change. */
+  async #anchorOf(session: Session, parent: LoadedSnapshot): Promise<LoadedSnapshot | undefined> {
+    if (parent.head.meta.status === 'completed') return parent;
+    const { tree } = session.index;
+    const node = nearestCompleted(session, [...tree.ancestors(parent.head.meta.snapshotId)].slice(1));
+    if (!node) return undefined;
+    const anchor = await readSnapshot(session, node.snapshotId, this.#tenant.shared.states).catch(() => undefined);
+    return anchor;
+  }
+
+  /** @param before What the snapshot's state was. */
+  async #write(state: Json | undefined, anchor: LoadedSnapshot | undefined, before?: KnownState): Promise<WrittenPart> {
+    const version = newNonce();
+    if (state === undefined) return { state: { version, depth: 0 }, body: NO_STATE, shards: [], known: undefined };
+    const origin = anchor?.known && { state: anchor.known.state, depth: anchor.head.state.depth };
+    const memory = before?.memory ?? anchor?.known?.memory;
+    const plan = planNew(state, origin, { interval: this.#tenant.shared.checkpointInterval, known: memory });
+    const known = knownFrom(state, plan, memory, anchor?.known?.length ?? 0);
+    if (plan.kind === 'whole') {
+      const { cut } = plan;
+      const isLifted = cut.lifts.length > 0;
+      return { state: { version, depth: 0 }, isLifted, body: wholeBody(cut), shards: cut.shards, known };
+    }
+    const { head } = anchor!;
+    const base = { id: head.meta.snapshotId, version: head.state.version };
+    const depth = head.state.depth + 1;
+    return { state: { version, depth }, base, body: await changeBody(plan.patch), shards: [], known };
+  }
+
+  #detailsFor(session: Session, parent: LoadedSnapshot | undefined): SessionDetails | undefined {
+    const leaf = session.index.tree.latestLeaf();
+    if (!leaf) return this.#request.session;
+    const before = headUnlessDamaged(session, leaf) ?? parent?.head;
+    return mergeDetails(before?.details ?? {}, this.#request.session);
+  }
+
+  #detailsOnRewrite(session: Session, head: SnapshotHead): SessionDetails | undefined {
+    return mergeDetails(head.details ?? {}, this.#request.session);
+  }
+}
+
+function stateOf({ state, base, isLifted }: SnapshotHead): Pick<SnapshotHead, 'state' | 'base' | 'isLifted'> {
+  return { state, base, isLifted };
+}
+
+function now(): string {
+  return new Date().toISOString();
+}
+
+/** Refuses what can't be saved. */
+function check<S>(next: SessionSnapshot<S>): void {
+  copyMetadata(next);
+  copyState(next, undefined);
+}
+
+function* unread(nodes: Iterable<IndexNode>): Generator<IndexNode> {
+  for (const node of nodes) if (!node.seen) yield node;
+}
+
+function nearestCompleted(session: Session, ids: readonly string[]): IndexNode | undefined {
+  const { tree } = session.index;
+  const nodes = ids.flatMap((id) => tree.get(id) ?? []);
+  return nodes.find((node) => headUnlessDamaged(session, node)?.meta.status === 'completed');
+}
+
+function knownFrom(state: Json, plan: WritePlan, memory: KnownState['memory'] | undefined, length: number): KnownState {
+  if (plan.kind === 'whole') return { state, memory: plan.cut.memory, length: plan.cut.length };
+  return { state, memory: memory ?? new Map(), length: length + plan.patch.length };
+}

@@ -1,0 +1,149 @@
+import { quote } from '../../src/errors.ts';
+import { copyJson } from '../../src/json/value.ts';
+import type { SaveRequest, TenantStore } from '../../src/store/base-session-store.ts';
+import type {
+  DeleteResult,
+  ListSessionsOptions,
+  Page,
+  PageOptions,
+  PrunePolicy,
+  PruneResult,
+  ScopeId,
+  ScopeRecord,
+  SessionSnapshot,
+  SessionSummary,
+  SnapshotMetadata,
+} from '../../src/store/contract.ts';
+import type { Lookup } from '../../src/store/lookup.ts';
+import { checkPage } from '../../src/store/page.ts';
+import { describeScope } from '../../src/store/scopes.ts';
+import { REMOVED_OR_NOT, type Call } from './disk/io-error.ts';
+import { findLeaf, locate, type Home } from './read/find-snapshot.ts';
+import { listSessions, listSnapshots } from './read/lists.ts';
+import { handOutLoaded, readHeadOf, readLoner, readSnapshot } from './read/read-snapshot.ts';
+import { deleteSession, prune } from './remove/remove-snapshots.ts';
+import { Records } from './save/records.ts';
+import { Save } from './save/save-snapshot.ts';
+import type { Tenant } from './tenant.ts';
+import type { TenantWatch } from './watch/tenant-watch.ts';
+
+/** Runs the calls of a store. */
+export interface Runner {
+  /** A call that changes nothing. */
+  read<T>(call: Omit<Call, 'directory'>, run: () => Promise<T>): Promise<T>;
+  /** A call that may change something; `close` waits for it. */
+  change<T>(call: Omit<Call, 'directory'>, run: () => Promise<T>): Promise<T>;
+}
+
+/** One tenant of the file store. */
+export class FileTenant<S> implements TenantStore<S> {
+  readonly tenant: Tenant;
+  readonly #runner: Runner;
+  readonly #watch: () => TenantWatch<S>;
+
+  /** @param options.watch Answers the tenant's watch, which is made when there is none. */
+  constructor(tenant: Tenant, options: { runner: Runner; watch: () => TenantWatch<S> }) {
+    this.tenant = tenant;
+    this.#runner = options.runner;
+    this.#watch = options.watch;
+  }
+
+  getSnapshot(lookup: Lookup): Promise<SessionSnapshot<S> | undefined> {
+    return this.#find(lookup, async (home, id) => {
+      const loaded =
+        home === 'loner'
+          ? await readLoner(this.tenant.folder, id)
+          : await readSnapshot(home, id, this.tenant.shared.states);
+      return loaded && handOutLoaded<S>(loaded, lookup.frozen);
+    });
+  }
+
+  getSnapshotMetadata(lookup: Lookup): Promise<SnapshotMetadata | undefined> {
+    return this.#find(lookup, async (home, id) => {
+      const head = home === 'loner' ? (await readLoner(this.tenant.folder, id))?.head : await readHeadOf(home, id);
+      return head && copyJson(head.meta);
+    });
+  }
+
+  saveSnapshot(request: SaveRequest<S>): Promise<string | null> {
+    const { snapshotId } = request;
+    const what = snapshotId === undefined ? 'Saving a snapshot' : `Saving snapshot ${quote(snapshotId)}`;
+    return this.#change({ what }, () => new Save(this.tenant, request).run());
+  }
+
+  onSnapshotStateChange(snapshotId: string, callback: (snapshot: SessionSnapshot<S>) => void): () => void {
+    return this.#watch().subscribe(snapshotId, callback);
+  }
+
+  listSnapshots(sessionId: string, page: PageOptions): Promise<Page<SnapshotMetadata>> {
+    checkPage(page, ['number']);
+    return this.#read<Page<SnapshotMetadata>>({ what: `Listing session ${quote(sessionId)}` }, { items: [] }, () =>
+      listSnapshots(this.tenant.session(sessionId), page),
+    );
+  }
+
+  listSessions(page: ListSessionsOptions): Promise<Page<SessionSummary>> {
+    checkPage(page, ['number', 'string']);
+    return this.#read<Page<SessionSummary>>({ what: 'Listing the sessions' }, { items: [] }, () =>
+      listSessions(this.tenant, page),
+    );
+  }
+
+  deleteSession(sessionId: string): Promise<DeleteResult> {
+    const call = { what: `Deleting session ${quote(sessionId)}`, consequence: REMOVED_OR_NOT };
+    return this.#change(call, () => deleteSession(this.tenant.session(sessionId)));
+  }
+
+  prune(policy: PrunePolicy, options: { readonly dryRun: boolean }): Promise<PruneResult> {
+    const nothing = { sessions: 0, snapshots: 0, shards: 0, dryRun: options.dryRun };
+    if (options.dryRun) {
+      return this.#read({ what: 'Looking what to prune' }, nothing, () => prune(this.tenant, policy, options));
+    }
+    return this.#change({ what: 'Pruning', consequence: REMOVED_OR_NOT }, () => prune(this.tenant, policy, options));
+  }
+
+  readScopes(ids: readonly ScopeId[]): Promise<ScopeRecord[]> {
+    const records = new Records(this.tenant.folder);
+    return this.#runner.read({ what: 'Reading records' }, () => Promise.all(ids.map((id) => records.read(id))));
+  }
+
+  deleteScope(id: ScopeId): Promise<boolean> {
+    const what = `Deleting the state of ${describeScope(id)}`;
+    const consequence = 'The record is as it was, or gone';
+    return this.#change({ what, consequence }, () => new Records(this.tenant.folder).remove(id));
+  }
+
+  listScopes(page: PageOptions): Promise<Page<ScopeId>> {
+    checkPage(page, ['string']);
+    return this.#runner.read({ what: 'Listing records' }, () => new Records(this.tenant.folder).list(page));
+  }
+
+  /** Hands `use` what a lookup means. */
+  #find<T>(
+    { by, id }: Lookup,
+    use: (home: Home, snapshotId: string) => Promise<T | undefined>,
+  ): Promise<T | undefined> {
+    return this.#read({ what: `Reading ${by} ${quote(id)}` }, undefined, async () => {
+      if (by === 'snapshot') {
+        const home = await locate(this.tenant, id);
+        return home && use(home, id);
+      }
+      const session = this.tenant.session(id);
+      const leaf = await findLeaf(session, this.tenant.shared);
+      this.tenant.keep(session);
+      return leaf && use(session, leaf.snapshotId);
+    });
+  }
+
+  /** @param nothing The answer where nothing was saved for the tenant. */
+  #read<T>(call: Omit<Call, 'directory'>, nothing: T, run: () => Promise<T>): Promise<T> {
+    return this.#runner.read(call, async () => ((await this.tenant.open()) ? run() : nothing));
+  }
+
+  #change<T>(call: Omit<Call, 'directory'>, run: () => Promise<T>): Promise<T> {
+    return this.#runner.change(call, async () => {
+      await this.tenant.prepare();
+      return run();
+    });
+  }
+}

@@ -1,0 +1,185 @@
+import { handOut } from '../../../src/snapshot/hand-out.ts';
+import type { SessionSnapshot, SnapshotStatus } from '../../../src/store/contract.ts';
+import { WatchHub } from '../../../src/store/watch-hub.ts';
+import type { KnownState } from '../../chain/written-state.ts';
+import { stampOf, type Watch } from '../disk/file-system.ts';
+import { snapshotName } from '../format/names.ts';
+import type { SnapshotHead } from '../format/snapshot-file.ts';
+import { locate } from '../read/find-snapshot.ts';
+import { readLoner, readSnapshot } from '../read/read-snapshot.ts';
+import type { Tenant } from '../tenant.ts';
+
+interface Watched {
+  readonly snapshotId: string;
+  /** The write that listeners were told last. */
+  told: SnapshotHead | undefined;
+  /** The stamp of the file at the last look. */
+  stamp: string;
+  /** A new listener wants to be told the snapshot as it is. */
+  isAsked: boolean;
+  /** A look found no such snapshot: all that is found later is news. */
+  wasMissing: boolean;
+}
+
+/**
+ * Watches the snapshots of one tenant for listeners: what this process saves, what others save as soon as the system tells of a change in
+ * the tenant's folder, and every so often by looking. Works while there is nothing yet; makes no folders.
+ */
+export class TenantWatch<S> {
+  readonly #tenant: Tenant;
+  readonly #hub = new WatchHub<S>();
+  readonly #pollIntervalMs: number;
+  readonly #onIdle: () => void;
+  /** By the names of their files. */
+  readonly #watched = new Map<string, Watched>();
+  readonly #due = new Set<Watched>();
+  #timer: NodeJS.Timeout | undefined;
+  #watch: (Watch & { readonly path: string }) | undefined;
+  #isLooking = false;
+
+  /** @param options.onIdle Called when the last listener has left. */
+  constructor(tenant: Tenant, options: { pollIntervalMs: number; onIdle: () => void }) {
+    this.#tenant = tenant;
+    this.#pollIntervalMs = options.pollIntervalMs;
+    this.#onIdle = options.onIdle;
+    tenant.onSaved = (head, known) => {
+      const watched = this.#watched.get(snapshotName(head.meta.snapshotId));
+      if (watched) this.#tell(watched, head, known);
+    };
+  }
+
+  subscribe(snapshotId: string, listener: (snapshot: SessionSnapshot<S>) => void): () => void {
+    const name = snapshotName(snapshotId);
+    const known = this.#watched.get(name);
+    const watched = known ?? { snapshotId, told: undefined, stamp: '', isAsked: false, wasMissing: false };
+    this.#watched.set(name, watched);
+    watched.isAsked = true;
+    const unsubscribe = this.#hub.subscribe(snapshotId, listener, () => this.#forget(name));
+    this.#timer ??= setInterval(() => this.#lookSoon(), this.#pollIntervalMs).unref();
+    this.#watchFolder();
+    this.#lookSoon(watched);
+    return unsubscribe;
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#watch?.close();
+    this.#watch = undefined;
+    this.#watched.clear();
+    this.#hub.close();
+    this.#tenant.onSaved = undefined;
+  }
+
+  #forget(name: string): void {
+    this.#watched.delete(name);
+    if (this.#watched.size > 0) return;
+    this.close();
+    this.#onIdle();
+  }
+
+  /** Watches the tenant's folder, or the store's while there is none. */
+  #watchFolder(): void {
+    const { store, path: own } = this.#tenant.folder;
+    const end = (): void => {
+      this.#watch?.close();
+      this.#watch = undefined;
+    };
+    try {
+      const path = [own, store.path].find((candidate) => store.fs.stat(candidate)?.isDirectory());
+      if (path === undefined || path === this.#watch?.path) return;
+      end();
+      const onEvent = (name: string | undefined): void => {
+        const watched = name === undefined || path !== own ? undefined : this.#watched.get(name);
+        // In the tenant's folder nearly all news is of other snapshots.
+        if (watched || name === undefined || path !== own) this.#lookSoon(watched);
+      };
+      const watch = store.fs.watch(path, onEvent, end);
+      this.#watch = { path, close: () => watch.close() };
+    } catch {
+      // Not every system can, and not always; the timer looks.
+    }
+  }
+
+  /** Looks at a snapshot, or at all. However many changes are told at once, one look sees them all. */
+  #lookSoon(watched?: Watched): void {
+    for (const one of watched ? [watched] : this.#watched.values()) this.#due.add(one);
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    setImmediate(() => void this.#look());
+  }
+
+  async #look(): Promise<void> {
+    for (const watched of this.#due) {
+      this.#due.delete(watched);
+      if (this.#watched.get(snapshotName(watched.snapshotId)) !== watched) continue;
+      this.#watchFolder();
+      try {
+        await this.#lookAt(watched);
+      } catch {
+        // It can't be read now; a caller that asks for the snapshot is told why. The next look tries again.
+        watched.stamp = '';
+      }
+    }
+    this.#isLooking = false;
+  }
+
+  async #lookAt(watched: Watched): Promise<void> {
+    const { snapshotId } = watched;
+    const { folder, shared } = this.#tenant;
+    const stats = folder.kind() === 'none' ? undefined : folder.store.fs.stat(folder.snapshot(snapshotId));
+    const stamp = stats ? stampOf(stats) : '';
+    if (stamp === watched.stamp && !watched.isAsked && stats) return;
+    watched.stamp = stamp;
+    const home = stats && (await locate(this.#tenant, snapshotId));
+    const read =
+      home === 'loner' ? readLoner(folder, snapshotId) : home && readSnapshot(home, snapshotId, shared.states);
+    const loaded = await read;
+    if (loaded) this.#tell(watched, loaded.head, loaded.known);
+    else watched.wasMissing = true;
+  }
+
+  #tell(watched: Watched, head: SnapshotHead, known: KnownState | undefined): void {
+    const { told, snapshotId } = watched;
+    const copy = (): SessionSnapshot<S> => handOut<S>(head.meta, { state: known && (() => known.state) });
+    if (told && isSameSnapshot(told, head) && head.write <= told.write) {
+      if (head.write === told.write) this.#hub.announce(snapshotId, head.meta.status, copy);
+    } else {
+      if (told || watched.wasMissing) {
+        for (const status of missedStatuses(head, told)) {
+          this.#hub.publish(snapshotId, status, () => asItWas(head, status));
+        }
+      }
+      this.#hub.publish(snapshotId, head.meta.status, copy);
+      watched.told = head;
+    }
+    watched.isAsked = false;
+  }
+}
+
+/** Not so of a snapshot that was saved anew after it had been deleted. */
+function isSameSnapshot(a: SnapshotHead, b: SnapshotHead): boolean {
+  return a.incarnation === b.incarnation && a.place === b.place;
+}
+
+/** The statuses between two writes: others wrote the snapshot more than once between two looks. */
+function missedStatuses(head: SnapshotHead, told: SnapshotHead | undefined): (SnapshotStatus | undefined)[] {
+  const isSame = told !== undefined && isSameSnapshot(told, head);
+  const from = isSame ? told.write : 0;
+  const between = head.statuses.filter(([write]) => write > from && write < head.write);
+  const statuses = between.map(([, status]) => status ?? undefined);
+  if (statuses.at(-1) === head.meta.status) statuses.pop();
+  return statuses;
+}
+
+/** The snapshot when it had another status: beside that, what never changes. */
+function asItWas<S>({ meta }: SnapshotHead, status: SnapshotStatus | undefined): SessionSnapshot<S> {
+  const { snapshotId, sessionId, parentId, createdAt } = meta;
+  return {
+    snapshotId,
+    ...(sessionId !== undefined && { sessionId }),
+    ...(parentId !== undefined && { parentId }),
+    createdAt,
+    ...(status !== undefined && { status }),
+  };
+}
