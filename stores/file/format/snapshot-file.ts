@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer';
-import { quote } from '../../../src/errors.ts';
 import { parseJson, stringifyJson, type Json } from '../../../src/json/value.ts';
 import type { SnapshotMetadata, SnapshotStatus } from '../../../src/snapshot/snapshot.ts';
 import { SNAPSHOT_STATUSES } from '../../../src/snapshot/status.ts';
@@ -168,7 +167,7 @@ function headOf(json: Record<string, Json>): SnapshotHead | Unreadable {
   if (!isObject(own)) return 'foreign';
   const { format, fields, session, incarnation, place, write, state, base, isLifted, statuses, details, records } = own;
   const meta = isObject(fields) ? { ...rest, ...fields } : rest;
-  assertReadable(format, FORMAT, `Snapshot ${quote(String(meta['snapshotId']))}`);
+  assertReadable(format, FORMAT, `Snapshot ${JSON.stringify(meta['snapshotId'])}`);
   const head = {
     meta: meta as unknown as SnapshotMetadata,
     session,

@@ -1,7 +1,7 @@
 import { GenkitError } from 'genkit';
 import { quote, unavailable } from '../../../src/errors.ts';
 import { handOut } from '../../../src/snapshot/hand-out.ts';
-import { sessionOf, storedOf, type SessionSnapshot, type SnapshotMetadata } from '../../../src/snapshot/snapshot.ts';
+import { storedOf, type SessionSnapshot } from '../../../src/snapshot/snapshot.ts';
 import { unreadableSnapshot } from '../../../src/store/unreadable.ts';
 import type { CutMemory } from '../../chain/cut.ts';
 import type { LruCache } from '../../chain/lru-cache.ts';

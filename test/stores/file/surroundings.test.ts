@@ -73,7 +73,7 @@ describe('a file system without hard links', () => {
         current ? null : { sessionId: `s${i}`, createdAt: 'x', status: 'completed', state: {} },
       ),
     );
-    expect((await Promise.all(saves)).toSorted()).toEqual(['t1', null].toSorted());
+    expect((await Promise.all(saves)).filter((id) => id === 't1')).toHaveLength(1);
     for (let turn = 2; turn <= 4; turn++) await saveTurn(stores[turn % 2]!, turn, { wide: true });
     const before = await stores[0]!.getSnapshot({ snapshotId: 't4' });
     await stores[1]!.prune({ maxChainLength: 1 });
