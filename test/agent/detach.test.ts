@@ -349,7 +349,7 @@ describe.each(STORE_KINDS)('R1 detach on $name', ({ make }) => {
     (await called(1)).fail(new Error('no'));
     expect(await settled(agent, output.snapshotId)).toMatchObject({
       status: 'failed',
-      error: { status: 'ABORTED', message: 'This turn was not run: the one before it failed.' },
+      error: { status: 'ABORTED', message: 'This turn was not run because the previous turn failed.' },
     });
     expect(await lineage(agent, output.snapshotId!)).toHaveLength(3);
   });

@@ -16,7 +16,6 @@ import { RunLease, storedTurn } from './run-lease.ts';
 import { toRuntimeError } from '../runtime-error.ts';
 import { ABORTED, failed, givenUp, type TurnEnding } from '../turn-ending.ts';
 
-/** What a {@link BackgroundRun} works with. */
 export interface BackgroundRunOptions<State> {
   agent: AgentDefinition<State>;
   session: Session<State>;
@@ -29,15 +28,15 @@ export interface BackgroundRunOptions<State> {
 const NO_TURN: Pick<TurnRequest, 'input' | 'begun'> = { input: {}, begun: true };
 
 /**
- * What becomes of a call whose caller detached. Its turns, the running one and those that wait, are stored as pending snapshots before any
- * goes on, each the child of the one before; from then on the store is where the call is followed and stopped, and where another process
- * finds it when this one dies.
+ * Continues a call whose caller detached. Its turns, the running one and the waiting ones, are stored as pending snapshots before any of them
+ * continues, each the child of the one before. From then on the call is followed and aborted through the store, and another process finds it
+ * there when this one dies.
  */
 export class BackgroundRun<State> {
   readonly #options: BackgroundRunOptions<State>;
   /** The turns that are stored as pending, in order. */
   #turns: readonly TurnRequest[] = [];
-  /** Those of them that the store has the end of. */
+  /** The turns whose end the store has. */
   readonly #ended = new Set<string>();
   #storing: Promise<void> | undefined;
   #over = false;
@@ -50,7 +49,7 @@ export class BackgroundRun<State> {
   }
 
   /**
-   * Answers the caller, and lets the turns go on. The snapshot in the output is that of the last turn: when it is settled, all are.
+   * Returns the caller's output and lets the turns continue. The output names the snapshot of the last turn: when it is terminal, all are.
    *
    * @throws AgentInitError `FAILED_PRECONDITION` for an agent without a store.
    */
@@ -61,10 +60,10 @@ export class BackgroundRun<State> {
       scope.abort();
       throw new AgentInitError({
         status: 'FAILED_PRECONDITION',
-        message: `Agent '${agent.name}' cannot detach: it has no store for the result. Give it a 'store', or send the input without 'detach'.`,
+        message: `Agent '${agent.name}' cannot detach: it has no store for the result. Set its 'store', or send the input without 'detach'.`,
       });
     }
-    // A turn that has come to its end already is no turn of the run.
+    // A turn that has already ended does not belong to the run.
     await commits.saving;
     const { current } = intake;
     const turns = [...(current ? [current] : []), ...waiting];
@@ -91,7 +90,7 @@ export class BackgroundRun<State> {
     return { sessionId, snapshotId: this.#turns.at(-1)!.snapshotId, finishReason: 'detached' };
   }
 
-  /** Goes on with a run that was taken over: what the intake holds of it, and these snapshots, which are pending by this right. */
+  /** Continues a run that was taken over: the turns of the intake, whose pending snapshots this lease covers. */
   takeOver(lease: RunLease, snapshotIds: readonly string[]): void {
     const { intake, commits } = this.#options;
     this.#turns = snapshotIds.map(
@@ -101,22 +100,22 @@ export class BackgroundRun<State> {
     this.#follow();
   }
 
-  /** The caller detached, and the store knows. */
+  /** True once the caller has detached and the store has recorded it. */
   get hasBegun(): boolean {
     return this.#turns.length > 0;
   }
 
-  /** How a turn ended is stored: its snapshot is settled. */
+  /** Records that the end of a turn is stored: its snapshot is terminal. */
   turnEnded(outcome: TurnOutcome): void {
     if (outcome.status !== 'aborted' && outcome.snapshotId !== undefined) this.#ended.add(outcome.snapshotId);
   }
 
-  /** The id for what the function saves outside of a turn: that of the last pending snapshot which no turn settled, if there is one. */
+  /** The snapshot id for state that the function saves outside of a turn: the last pending snapshot without an end, if any. */
   restId(): string | undefined {
     return this.#turns.findLast((turn) => !this.#ended.has(turn.snapshotId))?.snapshotId;
   }
 
-  /** The call is over: whatever still waits for an end gets one, the timer and the watchers go. `undefined` where it never detached. */
+  /** Ends the run: stores an end for each open turn, and stops the timer and the watchers. `undefined` when the caller never detached. */
   settle(outcome: TurnOutcome | undefined): Promise<void> | undefined {
     this.#over = true;
     return this.hasBegun ? this.#settleAll(outcome) : undefined;
@@ -131,11 +130,11 @@ export class BackgroundRun<State> {
     // A turn that failed and could not be saved.
     let failure = outcome?.status === 'failed' && outcome.snapshotId === undefined ? outcome : undefined;
     for (const [i, { snapshotId }] of this.#turns.entries()) {
-      // One that could not be stored, and those after it, nobody knows of.
+      // Turns that were never stored as pending are unknown to every other process.
       if (this.#ended.has(snapshotId) || !writer.hasPended(snapshotId)) continue;
       const ending = failure ? failed(commits.noted(snapshotId, failure.error)) : endingOf(outcome);
       failure = undefined;
-      // By the last one a run is found: it waits for whoever takes the run over, as long as one before it may have no end.
+      // A run is found by its last snapshot, so that one stays pending for a takeover while an earlier one may have no end.
       const content = await commits.contentOf(snapshotId, states[i]!);
       const used = takeUsage(this.#options.session);
       if ((await writer.end(snapshotId, parentId, { ...ending, ...used }, content)) === undefined) break;
@@ -143,18 +142,18 @@ export class BackgroundRun<State> {
     this.#onSettled();
   }
 
-  /** Leaves the run to whoever takes it over: from then on nothing of it that this process writes is taken. */
+  /** Releases the run: the store then refuses all later writes of this process to it. */
   async #letGo(): Promise<boolean> {
     const { agent, commits, scope } = this.#options;
     this.#release();
     let isLeft = false;
     try {
-      // The last one, by which the run is found, last of all: until then it has an owner.
+      // The last snapshot, by which the run is found, is released last: until then it has an owner.
       for (const turn of this.#turns)
         isLeft = (await commits.writer.letGo(turn.snapshotId, this.#usageOf(turn))) || isLeft;
     } catch (error) {
       logger.warn(
-        `A run of agent '${agent.name}' could not be handed over: its lease has to end. ${describeThrown(error)}`,
+        `A run of agent '${agent.name}' could not be handed over; another process can take it over when its lease expires. ${describeThrown(error)}`,
       );
     }
     scope.abort();
@@ -192,7 +191,7 @@ export class BackgroundRun<State> {
     }
   }
 
-  /** Of each turn, the state: with what has been done so far and the prompts up to its own. */
+  /** The state of each turn: the progress so far, and the prompts up to the turn's own. */
   #statesOf(turns: readonly TurnRequest[]): SessionState<State>[] {
     if (turns.length === 0) return [];
     const base = this.#options.commits.stateSoFar();
@@ -203,13 +202,13 @@ export class BackgroundRun<State> {
     });
   }
 
-  /** What the turn used so far. */
+  /** The usage of the turn so far. */
   #usageOf({ snapshotId }: TurnRequest): GenerationUsage | undefined {
     const { intake, session } = this.#options;
     return intake.current?.snapshotId === snapshotId ? usageOf(session) : undefined;
   }
 
-  /** From here on the store says whether the run is to go on. */
+  /** From here on the store decides whether the run continues. */
   #follow(): void {
     if (this.#over) return;
     this.#watch();
@@ -233,7 +232,7 @@ export class BackgroundRun<State> {
     }
   }
 
-  /** Also how an abort, and a takeover, is noticed with a store that can't be watched. */
+  /** The heartbeat also detects an abort or a takeover in a store that can't be watched. */
   #startHeartbeat(): void {
     const { agent, scope, commits } = this.#options;
     let beating = false;
@@ -241,7 +240,7 @@ export class BackgroundRun<State> {
       if (beating) return;
       beating = true;
       try {
-        // The last one says of the whole run that it is alive.
+        // Newest first, because the last snapshot's heartbeat stands for the whole run.
         for (const turn of this.#turns.toReversed()) {
           const { snapshotId } = turn;
           if (this.#ended.has(snapshotId) || this.#over) continue;
@@ -249,7 +248,9 @@ export class BackgroundRun<State> {
             scope.abort();
         }
       } catch (error) {
-        logger.warn(`A heartbeat of agent '${agent.name}' could not be stored; the next may. ${describeThrown(error)}`);
+        logger.warn(
+          `A heartbeat of agent '${agent.name}' could not be stored; it will be tried again. ${describeThrown(error)}`,
+        );
       } finally {
         beating = false;
       }
@@ -260,12 +261,12 @@ export class BackgroundRun<State> {
   }
 }
 
-/** What becomes of a turn that was not run to its end. */
+/** The end of a turn that did not run to completion. */
 function endingOf(outcome: TurnOutcome | undefined): TurnEnding {
   if (outcome?.status === 'aborted') return ABORTED;
   const message =
     outcome?.status === 'failed'
-      ? 'This turn was not run: the one before it failed.'
-      : 'This turn was not run: the agent ended without it.';
+      ? 'This turn was not run because the previous turn failed.'
+      : 'This turn was not run because the agent ended before it.';
   return givenUp(message);
 }

@@ -4,27 +4,27 @@ import { checkOptions, isWhole } from '../../store/options.ts';
 import { registryOf } from '../define/settle-agent.ts';
 import type { GenkitOrRegistry } from '../types.ts';
 
-/** A background run of this process, as far as its end is concerned. */
+/** The end of a background run of this process. */
 export interface EndingRun {
-  /** Resolves when the run has its end in the store, or is somebody else's. */
+  /** Resolves when the run's end is in the store, or another process owns the run. */
   readonly ended: Promise<void>;
-  /** Stops it, and leaves it to whoever takes it over. Answers whether there was anything to leave. Does not reject. */
+  /** Stops the run and releases it for another process. Resolves to whether there was a run to release. Never rejects. */
   letGo(): Promise<boolean>;
 }
 
 /** Options of {@link handOverRuns}. */
 export interface HandOverOptions {
-  /** How long the runs may take to end by themselves, in ms; none unless told. */
+  /** How long the runs may take to end by themselves, in ms. Default: 0. */
   graceMs?: number;
 }
 
-/** What {@link handOverRuns} came to. */
+/** Result of {@link handOverRuns}. */
 export interface HandOver {
-  /** Runs that were let go: another process may take them over at once. */
+  /** Number of released runs, which another process may take over at once. */
   handedOver: number;
 }
 
-/** What this process has of a registry's runs. */
+/** The runs of a registry in this process. */
 class Runs {
   readonly running = new Set<EndingRun>();
   isLeaving = false;
@@ -38,27 +38,27 @@ function runsOf(registry: Registry): Runs {
   return runs;
 }
 
-/** A background run has begun here. */
+/** Registers a background run that began here. */
 export function noteRun(registry: Registry, run: EndingRun): void {
   const { running } = runsOf(registry);
   running.add(run);
   void run.ended.then(() => running.delete(run));
 }
 
-/** This process is about to end: it takes nothing over any more. */
+/** True once this process is about to end, when it takes over no more runs. */
 export function isLeaving(registry: Registry): boolean {
   return runsOf(registry).isLeaving;
 }
 
 /**
- * Call it when the process is told to end. It waits for the background runs of this process, and stops those that need longer than `graceMs`,
- * so that another process may take them over at once rather than when their lease has ended. Each goes on from its last completed turn; the
- * turn that was running is run again from its beginning, and the takeover counts among the agent's `maxAttempts`.
+ * Hands over the background runs of this process; call it when the process is about to end. It waits for the runs, and stops those that need
+ * longer than `graceMs`, so that another process can take them over at once instead of after their lease. Each continues from its last
+ * completed turn; the turn that was running starts again, and the takeover counts toward the agent's `maxAttempts`.
  *
- * From the call on this process takes no runs over by itself. Close the store after it, not before.
+ * From the call on, this process takes over no runs by itself. Close the store after it, not before.
  *
  * @param ai The `Genkit` instance, or its registry, with the agents.
- * @throws `INVALID_ARGUMENT` for an unknown or impossible option. A run that the store could not let go of is found when its lease has ended.
+ * @throws `INVALID_ARGUMENT` for an unknown or invalid option. A run that the store could not release is found when its lease has expired.
  * @example
  * process.once('SIGTERM', async () => {
  *   await handOverRuns(ai, { graceMs: 5000 });
@@ -77,17 +77,17 @@ export async function handOverRuns(ai: GenkitOrRegistry, options: HandOverOption
   return { handedOver: left.filter(Boolean).length };
 }
 
-/** When this answers, the run asks nothing of the store any more. */
+/** After this resolves, the run makes no more store calls. */
 async function leave(run: EndingRun): Promise<boolean> {
   const isLeft = await run.letGo();
   await run.ended;
   return isLeft;
 }
 
-/** Timers take no more: a longer delay would end at once. */
+/** The maximum delay of timers: a longer one would fire at once. */
 const MAX_DELAY_MS = 2_147_483_647;
 
-/** Waits for the runs, those that begin meanwhile included, but no longer than that. */
+/** Waits at most `graceMs` for the runs, including those that begin in the meantime. */
 async function endedWithin({ running }: Runs, graceMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const isLate = new Promise<true>((resolve) => (timer = setTimeout(resolve, graceMs, true)));

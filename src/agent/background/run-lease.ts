@@ -4,54 +4,54 @@ import { jsonEqual } from '../../json/value.ts';
 import { reserveSnapshotId } from '../../snapshot/ids.ts';
 import type { TurnRequest } from '../turn/intake.ts';
 
-/** What a turn in the background was asked: enough to run it again. */
+/** The input of a background turn, sufficient to run it again. */
 interface StoredTurn {
-  /** Without its message where that is in the snapshot's state anyway. */
+  /** Without its message when the snapshot's state contains it. */
   readonly input: AgentInput;
-  /** The place of the input's message in the snapshot's state. */
+  /** The index of the input's message in the snapshot's state. */
   readonly messageAt?: number;
 }
 
-/** What the snapshot of a turn in the background says about the run that it is part of. A store keeps it as it keeps any field. */
+/** Stored in the snapshot of a background turn to describe its run. A store keeps it like any unknown field. */
 export interface RunRecord {
-  /** The run, by the snapshot of its last turn. */
+  /** The run's id: the snapshot id of its last turn. */
   readonly id: string;
-  /** The agent's name: agents may share a store. */
+  /** The agent's name, because agents may share a store. */
   readonly agent: string;
-  /** Who runs it, for as long as the snapshot's heartbeat is not older than the lease. */
+  /** The worker that owns the run while the snapshot's heartbeat is not older than the lease. */
   readonly owner: string;
-  /** The lease of that one, in ms; absent in runs that earlier versions began. */
+  /** The owner's lease, in ms. Missing in runs of earlier versions. */
   readonly leaseMs?: number;
-  /** 1, and one more with each takeover. */
+  /** 1, increased by each takeover. */
   readonly generation: number;
   /** The snapshot that the run's first turn continues from. */
   readonly baseId?: string;
-  /** Gone once the turn has completed; never there for a run without turns. */
+  /** Removed once the turn has completed; never set for a run without turns. */
   readonly turn?: StoredTurn;
-  /** What the turn's model calls used so far; moves to the snapshot's own `usage` when the turn ends. */
+  /** The usage of the turn's model calls so far; moves to the snapshot's own `usage` when the turn ends. */
   readonly usage?: GenerationUsage;
-  /** Whose `user:` keys the run sees; nobody's when absent. */
+  /** The user whose `user:` keys the run sees. Optional: without it the run has no user. */
   readonly userId?: string;
-  /** What of the caller's context is to be kept. */
+  /** The kept part of the caller's context. */
   readonly context?: ActionContext;
 }
 
-/** A snapshot with what is written into it about its run. */
+/** A snapshot with the record of its run. */
 export type RunSnapshot<State> = SessionSnapshot<State> & { backgroundRun?: RunRecord };
 
-/** What is stored about the run of a snapshot; `undefined` for a turn in the foreground, and in what other writers saved. */
+/** The run record of a snapshot; `undefined` for a foreground turn and for foreign snapshots. */
 export function runOf(snapshot: RunSnapshot<unknown> | undefined): RunRecord | undefined {
   return snapshot?.backgroundRun;
 }
 
-/** The input as it is stored beside a state that holds its message. */
+/** The input as it is stored beside a state that contains its message. */
 export function storedTurn(input: AgentInput, messages: readonly MessageData[]): StoredTurn {
   const { message, ...rest } = JSON.parse(JSON.stringify(input)) as AgentInput;
   const messageAt = message ? messages.findLastIndex((other) => jsonEqual(other, message)) : -1;
   return messageAt < 0 ? { input: { ...rest, ...(message && { message }) } } : { input: rest, messageAt };
 }
 
-/** The turn that a pending snapshot stands for; `undefined` for a run without turns. */
+/** The turn of a pending snapshot; `undefined` for a run without turns. */
 export function turnOf(snapshot: SessionSnapshot): TurnRequest | undefined {
   const turn = runOf(snapshot)?.turn;
   if (!turn) return undefined;
@@ -60,8 +60,8 @@ export function turnOf(snapshot: SessionSnapshot): TurnRequest | undefined {
 }
 
 /**
- * The right to run a background run, which one process has at a time. It is written into each of the run's snapshots; whoever takes the run
- * over writes a higher generation there, and from then on nothing that this one writes is taken.
+ * The right to run a background run, which one process has at a time. It is written into each of the run's snapshots. A takeover writes a
+ * higher generation there, and the store then refuses all writes of the former owner.
  */
 export class RunLease {
   readonly #run: Omit<RunRecord, 'turn' | 'usage'>;
@@ -71,12 +71,12 @@ export class RunLease {
     this.#run = run;
   }
 
-  /** Of a run that begins. */
+  /** The lease of a new run. */
   static first(run: Pick<RunRecord, 'id' | 'agent' | 'leaseMs' | 'baseId' | 'userId' | 'context'>): RunLease {
     return new RunLease({ ...run, owner: reserveSnapshotId(), generation: 1 });
   }
 
-  /** Of a run that somebody else had. */
+  /** The lease of a run that is taken over. */
   static next({ turn: _turn, usage: _usage, ...run }: RunRecord, leaseMs: number): RunLease {
     return new RunLease({ ...run, owner: reserveSnapshotId(), leaseMs, generation: run.generation + 1 });
   }
@@ -89,25 +89,25 @@ export class RunLease {
     return this.#run.generation;
   }
 
-  /** Somebody else has the run. */
+  /** True when another process owns the run. */
   get isLost(): boolean {
     return this.#isLost;
   }
 
-  /** What a turn's snapshot says while the turn is open. */
+  /** The record in the snapshot of an open turn. */
   recordOf({ turn, usage }: Pick<RunRecord, 'turn' | 'usage'>): RunRecord {
     return { ...this.#run, ...(turn && { turn }), ...(usage && { usage }) };
   }
 
-  /** What stays of it in a settled snapshot: a late save of somebody else is told by it. */
+  /** The part that stays in a terminal snapshot, by which a late save of a former owner is recognized. */
   get trace(): RunRecord {
     const { id, agent, owner, generation } = this.#run;
     return { id, agent, owner, generation };
   }
 
   /**
-   * Whether a snapshot of the run is this one's to write still. Once one of them is not, none is: whoever takes a run over claims its snapshots
-   * one after the other. A store that keeps no unknown fields can't say.
+   * Whether this process may still write a snapshot of the run. Once one snapshot is lost, all are, because a takeover claims them one after the
+   * other. For a store that keeps no unknown fields the answer is always yes.
    */
   holds(snapshot: SessionSnapshot | undefined): boolean {
     const found = runOf(snapshot);

@@ -32,7 +32,7 @@ import type {
 } from '../types.ts';
 
 /**
- * Defines an agent that speaks with a prompt of its own: `config` takes all that `ai.definePrompt` takes, and where the sessions live.
+ * Defines an agent with a prompt of its own: `config` takes the options of `ai.definePrompt` and those of the agent's state.
  *
  * @throws `INVALID_ARGUMENT` when the configuration contradicts itself.
  * @example
@@ -70,9 +70,9 @@ export function defineAgent<State, I extends z.ZodTypeAny, O extends z.ZodTypeAn
 }
 
 /**
- * Defines an agent that speaks with a prompt that is defined elsewhere, in a `.prompt` file say. It has the prompt's name.
+ * Defines an agent that uses a prompt defined elsewhere, such as in a `.prompt` file. The agent has the prompt's name.
  *
- * @throws `INVALID_ARGUMENT` when the configuration contradicts itself. A prompt that is not there fails the turn, with `NOT_FOUND`.
+ * @throws `INVALID_ARGUMENT` when the configuration contradicts itself. A missing prompt fails the turn with `NOT_FOUND`.
  * @example
  * ai.definePrompt({ name: 'pirate', model: 'googleai/gemini-2.5-flash', system: 'Talk like a pirate.' });
  * const pirate = definePromptAgent(ai, { promptName: 'pirate', store: new InMemorySessionStore() });
@@ -97,10 +97,10 @@ export function definePromptAgent<State, I extends z.ZodTypeAny, O extends z.Zod
 }
 
 /**
- * Defines an agent whose turns are the application's own code. What `sess.run` is given runs once for each input; when it answers, the
- * session is saved.
+ * Defines an agent whose turns are application code. The function passed to `sess.run` runs once for each input; after it returns, the session
+ * is saved.
  *
- * @throws `INVALID_ARGUMENT` when the configuration contradicts itself, or `fn` is no function.
+ * @throws `INVALID_ARGUMENT` when the configuration contradicts itself, or `fn` is not a function.
  * @example
  * const counter = defineCustomAgent(ai, { name: 'counter', stateSchema: z.object({ turns: z.number() }) }, async (sess) => {
  *   await sess.run(async () => {
@@ -129,7 +129,7 @@ export function defineCustomAgent<State, User, App>(
   return register(settleAgent<State>(ai, config, config), fn as AgentFn<State>);
 }
 
-/** Registers the agent's actions and gives the first of them the agent's surface. */
+/** Registers the agent's actions, and extends the main one with the agent's methods. */
 function register<State, Output>(agent: AgentDefinition<State>, fn: AgentFn<State>): Agent<State, Output> {
   const { name, description, registry } = agent;
   const action = defineBidiAction(
@@ -144,7 +144,7 @@ function register<State, Output>(agent: AgentDefinition<State>, fn: AgentFn<Stat
       initSchema: AgentInitSchema,
       metadata: { agent: describeAgent(agent) },
     },
-    // Chunks are not yielded: a consumer that has gone must not end the turn.
+    // Chunks are not yielded, because a consumer that disconnects must not end the turn.
     // oxlint-disable-next-line require-yield
     async function* ({ init, inputStream, sendChunk, abortSignal, context }) {
       return runAgent(agent, fn, { init: init ?? {}, inputs: inputStream, sendChunk, abortSignal, context });
@@ -188,7 +188,7 @@ function register<State, Output>(agent: AgentDefinition<State>, fn: AgentFn<Stat
   return Object.assign(action, surface);
 }
 
-/** What Genkit's tools read of an agent in its action's metadata. */
+/** The agent metadata in the action that Genkit's tools read. */
 function describeAgent<State>({ store, can, stateSchema }: AgentDefinition<State>): Record<string, unknown> {
   return {
     stateManagement: store ? 'server' : 'client',

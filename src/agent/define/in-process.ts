@@ -9,13 +9,13 @@ import { abortSnapshot } from './snapshot-actions.ts';
 import { waitForSnapshot } from '../open/wait-for-snapshot.ts';
 import type { Agent } from '../types.ts';
 
-/** The agent's action, as far as a transport needs it. */
+/** The part of the agent's action that a transport needs. */
 export type AgentAction = Pick<Agent, 'run'>;
 
 /**
- * The surface that `remoteAgent` has, for an agent in this process.
+ * The surface of `remoteAgent` for an agent in this process.
  *
- * @param given The caller's context, for all calls and all turns of the chats; the ambient one, as it is at each call, unless told.
+ * @param given The caller's context for all calls and all turns of the chats. Default: the ambient context at each call.
  */
 export function inProcessApi<State, Output>(
   agent: AgentDefinition<State>,
@@ -26,7 +26,7 @@ export function inProcessApi<State, Output>(
   const transport: AgentTransport = {
     stateManagement: agent.store ? 'server' : 'client',
     runTurn: async (input, init, call) => {
-      // One input needs no channel, and a chunk no web stream.
+      // Skips the channel and the web stream, which a single input does not need.
       const { result } = await action.run(input, { init, ...call, ...(given && { context: given }) });
       return result;
     },
@@ -39,7 +39,7 @@ export function inProcessApi<State, Output>(
   return createAgentApi<State, Output>(transport);
 }
 
-/** What an action called from here would get as its context: the registry's for all, and over it the given or the ambient one. */
+/** The context that an action called from here gets: the registry's, overridden by the given or the ambient one. */
 export function contextFor(registry: Registry, given: ActionContext | undefined): ActionContext | undefined {
   const own = given ?? getContext();
   return registry.context || own ? { ...registry.context, ...own } : undefined;

@@ -6,7 +6,7 @@ import type { AgentConfig, AgentStateOptions, CustomAgentConfig, PromptAgentConf
 
 const anything: OptionCheck = () => undefined;
 
-/** What is taken for a store: the two methods that every one has. */
+/** Accepts any object with the two methods that every store has. */
 export const isStore: OptionCheck = (value) => {
   const { getSnapshot, saveSnapshot } = (value ?? {}) as { [name: string]: unknown };
   const isOne = typeof getSnapshot === 'function' && typeof saveSnapshot === 'function';
@@ -33,7 +33,7 @@ const isTurnOverrides: OptionCheck = (value) => {
 
 export const isString: OptionCheck = (value) => (typeof value === 'string' ? undefined : 'a string');
 
-/** Those that may be anything here are looked at when the agent is settled. */
+/** Options without a check here are checked when the agent is defined. */
 const STATE_OPTIONS: Record<keyof AgentStateOptions, OptionCheck> = {
   stateSchema: isSchema,
   store: isStore,
@@ -56,7 +56,7 @@ const STATE_OPTIONS: Record<keyof AgentStateOptions, OptionCheck> = {
 
 const SPEAKING_OPTIONS = { ...STATE_OPTIONS, promptInput: anything, turnOverrides: isTurnOverrides };
 
-/** What a prompt takes is for Genkit to judge; only the names are looked at. */
+/** Only the names are checked; Genkit checks the prompt's values. */
 const PROMPT_OPTIONS: Record<keyof PromptConfig, OptionCheck> = {
   name: isString,
   variant: anything,
@@ -91,7 +91,7 @@ const OPTIONS = {
 };
 
 /**
- * Refuses what an agent of the kind does not take.
+ * Refuses options that an agent of this kind does not have.
  *
  * @throws `INVALID_ARGUMENT`
  */
@@ -100,18 +100,18 @@ export function assertConfig(definer: keyof typeof OPTIONS, config: unknown): vo
   checkOptions(definer, config, OPTIONS[definer]);
 }
 
-/** Of what `defineAgent` takes the prompt's own configuration. */
+/** The prompt's own part of the configuration of `defineAgent`. */
 export function promptConfigOf<I extends z.ZodTypeAny>(config: PromptConfig<I>): PromptConfig<I> {
   const own = Object.entries(config).filter(([name]) => !Object.hasOwn(SPEAKING_OPTIONS, name));
   const { system, ...rest } = Object.fromEntries(own) as unknown as PromptConfig<I>;
-  // A text that is no template says the same as a part, which no turn has to render.
+  // A text without template syntax is equivalent to a part, which needs no rendering in each turn.
   return { ...rest, ...(system !== undefined && { system: isLiteral(system) ? [{ text: system }] : system }) };
 }
 
-/** What a template engine may take for an expression, an escape, a marker, front matter, or the end. */
+/** Characters that a template engine may take for an expression, an escape, a marker, front matter, or the end. */
 const TEMPLATE_MARKS = ['{', '\\', '<', '---', '\0'];
 
-/** Whether a template engine would answer the very text. */
+/** Whether a template engine would return the text unchanged. */
 function isLiteral(template: unknown): template is string {
   if (typeof template !== 'string' || template.trim() === '') return false;
   return !TEMPLATE_MARKS.some((mark) => template.includes(mark));

@@ -4,26 +4,26 @@ import { isInTurn } from '../../session/state/session-state.ts';
 import { guardTemplates } from '../../session/template-text.ts';
 import type { BackgroundOptions, OnConflict, UserIdOf } from '../types.ts';
 
-/** What agents of a registry get unless they say otherwise: the options of `agentRuntime`. */
+/** Default options of the agents of a registry: the options of `agentRuntime`. */
 export interface RuntimeDefaults {
-  /** The store of agents that have none of their own; unless told they have none at all. */
+  /** The store of agents that have none of their own. Default: no store. */
   readonly store?: SessionStore;
   /** Heartbeats, leases and recovery of detached turns, in ms. An agent's own members replace these one by one. */
   readonly background?: BackgroundOptions;
   /**
-   * What becomes of two turns on one session at the same time. Default: `'reject'` for a turn that names a `sessionId`, `'branch'` for one that
+   * How two concurrent turns on one session are handled. Default: `'reject'` for a turn that names a `sessionId`, `'branch'` for one that
    * names a `snapshotId`.
    */
   readonly onConflict?: OnConflict;
-  /** How long a call of the store may take, in ms, before the turn ends without it with `DEADLINE_EXCEEDED`; 10,000 unless told. */
+  /** How long one store call may take, in ms, before it fails with `DEADLINE_EXCEEDED`. Default: 10,000. */
   readonly storeTimeoutMs?: number;
-  /** The app that the agents are part of: they share what belongs to a user and to the app. Unless told each is an app of its own. */
+  /** The app that the agents belong to: they share its `user:` and `app:` keys. Default: each agent is an app of its own. */
   readonly appName?: string;
-  /** Names the user who calls, whose the session and the `user:` keys are. Default: `context.auth.uid`. */
+  /** Returns the id of the calling user, who owns the session and the `user:` keys. Default: `context.auth.uid`. */
   readonly userId?: UserIdOf;
 }
 
-/** A registered symbol: the ES module and the CommonJS copy of the package find each other's defaults. */
+/** A registered symbol, so that the ES module and the CommonJS copy of the package find each other's defaults. */
 const DEFAULTS = Symbol.for('genkitx-agents.runtime-defaults');
 
 type WithDefaults = Registry & { [DEFAULTS]?: RuntimeDefaults };
@@ -34,7 +34,7 @@ export function attachDefaults(registry: Registry, defaults: RuntimeDefaults): v
   guardTemplates(registry, isInTurn);
 }
 
-/** The defaults of the registry, or of the one it stands on. */
+/** The defaults of the registry or of its nearest parent that has any. */
 export function defaultsOf(registry: Registry): RuntimeDefaults {
   for (let at: WithDefaults | undefined = registry; at; at = at.parent) {
     if (at[DEFAULTS]) return at[DEFAULTS];

@@ -6,17 +6,17 @@ import { capabilitiesOf, type SnapshotStore } from '../../store/contract.ts';
 import { withoutInternals } from '../open/visible-snapshot.ts';
 
 const PageSchema = z.object({
-  limit: z.number().int().min(1).max(1000).optional().describe('At most so many items; 100 unless told.'),
-  cursor: z.string().optional().describe('nextCursor of the page before.'),
+  limit: z.number().int().min(1).max(1000).optional().describe('Maximum number of items. Default: 100.'),
+  cursor: z.string().optional().describe('nextCursor of the previous page.'),
 });
 
 const SessionSchema = z.object({ sessionId: z.string() });
 
 const PruneSchema = z.object({
   maxAgeMs: z.number().optional().describe('Removes snapshots older than this, except leaves and running ones.'),
-  idleMs: z.number().optional().describe('Removes whole sessions that were not written for this long.'),
-  maxChainLength: z.number().int().optional().describe('Keeps only the newest so many snapshots of every path.'),
-  dryRun: z.boolean().optional().describe('Only counts what would be removed.'),
+  idleMs: z.number().optional().describe('Removes whole sessions that were not written for this long, in ms.'),
+  maxChainLength: z.number().int().optional().describe('Keeps only this many of the newest snapshots on every path.'),
+  dryRun: z.boolean().optional().describe('Only counts the items that would be removed.'),
 });
 
 const SessionPageSchema = PageSchema.extend({
@@ -24,12 +24,12 @@ const SessionPageSchema = PageSchema.extend({
 });
 
 /**
- * Registers `listSessions`, `listSnapshots`, `deleteSession` and `pruneSessions` in a namespace, those of them that the store can do. They
- * work on the tenant of the caller's context.
+ * Registers `listSessions`, `listSnapshots`, `deleteSession` and `pruneSessions` in a namespace, as far as the store supports them. They work
+ * on the tenant of the caller's context.
  */
 export function registerSessionActions(registry: Registry, namespace: string, store: SessionStore): void {
   const can = capabilitiesOf(store);
-  // What the capabilities declare is there.
+  // The store has the methods that its capabilities declare.
   const sessions = store as SnapshotStore;
   const named = (name: string, description: string) => ({
     actionType: 'custom' as const,
@@ -67,7 +67,10 @@ export function registerSessionActions(registry: Registry, namespace: string, st
   if (can.prune) {
     defineAction(
       registry,
-      { ...named('pruneSessions', 'Removes what a retention policy names.'), inputSchema: PruneSchema },
+      {
+        ...named('pruneSessions', 'Removes the sessions and snapshots that a retention policy names.'),
+        inputSchema: PruneSchema,
+      },
       ({ dryRun, ...policy }, { context }) => sessions.prune(policy, { dryRun, context }),
     );
   }

@@ -12,13 +12,13 @@ import { assertNameIsFree } from './defined-agents.ts';
 import { StateSigner } from './state-signature.ts';
 import { defaultsOf } from './runtime-defaults.ts';
 
-/** The registry of a `Genkit` instance, or the one given. */
+/** The registry of a `Genkit` instance, or the given registry. */
 export function registryOf(ai: GenkitOrRegistry): Registry {
   return 'registry' in ai ? ai.registry : ai;
 }
 
 /**
- * Settles an agent's configuration: its store is its own, or the default one.
+ * Checks an agent's configuration and applies the defaults, including the default store.
  *
  * @throws `INVALID_ARGUMENT` when the configuration contradicts itself.
  */
@@ -30,21 +30,19 @@ export function settleAgent<State>(
   const { name, description } = identity;
   if (typeof name !== 'string' || name.trim() === '') throw invalidArgument('An agent needs a name.');
   if (options.state !== undefined && options.state !== 'client') {
-    throw invalidArgument(`Agent '${name}': state must be 'client' or left out.`);
+    throw invalidArgument(`Agent '${name}': state must be 'client' or omitted.`);
   }
   if (options.state === 'client' && options.store) {
-    throw invalidArgument(`Agent '${name}' has both a store and state: 'client'; leave one of them out.`);
+    throw invalidArgument(`Agent '${name}' has both a store and state: 'client'. Remove one of them.`);
   }
   const registry = registryOf(ai);
   assertNameIsFree(registry, name);
-  // Neither the default store nor one that agents share is typed by any one agent's state.
+  // The default store and shared stores are not typed by one agent's state.
   const defaults = defaultsOf(registry);
   const store = (options.store ?? (options.state ? undefined : defaults.store)) as SessionStore<State> | undefined;
   const { signState = false } = options;
   if (signState !== false && store) {
-    throw invalidArgument(
-      `Agent '${name}' has a store, so there is no state of its callers to sign: leave signState out.`,
-    );
+    throw invalidArgument(`Agent '${name}' has a store, so its callers send no state to verify. Remove signState.`);
   }
   const { stateSchema, clientTransform, onAbort = 'discard' } = options;
   const { onConflict = defaults.onConflict, storeTimeoutMs = defaults.storeTimeoutMs ?? 10_000 } = options;
@@ -81,7 +79,7 @@ export function settleAgent<State>(
   };
 }
 
-/** Agents that share a store may share its sessions. */
+/** Turn queues by store, because agents that share a store may share its sessions. */
 const queues = new WeakMap<object, KeyQueue>();
 
 function queueOf(store: object | undefined): KeyQueue {
@@ -111,7 +109,7 @@ function settleBackground(name: string, options: BackgroundOptions): BackgroundS
   if (leaseMs <= heartbeatIntervalMs) {
     throw invalidArgument(
       `Agent '${name}': background.leaseMs (${leaseMs}) must be longer than heartbeatIntervalMs (${heartbeatIntervalMs}): ` +
-        `a run that is alive would count as dead between two heartbeats.`,
+        `otherwise a live run would count as dead between two heartbeats.`,
     );
   }
   const { recoverContexts, keepContext } = options;

@@ -15,28 +15,28 @@ import { readSnapshot } from '../open/read-snapshot.ts';
 import { isHidden } from '../open/visible-snapshot.ts';
 import { waitForSnapshot } from '../open/wait-for-snapshot.ts';
 
-/** Genkit's, and what ours adds: servers of other makes leave it out. */
+/** Genkit's schema with this package's options, which foreign servers ignore. */
 const ReadSnapshotSchema = GetSnapshotRequestSchema.extend({
-  metadataOnly: z.boolean().optional().describe('Without the state.'),
+  metadataOnly: z.boolean().optional().describe('Omits the state.'),
   waitMs: z
     .number()
     .int()
     .min(0)
     .max(60_000)
     .optional()
-    .describe('Answers when the snapshot is settled, at the latest after so many ms.'),
+    .describe('Waits for a terminal status, for at most this many ms.'),
 });
 
-/** The two actions beside an agent's own. */
+/** The actions that read and abort an agent's snapshots. */
 export interface SnapshotActions<State> {
   getSnapshotDataAction: GetSnapshotDataAction<State>;
   abortAgentAction: Action<typeof AgentAbortRequestSchema, typeof AgentAbortResponseSchema>;
 }
 
 /**
- * Marks a running snapshot as aborted; one that is settled stays as it is.
+ * Marks a running snapshot as aborted; a terminal snapshot is not changed.
  *
- * @returns The status before; `undefined` when there is no such snapshot.
+ * @returns The status before; `undefined` when the snapshot does not exist.
  */
 export async function abortSnapshot<State>(
   agent: AgentDefinition<State>,
@@ -58,7 +58,7 @@ export async function abortSnapshot<State>(
   return before;
 }
 
-/** Registers `/agent-snapshot/<name>` and `/agent-abort/<name>`, by which servers and the Dev UI reach the agent's snapshots. */
+/** Registers `/agent-snapshot/<name>` and `/agent-abort/<name>`, through which servers and the Dev UI reach the agent's snapshots. */
 export function registerSnapshotActions<State>(agent: AgentDefinition<State>): SnapshotActions<State> {
   const { name, registry } = agent;
   const getSnapshotDataAction = defineAction(
@@ -66,7 +66,7 @@ export function registerSnapshotActions<State>(agent: AgentDefinition<State>): S
     {
       actionType: 'agent-snapshot',
       name,
-      description: `Reads a snapshot of agent '${name}': an exact one, or a session's latest.`,
+      description: `Reads a snapshot of agent '${name}', by its id or as the latest of a session.`,
       inputSchema: ReadSnapshotSchema,
       outputSchema: SessionSnapshotSchema,
     },
@@ -87,7 +87,7 @@ export function registerSnapshotActions<State>(agent: AgentDefinition<State>): S
     {
       actionType: 'agent-abort',
       name,
-      description: `Stops a running snapshot of agent '${name}'. Answers the status it had before.`,
+      description: `Aborts a running snapshot of agent '${name}'. Returns its previous status.`,
       inputSchema: AgentAbortRequestSchema,
       outputSchema: AgentAbortResponseSchema,
     },

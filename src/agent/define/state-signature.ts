@@ -7,12 +7,12 @@ export type SigningKey = string | Uint8Array;
 
 type Signed = SessionState & { signature?: unknown };
 
-/** Signs the states that an agent hands out, and knows them again. */
+/** Signs the states that an agent sends out, and verifies them when they return. */
 export class StateSigner {
   readonly #agentName: string;
   readonly #keys: readonly SigningKey[];
 
-  /** @param keys The first signs; what any of them signed is accepted, so that keys can be changed. */
+  /** @param keys The first key signs; signatures of all keys are accepted, so that keys can be rotated. */
   constructor(agentName: string, keys: SigningKey | readonly SigningKey[]) {
     this.#agentName = agentName;
     this.#keys = Array.isArray(keys) ? (keys as readonly SigningKey[]) : [keys as SigningKey];
@@ -31,7 +31,7 @@ export class StateSigner {
     return signed;
   }
 
-  /** @throws AgentInitError `INVALID_ARGUMENT` for a state that was not handed out by this agent, or was changed since. */
+  /** @throws AgentInitError `INVALID_ARGUMENT` for a state that this agent did not issue, or that was changed since. */
   verify(state: SessionState): void {
     const { signature, ...bare } = state as Signed;
     const given = Buffer.from(typeof signature === 'string' ? signature : '', 'base64url');
@@ -42,24 +42,24 @@ export class StateSigner {
     if (!isOurs) {
       throw new AgentInitError({
         status: 'INVALID_ARGUMENT',
-        message: `The 'state' was not issued by agent '${this.#agentName}', or was changed since. Send it back as it came.`,
+        message: `The 'state' was not issued by agent '${this.#agentName}', or was changed since. Send it back unchanged.`,
       });
     }
   }
 
   #hmac(state: SessionState, key: SigningKey): Buffer {
-    // Another agent may have the same key.
+    // Includes the agent's name, because another agent may have the same key.
     return createHmac('sha256', key)
       .update(JSON.stringify([this.#agentName, sorted(state)]))
       .digest();
   }
 }
 
-/** The value as its JSON form reads, members in one order whatever order they came in. */
+/** The value as its JSON form reads, with members in one canonical order. */
 function sorted(state: SessionState): unknown {
   return JSON.parse(JSON.stringify(state), (_, value: unknown) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-    // As a list in an object: no array reads the same.
+    // A list inside an object, which no array is written as.
     return { members: Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)) };
   });
 }

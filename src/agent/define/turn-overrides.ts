@@ -4,25 +4,25 @@ import type { AgentInput } from 'genkit/beta';
 import { addressTo } from '../../errors.ts';
 import type { TurnOverrides } from '../types.ts';
 
-/** Genkit's input, and what a turn may choose. */
+/** Genkit's input, and the options that a turn may override. */
 export const TurnInputSchema = AgentInputSchema.extend({
-  model: z.string().optional().describe('The model of this turn, where the agent leaves the choice.'),
+  model: z.string().optional().describe('The model of this turn. Needs turnOverrides.models.'),
   config: z
     .record(z.unknown())
     .optional()
     .describe("Changes of the model's configuration, where the agent allows them."),
 });
 
-/** What an input chooses for its turn. */
+/** The options that an input overrides for its turn. */
 export interface TurnChoice {
   model?: string;
   config?: Record<string, unknown>;
 }
 
 /**
- * What the input chooses, if it may.
+ * The options that the input overrides.
  *
- * @throws `PERMISSION_DENIED` for what the agent does not leave to its callers.
+ * @throws `PERMISSION_DENIED` for an option that the agent does not open to its callers.
  */
 export function choiceOf(
   input: AgentInput & TurnChoice,
@@ -36,6 +36,6 @@ export function choiceOf(
 }
 
 function denied(what: string, option: string): GenkitError {
-  const message = `This agent does not let a turn choose ${what}: see turnOverrides.${option}.`;
+  const message = `A turn of this agent must not choose ${what}. To allow it, set turnOverrides.${option}.`;
   return addressTo('caller', new GenkitError({ status: 'PERMISSION_DENIED', message }));
 }

@@ -16,18 +16,18 @@ import { isPartial, TurnProgress } from './turn-progress.ts';
 import { choiceOf } from '../define/turn-overrides.ts';
 import type { AgentFn, TurnOverrides } from '../types.ts';
 
-/** What an agent says with a prompt. */
+/** The prompt of an agent. */
 export interface PromptVoice {
   registry: Registry;
   promptName: string;
-  /** The values of the prompt's input variables. */
+  /** Values of the prompt's input variables. */
   promptInput?: object;
   turnOverrides?: TurnOverrides;
-  /** The prompt has no code or template that looks into the conversation. */
+  /** No code or template of the prompt reads the conversation. */
   isHistoryOpaque?: boolean;
 }
 
-/** The function of an agent that answers each input with its prompt. */
+/** Returns the function of an agent that answers each input with its prompt. */
 export function promptAgentFn<State>(voice: PromptVoice): AgentFn<State> {
   const prompt = new Prompt(voice);
   return async (sess, { sendChunk, abortSignal }) => {
@@ -39,7 +39,7 @@ export function promptAgentFn<State>(voice: PromptVoice): AgentFn<State> {
   };
 }
 
-/** A prompt as the turn needs it; Genkit types its input as the schema, not as what the schema reads. */
+/** A prompt as a turn calls it. Genkit types the input as the schema itself instead of the schema's input. */
 type Render = (input: object, options: { messages: MessageData[] }) => Promise<GenerateOptions>;
 
 interface GenerateTurn<State> {
@@ -52,7 +52,7 @@ interface GenerateTurn<State> {
   abortSignal: AbortSignal;
 }
 
-/** One turn of a prompt agent: render the prompt around the conversation, call the model and its tools, keep what was said. */
+/** Runs one turn of a prompt agent: renders the prompt around the conversation, calls the model and its tools, and adds the reply to the session. */
 async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResult> {
   const { voice, prompt, session, sendChunk, abortSignal } = turn;
   const render = prompt.found ?? (await prompt.find());
@@ -77,7 +77,7 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
   const isOneCall = !rendered.tools?.length && !rendered.use?.length && !isStructured(rendered);
   const isAllOfIt = voice.isHistoryOpaque && !placed.hasResources && history === viewOf(session).messages;
   if (isOneCall && isAllOfIt) {
-    // The model is to be asked once, and about the conversation as it is: nothing has to look on.
+    // A single model call on the unchanged conversation needs no middleware to observe it.
     progress.onModelCall(sent);
   } else {
     tools = new ResumedTools();
@@ -96,7 +96,7 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
   } catch (error) {
     const again = resume && tools?.interruptedReply(history.at(-1), resume);
     if (!again) {
-      // Observers add up the usage of each call; without them the only call's is in the error.
+      // The middleware adds up the usage of each call; without it, the usage of the only call is in the error.
       if (!tools && error instanceof GenerationResponseError) addUsage(session, error.detail.response.usage);
       throw explain(error, session, rendered, progress);
     }
@@ -120,7 +120,7 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
   };
 }
 
-/** What a failed `generate` came to. A reply that does not fit the output schema stays in the conversation: the failed snapshot shows it. */
+/** The error of a failed `generate`. A reply that does not fit the output schema stays in the conversation, and so in the failed snapshot. */
 function explain<State>(
   error: unknown,
   session: Session<State>,
@@ -135,35 +135,34 @@ function explain<State>(
   return invalid;
 }
 
-/** Whether the prompt says what the reply's JSON is. */
+/** Whether the prompt declares the format of the reply. */
 function isStructured({ output }: GenerateOptions): boolean {
   return output?.schema !== undefined || output?.jsonSchema !== undefined;
 }
 
-/** What the reply's JSON is; nothing when it has none, for which Genkit has `null` as well. */
+/** The parsed output of the reply; nothing when the reply has none, for which Genkit also returns `null`. */
 function meaningOf({ output, text }: GenerateResponse): unknown {
   const meaning: unknown = output;
   return meaning === null && text.trim() !== 'null' ? undefined : meaning;
 }
 
-/** Lets the turn see what becomes of each restarted tool, outside of all other middleware: that may interrupt it as well. */
+/** Records the result of each restarted tool. It must wrap all other middleware, which may interrupt the tool as well. */
 function watchRestarts(tools: ResumedTools) {
   return restarts({
     tool: (request, options, next) => tools.around(request, () => next(request, options)),
   });
 }
 
-/** What a turn sees of its model calls and tools. */
 interface Observers<State> {
   session: Session<State>;
   progress: TurnProgress<State>;
   tools: ResumedTools;
   gate: ToolGate | undefined;
-  /** The first of the tools that waited runs. */
+  /** Called when the first of the waiting tools runs. */
   onRestart: () => void;
 }
 
-/** Lets the turn's own observers see each model call and each tool as it is run, inside of all other middleware. */
+/** Middleware that observes each model call and each tool as it runs, inside of all other middleware. */
 function observe<State>({ session, progress, tools, gate, onRestart }: Observers<State>) {
   return observers({
     model: async (request, options, next) => {
@@ -188,7 +187,7 @@ function observe<State>({ session, progress, tools, gate, onRestart }: Observers
 
 type Middleware = ReturnType<Parameters<typeof generateMiddleware>[1]>;
 
-/** What a middleware does in one `generate`. It comes as the middleware's configuration, of which a trace shows nothing. */
+/** The middleware's behavior in one `generate`. It is passed as the middleware's configuration, with private members so that a trace shows none. */
 class Conduct {
   readonly #middleware: Middleware;
 
@@ -196,7 +195,7 @@ class Conduct {
     this.#middleware = middleware;
   }
 
-  /** A middleware of this name, made once: a name for each turn makes Genkit's registry slow. */
+  /** Returns the one middleware of this name: a new name for each turn would slow down Genkit's registry. */
   static named(name: string) {
     const define = generateMiddleware({ name }, ({ config }) => (config as unknown as Conduct).#middleware);
     return (middleware: Middleware) => define(new Conduct(middleware));
@@ -206,19 +205,19 @@ class Conduct {
 const restarts = Conduct.named('genkitx-agents-restarts');
 const observers = Conduct.named('genkitx-agents-turn');
 
-/** The messages. Without anything new to say, a turn that was stopped in the middle of the reply is run again: the reply is given anew. */
+/** The messages for the model. An input without new content drops a reply that was cut off, so that the reply is generated again. */
 function historyOf<State>(session: Session<State>, { message, resume }: AgentInput): readonly MessageData[] {
   const { messages } = viewOf(session);
   const last = messages.at(-1);
   return last && isPartial(last) && !message && !resume ? messages.slice(0, -1) : messages;
 }
 
-/** The tool requests that wait for the caller. Genkit's agents send them as a chunk of the role 'tool'. */
+/** The chunk with the tool requests that wait for the caller. Genkit's agents send it with the role 'tool'. */
 function interruptChunk(reply: MessageData): AgentStreamChunk {
   return { modelChunk: { role: 'tool', content: reply.content.filter((part) => part.toolRequest !== undefined) } };
 }
 
-/** The agent's prompt, found when it is first needed: it may be defined after the agent. */
+/** The agent's prompt. It is looked up on first use, because it may be defined after the agent. */
 class Prompt {
   found: Render | undefined;
   readonly #voice: PromptVoice;

@@ -3,20 +3,20 @@ import type { toJsonSchema } from 'genkit/schema';
 import { addressTo } from '../../errors.ts';
 import { jsonEqual } from '../../json/value.ts';
 
-/** Where a value does not fit its schema. */
+/** A violation of the schema. */
 interface Misfit {
   readonly path: string;
   readonly message: string;
 }
 
-/** More would be a wall of text, and a caller can't mend them anyway. */
+/** A longer list would not help: the caller can't correct the reply. */
 const MAX_MISFITS = 10;
 
 /**
- * The failure of a turn whose reply does not fit the output schema: Genkit's own error shows the schema and the reply, this one only the
- * places that do not fit. What Genkit threw is its `cause`.
+ * The error of a turn whose reply does not fit the output schema. Genkit's own error contains the schema and the reply; this one names only
+ * the violations and has Genkit's error as its `cause`.
  *
- * @returns `undefined` when `error` is about something else.
+ * @returns `undefined` when `error` has another cause.
  */
 export function invalidOutput(error: unknown, schema: ReturnType<typeof toJsonSchema>): GenkitError | undefined {
   const misfits = misfitsOf(error, schema);
@@ -31,10 +31,10 @@ export function invalidOutput(error: unknown, schema: ReturnType<typeof toJsonSc
   return addressTo('caller', invalid);
 }
 
-/** Empty for a reply that is no JSON. */
+/** The violations; empty for a reply that is not JSON. */
 function misfitsOf(error: unknown, schema: unknown): readonly Misfit[] | undefined {
   if (!(error instanceof Error) || schema === undefined) return undefined;
-  // Genkit parses replies by the library JSON5.
+  // Genkit parses replies with the JSON5 library.
   if (error.name === 'SyntaxError' && error.message.startsWith('JSON5')) return [];
   const { detail } = error as { detail?: { schema?: unknown; errors?: unknown } };
   return detail && Array.isArray(detail.errors) && jsonEqual(detail.schema, schema)

@@ -7,24 +7,24 @@ type Metadata = Record<string, unknown>;
 type PromptMessage = NonNullable<GenerateOptions['messages']>[number];
 
 /**
- * Marks a session's messages while the prompt is rendered, which may place them anywhere or leave some out. Holds the message's index, or
+ * Marks a session's messages while the prompt is rendered, which may place them anywhere or omit some. Its value is the message's index, or
  * {@link ALL}.
  */
 const HISTORY_TAG = '_genkitxHistory';
 const ALL = 'all';
 
-/** Marks the prompt's own messages for the model call; Genkit's agents use the same, and middleware may know it. */
+/** Marks the prompt's own messages for the model call. Genkit's agents use the same key, and middleware may read it. */
 const PREAMBLE_TAG = 'agentPreamble';
 
 /**
- * The session's messages on their way through one turn: the prompt places them among its own, the model is sent what came of that, and what
- * it was sent is the conversation again. Everybody on the way may change what they get, so they get copies.
+ * Tracks the session's messages through one turn: the prompt places them among its own messages, the rendered list is sent to the model, and
+ * the sent list becomes the conversation again. Prompts and middleware may change their arguments, so they get copies.
  */
 export class PlacedHistory {
   readonly #history: readonly MessageData[];
-  /** The first parts of what was sent. Genkit copies messages, but no parts: what comes back is known again by them. */
+  /** The first parts of the sent messages. Genkit copies messages but not parts, so a returned message is recognized by its part. */
   #firstParts: readonly (Part | undefined)[] = [];
-  /** Which of the session's messages each was made of; `undefined`: none, it is the prompt's own. */
+  /** The session's message behind each sent one; `undefined` for the prompt's own messages. */
   #origins: (MessageData | undefined)[] = [];
   #hasResources = false;
 
@@ -33,10 +33,10 @@ export class PlacedHistory {
   }
 
   /**
-   * The session's messages for the prompt to place.
+   * The session's messages, for the prompt to place.
    *
-   * @param isOpaque The prompt places them together and looks into none. One message stands for all then: rendering writes what it makes
-   *   into its span.
+   * @param isOpaque The prompt places them together and reads none of them. A single placeholder then stands for all, which keeps them out of
+   *   the rendering span.
    */
   toPlace(isOpaque: boolean): MessageData[] {
     if (this.#history.length === 0) return [];
@@ -48,7 +48,7 @@ export class PlacedHistory {
     });
   }
 
-  /** What the prompt rendered, for the model: the session's messages without their tag, the prompt's own marked as such. */
+  /** The rendered messages for the model: the session's messages without their tag, the prompt's own marked as preamble. */
   toSend(rendered: readonly PromptMessage[]): PromptMessage[] {
     const sent: PromptMessage[] = [];
     this.#origins = [];
@@ -70,7 +70,7 @@ export class PlacedHistory {
     return sent;
   }
 
-  /** Whether {@link toSend} put a resource among them, in whose place Genkit puts what is in it. */
+  /** Whether {@link toSend} included a resource part, which Genkit replaces by the resource's content. */
   get hasResources(): boolean {
     return this.#hasResources;
   }
@@ -83,10 +83,10 @@ export class PlacedHistory {
   }
 
   /**
-   * The conversation as the model was sent it: all but the prompt's own messages. What middleware did to it stays done; a message that is as
-   * it was is the session's very own again.
+   * The conversation as it was sent to the model, without the prompt's own messages. Changes by middleware are kept; an unchanged message is
+   * the session's original object again.
    *
-   * @throws `INTERNAL` for something that is no message.
+   * @throws `INTERNAL` for a value that is not a message.
    */
   conversationOf(sent: readonly MessageData[]): MessageData[] {
     const conversation: MessageData[] = [];
@@ -102,11 +102,11 @@ export class PlacedHistory {
     return conversation;
   }
 
-  /** Which of the sent messages it was made of, most likely the one at `next`; -1: of none. */
+  /** The index of the sent message it was made of, most likely `next`; -1 if there is none. */
   #placeOf({ content }: MessageData, next: number): number {
     if (next < this.#firstParts.length && content[0] === this.#firstParts[next]) return next;
     for (const part of content) {
-      // Others may have put a part before it.
+      // Middleware may have inserted a part before it.
       const at = this.#firstParts.indexOf(part);
       if (at >= 0) return at;
     }
@@ -114,7 +114,7 @@ export class PlacedHistory {
   }
 }
 
-/** A model and a middleware get the request itself, and may have done anything to it. */
+/** A model and a middleware get the request itself, so they may have changed it in any way. */
 function isMessage(message: MessageData | null): boolean {
   if (!Array.isArray(message?.content)) return false;
   for (const part of message.content) if (typeof part !== 'object' || part === null) return false;
@@ -122,7 +122,7 @@ function isMessage(message: MessageData | null): boolean {
 }
 
 function damaged(): GenkitError {
-  const message = 'The model, or a middleware, damaged the messages of its request. Have it change a copy.';
+  const message = 'The model, or a middleware, damaged the messages of its request. It must change a copy instead.';
   return addressTo('operator', new GenkitError({ status: 'INTERNAL', message }));
 }
 
@@ -133,20 +133,20 @@ function firstPartOf({ content }: PromptMessage): Part | undefined {
 
 function marked({ role, content: own, metadata }: PromptMessage): PromptMessage {
   const content = Array.isArray(own) ? own.map(ownPart) : own;
-  // Spelled out: a spread makes of each message an object of another shape, and then all that Genkit does with messages is slow.
+  // Spelled out, because a spread gives every message another hidden class, which slows down all of Genkit's work on messages.
   return { role, content, metadata: { ...metadata, [PREAMBLE_TAG]: true } };
 }
 
-/** The part may be the prompt definition's own, which is every turn's. One that is none is for Genkit to refuse. */
+/** Copies the part, which may be the prompt definition's own and so shared by all turns. Genkit refuses an invalid part. */
 function ownPart(part: Part): Part {
   return typeof part === 'object' && part !== null && isPlain(part) ? { ...part } : part;
 }
 
 function untagged(message: PromptMessage, origin: MessageData): PromptMessage {
   const { [HISTORY_TAG]: _index, ...metadata } = message.metadata as Metadata;
-  // A template marks what it puts in the place of {{history}}.
+  // A template engine marks the messages that it inserts for {{history}}.
   if (metadata['purpose'] === 'history' && !origin.metadata?.['purpose']) delete metadata['purpose'];
-  // Most messages have no metadata of their own; there are as many of them as the conversation is long.
+  // The fast path: most messages of a long conversation have no metadata of their own.
   const { role, content } = message;
   return Object.keys(metadata).length > 0 ? { role, content, metadata } : { role, content };
 }
@@ -160,7 +160,7 @@ function hasResource({ content }: PromptMessage): boolean {
   return Array.isArray(content) && content.some((part) => part.resource !== undefined);
 }
 
-/** The text, where the message is nothing else. */
+/** The text of a message that has nothing else. */
 function onlyTextOf({ content, metadata }: MessageData): string | undefined {
   const part = content[0];
   if (content.length !== 1 || metadata || !part) return undefined;
@@ -168,19 +168,19 @@ function onlyTextOf({ content, metadata }: MessageData): string | undefined {
   return typeof part.text === 'string' ? part.text : undefined;
 }
 
-/** Whether it has members that no message should have. */
+/** Whether it has unexpected members. */
 function hasMore(message: MessageData): boolean {
   for (const name in message) if (name !== 'role' && name !== 'content' && name !== 'metadata') return true;
   return false;
 }
 
-/** Most messages are a text and nothing else, and a conversation has many of them: they are worth their own way. */
+/** The fast path for a message with only a text, the most common kind. */
 function isSameText(message: MessageData, other: MessageData): boolean {
   const text = onlyTextOf(message);
   return text !== undefined && text === onlyTextOf(other) && message.role === other.role;
 }
 
-/** Without the words on the output format that Genkit appends to the last user message when there is no system message to hold them. */
+/** Removes the output format instructions that Genkit appends to the last user message when there is no system message for them. */
 function withoutInstructions(message: MessageData, origin: MessageData): MessageData {
   if (!message.content.some(isInstruction) || origin.content.some(isInstruction)) return message;
   return { ...message, content: message.content.filter((part) => !isInstruction(part)) };
@@ -190,7 +190,7 @@ function isInstruction({ metadata }: Part): boolean {
   return metadata?.['purpose'] === 'output' && !metadata['pending'];
 }
 
-/** The message as JSON holds it: a tool may have answered a `Date`, and a message be an instance. */
+/** The message as JSON: a tool may have returned a `Date`, and the message may be a class instance. */
 export function toPlainMessage(message: MessageData): MessageData {
   const text = onlyTextOf(message);
   if (text !== undefined && !hasMore(message)) return { role: message.role, content: [{ text }] };

@@ -4,25 +4,25 @@ import { jsonEqual } from '../../json/value.ts';
 
 type Resume = NonNullable<AgentInput['resume']>;
 
-/** Which tool request a `resume` entry is about. */
+/** Identifies the tool request of a `resume` entry. */
 interface Address {
   name: string;
   ref?: string;
 }
 
-/** What `generate` takes to go on from interrupts. */
+/** The arguments with which `generate` continues after interrupts. */
 export interface Resumption {
-  /** The conversation, with a `ref` of its own for each of the waiting requests. */
+  /** The conversation, in which each waiting request has a unique `ref`. */
   readonly history: readonly MessageData[];
   readonly options: ResumeOptions;
 }
 
 /**
- * Turns a client's `resume` into what `generate` takes. Every entry must answer a pending interrupt of the last message, each interrupt must
- * be answered once, and a restarted tool gets the input that it was asked with: what the client sends of it is compared, never used.
+ * Converts a client's `resume` into arguments of `generate`. Every entry must answer a pending interrupt of the last message, and each
+ * interrupt must be answered once. A restarted tool gets its original input: the input that the client sends is compared, never used.
  *
- * Requests of one tool without a `ref` are told apart by their inputs, then by their order; `generate` would take all of them for the first, so
- * they get refs.
+ * Requests of one tool without a `ref` are matched by their inputs, then by their order. They get refs, because `generate` would match all of
+ * them to the first.
  *
  * @throws `INVALID_ARGUMENT`, before any tool runs.
  */
@@ -37,8 +37,8 @@ export function toResumption(resume: Resume, history: readonly MessageData[]): R
     const request = fitting.find((part) => jsonEqual(part.toolRequest.input, address.input)) ?? fitting[0];
     if (!request) {
       throw invalidArgument(
-        `resume.${kind} is about ${describe(address)}, and no such tool request is waiting: it was not found in session history, ` +
-          `or has been answered already.`,
+        `resume.${kind} names ${describe(address)}, but no such tool request is waiting: it was not found in session history ` +
+          `or was already answered.`,
       );
     }
     answered.add(request);
@@ -54,12 +54,12 @@ export function toResumption(resume: Resume, history: readonly MessageData[]): R
     return responseTo(distinct.get(request) ?? request, part);
   });
   if (answered.size === 0 && pending.length === 0) {
-    throw invalidArgument('There is nothing to resume: no tool request of this session is waiting for an answer.');
+    throw invalidArgument('Nothing to resume: no tool request of this session is waiting for an answer.');
   }
   const open = pending.find((part) => !answered.has(part));
   if (open) {
     throw invalidArgument(
-      `resume leaves ${describe(open.toolRequest)} unanswered: answer all waiting tool requests at once.`,
+      `resume leaves ${describe(open.toolRequest)} unanswered. Answer all waiting tool requests at once.`,
     );
   }
   const done = requests.filter((part) => !pending.includes(part) && !part.metadata?.['pendingOutput']);
@@ -70,7 +70,7 @@ export function toResumption(resume: Resume, history: readonly MessageData[]): R
   };
 }
 
-/** Of requests that have name and ref in common, all but the first, with a ref. */
+/** Copies with a new ref of all requests that share a name and ref with an earlier one. */
 function withRefs(requests: readonly ToolRequestPart[]): ReadonlyMap<Part, ToolRequestPart> {
   const distinct = new Map<Part, ToolRequestPart>();
   const taken = new Set<string>();
@@ -88,13 +88,13 @@ function renamed(message: MessageData, distinct: ReadonlyMap<Part, ToolRequestPa
   return { ...message, content: message.content.map((part) => distinct.get(part) ?? part) };
 }
 
-/** Names a tool request among those of its message. */
+/** The key of a tool request among those of its message. */
 export function keyOf({ name, ref }: Address): string {
   return JSON.stringify([name, ref]);
 }
 
 /**
- * The requests that wait for the caller: the interrupted ones. When none was interrupted and none ran, the agent returns its tool requests
+ * The requests that wait for the caller: the interrupted ones. When none was interrupted and none ran, the agent returned its tool requests
  * (`returnToolRequests`), and all of them wait.
  */
 function pendingOf(requests: readonly ToolRequestPart[]): ToolRequestPart[] {
@@ -106,7 +106,7 @@ function pendingOf(requests: readonly ToolRequestPart[]): ToolRequestPart[] {
 function restartOf(request: ToolRequestPart, sent: ToolRequestPart): ToolRequestPart {
   if (!jsonEqual(sent.toolRequest.input, request.toolRequest.input)) {
     throw invalidArgument(
-      `resume.restart for ${describe(request.toolRequest)} has modified inputs: a tool is restarted with the input it was asked with.`,
+      `resume.restart for ${describe(request.toolRequest)} has modified inputs. A tool restarts only with its original input.`,
     );
   }
   return {
@@ -121,8 +121,8 @@ function responseTo(request: ToolRequestPart, sent: ToolResponsePart): ToolRespo
 }
 
 /**
- * A tool that ran beside an interrupted one keeps its output in the request's metadata, where `generate` finds it only if it is truthy: one
- * that is not has to be handed over as a response.
+ * A tool that ran beside an interrupted one keeps its output in the request's metadata, where `generate` finds it only if it is truthy. A falsy
+ * output must be passed as a response.
  */
 function doneResponse({ toolRequest: { name, ref }, metadata }: ToolRequestPart): ToolResponsePart {
   return { toolResponse: { name, ...(ref !== undefined && { ref }), output: metadata?.['pendingOutput'] ?? null } };

@@ -4,20 +4,20 @@ import { keyOf } from './resume.ts';
 type Outcome = { interrupt: unknown } | { output: unknown };
 
 /**
- * What the tools did that a `resume` restarts. Genkit's `generate` can't express that one of them interrupts again, and fails; what is known
- * here makes an interrupted reply of it, in which nothing that was done is lost.
+ * Records the results of the tools that a `resume` restarts. Genkit's `generate` fails when one of them interrupts again; from these results an
+ * interrupted reply is built, in which no tool result is lost.
  */
 export class ResumedTools {
   readonly #outcomes = new Map<string, Outcome>();
   #isOver = false;
   #hasFailed = false;
 
-  /** The restarted tools are done; what runs from here on the model has asked for. */
+  /** True once the restarted tools have ended: later tools were requested by the model. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Middleware, around each tool. */
+  /** Middleware that wraps each tool. */
   async around<R extends { toolResponse: { output?: unknown } } | undefined>(
     request: ToolRequestPart,
     next: () => Promise<R>,
@@ -36,12 +36,12 @@ export class ResumedTools {
     }
   }
 
-  /** The model is called: the tools that were restarted are done. */
+  /** Called at the first model call, when the restarted tools have ended. */
   end(): void {
     this.#isOver = true;
   }
 
-  /** The reply that waits again, in the place of the one that waited; `undefined` when no tool interrupted. */
+  /** The new interrupted reply, which replaces the one that waited; `undefined` when no tool interrupted. */
   interruptedReply(waiting: MessageData | undefined, { respond }: ResumeOptions): MessageData | undefined {
     const interrupts = [...this.#outcomes.values()].some((outcome) => 'interrupt' in outcome);
     if (!waiting || this.#isOver || this.#hasFailed || !interrupts) return undefined;

@@ -1,30 +1,30 @@
 import type { TurnContext, TurnHandler } from '../../session/session-runner.ts';
 
-/** Has to be awaited before a tool that was interrupted runs; rejects when it must not. */
+/** Must be awaited before an interrupted tool runs. Rejects when the tool must not run. */
 export type ToolGate = () => Promise<void>;
 
-/** Handlers that see their tools start. */
+/** Handlers that observe the start of their tools. */
 const seeing = new WeakSet<TurnHandler>();
 const gates = new WeakMap<TurnContext, ToolGate>();
 
-/** Marks a handler that passes the gate of its turn before each tool. Of any other it is unknown when, and whether, its tools run. */
+/** Marks a handler that passes the gate of its turn before each tool. For other handlers it is unknown when, and whether, their tools run. */
 export function passesGate(handler: TurnHandler): TurnHandler {
   seeing.add(handler);
   return handler;
 }
 
-/** Whether the handler was marked so. */
+/** Whether the handler is marked. */
 export function doesPassGate(handler: TurnHandler): boolean {
   return seeing.has(handler);
 }
 
-/** Closes the gate behind the turn: passed at once, unless the handler does it. */
+/** Sets the gate of the turn. It is passed at once, unless the handler passes it itself. */
 export async function setGate(handler: TurnHandler, turn: TurnContext, gate: ToolGate): Promise<void> {
   if (doesPassGate(handler)) gates.set(turn, gate);
   else await gate();
 }
 
-/** The gate of a turn; `undefined` where nothing that was interrupted is run again. */
+/** The gate of a turn; `undefined` when the turn restarts no tool. */
 export function gateOf(turn: TurnContext): ToolGate | undefined {
   return gates.get(turn);
 }

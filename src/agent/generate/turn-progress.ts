@@ -5,25 +5,25 @@ import { draftMessages, type Session } from '../../session/session.ts';
 import { toPlainMessage, type PlacedHistory } from './prompt-history.ts';
 import { keyOf } from './resume.ts';
 
-/** Marks the beginning of a reply whose turn was stopped in the middle of it. */
+/** Marks a partial reply, whose turn was stopped before its end. */
 const PARTIAL = 'partial';
 
-/** What a tool, or the caller in its place, has answered. */
+/** The response of a tool, or of the caller in its place. */
 interface Answer {
   part: ToolResponsePart;
-  /** What the tool was asked. */
+  /** The input of the tool. */
   input?: unknown;
 }
 
-/** What a running `generate` has come to: the tools that ran, and the words of the model so far. */
+/** The progress of a running `generate`: the tools that ran, and the model's text so far. */
 export class TurnProgress<State> {
   readonly #session: Session<State>;
   readonly #placed: PlacedHistory;
   #request: readonly MessageData[] | undefined;
   #words: Part[] = [];
-  /** The reply that asks for no tool. */
+  /** The final reply, without tool requests. */
   #reply: MessageData | undefined;
-  /** The tool requests that are worked on, and what those answered that are done. */
+  /** The open tool requests, and the responses of those that are done. */
   #asked: MessageData | undefined;
   #answers: Answer[] = [];
 
@@ -32,7 +32,7 @@ export class TurnProgress<State> {
     this.#placed = placed;
   }
 
-  /** What the model is asked has in it all that the turn did before. */
+  /** The request contains all earlier steps of the turn. */
   onModelCall(messages: readonly MessageData[]): void {
     this.#request = messages;
     this.#words = [];
@@ -42,24 +42,24 @@ export class TurnProgress<State> {
   }
 
   onChunk({ role, content }: GenerateResponseChunkData): void {
-    // What the tools answered is part of the next request.
+    // Tool responses are part of the next request.
     if (this.#request && (role ?? 'model') === 'model') this.#words.push(...content);
   }
 
-  /** The model has answered; what it asks the tools is worked on from here on. */
+  /** Records the model's reply, whose tool requests run next. */
   onReply(reply: MessageData | undefined): void {
     this.#asked = reply?.content.some((part) => part.toolRequest) ? reply : undefined;
     this.#reply = this.#asked ? undefined : reply;
     this.#answers = [];
   }
 
-  /** The conversation with the reply that the model ended with; `undefined` while the model or its tools work. */
+  /** The conversation with the model's final reply; `undefined` while the model or its tools run. */
   get ended(): MessageData[] | undefined {
     if (!this.#reply || !this.#request) return undefined;
     return [...this.#placed.conversationOf(this.#request), toPlainMessage(this.#reply)];
   }
 
-  /** What waited for the caller is worked on, instead of what a model just said. */
+  /** Resumes the waiting tool requests instead of those of a new reply. */
   onRestart(history: readonly MessageData[], answers: readonly ToolResponsePart[]): void {
     const waiting = history.at(-1)!;
     this.onReply(waiting);
@@ -75,7 +75,7 @@ export class TurnProgress<State> {
   #messages(request: readonly MessageData[]): MessageData[] {
     const messages = this.#placed.conversationOf(request);
     if (this.#asked && this.#answers.length > 0) return [...messages, ...this.#askedAndAnswered(this.#asked)];
-    // A tool request that nobody answered would wait for an answer for ever.
+    // A tool request without a response would wait for an answer forever.
     const said = this.#asked?.content ?? this.#words;
     const content = joinTexts(said.filter((part) => part.toolRequest === undefined));
     return content.length === 0
@@ -83,7 +83,7 @@ export class TurnProgress<State> {
       : [...messages, toPlainMessage({ role: 'model', content, metadata: { [PARTIAL]: true } })];
   }
 
-  /** What was said and asked, without the tools that are not done, and what those that are have answered: to run on from here runs none twice. */
+  /** The reply without its open tool requests, and the responses of the others: continuing from here runs no tool twice. */
   #askedAndAnswered({ role, content, metadata }: MessageData): MessageData[] {
     const answerOf = pairUp(content, this.#answers);
     const answers: Part[] = [];
@@ -92,7 +92,7 @@ export class TurnProgress<State> {
       const answer = answerOf.get(part);
       if (!answer) return [];
       answers.push(answer);
-      // What a model notes with its requests it wants back.
+      // Keeps the metadata that the model attached to its requests, because the model expects it back.
       const { interrupt: _interrupt, pendingOutput: _pending, ...noted } = part.metadata ?? {};
       return [{ toolRequest: part.toolRequest, ...(Object.keys(noted).length > 0 && { metadata: noted }) }];
     });
@@ -105,7 +105,7 @@ export class TurnProgress<State> {
   }
 }
 
-/** The answer of each request that has one. Requests of one tool without a ref are told apart by their inputs, then by their order. */
+/** The response of each answered request. Requests of one tool without a ref are matched by their inputs, then by their order. */
 function pairUp(content: readonly Part[], answers: readonly Answer[]): ReadonlyMap<Part, Part> {
   const answerOf = new Map<Part, Part>();
   const open = new Set(answers);
@@ -125,12 +125,12 @@ function pairUp(content: readonly Part[], answers: readonly Answer[]): ReadonlyM
   return answerOf;
 }
 
-/** Whether the message is the beginning of a reply that was stopped. */
+/** Whether the message is a partial reply. */
 export function isPartial({ role, metadata }: MessageData): boolean {
   return role === 'model' && metadata?.[PARTIAL] === true;
 }
 
-/** One text where the stream had many. */
+/** Joins the text parts of the stream into one. */
 function joinTexts(parts: readonly Part[]): Part[] {
   const joined: Part[] = [];
   for (const part of parts) {

@@ -15,9 +15,9 @@ import type { AgentFn } from '../types.ts';
 import type { TakenRun } from './take-over.ts';
 
 /**
- * Goes on with a background run that was taken over, from its last completed turn. Never rejects: how the run ends is in its snapshots.
+ * Continues a background run that was taken over from its last completed turn. Never rejects: failures are stored in the run's snapshots.
  *
- * @param run Its turns that have no end yet are not empty.
+ * @param run Must have at least one open turn.
  */
 export async function continueRun<State>(
   agent: AgentDefinition<State>,
@@ -40,11 +40,11 @@ export async function continueRun<State>(
   await runFunction(fn, setting);
 }
 
-// An input stream that has ended.
+// An empty input stream.
 // oxlint-disable-next-line require-yield
 async function* noMore(): AsyncGenerator<never> {}
 
-/** The session as it was before the turns that are left; what is wrong with it fails them. */
+/** The session as it was before the open turns. An error here fails them. */
 async function reopen<State>(
   agent: AgentDefinition<State>,
   { before, sessionId, caller }: TakenRun<State>,

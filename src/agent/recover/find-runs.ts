@@ -2,13 +2,12 @@ import type { ActionContext } from 'genkit';
 import type { SnapshotStore } from '../../store/contract.ts';
 import type { SnapshotMetadata } from '../../snapshot/snapshot.ts';
 
-/** A page of a list. */
+/** Page size of lists. */
 const LIMIT = 1000;
 
-/** Which sessions to look at. */
 export interface FindOptions {
   context: ActionContext | undefined;
-  /** Only those written after this time, in ms since 1970; all unless told. */
+  /** Only sessions written after this time, in ms since 1970. Default: all sessions. */
   since?: number;
 }
 
@@ -16,10 +15,10 @@ export interface FindOptions {
 export type SessionLists = Pick<SnapshotStore, 'listSessions' | 'listSnapshots'>;
 
 /**
- * The snapshots of a tenant that may be the last of a background run without an end: running ones that no other running one continues from.
+ * Finds the snapshots of a tenant that may be the last of an open background run: running ones that no other running one continues from.
  *
- * The list of the sessions says it of each session with one leaf. A session with several is looked at snapshot by snapshot, since any of its
- * branches may have a run. What is not found is a run whose last turn somebody settled in place of its dead owner, by aborting it say.
+ * For a session with one leaf the session list is sufficient. A session with several leaves is read snapshot by snapshot, since each branch may
+ * have a run. It does not find a run whose last turn was ended in place of its dead owner, for example by an abort.
  */
 export async function* findPendingLeaves(store: SessionLists, { context, since }: FindOptions): AsyncGenerator<string> {
   let cursor: string | undefined;
@@ -30,7 +29,7 @@ export async function* findPendingLeaves(store: SessionLists, { context, since }
       if (leafCount > 1) yield* pendingLeavesOf(store, sessionId, context);
       else if (isRunning(status)) yield leafId;
     }
-    // The list has what was written last first; a session whose times are odd is found by the next look at all.
+    // The list is ordered by write time, newest first. A session with an inconsistent time is found by the next full search.
     cursor = recent.length > 0 ? page.nextCursor : undefined;
   } while (cursor !== undefined);
 }

@@ -18,9 +18,9 @@ import type { GenkitOrRegistry } from '../types.ts';
 
 /** Options of {@link recoverRuns}. */
 export interface RecoverOptions {
-  /** The context for the stores, so the tenant whose runs are looked for. The runs get it as theirs, and over it what `keepContext` kept. */
+  /** The context for the stores, and so the tenant to search. The runs get it as their context, overridden by the part that `keepContext` kept. */
   context?: ActionContext;
-  /** Looks at the runs of these snapshots only. The one way with a store that cannot list its sessions. */
+  /** Takes over only the runs of these snapshots. Required for a store that cannot list its sessions. */
   snapshotIds?: readonly string[];
 }
 
@@ -28,35 +28,35 @@ export interface RecoverOptions {
 export interface RecoveredRun {
   /** The agent's name. */
   agent: string;
-  /** The session that it is part of. */
+  /** The session of the run. */
   sessionId?: string;
-  /** The run's last snapshot that is there: when it is settled, all of the run is. */
+  /** The run's last stored snapshot: when it is terminal, the whole run has ended. */
   snapshotId: string;
-  /** 2 when the run was taken over for the first time, and one more each time. */
+  /** 2 when the run was taken over for the first time, increased by each takeover. */
   generation: number;
-  /** What becomes of it: it goes on, or, as often as its process died before, or stopped by one of its turns, it is settled. */
+  /** `'continued'`: the run continues. `'settled'`: it was ended, because its process died too often or one of its turns stopped it. */
   outcome: 'continued' | 'settled';
 }
 
-/** What {@link recoverRuns} came to. */
+/** Result of {@link recoverRuns}. */
 export interface Recovery {
   /** In the order in which they were found. */
   runs: RecoveredRun[];
-  /** Names of agents whose stores cannot list their sessions: of these only the runs in `snapshotIds` were looked at. */
+  /** Names of agents whose stores cannot list their sessions: for these only the runs in `snapshotIds` were considered. */
   unlisted: string[];
 }
 
 /**
- * Takes over the background runs whose processes died: runs without a heartbeat for longer than their agent's `background.leaseMs`. Each goes
- * on from its last completed turn, in this process and in the background; wait for its snapshot to see it end. A run has one owner: of any
- * number of processes that try one gets it, and what the former owner, should it only have slept, does from then on is not saved.
+ * Takes over the background runs whose processes died: runs without a heartbeat for longer than their agent's `background.leaseMs`. Each
+ * continues from its last completed turn, in this process and in the background; wait for its snapshot to see it end. A run has one owner:
+ * when several processes try, one gets it, and later writes of a former owner that was only paused are refused.
  *
- * The turn that was running is run again from its beginning: its tools may run a second time.
+ * The turn that was running starts again from its beginning, so its tools may run a second time.
  *
- * All sessions of the tenant are looked at, by the store's list of them. Agents whose `background.recover` is on do this by themselves.
+ * It searches all sessions of the tenant through the store's list. Agents with `background.recover` do this by themselves.
  *
  * @param ai The `Genkit` instance, or its registry, with the agents.
- * @throws What a store throws that cannot list its sessions just now. A run that cannot be taken over is logged, and found again next time.
+ * @throws The store's errors from listing its sessions. A run that cannot be taken over is logged, and found again by the next search.
  * @example
  * const { runs } = await recoverRuns(ai);
  * for (const { snapshotId } of runs) await support.waitForSnapshot(snapshotId);
@@ -76,7 +76,7 @@ export async function recoverRuns(ai: GenkitOrRegistry, options: RecoverOptions 
   const unlisted = agents.filter(({ agent }) => !agent.can.list).map(({ agent }) => agent.name);
   if (unlisted.length > 0) {
     logger.warn(
-      `recoverRuns cannot find the runs of ${unlisted.join(', ')}: the store cannot list its sessions. Tell it their snapshotIds.`,
+      `recoverRuns cannot find the runs of ${unlisted.join(', ')}: the store cannot list its sessions. Pass their snapshotIds.`,
     );
   }
   const listed = agents.filter(({ agent }) => agent.can.list);
@@ -84,10 +84,9 @@ export async function recoverRuns(ai: GenkitOrRegistry, options: RecoverOptions 
   return { runs, unlisted };
 }
 
-/** What looking for runs came to. */
 interface Collected {
   runs: RecoveredRun[];
-  /** Some could not be taken over, and may be the next time. */
+  /** Some runs could not be taken over; the next search may succeed. */
   hasFailed: boolean;
 }
 
@@ -99,7 +98,7 @@ export async function recoverListed(
   return collect(agents, options.context, (agent) => findPendingLeaves(agent.store as SnapshotStore, options));
 }
 
-/** Goes through each store once, with all agents that share it. */
+/** Searches each store once, for all agents that share it. */
 async function collect(
   agents: readonly DefinedAgent[],
   context: ActionContext | undefined,
@@ -115,7 +114,7 @@ async function collect(
         if (run) runs.push(run);
       } catch (error) {
         hasFailed = true;
-        // One that cannot be read or written must not keep the others from going on.
+        // A run that cannot be read or written must not stop the others.
         logger.error(`The run of snapshot ${quote(snapshotId)} could not be taken over. ${describeThrown(error)}`);
       }
     }
@@ -134,7 +133,7 @@ async function recover(
   const { agent, fn } = defined;
   const store = agent.store!;
   const { id } = runOf(found)!;
-  // Whoever names a turn means the run.
+  // Any snapshot id of a run stands for the whole run.
   const last = id === foundId ? found : await readStored(agent, id, context);
   const snapshotId = last && isDead(last, agent.background.leaseMs) ? id : foundId;
   const request: TakeOverRequest<unknown> = { agent, store, snapshotId, context };
@@ -151,7 +150,7 @@ async function recover(
   };
 }
 
-/** The run, with what a call of the agent's action would have around it: the context, a span, a place in the session's queue. */
+/** Continues the run with the surroundings of a regular call: the context, a span, a place in the session's queue. */
 async function continueInBackground({ agent, fn }: DefinedAgent, run: TakenRun<unknown>): Promise<void> {
   const { name } = agent;
   const labels = { [SPAN_TYPE_ATTR]: 'action', 'genkit:metadata:subtype': 'agent' };
@@ -165,7 +164,7 @@ async function continueInBackground({ agent, fn }: DefinedAgent, run: TakenRun<u
   } catch (error) {
     const last = run.open.at(-1)!.snapshotId;
     logger.error(
-      `A run of agent '${name}' that was taken over (snapshot ${quote(last)}) came to nothing. ${describeThrown(error)}`,
+      `A run of agent '${name}' that was taken over (snapshot ${quote(last)}) could not be continued. ${describeThrown(error)}`,
     );
   }
 }

@@ -7,21 +7,21 @@ import { contextFor } from '../define/in-process.ts';
 import { recoverListed } from './recover-runs.ts';
 import { statusOf } from '../runtime-error.ts';
 
-/** Once an agent is defined the rest of the application is, too: its models, its tools. */
+/** Gives the rest of the application, such as models and tools, time to be defined. */
 const START_DELAY_MS = 1000;
 
-/** How far the clocks of the processes may be apart, and how late a heartbeat may be written, in leases. */
+/** Tolerance for clock differences and late heartbeats, in leases. */
 const SLACK = 3;
 
-/** Stores that are looked after. */
+/** The timer of each store. */
 const watched = new WeakMap<object, RecoveryTimer>();
 
-/** From now on this process looks for runs of the agent to take over. */
+/** Lets this process look for runs of the agent to take over, periodically. */
 export function keepRecovering(defined: DefinedAgent): void {
   const { agent } = defined;
   if (!agent.sharedStore || !agent.can.list) {
     logger.warn(
-      `Agent '${agent.name}' has background.recover, and its store cannot list its sessions: runs whose process died are not found. ` +
+      `Agent '${agent.name}' has background.recover, but its store cannot list its sessions, so runs whose process died are not found. ` +
         `Call recoverRuns with their snapshotIds.`,
     );
     return;
@@ -31,14 +31,14 @@ export function keepRecovering(defined: DefinedAgent): void {
   timer.add(defined);
 }
 
-/** The contexts of the tenants whose runs the agent looks after. */
+/** The contexts of the tenants in which the agent looks for runs. */
 async function contextsOf({ agent }: DefinedAgent): Promise<(ActionContext | undefined)[]> {
   const { recoverContexts } = agent.background;
   const contexts = recoverContexts ? await recoverContexts() : [undefined];
   return contexts.map((context) => contextFor(agent.registry, context));
 }
 
-/** Looks for the dead runs of the agents of one store: of all sessions first, then of those written since it looked last. */
+/** Looks for dead runs of the agents of one store: in all sessions first, then in those written since the last search. */
 class RecoveryTimer {
   readonly #agents: DefinedAgent[] = [];
   readonly #since = new Map<string, number>();
@@ -46,7 +46,7 @@ class RecoveryTimer {
 
   add(defined: DefinedAgent): void {
     this.#agents.push(defined);
-    // Its runs may have been passed over: they were nobody's.
+    // Earlier searches may have skipped the runs of an agent that was not yet defined.
     this.#since.clear();
     this.#schedule(Math.min(START_DELAY_MS, this.#leaseMs));
   }
@@ -72,12 +72,12 @@ class RecoveryTimer {
         const known = this.#agents.length;
         const agents = this.#agents.filter(({ agent }) => !isLeaving(agent.registry));
         const { hasFailed } = await recoverListed(agents, { context, since: this.#since.get(tenant) });
-        // What is alive now has a heartbeat that is hardly older than a lease. A run that could not be taken over is to be found again.
+        // The heartbeat of a live run is at most about a lease old. After a failure the next search must find the run again.
         if (!hasFailed && known === this.#agents.length) this.#since.set(tenant, now - SLACK * longest);
       }
     } catch (error) {
       if (statusOf(error) === 'FAILED_PRECONDITION') return;
-      logger.warn(`Looking for runs to take over failed; it is tried again. ${describeThrown(error)}`);
+      logger.warn(`Looking for runs to take over failed; it will be tried again. ${describeThrown(error)}`);
     }
     this.#schedule(this.#leaseMs);
   }

@@ -8,38 +8,37 @@ import { isExpired } from '../open/expiry.ts';
 import { RunLease, runOf, type RunRecord, type RunSnapshot } from '../background/run-lease.ts';
 import { ABORTED, givenUp, type TurnEnding } from '../turn-ending.ts';
 
-/** A background run that this process now has. */
+/** A background run that this process now owns. */
 export interface TakenRun<State> {
   readonly lease: RunLease;
   readonly sessionId: string | undefined;
-  /** Its turns that have no end yet, in order. */
+  /** Its turns without an end, in order. */
   readonly open: readonly SessionSnapshot<State>[];
-  /** The last turn before those, or what the run began from; absent where that was nothing. */
+  /** The last turn before those, or the snapshot that the run began from. Missing when the run began a session. */
   readonly before: SessionSnapshot<State> | undefined;
-  /** The run is not to go on: all that is left of it ends like this. */
+  /** Set when the run must not continue: the end of all its open turns. */
   readonly ending: TurnEnding | undefined;
   readonly caller: Caller;
 }
 
-/** A run to take over. */
 export interface TakeOverRequest<State> {
   agent: AgentDefinition<State>;
   store: SessionStore<State>;
-  /** The last snapshot of the run that is there. */
+  /** The run's last stored snapshot. */
   snapshotId: string;
   context: ActionContext | undefined;
 }
 
-/** Whether nobody runs the turn of this snapshot any more. */
+/** Whether the worker of this snapshot's turn is dead. */
 export function isDead(snapshot: SessionSnapshot, leaseMs: number): boolean {
   return snapshot.status === 'expired' || isExpired(snapshot, leaseMs);
 }
 
 /**
- * Takes a run over whose process is silent. Of any number of processes that try one gets it: the run's last snapshot is the place where that
- * is decided, in one step. When this answers, nothing that the former owner writes is taken any more.
+ * Takes over a run without a recent heartbeat. When several processes try, exactly one gets it: the run's last snapshot decides atomically.
+ * After this resolves, the store refuses all writes of the former owner.
  *
- * @returns Nothing when there is nothing to take: the run is alive, settled, another agent's, or somebody else has it by now.
+ * @returns Nothing when there is nothing to take over: the run is alive, ended, another agent's, or already taken over.
  */
 export async function takeOver<State>(request: TakeOverRequest<State>): Promise<TakenRun<State> | undefined> {
   const { agent, store, snapshotId, context } = request;
@@ -52,7 +51,7 @@ export async function takeOver<State>(request: TakeOverRequest<State>): Promise<
     if (!snapshot || runOf(snapshot)?.id !== lease.id) break;
     turns.unshift(snapshot);
   }
-  // The former owner may be at it still: first what it would write first, so that what it has done has no gap.
+  // The former owner may still write. Claiming in its order of writing leaves no gap in its work.
   for (const [i, turn] of turns.entries()) {
     if (turn.snapshotId !== snapshotId) turns[i] = await claimTurn(request, lease, turn);
   }
@@ -61,7 +60,7 @@ export async function takeOver<State>(request: TakeOverRequest<State>): Promise<
   const { baseId } = claim.run;
   const before =
     previous ?? (baseId === undefined ? undefined : await store.getSnapshot({ snapshotId: baseId, context }));
-  // It was stopped by its last turn, or was never stored whole.
+  // The run was stopped at its last turn, or was never stored completely.
   const next = lease.id === snapshotId ? undefined : await store.getSnapshot({ snapshotId: lease.id, context });
   const isBaseGone = baseId !== undefined && !before;
   return {
@@ -70,7 +69,7 @@ export async function takeOver<State>(request: TakeOverRequest<State>): Promise<
     open: turns.slice(firstOpen),
     before,
     ending: endingAfter(previous) ?? endingAfter(next) ?? (isBaseGone ? gone() : endingOf(agent, claim.run)),
-    // Whoever looked for the run may be somebody else.
+    // The run keeps its user, whichever process found it.
     caller: standInFor(agent, claim.run.context ? { ...context, ...claim.run.context } : context, claim.run.userId),
   };
 }
@@ -78,7 +77,7 @@ export async function takeOver<State>(request: TakeOverRequest<State>): Promise<
 interface Claim<State> {
   readonly lease: RunLease;
   readonly last: SessionSnapshot<State>;
-  /** As the former owner had it. */
+  /** As the former owner wrote it. */
   readonly run: RunRecord;
 }
 
@@ -101,7 +100,7 @@ async function claimLast<State>(request: TakeOverRequest<State>): Promise<Claim<
   return saved === null ? undefined : claim;
 }
 
-/** Answers the turn as it is from now on. */
+/** Returns the claimed turn. */
 async function claimTurn<State>(
   { store, context }: TakeOverRequest<State>,
   lease: RunLease,
@@ -127,27 +126,31 @@ function claimed<State>(current: SessionSnapshot<State>, run: RunRecord, lease: 
   return { ...current, status: 'pending', heartbeatAt: now, updatedAt: now, backgroundRun: lease.recordOf(run) };
 }
 
-/** What the end of one of its turns means for the others; `undefined`: they go on. */
+/** The end that one ended turn of the run means for the others; `undefined` when they continue. */
 function endingAfter(turn: SessionSnapshot | undefined): TurnEnding | undefined {
   if (turn?.status === 'aborted') return ABORTED;
-  return turn?.status === 'failed' ? givenUp('This turn was not run: another one of its run failed.') : undefined;
+  return turn?.status === 'failed'
+    ? givenUp('This turn was not run because another turn of its run failed.')
+    : undefined;
 }
 
-/** Why a run is not taken over once more; `undefined` when it is. */
+/** The reason to end a run instead of taking it over; `undefined` when it continues. */
 function endingOf<State>(
   { background: { maxAttempts } }: AgentDefinition<State>,
   { generation }: RunRecord,
 ): TurnEnding | undefined {
   if (generation <= maxAttempts) return undefined;
-  const died = maxAttempts === 0 ? '' : `, and so did each that took it over (${maxAttempts})`;
-  return givenUp(`This run was given up: its process died${died}. Its input is kept; run it again.`);
+  const died = maxAttempts === 0 ? '' : `, and so did the process of each takeover (${maxAttempts})`;
+  return givenUp(`This run was given up because its process died${died}. Its input is saved; run it again.`);
 }
 
 function gone(): TurnEnding {
-  return givenUp('This run was given up: its process died, and the snapshot that it continues from is gone.');
+  return givenUp(
+    'This run was given up because its process died and the snapshot that it continues from no longer exists.',
+  );
 }
 
-/** Gives all that is left of a run its end, the last turn last: should this process die as well, the run is found again. */
+/** Ends all open turns of a run, the last turn last: if this process dies as well, the run is still found. */
 export async function endRun<State>(
   { store, context }: TakeOverRequest<State>,
   { open, lease }: TakenRun<State>,
@@ -165,7 +168,7 @@ export async function endRun<State>(
   }
 }
 
-/** The usage of a turn that ends with the run it is part of. */
+/** The usage of a turn that ends with its run. */
 function usageOfRun(snapshot: SessionSnapshot): Pick<RunRecord, 'usage'> {
   const { usage } = runOf(snapshot) ?? {};
   return usage ? { usage } : {};
