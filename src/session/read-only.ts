@@ -1,7 +1,7 @@
 /**
- * Makes views of JSON values through which nothing can be changed, however deep: an attempt throws what `refusal` makes of the value's member
- * that it was about. Unlike a frozen copy a view can say what to do instead. It costs nothing until it is looked into; of one object there is
- * one view.
+ * Returns a function that makes deeply immutable views of JSON values. An attempt to change a view throws the error that `refusal` makes for the
+ * affected member of the value. Unlike a frozen copy, a view can explain the alternative. Views are created on access, and each object has one
+ * view.
  */
 export function readOnlyViews(refusal: (key?: string) => Error): <T>(value: T) => T {
   const views = new WeakMap<object, object>();
@@ -13,7 +13,7 @@ export function readOnlyViews(refusal: (key?: string) => Error): <T>(value: T) =
     views.set(member, view);
     return view;
   };
-  /** `inside`: the member of the whole value in which the object is; of the value itself none. */
+  /** `inside`: the member of the whole value that contains the object; `undefined` for the value itself. */
   const handlerOf = (inside?: string): ProxyHandler<object> => {
     const memberOf = (key?: string | symbol): string | undefined =>
       inside ?? (typeof key === 'string' ? key : undefined);

@@ -16,89 +16,89 @@ import { viewOf, type PlainKeys, type Session, type SessionView } from './sessio
 import { standaloneTurn } from './standalone-turn.ts';
 import type { ScopedState } from './state/scoped-state.ts';
 
-/** An error as it travels inside outputs and snapshots: a status name, a message, details that somebody gave on purpose. */
+/** An error in outputs and snapshots: a status name, a message, and details that were provided on purpose. */
 export type RuntimeError = NonNullable<AgentOutput['error']>;
 
-/** What a turn's handler is told about the turn. */
+/** Describes the turn to its handler. */
 export interface TurnContext {
-  /** The id that the turn's snapshot will have, known before the turn runs: name a branch or a folder after it. */
+  /** The id of the turn's future snapshot, for example to name a branch or a folder. */
   snapshotId: string;
   /** The snapshot that the turn continues from; `undefined` on a session's first turn. */
   parentSnapshotId?: string;
-  /** 0 for the first turn of this call of the agent, and so on. */
+  /** Index of the turn in this call of the agent, from 0. */
   turnIndex: number;
 }
 
-/** What a turn's handler may answer. */
+/** The return value of a turn's handler. */
 export interface TurnResult {
-  /** Why the turn ended; none is reported unless told. */
+  /** The reason why the turn ended. Default: none is reported. */
   finishReason?: AgentFinishReason;
   /**
-   * The value that the turn answers, as JSON: the caller gets it as `data` of the response, with the reply, and the agent's `outputKey` keeps
-   * it. Default: no value; the `outputKey` keeps the text of the reply.
+   * The value of the turn, as JSON: the caller gets it as `data` of the response, with the reply, and the agent's `outputKey` stores it. Default:
+   * no value; the `outputKey` stores the text of the reply.
    */
   output?: unknown;
 }
 
-/** One turn: it reads the input, changes the session, and may say why it ended. */
+/** Runs one turn: reads the input, changes the session, and may return a finish reason. */
 export type TurnHandler = (input: AgentInput, context: TurnContext) => Promise<TurnResult | void>;
 
-/** How a turn ended. */
+/** The outcome of a turn. */
 export type TurnOutcome = (
   | {
-      /** It ended well. */
+      /** The turn completed. */
       readonly status: 'completed';
-      /** The snapshot that it was saved as; absent of an agent without a store. */
+      /** The snapshot of the turn. Missing for an agent without a store. */
       readonly snapshotId?: string;
-      /** Why it ended, as its handler said. */
+      /** The finish reason that the handler returned. */
       readonly finishReason?: AgentFinishReason;
-      /** Why its answer is not under the agent's `outputKey`, which does not take it. All else is saved. */
+      /** The reason why the agent's `outputKey` refused the answer. Everything else is saved. */
       readonly error?: RuntimeError;
     }
   | {
-      /** It threw, or could not be saved. */
+      /** The turn threw, or could not be saved. */
       readonly status: 'failed';
-      /** What is told of it. */
+      /** The error as it is reported. */
       readonly error: RuntimeError;
-      /** The failed turn's own snapshot, kept for inspection. */
+      /** The failed turn's own snapshot, saved for inspection. */
       readonly snapshotId?: string;
-      /** The turn itself went well, its snapshot could not be saved: the reply is still worth having. */
+      /** The turn itself completed but its snapshot could not be saved, so the reply is still valid. */
       readonly unsaved?: true;
     }
   | {
-      /** It was stopped before its end. */
+      /** The turn was aborted. */
       readonly status: 'aborted';
     }
 ) & {
-  /** The value that it answered; see {@link TurnResult.output}. */
+  /** The value of the turn; see {@link TurnResult.output}. */
   readonly output?: unknown;
-  /** The sum of what its model calls used, as far as the snapshot has it. */
+  /** The sum of its model calls' usage, as far as the snapshot has it. */
   readonly usage?: GenerationUsage;
 };
 
-/** Makes one input into a turn: runs the handler, saves, reports. Never rejects. */
+/** Runs one input as a turn: runs the handler, saves, reports. Never rejects. */
 export type RunTurn = (input: AgentInput, handler: TurnHandler, turnIndex: number) => Promise<TurnOutcome>;
 
-/** Options of a {@link SessionRunner} that no agent makes: for the test of a handler. */
+/** Options of a {@link SessionRunner} without an agent, for tests of handlers. */
 export interface SessionRunnerOptions<State = unknown> {
-  /** Where each turn is saved. Default: nowhere. */
+  /** The store of the turns' snapshots. Default: turns are not saved. */
   store?: SessionStore<State>;
   /** The snapshot that the first turn continues from. */
   lastSnapshot?: Pick<SessionSnapshot, 'snapshotId'>;
-  /** A turn that throws after this aborted is aborted, not failed. */
+  /** A turn that throws after this signal fired is aborted, not failed. */
   abortSignal?: AbortSignal;
-  /** Called after each turn, also one that failed or was aborted. What it throws is ignored. */
+  /** Called after each turn, including failed and aborted ones. Its errors are ignored. */
   onEndTurn?: (snapshotId?: string, finishReason?: AgentFinishReason) => void;
-  /** Genkit's agents call this when a run goes on in the background. Kept as {@link SessionRunner.onDetach}; a runner never calls it. */
+  /** Genkit's agents call this when a run continues in the background. Stored as {@link SessionRunner.onDetach}; a runner never calls it. */
   onDetach?: (snapshotId: string) => void;
-  /** How to run a turn, in place of all that the options above say of saving. */
+  /** Runs a turn. Replaces all saving by the options above. */
   runTurn?: RunTurn;
 }
 
 const OPTIONS = ['store', 'lastSnapshot', 'abortSignal', 'onEndTurn', 'onDetach', 'runTurn'];
 
 /**
- * What a custom agent's function works with: the session, and {@link run}, which makes each input a turn.
+ * The first argument of a custom agent's function: the session, and {@link run}, which runs each input as a turn.
  *
  * @example
  * defineCustomAgent(ai, { name: 'echo' }, async (sess) => {
@@ -111,7 +111,7 @@ const OPTIONS = ['store', 'lastSnapshot', 'abortSignal', 'onEndTurn', 'onDetach'
 export class SessionRunner<State = unknown, User = ScopeRecord, App = ScopeRecord> {
   /** The conversation that the turns work on. */
   readonly session: Session<State, User, App>;
-  /** The inputs that no turn took yet; {@link run} reads them. */
+  /** The inputs that no turn has taken yet; {@link run} reads them. */
   readonly inputCh: AsyncIterable<AgentInput>;
   /** {@link SessionRunnerOptions.onEndTurn} */
   onEndTurn?: (snapshotId?: string, finishReason?: AgentFinishReason) => void;
@@ -122,7 +122,7 @@ export class SessionRunner<State = unknown, User = ScopeRecord, App = ScopeRecor
   #turnIndex = 0;
   #lastOutcome: TurnOutcome | undefined;
 
-  /** @throws `INVALID_ARGUMENT` for an option that there is not. */
+  /** @throws `INVALID_ARGUMENT` for an unknown option. */
   constructor(
     session: Session<State, User, App>,
     inputCh: AsyncIterable<AgentInput>,
@@ -130,7 +130,7 @@ export class SessionRunner<State = unknown, User = ScopeRecord, App = ScopeRecor
   ) {
     const unknown = typeof options === 'object' ? Object.keys(options).find((name) => !OPTIONS.includes(name)) : 'that';
     if (unknown !== undefined) {
-      throw invalidArgument(`A SessionRunner has no option '${unknown}'; it has ${OPTIONS.join(', ')}.`);
+      throw invalidArgument(`A SessionRunner has no option '${unknown}'. Its options are ${OPTIONS.join(', ')}.`);
     }
     this.session = session;
     this.inputCh = inputCh;
@@ -145,41 +145,41 @@ export class SessionRunner<State = unknown, User = ScopeRecord, App = ScopeRecor
     return this.session.sessionId;
   }
 
-  /** How many turns of this call of the agent have completed. */
+  /** The number of completed turns in this call of the agent. */
   get turnIndex(): number {
     return this.#turnIndex;
   }
 
-  /** How the last turn ended; `undefined` before the first. */
+  /** The outcome of the last turn; `undefined` before the first. */
   get lastOutcome(): TurnOutcome | undefined {
     return this.#lastOutcome;
   }
 
-  /** Why the last turn ended. */
+  /** The finish reason of the last turn. */
   get lastTurnFinishReason(): AgentFinishReason | undefined {
     const last = this.#lastOutcome;
     return last?.status === 'completed' ? last.finishReason : last?.status;
   }
 
-  /** What the last turn failed with. */
+  /** The error of the last turn. */
   get lastTurnError(): RuntimeError | undefined {
     return this.#lastOutcome?.status === 'failed' ? this.#lastOutcome.error : undefined;
   }
 
-  /** The snapshot that a failed turn leaves as the one to continue from: that of the last turn which completed, else the one begun with. */
+  /** The snapshot to continue from after a failed turn: that of the last completed turn, else the initial one. */
   get lastGoodSnapshotId(): string | undefined {
     return this.#lastGood.snapshotId;
   }
 
-  /** The state that the last completed turn left, or that the runner began with. A copy. */
+  /** A copy of the state after the last completed turn, else of the initial state. */
   get lastGoodState(): SessionState<State> {
     return copyJson(this.#lastGood.view) as SessionState<State>;
   }
 
   /**
-   * Runs `handler` for each input, one after the other, until the caller closes the stream. The input's message is in the session already
-   * when the handler runs; when it answers, the session is saved. A turn that fails or is aborted is the last one: no error is thrown, the
-   * agent's output says what happened.
+   * Runs `handler` for each input, one after the other, until the caller closes the stream. The input's message is already in the session
+   * when the handler runs; after it returns, the session is saved. A turn that fails or is aborted is the last one: no error is thrown, the
+   * agent's output reports it.
    */
   async run(handler: TurnHandler): Promise<void> {
     for await (const input of this.inputCh) {
@@ -200,13 +200,13 @@ export class SessionRunner<State = unknown, User = ScopeRecord, App = ScopeRecor
       const saved = outcome.status === 'aborted' ? this.lastGoodSnapshotId : outcome.snapshotId;
       this.onEndTurn?.(saved, this.lastTurnFinishReason);
     } catch {
-      // The turn has ended, whatever its listener makes of it.
+      // The turn has ended, so errors of its listener are ignored.
     }
   }
 
-  /** @throws `FAILED_PRECONDITION`, always: Genkit's runner saves in between, here a turn is saved once, at its end. */
+  /** @throws `FAILED_PRECONDITION`, always: Genkit's runner saves within a turn, but here a turn is saved once, at its end. */
   maybeSnapshot(): never {
-    throw failedPrecondition(`A turn is saved once, when its handler has answered. To save twice, take two turns.`);
+    throw failedPrecondition(`A turn is saved once, after its handler has returned. To save twice, run two turns.`);
   }
 
   /** {@link Session.state} */

@@ -10,17 +10,17 @@ import { plainStateOf } from './state/plain-state.ts';
 import { ScopedState, type ScopedStateOptions } from './state/scoped-state.ts';
 import { addUsage } from './usage.ts';
 
-/** What {@link Session.on} listens to, and what each listener is told. */
+/** The events of {@link Session.on}, and the arguments of their listeners. */
 export interface SessionEvents {
-  /** An artifact with a new name, or without one, was added; called after it was. */
+  /** Called after an artifact with a new name, or without one, was added. */
   artifactAdded: (artifact: Artifact) => void;
-  /** An artifact took the place of the one with its name. */
+  /** Called after an artifact replaced the one with its name. */
   artifactUpdated: (artifact: Artifact) => void;
-  /** The custom state was updated; {@link Session.getCustom} answers what it is. */
+  /** Called after the custom state was updated; {@link Session.getCustom} returns it. */
   customChanged: () => void;
 }
 
-/** A session's state as it is, shared with the session: to be read at once, never to be changed. */
+/** A session's state, shared with the session. Read it synchronously, and never change it. */
 export interface SessionView<S = unknown> {
   readonly sessionId: string;
   readonly messages: readonly MessageData[];
@@ -28,24 +28,24 @@ export interface SessionView<S = unknown> {
   readonly custom: S | undefined;
 }
 
-/** The keys of a session whose custom state is an `S`; of one that nothing is known of, any. */
+/** The plain keys of a session whose custom state is an `S`; any keys when the type is unknown. */
 export type PlainKeys<S> = unknown extends S ? { [key: string]: Json } : S;
 
-/** Where a session's {@link Session.state} is kept once somebody asks for it, and how it is to be made. */
+/** Holds a session's {@link Session.state}, which is created on first access, and the options to create it. */
 export interface StateCell {
   state?: ScopedState;
-  /** What it has besides the plain keys; nothing unless told. */
+  /** Options besides the plain keys. Default: none. */
   open?: () => Omit<ScopedStateOptions, 'plain'>;
   hasScopes?: boolean;
-  /** It was opened within the turn of another one, and has its `temp:` values. */
+  /** It was opened within the turn of another session, and shares its `temp:` values. */
   isSharing?: boolean;
-  /** The call that works with the session is over. */
+  /** The call that uses the session has ended. */
   isOver?: boolean;
-  /** Runs a mutator of the custom state and answers what of its answer may stand there. */
+  /** Runs a mutator of the custom state and returns the permitted part of its result. */
   guard?: (custom: unknown, mutator: (custom: unknown) => unknown) => unknown;
 }
 
-/** Where Genkit keeps the current session: `ai.currentSession()`, prompts and helpers look there. */
+/** The key under which Genkit keeps the current session, for `ai.currentSession()`, prompts and helpers. */
 export const CURRENT_SESSION = 'ai.session';
 
 type Listeners = { [E in keyof SessionEvents]: Set<SessionEvents[E]> };
@@ -59,13 +59,12 @@ let fill: <S>(session: Session<S>, state: SessionState<S>) => void;
 let cell: <S>(session: Session<S>) => StateCell;
 
 /**
- * A conversation while a turn works on it: its messages, its custom state and its artifacts. What the turn leaves behind becomes the next
- * snapshot. Handlers and tools get it as `ai.currentSession()`.
+ * A conversation while a turn works on it: its messages, its custom state and its artifacts. Its content at the end of the turn becomes the
+ * next snapshot. Handlers and tools get it as `ai.currentSession()`.
  *
- * `state` is the session's scratchpad, one map with what belongs to the session, its user, its app, and the turn; its plain keys are the
- * members of the custom state.
+ * `state` is one map with the keys of the session, its user, its app, and the turn; its plain keys are the members of the custom state.
  *
- * Messages and artifacts are copied on their way in and out. The custom state is not: `getCustom` answers the object itself, so that a
+ * Messages and artifacts are copied when they are read and written. The custom state is not: `getCustom` returns the object itself, so that a
  * mutator may change it in place.
  *
  * @example
@@ -81,7 +80,7 @@ export class Session<S = unknown, User = ScopeRecord, App = ScopeRecord> {
   /** The same for all turns of the conversation. */
   readonly sessionId: string;
   readonly #listeners: Listeners = { artifactAdded: new Set(), artifactUpdated: new Set(), customChanged: new Set() };
-  // The arrays and what is in them never change: a change puts another array in their place, so a view stays as it was.
+  // The arrays and their elements are immutable: a change replaces the array, so a view stays as it was.
   #messages: readonly MessageData[];
   #artifacts: readonly Artifact[];
   #custom: S | undefined;
@@ -122,7 +121,7 @@ export class Session<S = unknown, User = ScopeRecord, App = ScopeRecord> {
   }
 
   /**
-   * The scratchpad: `state.get('step')`, `state.set('user:theme', 'dark')`; see {@link ScopedState}. Without an agent around it a session
+   * The session's state: `state.get('step')`, `state.set('user:theme', 'dark')`; see {@link ScopedState}. Without an agent a session
    * has plain and `temp:` keys.
    */
   get state(): ScopedState<PlainKeys<S>, User, App> {
@@ -130,7 +129,7 @@ export class Session<S = unknown, User = ScopeRecord, App = ScopeRecord> {
     return this.#cell.state as unknown as ScopedState<PlainKeys<S>, User, App>;
   }
 
-  /** A copy of all of it. */
+  /** A copy of the whole state. */
   getState(): SessionState<S> {
     return {
       sessionId: this.sessionId,
@@ -150,7 +149,7 @@ export class Session<S = unknown, User = ScopeRecord, App = ScopeRecord> {
     replace(this, [...this.#messages, ...copyMessages(messages)]);
   }
 
-  /** Puts copies of these messages in the place of all there are. */
+  /** Replaces all messages by copies of these. */
   setMessages(messages: readonly MessageData[]): void {
     replace(this, copyMessages(messages));
   }
@@ -163,10 +162,10 @@ export class Session<S = unknown, User = ScopeRecord, App = ScopeRecord> {
   /**
    * Changes the custom state.
    *
-   * @param mutator Gets the custom state, `undefined` before the first change, and answers the new one. It may change what it gets and
-   *   answer that.
-   * @throws StateError when an agent with shared state is given a new member that is named like a key of another scope, `user:theme` say:
-   *   {@link state} is where those are set.
+   * @param mutator Gets the custom state, `undefined` before the first change, and returns the new one. It may change its argument and
+   *   return it.
+   * @throws StateError when the agent has shared state and the mutator adds a member whose name has a scope prefix, such as `user:theme`:
+   *   set those through {@link state}.
    */
   updateCustom(mutator: (custom?: S) => S): void {
     const { guard } = this.#cell;
@@ -174,7 +173,7 @@ export class Session<S = unknown, User = ScopeRecord, App = ScopeRecord> {
     if (next instanceof Promise) {
       next.catch(() => {});
       throw invalidArgument(
-        'updateCustom needs a mutator that answers the state, not a promise: await before the update.',
+        'updateCustom needs a mutator that returns the state, not a promise. Await before the update.',
       );
     }
     this.#custom = next as S;
@@ -187,7 +186,7 @@ export class Session<S = unknown, User = ScopeRecord, App = ScopeRecord> {
     return copyJson([...this.#artifacts]);
   }
 
-  /** Adds copies of the artifacts; one with the name of an earlier one takes its place. */
+  /** Adds copies of the artifacts; each replaces an earlier one of the same name. */
   addArtifacts(artifacts: readonly Artifact[]): void {
     if (artifacts.length === 0) return;
     const next = [...this.#artifacts];
@@ -203,14 +202,14 @@ export class Session<S = unknown, User = ScopeRecord, App = ScopeRecord> {
   }
 
   /**
-   * Adds what a model call used to the usage of the turn: `session.addUsage(response.usage)`. Agents with a prompt do this themselves, for
-   * their own model calls. Call it for those of a custom agent, or of a tool.
+   * Adds the usage of a model call to the usage of the turn: `session.addUsage(response.usage)`. Agents with a prompt do this themselves, for
+   * their own model calls. Call it for the model calls of a custom agent or of a tool.
    */
   addUsage(usage: GenerationUsage | undefined): void {
     addUsage(this, usage);
   }
 
-  /** Goes up with every change. */
+  /** Increases with every change. */
   getVersion(): number {
     return this.#version;
   }
@@ -220,12 +219,12 @@ export class Session<S = unknown, User = ScopeRecord, App = ScopeRecord> {
     return getAsyncContext().run(CURRENT_SESSION, this, fn);
   }
 
-  /** Listens until {@link off}. A listener that throws is logged and harms nobody. */
+  /** Adds a listener, until {@link off}. An error of a listener is logged and affects nothing else. */
   on<E extends keyof SessionEvents>(event: E, listener: SessionEvents[E]): void {
     this.#listeners[event].add(listener);
   }
 
-  /** Ends what {@link on} began. */
+  /** Removes a listener. */
   off<E extends keyof SessionEvents>(event: E, listener: SessionEvents[E]): void {
     this.#listeners[event].delete(listener);
   }
@@ -235,20 +234,20 @@ export class Session<S = unknown, User = ScopeRecord, App = ScopeRecord> {
       try {
         (listener as (...args: Parameters<SessionEvents[E]>) => void)(...args);
       } catch (error) {
-        logger.error(`A session's '${event}' listener threw; the turn goes on. ${describeThrown(error)}`);
+        logger.error(`A session's '${event}' listener threw; the turn continues. ${describeThrown(error)}`);
       }
     }
   }
 }
 
-/** A session with a state that nobody else has. */
+/** A session that takes over the given state without a copy. */
 export function adoptState<S>(state: SessionState<S>): Session<S> {
   const session = new Session<S>({ sessionId: state.sessionId });
   fill(session, state);
   return session;
 }
 
-/** The session's scratchpad as the runtime has it. */
+/** The cell of the session's scoped state. */
 export function stateCellOf<S>(session: Session<S>): StateCell {
   return cell(session);
 }
@@ -258,25 +257,25 @@ export function viewOf<S>(session: Session<S>): SessionView<S> {
   return view(session);
 }
 
-/** Puts messages that nobody else will change in the place of all there are. */
+/** Replaces all messages without a copy; the caller must not change them. */
 export function adoptMessages<S>(session: Session<S>, messages: readonly MessageData[]): void {
   replace(session, messages);
 }
 
 /**
- * Says what the messages would be if the turn stopped here, while what it is at is not a message of the session yet. Forgotten with the next
+ * Sets the messages that the session would have if the turn stopped here, including progress that is not a message yet. Discarded at the next
  * change of the messages.
  */
 export function draftMessages<S>(session: Session<S>, messages: () => MessageData[]): void {
   draft(session, messages);
 }
 
-/** The messages, with what a turn that goes on has come to so far. */
+/** The messages, with the progress of the running turn. */
 export function messagesSoFar<S>(session: Session<S>): readonly MessageData[] {
   return drafted(session);
 }
 
-/** Genkit's `response.message` is an instance with more than data in it; its `toJSON` is the data. */
+/** Genkit's `response.message` is a class instance with additional members; its `toJSON` returns the data. */
 function copyMessages(messages: readonly MessageData[]): MessageData[] {
   return messages.map((message) => {
     const { toJSON } = message as { toJSON?: () => MessageData };

@@ -4,7 +4,6 @@ import { reserveSnapshotId } from '../snapshot/ids.ts';
 import type { RunTurn, RuntimeError } from './session-runner.ts';
 import type { Session } from './session.ts';
 
-/** What a turn that no agent runs is saved with. */
 export interface StandaloneOptions<State> {
   store?: SessionStore<State>;
   lastSnapshot?: Pick<SessionSnapshot, 'snapshotId'>;
@@ -12,8 +11,8 @@ export interface StandaloneOptions<State> {
 }
 
 /**
- * Runs the turns of a runner that no agent made, as the tests of handlers do: one snapshot a turn where there is a store. It has none of what an
- * agent adds: no checks of the input, no retries, no conflicts, no chunks.
+ * Runs the turns of a runner without an agent, as tests of handlers do: one snapshot per turn if there is a store. It has no input checks, no
+ * retries, no conflict detection and no chunks, which an agent adds.
  */
 export function standaloneTurn<State, User, App>(
   session: Session<State, User, App>,

@@ -11,14 +11,14 @@ type Dotprompt = Registry['dotprompt'];
 type Template = Awaited<ReturnType<Dotprompt['compile']>>;
 type Rendered = Awaited<ReturnType<Template>>;
 
-/** Noncharacters of Unicode, meant for use inside of programs. Where a value has one, the second stands for it, with a digit. */
+/** Unicode noncharacters, reserved for internal use in programs. In a value they are replaced by the second one and a digit. */
 const BREAK = '\uFDD0';
 const ESCAPE = '\uFDD1';
 
 /** Markup begins with `<<<` and this. */
 const MARKUP_NAME = 'dotprompt:';
 
-/** Where a break is needed: after a `<`, and before a colon, that a value may contribute to the beginning of markup. */
+/** The places that need a break: after a `<`, and before a colon, where a value may contribute to the beginning of markup. */
 const RISKS = (() => {
   const restOfName = Array.from(MARKUP_NAME).reduceRight((rest, letter) => `(?:$|${letter}${rest})`, '');
   const word = MARKUP_NAME.slice(0, -1);
@@ -35,11 +35,11 @@ function toMeant(text: string): string {
   return text.replaceAll(BREAK, '').replace(/\uFDD1([01])/g, (_, digit) => (digit === '0' ? BREAK : ESCAPE));
 }
 
-/** What a view shows, and the view of a value: templates compare them. */
+/** Views by their values, and values by their views: templates compare them. */
 const shownBy = new WeakMap<object, object>();
 const views = new WeakMap<object, object>();
 
-/** The value as a template may show it: texts with breaks, objects as views. */
+/** The value for a template: texts with breaks, objects as views. */
 function show(value: unknown): unknown {
   if (typeof value === 'string') return toShown(value);
   if (typeof value === 'function') return (...args: unknown[]) => show(Reflect.apply(value, undefined, args));
@@ -53,7 +53,7 @@ function show(value: unknown): unknown {
   return view;
 }
 
-/** Copies nothing: a state may be large, and a template shows little of it. The target is another, because the value may be frozen. */
+/** Makes no copy, because a template shows little of a large state. The proxy target is another object, because the value may be frozen. */
 function viewOf(value: object): object {
   const keyOf = (key: string | symbol) => (typeof key === 'string' ? toMeant(key) : key);
   const isData = isPlain(value);
@@ -63,7 +63,7 @@ function viewOf(value: object): object {
       if (key === Symbol.toPrimitive) return () => shownText();
       const member: unknown = Reflect.get(value, key);
       if (typeof member !== 'function') return show(member);
-      // Of an array its methods see the view; of an instance they need the instance itself.
+      // Methods of an array see the view; methods of a class instance need the instance itself.
       return isData && !Object.hasOwn(value, key) ? member : show(member.bind(value));
     },
     has: (_target, key) => Reflect.has(value, keyOf(key)),
@@ -78,7 +78,7 @@ function viewOf(value: object): object {
     },
     getPrototypeOf: () => Reflect.getPrototypeOf(value),
   });
-  // A member may be named `toString`, which is no function then.
+  // A member may be named `toString` and not be a function.
   const shownText = (): string => {
     if (Array.isArray(value)) return Array.prototype.join.call(view, ',');
     return isData ? '[object Object]' : toShown((value as { toString(): string }).toString());
@@ -86,7 +86,7 @@ function viewOf(value: object): object {
   return view;
 }
 
-/** What was rendered, as it was meant. */
+/** The rendered value without breaks. */
 function reveal(rendered: unknown): unknown {
   if (typeof rendered === 'string') return toMeant(rendered);
   if (typeof rendered !== 'object' || rendered === null) return rendered;
@@ -96,13 +96,13 @@ function reveal(rendered: unknown): unknown {
   return Object.fromEntries(Object.entries(rendered).map(([name, member]) => [name, reveal(member)]));
 }
 
-/** A registered symbol: the ES module and the CommonJS copy of the package find each other's work. */
+/** A registered symbol, so that the ES module and the CommonJS copy of the package recognize each other's guard. */
 const GUARDED = Symbol.for('genkitx-agents.guarded-templates');
 
 /**
- * From now on what templates of the registry show of their input, of the session's state, of the context and of the history stays text, as
- * long as `isGuarded` says so when they are rendered. Markup that the template's author writes goes on to be markup, with values in it too.
- * Templates that were rendered before are not guarded.
+ * Escapes values in the templates of the registry: markup in their input, in the session's state, the context and the history stays text, as
+ * long as `isGuarded` returns true at rendering. Markup of the template's author still works, even with values in it.
+ * Templates that were rendered before this call are not guarded.
  */
 export function guardTemplates({ dotprompt }: Registry, isGuarded: () => boolean): void {
   if (GUARDED in dotprompt) return;

@@ -1,18 +1,18 @@
 import type { MessageData, SessionSnapshot } from 'genkit/beta';
 import { jsonEqual } from '../json/value.ts';
 
-/** Whether the message holds tool requests that somebody has to answer. */
+/** Whether the message has tool requests that wait for an answer. */
 export function isWaiting(message: MessageData | undefined): boolean {
   return message?.role === 'model' && message.content.some((part) => part.toolRequest !== undefined);
 }
 
-/** What a snapshot says of the tool requests that wait in it. A request is known by it wherever it was copied to, and runs its tool once. */
+/** The origin of the waiting tool requests of a snapshot. It identifies a request in every copy, so that its tool runs once. */
 export interface Waits {
-  /** For each message whose tool requests wait, in order: the snapshot that had it first. Absent where none does. */
+  /** For each message whose tool requests wait, in order: the id of the snapshot that had it first. Missing when no request waits. */
   readonly waitingSince?: readonly string[];
 }
 
-/** What a stored snapshot says of them. */
+/** The stored origins of a snapshot. */
 export function waitsOf(snapshot: SessionSnapshot | undefined): Waits {
   const { waitingSince } = (snapshot ?? {}) as Waits;
   return waitingSince ? { waitingSince } : {};
@@ -20,14 +20,14 @@ export function waitsOf(snapshot: SessionSnapshot | undefined): Waits {
 
 /** The snapshot from which a conversation continues. */
 export interface Before extends Waits {
-  /** Absent for the first one. */
+  /** Missing for the first snapshot. */
   readonly snapshotId?: string | undefined;
   readonly messages: readonly MessageData[] | undefined;
 }
 
 /**
- * What a snapshot of these messages says. A message that waited in the snapshot before keeps its origin, wherever in the conversation it is
- * now.
+ * The origins for a snapshot of these messages. A message that waited in the snapshot before keeps its origin, even if its index
+ * changed.
  */
 export function waitsAfter(before: Before, snapshotId: string, messages: readonly MessageData[] = []): Waits {
   const { snapshotId: parentId = snapshotId, messages: said = [], waitingSince: origins } = before;
@@ -40,7 +40,7 @@ export function waitsAfter(before: Before, snapshotId: string, messages: readonl
   return waitingSince.length > 0 ? { waitingSince } : {};
 }
 
-/** A request that was answered is no interrupt any more; one that is no interrupt waits only in the last message. */
+/** An answered request is no longer an interrupt; a request that is not an interrupt waits only in the last message. */
 function waitingMessages(messages: readonly MessageData[]): MessageData[] {
   return messages.filter(
     (message, i) =>

@@ -1,12 +1,12 @@
 import type { GenerationUsage } from 'genkit';
 
-/** What model calls used that no snapshot has yet, by session. */
+/** Usage of model calls that is in no snapshot yet, by session. */
 const unsaved = new WeakMap<object, GenerationUsage>();
 
 /**
- * Adds up the numeric members of usages. Leaves out `custom`, whose members only its model knows how to add.
+ * Adds up the numeric members of usages. Omits `custom`, whose members only its model can add.
  *
- * @returns `undefined` when there is no number.
+ * @returns `undefined` when there are no numbers.
  */
 export function sumUsage(...usages: readonly (GenerationUsage | undefined)[]): GenerationUsage | undefined {
   const sum = new Map<string, number>();
@@ -18,7 +18,7 @@ export function sumUsage(...usages: readonly (GenerationUsage | undefined)[]): G
   return sum.size > 0 ? Object.fromEntries(sum) : undefined;
 }
 
-/** A model call of the running turn used this. */
+/** Adds the usage of a model call of the running turn. */
 export function addUsage(session: object, usage: GenerationUsage | undefined): void {
   const sum = sumUsage(unsaved.get(session), usage);
   if (sum) unsaved.set(session, sum);
@@ -29,12 +29,12 @@ export function usageOf(session: object): GenerationUsage | undefined {
   return unsaved.get(session);
 }
 
-/** The field `usage` of a snapshot; absent when no model call reported any. */
+/** The field `usage` of a snapshot. Missing when no model call reported any. */
 export interface UsageField {
   readonly usage?: GenerationUsage;
 }
 
-/** {@link usageOf}, for the snapshot that is written now: the next one starts from nothing. */
+/** Same as {@link usageOf}, and resets it after the snapshot that is written now. */
 export function takeUsage(session: object): UsageField {
   const usage = unsaved.get(session);
   unsaved.delete(session);

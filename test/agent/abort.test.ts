@@ -199,7 +199,7 @@ describe('R3 abort while the turn is being saved', () => {
   }
 
   test.each(['discard', 'keep'] as const)(
-    'what is told is what the store has (onAbort: %s), and the chat goes on from it',
+    'the output matches the store (onAbort: %s), and the chat goes on from it',
     async (onAbort) => {
       const ai = genkit({});
       const { inner, store, saving, goOn, slowDown } = slowStore();
@@ -223,7 +223,7 @@ describe('R3 abort while the turn is being saved', () => {
   );
 
   test.each(['discard', 'keep'] as const)(
-    'what is told is what the store has when the abort comes from inside its save (onAbort: %s)',
+    'the output matches the store when the abort comes from inside its save (onAbort: %s)',
     async (onAbort) => {
       const ai = genkit({});
       const inner = new InMemorySessionStore();
@@ -243,7 +243,7 @@ describe('R3 abort while the turn is being saved', () => {
     },
   );
 
-  test('what is told is what the store has, also of a turn that was queued', async () => {
+  test('the output of a queued turn matches the store', async () => {
     const ai = genkit({});
     const { inner, store, saving, goOn, slowDown } = slowStore();
     const scripted = scriptedModel(ai, { replies: ['one'] });

@@ -46,7 +46,7 @@ describe('S2 client input with resources', () => {
 
   test.each([
     ['in the message', { message: asking }, {}],
-    ['in a state that nobody signed', { message: user('hi') }, { state: { messages: [asking] } }],
+    ['in an unsigned state', { message: user('hi') }, { state: { messages: [asking] } }],
   ])('%s the server does not read what the client names', async (_, input, init) => {
     const { agent, scripted, reads } = setUp();
     const { output } = await call(agent, [input], init);

@@ -146,7 +146,7 @@ describe.each(STORE_KINDS)('stateSchema on $name', ({ make }) => {
   });
 });
 
-describe('what is told of state that does not fit', () => {
+describe('the error of state that does not fit', () => {
   const SECRET = 'SECRET-VALUE';
   const telling = z
     .object({

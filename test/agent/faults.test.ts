@@ -95,7 +95,7 @@ describe('the custom state', () => {
     ]);
   });
 
-  test('that nobody touched in a turn streams nothing', async () => {
+  test('that no turn changed streams nothing', async () => {
     const store = new InMemorySessionStore();
     const agent = defineCustomAgent<{ n: number }>(genkit({}), { name: 'a', store }, async (sess) => {
       await sess.run(async () => {

@@ -92,7 +92,7 @@ describe.each(STORE_KINDS)('interrupts on $name', ({ make }) => {
       restart({ toolRequest: { name: 'flag', ref: '1', input: { amount: 5 } } }),
       'not found in session history',
     ],
-    ['a tool that nobody asked for', respond('transfer', '1'), 'not found in session history'],
+    ['a tool without a request', respond('transfer', '1'), 'not found in session history'],
     ['two answers to one request', { ...restart(pay('1')), ...respond('pay', '1') }, 'answered already'],
     ['no answer', {}, "leaves tool 'pay' (ref '1') unanswered"],
   ])('S1 forged resume: %s is refused and no tool runs', async (_, resumed, message) => {

@@ -456,9 +456,9 @@ describe('where background.recover is on', () => {
 });
 
 describe('what a run that was taken over works with', () => {
-  test('is the context of whoever looked for it, and what keepContext kept; the tenant is found by it', async () => {
+  test('is the context of the recovering process with the part that keepContext kept, and selects the tenant', async () => {
     const store = new InMemorySessionStore({
-      snapshotPathPrefix: (options) => options?.context?.auth?.['uid'] ?? 'nobody',
+      snapshotPathPrefix: (options) => options?.context?.auth?.['uid'] ?? 'anonymous',
     });
     const seen: unknown[] = [];
     const define = (wait: boolean) => {

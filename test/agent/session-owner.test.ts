@@ -32,7 +32,7 @@ function setUp(options: Partial<AgentConfig> = {}) {
 }
 
 describe('the session of a user', () => {
-  test.each(['bob', undefined])('is not there for another user (%s), in process and over HTTP', async (stranger) => {
+  test.each(['bob', undefined])('is not there for another user (%s), in process and over HTTP', async (otherUser) => {
     const { agent, scripted } = setUp();
     const { snapshotId } = (await call(agent, ['mine'], { sessionId: 's' }, as('ada'))).output;
     const { url, stop } = await serveByRouter([agent], {
@@ -42,11 +42,11 @@ describe('the session of a user', () => {
       },
     });
     const reach = (uid: string | undefined) => remoteAgent({ url: `${url}/support`, headers: { 'x-user': uid ?? '' } });
-    const strangers = [
-      reach(stranger),
-      { ...agent, getSnapshot: read(agent, stranger), chat: chatAs(agent, stranger) },
+    const otherApis = [
+      reach(otherUser),
+      { ...agent, getSnapshot: read(agent, otherUser), chat: chatAs(agent, otherUser) },
     ];
-    for (const api of strangers) {
+    for (const api of otherApis) {
       expect(await api.getSnapshot(snapshotId!)).toBeUndefined();
       expect(await api.getSnapshot({ sessionId: 's' })).toBeUndefined();
       for (const init of [{ snapshotId: snapshotId! }, { sessionId: 's' }]) {
@@ -77,7 +77,7 @@ describe('the session of a user', () => {
     expect((await store.listSessions({ ownerId: 'bob' })).items).toEqual([]);
   });
 
-  test('that nobody was signed in for is everybody’s', async () => {
+  test('without a signed-in user is open to all users', async () => {
     const { agent } = setUp();
     await call(agent, ['hi'], { sessionId: 's' });
     expect((await call(agent, ['hello'], { sessionId: 's' }, as('bob'))).output.finishReason).toBe('stop');

@@ -184,6 +184,6 @@ describe('SessionRunner', () => {
     expect(() => new SessionRunner(new Session(), inputs(), options)).toThrow("has no option 'stor'; it has store,");
     const asFunction = (async () => {}) as object;
     expect(() => new SessionRunner(new Session(), inputs(), asFunction)).toThrow('it has store,');
-    expect(() => new SessionRunner(new Session(), inputs()).maybeSnapshot()).toThrow('once, when its handler');
+    expect(() => new SessionRunner(new Session(), inputs()).maybeSnapshot()).toThrow('once, after its handler');
   });
 });

@@ -109,7 +109,7 @@ test('R6 soak: thousands of turns of all kinds leave no memory, listener, timer,
   await new Promise((resolve) => setImmediate(resolve));
   expect(timers()).toBeLessThanOrEqual(before.timers);
   expect(getEventListeners(signal, 'abort')).toEqual([]);
-  // The exporter of traces holds the latest spans for some seconds, whoever made them.
+  // The exporter of traces holds the latest spans of all agents for some seconds.
   let grown = Infinity;
   const isBack = () => (grown = heapInUse() - before.heap) < 1_000_000;
   await vi.waitUntil(isBack, { timeout: 30_000, interval: 500 }).catch(() => {});

@@ -14,7 +14,7 @@ circular['self'] = circular;
 const hugeStack = new Error('deep');
 hugeStack.stack = `Error: deep\n${'    at /srv/app/secret.ts:1:1\n'.repeat(50_000)}`;
 
-/** What may be thrown, and what is told of it. */
+/** Thrown values, and the errors reported for them. */
 const THROWN: [name: string, thrown: unknown, told: object][] = [
   ['an Error', new Error('plain'), { status: 'INTERNAL', message: 'plain' }],
   [

@@ -6,7 +6,7 @@ import { user } from './helpers.ts';
 
 interface Worker {
   background?: object;
-  /** What the model answers; unless told it never does. */
+  /** Answers of the model. Default: none, it never answers. */
   answer?: string | (() => string | Promise<string>);
   name?: string;
 }

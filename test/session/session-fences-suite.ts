@@ -140,13 +140,13 @@ function statusOf(error: unknown): string {
 }
 
 /**
- * Nobody sees another's sessions or state, over one kind of store.
+ * Owners never see each other's sessions or state, over one kind of store.
  *
  * @param runs Tapes of 100 operations in `npm test`, and in the long form.
  */
 export function sessionFencesSuite(name: string, runs: { short: number; long: number }, withStores: WithStores): void {
   const numRuns = scale(runs.short, runs.long);
-  it(`I2 fence: on ${numRuns} tapes of 100 operations with hostile names a SessionService over ${name} shows nobody another’s sessions or state (seed ${seed})`, async () => {
+  it(`I2 fence: on ${numRuns} tapes of 100 operations with hostile names a SessionService over ${name} never shows an owner the sessions or state of another (seed ${seed})`, async () => {
     // A few callers only, so that they meet.
     const property = fc.asyncProperty(
       fc.array(operation, { minLength: 100, maxLength: 100 }),

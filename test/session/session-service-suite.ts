@@ -87,7 +87,7 @@ function sessions(on: On): void {
     await expect(a.appendEvent(first, said('late'))).rejects.toMatchObject({ status: 'NOT_FOUND' });
   });
 
-  on('shows a session to nobody but its user in its app', async ({ a, b }) => {
+  on('shows a session only to its user in its app', async ({ a, b }) => {
     const session = await a.createSession({ ...ADA, sessionId: 'mine' });
     const others = [
       EVE,
@@ -432,7 +432,7 @@ function refusals(on: On): void {
     await wide.appendEvent(other, delta({ big: 'x'.repeat(300_000) }));
     expect((await wide.getSession({ ...ADA, sessionId: other.id }))!.state).toEqual({ big: 'x'.repeat(300_000) });
     const many = Object.fromEntries(Array.from({ length: 5 }, (_, i) => [`k${i}`, 'x'.repeat(200_000)]));
-    await expect(a.appendEvent(session, delta(many))).rejects.toThrow('make several events of it');
+    await expect(a.appendEvent(session, delta(many))).rejects.toThrow('Split it into several events');
   });
 }
 

@@ -426,7 +426,7 @@ function background(on: On): void {
     letLeasesEnd();
     const rescuer = shopOn(b);
     rescuer.works.set(input.message!.content[0]!.text!, ADD);
-    // Whoever looks for runs has a name too.
+    // The process that looks for runs has a user of its own.
     const { runs } = await recoverRuns(rescuer.ai, { context: { auth: { uid: 'janitor' } } });
     expect(runs).toHaveLength(1);
     expect(await settled(b, output.snapshotId!)).toBe('completed');
@@ -468,20 +468,17 @@ function helpers(on: On): void {
 }
 
 function belongs(on: On): void {
-  on(
-    'what createSession says of a user is seen by the user’s other sessions at once, and by nobody else',
-    async ({ a, b }) => {
-      const sessions = new SessionService(a);
-      await sessions.createSession({ ...ADA, state: { 'user:theme': 'dark', 'app:sale': true, step: 1 } });
-      const shop = shopOn(b);
-      expect(await shop.read()).toEqual({ 'user:theme': 'dark', 'app:sale': true });
-      expect(await shop.read({}, { auth: { uid: 'eve' } })).toEqual({ 'app:sale': true });
-      expect(await shop.read({}, {})).toEqual({ 'app:sale': true });
-      expect(await shop.read({}, { auth: { uid: 'ada' }, tenant: 'other' })).toEqual({});
-      expect(await shopOn(b, { appName: 'bank' }).read()).toEqual({});
-      expect(await shopOn(b, { appName: undefined, name: 'support' }).read()).toEqual({});
-    },
-  );
+  on('the user: keys of createSession are visible at once in the user’s other sessions only', async ({ a, b }) => {
+    const sessions = new SessionService(a);
+    await sessions.createSession({ ...ADA, state: { 'user:theme': 'dark', 'app:sale': true, step: 1 } });
+    const shop = shopOn(b);
+    expect(await shop.read()).toEqual({ 'user:theme': 'dark', 'app:sale': true });
+    expect(await shop.read({}, { auth: { uid: 'eve' } })).toEqual({ 'app:sale': true });
+    expect(await shop.read({}, {})).toEqual({ 'app:sale': true });
+    expect(await shop.read({}, { auth: { uid: 'ada' }, tenant: 'other' })).toEqual({});
+    expect(await shopOn(b, { appName: 'bank' }).read()).toEqual({});
+    expect(await shopOn(b, { appName: undefined, name: 'support' }).read()).toEqual({});
+  });
 
   on('whose user: keys a turn sees is said by the caller, not by the session', async ({ a, records }) => {
     const shop = shopOn(a, { shareSessions: true });

@@ -9,14 +9,14 @@ import { mustHaveStore, type AgentDefinition } from '../agent-definition.ts';
 import { statusOf } from '../runtime-error.ts';
 import { isHidden } from './visible-snapshot.ts';
 
-/** At most so many snapshots before a damaged one are tried. */
+/** Maximum number of snapshots that are tried before a damaged one. */
 const MOST_STEPS = 100;
 
 /**
  * Reads a snapshot of the agent's store.
  *
- * @param sessionId The snapshot's session, where the caller names it besides the snapshot.
- * @throws `DATA_LOSS` for a damaged snapshot. Of a store that has metadata and lists, the error names the nearest snapshot before it that can
+ * @param sessionId The snapshot's session, if the caller names it besides the snapshot.
+ * @throws `DATA_LOSS` for a damaged snapshot. If the store has metadata and lists, the error names the nearest earlier snapshot that can
  *   be read, in its message and as `healthySnapshotId` in its details.
  */
 export function readOrOffer<State>(
@@ -61,15 +61,15 @@ async function withOffer<State>(
   logger.error(`${message} ${describeThrown(error)}`);
   const detail = healthySnapshotId && { detail: { healthySnapshotId } };
   const offer = new GenkitError({ status: 'DATA_LOSS', message, ...detail });
-  // All that it names is what the caller named, and a snapshot that the caller may read.
+  // It contains only ids that the caller named, and a snapshot that the caller may read.
   return addressTo('user', Object.assign(offer, { cause: error }));
 }
 
 /**
- * The nearest completed snapshot before a damaged one that can be read whole. Where a snapshot is so damaged that nothing names its parent,
- * the session's latest before it is next.
+ * The nearest completed snapshot before a damaged one that can be read completely. When the damage hides the parent, the session's latest
+ * earlier snapshot is tried next.
  *
- * @throws `NOT_FOUND` for a session that is hidden from the caller, and what the store throws.
+ * @throws `NOT_FOUND` for a session that is hidden from the caller, and the store's errors.
  */
 async function findHealthy<State>(
   agent: AgentDefinition<State>,
@@ -100,7 +100,7 @@ async function findHealthy<State>(
   return undefined;
 }
 
-/** `undefined` also for what is damaged. */
+/** Returns `undefined` also for damaged data. */
 async function unlessDamaged<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading;

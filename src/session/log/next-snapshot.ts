@@ -16,7 +16,7 @@ export function checkOwner({ appName, userId }: SessionOwner): SessionOwner {
   return { appName, userId };
 }
 
-/** The snapshot that comes after `end`, with an event; the session's first one without. */
+/** The snapshot after `end`, with an event; without an event the first snapshot of a session. */
 export function snapshotOf(
   query: SessionQuery,
   next: {
@@ -48,7 +48,7 @@ export function snapshotOf(
     createdAt,
     updatedAt: createdAt,
     status: 'completed',
-    // What an agent hides it hides in all that comes after.
+    // A session hidden by an agent stays hidden in all later snapshots.
     ...(end && keeperOf(base ?? end.leaf)),
     state: { ...state, sessionId, messages, ...custom },
     sessionLog,
@@ -57,10 +57,10 @@ export function snapshotOf(
   return input;
 }
 
-/** @throws when the session has gone on, or is going on. */
+/** @throws `ABORTED` when the session has changed since, or a turn is running. */
 export function assertCurrent(sessionId: string, content: SessionContent, { leaf, base }: SessionEnd): void {
   if (mayBeRunning(leaf)) {
-    throw aborted(`A turn of session ${quote(sessionId)} is under way in the background. Wait for it, or abort it.`);
+    throw aborted(`A turn of session ${quote(sessionId)} is running in the background. Wait for it, or abort it.`);
   }
   const [expected, actual] =
     leaf.snapshotId === content.leafId ? [content.baseId, base?.snapshotId] : [content.leafId, leaf.snapshotId];

@@ -8,65 +8,65 @@ import { copyJson, JsonValueError, setMember, type Json } from '../../json/value
 import { parseStateKey } from '../state/state-keys.ts';
 import type { StateRules } from '../state/state-values.ts';
 
-/** What an event does besides saying something. */
+/** The effects of an event besides its content. */
 export interface EventActions {
   /** Keys of the session's state, with their prefixes, and their new values. */
   stateDelta?: { [key: string]: Json };
 }
 
-/** One thing that happened in a session. */
+/** One event of a session. */
 export interface SessionEvent {
-  /** Names the event within its session. */
+  /** The event's id within its session. */
   id: string;
   /** The same for all events of one turn. */
   invocationId: string;
-  /** `user`, or the name of who said it. */
+  /** `user`, or the name of the speaker. */
   author: string;
-  /** When it happened, in ms since 1970. Events are in the order in which they were appended, whatever their timestamps are. */
+  /** The event's time, in ms since 1970. Events are ordered as they were appended, whatever their timestamps are. */
   timestamp: number;
-  /** What was said. Absent of an event that only changes the state. */
+  /** The message. Missing when the event only changes the state. */
   content?: MessageData;
-  /** What it did to the state. */
+  /** The event's changes to the state. */
   actions: EventActions;
 }
 
-/** An event to append. Members besides these are kept as they are, if they are JSON. */
+/** An event to append. Other JSON members are kept unchanged. */
 export interface SessionEventInput {
   /**
-   * A random UUID unless told. An event whose id the session has already is not appended again, so an append whose outcome is unknown is
-   * repeated with the same id. On a branch that the session has left it is no event of the session, and its id is refused.
+   * The event's id. Default: a random UUID. An event whose id the session already has is not appended again, so repeat an append with an
+   * unknown outcome under the same id. The id of an event on an abandoned branch of the session is refused.
    */
   id?: string;
-  /** The event's id unless told. */
+  /** Default: the event's id. */
   invocationId?: string;
-  /** `user`, or the name of who said it: 1 to 1,024 characters. */
+  /** `user`, or the name of the speaker: 1 to 1,024 characters. */
   author: string;
-  /** In ms since 1970; now unless told. */
+  /** In ms since 1970. Default: now. */
   timestamp?: number;
   /** A Genkit message of the role `user`, `model` or `tool`. */
   content?: MessageData;
-  /** What it does to the state, in the same commit; nothing unless told. All of a delta may take 256 KiB more than one value may. */
+  /** Changes to the state, in the same commit. Default: none. A whole delta may take 256 KiB more than the limit of one value. */
   actions?: EventActions;
 }
 
-/** An event as its snapshot tells of it: what was said is a message of the state. */
+/** An event as its snapshot stores it; its content is a message of the state. */
 export type EventRecord = Omit<SessionEvent, 'content'>;
 
-/** What becomes of values of the state. */
+/** Rules for values of the state. */
 export interface EventRules {
-  /** Which ones may be. */
+  /** Decides which keys and values are accepted. */
   readonly values: StateRules;
-  /** The most that one may take as JSON, in bytes. */
+  /** Maximum size of one value as JSON, in bytes. */
   readonly maxValueBytes: number;
 }
 
-/** The most that an event may take as JSON besides its content and its delta, and that a delta may besides one value; both are stored in one piece. */
+/** Maximum size as JSON of an event without its content and delta, and of a delta beyond one value; both are stored in one piece. */
 const MAX_EVENT_BYTES = 256 * 1024;
 
 /**
- * An event with nothing left open: copied, without `temp:` keys, whatever their values are.
+ * A copy of the event with all defaults applied and without `temp:` keys, even invalid ones.
  *
- * @throws StateError for a key or a value of the delta that can't be, `INVALID_ARGUMENT` for all else.
+ * @throws StateError for an invalid key or value of the delta, `INVALID_ARGUMENT` for all else.
  */
 export function settleEvent(input: SessionEventInput, rules: EventRules): SessionEvent {
   if (typeof input !== 'object' || input === null) throw invalidArgument('An event must be an object.');
@@ -80,7 +80,7 @@ export function settleEvent(input: SessionEventInput, rules: EventRules): Sessio
   const bare: EventRecord = { ...fields, id, invocationId, author, timestamp, actions: { ...copiedActions } };
   if (jsonBytes(bare, MAX_EVENT_BYTES) > MAX_EVENT_BYTES) {
     throw invalidArgument(
-      `An event may take ${MAX_EVENT_BYTES} bytes besides its content and its stateDelta; put what is large there.`,
+      `An event may take ${MAX_EVENT_BYTES} bytes besides its content and its stateDelta. Put large values there.`,
     );
   }
   const delta = stateDelta === undefined ? {} : { stateDelta: lasting(stateDelta, rules) };
@@ -101,7 +101,7 @@ function copyEvent(input: SessionEventInput): SessionEventInput {
 
 function assertName(name: string, value: unknown): void {
   if (typeof value !== 'string' || value.trim() === '' || value.length > 1024) {
-    throw invalidArgument(`An event's ${name} must be a string of 1 to 1,024 characters that is not blank.`);
+    throw invalidArgument(`An event's ${name} must be a string of 1 to 1,024 characters, not blank.`);
   }
 }
 
@@ -109,12 +109,12 @@ function assertContent(content: MessageData): void {
   if (!MessageSchema.safeParse(content).success || content.role === 'system' || content.content.length === 0) {
     throw invalidArgument(
       "An event's content must be a Genkit message, { role: 'user' | 'model' | 'tool', content: [{ text: '...' }, ...] }; " +
-        'leave it out when there is nothing said.',
+        'omit it when the event has no message.',
     );
   }
 }
 
-/** A copy of a delta, without what lives no longer than the turn. */
+/** A copy of a delta without its `temp:` keys. */
 function lasting(delta: unknown, rules: EventRules): { [key: string]: Json } {
   if (typeof delta !== 'object' || delta === null || Array.isArray(delta) || !isPlain(delta)) {
     throw invalidArgument("An event's actions.stateDelta must be an object of keys and their new values.");
@@ -129,32 +129,32 @@ function lasting(delta: unknown, rules: EventRules): { [key: string]: Json } {
   }
   const most = MAX_EVENT_BYTES + rules.maxValueBytes;
   if (jsonBytes(kept, most) > most) {
-    throw invalidArgument(`An event's stateDelta may take ${most} bytes in all; make several events of it.`);
+    throw invalidArgument(`An event's stateDelta may take ${most} bytes in total. Split it into several events.`);
   }
   return kept;
 }
 
-/** The id of an event's snapshot: always the same, so that no event is appended twice. */
+/** The id of an event's snapshot. It is deterministic, so that no event is appended twice. */
 export function snapshotIdOf(sessionId: string, eventId: string): string {
   return createHash('sha256')
     .update(JSON.stringify([sessionId, eventId]))
     .digest('base64url');
 }
 
-/** What was said as a message of the session. It names its event, which a message may outlive when its snapshot is pruned. */
+/** The content as a message of the session. The message names its event, because it may outlive the event's snapshot after a prune. */
 export function toMessage({ content, id, invocationId, author, timestamp }: SessionEvent): MessageData | undefined {
   if (!content) return undefined;
   return { ...content, metadata: { ...content.metadata, event: { id, invocationId, author, timestamp } } };
 }
 
-/** What was said, from {@link toMessage}'s message. */
+/** The content of a message made by {@link toMessage}. */
 export function contentOf(message: MessageData): MessageData {
   const { metadata, ...content } = message;
   const { event: _event, ...others } = metadata ?? {};
   return Object.keys(others).length === 0 ? content : { ...content, metadata: others };
 }
 
-/** What a message that an agent added is as an event, or one whose snapshot is gone. */
+/** A message of an agent as an event, or a message whose snapshot was pruned. */
 export function eventOfMessage(message: MessageData, unless: Omit<EventRecord, 'actions'>): SessionEvent {
   const told = message.metadata?.['event'] as Partial<EventRecord> | undefined;
   return { ...unless, ...told, content: contentOf(message), actions: {} };

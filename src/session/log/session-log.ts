@@ -4,25 +4,25 @@ import { sessionOf, type SessionSnapshot, type SnapshotMetadata } from '../../sn
 import type { SessionStoreOptions, SnapshotStore } from '../../store/contract.ts';
 import { contentOf, eventOfMessage, type EventRecord, type SessionEvent } from './session-event.ts';
 
-/** Whose a session is. */
+/** The owner of a session. */
 export interface SessionOwner {
-  /** The app, any id; its sessions share the `app:` keys. */
+  /** The app, by any id; its sessions share the `app:` keys. */
   readonly appName: string;
-  /** The user of that app, any id; their sessions share the `user:` keys. */
+  /** The user of that app, by any id; their sessions share the `user:` keys. */
   readonly userId: string;
 }
 
 /**
- * What a snapshot says of itself as a part of an event log, in its field `sessionLog`. All of it may be missing: of an agent's turn the
- * events are what it added to the messages.
+ * The snapshot's part of an event log, stored in its field `sessionLog`. All members are optional: the events of an agent's turn are the
+ * messages that it added.
  */
 export interface SnapshotLog {
   readonly owner?: SessionOwner;
   /** The event that was appended with this snapshot. */
   readonly event?: EventRecord;
-  /** Who speaks in the messages that are not the user's; unless told their role. */
+  /** The author of messages that are not the user's. Default: their role. */
   readonly author?: string;
-  /** How many messages it has, how many of its parent's it begins with, and how many at its end are new. */
+  /** The number of messages, of those shared with the beginning of the parent's, and of new ones at the end. */
   readonly messages?: { readonly count: number; readonly kept: number; readonly added: number };
 }
 
@@ -31,18 +31,18 @@ export function logOf(snapshot: SnapshotMetadata | SessionSnapshot): SnapshotLog
   return (snapshot as { sessionLog?: SnapshotLog }).sessionLog ?? {};
 }
 
-/** The agent that keeps the snapshot to itself, in the field that says so; nothing when it is everybody's. */
+/** The name of the agent that hides the snapshot from others; nothing when it is not hidden. */
 export function keeperOf(snapshot: SnapshotMetadata | SessionSnapshot): { ownedBy?: string } {
   const { ownedBy } = snapshot as { ownedBy?: string };
   return ownedBy === undefined ? {} : { ownedBy };
 }
 
-/** Genkit's own runs in the background say nothing of their lease, which is this, in ms. */
+/** The lease of Genkit's own background runs, which do not store one, in ms. */
 const GENKIT_LEASE_MS = 60_000;
 
 /**
- * Whether the snapshot is of a turn in the background that may be under way still: its last heartbeat is not older than the lease that its
- * run names. A run that names none is under way until it is settled.
+ * Whether the snapshot belongs to a background turn that may still run: its last heartbeat is not older than the lease of its run. A run
+ * without a lease counts as running until its snapshot is terminal.
  */
 export function mayBeRunning(snapshot: SessionSnapshot): boolean {
   const { status, heartbeatAt } = snapshot;
@@ -53,8 +53,8 @@ export function mayBeRunning(snapshot: SessionSnapshot): boolean {
 }
 
 /**
- * What a snapshot is to say of its messages, whose parent's they begin with; `undefined` when they do not, or are not the very same objects:
- * which ones are new is found by comparing them then.
+ * The message counts to store, when the snapshot's messages begin with the very objects of its parent's; otherwise `undefined`, and the new
+ * messages are found by comparison.
  */
 export function addedTo(
   before: readonly MessageData[],
@@ -66,14 +66,13 @@ export function addedTo(
     : undefined;
 }
 
-/** Answers the snapshot's messages. */
+/** Returns the snapshot's messages. */
 export type ReadMessages = (snapshot: SnapshotMetadata) => Promise<readonly MessageData[]>;
 
 /**
- * The events of a line of snapshots, the last one first. Events are in the order of the snapshots, those of one snapshot in the order of its
- * messages; clocks play no part.
+ * The events of a line of snapshots, the last one first. They are ordered by snapshot, and within a snapshot by message; clocks are not used.
  *
- * Messages are read as rarely as possible: those of a snapshot are there already when a later one began with them.
+ * Messages are read as rarely as possible: a later snapshot that begins with a snapshot's messages already provides them.
  *
  * @param line From the last snapshot to the first.
  */
@@ -93,7 +92,7 @@ export async function* eventsBackwards(
   }
 }
 
-/** The parent's messages, as far as they have to be known: read where the child does not say which of its own they are. */
+/** The parent's messages, read only when the child's counts do not tell which of its messages are new. */
 async function messagesBefore(
   snapshot: SnapshotMetadata,
   parent: SnapshotMetadata,
@@ -106,7 +105,7 @@ async function messagesBefore(
   return count !== undefined && count <= own.kept ? messages.slice(0, count) : undefined;
 }
 
-/** How many of the messages came after those of `before`. An agent may have dropped or summed up earlier ones; the last ones then are there still. */
+/** The number of messages added after `before`. An agent may have dropped or summarized earlier ones; the last ones then still match. */
 function newMessages(before: readonly MessageData[], messages: readonly MessageData[]): number {
   let most = commonLength(before, messages);
   if (most === before.length) return messages.length - most;
@@ -119,7 +118,7 @@ function newMessages(before: readonly MessageData[], messages: readonly MessageD
   return messages.length - end;
 }
 
-/** How many messages are the same from the beginning. */
+/** The length of the common prefix. */
 function commonLength(one: readonly MessageData[], other: readonly MessageData[]): number {
   let length = 0;
   while (length < one.length && length < other.length && jsonEqual(one[length], other[length])) length++;
@@ -139,7 +138,7 @@ function eventsOf(snapshot: SnapshotMetadata, added: readonly MessageData[]): Se
   );
 }
 
-/** What was said before the first snapshot that is left: the messages are all that is known of it. */
+/** Events before the first remaining snapshot, of which only the messages are known. */
 function lostEvents(snapshot: SnapshotMetadata, messages: readonly MessageData[]): SessionEvent[] {
   const invocationId = snapshot.parentId ?? snapshot.snapshotId;
   return messages.map((message, i) =>
@@ -152,7 +151,7 @@ function lostEvents(snapshot: SnapshotMetadata, messages: readonly MessageData[]
   );
 }
 
-/** In ms since 1970; 0 for what other writers left and is no time. */
+/** In ms since 1970; 0 for an invalid date in foreign data. */
 export function timeOf(date: string): number {
   return Date.parse(date) || 0;
 }
@@ -166,7 +165,7 @@ async function* withNext<T>(items: AsyncIterable<T>): AsyncGenerator<[item: T, n
   if (item !== undefined) yield [item, undefined];
 }
 
-/** A snapshot and its ancestors in its session, each read when it is asked for. */
+/** A snapshot and its ancestors in its session, each read on demand. */
 export async function* lineOf(
   store: SnapshotStore,
   last: SnapshotMetadata,
@@ -182,7 +181,7 @@ export async function* lineOf(
   }
 }
 
-/** As {@link lineOf}, but all of the session is read at once: for those who will want all of it. */
+/** Same as {@link lineOf}, but reads the whole session at once, for callers that need all of it. */
 export async function* wholeLineOf(
   store: SnapshotStore,
   last: SnapshotMetadata,

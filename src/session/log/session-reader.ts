@@ -17,7 +17,7 @@ import type { SessionContent, SessionQuery } from './stored-session.ts';
 
 type Context = SessionStoreOptions['context'];
 
-/** Where a session is: its latest leaf, and the snapshot that it goes on from, which is the last completed one up to there. */
+/** A session's latest leaf, and the snapshot that the session continues from: the last completed one up to the leaf. */
 export interface SessionEnd {
   readonly leaf: SessionSnapshot;
   readonly base?: SessionSnapshot;
@@ -31,14 +31,14 @@ export class SessionReader {
     this.#store = store;
   }
 
-  /** The session's content, `undefined` when its user has none of that id. */
+  /** The session's content; `undefined` when the user has no session of that id. */
   async read(query: SessionQuery): Promise<SessionContent | undefined> {
     assertQuery(query);
     const end = await this.find(query);
     return end && this.contentOf(query, end, await this.#events(query, end));
   }
 
-  /** The session's end, `undefined` when its user has no session of that id. */
+  /** The session's end; `undefined` when the user has no session of that id. */
   async find({ sessionId, context, ...owner }: SessionQuery): Promise<SessionEnd | undefined> {
     assertId(sessionId, 'sessionId');
     const leaf = await this.#store.getSnapshot({ sessionId, context, frozen: true });
@@ -54,7 +54,7 @@ export class SessionReader {
     return { leaf, ...(base && { base }) };
   }
 
-  /** Whether the session is the owner's. A snapshot that names nobody is whose the session's first one is. */
+  /** Whether the session has this owner. A snapshot without an owner belongs to the owner of the session's first one. */
   async isOwn(
     owner: SessionOwner,
     { leaf, sessionId, context }: { leaf: SnapshotMetadata; sessionId: string; context: Context },
@@ -67,13 +67,13 @@ export class SessionReader {
     return named?.appName === owner.appName && named.userId === owner.userId;
   }
 
-  /** As {@link isOwn}, of a session in a list; one that is gone meanwhile is nobody's. */
+  /** Same as {@link isOwn} for a session in a list; false when it was deleted in the meantime. */
   async isOwnListed(owner: SessionOwner, { sessionId, leafId }: SessionSummary, context: Context): Promise<boolean> {
     const leaf = await this.#store.getSnapshotMetadata({ snapshotId: leafId, context });
     return leaf !== undefined && this.isOwn(owner, { leaf, sessionId, context });
   }
 
-  /** What the session is with these events; the records are read. */
+  /** The session with these events and the current records. */
   async contentOf(
     query: SessionQuery,
     { leaf, base }: SessionEnd,
@@ -89,7 +89,7 @@ export class SessionReader {
     };
   }
 
-  /** The event that was appended with a snapshot; `undefined` when there is no such snapshot. */
+  /** The event that was appended with a snapshot; `undefined` when the snapshot does not exist. */
   async eventOf(snapshotId: string, context: Context): Promise<SessionEvent | undefined> {
     const snapshot = await this.#store.getSnapshot({ snapshotId, context });
     if (!snapshot) return undefined;
@@ -97,7 +97,7 @@ export class SessionReader {
     return value as SessionEvent | undefined;
   }
 
-  /** Whether a snapshot is `lastId` or came before it. It is looked for from the end: what is repeated was nearly always the last. */
+  /** Whether a snapshot is `lastId` or its ancestor. Searches from the end, because a repeated append is nearly always the last one. */
   async isInLine(snapshotId: string, lastId: string | undefined, context: Context): Promise<boolean> {
     const last =
       lastId === undefined ? undefined : await this.#store.getSnapshotMetadata({ snapshotId: lastId, context });
@@ -127,7 +127,7 @@ export class SessionReader {
     return events.toReversed();
   }
 
-  /** What the session has in common with others, as it is now. */
+  /** The session's current shared records. */
   async recordsOf({ appName, userId, context }: SessionQuery): Promise<[user: ScopeRecord, app: ScopeRecord]> {
     if (!keepsScopes(this.#store)) return [{}, {}];
     const scopes: ScopeId[] = [
@@ -142,14 +142,14 @@ export class SessionReader {
     const snapshot = await this.#store.getSnapshot({ snapshotId, context, frozen: true });
     if (snapshot) return snapshot;
     throw failedPrecondition(
-      `Snapshot ${quote(snapshotId)} of session ${quote(sessionId)} is gone, so what came before can't be read.`,
+      `Snapshot ${quote(snapshotId)} of session ${quote(sessionId)} no longer exists, so the snapshots before it can't be read.`,
     );
   }
 }
 
-/** Only foreign data can be so. */
+/** Only foreign data can contain a cycle. */
 function inCircle(sessionId: string): Error {
-  return failedPrecondition(`The snapshots of session ${quote(sessionId)} name each other as parents in a circle.`);
+  return failedPrecondition(`The snapshots of session ${quote(sessionId)} form a cycle of parents.`);
 }
 
 function messagesOf(snapshot: SessionSnapshot): readonly MessageData[] {

@@ -32,30 +32,30 @@ import {
   type SessionQuery,
 } from './stored-session.ts';
 
-/** What becomes of an append to a session object that is out of date: it is refused, or the object is read again first. */
+/** Handling of an append to an outdated session object: refuse it, or read the session again first. */
 export type OnStale = 'reject' | 'refresh';
 
 /** Options of {@link SessionService}. */
 export interface SessionServiceOptions {
-  /** `reject` unless told. */
+  /** Default: `reject`. */
   onStale?: OnStale;
-  /** How large keys and values of the state may be. */
+  /** Size limits for the keys and values of the state. */
   limits?: StateLimits;
 }
 
-/** A session that is to be made. */
+/** Options of a new session. */
 export interface CreateSessionOptions extends SessionStoreOptions {
-  /** The app that it belongs to, any id. */
+  /** The app of the session, by any id. */
   appName: string;
-  /** The user of that app, any id. */
+  /** The user of that app, by any id. */
   userId: string;
-  /** A random UUID unless told. It names the session in its tenant, whoever's it is. */
+  /** Default: a random UUID. The id is unique in the tenant, across all owners. */
   sessionId?: string;
-  /** First values of keys: plain ones, `user:`, `app:`; `temp:` keys are dropped. */
+  /** Initial values of keys: plain ones, `user:`, `app:`; `temp:` keys are dropped. */
   state?: { [key: string]: Json };
 }
 
-/** One line about a session. */
+/** Summary of a session. */
 export interface StoredSessionInfo extends SessionOwner {
   /** The session's id. */
   readonly id: string;
@@ -64,12 +64,12 @@ export interface StoredSessionInfo extends SessionOwner {
 }
 
 /**
- * Sessions as logs of events, over a store of snapshots: the surface that users of Google's Agent Development Kit know. An event is a
- * snapshot, what it says a message, what it changes the state; so an agent on the same store goes on with a session that was made here, and
- * the turns of an agent read as events.
+ * Sessions as logs of events over a snapshot store, with the surface of Google's Agent Development Kit. An event is stored as a snapshot, its
+ * content as a message, its changes as state. So an agent on the same store can continue a session that was created here, and the turns of an
+ * agent read as events.
  *
- * A session belongs to a user of an app; to all others it is not there. Ids of sessions are the tenant's all the same: of two users who ask
- * for the same id the second is refused, so leave ids to the service, or give each user a tenant.
+ * A session belongs to a user of an app; other users can't see it. Session ids are unique in the tenant: the second of two users who ask for the
+ * same id is refused. So let the service choose ids, or give each user a tenant.
  *
  * @example
  * const sessions = new SessionService(new InMemorySessionStore());
@@ -99,7 +99,7 @@ export class SessionService {
   }
 
   /**
-   * Makes a session. What its state says of `user:` and `app:` keys is all their sessions' at once.
+   * Creates a session. The `user:` and `app:` keys of its state apply to all sessions that share them at once.
    *
    * @throws `ALREADY_EXISTS` when the tenant has a session of that id.
    */
@@ -121,7 +121,7 @@ export class SessionService {
     return new StoredSession(this, query, await this.#reader.contentOf(query, { leaf: first, base: first }, []));
   }
 
-  /** The session as it is; `undefined` when the user has none of that id. */
+  /** The session; `undefined` when the user has none of that id. */
   async getSession(options: SessionQuery): Promise<StoredSession | undefined> {
     checkOptions('getSession', options, { ...SESSION, numRecentEvents: anything, afterTimestamp: anything });
     const { sessionId, numRecentEvents, afterTimestamp, context } = options;
@@ -130,7 +130,7 @@ export class SessionService {
     return content && new StoredSession(this, query, content);
   }
 
-  /** The user's sessions, the one written last first. It looks at every session of the tenant: give each user a tenant where these are many. */
+  /** The user's sessions, the one written last first. It reads every session of the tenant: with many sessions, give each user a tenant. */
   async listSessions(options: SessionStoreOptions & SessionOwner): Promise<{
     /** All of them. */
     sessions: StoredSessionInfo[];
@@ -150,7 +150,7 @@ export class SessionService {
     return { sessions };
   }
 
-  /** Removes every byte of a session of the user; what it changed of `user:` and `app:` keys stays. Answers zeros when there is none. */
+  /** Removes all data of one of the user's sessions; its changes of `user:` and `app:` keys stay. Returns zeros when the session does not exist. */
   async deleteSession(options: SessionStoreOptions & SessionOwner & { sessionId: string }): Promise<DeleteResult> {
     checkOptions('deleteSession', options, SESSION);
     const { sessionId, context } = options;
@@ -161,15 +161,15 @@ export class SessionService {
   }
 
   /**
-   * Adds an event to the end of a session and applies its `stateDelta`, in one commit. The session object is then as of after it,
-   * with what others have changed of `user:` and `app:` keys. Appends to one object are made in the order of the calls.
+   * Appends an event to a session and applies its `stateDelta`, in one commit. The session object is then updated to the state after it,
+   * including the changes of others to `user:` and `app:` keys. Appends to one object run in the order of the calls.
    *
-   * @param options.onStale What to do when the session has gone on since it was read; the service's own choice unless told.
-   * @returns The event as it is stored: with its id and timestamp, without `temp:` keys. When the session has an event of that id already,
-   *   that one.
-   * @throws SessionConflictError (`ABORTED`) when the session has gone on since it was read; `ABORTED` while an agent's turn is under way;
-   *   `ALREADY_EXISTS` when its id is that of an event on a branch that the session has left; StateError for a key or a value that can't
-   *   be; `NOT_FOUND` when the session is gone.
+   * @param options.onStale How to handle a session that has changed since it was read. Default: the service's `onStale`.
+   * @returns The stored event: with its id and timestamp, without `temp:` keys. When the session already has an event of that id, that
+   *   event.
+   * @throws SessionConflictError (`ABORTED`) when the session has changed since it was read; `ABORTED` while an agent's turn is running;
+   *   `ALREADY_EXISTS` when its id is that of an event on an abandoned branch; StateError for an invalid key or value;
+   *   `NOT_FOUND` when the session was deleted.
    */
   async appendEvent(
     session: StoredSession,
@@ -196,7 +196,7 @@ export class SessionService {
         if (!SessionConflictError.isInstance(error)) throw error;
         conflict = error;
       }
-      // What came first may have been this very event.
+      // The conflicting append may have been of this very event.
       const { query } = linkOf(session, this);
       const snapshotId = snapshotIdOf(session.id, event.id);
       const earlier = await this.#reader.eventOf(snapshotId, query.context);
@@ -211,7 +211,7 @@ export class SessionService {
     }
   }
 
-  /** Saves an event. Answers what the session then is; nothing when it has the event already. */
+  /** Saves an event. Returns the session's new content; nothing when it already has the event. */
   async #appendTo(session: StoredSession, event: SessionEvent): Promise<SessionContent | undefined> {
     const { query, content } = linkOf(session, this);
     const [end, [user, app]] = await Promise.all([this.#reader.find(query), this.#reader.recordsOf(query)]);
@@ -234,7 +234,7 @@ export class SessionService {
     return draftState(parts, delta, { owner: records, limits: this.#limits });
   }
 
-  /** Whether it was saved; it was not when there is such a snapshot. */
+  /** Whether it was saved: false when the snapshot already exists. */
   async #save(
     snapshotId: string,
     input: SessionSnapshotInput,
@@ -246,7 +246,7 @@ export class SessionService {
   }
 }
 
-/** The values are looked at where they are used. */
+/** These values are checked where they are used. */
 const anything: OptionCheck = () => undefined;
 const OWNER = { appName: anything, userId: anything, context: anything };
 const SESSION = { ...OWNER, sessionId: anything };
@@ -254,22 +254,22 @@ const SESSION = { ...OWNER, sessionId: anything };
 const isOnStale = isOneOf('reject', 'refresh');
 
 function alreadyExists(sessionId: string): GenkitError {
-  const message = `There is a session ${quote(sessionId)} already; leave the sessionId out for a new one.`;
+  const message = `Session ${quote(sessionId)} already exists. Omit the sessionId to create a session with a new id.`;
   return addressTo('caller', new GenkitError({ status: 'ALREADY_EXISTS', message }));
 }
 
-/** The conflict as it is to whoever has a session object. */
+/** The conflict in terms of the caller's session object. */
 function outOfDate({ sessionId, expectedLeafId, actualLeafId }: SessionConflictError): SessionConflictError {
   const advice =
-    `The session object is out of date: get a new one by getSession and append to that, or let appendEvent do so, ` +
-    `with the option onStale: 'refresh'.`;
+    `The session object is out of date. Read it again with getSession, or call appendEvent ` +
+    `with onStale: 'refresh'.`;
   return new SessionConflictError({ sessionId, expectedLeafId, actualLeafId, advice });
 }
 
 function onOtherBranch(sessionId: string, eventId: string): GenkitError {
   const message =
-    `Session ${quote(sessionId)} has the event ${quote(eventId)} on a branch that it has left, and ids of events are the session's. ` +
-    `If it is to happen again, append it under another id.`;
+    `Session ${quote(sessionId)} already has the event ${quote(eventId)}, on an abandoned branch. ` +
+    `Append the event under another id.`;
   return addressTo('caller', new GenkitError({ status: 'ALREADY_EXISTS', message }));
 }
 

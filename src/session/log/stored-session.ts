@@ -4,38 +4,38 @@ import { copyJson, type Json } from '../../json/value.ts';
 import { readOnlyViews } from '../read-only.ts';
 import type { SessionEvent } from './session-event.ts';
 
-/** What a session is as of some snapshot. Nobody changes any of it: what comes after shares it. */
+/** The content of a session as of some snapshot. Immutable, because later contents share it. */
 export interface SessionContent {
-  /** All of it, each key with its prefix. */
+  /** The whole state, each key with its prefix. */
   readonly state: { [key: string]: Json };
   readonly events: readonly SessionEvent[];
   readonly lastUpdateTime: number;
   /** The session's latest leaf. */
   readonly leafId: string;
-  /** The snapshot that the next event comes after. */
+  /** The parent of the next event's snapshot. */
   readonly baseId: string | undefined;
 }
 
-/** How a session was asked for. */
+/** Identifies a session, and the part of its events to read. */
 export interface SessionQuery extends SessionStoreOptions {
-  /** The app that it belongs to. */
+  /** The app of the session. */
   appName: string;
   /** The user of that app. */
   userId: string;
-  /** Which session. */
+  /** The session's id. */
   sessionId: string;
-  /** Of its events the last so many; all unless told. */
+  /** Only this many of the last events. Default: all. */
   numRecentEvents?: number;
-  /** Events of this time and later, in ms since 1970. */
+  /** Only events at or after this time, in ms since 1970. */
   afterTimestamp?: number;
 }
 
-/** What the service knows of a session object. */
+/** The service's data of a session object. */
 interface Link {
   readonly service: object;
   readonly query: SessionQuery;
   content: SessionContent;
-  /** Ends when all appends so far have: those of one object come one after the other. */
+  /** Ends after all appends so far: appends to one object run one after the other. */
   tail: Promise<unknown>;
 }
 
@@ -43,8 +43,8 @@ interface Link {
 let link: (session: StoredSession) => Link;
 
 /**
- * A session as it was when it was read, and as `appendEvent` left it since. It is a view: nothing of it can be changed, and what other callers
- * append is not in it. `JSON.stringify` and `toJSON` make a plain copy.
+ * A session as it was read, updated by each `appendEvent`. It is an immutable view, and events that other callers append are not in it.
+ * `JSON.stringify` and `toJSON` make a plain copy.
  */
 export class StoredSession {
   readonly #link: Link;
@@ -53,17 +53,17 @@ export class StoredSession {
     link = (session) => session.#link;
   }
 
-  /** Sessions come from a `SessionService`. */
+  /** Instances come from a `SessionService`. */
   constructor(service: object, query: SessionQuery, content: SessionContent) {
     this.#link = { service, query, content, tail: Promise.resolve() };
   }
 
-  /** The session's id, which names it in its tenant. */
+  /** The session's id, unique in its tenant. */
   get id(): string {
     return this.#link.query.sessionId;
   }
 
-  /** The app that it belongs to. */
+  /** The app of the session. */
   get appName(): string {
     return this.#link.query.appName;
   }
@@ -73,34 +73,34 @@ export class StoredSession {
     return this.#link.query.userId;
   }
 
-  /** The session's keys, its user's (`user:`) and its app's (`app:`). An attempt to change it throws. */
+  /** The session's keys with those of its user (`user:`) and its app (`app:`). An attempt to change it throws. */
   get state(): { readonly [key: string]: Json } {
     return viewOfState(this.#link.content.state);
   }
 
-  /** @throws `FAILED_PRECONDITION`: append an event that changes it. */
+  /** @throws `FAILED_PRECONDITION`: append an event instead. */
   set state(_: unknown) {
     throw readOnlyState();
   }
 
-  /** In the order in which they were appended. */
+  /** The events in the order in which they were appended. */
   get events(): readonly SessionEvent[] {
     return viewOfEvents(this.#link.content.events);
   }
 
-  /** When the session was last written, in ms since 1970; each append makes it later. */
+  /** The time of the last write to the session, in ms since 1970. Each append increases it. */
   get lastUpdateTime(): number {
     return this.#link.content.lastUpdateTime;
   }
 
-  /** A plain copy of all of it. */
+  /** A plain copy of the session. */
   toJSON(): { [key: string]: unknown } {
     const { state, events, lastUpdateTime } = this.#link.content;
     const { id, appName, userId } = this;
     return { id, appName, userId, state: copyJson(state), events: copyJson(events), lastUpdateTime };
   }
 
-  /** What Node prints. */
+  /** The value that Node prints. */
   [Symbol.for('nodejs.util.inspect.custom')](): unknown {
     return this.toJSON();
   }
@@ -109,18 +109,18 @@ export class StoredSession {
 const viewOfState = readOnlyViews(readOnlyState);
 
 const viewOfEvents = readOnlyViews(() =>
-  failedPrecondition("A session's events can't be changed; add one with appendEvent(session, event)."),
+  failedPrecondition("A session's events can't be changed. Add one with appendEvent(session, event)."),
 );
 
 function readOnlyState(key = 'key'): Error {
   return failedPrecondition(
-    `A session's state can't be changed in place, the change would be nowhere else. Append an event that changes it: ` +
+    `A session's state can't be changed in place, because the change would not be stored. Append an event instead: ` +
       `appendEvent(session, { author, actions: { stateDelta: { ${quote(key)}: value } } }).`,
   );
 }
 
 /**
- * What the service knows of one of its sessions.
+ * The service's data of one of its session objects.
  *
  * @throws `INVALID_ARGUMENT` for anything else.
  */
@@ -130,12 +130,12 @@ export function linkOf(session: StoredSession, service: object): Omit<Link, 'tai
   return link(session);
 }
 
-/** What the session is now. */
+/** Updates the session object. */
 export function updateSession(session: StoredSession, content: SessionContent): void {
   link(session).content = content;
 }
 
-/** Runs `work` when all earlier work on this object has ended. */
+/** Runs `work` after all earlier work on this object. */
 export function inTurn<T>(session: StoredSession, work: () => Promise<T>): Promise<T> {
   const own = link(session);
   const result = own.tail.then(work);

@@ -3,11 +3,11 @@ import { isPlain } from '../../json/fault.ts';
 import type { ScopeRecord } from '../../store/contract.ts';
 import { parseStateKey } from './state-keys.ts';
 
-/** Where the plain keys live. */
+/** Access to the object that holds the plain keys. */
 export interface PlainState {
-  /** What there is: an object of the keys, or something that has none. */
+  /** The object of the keys, or any other value, which has no keys. */
   get(): unknown;
-  /** Replaces what there is by what `change` answers, which may be the very object that it got. */
+  /** Replaces the value by the result of `change`, which may be the same object. */
   update(change: (custom: unknown) => unknown): void;
 }
 
@@ -30,7 +30,7 @@ export class PlainMembers {
     this.#plain = plain;
   }
 
-  /** The members, shared: to be read at once. `undefined` when the custom state is no map. */
+  /** The members, shared: read them synchronously. `undefined` when the custom state is not a map. */
   get view(): object | undefined {
     const custom = this.#plain.get();
     return typeof custom === 'object' && custom !== null && !Array.isArray(custom) && isPlain(custom)
@@ -44,14 +44,14 @@ export class PlainMembers {
   }
 
   /**
-   * Changes the custom state where it is, so that who holds it has it still.
+   * Changes the custom state in place, so that references to it stay valid.
    *
    * @param name The key that changes, for the error.
-   * @throws `FAILED_PRECONDITION` when the custom state is no map.
+   * @throws `FAILED_PRECONDITION` when the custom state is not a map.
    */
   change(name: string, change: (members: ScopeRecord) => void): void {
     if (!this.isMap) {
-      const message = `State key ${quote(name)} can't be set: the session's custom state is no plain object, so it has no keys.`;
+      const message = `State key ${quote(name)} can't be set because the session's custom state is not a plain object.`;
       throw addressTo('operator', failedPrecondition(message));
     }
     this.#plain.update((custom) => {
@@ -62,7 +62,7 @@ export class PlainMembers {
   }
 }
 
-/** The names of members that look like keys of other scopes, which they are not. */
+/** The names of members that look like keys of other scopes but are not. */
 export function prefixedNames(members: unknown): string[] {
   if (typeof members !== 'object' || members === null) return [];
   return Object.keys(members).filter((name) => parseStateKey(name).scope !== 'session');

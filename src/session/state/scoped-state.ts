@@ -6,13 +6,13 @@ import { putUpdated, SharedScope, type StateUpdate } from './shared-scope.ts';
 import { formatStateKey, parseStateKey, type StateKey } from './state-keys.ts';
 import { StateRules, type MemberSchema, type StateLimits } from './state-values.ts';
 
-/** All keys of a state with their types: those of the session as they are, those of its user and its app with their prefix. */
+/** All keys of a state with their types: those of the session unprefixed, those of its user and its app with their prefix. */
 export type StateShape<Plain, User, App> = Plain & {
   [K in keyof User & string as `user:${K}`]: User[K];
 } & { [K in keyof App & string as `app:${K}`]: App[K] } & { [key: `temp:${string}`]: Json };
 
 /**
- * The key, if the scope that its prefix names has it; one of which nothing is known has any. Where plain keys may be any, every string is a
+ * The key, if its prefix's scope contains it; a scope of unknown type contains any key. Where plain keys may be any, every string is a
  * key of {@link StateShape}.
  */
 export type StateKeyOf<K, User, App> = K extends `user:${infer Name}`
@@ -27,39 +27,38 @@ export type StateKeyOf<K, User, App> = K extends `user:${infer Name}`
 
 /** A record as it was read when the turn began. */
 export interface OpenScope {
-  /** Which record it is. */
+  /** The record's scope and id. */
   readonly id: ScopeId;
   /** Its keys, without their prefix. Copied. */
   readonly record: ScopeRecord;
 }
 
-/** What a {@link ScopedState} is made of. */
 export interface ScopedStateOptions {
-  /** Where the keys without a prefix live. */
+  /** Access to the keys without a prefix. */
   plain: PlainState;
-  /** Absent: keys of the scope are refused. */
+  /** Optional. Without it, `user:` keys are refused. */
   user?: OpenScope;
-  /** Absent: keys of the scope are refused. */
+  /** Optional. Without it, `app:` keys are refused. */
   app?: OpenScope;
-  /** Why keys of an absent scope are refused, as the end of a sentence; unless told what the scope needs. */
+  /** The reason why keys of a missing scope are refused, as the end of a sentence. Default: the requirements of the scope. */
   missing?: {
     /** Of `user:` keys. */
     readonly user?: string;
     /** Of `app:` keys. */
     readonly app?: string;
   };
-  /** `temp:` keys and their values, to be shared with other sessions of the same call; its own unless told. Never stored. */
+  /** The `temp:` keys and values, to share them with other sessions of the same call. Never stored. Default: a map of its own. */
   temp?: Map<string, Json>;
-  /** What each key must be: Zod objects, of which single members are checked. */
+  /** Schemas of the keys: Zod objects, each member checked by itself. */
   schemas?: {
     /** Of the keys without a prefix. */
     plain?: MemberSchema;
-    /** Of the `user:` keys, which stand in it without their prefix. */
+    /** Of the `user:` keys, named without their prefix. */
     user?: MemberSchema;
-    /** Of the `app:` keys, likewise. */
+    /** Of the `app:` keys, named without their prefix. */
     app?: MemberSchema;
   };
-  /** How large keys and values may be. */
+  /** Size limits for keys and values. */
   limits?: StateLimits;
 }
 
@@ -72,15 +71,15 @@ let lasting: <P, U, A>(state: ScopedState<P, U, A>) => { readonly [key: string]:
 let whole: <P, U, A>(state: ScopedState<P, U, A>) => { [key: string]: Json } | undefined;
 
 /**
- * A session's state as one map, while a turn works on it. The key says how long a value lives:
+ * A session's state as one map, while a turn works on it. The prefix of a key determines the lifetime of its value:
  *
- * - `step`: in this session. Earlier snapshots have the value that it had then.
+ * - `step`: in this session. Earlier snapshots keep their value of that time.
  * - `user:theme`: with the user, in all sessions of the app.
  * - `app:discount`: with the app, for everyone.
  * - `temp:draft`: until the turn ends. It is never stored.
  *
- * What a turn changes it sees at once, others when the turn is saved; a turn that fails or is aborted changes nothing. Values are JSON and
- * are copied on their way in and out. Keys and values that can't be are refused by a {@link StateError}, and nothing is changed then.
+ * A turn sees its own changes at once; others see them when the turn is saved. A turn that fails or is aborted changes nothing. Values are JSON
+ * and are copied when they are read and written. An invalid key or value is refused by a {@link StateError}, without any change.
  *
  * @example
  * state.set('step', 'payment');
@@ -93,7 +92,7 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
   readonly #app: SharedScope | undefined;
   readonly #missing: { readonly user?: string; readonly app?: string };
   #temp: Map<string, Json>;
-  /** Whether the `temp:` keys end with this state's turns; those of a call that others share do not. */
+  /** Whether the `temp:` keys end with this state's turns. Shared ones of another session's turn do not. */
   readonly #ownsTemp: boolean;
   readonly #rules: StateRules;
 
@@ -108,7 +107,7 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
         if (saved) scope?.settle(saved);
         else scope?.drop();
       }
-      // Another one: what is under way still with the values of this turn keeps them to itself.
+      // A new map, so that work that still runs with the values of this turn keeps them to itself.
       if (state.#ownsTemp) state.#temp = new Map();
     };
     temporary = (state) => state.#temp;
@@ -124,7 +123,7 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
     };
   }
 
-  /** @throws `INVALID_ARGUMENT` for limits that are none. */
+  /** @throws `INVALID_ARGUMENT` for invalid limits. */
   constructor({ plain, user, app, missing = {}, temp, schemas, limits }: ScopedStateOptions) {
     this.#rules = new StateRules(limits, { session: schemas?.plain, user: schemas?.user, app: schemas?.app });
     this.#plain = new PlainMembers(plain);
@@ -133,14 +132,14 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
     this.#app = app && new SharedScope(app.id, copyJson(app.record), this.#rules);
     this.#temp = temp ?? new Map<string, Json>();
     this.#ownsTemp = temp === undefined;
-    // A value that is put on it as a member would be in no snapshot: the attempt throws.
+    // Frozen, so that setting a member on it throws: such a value would be in no snapshot.
     Object.freeze(this);
   }
 
   /**
    * A copy of the value; `undefined` when there is none.
    *
-   * @throws StateError when what is stored does not fit the schema; {@link set} and {@link delete} mend it.
+   * @throws StateError when the stored value does not fit the schema; replace it by {@link set} or {@link delete}.
    */
   get<K extends keyof StateShape<Plain, User, App> & string>(
     key: K & StateKeyOf<K, User, App>,
@@ -152,7 +151,7 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
     return copyJson(value) as StateShape<Plain, User, App>[K];
   }
 
-  /** Puts a copy of the value in the place of what there is. */
+  /** Sets the key to a copy of the value. */
   set<K extends keyof StateShape<Plain, User, App> & string>(
     key: K & StateKeyOf<K, User, App>,
     value: StateShape<Plain, User, App>[K],
@@ -172,11 +171,11 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
   }
 
   /**
-   * Replaces the value by what `fn` answers of it; `undefined` removes the key. Of concurrent updates of one `user:` or `app:` key none is
-   * lost: when the turn is saved `fn` runs again, on the value as it is then. So it may run several times, and what it does must come from
-   * its argument alone.
+   * Replaces the value by the result of `fn`; `undefined` removes the key. Concurrent updates of one `user:` or `app:` key are not lost: when the
+   * turn is saved, `fn` runs again on the value of that time. So it may run several times, and its result must depend on its argument
+   * alone.
    *
-   * @param fn Gets its own copy, `undefined` when there is no value. What it throws is thrown, now or by the save.
+   * @param fn Gets its own copy, `undefined` when there is no value. Its errors are thrown, now or by the save.
    */
   update<K extends keyof StateShape<Plain, User, App> & string>(
     key: K & StateKeyOf<K, User, App>,
@@ -203,9 +202,9 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
   }
 
   /**
-   * A copy of all of it, each key with its prefix.
+   * A copy of the whole state, each key with its prefix.
    *
-   * @param options With `temp: false` the `temp:` keys are left out; they are in it unless told.
+   * @param options `temp: false` omits the `temp:` keys. Default: they are included.
    */
   toObject({ temp = true }: { temp?: boolean } = {}): { [key: string]: Json } {
     const all: { [key: string]: Json } = {};
@@ -213,19 +212,19 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
     return all;
   }
 
-  /** What `JSON.stringify` writes: all that lasts, so no `temp:` keys. */
+  /** The value that `JSON.stringify` writes: all keys except `temp:` ones, which are never stored. */
   toJSON(): { [key: string]: Json } {
     return this.toObject({ temp: false });
   }
 
-  /** Tells every key with its prefix, and its value itself. */
-  #each(temp: boolean, tell: (key: string, value: unknown) => void): void {
+  /** Calls `visit` with every key with its prefix, and its value itself. */
+  #each(temp: boolean, visit: (key: string, value: unknown) => void): void {
     for (const [name, value] of Object.entries(this.#plain.view ?? {})) {
-      // A member of the custom state whose name has a prefix is no value of that scope.
-      if (parseStateKey(name).scope === 'session') tell(name, value);
+      // A member of the custom state whose name has a prefix is not a value of that scope.
+      if (parseStateKey(name).scope === 'session') visit(name, value);
     }
     const add = (scope: StateKey['scope'], entries: Iterable<[string, unknown]>): void => {
-      for (const [name, value] of entries) tell(formatStateKey({ scope, name }), value);
+      for (const [name, value] of entries) visit(formatStateKey({ scope, name }), value);
     };
     add('user', Object.entries(this.#user?.view ?? {}));
     add('app', Object.entries(this.#app?.view ?? {}));
@@ -262,12 +261,12 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
   }
 }
 
-/** What a save has to do to the records so that the turn's changes become everyone's: its `scopes`. */
+/** The changes that a save must apply to the shared records: its `scopes`. */
 export function scopeChangesOf<P, U, A>(state: ScopedState<P, U, A>): ScopeChange[] {
   return changes(state);
 }
 
-/** Another turn begins, with records as they were read for it. */
+/** Begins another turn with the records that were read for it. */
 export function renewState<P, U, A>(
   state: ScopedState<P, U, A>,
   records: { user?: ScopeRecord; app?: ScopeRecord },
@@ -276,29 +275,29 @@ export function renewState<P, U, A>(
 }
 
 /**
- * The turn has ended, and its own `temp:` keys with it.
+ * Ends the turn, and its own `temp:` keys with it.
  *
- * @param saved What of its changes is everyone's by now; what was changed since belongs to the next turn. Absent: the turn came to nothing, and
- *   all of them are undone.
+ * @param saved The saved changes; later changes belong to the next turn. Optional: without it the turn did not complete, and all its changes
+ *   are undone.
  */
 export function endScopes<P, U, A>(state: ScopedState<P, U, A>, saved?: readonly ScopeChange[]): void {
   end(state, saved);
 }
 
-/** The `temp:` values as they are now, for a session that is to share them. */
+/** The current `temp:` values, for a session that shares them. */
 export function temporaryOf<P, U, A>(state: ScopedState<P, U, A>): Map<string, Json> {
   return temporary(state);
 }
 
 /**
- * What of the state may be shown outside: all keys but `temp:` ones. Values are shared, to be read at once. `undefined` when the custom state
- * is all there is to show, and when it has no keys.
+ * The part of the state that may be shown outside: all keys except `temp:` ones. Values are shared: read them synchronously. `undefined` when
+ * the custom state is all there is to show, and when it has no keys.
  */
 export function lastingView<P, U, A>(state: ScopedState<P, U, A>): { readonly [key: string]: unknown } | undefined {
   return lasting(state);
 }
 
-/** What prompts see: a copy of all keys. `undefined` when the custom state is all there is, and when it has no keys. */
+/** The state for prompts: a copy of all keys. `undefined` when the custom state is all there is, and when it has no keys. */
 export function promptView<P, U, A>(state: ScopedState<P, U, A>): { [key: string]: Json } | undefined {
   return whole(state);
 }

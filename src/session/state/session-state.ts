@@ -13,13 +13,13 @@ import {
 } from './scoped-state.ts';
 import { CURRENT_SESSION, Session, stateCellOf, viewOf, type StateCell } from '../session.ts';
 
-/** What a session's state has besides the plain keys. */
+/** The options of a session's state besides the plain keys. */
 export type StateSetting = Pick<ScopedStateOptions, 'user' | 'app' | 'missing' | 'schemas' | 'limits'>;
 
 /**
- * Says what the session's state is to have. A session that is opened while another one's turn runs shares its `temp:` values.
+ * Sets the options of the session's state. A session that is opened while another one's turn runs shares its `temp:` values.
  *
- * @param reservesPrefixes The custom state is given no new members that are named like keys of other scopes; unless told it is.
+ * @param reservesPrefixes The custom state refuses new members named like keys of other scopes. Default: `true`.
  */
 export function placeState<S>(
   session: Session<S>,
@@ -29,7 +29,7 @@ export function placeState<S>(
   const running = runningSession();
   const outer = running instanceof Session && !stateCellOf(running).isOver ? running : undefined;
   const cell = stateCellOf(session);
-  // Those of the turn that runs now: later ones are another turn's.
+  // Only those of the turn that runs now: later ones belong to another turn.
   const shared = outer && { outer, temp: temporaryOf(outer.state) };
   cell.isSharing = shared !== undefined;
   cell.hasScopes = setting.user !== undefined || setting.app !== undefined;
@@ -40,37 +40,37 @@ export function placeState<S>(
   };
 }
 
-/** What the turn's save has to do to the records. */
+/** The changes that the turn's save must apply to the shared records. */
 export function stateChangesOf<S>(session: Session<S>): readonly ScopeChange[] {
   const { state } = stateCellOf(session);
   return state ? scopeChangesOf(state) : [];
 }
 
-/** A turn is over and its `temp:` values are gone. `saved`: its changes, which are everyone's now; absent: it came to nothing, and so did they. */
+/** Ends a turn and its `temp:` values. `saved`: its saved changes. Without it the turn did not complete, and its changes are undone. */
 export function endTurnState<S>(session: Session<S>, saved?: readonly ScopeChange[]): void {
   const { state } = stateCellOf(session);
   if (state) endScopes(state, saved);
 }
 
-/** The call is over: what is left of its state is nobody's. */
+/** Ends the call and the rest of its state. */
 export function endState<S>(session: Session<S>): void {
   stateCellOf(session).isOver = true;
   endTurnState(session);
 }
 
-/** Another turn begins, with these records. */
+/** Begins another turn with these records. */
 export function beginTurnState<S>(session: Session<S>, records: { user?: ScopeRecord; app?: ScopeRecord }): void {
   renewState(session.state, records);
 }
 
-/** Whether the session has `user:` or `app:` keys, which change without it. */
+/** Whether the session has `user:` or `app:` keys, which can change without it. */
 export function sharesState<S>(session: Session<S>): boolean {
   return stateCellOf(session).hasScopes === true;
 }
 
 /**
- * The custom state as clients may see it: with the `user:` and `app:` keys, where the session has such scopes. Shared with the session, to be
- * read at once.
+ * The custom state as clients may see it, including the `user:` and `app:` keys of the session's scopes. Shared with the session: read it
+ * synchronously.
  */
 export function visibleCustomOf<S>(session: Session<S>): unknown {
   const view = stateCellOf(session).hasScopes ? lastingView(session.state) : undefined;
@@ -78,18 +78,18 @@ export function visibleCustomOf<S>(session: Session<S>): unknown {
   return Object.keys(view).length === 0 ? viewOf(session).custom : view;
 }
 
-/** What stands for a session while a prompt is rendered. */
+/** The stand-in for a session while a prompt is rendered. */
 interface Rendering {
   readonly session: Session;
-  /** What the prompt takes for the custom state. */
+  /** The custom state as the prompt sees it. */
   readonly seen: object;
 }
 
 const renderings = new WeakMap<object, Rendering>();
 
 /**
- * Keeps keys of other scopes out of the custom state. A prompt's function that puts together what it saw and what it changes has them in it,
- * and means no more than the change: they are left out. Anywhere else they are an error, where prefixes mean something.
+ * Keeps keys of other scopes out of the custom state. A prompt's function that merges its view with its changes returns such keys unchanged, so
+ * they are dropped there. Anywhere else they are an error if prefixes are reserved.
  */
 function guardOf(session: Session, reservesPrefixes: boolean): NonNullable<StateCell['guard']> {
   return (custom, mutator) => {
@@ -107,7 +107,7 @@ function guardOf(session: Session, reservesPrefixes: boolean): NonNullable<State
     const refused = reservesPrefixes && added.find((name) => !shown || !Object.hasOwn(shown, name));
     if (refused) {
       const reason =
-        'it is no member of the custom state; set it by session.state, so that it is where its prefix says';
+        'it is not a member of the custom state; set it with session.state, which stores it in the scope of its prefix';
       throw new StateError({ key: refused, reason });
     }
     return kept;
@@ -161,7 +161,7 @@ export function currentSession<S = unknown, User = ScopeRecord, App = ScopeRecor
   );
 }
 
-/** Whether a turn of an agent runs. */
+/** Whether an agent's turn is running. */
 export function isInTurn(): boolean {
   return runningSession() !== undefined;
 }
@@ -169,6 +169,6 @@ export function isInTurn(): boolean {
 function runningSession(): Session | undefined {
   const current = getAsyncContext().getStore<Session>(CURRENT_SESSION);
   const session = current && (renderings.get(current)?.session ?? current);
-  // A session of Genkit's own agents keeps something else under that name; one of this package's other module format is as good as ours.
+  // Genkit's own agents keep a different object under that key. A session of this package's other module format is equivalent to one of this.
   return session && 'state' in session && !Object.hasOwn(session, 'state') ? session : undefined;
 }

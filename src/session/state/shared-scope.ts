@@ -4,7 +4,7 @@ import type { ScopeChange, ScopeId, ScopeRecord } from '../../store/contract.ts'
 import { formatStateKey } from './state-keys.ts';
 import type { StateRules } from './state-values.ts';
 
-/** What `update` calls: gets the value, `undefined` when there is none, and answers the new one, or `undefined` to remove the key. */
+/** Called by `update`: gets the value, `undefined` when there is none, and returns the new one, or `undefined` to remove the key. */
 export type StateUpdate = (value: Json | undefined) => unknown;
 
 type Operation =
@@ -12,7 +12,7 @@ type Operation =
   | { readonly name: string; readonly op: 'update'; readonly update: StateUpdate }
   | { readonly name: string; readonly op: 'delete' };
 
-/** A record as a turn sees it: as it was read, with the turn's own changes, which are made on the record as it is when the turn is saved. */
+/** A record in a turn: as it was read, with the turn's own changes, which are applied again to the current record when the turn is saved. */
 export class SharedScope {
   readonly #id: ScopeId;
   readonly #rules: StateRules;
@@ -21,15 +21,15 @@ export class SharedScope {
   /** The record with them; the same object as long as there are none. */
   #view: ScopeRecord;
   #operations: Operation[] = [];
-  /** What each change that was asked for consists of, and the record with it. */
+  /** The steps of each requested change, and the record with it. */
   readonly #asked = new WeakMap<
     ScopeChange,
     { readonly operations: readonly Operation[]; readonly view: ScopeRecord }
   >();
-  /** The view is kept in {@link #asked} too: what comes next is done on a copy. */
+  /** The view is also stored in {@link #asked}, so the next change must copy it first. */
   #isViewKept = false;
 
-  /** @param record The record as it was read; taken over. */
+  /** @param record The record as it was read; taken over without a copy. */
   constructor(id: ScopeId, record: ScopeRecord, rules: StateRules) {
     this.#id = id;
     this.#rules = rules;
@@ -37,7 +37,7 @@ export class SharedScope {
     this.#view = record;
   }
 
-  /** The members, shared: to be read at once. */
+  /** The members, shared: read them synchronously. */
   get view(): Readonly<ScopeRecord> {
     return this.#view;
   }
@@ -57,7 +57,7 @@ export class SharedScope {
     this.#do({ name, op: 'delete' });
   }
 
-  /** What a save is to do to the record; `undefined` when nothing was changed. Later changes are no part of it. */
+  /** The change that a save must apply to the record; `undefined` when there is none. Later changes are not included. */
   change(): ScopeChange | undefined {
     const operations = [...this.#operations];
     if (operations.length === 0) return undefined;
@@ -71,7 +71,7 @@ export class SharedScope {
     return scoped;
   }
 
-  /** What {@link change} answered is saved; what was changed meanwhile waits for the next save. */
+  /** Marks changes returned by {@link change} as saved; later changes wait for the next save. */
   settle(changes: readonly ScopeChange[]): void {
     for (const change of changes) {
       const asked = this.#asked.get(change);
@@ -82,13 +82,13 @@ export class SharedScope {
     }
   }
 
-  /** The turn comes to nothing: its changes are undone. */
+  /** Undoes the changes of a turn that did not complete. */
   drop(): void {
     this.#operations = [];
     this.#view = this.#base;
   }
 
-  /** Goes on with the record as it was read for the next turn, and what was changed since the last one. */
+  /** Continues with the record read for the next turn, and the changes since the last save. */
   renew(record: ScopeRecord): void {
     this.#base = record;
     this.#view = record;
@@ -104,7 +104,7 @@ export class SharedScope {
     this.#operations.push(operation);
   }
 
-  /** What is put in the place of a value, or takes it away, makes no difference to what came before. */
+  /** Drops earlier steps of the key, because a set or delete does not depend on them. */
   #forget(name: string): void {
     this.#operations = this.#operations.filter((operation) => operation.name !== name);
   }
@@ -121,7 +121,7 @@ function perform(record: ScopeRecord, operation: Operation, id: ScopeId, rules: 
   }
 }
 
-/** Replaces a member by what `update` answers of it. */
+/** Replaces a member by the result of `update`. */
 export function putUpdated(
   record: ScopeRecord,
   update: StateUpdate,
@@ -132,7 +132,7 @@ export function putUpdated(
   const answer = update(current === undefined ? undefined : copyJson(current));
   if (answer instanceof Promise) {
     answer.catch(() => {});
-    const message = `update(${quote(formatStateKey(place))}) needs a function that answers the value, not a promise: await before the update.`;
+    const message = `update(${quote(formatStateKey(place))}) needs a function that returns the value, not a promise. Await before the update.`;
     throw addressTo('operator', invalidArgument(message));
   }
   if (answer === undefined) delete record[place.name];

@@ -15,10 +15,10 @@ export interface StateParts {
   readonly app: ScopeRecord;
 }
 
-/** A state after a delta, and what has to be saved. */
+/** A state after a delta, and the data to save. */
 export interface StateDraft extends StateParts {
   readonly state: { [key: string]: Json };
-  /** What the save has to do to the records. */
+  /** The changes that the save must apply to the records. */
   readonly scopes: ScopeChange[];
 }
 
@@ -30,9 +30,9 @@ export function mergedState(parts: StateParts): { [key: string]: Json } {
 /**
  * Applies a delta to a state, by the keys' prefixes; `temp:` keys and members that are `undefined` drop.
  *
- * @param owner Whose the records are; absent: `user:` and `app:` keys are refused.
- * @throws `INVALID_ARGUMENT` for what is no delta, {@link StateError} for a key or a value that can't be, `FAILED_PRECONDITION` for a key
- *   that can't be kept.
+ * @param owner The owner of the records. Optional: without it, `user:` and `app:` keys are refused.
+ * @throws `INVALID_ARGUMENT` for an invalid delta, {@link StateError} for an invalid key or value, `FAILED_PRECONDITION` for a key whose scope
+ *   can't be stored.
  */
 export function draftState(
   parts: StateParts,
@@ -40,9 +40,7 @@ export function draftState(
   { owner, limits }: { owner: SessionOwner | undefined; limits: StateLimits | undefined },
 ): StateDraft {
   if (typeof delta !== 'object' || delta === null || Array.isArray(delta)) {
-    throw invalidArgument(
-      "A state must be an object of keys, 'user:' and 'app:' before those that are shared, and their values.",
-    );
+    throw invalidArgument("A state must be an object of keys and values; shared keys begin with 'user:' or 'app:'.");
   }
   const { state, plain } = open(parts, owner, limits);
   for (const [key, value] of Object.entries(delta)) {

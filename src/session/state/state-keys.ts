@@ -1,7 +1,7 @@
-/** Where a key of a session's state lives: in the session, with its user, with its app, or in the turn alone. */
+/** The scope of a state key: the session, its user, its app, or the turn alone. */
 export type StateScope = 'session' | 'user' | 'app' | 'temp';
 
-/** A key as the session's user writes it, taken apart. */
+/** A state key split into scope and name. */
 export interface StateKey {
   readonly scope: StateScope;
   /** The key without its prefix. */
@@ -10,13 +10,13 @@ export interface StateKey {
 
 const PREFIXES = ['user', 'app', 'temp'] as const;
 
-/** Takes a key apart. Only the three prefixes mean something; any other key, `other:x` too, is the session's as it stands. */
+/** Splits a key. Only the three prefixes have a meaning; any other key, such as `other:x`, is a plain key of the session. */
 export function parseStateKey(key: string): StateKey {
   const scope = PREFIXES.find((prefix) => key.startsWith(`${prefix}:`));
   return scope ? { scope, name: key.slice(scope.length + 1) } : { scope: 'session', name: key };
 }
 
-/** The key that {@link parseStateKey} takes apart. */
+/** Inverse of {@link parseStateKey}. */
 export function formatStateKey({ scope, name }: StateKey): string {
   return scope === 'session' ? name : `${scope}:${name}`;
 }

@@ -6,20 +6,20 @@ import { copyJson, JsonValueError, type Json } from '../../json/value.ts';
 import { checkOptions, isWhole } from '../../store/options.ts';
 import { formatStateKey, parseStateKey, type StateKey } from './state-keys.ts';
 
-/** How large keys and values of a session's state may be. */
+/** Size limits for the keys and values of a session's state. */
 export interface StateLimits {
-  /** Characters of a key, its prefix included; 256 unless told. */
+  /** Maximum characters of a key, including its prefix. Default: 256. */
   maxKeyLength?: number;
-  /** Bytes of a value as JSON text in UTF-8; 256 KiB unless told. A store may set a limit of its own to all values of a scope together. */
+  /** Maximum bytes of a value as JSON text in UTF-8. A store may limit all values of a scope together. Default: 262,144 (256 KiB). */
   maxValueBytes?: number;
-  /** How many arrays and objects may lie in each other; 64 unless told. */
+  /** Maximum nesting of arrays and objects. Default: 64. */
   maxDepth?: number;
 }
 
 const DEFAULT_LIMITS: Required<StateLimits> = { maxKeyLength: 256, maxValueBytes: 256 * 1024, maxDepth: 64 };
 
 /**
- * The limits, with nothing left open.
+ * The limits with all defaults applied.
  *
  * @throws `INVALID_ARGUMENT`
  */
@@ -30,12 +30,12 @@ export function settleLimits(limits: StateLimits | undefined): Required<StateLim
 }
 
 /**
- * What the members of one scope must be, each by itself: a Zod object, or a record; what it says of several at once by `refine` is not looked
- * at. Of another schema nothing is known about single members.
+ * Schema of the keys of one scope, each checked by itself: a Zod object or a record. A `refine` across several keys does not run. With any other
+ * schema type single members are not checked.
  */
 export type MemberSchema = z.ZodTypeAny;
 
-/** Decides which keys and values a session's state takes. */
+/** Decides which keys and values a session's state accepts. */
 export class StateRules {
   readonly #limits: Required<StateLimits>;
   readonly #schemas: { readonly [scope in StateKey['scope']]?: MemberSchema | undefined };
@@ -57,7 +57,10 @@ export class StateRules {
    */
   assertKey(key: unknown): asserts key is string {
     if (typeof key !== 'string') {
-      throw new StateError({ key: String(key), reason: `it is no string but ${key === null ? 'null' : typeof key}` });
+      throw new StateError({
+        key: String(key),
+        reason: `it must be a string, not ${key === null ? 'null' : typeof key}`,
+      });
     }
     const { maxKeyLength } = this.#limits;
     if (key.length > maxKeyLength) {
@@ -66,7 +69,7 @@ export class StateRules {
   }
 
   /**
-   * Whether a value could be kept under the key, whichever it is.
+   * Checks whether the key could hold any value.
    *
    * @throws StateError
    */
@@ -79,7 +82,7 @@ export class StateRules {
   }
 
   /**
-   * A copy of a value that may be kept under the key.
+   * Returns a copy of a value that the key accepts.
    *
    * @throws StateError
    */
@@ -88,7 +91,7 @@ export class StateRules {
     const copy = copyValue(place, value);
     const { maxValueBytes, maxDepth } = this.#limits;
     if (jsonBytes(copy, maxValueBytes) > maxValueBytes) {
-      const reason = `its value takes more than ${maxValueBytes} bytes; keep it elsewhere and its id here`;
+      const reason = `its value takes more than ${maxValueBytes} bytes; store it elsewhere and keep its id here`;
       throw new StateError({ key, reason });
     }
     const tooDeep = pathBelow(copy, maxDepth);
@@ -119,7 +122,7 @@ export class StateRules {
   }
 }
 
-/** Members are checked one at a time, so none is missing. Kinds are told by name: the schema may be made with another copy of Zod. */
+/** Members are checked one at a time, so a missing one is no error. Types are compared by name, because the schema may come from another copy of Zod. */
 function memberSchemaOf(schema: MemberSchema | undefined): MemberSchema | undefined {
   const { typeName } = (schema?._def ?? {}) as { typeName?: string };
   switch (typeName) {
@@ -141,19 +144,19 @@ function copyValue(place: StateKey, value: unknown): Json {
   } catch (error) {
     if (!JsonValueError.isInstance(error)) throw error;
     const path = pathIn(place, error.path);
-    // A reason may name another place.
+    // The reason may name another path.
     const reason = path === error.path ? error.reason : 'one of its members is not a JSON value';
     throw new StateError({ key, path, reason });
   }
   throw new StateError({ key, reason: 'its value is undefined; delete the key, or store null' });
 }
 
-/** Errors are stored and traced, and nothing of a `temp:` value is: the names of its members neither. */
+/** Errors are stored and traced, so they must not contain the member names of a `temp:` value. */
 function pathIn({ scope }: StateKey, path: string): string {
   return scope === 'temp' ? '' : path;
 }
 
-/** Where the value first lies deeper than so many levels. */
+/** The path at which the value first exceeds this depth. */
 function pathBelow(value: Json, levels: number): (string | number)[] | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   if (levels === 0) return [];
@@ -164,9 +167,9 @@ function pathBelow(value: Json, levels: number): (string | number)[] | undefined
   return undefined;
 }
 
-/** Zod's own messages may quote the value, which may be nobody's business. */
+/** Does not use Zod's own messages, which may quote the value. */
 function problemOf(issue: z.ZodIssue): string {
   if (issue.code === 'invalid_type') return `it must be of type ${issue.expected}, not ${issue.received}`;
   if (issue.code === 'unrecognized_keys') return 'the schema has no such key';
-  return `it is refused as ${issue.code.replaceAll('_', ' ')}`;
+  return `it was refused as ${issue.code.replaceAll('_', ' ')}`;
 }

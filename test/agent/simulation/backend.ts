@@ -28,7 +28,7 @@ export interface Faults {
   readonly hung: number;
   /** It takes seconds. */
   readonly slow: number;
-  /** The mutator is run again, though nobody else wrote. */
+  /** Runs the mutator again without a concurrent write. */
   readonly rerun: number;
 }
 
@@ -39,7 +39,7 @@ const NO_FAULTS: Faults = { refused: 0, lost: 0, hung: 0, slow: 0, rerun: 0 };
 
 /**
  * The medium that all processes share: a store whose saves are optimistic transactions, as those of a database are. A save reads, asks the
- * mutator, and commits a while later, unless somebody else committed meanwhile: then it begins anew.
+ * mutator, and commits a while later, unless another process committed in the meantime: then it starts again.
  */
 export class Backend {
   readonly medium = new InMemorySessionStore();

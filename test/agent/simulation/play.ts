@@ -120,7 +120,7 @@ class World {
     await unlessDead(process, process.agent.abort(last.output!.snapshotId!, { context: contextOf(++this.#numbers) }));
   }
 
-  /** Whoever lives takes over what nobody runs, until nothing runs. */
+  /** Live processes take over runs without a worker, until no run is open. */
   async #settleRuns(): Promise<void> {
     const { ai } = this.#processes[0]!;
     // What the dead sent last may be under way still.

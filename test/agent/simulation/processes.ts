@@ -17,7 +17,7 @@ export interface CallRecord extends PlannedCall {
   readonly connection: Connection;
   /** Of each turn that the caller heard the end of, in order. */
   readonly ends: { snapshotId?: string; finishReason?: string }[];
-  /** Absent: the process died first. */
+  /** Missing when the process died first. */
   output?: { finishReason?: string; snapshotId?: string; error?: { status?: string; message?: string } };
 }
 

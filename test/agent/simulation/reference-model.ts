@@ -25,7 +25,7 @@ export class ReferenceModel {
     return [...this.snapshots.values()].filter((snapshot) => snapshot.sessionId === sessionId);
   }
 
-  /** The one first saved last that is nobody's parent. */
+  /** Among the snapshots without a child, the one that was first saved last. */
   leafOf(sessionId: string): SessionSnapshot | undefined {
     const all = this.of(sessionId);
     return all.findLast(({ snapshotId }) => !all.some(({ parentId }) => parentId === snapshotId));

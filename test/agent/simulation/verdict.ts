@@ -87,7 +87,7 @@ function* judgeCall(played: Played, model: ReferenceModel, call: CallRecord): Ge
   yield* judgeFailure(call);
 }
 
-/** What was refused, aborted, or failed by itself is not in the history. Of a turn that the store failed nobody knows. */
+/** A turn that was refused, aborted, or failed by itself is not in the history. A turn that failed in the store may be. */
 function* judgeRefusal({ turns, ends, output }: CallRecord, isCompleted: (text: string) => boolean): Generator<string> {
   for (const [i, { text, isFailing }] of turns.entries()) {
     const reason = ends[i]?.finishReason;
