@@ -93,7 +93,7 @@ describe.each(STORE_KINDS)('interrupts on $name', ({ make }) => {
       'not found in session history',
     ],
     ['a tool without a request', respond('transfer', '1'), 'not found in session history'],
-    ['two answers to one request', { ...restart(pay('1')), ...respond('pay', '1') }, 'answered already'],
+    ['two answers to one request', { ...restart(pay('1')), ...respond('pay', '1') }, 'already answered'],
     ['no answer', {}, "leaves tool 'pay' (ref '1') unanswered"],
   ])('S1 forged resume: %s is refused and no tool runs', async (_, resumed, message) => {
     const { resume, paid, scripted, flags } = await setUp([pay('1')]);
@@ -166,7 +166,7 @@ describe.each(STORE_KINDS)('interrupts on $name', ({ make }) => {
 
   test('nothing can be resumed where nothing waits', async () => {
     const { agent } = await setUp('hello');
-    expect((await call(agent, [{ resume: {} }])).output.error?.message).toContain('nothing to resume');
+    expect((await call(agent, [{ resume: {} }])).output.error?.message).toContain('Nothing to resume');
   });
 
   test('a conversation may go on without an answer', async () => {

@@ -79,7 +79,7 @@ describe('Session', () => {
 
   test('an update that would leave a promise is refused', () => {
     const session = new Session();
-    expect(() => session.updateCustom(async () => ({ n: 1 }))).toThrow('await before the update');
+    expect(() => session.updateCustom(async () => ({ n: 1 }))).toThrow('Await before the update');
     expect(session.getCustom()).toBeUndefined();
   });
 
@@ -181,7 +181,9 @@ describe('SessionRunner', () => {
 
   test('refuses what it does not have, in a sentence', () => {
     const options = { stor: new InMemorySessionStore() } as object;
-    expect(() => new SessionRunner(new Session(), inputs(), options)).toThrow("has no option 'stor'; it has store,");
+    expect(() => new SessionRunner(new Session(), inputs(), options)).toThrow(
+      "has no option 'stor'. Its options are store,",
+    );
     const asFunction = (async () => {}) as object;
     expect(() => new SessionRunner(new Session(), inputs(), asFunction)).toThrow('it has store,');
     expect(() => new SessionRunner(new Session(), inputs()).maybeSnapshot()).toThrow('once, after its handler');

@@ -115,6 +115,6 @@ describe('S2 client input: a signed state', () => {
   test('needs a key, and callers who keep the state', () => {
     for (const signState of ['', 'short', [], ['short'], 7])
       expect(() => setUp({ signState })).toThrow('at least 16 bytes');
-    expect(() => setUp({ store: new InMemorySessionStore() })).toThrow('leave signState out');
+    expect(() => setUp({ store: new InMemorySessionStore() })).toThrow('Remove signState');
   });
 });

@@ -399,7 +399,7 @@ describe('a scoped state', () => {
     const list = new Session<unknown>({ custom: [1] });
     const none = new ScopedState({ plain: plainStateOf(list) });
     expect([none.get('0'), none.toObject()]).toEqual([undefined, {}]);
-    expect(() => none.set('a', 1)).toThrow('no plain object');
+    expect(() => none.set('a', 1)).toThrow('not a plain object');
     expect(list.getCustom()).toEqual([1]);
   });
 });
