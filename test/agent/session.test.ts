@@ -185,7 +185,7 @@ describe('SessionRunner', () => {
       "has no option 'stor'. Its options are store,",
     );
     const asFunction = (async () => {}) as object;
-    expect(() => new SessionRunner(new Session(), inputs(), asFunction)).toThrow('it has store,');
+    expect(() => new SessionRunner(new Session(), inputs(), asFunction)).toThrow('Its options are store,');
     expect(() => new SessionRunner(new Session(), inputs()).maybeSnapshot()).toThrow('once, after its handler');
   });
 });

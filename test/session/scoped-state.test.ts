@@ -307,7 +307,7 @@ describe('a scoped state', () => {
     expect(refusal(() => state.set('a', 'x'.repeat(19))).reason).toContain('more than 20 bytes');
     const deep = refusal(() => state.set('a', { b: [[1]] }));
     expect([deep.path, deep.reason]).toEqual(['/b/0', expect.stringContaining('deeper than 2 levels')]);
-    expect(refusal(() => state.set(7 as never, 1)).reason).toContain('no string');
+    expect(refusal(() => state.set(7 as never, 1)).reason).toContain('must be a string');
     expect(() => open({ limits: { maxDepht: 1 } as never })).toThrow('maxDepht');
     expect(() => open({ limits: { maxKeyLength: 0 } })).toThrow('maxKeyLength');
   });
