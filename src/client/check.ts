@@ -2,7 +2,7 @@ import { unknownOption } from '../option-names.ts';
 import { AgentError } from './errors.ts';
 import type { AgentInit, AgentInput, SnapshotLookup, TurnOptions } from './types.ts';
 
-/** Every option of a type, so that none is forgotten. */
+/** Names every option of a type; the compiler finds a missing one. */
 export type AllNames<T> = Readonly<Record<keyof T, true>>;
 
 const INIT: AllNames<AgentInit> = { sessionId: true, snapshotId: true, state: true };
@@ -22,9 +22,9 @@ export function invalid(message: string): AgentError {
 }
 
 /**
- * A misspelt option must not pass in silence.
+ * Refuses unknown options, so that a misspelt one is noticed.
  *
- * @param what What it must be when it is no object.
+ * @param what The expected form, for the message.
  * @throws AgentError `INVALID_ARGUMENT`
  */
 export function checkNames(owner: string, options: unknown, names: object, what = 'an object of options'): void {
@@ -40,17 +40,17 @@ export function checkNames(owner: string, options: unknown, names: object, what 
   }
 }
 
-/** @throws AgentError `INVALID_ARGUMENT` for what begins no conversation. */
+/** @throws AgentError `INVALID_ARGUMENT` for an invalid start of a conversation. */
 export function checkInit(init: unknown): void {
   checkNames('chat', init, INIT, 'an object: { sessionId }, { snapshotId } or { state }');
 }
 
-/** @throws AgentError `INVALID_ARGUMENT` for what names no snapshot. */
+/** @throws AgentError `INVALID_ARGUMENT` for an invalid snapshot lookup. */
 export function checkLoad(lookup: unknown): asserts lookup is SnapshotLookup {
   checkNames('loadChat', lookup ?? null, LOOKUP, 'an object: { sessionId } or { snapshotId }');
 }
 
-/** @throws AgentError `INVALID_ARGUMENT` for what can be no turn. */
+/** @throws AgentError `INVALID_ARGUMENT` for an invalid input of a turn. */
 export function checkTurn(input: unknown, options: unknown): void {
   checkNames('send', options, TURN_OPTIONS);
   if (typeof input === 'string') {

@@ -1,12 +1,12 @@
-/** Registered: the reader may be of the other module format than the writer. */
+/** A registered symbol, because reader and writer may have different module formats. */
 const CAUSE = Symbol.for('genkitx-agents.error-cause');
 
-/** Attaches what was thrown to the record of an error. It stays in this process: it is in no JSON and no copy. */
+/** Attaches the thrown value to an error record. It stays in this process: JSON and copies leave it out. */
 export function keepCause<T extends object>(record: T, cause: unknown): T {
   return Object.defineProperty(record, CAUSE, { value: cause, configurable: true });
 }
 
-/** What {@link keepCause} attached; `undefined` for a record that was stored or came over HTTP. */
+/** Returns the value that {@link keepCause} attached; `undefined` for a record that was stored or sent over HTTP. */
 export function causeOf(record: unknown): unknown {
   return typeof record === 'object' && record !== null ? (record as { [CAUSE]?: unknown })[CAUSE] : undefined;
 }

@@ -2,32 +2,32 @@ import { isErrorStatus, type ErrorStatus } from './status.ts';
 import type { AgentResponse } from './types.ts';
 
 /**
- * The package ships as ES modules and as CommonJS, so one process can hold two copies of this class. `instanceof` tells the copies apart,
+ * The package ships as ES modules and as CommonJS, so one process can have two copies of this class. `instanceof` distinguishes the copies;
  * this marker does not.
  */
 const KIND = Symbol.for('genkitx-agents.error-kind');
 
-/** What an {@link AgentError} is made of. */
+/** The members of an {@link AgentError}. */
 export interface AgentErrorOptions<State = unknown> {
-  /** The kind of the error, by which a program tells what to do. */
+  /** The kind of the error, for programs. */
   status: ErrorStatus;
-  /** What happened, for a person. */
+  /** The message, for people. */
   message: string;
-  /** What more the other side told, as JSON. */
+  /** Further details of the agent, as JSON. */
   details?: unknown;
-  /** The custom state that the conversation is left with. */
+  /** The custom state after the failure. */
   state?: State;
   /** The snapshot that the conversation continues from. */
   snapshotId?: string;
   /** The failed turn, when there was one. */
   response?: AgentResponse<State>;
-  /** What was thrown below. */
+  /** The underlying error. */
   cause?: unknown;
 }
 
 /**
- * Thrown when a turn fails, or when an agent can't be reached or refuses a call. In process `cause` is what the agent's own code threw, with
- * its stack. Over HTTP the error stays on the server, whose log has it with the id in `details.errorId`.
+ * Thrown when a turn fails, or when an agent can't be reached or refuses a call. In process `cause` is the error that the agent's code threw, with
+ * its stack. Over HTTP that error stays in the server's log, under the id in `details.errorId`.
  *
  * @example
  * try {
@@ -41,13 +41,13 @@ export class AgentError<State = unknown> extends Error {
   readonly [KIND] = 'AgentError';
   /** The kind of the error. */
   readonly status: ErrorStatus;
-  /** What more the other side told. An error from inside a server has an `errorId` here, which the server's log has too. */
+  /** Further details. An internal error of a server has an `errorId` here, which is also in the server's log. */
   readonly details?: unknown;
   /** The custom state before the turn: the failed turn's changes are not in it. */
   readonly state?: State;
-  /** The last good snapshot: the chat continues from there. */
+  /** The last completed snapshot; the chat continues from it. */
   readonly snapshotId?: string;
-  /** The failed turn; empty where there was none. */
+  /** The failed turn; empty if there was none. */
   readonly response: AgentResponse<State>;
 
   constructor(options: AgentErrorOptions<State>) {
@@ -61,7 +61,7 @@ export class AgentError<State = unknown> extends Error {
   }
 
   /**
-   * Of a damaged session (status `DATA_LOSS`): the nearest snapshot before the damage that can be read. The conversation goes on from
+   * For a damaged session (status `DATA_LOSS`): the nearest readable snapshot before the damage. Continue the conversation by
    * `agent.loadChat({ snapshotId })`. Absent when there is none: start a new session.
    */
   get healthySnapshotId(): string | undefined {
@@ -69,40 +69,40 @@ export class AgentError<State = unknown> extends Error {
     return typeof healthySnapshotId === 'string' ? healthySnapshotId : undefined;
   }
 
-  /** Recognises the error whichever copy of the package threw it. */
+  /** Recognises the errors of every copy of the package. */
   static isInstance(error: unknown): error is AgentError {
     return typeof error === 'object' && error !== null && (error as { [KIND]?: unknown })[KIND] === 'AgentError';
   }
 }
 
-/** The connection broke, or never was: the other side has not said how the call ended. */
+/** The connection failed or broke, so the outcome of the call is unknown. */
 export class ConnectionLostError extends AgentError {
   constructor(message: string, cause?: unknown) {
     super({ status: 'UNAVAILABLE', message, cause });
   }
 }
 
-/** Status, message and details of an error, as they travel inside an output or a body. */
+/** Status, message and details of an error, as sent in an output or a body. */
 export interface ErrorRecord {
   status: ErrorStatus;
   message: string;
   details?: unknown;
 }
 
-/** Reads an error as it came over the wire. `fallback` is the status of one that names none. */
+/** Reads an error of the wire format. `fallback` is the status of an error without one. */
 export function readErrorRecord(error: unknown, fallback: ErrorStatus): ErrorRecord {
   const { status, message, details } = (error ?? {}) as { status?: unknown; message?: unknown; details?: unknown };
   const known = isErrorStatus(status) ? status : fallback;
-  const text = typeof message === 'string' && message !== '' ? message : 'The agent failed without saying why.';
+  const text = typeof message === 'string' && message !== '' ? message : 'The agent failed without a message.';
   return { status: known, message: withoutPrefix(text, known), ...(details !== undefined && { details }) };
 }
 
-/** Makes an {@link AgentError} of whatever was thrown; one that is one already stays as it is. */
+/** Converts a thrown value to an {@link AgentError}; returns an `AgentError` unchanged. */
 export function toAgentError(error: unknown): AgentError {
   return AgentError.isInstance(error) ? error : new AgentError({ ...describeError(error), cause: error });
 }
 
-/** Status, message and details of whatever was thrown. */
+/** Status, message and details of a thrown value. */
 export function describeError(error: unknown): ErrorRecord {
   if (AgentError.isInstance(error)) {
     return { status: error.status, message: error.message, details: error.details };
@@ -120,7 +120,7 @@ export function describeError(error: unknown): ErrorRecord {
   return readErrorRecord({ status, message, details: detail }, statusOfDomError(error));
 }
 
-/** The errors that signals and `fetch` reject with have a name in place of a status. */
+/** The errors of signals and of `fetch` have a name instead of a status. */
 function statusOfDomError(error: Error): ErrorStatus {
   if (error.name === 'TimeoutError') {
     return 'DEADLINE_EXCEEDED';
@@ -133,7 +133,7 @@ function withoutPrefix(message: string, status: string): string {
   return message.startsWith(prefix) ? message.slice(prefix.length) : message;
 }
 
-/** The response of an error that no turn belongs to. */
+/** The response of an error without a turn. */
 function noResponse<State>(error: AgentError<State>): AgentResponse<State> {
   const { status, message } = error;
   return {

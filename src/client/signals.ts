@@ -1,10 +1,10 @@
 import { AgentError, toAgentError } from './errors.ts';
 import type { CallOptions } from './types.ts';
 
-/** Timers take no more: a longer delay would end at once. */
+/** The longest delay of a timer; a longer one would fire at once. */
 const MAX_DELAY_MS = 2_147_483_647;
 
-/** @throws AgentError `INVALID_ARGUMENT` for a delay that no timer takes. */
+/** @throws AgentError `INVALID_ARGUMENT` for a delay that is too long for a timer. */
 export function assertDelay(name: string, ms: number | undefined): void {
   if (ms === undefined || ms <= MAX_DELAY_MS) {
     return;
@@ -15,7 +15,7 @@ export function assertDelay(name: string, ms: number | undefined): void {
   });
 }
 
-/** Aborts the controller when the signal aborts. The answer ends that, and leaves no listener behind. */
+/** Aborts the controller when the signal aborts. The returned function removes the listener. */
 export function followSignal(signal: AbortSignal | undefined, controller: AbortController): () => void {
   if (!signal) {
     return () => {};
@@ -30,8 +30,8 @@ export function followSignal(signal: AbortSignal | undefined, controller: AbortC
 }
 
 /**
- * Runs `work` with one signal for the caller's signal and time limit, and rejects as soon as it aborts, even if `work` does not listen.
- * Nothing is left behind: no timer, no listener.
+ * Runs `work` with one signal for the caller's signal and time limit, and rejects as soon as it aborts, even if `work` ignores the signal.
+ * Leaves no timer and no listener.
  *
  * @param what Names the work in the messages.
  */
@@ -102,5 +102,5 @@ function toCancellation(reason: unknown, what: string): AgentError {
   if (reason instanceof Error && reason.name === 'TimeoutError') {
     return timedOut(what);
   }
-  return new AgentError({ status: 'CANCELLED', message: `${what} was given up by its caller.`, cause: reason });
+  return new AgentError({ status: 'CANCELLED', message: `${what} was cancelled by its caller.`, cause: reason });
 }

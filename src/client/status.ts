@@ -21,7 +21,7 @@ const STATUS_NAMES = [
 /** The kind of an error. */
 export type ErrorStatus = (typeof STATUS_NAMES)[number];
 
-/** For answers whose body names no status: a proxy's, say. */
+/** For answers whose body has no status, for example those of a proxy. */
 const BY_HTTP_STATUS: Readonly<Record<number, ErrorStatus>> = {
   204: 'NOT_FOUND',
   400: 'INVALID_ARGUMENT',
@@ -48,7 +48,7 @@ export function isErrorStatus(value: unknown): value is ErrorStatus {
   return STATUS_NAMES.includes(value as ErrorStatus);
 }
 
-/** The status that an HTTP status stands for. */
+/** Maps an HTTP status to a status. */
 export function statusOfHttp(httpStatus: number): ErrorStatus {
   return BY_HTTP_STATUS[httpStatus] ?? 'UNKNOWN';
 }

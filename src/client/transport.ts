@@ -11,7 +11,7 @@ import type {
 /** Options of {@link AgentTransport.runTurn}. */
 export interface TransportCall {
   abortSignal: AbortSignal;
-  /** Is told each chunk, in order and without loss, before the output is there; never after. */
+  /** Called with each chunk, in order, before the output resolves; never after it. */
   onChunk: (chunk: AgentStreamChunk) => void;
 }
 
@@ -20,21 +20,21 @@ export interface TransportRead {
   abortSignal?: AbortSignal;
   /** Without its state. */
   metadataOnly?: boolean;
-  /** Answers when the snapshot is settled, at the latest after so many ms. An agent of another make answers at once. */
+  /** Waits until the snapshot is terminal, for at most this time in ms. A foreign agent answers at once. */
   waitMs?: number;
 }
 
 /** How an agent is reached: in process, or over HTTP. */
 export interface AgentTransport {
-  /** Who keeps the state; taken from the first output when absent. */
+  /** Whether the server or the client keeps the state. Default: detected from the first output. */
   stateManagement?: 'server' | 'client';
 
-  /** Runs one turn. One that failed resolves too, with `finishReason: 'failed'`; only what never became a turn rejects. */
+  /** Runs one turn. A failed turn resolves with `finishReason: 'failed'`; the promise rejects only if no turn began. */
   runTurn(input: AgentInput, init: AgentInit, call: TransportCall): Promise<AgentOutput>;
 
   /** Reads a snapshot; `undefined` when there is none. Needs an agent with a store. */
   getSnapshot(lookup: SnapshotLookup, options?: TransportRead): Promise<SessionSnapshot | undefined>;
 
-  /** Stops a running snapshot; answers the status it had before, `undefined` when there is none. Needs an agent with a store. */
+  /** Aborts the run of a snapshot. Returns the status before; `undefined` when there is no such snapshot. Needs an agent with a store. */
   abort(snapshotId: string, options?: { abortSignal?: AbortSignal }): Promise<SnapshotStatus | undefined>;
 }

@@ -1,12 +1,12 @@
 /**
- * What travels between an agent and its clients. These are Genkit's types of the same names, written out: a client compiles where Genkit is not
- * installed. `test/server/types.test.ts` keeps them assignable to Genkit's, and Genkit's to them.
+ * The types of the wire format between an agent and its clients: Genkit's types of the same names, written out, so that a client compiles without
+ * Genkit. `test/server/types.test.ts` keeps them assignable to Genkit's, and Genkit's to them.
  */
 import type { JsonPatchOperation } from '../json/diff.ts';
 
-/** A picture, a sound, a document. */
+/** An image, audio, or a document. */
 export interface Media {
-  /** Where it is: an address, or a `data:` URL that has it. */
+  /** Its URL, or a `data:` URL with the content. */
   url: string;
   /** Its MIME type. */
   contentType?: string | undefined;
@@ -19,9 +19,9 @@ interface PartContents {
   toolRequest: {
     /** The tool's name. */
     name: string;
-    /** Tells apart several requests of one message. */
+    /** Distinguishes several requests in one message. */
     ref?: string | undefined;
-    /** What the tool is called with. */
+    /** The tool's input. */
     input?: unknown;
     /** The request is still being streamed. */
     partial?: boolean | undefined;
@@ -31,9 +31,9 @@ interface PartContents {
     name: string;
     /** The `ref` of the request. */
     ref?: string | undefined;
-    /** What the tool answered. */
+    /** The tool's output. */
     output?: unknown;
-    /** What the tool answered beside it, say media. */
+    /** Further output of the tool, for example media. */
     content?: Part[] | undefined;
   };
   reasoning: string;
@@ -43,13 +43,13 @@ interface PartContents {
   };
 }
 
-/** What a part can have beside its content. */
+/** Members that a part can have besides its content. */
 interface PartExtras {
-  /** Data beside the content. */
+  /** Structured data. */
   data?: unknown;
-  /** What the model or a middleware noted. */
+  /** Metadata of the model or of middleware. */
   metadata?: Record<string, unknown> | undefined;
-  /** What only one provider knows. */
+  /** Data of one model provider. */
   custom?: Record<string, unknown> | undefined;
 }
 
@@ -79,21 +79,21 @@ export type Part =
 
 /** A message of a conversation. */
 export interface MessageData {
-  /** Who speaks. */
+  /** The author's role. */
   role: 'system' | 'user' | 'model' | 'tool';
-  /** What is said, piece by piece. */
+  /** The content, as parts. */
   content: Part[];
-  /** What the model or a middleware noted. */
+  /** Metadata of the model or of middleware. */
   metadata?: Record<string, unknown> | undefined;
 }
 
-/** Something that a turn produced beside its reply, say a file. */
+/** A result of a turn besides its reply, for example a file. */
 export interface Artifact {
-  /** Its name; a later artifact of the same name takes its place. */
+  /** Its name; a later artifact of the same name replaces it. */
   name?: string | undefined;
-  /** What it consists of. */
+  /** Its content. */
   parts: Part[];
-  /** What the agent noted. */
+  /** Metadata of the agent. */
   metadata?: Record<string, unknown> | undefined;
 }
 
@@ -109,7 +109,7 @@ export type AgentFinishReason =
   | 'detached'
   | 'failed';
 
-/** What model calls used, added up: the numbers of Genkit's `GenerationUsage`. One that no call reported is absent. */
+/** The summed usage of model calls: the numbers of Genkit's `GenerationUsage`. A number that no call reported is absent. */
 export type ModelUsage = {
   [
     Name in
@@ -128,11 +128,11 @@ export interface SessionState<State = unknown> {
   messages?: MessageData[];
   /** The agent's own state. */
   custom?: State;
-  /** What the turns produced beside their replies. */
+  /** The artifacts of the turns. */
   artifacts?: Artifact[];
 }
 
-/** A saved point of a conversation. */
+/** A saved state of a conversation. */
 export interface SessionSnapshot<State = unknown> {
   /** Its id, which resumes the conversation from here. */
   snapshotId: string;
@@ -140,19 +140,19 @@ export interface SessionSnapshot<State = unknown> {
   sessionId?: string;
   /** The snapshot that it continues from. */
   parentId?: string;
-  /** When it was first saved, by ISO 8601. */
+  /** The time of its first save, in ISO 8601. */
   createdAt: string;
-  /** When it was last saved, by ISO 8601. */
+  /** The time of its last save, in ISO 8601. */
   updatedAt?: string;
-  /** When the worker of a background run last gave a sign of life, by ISO 8601. */
+  /** The time of the worker's last heartbeat, in ISO 8601. */
   heartbeatAt?: string;
-  /** How far its turn is. `expired` is read, never saved: the worker of a pending turn is gone. */
+  /** The status of its turn. `expired` is computed on read, never saved: the worker of a pending turn is dead. */
   status?: 'pending' | 'completed' | 'aborted' | 'failed' | 'expired';
   /** Why the turn ended. */
   finishReason?: AgentFinishReason;
-  /** What a failed turn failed with. */
+  /** The error of a failed turn. */
   error?: AgentOutput['error'];
-  /** The sum of what the model calls of the turn used; absent while it runs, and when no call reported any. Genkit's own runtime keeps none. */
+  /** The summed usage of the turn's model calls. Absent while it runs, when no call reported any, and in snapshots of Genkit's runtime. */
   usage?: ModelUsage;
   /** The state of the conversation here. */
   state?: SessionState<State>;
@@ -168,14 +168,14 @@ export interface AgentInit<State = unknown> {
   state?: SessionState<State>;
 }
 
-/** What a turn is given. */
+/** The input of a turn. */
 export interface AgentInput {
-  /** What the user says. */
+  /** The user's message. */
   message?: MessageData | undefined;
   /** Answers to the interrupts of the last message. */
   resume?:
     | {
-        /** Tools that do not run: the model is told these answers. */
+        /** Answers for the model in place of running the tools. */
         respond?: ToolResponsePart[] | undefined;
         /** Tools that run now. */
         restart?: ToolRequestPart[] | undefined;
@@ -185,58 +185,58 @@ export interface AgentInput {
   detach?: boolean | undefined;
 }
 
-/** What a turn ended with. */
+/** The output of a turn. */
 export interface AgentOutput<State = unknown> {
   /** The session of the conversation. */
   sessionId?: string;
-  /** What the turn produced beside its reply. */
+  /** The artifacts of the turn. */
   artifacts?: Artifact[];
   /** The reply. */
   message?: MessageData;
-  /** The snapshot that the turn was saved as; of a failed turn the last good one. */
+  /** The snapshot of the turn; after a failed turn the last completed one. */
   snapshotId?: string;
   /** The state after the turn, where the caller keeps it. */
   state?: SessionState<State>;
   /** Why the turn ended. */
   finishReason?: AgentFinishReason;
-  /** The sum of what the turn's model calls used; absent when none reported any, and of a turn that was detached. */
+  /** The summed usage of the turn's model calls. Absent when none reported any, and for a detached turn. */
   usage?: ModelUsage;
-  /** What a failed turn failed with. */
+  /** The error of a failed turn. */
   error?: {
-    /** The kind of the error, say `INTERNAL`. */
+    /** The kind of the error, for example `INTERNAL`. */
     status?: string | undefined;
     /** What happened, for a person. */
     message: string;
-    /** What more is told of it. */
+    /** Further details. */
     details?: unknown;
   };
 }
 
-/** One message of a turn's stream. */
+/** One chunk of a turn's stream. */
 export interface AgentStreamChunk {
   /** A piece of the model's answer. */
   modelChunk?:
     | {
-        /** Who speaks. */
+        /** The author's role. */
         role?: MessageData['role'] | undefined;
         /** Which message of the turn it belongs to, counted from 0. */
         index?: number | undefined;
         /** The new parts, or all so far with `aggregated`. */
         content: Part[];
-        /** What only one provider knows. */
+        /** Data of one model provider. */
         custom?: unknown;
         /** The content has all parts so far. */
         aggregated?: boolean | undefined;
       }
     | undefined;
-  /** Something that the turn produced beside its reply. */
+  /** An artifact of the turn. */
   artifact?: Artifact | undefined;
-  /** How the custom state changed. */
+  /** A patch of the custom state. */
   customPatch?: JsonPatchOperation[] | undefined;
   /** A turn has ended. */
   turnEnd?:
     | {
-        /** The snapshot that it was saved as. */
+        /** The snapshot of the turn. */
         snapshotId?: string | undefined;
         /** Why it ended. */
         finishReason?: AgentFinishReason | undefined;

@@ -6,26 +6,26 @@ interface Match {
   readonly j: number;
 }
 
-/** More insertions and deletions than this among elements that both lists have, and alignment gives up: it is quadratic in them. */
+/** Alignment stops above this number of insertions and deletions among the common elements, because its cost is quadratic in them. */
 const MOST_EDITS = 1000;
-/** How many different elements may share a fingerprint before further ones are taken to be unlike any other. */
+/** How many different elements may share a fingerprint. Further ones count as unequal to all others. */
 const LONGEST_BUCKET = 8;
 const FINGERPRINT_DEPTH = 5;
 const FINGERPRINT_ELEMENTS = 16;
 const FINGERPRINT_CHARACTERS = 48;
 
 /**
- * Finds equal elements that occur in both lists in the same order, as many as there are; in increasing order. Answers
- * none when the lists are reordered too much to be worth the search.
+ * Finds as many equal elements as possible that occur in both lists in the same order. Returns them in increasing order,
+ * or none when the lists are reordered too much.
  *
- * The work is linear in the lists, apart from elements which both have but which moved or occur several times.
+ * The work is linear in the lists, except for common elements that moved or occur several times.
  */
 export function alignEqual(from: readonly unknown[], to: readonly unknown[]): Match[] {
   const classOf = classifier();
   const fromClasses = from.map(classOf);
   const toClasses = to.map(classOf);
-  // An element that only one list has can't match. Without those, a list that lost, gained or replaced elements
-  // anywhere but kept the order of the others is left equal to the other one.
+  // An element of only one list can't match. Without such elements, two lists that differ only by removed, added or
+  // replaced elements are equal.
   const i = indicesOfShared(fromClasses, new Set(toClasses));
   const j = indicesOfShared(toClasses, new Set(fromClasses));
   const matches = longestCommon(
@@ -41,7 +41,7 @@ function indicesOfShared(classes: readonly number[], others: ReadonlySet<number>
   return indices;
 }
 
-/** A function that answers equal numbers for equal values. */
+/** Makes a function that returns equal numbers for equal values. */
 function classifier(): (value: unknown) => number {
   const buckets = new Map<number, { value: unknown; name: number }[]>();
   let names = 0;
@@ -57,7 +57,7 @@ function classifier(): (value: unknown) => number {
   };
 }
 
-/** A 32-bit number, the same for equal values. It looks at a sample of large values only. */
+/** A 32-bit hash, the same for equal values. Reads only a sample of large values. */
 function fingerprint(value: unknown, depth: number): number {
   if (typeof value === 'string') return mix(1, sampleString(value));
   if (typeof value === 'number') return mix(2, Math.trunc(value) ^ ((value % 1) * 0x7fffffff));
@@ -94,12 +94,12 @@ function mix(hash: number, value: number): number {
 
 /**
  * A longest common subsequence, by E. Myers' greedy O(ND) algorithm ("An O(ND) difference algorithm and its
- * variations", 1986); none when it takes more than {@link MOST_EDITS} insertions and deletions.
+ * variations", 1986); none when it needs more than {@link MOST_EDITS} insertions and deletions.
  */
 function longestCommon(a: readonly number[], b: readonly number[]): Match[] {
   const most = Math.min(a.length + b.length, MOST_EDITS);
   const origin = most + 1;
-  // furthest[origin + k]: how far into `a` the best path on diagonal k (i - j) has come.
+  // furthest[origin + k]: the position in `a` that the best path on diagonal k (i - j) has reached.
   const furthest = new Int32Array(2 * most + 3);
   const history: Int32Array[] = [];
   for (let edits = 0; edits <= most; edits++) {
@@ -115,7 +115,7 @@ function longestCommon(a: readonly number[], b: readonly number[]): Match[] {
   return [];
 }
 
-/** Walks the path back from its end: on each round a run of matches, then the one edit before it. */
+/** Walks the path back from its end: in each round a run of matches, then the edit before it. */
 function matchesOnPath(history: readonly Int32Array[], aLength: number, bLength: number): Match[] {
   const matches: Match[] = [];
   let i = aLength;

@@ -7,8 +7,8 @@ import { copyJson, copyNested, getMember, inspectNested, jsonEqual, setMember } 
 /** Options of {@link applyPatch}. */
 export interface ApplyOptions {
   /**
-   * How many bytes of JSON the `copy` operations of one patch may bring forth in all. Each can double the document, so
-   * that a short patch could fill the memory. Default 16 MiB.
+   * How many bytes of JSON all `copy` operations of one patch may create. Each can double the document, so that a short
+   * patch could fill the memory. Default: 16 MiB.
    */
   maxCopiedBytes?: number;
 }
@@ -17,15 +17,15 @@ const DEFAULT_MAX_COPIED_BYTES = 16 * 1024 * 1024;
 
 const MARK = Symbol.for('genkitx-agents.PatchError');
 
-/** A patch that is malformed or does not fit the document. Nothing of it has been applied. */
+/** A patch that is malformed or does not apply to the document. No part of it has been applied. */
 export class PatchError extends Error {
   /** `PatchError`. */
   override readonly name = 'PatchError';
-  /** The position of the refused operation in the patch; -1 when it is the patch itself that is no list. */
+  /** The index of the refused operation in the patch; -1 when the patch is not an array. */
   readonly index: number;
   /** The `path` of the refused operation; empty when it has none. */
   readonly path: string;
-  /** What is wrong with it. */
+  /** The reason. */
   readonly reason: string;
   /** @internal */
   readonly [MARK] = true;
@@ -37,21 +37,21 @@ export class PatchError extends Error {
     this.reason = reason;
   }
 
-  /** Like `instanceof`, but also true of an error made by another copy of this package in the process. */
+  /** Like `instanceof`, but also true for errors of another copy of this package in the process. */
   static isInstance(error: unknown): error is PatchError {
     return typeof error === 'object' && error !== null && MARK in error;
   }
 }
 
 /**
- * Applies a JSON Patch strictly by RFC 6902: every operation must fit, or nothing is applied. `document` is not changed,
- * and the result shares nothing with it nor with the patch. An absent document (`undefined`) can only be replaced or
- * added at the root.
+ * Applies a JSON Patch strictly by RFC 6902: if one operation fails, none is applied. `document` is not changed, and the
+ * result shares no objects with it or with the patch. An absent document (`undefined`) can only be replaced or added at
+ * the root.
  *
- * Keys such as `__proto__` are plain members of their own; nothing outside the result is ever written to.
+ * Keys such as `__proto__` become plain own members; nothing outside the result is changed.
  *
- * @throws PatchError when an operation is malformed, names a place that is not there, tests for something else, nests
- * deeper than `MAX_DEPTH`, or copies more than {@link ApplyOptions.maxCopiedBytes}.
+ * @throws PatchError when an operation is malformed, its path does not exist, its test fails, the result is nested deeper
+ * than `MAX_DEPTH`, or copies exceed {@link ApplyOptions.maxCopiedBytes}.
  * @throws JsonValueError when `document` is not JSON.
  * @example
  * applyPatch({ turns: 1 }, [{ op: 'replace', path: '/turns', value: 2 }]); // { turns: 2 }
@@ -62,8 +62,8 @@ export function applyPatch<T>(document: T, patch: JsonPatch, options: ApplyOptio
 }
 
 /**
- * {@link applyPatch} for documents that nobody ever changes: it copies only the containers on the changed paths and
- * shares all else with `document` and with the values in `patch`. Its cost is that of what the patch touches.
+ * {@link applyPatch} for immutable documents: copies only the containers on the changed paths and shares the rest with
+ * `document` and with the values in `patch`. Its cost is proportional to the changed containers.
  */
 export function applyShared<T>(document: T, patch: JsonPatch, options: ApplyOptions = {}): T {
   return new Application(document, 'shared', options).run(patch) as T;
@@ -71,7 +71,7 @@ export function applyShared<T>(document: T, patch: JsonPatch, options: ApplyOpti
 
 type Tokens = readonly string[];
 
-/** What is wrong with an operation; {@link Application} adds which one. */
+/** The reason to refuse an operation; {@link Application} adds the index. */
 class Refusal extends Error {}
 
 function refuse(reason: string): never {
@@ -80,10 +80,10 @@ function refuse(reason: string): never {
 
 class Application {
   #root: unknown;
-  /** The containers that may be changed in place, because this application made them; `undefined` when it owns all. */
+  /** The containers that this application created and may change in place; `undefined` when it owns all. */
   readonly #owned: Set<object> | undefined;
   #copyableBytes: number;
-  /** The last operation that moved something further down. */
+  /** The last operation that moved a value deeper. */
   #deepened = -1;
 
   constructor(root: unknown, ownership: 'own' | 'shared', options: ApplyOptions) {
@@ -97,7 +97,7 @@ class Application {
     let index = 0;
     try {
       for (; index < patch.length; index++) this.#apply(patch[index], index);
-      // Moves may nest a value ever deeper though no single one is deep. One look at the end is enough.
+      // Many moves together may nest a value too deep. One check at the end is enough.
       index = this.#deepened;
       if (index >= 0 && this.#root !== undefined) inspectNested(this.#root, 0);
     } catch (error) {
@@ -116,7 +116,7 @@ class Application {
     else if (op === 'move') this.#move(pointerOf(operation, 'from'), path, index);
     else if (op === 'copy') this.#copy(pointerOf(operation, 'from'), path);
     else if (op === 'test') this.#test(path, valueOf(operation));
-    else refuse('its "op" is none of add, remove, replace, move, copy and test');
+    else refuse('its "op" is not one of add, remove, replace, move, copy and test');
   }
 
   #add(path: Tokens, value: unknown): void {
@@ -131,7 +131,7 @@ class Application {
     else parent.splice(arrayIndex(key, parent.length), 0, value);
   }
 
-  /** Answers what it removed. */
+  /** Returns the removed value. */
   #remove(path: Tokens): unknown {
     const removed = this.#read(path);
     const key = path.at(-1);
@@ -166,7 +166,7 @@ class Application {
   #copy(from: Tokens, path: Tokens): void {
     const value = this.#read(from);
     this.#copyableBytes -= jsonBytes(value, this.#copyableBytes);
-    if (this.#copyableBytes < 0) refuse('the patch copies more than it may; raise maxCopiedBytes if that is meant');
+    if (this.#copyableBytes < 0) refuse('the patch copies more than maxCopiedBytes; raise it if this is intended');
     this.#add(path, copyNested(value, path.length));
   }
 
@@ -174,7 +174,7 @@ class Application {
     if (!equalNumerically(this.#read(path), expected)) refuse('the value there is not the expected one');
   }
 
-  /** The value of an operation, made ready to stand at `path`. */
+  /** The value of an operation, prepared for `path`. */
   #newValue(operation: object, path: Tokens): unknown {
     const value = valueOf(operation);
     if (this.#owned === undefined) return copyNested(value, path.length);
@@ -187,7 +187,7 @@ class Application {
     return path.reduce(childOf, this.#root);
   }
 
-  /** The container of the place that `path` names, free to be changed, as are those that lead to it. */
+  /** The container of the place at `path`. It and its ancestors may be changed in place. */
   #openParent(path: Tokens): object {
     let parent = this.#open(this.#root);
     this.#root = parent;
@@ -200,7 +200,8 @@ class Application {
   }
 
   #open(value: unknown): object {
-    if (typeof value !== 'object' || value === null) return refuse('it leads into a value that is no object or array');
+    if (typeof value !== 'object' || value === null)
+      return refuse('it leads into a value that is not an object or array');
     if (this.#owned === undefined || this.#owned.has(value)) return value;
     const own = Array.isArray(value) ? value.slice() : { ...value };
     this.#owned.add(own);
@@ -209,7 +210,8 @@ class Application {
 }
 
 function childOf(parent: unknown, token: string): unknown {
-  if (typeof parent !== 'object' || parent === null) return refuse('it leads into a value that is no object or array');
+  if (typeof parent !== 'object' || parent === null)
+    return refuse('it leads into a value that is not an object or array');
   if (Array.isArray(parent)) return parent[arrayIndex(token, parent.length - 1)];
   const child = getMember(parent, token);
   return child === undefined ? refuse(`there is no member ${JSON.stringify(shorten(token))}`) : child;
@@ -228,7 +230,7 @@ function arrayIndex(token: string, last: number): number {
 
 function pointerOf(operation: object, name: 'path' | 'from'): string[] {
   const pointer = getMember(operation, name);
-  return typeof pointer === 'string' ? parsePointer(pointer) : refuse(`its "${name}" is missing or no string`);
+  return typeof pointer === 'string' ? parsePointer(pointer) : refuse(`its "${name}" is missing or not a string`);
 }
 
 function valueOf(operation: object): unknown {
@@ -236,7 +238,7 @@ function valueOf(operation: object): unknown {
   return value === undefined ? refuse('its "value" is missing') : value;
 }
 
-/** Equality as RFC 6902 has it for `test`: numbers are compared by what they amount to, so `-0` is `0`. */
+/** Equality of RFC 6902 for `test`: numbers are compared numerically, so `-0` equals `0`. */
 function equalNumerically(a: unknown, b: unknown): boolean {
   if (jsonEqual(a, b)) return true;
   const hasNegativeZero = [a, b].some((value) => inspectNested(value, 0).negativeZero);
@@ -244,7 +246,7 @@ function equalNumerically(a: unknown, b: unknown): boolean {
   return hasNegativeZero && jsonEqual(JSON.parse(JSON.stringify(a)), JSON.parse(JSON.stringify(b)));
 }
 
-/** Says where in the patch it went wrong; an error that the patch has no part in stays as it is. */
+/** Adds the position in the patch to the error; returns unrelated errors unchanged. */
 function patchErrorOf(error: unknown, index: number, operation: unknown): unknown {
   if (!(error instanceof Refusal || error instanceof SyntaxError || error instanceof JsonValueError)) return error;
   const path: unknown = typeof operation === 'object' && operation !== null ? getMember(operation, 'path') : undefined;

@@ -6,7 +6,7 @@ import { copyNested, getMember, jsonEqual } from './value.ts';
 
 /** One operation of a JSON Patch (RFC 6902). */
 export interface JsonPatchOperation {
-  /** What is done at `path`; {@link diff} makes the first three only. */
+  /** The operation at `path`; {@link diff} makes the first three only. */
   op: 'add' | 'remove' | 'replace' | 'move' | 'copy' | 'test';
   /** RFC 6901 pointer to the place that is changed or tested, `/messages/0` for instance. */
   path: string;
@@ -19,22 +19,22 @@ export interface JsonPatchOperation {
 /** A JSON Patch (RFC 6902): operations, applied one after the other. */
 export type JsonPatch = JsonPatchOperation[];
 
-/** What is to be done at one place. A leaf's value is a copy; `to` of nested edits is the caller's. */
+/** The edit of one place. A leaf's value is a copy; `to` of nested edits is the caller's object. */
 type Change =
   | { readonly kind: 'remove' }
   | { readonly kind: 'add' | 'replace'; readonly value: unknown }
   | { readonly kind: 'edit'; readonly to: object; readonly edits: readonly Edit[] };
 
-/** A change of a member or an element. The indices of an array's edits hold when they are made one after the other. */
+/** A change of a member or an element. The indices of an array's edits are valid when the edits are applied in order. */
 interface Edit {
   readonly token: string | number;
   readonly change: Change;
 }
 
-/** Differences deeper down are told by replacing the container at this depth. It bounds the recursion and the length of paths. */
+/** A deeper difference replaces the container at this depth. Bounds the recursion and the length of paths. */
 const DEEPEST_EDIT = 200;
 
-/** Genkit's clients refuse a path that has one of these. */
+/** Genkit's clients refuse a path with one of these. */
 const REFUSED_TOKENS: ReadonlySet<string | number> = new Set(['__proto__', 'prototype', 'constructor']);
 
 const REMOVE_BYTES = '{"op":"remove","path":""},'.length;
@@ -42,17 +42,17 @@ const ADD_BYTES = '{"op":"add","path":"","value":},'.length;
 const REPLACE_BYTES = '{"op":"replace","path":"","value":},'.length;
 
 /**
- * The patch that turns `from` into `to`, of `add`, `remove` and `replace` operations; empty when the two are the same.
+ * The patch that turns `from` into `to`, of `add`, `remove` and `replace` operations; empty when both are equal.
  *
- * At each object and array it takes what is smaller as JSON: the operations inside it, or one `replace` of it. Where
- * nothing differs the cost is that of comparing, and parts that are the same object in both are not looked into.
- * Elements of arrays are aligned, so that dropping some from the head and appending others names only those. A change below a member named
- * `__proto__`, `prototype` or `constructor` replaces the nearest container whose own path has no such name: Genkit's clients refuse others.
+ * Each object and array gets the smaller edit as JSON: the operations inside it, or one `replace` of it. Equal parts cost
+ * one comparison; parts that are the same object in both are not compared. Elements of arrays are aligned, so that a patch
+ * for elements dropped from the head and appended at the end contains only those. A change below a member named
+ * `__proto__`, `prototype` or `constructor` replaces the nearest container whose path has no such name, because Genkit's clients refuse such paths.
  *
  * Members that are `undefined` count as absent, and so does a whole document: `diff(undefined, to)` is a `replace` at the
  * root, `diff(from, undefined)` a `remove` of it. The values in the patch are copies.
  *
- * @throws JsonValueError when what is new in `to` is not JSON.
+ * @throws JsonValueError when a new value in `to` is not JSON.
  * @example
  * diff({ turns: 1, topic: 'the order that never came' }, { turns: 2, topic: 'the order that never came' });
  * // [{ op: 'replace', path: '/turns', value: 2 }]
@@ -70,7 +70,7 @@ export function diff(from: unknown, to: unknown): JsonPatch {
   return patch;
 }
 
-// First the differences are found, then, from the innermost outwards, it is settled how each is told.
+// The first pass finds the differences; the second, from the innermost outwards, chooses edits or a replacement for each.
 
 function changeBetween(from: unknown, to: unknown, depth: number): Change | undefined {
   if (depth < DEEPEST_EDIT && from !== to && isContainer(from) && isContainer(to)) {
@@ -128,7 +128,7 @@ function middleEdits(
   let i = head;
   let j = head;
   for (const match of [...matches, { i: fromEnd - head, j: toEnd - head }]) {
-    // Between two matches elements are taken to be changed in pairs, and what is left over to be removed or added.
+    // Between two matches, elements count as changed in pairs, and the rest as removed or added.
     for (; i < head + match.i && j < head + match.j; i++, j++) {
       const change = changeBetween(from[i], to[j], depth + 1);
       if (change !== undefined) edits.push({ token: j, change });
@@ -145,7 +145,7 @@ function middleEdits(
 
 interface Settled {
   readonly change: Change;
-  /** What its operations take in the patch, as UTF-8 bytes. */
+  /** The size of its operations in the patch, in UTF-8 bytes. */
   readonly bytes: number;
 }
 

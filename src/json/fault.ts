@@ -1,6 +1,6 @@
 import { formatPointer } from './pointer.ts';
 
-/** How many containers may enclose a value, the outermost included. Every walk of this folder recurses at most this far. */
+/** How many containers may enclose a value, including the outermost. The recursion of every walk in this folder is limited to it. */
 export const MAX_DEPTH = 2000;
 
 const MARK = Symbol.for('genkitx-agents.JsonValueError');
@@ -10,9 +10,9 @@ const LONGEST_SHOWN_PATH = 200;
 export class JsonValueError extends Error {
   /** `JsonValueError`. */
   override readonly name = 'JsonValueError';
-  /** RFC 6901 pointer to the culprit; empty: the value itself. */
+  /** RFC 6901 pointer to the invalid value; empty for the whole value. */
   readonly path: string;
-  /** What it is, and what to store instead. */
+  /** The reason, and what to store instead. */
   readonly reason: string;
   /** @internal */
   readonly [MARK] = true;
@@ -23,13 +23,13 @@ export class JsonValueError extends Error {
     this.reason = reason;
   }
 
-  /** Like `instanceof`, but also true of an error made by another copy of this package in the process. */
+  /** Like `instanceof`, but also true for errors of another copy of this package in the process. */
   static isInstance(error: unknown): error is JsonValueError {
     return typeof error === 'object' && error !== null && MARK in error;
   }
 }
 
-/** A pointer or key as it is shown in messages. */
+/** A pointer or key, shortened for messages. */
 export function shorten(path: string): string {
   return path.length > LONGEST_SHOWN_PATH ? `${path.slice(0, LONGEST_SHOWN_PATH)}…` : path;
 }
@@ -45,10 +45,10 @@ export function isPlain(value: object): boolean {
 }
 
 /**
- * Finds the first thing in `value`, in document order, that JSON cannot hold. The fast walks only notice that there is
- * one; this slow walk keeps the path and the ancestors that an explanation needs.
+ * Finds the first value in `value`, in document order, that JSON cannot represent. The fast walks only detect that there
+ * is one; this slow walk tracks the path and the ancestors for the message.
  *
- * @param depth how many containers `value` is known to be enclosed by.
+ * @param depth The number of containers that enclose `value`.
  */
 export function findFault(value: unknown, depth = 0): JsonValueError | undefined {
   const tokens: (string | number)[] = [];
@@ -56,7 +56,7 @@ export function findFault(value: unknown, depth = 0): JsonValueError | undefined
   return reason === undefined ? undefined : new JsonValueError(formatPointer(tokens), reason);
 }
 
-/** The reason, with `tokens` left pointing at the culprit; or `undefined`, with `tokens` as they were. */
+/** The reason, with `tokens` left at the path of the invalid value; or `undefined`, with `tokens` unchanged. */
 function faultIn(
   value: unknown,
   depth: number,

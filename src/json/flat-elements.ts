@@ -2,29 +2,29 @@ import { isPlain } from './fault.ts';
 
 type Members = Record<string, unknown>;
 
-/** What stands where an object begins and ends, and before the length of an array. No value holds one of these. */
+/** Markers of the start and end of an object, and of the length of an array. No value contains one of them. */
 const OBJECT = Symbol('object');
 const END = Symbol('end');
 const ARRAY = Symbol('array');
 
-/** So many elements are written at a time besides those that are new: nobody waits for the whole of a long array. */
+/** How many elements are written at a time besides the new ones, so that one call never writes a whole long array. */
 const MOST_KNOWN = 256;
 
 /**
- * The elements of an immutable array, written one after the other into a flat list of their keys and values. To compare another array with
- * it takes a walk through that one and a list that lies in one piece of memory, instead of a walk through two heaps of small objects: that
- * is what comparing a long conversation costs, above all when others used the processor's caches in between.
+ * The elements of an immutable array as one flat list of their keys and values. A comparison with another array walks through that array and one
+ * contiguous list, instead of two heaps of small objects. In a long conversation memory access is most of the cost of a comparison, above all with
+ * cold processor caches.
  */
 export class FlatElements {
   readonly #elements: unknown[] = [];
-  /** Where in the list each element begins. */
+  /** The start of each element in the list. */
   readonly #starts: number[] = [];
   readonly #list: unknown[] = [];
 
   /**
-   * Makes it the list of `elements`, or of their head when few of them are in it yet.
+   * Updates the list to `elements`, or to their head if few of them are in it yet.
    *
-   * @param added How many of them are new.
+   * @param added The number of new elements.
    */
   follow(elements: readonly unknown[], added: number): void {
     const same = this.#countSame(elements);
@@ -38,8 +38,8 @@ export class FlatElements {
   }
 
   /**
-   * How many elements at the head of `values` are those of `base`, an array of immutable elements. May answer less: where `values` has its
-   * members in another order, and where the list ends.
+   * How many elements at the head of `values` equal those of `base`, an array of immutable elements. The result may be too small: when members of
+   * `values` are in another order, and at the end of the list.
    */
   countEqual(base: readonly unknown[], values: readonly unknown[]): number {
     const count = Math.min(this.#countSame(base), values.length);
@@ -50,7 +50,7 @@ export class FlatElements {
     return count;
   }
 
-  /** How many elements at the head of `elements` are in the list as they are. */
+  /** How many elements at the head of `elements` are in the list unchanged. */
   #countSame(elements: readonly unknown[]): number {
     const known = this.#elements;
     const most = Math.min(known.length, elements.length);
@@ -92,7 +92,7 @@ class Reader {
     this.#list = list;
   }
 
-  /** Whether `value` is what stands there. Members of `undefined` are none. */
+  /** Whether `value` equals the next value of the list. Members that are `undefined` count as absent. */
   isAt(place: number, value: unknown): boolean {
     this.#at = place;
     return this.#isNext(value);
@@ -108,12 +108,12 @@ class Reader {
       return true;
     }
     if (next !== OBJECT) return false;
-    // No member is asked whose it is: what a value inherits, the one that was written inherited as well, or they differ.
+    // Own and inherited members are not distinguished: the written value inherits the same members, or the values differ.
     for (const key in value) {
       const member = (value as Members)[key];
       if (member === undefined) continue;
       if (this.#list[this.#at++] !== key) return false;
-      // Most members are texts, and most of those the very same.
+      // Most members are strings, and most of those are identical.
       if (typeof member === 'string' ? this.#list[this.#at++] !== member : !this.#isNext(member)) return false;
     }
     return this.#list[this.#at++] === END;

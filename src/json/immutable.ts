@@ -1,7 +1,7 @@
 import { setMember } from './value.ts';
 
 /*
- * For values that nobody changes: answers of `copyJson` and `shareJson`, which have been checked, so that neither function checks again.
+ * Functions for immutable values: results of `copyJson` and `shareJson`. Those are already checked, so these functions do not check again.
  */
 
 /** A deep copy that its owner may change. */
@@ -30,7 +30,7 @@ function thawNested(value: object | null): unknown {
   return members;
 }
 
-/** The value itself, which from now on nobody can change. What is frozen already is not walked through again. */
+/** Freezes the value deeply and returns it. Skips parts that are already frozen. */
 export function freeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
   // A `for ... in` would make a string of each index.

@@ -1,8 +1,8 @@
 /**
- * Puts an item into a list that has one of each name: in the place of the one of its name, else at the end. One without a name, or with an
- * empty one, is always another.
+ * Adds an item to a list with unique names: replaces the item of the same name, or appends. Items without a name, or with an empty one, are always
+ * appended.
  *
- * @returns Whether it took the place of another.
+ * @returns Whether it replaced an item.
  */
 export function putByName<T extends { readonly name?: string }>(items: T[], item: T): boolean {
   const place = item.name ? items.findIndex(({ name }) => name === item.name) : -1;

@@ -1,20 +1,20 @@
-/** A string that is not over, up to an escape that is not either. */
+/** An incomplete string, up to an incomplete escape. */
 const OPEN_STRING = /^"((?:[^"\\]|\\[^u]|\\u[\da-f]{4})*)(?:\\(?:u[\da-f]{0,3})?)?$/i;
 
 const TOKEN = /[{}[\],:]|"(?:[^"\\]|\\.)*(?:"|\\?$)|[^\s{}[\],:"]+/gs;
 
 /**
- * Parses the beginning of a JSON object or array as far as it goes: strings as far as they are there, numbers, literals and members once
- * they are whole. Text before it is passed over.
+ * Parses the received part of a JSON object or array: incomplete strings as far as received; numbers, literals and members once they are
+ * complete. Skips text before it.
  *
- * @returns `undefined` when there is no object or array yet, or the text is no JSON.
+ * @returns `undefined` when there is no object or array yet, or the text is not JSON.
  */
 export function parsePartialJson(text: string): unknown {
   const start = text.search(/[{[]/);
   if (start < 0) return undefined;
   const json = text.slice(start);
   const closers: string[] = [];
-  /** The longest beginning that closing brackets make whole. */
+  /** The longest prefix that closing brackets complete. */
   let whole = '';
   let isKey = false;
   for (const { 0: token, index } of json.matchAll(TOKEN)) {

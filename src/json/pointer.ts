@@ -1,11 +1,11 @@
-/** JSON Pointer (RFC 6901): text that names one place in a JSON value. `''` is the whole value, `/a/0` the first element of its member `a`. */
+/** JSON Pointer (RFC 6901): a text that addresses one place in a JSON value. `''` is the whole value, `/a/0` the first element of its member `a`. */
 
-/** One reference token as it stands in a pointer: `~` becomes `~0` and `/` becomes `~1`. */
+/** Escapes a reference token for a pointer: `~` becomes `~0` and `/` becomes `~1`. */
 export function escapeToken(token: string): string {
   return token.includes('~') || token.includes('/') ? token.replaceAll('~', '~0').replaceAll('/', '~1') : token;
 }
 
-/** The pointer that leads through `tokens`: object keys, and array indices in decimal. */
+/** The pointer of `tokens`: object keys, and array indices in decimal. */
 export function formatPointer(tokens: readonly (string | number)[]): string {
   return tokens.map((token) => `/${escapeToken(String(token))}`).join('');
 }
@@ -13,7 +13,7 @@ export function formatPointer(tokens: readonly (string | number)[]): string {
 /**
  * The tokens of a pointer, unescaped, outermost first; none for the whole value.
  *
- * @throws SyntaxError when `pointer` is neither empty nor begins with `/`, or has a `~` that is not part of `~0` or `~1`.
+ * @throws SyntaxError when `pointer` is not empty and does not begin with `/`, or has a `~` outside of `~0` and `~1`.
  */
 export function parsePointer(pointer: string): string[] {
   if (pointer === '') return [];

@@ -5,12 +5,12 @@ import { copyNested, getMember, isOwn, jsonEqual, setMember } from './value.ts';
 type Members = Record<string, unknown>;
 
 /**
- * A copy of `value` that reuses what `base` already holds: every part that is equal to its counterpart in `base` is that very object (or
- * string), only the rest is copied. So the memory that a version of a document takes is what it added, and a later comparison with `base`
- * is done at the first identical object. When all is equal the answer is `base` itself, in its order of members.
+ * A copy of `value` that reuses the parts of `base`: a part that equals its counterpart in `base` is the same object (or string); only the
+ * rest is copied. So a version of a document takes only the memory of its changes, and a later comparison with `base` stops at identical
+ * objects. When both are equal the result is `base` itself, with its order of members.
  *
- * `base` must be an earlier answer of this function or of `copyJson`, and neither it nor the answer may ever be changed: they hold the same
- * objects. Elements of arrays are matched where they stand, and after removals and insertions where they moved to.
+ * `base` must be an earlier result of this function or of `copyJson`. Neither it nor the result may ever be changed, because they share
+ * objects. Array elements are matched by position, and after removals and insertions by their new position.
  *
  * @throws JsonValueError as `copyJson` does.
  */
@@ -34,7 +34,7 @@ function share(base: unknown, value: unknown, depth: number): unknown {
   return Array.isArray(base) || !isPlain(value) ? copyNested(value, depth) : shareMembers(base, value, depth + 1);
 }
 
-// Nearly always all is equal, so nothing is allocated before the first difference.
+// Values are nearly always equal, so nothing is allocated before the first difference.
 
 function shareMembers(base: object, value: object, depth: number): object {
   let result: Members | undefined;
@@ -53,7 +53,7 @@ function shareMembers(base: object, value: object, depth: number): object {
   return count === Object.keys(base).length ? base : firstMembers(base, value, count);
 }
 
-/** The first `count` members of `value`, as `base` has them. */
+/** The first `count` members of `value`, taken from `base`. */
 function firstMembers(base: object, value: object, count: number): Members {
   const result: Members = {};
   let left = count;
@@ -66,15 +66,15 @@ function firstMembers(base: object, value: object, count: number): Members {
   return result;
 }
 
-/** Arrays from this length on are compared with their flat elements. */
+/** Arrays of at least this length are compared by their flat elements. */
 const LONG = 64;
 
-/** The flat elements of the array that was shared last of those that begin with this object. */
+/** The flat elements of the array that was shared last, by the array's first object. */
 const flatElements = new WeakMap<object, FlatElements>();
 
 function shareElements(base: readonly unknown[], value: readonly unknown[], depth: number): readonly unknown[] {
   const first = base.length < LONG ? undefined : base[0];
-  // Elements that were read frozen come back as the very same: there is nothing to compare.
+  // Elements that were read frozen are saved as the same objects and need no comparison.
   if (typeof first !== 'object' || first === null || first === value[0]) return shareFrom(0, base, value, depth);
   const known = flatElements.get(first);
   const result = shareFrom(known?.countEqual(base, value) ?? 0, base, value, depth);
@@ -85,7 +85,7 @@ function shareElements(base: readonly unknown[], value: readonly unknown[], dept
   return result;
 }
 
-/** @param equal So many elements at the head of both are known to be equal. */
+/** @param equal The number of elements at the head of both that are known to be equal. */
 function shareFrom(
   equal: number,
   base: readonly unknown[],
@@ -93,11 +93,11 @@ function shareFrom(
   depth: number,
 ): readonly unknown[] {
   let index = equal;
-  // Nearly always the very same objects, up to the first that is new.
+  // Nearly always identical objects, up to the first new one.
   while (index < value.length && typeof value[index] === 'object' && base[index] === value[index]) index++;
   while (index < value.length && index < base.length && matches(base[index], value[index])) index++;
   if (index === value.length && index === base.length) return base;
-  // What was read frozen is frozen, and of such an array V8 copies the whole much faster than a part.
+  // An array that was read frozen is frozen, and V8 copies the whole of such an array much faster than a part.
   const result: unknown[] = index === base.length ? [...base] : base.slice(0, index);
   const resync = new Resync(base, value);
   for (let at = index; index < value.length; index++, at++) {
@@ -117,8 +117,8 @@ function shareFrom(
 }
 
 /**
- * Whether sharing would answer `base` itself, found without the bookkeeping that an answer takes: nearly all of a session's messages are
- * as they were. May say no where it is not sure.
+ * Whether sharing would return `base` itself, without the bookkeeping for a result: nearly all messages of a session are unchanged. May return
+ * `false` when it is uncertain.
  */
 function matches(base: unknown, value: unknown): boolean {
   if (base === value) return isSame(base, value);
@@ -137,8 +137,8 @@ function elementsMatch(base: readonly unknown[], value: readonly unknown[]): boo
   return true;
 }
 
-// What both inherit matches as well and is counted on both sides, so no member is asked whose it is. `__proto__` alone would be taken for
-// a value.
+// Inherited members match too and are counted on both sides, so own and inherited members are not distinguished, except `__proto__`, which
+// would count as a value.
 function membersMatch(base: Members, value: Members): boolean {
   let unmatched = 0;
   for (const key in value) {
@@ -152,14 +152,14 @@ function membersMatch(base: Members, value: Members): boolean {
   return unmatched === 0;
 }
 
-/** Whether sharing answered what `base` holds; `-0` and `0` are not the same value. */
+/** Whether sharing returned the value of `base`; `-0` and `0` are different values. */
 function isSame(known: unknown, shared: unknown): boolean {
   return known === shared && (known !== 0 || Object.is(known, shared));
 }
 
 /**
- * Finds where two arrays go on together after they stopped matching. Only objects are worth a search; the comparisons it may spend are
- * bounded by the arrays' length, after which elements are matched where they stand.
+ * Finds where two arrays match again after a difference. Only objects are searched; the number of comparisons is bounded by the arrays' length,
+ * after which elements are matched by position.
  */
 class Resync {
   readonly #base: readonly unknown[];

@@ -17,7 +17,7 @@ export function jsonStringBytes(text: string): number {
   return bytes;
 }
 
-/** What the escape of an ASCII character adds: `\"` and `\n` are two characters, `\u0001` is six. */
+/** The extra bytes of an escaped ASCII character: `\"` and `\n` are two characters, `\u0001` is six. */
 function asciiEscapeBytes(unit: number): number {
   if (unit === 0x7f) return 0;
   const hasShortEscape = unit === 0x22 || unit === 0x5c || (unit >= 0x08 && unit <= 0x0d && unit !== 0x0b);
@@ -30,8 +30,8 @@ function isPair(text: string, index: number): boolean {
 }
 
 /**
- * The UTF-8 bytes of a value's JSON text, or some number above `limit` as soon as it is known to be above: the work is
- * bounded by `limit`, not by the value. What is no JSON value counts as nothing, as does what is deeper than `MAX_DEPTH`.
+ * The UTF-8 bytes of a value's JSON text, or any number above `limit` if it is longer: the work is bounded by `limit`, not
+ * by the value. Values that are not JSON, or deeper than `MAX_DEPTH`, count as 0 bytes.
  */
 export function jsonBytes(value: unknown, limit = Infinity, depth = 0): number {
   switch (typeof value) {

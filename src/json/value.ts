@@ -7,7 +7,7 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 
 type Members = Record<string, unknown>;
 
-/** Real values are shallower than this. Only from here on are ancestors remembered, so that a cycle is met before it is copied many times over. */
+/** Real values are shallower than this. Ancestors are tracked only below it, so that a cycle is found before it is copied many times. */
 const UNTRACKED_DEPTH = 32;
 
 const LARGE_ARRAY = 100_000;
@@ -25,13 +25,13 @@ export function copyJson<T>(value: T): T {
   return copyNested(value, 0);
 }
 
-/** {@link copyJson} for a value that is going to be enclosed by `depth` containers. Paths of errors begin at `value`. */
+/** {@link copyJson} for a value that will be inside `depth` containers. Paths of errors begin at `value`. */
 export function copyNested<T>(value: T, depth: number): T {
   if (isScalar(value)) return value;
   return explained(value, depth, () => copyContainer(mustBeObject(value), depth + 1, undefined) as T);
 }
 
-/** Refuses what {@link copyNested} refuses, without copying. Answers whether there is a `-0` in it, which `JSON.stringify` would lose. */
+/** Refuses the values that {@link copyNested} refuses, without copying. Returns whether the value has a `-0`, which `JSON.stringify` would lose. */
 export function inspectNested(value: unknown, depth: number): { negativeZero: boolean } {
   if (isScalar(value)) return { negativeZero: Object.is(value, -0) };
   return explained(value, depth, () => ({
@@ -40,8 +40,8 @@ export function inspectNested(value: unknown, depth: number): { negativeZero: bo
 }
 
 /**
- * Whether two JSON values are the same. The order of members does not matter and an `undefined` member counts as absent;
- * `0` and `-0` differ, since a value has to come back as it was saved. Other values than JSON are not refused.
+ * Whether two JSON values are equal. The order of members does not matter and an `undefined` member counts as absent;
+ * `0` and `-0` differ, because a value must be returned as it was saved. Values that are not JSON are not refused.
  *
  * @throws JsonValueError when both are nested deeper than {@link MAX_DEPTH}.
  */
@@ -52,8 +52,8 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
 }
 
 /**
- * JSON text from which {@link parseJson} reads the very same value: unlike `JSON.stringify` it writes `-0`, and it
- * refuses what {@link copyJson} refuses rather than writing something else in its place.
+ * JSON text from which {@link parseJson} reads an equal value. Unlike `JSON.stringify` it writes `-0`, and refuses the
+ * values that {@link copyJson} refuses instead of replacing them.
  */
 export function stringifyJson(value: unknown): string {
   return inspectNested(value, 0).negativeZero ? writeJson(value) : JSON.stringify(value);
@@ -92,14 +92,14 @@ function isScalar(value: unknown): boolean {
   return typeof value === 'string' || typeof value === 'boolean' || value === null;
 }
 
-/** Runs a fast walk over `value`. Walks know neither path nor reason: those are found, slowly, once it has refused. */
+/** Runs a fast walk over `value`. A walk knows neither path nor reason of a refusal; a slow second walk finds them. */
 function explained<R>(value: unknown, depth: number, walk: () => R): R {
   try {
     return walk();
   } catch (error) {
     const fault = findFault(value, depth);
     if (fault) throw fault;
-    // A getter may throw once and not again.
+    // A getter may throw the first time only.
     throw error instanceof JsonValueError
       ? error
       : new JsonValueError('', 'reading it throws an error; store plain data');
@@ -114,14 +114,14 @@ function mustBeObject(value: unknown): object {
   return typeof value === 'object' && value !== null ? value : refuse();
 }
 
-/** Called at the depths where ancestors are remembered. */
+/** Called at depths where ancestors are tracked. */
 function enter(value: object, depth: number, ancestors = new Set<object>()): Set<object> {
   if (depth > MAX_DEPTH || ancestors.has(value)) refuse();
   return ancestors.add(value);
 }
 
 // The walks below take one stack frame a level, arrays and objects in one function, because values may be MAX_DEPTH
-// deep. They check members where they meet them: a call for each would double the time.
+// deep. They check members inline: a call for each would double the time.
 
 function copyContainer(value: object, depth: number, above: Set<object> | undefined): object {
   const ancestors = depth > UNTRACKED_DEPTH ? enter(value, depth, above) : undefined;
@@ -155,7 +155,7 @@ function copyContainer(value: object, depth: number, above: Set<object> | undefi
   return copy;
 }
 
-/** A flat copy, of this realm. */
+/** A shallow copy in this realm. */
 function slicePlain(array: unknown[]): unknown[] {
   // A sparse array may claim billions of elements; this stops at the first hole.
   if (array.length > LARGE_ARRAY && array.includes(undefined)) refuse();
@@ -206,7 +206,7 @@ function equalContainers(a: object, b: object, depth: number): boolean {
     if (!isOwn(a, key)) continue;
     const x = (a as Members)[key];
     if (x === undefined) continue;
-    // Reading an inherited member does no harm: none but `__proto__` is a JSON value.
+    // Inherited members may be read: only `__proto__` is a JSON value.
     const y = (b as Members)[key];
     if (x === y) {
       if (x === 0 && !Object.is(x, y)) return false;
@@ -223,7 +223,7 @@ function equalContainers(a: object, b: object, depth: number): boolean {
   return unmatched === 0 && (members > 0 || (isPlain(a) && isPlain(b)));
 }
 
-/** Writes what `JSON.stringify` would, but for `-0`. For a value that has been inspected. */
+/** Same as `JSON.stringify` except for `-0`. The value must have been checked. */
 function writeJson(value: unknown): string {
   if (Object.is(value, -0)) return '-0';
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);

@@ -5,21 +5,21 @@ import type { AgentServerOptions } from './options.ts';
 import type { ServedAgents } from './request/routes.ts';
 import { createAgentServer } from './serve.ts';
 
-/** Fits Express 4 and 5 (`app.use('/api', router)`), Connect, and as it is the listener of a `node:http` server. */
+/** Works in Express 4 and 5 (`app.use('/api', router)`), in Connect, and as the listener of a `node:http` server. */
 export type AgentRouter = (
   request: IncomingMessage,
   response: ServerResponse,
   next?: (error?: unknown) => void,
 ) => void;
 
-/** How long an answered client may go on sending a body that nobody wants, in ms. Closing at once would lose it the answer. */
+/** How long a client may continue to send its body after the answer, in ms. If the connection closed at once, the client could lose the answer. */
 const LINGER_MS = 5000;
 
 /**
- * Serves agents from Express. Mount it where the agents are to be; a path at which there is no agent goes on to what is mounted after, and
- * without anything after is answered with 404. A body that `express.json()` has parsed already is taken as it is.
+ * Serves agents from Express. Mount it at the path of the agents. A request for a path without an agent is passed to the next handler, and
+ * answered with 404 if there is none. A body that `express.json()` has already parsed is accepted.
  *
- * Takes what {@link agentHandler} takes, and needs no `express` of its own.
+ * Takes the arguments of {@link agentHandler}, and does not import `express`.
  *
  * @example
  * app.use('/api', agentRouter([support], { context: apiKey(process.env.API_KEY) }));
@@ -47,7 +47,7 @@ function toCall(request: IncomingMessage & { body?: unknown }, response: ServerR
   const [path = '', query] = (request.url ?? '').split(/\?(.*)/s);
   const gone = new AbortController();
   response.once('close', () => {
-    // Behind the answer nothing listens, and an abort makes an error with a stack.
+    // After the answer nothing listens, and an abort would create an error with a stack.
     if (!response.writableFinished) {
       gone.abort();
     }
@@ -62,7 +62,7 @@ function toCall(request: IncomingMessage & { body?: unknown }, response: ServerR
         Array.isArray(value) ? value.join(', ') : `${value}`,
       ]),
     ),
-    // An iterator that ends must not take the connection with it: there is still an answer to be sent.
+    // The end of the iterator must not close the connection: the answer is still to be sent.
     body: request.readableEnded
       ? { parsed: request.body }
       : { [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) },
@@ -70,7 +70,7 @@ function toCall(request: IncomingMessage & { body?: unknown }, response: ServerR
   };
 }
 
-/** A request that was turned down may still be coming in: it is read and thrown away for a while, then cut. */
+/** A refused request may still be arriving: it is read and discarded for a while, then the connection is closed. */
 function lingerAfter(request: IncomingMessage, response: ServerResponse): void {
   response.once('finish', () => {
     if (request.complete) {
@@ -82,7 +82,7 @@ function lingerAfter(request: IncomingMessage, response: ServerResponse): void {
   });
 }
 
-/** How much is written at once, in bytes: what the connection must take within `readTimeoutMs`. */
+/** Size of one write, in bytes. The connection must take it within `readTimeoutMs`. */
 const PIECE_BYTES = 64 * 1024;
 
 async function send({ status, headers, body }: Answer, response: ServerResponse, readTimeoutMs: number): Promise<void> {
@@ -94,7 +94,7 @@ async function send({ status, headers, body }: Answer, response: ServerResponse,
   response.once('close', () => stream?.cancel());
   response.writeHead(status, headers);
   if (stream && stream.unreadChars === 0) {
-    // The first chunk may be long in coming, and the head says how to come back for it.
+    // The first chunk may take long, and the head has the id for reconnecting.
     response.flushHeaders();
   }
   for await (const piece of piecesOf(body)) {
@@ -122,7 +122,7 @@ async function* piecesOf(body: Answer['body']): AsyncGenerator<Uint8Array, void,
   }
 }
 
-/** Resolves when the connection has taken what was written, or is gone. One that takes nothing for `timeoutMs` is cut. */
+/** Resolves when the connection has drained or closed. A connection that takes nothing for `timeoutMs` is closed. */
 function taken(response: ServerResponse, event: 'drain' | 'finish', timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => response.destroy(), timeoutMs);

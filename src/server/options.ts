@@ -6,69 +6,68 @@ import { unknownOption } from '../option-names.ts';
 
 const MIB = 1024 * 1024;
 
-/** Options of `agentHandler` and `agentRouter`. One of `context` and `anonymous` must be there. */
+/** Options of `agentHandler` and `agentRouter`. Either `context` or `anonymous` is required. */
 export interface AgentServerOptions {
   /**
-   * Says who is asking: gets the method and the headers of the request and answers the context that the agent runs in, a plain object, or throws. It is
-   * asked before the body is read, so `input` is not there (see `contextReadsInput`). What it throws turns the request
-   * down: a `UserFacingError` with its status and message, any other `GenkitError` with its status, anything else with 500. Genkit's `apiKey()` and the
-   * Firebase plugin's `firebaseContext()` are such providers.
+   * Identifies the caller: takes the method and the headers of the request and returns the context of the run, a plain object, or throws. It is
+   * called before the body is read, so `input` is missing (see `contextReadsInput`). An error refuses the request: a `UserFacingError` with its
+   * status and message, any other `GenkitError` with its status, any other error with 500. Genkit's `apiKey()` and the Firebase plugin's
+   * `firebaseContext()` are such providers.
    */
   context?: ContextProvider;
   /**
-   * `true`: the body is read first, and `context` gets its `data` as `input`. Anybody can then make the server read and parse bodies up to the
-   * limits. Default: false, and a provider that reads `input` is an error.
+   * Reads the body first and passes its `data` to `context` as `input`. Unauthenticated callers can then make the server read and parse bodies up
+   * to the limits. Default: false; a provider that reads `input` then fails the request.
    */
   contextReadsInput?: boolean;
-  /** `true`: anybody may talk to the agents and read whatever snapshot they can name. */
+  /** `true`: every caller may use the agents and read each snapshot whose id it knows. */
   anonymous?: boolean;
-  /** The path under which the agents are served, `/api` say. Unless told they are at the root, or where the router is mounted. */
+  /** The path under which the agents are served, for example `/api`. Default: the root, or the path where the router is mounted. */
   basePath?: string;
-  /** Longest body, in bytes; 4 MiB unless told. A client that keeps the state sends all of it with each turn. */
+  /** Longest body, in bytes. Default: 4 MiB. A client that keeps the state sends all of it with each turn. */
   maxBodyBytes?: number;
-  /** How long a body may take to arrive, in ms; 30,000 unless told. */
+  /** How long a body may take to arrive, in ms. Default: 30,000. */
   bodyTimeoutMs?: number;
-  /** How many objects and arrays a body may nest; 100 unless told. */
+  /** How deep a body may nest objects and arrays. Default: 100. */
   maxDepth?: number;
-  /** How many names and values a body may hold, all levels together. Default: 100,000. The time that the server works on a body goes with them. */
+  /** How many names and values a body may have, on all levels together. Default: 100,000. The server's work on a body is proportional to it. */
   maxValues?: number;
   /**
-   * How long a turn may take, in ms; without limit unless told. The turn's signal is then aborted and the client gets `DEADLINE_EXCEEDED`. The
-   * `context` provider and the `streamManager` may each take as long before it.
+   * How long a turn may take, in ms. Default: no limit. After it the turn's signal is aborted and the client gets `DEADLINE_EXCEEDED`. The
+   * `context` provider and the `streamManager` each have the same limit, before the turn.
    */
   timeoutMs?: number;
   /**
-   * How much of all streams together may wait for clients that have not read it, in characters. Default: 67,108,864. When it is exceeded, the
-   * client that left most unread gets `RESOURCE_EXHAUSTED` in place of it, and its turn goes on as without it: it is aborted, or kept for the
-   * client's return where there is a `streamManager`.
+   * How many unread characters all streams together may buffer. Default: 67,108,864. Above it, the client with the largest backlog gets
+   * `RESOURCE_EXHAUSTED`, and its turn is treated as after a disconnect: it is aborted, or with a `streamManager` kept until the client reconnects.
    */
   maxUnreadChars?: number;
-  /** How long a client may take nothing of an answer that waits for it, in ms. Default: 30,000. Its connection is then closed. */
+  /** How long a client may stop reading an answer, in ms. Default: 30,000. After it the connection is closed. */
   readTimeoutMs?: number;
   /**
-   * Makes streams resumable: a client that lost its connection asks for the stream by the id in its `x-genkit-stream-id` header and gets all
-   * of it again, then the rest. Genkit's `InMemoryStreamManager` serves one process, the `FirestoreStreamManager` of `@genkit-ai/firebase`
-   * several. It is given the frames as text, under a key that only the one who started the turn can ask for.
+   * Makes streams resumable: a client that lost its connection requests the stream by the id in its `x-genkit-stream-id` header and gets it
+   * from the beginning, then the rest. Genkit's `InMemoryStreamManager` serves one process, the `FirestoreStreamManager` of
+   * `@genkit-ai/firebase` several. It stores the frames as text, under a key that only the caller of the turn can request.
    */
   streamManager?: StreamManager;
   /**
-   * With a `streamManager`: how long a turn goes on after its last client in this process went away, in ms, before it is aborted. 30,000 unless
-   * told; `false`: to its end, which is for servers whose clients may come back to another process.
+   * With a `streamManager`: how long a turn continues after its last client in this process disconnected, in ms, before it is aborted.
+   * Default: 30,000. `false`: the turn runs to its end; use it if clients may reconnect to another process.
    */
   reconnectWithinMs?: number | false;
   /**
-   * With a `streamManager`: what of the context says whose stream it is, as JSON. All of the context unless told, without what a token
-   * refreshed in between changes (`rawToken`, `iat`, `exp`, ...). For contexts that hold anything else that is new with each request.
+   * With a `streamManager`: returns the part of the context, as JSON, that identifies the owner of a stream. Default: the whole context without
+   * the members that change when a token is refreshed (`rawToken`, `iat`, `exp`, ...). Needed if other members differ between requests.
    */
   streamOwner?: (context: ActionContext) => unknown;
   /**
-   * Ends the work of a server that is shut down. When it aborts, the turns that run are aborted as by their callers, and answered with what
-   * became of them; what is asked after that is refused with `UNAVAILABLE`. Turns that were detached go on.
+   * Shuts the server's work down. When it aborts, running turns are aborted as by their callers and answered with their outcome; later requests
+   * are refused with `UNAVAILABLE`. Detached turns continue.
    */
   stopSignal?: AbortSignal;
 }
 
-/** {@link AgentServerOptions} with nothing left open. */
+/** {@link AgentServerOptions} with all defaults applied. */
 export interface ServerSettings {
   context: ContextProvider;
   contextReadsInput: boolean;
@@ -84,7 +83,7 @@ export interface ServerSettings {
   stopSignal: AbortSignal | undefined;
 }
 
-/** How streams are kept for clients that come back. */
+/** How streams are kept for clients that reconnect. */
 export interface ResumableSettings {
   streamManager: StreamManager;
   /** `Infinity`: without limit. */
@@ -92,7 +91,7 @@ export interface ResumableSettings {
   streamOwner: ((context: ActionContext) => unknown) | undefined;
 }
 
-/** Timers take no more: a longer delay would end at once. */
+/** The longest delay of a timer; a longer one would fire at once. */
 const MAX_DELAY_MS = 2_147_483_647;
 
 const OPTION_NAMES = [
@@ -113,10 +112,10 @@ const OPTION_NAMES = [
   'stopSignal',
 ] as const satisfies (keyof AgentServerOptions)[];
 
-/** @throws `INVALID_ARGUMENT` when an option is unknown, is not what it has to be, or the question who may ask is left open. */
+/** @throws `INVALID_ARGUMENT` when an option is unknown or invalid, or when neither `context` nor `anonymous` is given. */
 export function readOptions(options: AgentServerOptions): ServerSettings {
   if (typeof options !== 'object' || options === null) {
-    throw invalidArgument('Serving agents needs options: give "context", or "anonymous: true".');
+    throw invalidArgument('Serving agents needs options: pass "context" or "anonymous: true".');
   }
   for (const name of Object.keys(options)) {
     if (!OPTION_NAMES.includes(name as (typeof OPTION_NAMES)[number])) {
@@ -151,7 +150,9 @@ function readResumable({
     return undefined;
   }
   if (typeof streamManager?.open !== 'function' || typeof streamManager.subscribe !== 'function') {
-    throw invalidArgument('The option "streamManager" must be one: Genkit\'s InMemoryStreamManager, say.');
+    throw invalidArgument(
+      'The option "streamManager" must be a stream manager, for example Genkit\'s InMemoryStreamManager.',
+    );
   }
   if (streamOwner !== undefined && typeof streamOwner !== 'function') {
     throw invalidArgument('The option "streamOwner" must be a function.');
@@ -174,12 +175,12 @@ function readContext({ context, anonymous }: AgentServerOptions): ContextProvide
   }
   if (context === undefined && !anonymous) {
     throw invalidArgument(
-      'Serving agents needs to know who is asking: give "context", a function that answers the context of a request ' +
-        'or throws (Genkit\'s apiKey() is one), or "anonymous: true" to let anybody in.',
+      'Serving agents needs authentication: pass "context", a function that returns the context of a request ' +
+        'or throws (for example Genkit\'s apiKey()), or "anonymous: true" to serve every caller.',
     );
   }
   if (context !== undefined && anonymous) {
-    throw invalidArgument('Give either "context" or "anonymous: true", not both.');
+    throw invalidArgument('Pass either "context" or "anonymous: true", not both.');
   }
   if (context !== undefined && typeof context !== 'function') {
     throw invalidArgument('The option "context" must be a function.');

@@ -8,23 +8,23 @@ import { STREAM_ID_HEADER, type KeptTurn, type ResumableTurns } from './answer/r
 import type { Route } from './request/routes.ts';
 import { httpStatusOfError, toSafeError, type SafeError } from './answer/safe-error.ts';
 
-/** A request that may be run: known, read, authenticated, valid. */
+/** A request that has been routed, authenticated, read and validated. */
 export interface ActionCall {
   route: Route;
   body: CallBody;
   context: ActionContext;
   wantsStream: boolean;
-  /** Aborts when the client goes away. */
+  /** Aborts when the client disconnects. */
   signal: AbortSignal;
   timeoutMs: number | undefined;
   backlog: Backlog;
-  /** Aborts when the server is shut down. */
+  /** Aborts when the server shuts down. */
   stopSignal: AbortSignal | undefined;
-  /** Keeps the streams of turns; without, they end with their connections. */
+  /** Keeps the streams of turns. Without it a stream ends with its connection. */
   turns: ResumableTurns | undefined;
 }
 
-/** How a run ended. A turn that failed has both: its output, and the error that is in it. */
+/** How a run ended. A failed turn has both its output and the error in it. */
 interface Outcome {
   result?: unknown;
   error?: SafeError;
@@ -34,20 +34,20 @@ interface Outcome {
 
 type OnChunk = (chunk: unknown) => void;
 
-/** How long the head of a resumable stream waits for the first chunk, in ms: what is refused at once can so still be told by its HTTP status. */
+/** How long the head of a resumable stream waits for the first chunk, in ms. An immediate refusal can so still set the HTTP status. */
 const HEAD_WITHIN_MS = 200;
 
-/** How long a turn that is stopped because its time is up may take to end, in ms: one that is just being saved is not lost. */
+/** How long a turn may take to end after its time limit, in ms, so that a save in progress can complete. */
 const END_WITHIN_MS = 1000;
 
 /**
- * Runs the action and answers.
+ * Runs the action and makes the answer.
  *
- * A turn that fails is an outcome and not an exception in Genkit: its output says `finishReason: 'failed'`, and holds the last good state. Over HTTP
- * its status is that of the error, as long as no chunk was sent, so that proxies, monitors and plain clients see a failure as one. The body
- * then has the output under `result`, which our client reads, and the error under `error`. Genkit's client reads no body but that of a 200
- * and throws an error that quotes it. Once chunks are under way the status is out, and the outcome is the last frame. The head of a resumable
- * stream goes out before the first chunk, if that is long in coming: without the id in it nobody could come back.
+ * In Genkit a failed turn is an output with `finishReason: 'failed'` and the last good state, not an exception. Over HTTP the answer has the
+ * status of the error if no chunk was sent before, so that proxies, monitors and other clients see the failure. The body then has the output under
+ * `result`, which the client of this package reads, and the error under `error`. Genkit's client reads the body of a 200 only, and otherwise throws
+ * an error that quotes it. After the first chunk the status is 200 and the outcome is the last frame. The head of a resumable stream is sent
+ * before a late first chunk, because the client needs the id in it to reconnect.
  */
 export async function runAction(call: ActionCall): Promise<Answer> {
   if (call.wantsStream) {
@@ -60,7 +60,7 @@ export async function runAction(call: ActionCall): Promise<Answer> {
 async function answerAsStream(call: ActionCall): Promise<Answer> {
   const stop = new AbortController();
   const kept = call.route.kind === 'turn' ? await call.turns?.open(askerOf(call), () => stop.abort()) : undefined;
-  // Who was not told the id can not come back.
+  // A client without the id cannot reconnect.
   let comesBack = false;
   let hasEnded = false;
   const onGone = () => {
@@ -102,7 +102,7 @@ function askerOf({ route, context }: ActionCall): Parameters<ResumableTurns['ope
   return { agent: route.agent, context };
 }
 
-/** Resolves after {@link HEAD_WITHIN_MS}; never, when the run ends before. */
+/** Resolves after {@link HEAD_WITHIN_MS}; never resolves if the run ends before. */
 function soon(run: Promise<unknown>): Promise<undefined> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(undefined), HEAD_WITHIN_MS);
@@ -128,7 +128,7 @@ function lastFrame({ result, error }: Outcome): string {
   }
 }
 
-/** Runs the action until it ends, or the time is up. Does not reject. */
+/** Runs the action until it ends or its time limit is reached. Does not reject. */
 async function runWithin(
   call: ActionCall,
   { stop, onGone }: { stop: AbortController; onGone: () => void },
@@ -136,7 +136,7 @@ async function runWithin(
 ): Promise<Outcome> {
   const { signal, stopSignal, timeoutMs } = call;
   signal.addEventListener('abort', onGone, { once: true });
-  // Whatever the client wants: also a turn that it could come back to.
+  // This also stops turns whose clients could reconnect.
   const onStop = () => stop.abort(stopSignal?.reason);
   stopSignal?.addEventListener('abort', onStop, { once: true });
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -154,14 +154,14 @@ async function runWithin(
     const outcome = await Promise.race([run(call, stop.signal, onChunk), late]);
     return refusal && !isDone(outcome) ? failure(call, refusal) : outcome;
   } finally {
-    // What ended is not to be aborted any more: a detached run goes on after its request.
+    // A run that has answered is not aborted: a detached run continues after its request.
     clearTimeout(timer);
     signal.removeEventListener('abort', onGone);
     stopSignal?.removeEventListener('abort', onStop);
   }
 }
 
-/** Whether the turn was completed, although it was stopped: it was being saved by then. */
+/** Whether the turn completed although it was stopped, because its save had begun. */
 function isDone({ result, error }: Outcome): boolean {
   return result !== undefined && !error && (result as { finishReason?: unknown }).finishReason !== 'aborted';
 }
@@ -173,7 +173,7 @@ async function run(call: ActionCall, abortSignal: AbortSignal, onChunk?: OnChunk
       throw shuttingDown();
     }
     if (call.signal.aborted) {
-      throw new Refusal(499, 'CANCELLED', 'The client went away.');
+      throw new Refusal(499, 'CANCELLED', 'The client disconnected.');
     }
     const init = route.kind === 'turn' ? { init: body.init as AgentInit } : {};
     const { result, telemetry } = await route.action.run(body.data, { context, abortSignal, onChunk, ...init });
@@ -191,7 +191,7 @@ function failure({ body }: ActionCall, thrown: unknown): Outcome {
   return { error, httpStatus: httpStatusOfError(thrown, error) };
 }
 
-/** Errors also travel inside results: in the output of a turn that failed, and in the snapshot of one. */
+/** Results can contain errors too: the output of a failed turn, and its snapshot. */
 function judge({ route, body }: ActionCall, result: unknown): Outcome {
   const { error: inside, finishReason } = (result ?? {}) as { error?: unknown; finishReason?: unknown };
   const failed = route.kind === 'turn' && finishReason === 'failed';

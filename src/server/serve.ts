@@ -12,17 +12,17 @@ import { runAction } from './run-action.ts';
 import { httpStatusOfError, toSafeError } from './answer/safe-error.ts';
 import { validateBody } from './request/validate.ts';
 
-/** Serves agents, whatever the server is made of. */
+/** Serves agents, independent of the HTTP server. */
 export interface AgentServer {
-  /** Whether some agent is served at the path. Does not reject. */
+  /** Whether an agent is served at the path. Does not reject. */
   knows(path: string): Promise<boolean>;
   /** Answers a request. Does not reject. */
   serve(call: IncomingCall): Promise<Answer>;
-  /** How long a client may take nothing of its answer, in ms. */
+  /** How long a client may stop reading its answer, in ms. */
   readonly readTimeoutMs: number;
 }
 
-/** @throws Error when the options or the agents are not what they have to be. */
+/** @throws Error when the options or the agents are invalid. */
 export function createAgentServer(agents: ServedAgents, options: AgentServerOptions): AgentServer {
   const settings = readOptions(options);
   const findRoute = layRoutes(agents, settings.basePath);
@@ -52,7 +52,7 @@ export function createAgentServer(agents: ServedAgents, options: AgentServerOpti
       const asker = { agent: route.agent, context };
       const streamId = call.headers[STREAM_ID_HEADER];
       if (route.kind === 'turn' && wantsStream(call) && streamId) {
-        // Never a run of its own, also where no streams are kept: the turn ran already.
+        // Never runs the turn again, even if no streams are kept: it has already run.
         return (await turns?.resume(streamId, asker, call.signal)) ?? noStreamAnswer();
       }
       const streamToAbort = route.kind === 'abort' ? readStreamId(body.data) : undefined;
@@ -81,7 +81,7 @@ export function createAgentServer(agents: ServedAgents, options: AgentServerOpti
     knows: (path) =>
       findRoute(path).then(
         (route) => route !== undefined,
-        // What is wrong with it, serve() says.
+        // serve() reports the error.
         () => true,
       ),
     serve: async (call) => {
@@ -114,10 +114,10 @@ function readStreamId(data: unknown): string | undefined {
   return typeof streamId === 'string' ? streamId : undefined;
 }
 
-/** A client whose turn goes on without it says so when it wants that to end. */
+/** A client can abort a turn that continues without a connection. */
 async function abortStream(turns: ResumableTurns | undefined, streamId: string, asker: StreamAsker): Promise<Answer> {
   if (!(await turns?.abort(streamId, asker))) {
-    throw new Refusal(404, 'NOT_FOUND', 'No turn with this stream is under way here.');
+    throw new Refusal(404, 'NOT_FOUND', 'No turn with this stream is running here.');
   }
   return jsonAnswer(200, { result: { streamId, status: 'pending' } });
 }

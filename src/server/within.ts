@@ -1,9 +1,9 @@
 import type { Refusal } from './answer/refusal.ts';
 
 /**
- * Waits for `work` for at most `ms`; `undefined`: without limit.
+ * Waits for `work` for at most `ms`. With `undefined` there is no limit.
  *
- * @throws Refusal the one that `timeOut` makes, when the time is up. What becomes of `work` after that is ignored.
+ * @throws Refusal made by `timeOut` when the time is up. The result of `work` is then ignored.
  */
 export async function within<T>(ms: number | undefined, work: Promise<T>, timeOut: () => Refusal): Promise<T> {
   if (ms === undefined) {

@@ -150,8 +150,8 @@ describe.each(ourServers)('H1 HTTP: $name', ({ serve }) => {
     });
 
     it.each([
-      ['getSnapshot', {}, 'one of the two'],
-      ['getSnapshot', { snapshotId: 's', sessionId: 'S' }, 'one of the two'],
+      ['getSnapshot', {}, 'either a snapshotId or a sessionId'],
+      ['getSnapshot', { snapshotId: 's', sessionId: 'S' }, 'either a snapshotId or a sessionId'],
       ['getSnapshot', { snapshotId: '' }, 'must not be blank'],
       ['abort', {}, "data must have required property 'snapshotId'"],
       ['abort', { snapshotId: '' }, 'must not be blank'],
@@ -172,7 +172,7 @@ describe.each(ourServers)('H1 HTTP: $name', ({ serve }) => {
       const answer = await post(await server.start(), { data: {} });
       expect(answer.status).toBe(400);
       expect(answer.json.error.message).toBe(
-        'data must have a message, a resume or detach, or init name what is to go on.',
+        'data must have a message, a resume or detach; without them, init must name the turn to run again.',
       );
       expect(server.agent.runs).toEqual([]);
     });

@@ -111,8 +111,8 @@ describe.each(ourServers)('H1 HTTP: $name', ({ serve }) => {
           expect(json.error).toMatchObject({ status: 'INTERNAL', message: 'Something went wrong inside the agent.' });
           expect(errorLog()).toContain(json.error.details.errorId);
         }
-        expect(errorLog()).toContain(`The option "context" answered ${name}, so the request was not served.`);
-        expect(errorLog()).toContain('to turn a request down, throw');
+        expect(errorLog()).toContain(`The option "context" returned ${name}, so the request was refused.`);
+        expect(errorLog()).toContain('to refuse a request, throw');
         expect(errorLog()).not.toContain('hunter2');
         expect(server.agent.runs).toEqual([]);
       },

@@ -7,15 +7,15 @@ import { pause, withLimits } from '../signals.ts';
 import type { AgentTransport } from '../transport.ts';
 import type { AgentAPI, SessionSnapshot } from '../types.ts';
 
-/** How long a server is asked to wait, in ms: proxies cut connections on which nothing happens for longer. */
+/** How long the server may wait before it answers, in ms. Proxies close connections that are idle for longer. */
 const LONG_POLL_MS = 25_000;
 
-/** Between two questions, at least, in ms. */
+/** Minimum pause between two requests, in ms. */
 const PAUSE_MS = 1000;
 
 /**
- * The agent surface over any transport. An agent in this process and one behind HTTP are told apart by their transport only. Whatever goes
- * wrong rejects with an `AgentError`.
+ * The `AgentAPI` over any transport. An agent in this process and one behind HTTP differ in their transport only. Every failure rejects with an
+ * `AgentError`.
  */
 export function createAgentApi<State = unknown, O = unknown>(transport: AgentTransport): AgentAPI<State, O> {
   const { stateManagement } = transport;
@@ -57,7 +57,7 @@ export function createAgentApi<State = unknown, O = unknown>(transport: AgentTra
           if (snapshot.status !== 'pending') {
             return withInterrupts(snapshot);
           }
-          // A server that did not wait is not to be asked without a pause.
+          // A server that did not wait must not be polled without a pause.
           await pause(Math.max(0, PAUSE_MS - (performance.now() - asked)), abortSignal);
         }
       }),

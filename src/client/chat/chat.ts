@@ -23,7 +23,7 @@ export class Chat<State, O = unknown> implements AgentChat<State, O> {
   readonly #transport: AgentTransport;
   readonly #conversation: Conversation<State>;
   #running: Turn<State, O> | undefined;
-  /** Also while the turn is being made, in which it may come to its end. */
+  /** True also while the turn is being created, during which it may already end. */
   #isRunning = false;
 
   constructor(transport: AgentTransport, conversation: Conversation<State>) {
@@ -43,7 +43,7 @@ export class Chat<State, O = unknown> implements AgentChat<State, O> {
     return this.#conversation.custom;
   }
 
-  /** What this chat sent and got; after `loadChat` also all that came before. */
+  /** The messages of this chat; after `loadChat` also the earlier ones. */
   get messages(): MessageData[] {
     return this.#conversation.messages;
   }
@@ -71,8 +71,8 @@ export class Chat<State, O = unknown> implements AgentChat<State, O> {
         new AgentError({
           status: 'FAILED_PRECONDITION',
           message:
-            'This chat has a turn under way. Wait for its response before sending the next; ' +
-            'for turns side by side, open a chat for each.',
+            'This chat is running a turn. Wait for its response before sending the next; ' +
+            'for concurrent turns, open a chat for each.',
         }),
       );
     }
@@ -108,14 +108,14 @@ export class Chat<State, O = unknown> implements AgentChat<State, O> {
     if (response.snapshotId === undefined) {
       throw new AgentError<State>({
         status: 'FAILED_PRECONDITION',
-        message: 'The agent answered no snapshot to follow: only an agent with a store runs turns in the background.',
+        message: 'The agent returned no snapshot: only an agent with a store runs turns in the background.',
         response,
       });
     }
     return new BackgroundTask<State>(response.snapshotId, this.#transport);
   }
 
-  /** Stops the turn that is under way; without one, the run that this chat sent to the background. Answers the status before. */
+  /** Aborts the running turn, or else the background run of this chat. Returns the status before. */
   async abort(): Promise<SnapshotStatus | undefined> {
     if (this.#running) {
       this.#running.abort();

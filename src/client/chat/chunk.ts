@@ -2,7 +2,7 @@ import { parsePartialJson } from '../../json/partial.ts';
 import { dataOf, mediaOf, reasoningOf, textOf, toolRequestsOf } from './parts.ts';
 import type { AgentChunk, AgentStreamChunk, Artifact, Part, PartialOutput, ToolRequestPart } from '../types.ts';
 
-/** A streamed chunk with the accessors that a caller wants. */
+/** A streamed chunk with its accessors. */
 export class TurnChunk<State = unknown, O = unknown> implements AgentChunk<State, O> {
   readonly raw: AgentStreamChunk;
   /** The turn's text up to and including this chunk. */
@@ -12,7 +12,7 @@ export class TurnChunk<State = unknown, O = unknown> implements AgentChunk<State
 
   readonly #replyText: string;
 
-  /** @param before The text of the chunks before this one: of the turn, and of the model's current message. */
+  /** @param before The text of the earlier chunks: of the turn, and of the model's current message. */
   constructor(raw: AgentStreamChunk, before: { turn: string; reply: string }, custom?: State) {
     this.raw = raw;
     this.accumulatedText = before.turn + this.text;

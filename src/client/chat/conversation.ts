@@ -2,7 +2,7 @@ import { applyPatch } from '../../json/apply.ts';
 import { putByName } from '../../json/named-list.ts';
 import { AgentError } from '../errors.ts';
 import { withoutValue } from './parts.ts';
-import type { TurnAftermath } from './response.ts';
+import type { ConversationView } from './response.ts';
 import type { AgentTransport } from '../transport.ts';
 import type {
   AgentInit,
@@ -17,8 +17,8 @@ import type {
 
 type Patch = NonNullable<AgentStreamChunk['customPatch']>;
 
-/** What a turn that comes to nothing goes back to. */
-interface Checkpoint<State> {
+/** The conversation before a turn; a failed turn restores it. */
+interface TurnStart<State> {
   snapshotId: string | undefined;
   messages: MessageData[];
   artifacts: Artifact[];
@@ -26,7 +26,7 @@ interface Checkpoint<State> {
 }
 
 /**
- * What a chat knows of its conversation. Arrays and states are replaced, never changed in place, so that what was handed out stays as it was.
+ * The conversation as a chat knows it. Arrays and states are replaced, never changed in place, so that returned values stay unchanged.
  */
 export class Conversation<State> {
   snapshotId: string | undefined;
@@ -35,15 +35,15 @@ export class Conversation<State> {
   artifacts: Artifact[] = [];
   custom: State | undefined;
 
-  /** How the caller wanted the conversation to begin. */
+  /** The start that the caller chose. */
   readonly #opening: AgentInit<State>;
   readonly #stateManagement: 'server' | 'client' | undefined;
-  /** Some output has told where the conversation stands, and the opening is no longer the way to continue it. */
+  /** An output has named the current snapshot or state, so the start is not used any more. */
   #underWay = false;
-  /** The whole state, as an agent without a store sent it: the next turn takes it along. Never made up from patches. */
+  /** The whole state, as an agent without a store sent it, for the next turn. Never built from patches. */
   #clientState: SessionState<State> | undefined;
-  /** Where the conversation stood before the turn that now runs in the background. */
-  #beforeDetached: Checkpoint<State> | undefined;
+  /** The conversation before the turn that now runs in the background. */
+  #beforeDetached: TurnStart<State> | undefined;
 
   constructor(opening: AgentInit<State> = {}, stateManagement?: 'server' | 'client') {
     this.#opening = opening;
@@ -63,7 +63,7 @@ export class Conversation<State> {
     return conversation;
   }
 
-  /** Where the next turn continues from. */
+  /** The `init` of the next turn. */
   nextInit(): AgentInit<State> {
     if (!this.#underWay) {
       return this.#opening;
@@ -81,8 +81,8 @@ export class Conversation<State> {
     return this.#opening;
   }
 
-  /** The conversation as it is, for {@link settle}. */
-  checkpoint(): Checkpoint<State> {
+  /** The current conversation, for {@link settle}. */
+  turnStart(): TurnStart<State> {
     const { snapshotId, messages, artifacts, custom } = this;
     return { snapshotId, messages, artifacts, custom };
   }
@@ -94,25 +94,25 @@ export class Conversation<State> {
     }
   }
 
-  /** A turn was sent to the background; what became of it is not known: {@link catchUp}. */
+  /** A turn was sent to the background; {@link catchUp} reads its outcome. */
   get isBehind(): boolean {
     return this.#beforeDetached !== undefined;
   }
 
   /**
-   * The agent changed its custom state.
+   * Applies a change of the agent's custom state.
    *
-   * @throws PatchError when the change does not fit; the state is then as it was.
+   * @throws PatchError when the patch does not apply; the state is then unchanged.
    */
   change(patch: Patch): void {
     const [first] = patch;
-    // JSON drops a value that is undefined: this is how a state that was emptied arrives.
+    // JSON drops a value that is undefined, so an emptied state arrives this way.
     const emptied = patch.length === 1 && first?.op === 'replace' && first.path === '' && first.value === undefined;
     this.custom = emptied ? undefined : applyPatch(this.custom, patch);
   }
 
   /** A turn ended. */
-  settle(output: AgentOutput<State>, before: Checkpoint<State>): void {
+  settle(output: AgentOutput<State>, before: TurnStart<State>): void {
     this.#underWay ||= output.snapshotId !== undefined || output.sessionId !== undefined || output.state !== undefined;
     this.snapshotId = output.snapshotId ?? this.snapshotId;
     this.sessionId = output.sessionId ?? this.sessionId;
@@ -121,7 +121,7 @@ export class Conversation<State> {
     }
     const isKept = output.finishReason === 'aborted' && this.snapshotId !== before.snapshotId;
     if (output.finishReason === 'failed' || (output.finishReason === 'aborted' && !isKept)) {
-      // It came to nothing: neither its message nor its changes belong to the conversation.
+      // The turn failed: neither its message nor its changes belong to the conversation.
       this.#goBack(before);
     } else {
       this.messages = output.message ? [...this.messages, withoutValue(output.message)] : this.messages;
@@ -135,9 +135,9 @@ export class Conversation<State> {
   }
 
   /**
-   * Learns what became of a turn that was sent to the background: the next one continues from it, or from where it did when it came to nothing.
+   * Reads the outcome of a turn that was sent to the background. The next turn continues from it or, if it did not complete, from before it.
    *
-   * @throws AgentError `FAILED_PRECONDITION` while it is under way.
+   * @throws AgentError `FAILED_PRECONDITION` while it is running.
    */
   async catchUp(transport: AgentTransport, abortSignal: AbortSignal): Promise<void> {
     const before = this.#beforeDetached;
@@ -151,7 +151,7 @@ export class Conversation<State> {
     if (snapshot?.status === 'pending') {
       throw new AgentError({
         status: 'FAILED_PRECONDITION',
-        message: `The turn in the background (snapshot ${snapshotId}) is under way. Wait for its task to end, or abort it.`,
+        message: `The turn in the background (snapshot ${snapshotId}) is still running. Wait for its task to end, or abort it.`,
       });
     }
     this.#beforeDetached = undefined;
@@ -164,11 +164,11 @@ export class Conversation<State> {
     this.#goBack(before);
   }
 
-  aftermath(): TurnAftermath<State> {
+  view(): ConversationView<State> {
     return { messages: this.messages, state: this.custom, sessionId: this.sessionId };
   }
 
-  #goBack({ messages, artifacts, custom }: Checkpoint<State>): void {
+  #goBack({ messages, artifacts, custom }: TurnStart<State>): void {
     this.messages = messages;
     this.artifacts = artifacts;
     this.custom = custom;

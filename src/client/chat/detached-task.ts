@@ -13,10 +13,10 @@ import type {
 
 const DEFAULT_INTERVAL_MS = 1000;
 
-/** Statuses after which nothing more is to be waited for. */
+/** Statuses that end the wait. */
 const FINAL: ReadonlySet<SnapshotStatus | undefined> = new Set(['completed', 'failed', 'aborted', 'expired']);
 
-/** A background turn, known by its snapshot. */
+/** A background turn, identified by its snapshot. */
 export class BackgroundTask<State> implements DetachedTask<State> {
   readonly snapshotId: string;
   readonly #transport: AgentTransport;
@@ -64,7 +64,10 @@ export class BackgroundTask<State> implements DetachedTask<State> {
     const { snapshotId } = this;
     const snapshot = await this.#transport.getSnapshot({ snapshotId }, { abortSignal });
     if (!snapshot) {
-      throw new AgentError({ status: 'NOT_FOUND', message: `The snapshot ${snapshotId} of the task is gone.` });
+      throw new AgentError({
+        status: 'NOT_FOUND',
+        message: `The snapshot ${snapshotId} of the task no longer exists.`,
+      });
     }
     return withInterrupts(snapshot as SessionSnapshot<State>);
   }

@@ -8,7 +8,7 @@ import type {
   ToolResponsePart,
 } from '../types.ts';
 
-/** The tool requests of a message that wait for the caller. Those of a conversation are in its last message. */
+/** The tool requests of a message that wait for the caller. In a conversation they are in the last message. */
 export function interruptsOf(message: MessageData | undefined): AgentInterrupt[] {
   if (message?.role !== 'model') {
     return [];
@@ -18,13 +18,13 @@ export function interruptsOf(message: MessageData | undefined): AgentInterrupt[]
     .map(toInterrupt);
 }
 
-/** The snapshot, with the tool requests that wait in it. */
+/** Adds the waiting tool requests to a snapshot. */
 export function withInterrupts<State>(snapshot: SessionSnapshot<State>): AgentSnapshot<State> {
   const get = () => interruptsOf(snapshot.state?.messages?.at(-1));
   return Object.defineProperty({ ...snapshot }, 'interrupts', { get }) as AgentSnapshot<State>;
 }
 
-/** Builds the {@link AgentInterrupt} of a tool request that is waiting. */
+/** Builds the {@link AgentInterrupt} of a waiting tool request. */
 function toInterrupt(part: ToolRequestPart): AgentInterrupt {
   const { name, ref, input } = part.toolRequest;
   const address = { name, ...(ref !== undefined && { ref }) };
@@ -44,7 +44,7 @@ function toInterrupt(part: ToolRequestPart): AgentInterrupt {
   };
 }
 
-/** A tool that interrupts without a question leaves `true`. */
+/** `true` marks a tool that interrupted without a question. */
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
 }

@@ -20,16 +20,16 @@ export function dataOf(parts: readonly Part[] = []): unknown {
   return parts.find((part) => part.data !== undefined)?.data ?? null;
 }
 
-/** Marks the part that an agent adds to its reply for the value of structured output. */
+/** Metadata of the part with the value of structured output, which an agent adds to its reply. */
 export const VALUE_MARK = { structuredOutput: true };
 
-/** The message as the session has it. */
+/** The message as the session stores it. */
 export function withoutValue(message: MessageData): MessageData {
   const content = message.content.filter(({ metadata }) => metadata?.['structuredOutput'] !== true);
   return content.length === message.content.length ? message : { ...message, content };
 }
 
-/** The parts that ask for a tool. */
+/** The tool request parts. */
 export function toolRequestsOf(parts: readonly Part[] = []): ToolRequestPart[] {
   return parts.filter((part): part is ToolRequestPart => part.toolRequest !== undefined);
 }

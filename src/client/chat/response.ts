@@ -12,22 +12,22 @@ import type {
   ToolRequestPart,
 } from '../types.ts';
 
-/** Where the conversation stood when a turn ended. */
-export interface TurnAftermath<State> {
+/** The conversation at the end of a turn. */
+export interface ConversationView<State> {
   messages: MessageData[];
   state: State | undefined;
   sessionId: string | undefined;
 }
 
-/** A turn's output with the accessors that a caller wants. All of it is as of the turn's end. */
+/** A turn's output with its accessors. All values are as of the turn's end. */
 export class TurnResponse<State = unknown, O = unknown> implements AgentResponse<State, O> {
   readonly raw: AgentOutput<State>;
   readonly messages: MessageData[];
-  /** The output's own custom state; an agent with a store sends none, and what the chat tracked stands in. */
+  /** The output's custom state. An agent with a store sends none; then the state that the chat tracked. */
   readonly state?: State;
   readonly sessionId?: string;
 
-  constructor(raw: AgentOutput<State>, after: TurnAftermath<State>) {
+  constructor(raw: AgentOutput<State>, after: ConversationView<State>) {
     this.raw = raw;
     this.messages = after.messages;
     this.state = raw.state?.custom ?? after.state;

@@ -8,19 +8,18 @@ import { followSignal } from '../signals.ts';
 import type { AgentTransport } from '../transport.ts';
 import type { AgentChunk, AgentInput, AgentOutput, AgentStreamChunk, AgentTurn, TurnOptions } from '../types.ts';
 
-/** What a {@link Turn} works with. */
 export interface TurnSetting<State> {
   transport: AgentTransport;
   conversation: Conversation<State>;
   input: AgentInput;
   options: TurnOptions;
-  /** Called when the turn is over, before its response settles. */
+  /** Called when the turn has ended, before its response settles. */
   onEnd: () => void;
 }
 
 /**
- * A turn under way. It takes each chunk as it comes: the response settles and the conversation moves on whether or not anybody reads
- * {@link stream}, and `stream` can be read at any time, from the beginning.
+ * A running turn. It takes each chunk as it arrives: the response settles and the conversation advances even if {@link stream} is not read.
+ * `stream` can be read at any time, from the beginning.
  */
 export class Turn<State, O = unknown> implements AgentTurn<State, O> {
   readonly stream: AsyncIterable<AgentChunk<State, O>>;
@@ -28,20 +27,20 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
   readonly #chunks = new ReplayStream<AgentChunk<State, O>>();
   readonly #controller = new AbortController();
   readonly #conversation: Conversation<State>;
-  /** What the model has said so far: in this turn, and in its current message. */
+  /** The model's text so far: in this turn, and in its current message. */
   #said = { turn: '', reply: '' };
-  /** Which message of the turn that is. */
+  /** The index of that message in the turn. */
   #index: number | undefined;
-  /** A chunk was none; the turn fails with this when it is over. */
+  /** The error of an invalid chunk; the turn fails with it at its end. */
   #unreadable: { error: unknown } | undefined;
-  /** Why a change of the custom state did not fit; later changes are then left alone. */
+  /** The error of a custom state patch that did not apply; later patches are then ignored. */
   #misfit: unknown;
 
   constructor(setting: TurnSetting<State>) {
     this.#conversation = setting.conversation;
     this.stream = this.#chunks;
     this.response = this.#run(setting);
-    // This also marks a rejection as handled: whoever reads only the stream gets it there.
+    // This also marks a rejection as handled: a caller that reads only the stream gets the error there.
     this.response.then(
       () => this.#chunks.close(),
       (error: unknown) => this.#chunks.fail(error),
@@ -54,14 +53,14 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
 
   async #run(setting: TurnSetting<State>): Promise<TurnResponse<State, O>> {
     let unfollow = () => {};
-    let before = this.#conversation.checkpoint();
+    let before = this.#conversation.turnStart();
     let output: AgentOutput<State>;
     let cause: unknown;
     try {
       unfollow = followSignal(setting.options.abortSignal, this.#controller);
       if (this.#conversation.isBehind) {
         await this.#conversation.catchUp(setting.transport, this.#controller.signal);
-        before = this.#conversation.checkpoint();
+        before = this.#conversation.turnStart();
       }
       const init = this.#conversation.nextInit();
       this.#conversation.begin(setting.input);
@@ -84,7 +83,7 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
     return this.#judge(output, cause);
   }
 
-  /** Never throws: it is called in the middle of the transport's work, and may be of the agent's. */
+  /** Never throws: the transport calls it, in process during the agent's own work. */
   readonly #onChunk = (raw: AgentStreamChunk): void => {
     if (this.#unreadable) {
       return;
@@ -125,7 +124,7 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
     }
   }
 
-  /** The output of a turn of which none arrived. */
+  /** The output of a turn whose output did not arrive. */
   #outputWithout(error: unknown): AgentOutput<State> {
     const { signal } = this.#controller;
     const failure = signal.aborted ? describeError(signal.reason) : describeError(error);
@@ -133,9 +132,9 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
     return wanted ? { finishReason: 'aborted' } : { finishReason: 'failed', error: failure };
   }
 
-  /** The response of a turn that went well; throws for one that did not. */
+  /** The response of a completed turn; throws for any other. */
   #judge(output: AgentOutput<State>, cause: unknown): TurnResponse<State, O> {
-    const response = new TurnResponse<State, O>(output, this.#conversation.aftermath());
+    const response = new TurnResponse<State, O>(output, this.#conversation.view());
     const { snapshotId } = this.#conversation;
     if (output.finishReason === 'failed') {
       const failure = readErrorRecord(output.error, 'UNKNOWN');

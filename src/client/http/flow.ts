@@ -5,38 +5,38 @@ import { ReplayStream } from './replay-stream.ts';
 
 /** Options of {@link runFlow}. */
 export interface RunFlowOptions<Init = unknown> {
-  /** Where the flow is served. */
+  /** The flow's URL. */
   url: string;
-  /** What the flow is called with. */
+  /** The flow's input. */
   input?: unknown;
-  /** What an action that takes an `init` is set up with. */
+  /** The `init` of an action that takes one. */
   init?: Init;
   /** Headers of the request. */
   headers?: Record<string, string>;
-  /** Ends the call. */
+  /** Aborts the call. */
   abortSignal?: AbortSignal;
 }
 
 /** Options of {@link streamFlow}. */
 export interface StreamFlowOptions<Init = unknown> extends RunFlowOptions<Init> {
-  /** Reads the stream of this id, which the server keeps, in place of running the flow. */
+  /** Reads the kept stream of this id instead of running the flow. */
   streamId?: string;
 }
 
-/** A flow that is under way. */
+/** A running flow. */
 export interface FlowStream<O = unknown, S = unknown> {
-  /** What the flow answers. */
+  /** The flow's output. */
   readonly output: Promise<O>;
-  /** The chunks as they come. They can be read late, and more than once. */
+  /** The chunks as they arrive. They can be read late, and more than once. */
   readonly stream: AsyncIterable<S>;
-  /** The id under which the server keeps the stream; `null` where it keeps none. */
+  /** The id of the kept stream; `null` if the server keeps none. */
   readonly streamId: Promise<string | null>;
 }
 
 /**
- * Calls a flow, or any action, that is served over HTTP, by Genkit's `expressHandler` for instance.
+ * Calls a flow, or any action, that is served over HTTP, for example by Genkit's `expressHandler`.
  *
- * @throws AgentError with the status of what failed.
+ * @throws AgentError with the status of the failure.
  * @example
  * const menu = await runFlow({ url: 'https://example.com/menu', input: 'pizza' });
  */
@@ -47,7 +47,7 @@ export async function runFlow<O = unknown, Init = unknown>(options: RunFlowOptio
 }
 
 /**
- * As {@link runFlow}, with the chunks as they come. What goes wrong is thrown by `output` and by `stream`.
+ * As {@link runFlow}, with the chunks as they arrive. Errors are thrown by `output` and by `stream`.
  *
  * @example
  * const { stream, output } = streamFlow({ url: 'https://example.com/menu', input: 'pizza' });

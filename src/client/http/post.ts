@@ -1,23 +1,23 @@
 import { invalid } from '../check.ts';
 import { reachable } from './reachable.ts';
 
-/** Genkit's name for the id of a stream, in requests and answers alike. */
+/** Genkit's header for the id of a stream, in requests and answers. */
 export const STREAM_ID_HEADER = 'x-genkit-stream-id';
 
 /** A request of the client. */
 export interface PostRequest {
   url: string;
   body: { data?: unknown; init?: unknown };
-  /** Asks for a stream in place of one JSON document. */
+  /** Requests a stream instead of one JSON document. */
   stream?: boolean;
   headers?: Record<string, string>;
   abortSignal?: AbortSignal;
-  /** In place of the global `fetch`. */
+  /** Default: the global `fetch`. */
   fetch?: typeof fetch;
 }
 
 /**
- * Sends a request, and answers as soon as the head of its answer is there, whatever that says.
+ * Sends a request, and returns as soon as the head of the response arrives, whatever its status.
  *
  * @throws AgentError when the signal aborts, and `INVALID_ARGUMENT` for a relative address outside of a browser; ConnectionLostError when the server can't be reached.
  */
@@ -42,8 +42,8 @@ export async function post(request: PostRequest): Promise<Response> {
 }
 
 /**
- * A browser knows which page an address is relative to; Node's `fetch` knows none. Looked at when it is needed: a module that is made for the
- * page may be loaded on the server as well.
+ * Checks a relative address, which only a browser can resolve. Checked at the call, because a module for the page may also be loaded on the
+ * server.
  */
 function assertComplete(url: string): void {
   if (!URL.canParse(url, globalThis.location?.href)) {

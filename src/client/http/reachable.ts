@@ -1,6 +1,6 @@
 import { AgentError, ConnectionLostError, toAgentError } from '../errors.ts';
 
-/** What `fetch` and the body's reader reject with says little, and nothing typed. */
+/** Converts the errors of `fetch` and of the body's reader, which have no status. */
 export async function reachable<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -11,6 +11,6 @@ export async function reachable<T>(work: () => Promise<T>): Promise<T> {
     if (AgentError.isInstance(error)) {
       throw error;
     }
-    throw new ConnectionLostError('The server can not be reached, or the connection broke.', error);
+    throw new ConnectionLostError('The server cannot be reached, or the connection broke.', error);
   }
 }

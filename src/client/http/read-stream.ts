@@ -6,18 +6,17 @@ export interface StreamField {
   value: string;
 }
 
-/** Longest frame of a stream, and longest JSON answer, in characters, unless `remoteAgent` is told otherwise. */
+/** Default of `maxFrameChars`: longest frame of a stream and longest JSON answer, in characters. */
 export const MAX_FRAME_CHARS = 64 * 1024 * 1024;
 
-/** What a line counts beside its characters: many short ones take more memory than one long. */
+/** Added to the characters of each line, because many short lines take more memory than one long line. */
 const CHARS_OF_A_LINE = 64;
 
 /**
- * Reads a stream of server-sent events, one event at a time, as the fields that it is made of. Characters and lines may be cut anywhere
- * between network chunks. An event that the end of the stream cut short is yielded too: whether it is whole is for the reader to see. A
- * character that the end cut short is U+FFFD then.
+ * Reads a stream of server-sent events, one event at a time, as a list of fields. Network chunks may cut characters and lines anywhere. An event
+ * that the end of the stream cuts off is yielded too, for the caller to judge; a character that is cut off becomes U+FFFD.
  *
- * @throws AgentError `DATA_LOSS` when the bytes are not UTF-8, `RESOURCE_EXHAUSTED` for an event longer than `maxChars`; whatever the body's reader throws.
+ * @throws AgentError `DATA_LOSS` when the bytes are not UTF-8, `RESOURCE_EXHAUSTED` for an event longer than `maxChars`; the error of the body's reader.
  */
 export async function* readEvents(
   body: ReadableStream<Uint8Array>,
@@ -41,9 +40,9 @@ export async function* readEvents(
   }
 }
 
-/** The lines of a text, without their ends: LF or CRLF. */
+/** Splits a text into lines, at LF or CRLF. */
 async function* readLines(body: ReadableStream<Uint8Array>, maxChars: number): AsyncGenerator<string, void, undefined> {
-  // Only the new text is searched, so that a line of many chunks costs no more than its length.
+  // Only new text is searched, so that the cost of a line in many chunks stays linear.
   let pieces: string[] = [];
   let chars = 0;
   for await (const text of readText(body, true)) {
@@ -63,7 +62,7 @@ async function* readLines(body: ReadableStream<Uint8Array>, maxChars: number): A
 /**
  * Reads a whole answer. Bytes that are not UTF-8 become U+FFFD.
  *
- * @throws AgentError `RESOURCE_EXHAUSTED` for an answer longer than `maxChars`; whatever the body's reader throws.
+ * @throws AgentError `RESOURCE_EXHAUSTED` for an answer longer than `maxChars`; the error of the body's reader.
  */
 export async function readWhole(body: ReadableStream<Uint8Array>, maxChars = MAX_FRAME_CHARS): Promise<string> {
   const pieces: string[] = [];
@@ -100,12 +99,12 @@ async function* readText(body: ReadableStream<Uint8Array>, fatal: boolean): Asyn
       yield decode(decoder, value);
     }
   } finally {
-    // Whoever has what they came for leaves the rest unread; the connection is given back.
+    // A caller may stop reading before the end; the connection is then released.
     await reader.cancel().catch(() => {});
   }
 }
 
-/** The characters that the bytes complete. */
+/** Decodes the characters that the bytes complete. */
 function decode(decoder: TextDecoder, bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes, { stream: true });
@@ -114,7 +113,7 @@ function decode(decoder: TextDecoder, bytes: Uint8Array): string {
   }
 }
 
-/** What is left at the end: nothing, unless it came in the middle of a character. */
+/** Decodes the rest at the end: empty, unless the end cuts a character off. */
 function endOf(decoder: TextDecoder): string {
   try {
     return decoder.decode();

@@ -3,7 +3,7 @@ import { readEvents, readWhole, type StreamField } from './read-stream.ts';
 import { statusOfHttp } from '../status.ts';
 import type { AgentOutput, AgentStreamChunk } from '../types.ts';
 
-/** The three kinds of message of a server: a chunk, the result, an error. */
+/** A frame of a server: a chunk, the result, or an error. */
 interface Envelope {
   message?: unknown;
   result?: unknown;
@@ -11,9 +11,9 @@ interface Envelope {
 }
 
 /**
- * Reads the answer to a turn: chunks as they come, then the output.
+ * Reads the answer to a turn: chunks as they arrive, then the output.
  *
- * @throws AgentError as {@link readStream}, and for an answer that is no agent's.
+ * @throws AgentError as {@link readStream}, and for an answer that does not come from an agent.
  */
 export async function readTurn(
   response: Response,
@@ -29,9 +29,9 @@ export async function readTurn(
 }
 
 /**
- * Reads the answer to a request for a stream: messages as they come, then the result. An answer that is one JSON document has no messages.
+ * Reads the answer to a request for a stream: chunks as they arrive, then the result. An answer that is one JSON document has no chunks.
  *
- * @throws AgentError for an error that the server sent, and an answer that is neither; ConnectionLostError for one that was cut short.
+ * @throws AgentError for an error of the server, and for an answer in another format; ConnectionLostError for an answer that was cut off.
  */
 export async function readStream(
   response: Response,
@@ -58,9 +58,9 @@ export async function readStream(
 }
 
 /**
- * Reads an answer that is one JSON document, and what it says under `result`.
+ * Reads an answer that is one JSON document, and returns its `result`.
  *
- * @throws AgentError with the error that the answer holds, else with the status that its HTTP status stands for.
+ * @throws AgentError with the error in the answer, else with the status of its HTTP status.
  */
 export async function readResult(response: Response, maxFrameChars?: number): Promise<unknown> {
   const body = await readBody(response, maxFrameChars);
@@ -71,19 +71,19 @@ export async function readResult(response: Response, maxFrameChars?: number): Pr
 }
 
 /**
- * Reads an answer that is one JSON document. It has no `result` where this is `undefined`, as a flow's may be.
+ * Reads an answer that is one JSON document. Its `result` is missing when it is `undefined`, for example in that of a flow.
  *
  * @throws AgentError as {@link readResult}.
  */
 export async function readBody(response: Response, maxFrameChars?: number): Promise<Envelope> {
   const body = parseObject(await readWhole(bodyOf(response), maxFrameChars));
-  // A turn that failed has both: the output, and the error that its HTTP status is about.
+  // A failed turn has both: the output, and the error that sets the HTTP status.
   if (body && 'result' in body) {
     return body;
   }
   const fallback = statusOfHttp(response.status);
   if (body && (!response.ok || 'error' in body)) {
-    // Genkit's own server puts the error into the body without an envelope.
+    // Genkit's server sends the error without an envelope.
     throw new AgentError(readErrorRecord(body.error ?? body, fallback));
   }
   if (response.ok && response.status !== 204) {
@@ -104,7 +104,7 @@ function bodyOf(response: Response): ReadableStream<Uint8Array> {
   return response.body ?? new ReadableStream({ start: (empty) => empty.close() });
 }
 
-/** Genkit's own server labels its streams `text/plain`. */
+/** Genkit's server labels its streams `text/plain`. */
 function isEventStream(response: Response): boolean {
   const type = response.headers.get('content-type') ?? '';
   return response.status === 200 && !/json|html/i.test(type);
@@ -143,13 +143,13 @@ function parseObject(text: string): (Envelope & Record<string, unknown>) | undef
 
 function cutShort(): ConnectionLostError {
   return new ConnectionLostError(
-    'The answer breaks off before the end of the turn. Whether the turn went through can be seen in its session.',
+    'The answer was cut off before the end of the turn. Read the session to see whether the turn completed.',
   );
 }
 
 function notAnAgent(): AgentError {
   return new AgentError({
     status: 'UNKNOWN',
-    message: 'What answered does not speak as an agent does. Check the URL.',
+    message: 'The answer does not come from an agent. Check the URL.',
   });
 }

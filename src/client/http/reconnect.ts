@@ -5,22 +5,22 @@ import { readTurn } from './read-turn.ts';
 import { assertDelay, pause } from '../signals.ts';
 import type { AgentOutput, AgentStreamChunk } from '../types.ts';
 
-/** How a broken stream is taken up again. */
+/** How a broken stream is resumed. */
 export interface ReconnectOptions {
-  /** How often it is tried before the turn is given up; 6 unless told. What brings a chunk that is new starts the count anew. */
+  /** Attempts before the turn fails. Default: 6. A new chunk resets the count. */
   attempts?: number;
-  /** The pause before the first attempt, in ms; 250 unless told. Each further one is twice as long, and all are shortened at random by up to half. */
+  /** The pause before the first attempt, in ms. Default: 250. Each further pause is twice as long; all are shortened at random by up to half. */
   delayMs?: number;
-  /** The longest pause, in ms; 8,000 unless told. */
+  /** The longest pause, in ms. Default: 8,000. */
   maxDelayMs?: number;
 }
 
-/** {@link ReconnectOptions} with nothing left open. */
+/** {@link ReconnectOptions} with all defaults applied. */
 export type ReconnectPolicy = Required<ReconnectOptions>;
 
 const RECONNECT: AllNames<ReconnectOptions> = { attempts: true, delayMs: true, maxDelayMs: true };
 
-/** @throws AgentError `INVALID_ARGUMENT` for what can not be counted or waited for. */
+/** @throws AgentError `INVALID_ARGUMENT` for an option that is not a valid number. */
 export function readPolicy(options: ReconnectOptions | false = {}): ReconnectPolicy {
   if (options === false) {
     return { attempts: 0, delayMs: 0, maxDelayMs: 0 };
@@ -36,24 +36,24 @@ export function readPolicy(options: ReconnectOptions | false = {}): ReconnectPol
   return { attempts, delayMs, maxDelayMs };
 }
 
-/** A turn whose stream can be asked for again. */
+/** A turn whose stream can be requested again. */
 export interface ResumableStream {
   first: Response;
-  /** Asks for the stream again: all of it. */
+  /** Requests the stream again, from its beginning. */
   again: () => Promise<Response>;
   onChunk: (chunk: AgentStreamChunk) => void;
   policy: ReconnectPolicy;
   /** Longest frame, in characters. */
   maxFrameChars?: number;
-  /** Who aborts does not want the rest. */
+  /** An abort by the caller ends the reading. */
   signal: AbortSignal;
 }
 
 /**
- * Reads a turn to its end over as many connections as it takes. Each chunk is handed on once: a stream that is asked for again starts from its
- * beginning, with the same chunks in the same order, so that those which arrived before are counted off.
+ * Reads a turn to its end over as many connections as needed. Each chunk is passed on once: a requested stream starts from its beginning with the
+ * same chunks in the same order, so the chunks that arrived before are skipped by count.
  *
- * @throws AgentError as {@link readTurn} does; `UNAVAILABLE` when the server does not have the stream any more, or the attempts are used up.
+ * @throws AgentError as {@link readTurn}; `UNAVAILABLE` when the server has dropped the stream, or the attempts are used up.
  */
 export async function readResumableTurn(stream: ResumableStream): Promise<AgentOutput> {
   const { policy, signal } = stream;
@@ -88,21 +88,21 @@ function delayBefore(failed: number, { delayMs, maxDelayMs }: ReconnectPolicy): 
   return Math.min(delayMs * 2 ** failed, maxDelayMs) * (1 - Math.random() / 2);
 }
 
-/** @throws ConnectionLostError when it may be there another time; AgentError when it is not. */
+/** @throws ConnectionLostError when a further attempt may succeed; AgentError when it cannot. */
 function mustHaveStream(response: Response): Response {
   const { status } = response;
   if (status === 204) {
     throw new AgentError({
       status: 'UNAVAILABLE',
       message:
-        'The connection broke, and the server does not have the stream any more. ' +
-        'Whether the turn went through can be seen in its session.',
+        'The connection broke, and the server has dropped the stream. ' +
+        'Read the session to see whether the turn completed.',
     });
   }
   if (status === 429 || status >= 500) {
     response.body?.cancel().catch(() => {});
     throw new ConnectionLostError(
-      `The connection broke, and the server answered HTTP ${status} when asked for the rest.`,
+      `The connection broke, and the server answered HTTP ${status} to the request for the rest.`,
     );
   }
   return response;

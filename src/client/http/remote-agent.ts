@@ -18,26 +18,26 @@ import type {
 
 /** Options of {@link remoteAgent}. */
 export interface RemoteAgentOptions {
-  /** Where the agent is served: absolute, or in a browser relative to the page. */
+  /** The agent's URL: absolute, or in a browser relative to the page. */
   url: string;
-  /** Where its snapshots are read; `<url>/getSnapshot` unless told. */
+  /** The URL to read snapshots. Default: `<url>/getSnapshot`. */
   getSnapshotUrl?: string;
-  /** Where its runs are stopped; `<url>/abort` unless told. */
+  /** The URL to abort runs. Default: `<url>/abort`. */
   abortUrl?: string;
-  /** Headers of every request, or a function that is asked before each: for tokens that expire. */
+  /** Headers of every request, or a function that is called before each, for tokens that expire. */
   headers?: Record<string, string> | (() => Record<string, string> | Promise<Record<string, string>>);
-  /** Who keeps the state; taken from the agent's answers unless told. */
+  /** Whether the server or the client keeps the state. Default: detected from the agent's answers. */
   stateManagement?: 'server' | 'client';
-  /** In place of the global `fetch`. */
+  /** Default: the global `fetch`. */
   fetch?: typeof fetch;
   /**
-   * How the stream of a turn is taken up again when the connection breaks, where the server keeps it (`streamManager`). `false`: not at all. Whatever
-   * the number of connections, each chunk is yielded once.
+   * How to resume a turn's stream when the connection breaks and the server keeps the stream (`streamManager`). `false`: never. Each chunk is
+   * yielded once, whatever the number of connections.
    */
   reconnect?: ReconnectOptions | false;
   /**
-   * Longest frame of a stream, and longest JSON answer, that is read, in characters. Default: 67,108,864. A longer one ends the call with
-   * `RESOURCE_EXHAUSTED`: the server could otherwise fill the client's memory.
+   * Longest frame of a stream and longest JSON answer, in characters. Default: 67,108,864. A longer one ends the call with `RESOURCE_EXHAUSTED`,
+   * so that a server cannot fill the client's memory.
    */
   maxFrameChars?: number;
 }
@@ -56,7 +56,7 @@ const OPTIONS: AllNames<RemoteAgentOptions> = {
 const EXPECTED = "an object such as { url: 'https://example.com/api/support' }";
 
 /**
- * A client of an agent that is served over HTTP, by this package or by Genkit's `expressHandler`. For browsers and for Node.
+ * Creates a client of an agent that is served over HTTP, by this package or by Genkit's `expressHandler`. Runs in browsers and in Node.
  *
  * @throws AgentError `INVALID_ARGUMENT` for an unknown option, and without a `url`.
  * @example
@@ -64,7 +64,7 @@ const EXPECTED = "an object such as { url: 'https://example.com/api/support' }";
  * const chat = support.chat();
  * const { text } = await chat.send('Where is my order?');
  *
- * // The types of the custom state, and of the answers of an agent with an output schema.
+ * // The types of the custom state and of the output of an agent with an output schema.
  * const clerk = remoteAgent<unknown, { total: number }>({ url: 'https://example.com/api/clerk' });
  * const { data } = await clerk.chat().send('Add 1 and 2');
  */
@@ -100,7 +100,7 @@ class HttpTransport implements AgentTransport {
       return reachable(() => readTurn(first, onChunk, maxFrameChars));
     }
     const headers = { [STREAM_ID_HEADER]: streamId };
-    // Without the input: a server that keeps no streams must not take this for another turn.
+    // Sent without the input, so that a server without kept streams does not run another turn.
     const again = () => this.#post({ url, body: {}, stream: true, headers, abortSignal });
     const onAbort = () => this.#abortStream(streamId);
     abortSignal.addEventListener('abort', onAbort, { once: true });
@@ -121,7 +121,7 @@ class HttpTransport implements AgentTransport {
     }
   }
 
-  /** A turn that can be come back to goes on when its connection closes: the server is told that nobody will. Genkit's own does not know this. */
+  /** A kept turn continues when its connection closes, so the server must be told to abort it. Genkit's server does not support this. */
   #abortStream(streamId: string): void {
     const { url, abortUrl = `${url}/abort` } = this.#options;
     this.#post({ url: abortUrl, body: { data: { streamId } } }).then(
@@ -164,7 +164,7 @@ class HttpTransport implements AgentTransport {
   }
 }
 
-/** `NOT_FOUND` is also what a URL at which no agent is served answers: that is a mistake, and no answer to the question. */
+/** A URL without an agent also answers `NOT_FOUND`: that is an error, not a missing snapshot. */
 function saysNoSuchSnapshot(error: unknown): boolean {
   if (!AgentError.isInstance(error) || error.status !== 'NOT_FOUND') {
     return false;

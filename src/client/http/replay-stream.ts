@@ -1,11 +1,11 @@
 /**
- * A stream that is written by one side and read by any number of readers, early or late: every reader gets all of it from the beginning.
+ * A stream with one writer and any number of readers, early or late. Every reader gets all of it from the beginning.
  * The writer never waits.
  */
 export class ReplayStream<T> implements AsyncIterable<T> {
   readonly #items: T[] = [];
   #end: { error?: unknown; failed: boolean } | undefined;
-  /** Wakes the readers that have read everything there is. */
+  /** Wakes the readers that wait for the next item. */
   #wake: (() => void) | undefined;
   #changed: Promise<void> | undefined;
 

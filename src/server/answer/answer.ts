@@ -1,10 +1,10 @@
 import type { FrameStream } from './frame-stream.ts';
 import type { SafeError } from './safe-error.ts';
 
-/** Answers are for the one who asked: not for caches, and never to be taken for anything but what they say they are. */
+/** Forbids caching, and guessing another content type. */
 const SECURITY_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 
-/** What compresses (Express's `compression()`, say) or collects (nginx) on the way would hold back the chunks. */
+/** Keeps middleware that compresses (Express's `compression()`) and proxies that buffer (nginx) from delaying the chunks. */
 const STREAM_HEADERS = {
   ...SECURITY_HEADERS,
   'cache-control': 'no-store, no-transform',
@@ -12,7 +12,7 @@ const STREAM_HEADERS = {
   'x-accel-buffering': 'no',
 };
 
-/** What is sent back, whatever the server is made of. */
+/** An answer, independent of the HTTP server. */
 export interface Answer {
   status: number;
   headers: Record<string, string>;
@@ -29,7 +29,7 @@ export function jsonAnswer(status: number, body: unknown, headers: Record<string
   };
 }
 
-/** The answer to who asks for the rest of a stream that there is not, or not for them: what Genkit's servers and clients take for that. */
+/** The answer to a request for a stream that does not exist or has another owner; Genkit's servers and clients use the same. */
 export function noStreamAnswer(): Answer {
   return { status: 204, headers: SECURITY_HEADERS };
 }

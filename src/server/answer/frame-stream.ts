@@ -1,28 +1,28 @@
-/** How much is handed on at once, in bytes. A slow connection shows by the next piece that it is alive. */
+/** Size of one piece, in bytes. A slow connection shows that it is alive by taking the next piece. */
 const PIECE_BYTES = 64 * 1024;
 
 /**
- * What the clients of a server have not taken yet of their streams. A turn can not be made to wait, so when all of it together exceeds the limit,
- * the stream with the longest backlog ends. A client that keeps up is never the one, however fast its turn writes.
+ * The unread frames of all streams of a server. A turn cannot be made to wait, so when all frames together exceed the limit, the stream with the
+ * longest backlog ends. The stream of a client that keeps up is not ended, however fast its turn writes.
  */
 export class Backlog {
   readonly #maxChars: number;
   #chars = 0;
   readonly #streams = new Set<FrameStream>();
 
-  /** @param maxChars The limit, in characters. The frame that exceeds it is still taken. */
+  /** @param maxChars The limit, in characters. The frame that exceeds it is still accepted. */
   constructor(maxChars: number) {
     this.#maxChars = maxChars;
   }
 
-  /** Before a frame is added to one of the streams. */
+  /** Called before a frame is added to one of the streams. */
   makeRoom(): void {
     while (this.#chars > this.#maxChars) {
       this.#longest().endSlowClient();
     }
   }
 
-  /** The backlog of `stream` has changed by so many characters. */
+  /** Called when the backlog of `stream` has changed by `chars` characters. */
   change(stream: FrameStream, chars: number): void {
     this.#chars += chars;
     if (stream.unreadChars > 0) {
@@ -32,7 +32,7 @@ export class Backlog {
     }
   }
 
-  /** A stream whose client asks for more only where there is no other. */
+  /** Prefers a stream whose client is not waiting for data. */
   #longest(): FrameStream {
     return [...this.#streams].reduce((longest, stream) => {
       const isLonger = stream.isAsked === longest.isAsked ? stream.unreadChars > longest.unreadChars : longest.isAsked;
@@ -44,9 +44,9 @@ export class Backlog {
 /** Options of {@link FrameStream}. */
 export interface FrameStreamOptions {
   backlog: Backlog;
-  /** Answers the last frame for a client that is too slow; `undefined`: its connection is broken, since it can ask for the stream again. */
+  /** Returns the last frame for a client that is too slow; `undefined`: its connection is closed, because it can request the stream again. */
   tooSlowFrame: () => string | undefined;
-  /** Called when the client goes away, or is too slow. */
+  /** Called when the client disconnects or is too slow. */
   onGone: () => void;
 }
 
@@ -57,7 +57,7 @@ export class FrameStream {
   readonly #options: FrameStreamOptions;
   #frames: string[] = [];
   #unreadChars = 0;
-  /** What is left of the frames that were taken last. */
+  /** The rest of the frames that were taken last. */
   #rest: Uint8Array | undefined;
   #state: 'open' | 'ended' | 'gone' | 'broken' = 'open';
   #isAsked = true;
@@ -67,25 +67,25 @@ export class FrameStream {
     this.#options = options;
   }
 
-  /** How much waits to be taken, in characters. */
+  /** The backlog, in characters. */
   get unreadChars(): number {
     return this.#unreadChars;
   }
 
-  /** Whether the connection takes what comes: it waits, or is not there yet. */
+  /** Whether the connection takes new frames: it waits for one, or is not open yet. */
   get isAsked(): boolean {
     return this.#isAsked;
   }
 
   write(frame: string): void {
     this.#options.backlog.makeRoom();
-    // Room may have been made by ending this one.
+    // This stream may have been ended to make room.
     if (this.#state === 'open') {
       this.#push(frame);
     }
   }
 
-  /** Writes the last frame. What comes after it is left out. */
+  /** Writes the last frame. Later frames are dropped. */
   end(frame: string): void {
     this.write(frame);
     if (this.#state === 'open') {
@@ -93,25 +93,25 @@ export class FrameStream {
     }
   }
 
-  /** The client is gone. */
+  /** Called when the client has disconnected. */
   cancel(): void {
     this.#close('gone');
   }
 
-  /** Drops what waits; the stream ends with an error, or breaks. */
+  /** Drops the backlog; the stream ends with an error, or its connection is closed. */
   endSlowClient(): void {
     const last = this.#options.tooSlowFrame();
     this.#close(last === undefined ? 'broken' : 'ended');
     if (last !== undefined) {
-      // Does not count: there is nothing left by which this stream could make room.
+      // Not counted in the backlog: this stream has nothing more to drop.
       this.#frames.push(last);
     }
   }
 
   /**
-   * Answers what waits, or comes next, a piece at a time; `undefined` at the end.
+   * Returns the next piece, as soon as there is one; `undefined` at the end.
    *
-   * @throws Error when the connection is to be broken.
+   * @throws Error when the connection is to be closed without an end.
    */
   async take(): Promise<Uint8Array | undefined> {
     this.#isAsked = true;
@@ -129,7 +129,7 @@ export class FrameStream {
     return bytes.byteLength === 0 ? undefined : bytes.subarray(0, PIECE_BYTES);
   }
 
-  /** As many frames as fit into a piece, at least one where there is one. */
+  /** As many frames as fit into a piece, but at least one if there is one. */
   #takeFrames(): string {
     let count = 0;
     let chars = 0;

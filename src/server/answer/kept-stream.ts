@@ -1,8 +1,8 @@
 import type { ActionStreamInput } from 'genkit/beta';
 
 /**
- * Writes the frames of a turn to where they are kept, in order, one write at a time. Frames that come while a write is under way go together
- * in the next: a manager far away is asked no more often than it can answer. Never waits, never throws.
+ * Writes the frames of a turn to the stream manager, in order, one write at a time. Frames that arrive during a write go together into the next
+ * one, so a slow manager gets fewer writes. Never waits, never throws.
  */
 export class KeptStream {
   readonly #input: ActionStreamInput<string, string>;
@@ -15,8 +15,8 @@ export class KeptStream {
   #isOver = false;
 
   /**
-   * @param maxWaitingChars How much may wait for the writes, in characters; the stream is lost when it is exceeded.
-   * @param onLoss Told why when a write fails. The stream is then closed as a failed one: it must not go on with a gap.
+   * @param maxWaitingChars How many characters may wait for a write. Above it the stream is lost.
+   * @param onLoss Called with the reason when a write fails. The stream is then closed as failed, because it must not continue with a gap.
    */
   constructor(input: ActionStreamInput<string, string>, maxWaitingChars: number, onLoss: (error: unknown) => void) {
     this.#input = input;
@@ -36,7 +36,7 @@ export class KeptStream {
     this.#work();
   }
 
-  /** Writes the last frame. What comes after it is left out. */
+  /** Writes the last frame. Later frames are dropped. */
   end(frame: string): void {
     if (!this.#isOver) {
       this.#last ??= frame;

@@ -1,6 +1,6 @@
 import type { ErrorStatus } from '../../client/status.ts';
 
-/** A request that the server turns down for what it is. The message is for the client to read. */
+/** A request that the server refuses. The message is written for the client. */
 export class Refusal extends Error {
   readonly httpStatus: number;
   readonly status: ErrorStatus;
@@ -21,19 +21,19 @@ export class Refusal extends Error {
   }
 }
 
-/** 400: the request is not what it has to be. */
+/** 400: the request is invalid. */
 export function badRequest(message: string): Refusal {
   return new Refusal(400, 'INVALID_ARGUMENT', message);
 }
 
-/** 429: the client of a stream left too much of it unread. */
+/** 429: the client of a stream reads too slowly. */
 export function tooSlow(): Refusal {
   const message =
-    'The client was too slow to read its stream, so the stream ended. The turn is treated as if the client had gone away.';
+    'The client read its stream too slowly, so the stream ended. The turn is treated as after a disconnect.';
   return new Refusal(429, 'RESOURCE_EXHAUSTED', message);
 }
 
-/** 503: another server, or the next one, will answer. */
+/** 503: another instance will answer. */
 export function shuttingDown(): Refusal {
   return new Refusal(503, 'UNAVAILABLE', 'The server is shutting down: send the request again.');
 }

@@ -14,7 +14,7 @@ import { within } from '../within.ts';
 /** Genkit's name for the id of a stream, in requests and answers alike. */
 export const STREAM_ID_HEADER = 'x-genkit-stream-id';
 
-/** Whose stream, and of which agent. */
+/** The caller that requests a stream, and the agent. */
 export interface StreamAsker {
   /** The path of the agent. */
   agent: string;
@@ -25,21 +25,21 @@ export interface StreamAsker {
 export interface KeptTurn {
   id: string;
   write(frame: string): void;
-  /** The turn has ended, with this frame. */
+  /** Ends the turn with this frame. */
   end(frame: string): void;
-  /** The client that started it is gone. */
+  /** Called when the client that started the turn has disconnected. */
   leave(): void;
 }
 
 type Limits = Pick<ServerSettings, 'timeoutMs' | 'maxUnreadChars'> & { backlog: Backlog };
 
-/** The turns that clients can come back to. */
+/** The turns that clients can reconnect to. */
 export class ResumableTurns {
   readonly #manager: StreamManager;
   readonly #graceMs: number;
   readonly #streamOwner: ResumableSettings['streamOwner'];
   readonly #limits: Limits;
-  /** Those under way in this process, by the keys of their streams. */
+  /** The running turns of this process, by the keys of their streams. */
   readonly #underWay = new Map<string, Presence>();
 
   constructor({ streamManager, reconnectWithinMs, streamOwner }: ResumableSettings, limits: Limits) {
@@ -50,9 +50,9 @@ export class ResumableTurns {
   }
 
   /**
-   * Starts to keep a turn's stream. Coming back is a convenience: where the stream can't be kept, the turn runs without.
+   * Starts to keep a turn's stream. If the stream can't be kept, the turn runs without it.
    *
-   * @param giveUp Called when nobody is there for the turn any more, or the caller aborts it.
+   * @param giveUp Called when no client has been connected for the grace time, or when the caller aborts the turn.
    * @throws Refusal 503 when the manager does not answer within `timeoutMs`.
    */
   async open(asker: StreamAsker, giveUp: () => void): Promise<KeptTurn | undefined> {
@@ -85,7 +85,7 @@ export class ResumableTurns {
   #openAt(key: string): Promise<ActionStreamInput<string, string>> {
     const opening = this.#manager.open<string, string>(key);
     return within(this.#limits.timeoutMs, opening, () => {
-      // One that opens late is closed: no turn writes to it.
+      // A stream that opens late is closed: no turn writes to it.
       opening.then((input) => input.error(new Error('The turn did not wait for its stream.'))).catch(() => {});
       return this.#managerTimedOut();
     });
@@ -97,10 +97,10 @@ export class ResumableTurns {
   }
 
   /**
-   * Answers a stream again from its beginning, and goes on with what is still to come. Without such a stream, or with one of somebody else, the
-   * answer is 204.
+   * Answers with the stream from its beginning, followed by new frames. The answer is 204 when there is no such stream, or when it belongs to
+   * another caller.
    *
-   * @param signal Aborts when the client goes away.
+   * @param signal Aborts when the client disconnects.
    * @throws Refusal 503 when the manager does not answer within `timeoutMs`.
    */
   async resume(id: string, asker: StreamAsker, signal: AbortSignal): Promise<Answer> {
@@ -147,7 +147,7 @@ export class ResumableTurns {
     }
   }
 
-  /** Aborts a turn under way in this process. Answers whether there is one. */
+  /** Aborts a running turn of this process. Returns whether there is one. */
   async abort(id: string, asker: StreamAsker): Promise<boolean> {
     const key = await this.#findKey(id, asker);
     const presence = key === undefined ? undefined : this.#underWay.get(key);
@@ -155,9 +155,9 @@ export class ResumableTurns {
     return presence !== undefined;
   }
 
-  /** The key of what may be an id; `undefined` where there can be no stream of that key. */
+  /** The key of a stream; `undefined` for an invalid id and for a context without an owner. */
   #findKey(id: string, asker: StreamAsker): Promise<string | undefined> {
-    // For a context that does not say whose it is no stream was kept.
+    // No stream was kept for a context without an owner.
     return this.#keyOf(id, asker).catch(() => undefined);
   }
 
@@ -166,11 +166,15 @@ export class ResumableTurns {
   }
 }
 
-/** The turn's own errors are frames that were kept: what the manager itself reports is that it has no more, which is no fault of the turn. */
+/** Errors of the turn are kept as frames. An error of the manager means that the stream is not complete, not that the turn failed. */
 function lost(cause: unknown): unknown {
   return (cause as { status?: unknown } | undefined)?.status === 'DEADLINE_EXCEEDED'
-    ? new Refusal(504, 'DEADLINE_EXCEEDED', 'Nothing more of the turn came in time. Ask again, or see its session.')
-    : new Refusal(503, 'UNAVAILABLE', 'The rest of the stream is lost. What became of the turn is in its session.');
+    ? new Refusal(
+        504,
+        'DEADLINE_EXCEEDED',
+        'The turn sent nothing more in time. Request the stream again, or read its session.',
+      )
+    : new Refusal(503, 'UNAVAILABLE', 'The rest of the stream is lost. The session has the outcome of the turn.');
 }
 
 function warnOfLoss(error: unknown): void {

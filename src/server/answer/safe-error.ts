@@ -14,8 +14,8 @@ export interface SafeError {
 }
 
 /**
- * The statuses of errors that the caller can do something about. All others tell of the inside, and go out as the sentence below whoever wrote
- * their messages.
+ * The statuses of errors that the caller can act on. All other errors describe the server's inside, and are sent as the sentence below, whatever
+ * their message.
  */
 const CALLERS_BUSINESS: ReadonlySet<ErrorStatus> = new Set<ErrorStatus>([
   'CANCELLED',
@@ -31,30 +31,30 @@ const CALLERS_BUSINESS: ReadonlySet<ErrorStatus> = new Set<ErrorStatus>([
   'UNIMPLEMENTED',
 ]);
 
-/** What is said when the message is withheld. */
+/** The message in place of a withheld one. */
 const SENTENCES: Readonly<Record<ErrorStatus, string>> = {
   CANCELLED: 'The request was cancelled.',
   UNKNOWN: 'Something went wrong inside the agent.',
   INVALID_ARGUMENT: 'The agent refused the request.',
   DEADLINE_EXCEEDED: 'The agent did not finish in time. Try again later.',
-  NOT_FOUND: 'What the request names does not exist.',
-  ALREADY_EXISTS: 'What the request would create exists already.',
+  NOT_FOUND: 'The requested item does not exist.',
+  ALREADY_EXISTS: 'The item to create already exists.',
   PERMISSION_DENIED: 'The request is not allowed.',
   UNAUTHENTICATED: 'The request has no valid credentials.',
   RESOURCE_EXHAUSTED: 'A limit is reached. Try again later.',
-  FAILED_PRECONDITION: 'The request does not fit the present state.',
-  ABORTED: 'Something else came first. Read the session again and repeat the request.',
-  OUT_OF_RANGE: 'The request goes beyond what there is.',
-  UNIMPLEMENTED: 'The agent can not do that.',
+  FAILED_PRECONDITION: 'The request does not fit the current state.',
+  ABORTED: 'Another change came first. Read the session again and repeat the request.',
+  OUT_OF_RANGE: 'The request is out of range.',
+  UNIMPLEMENTED: 'The agent does not support this.',
   INTERNAL: 'Something went wrong inside the agent.',
   UNAVAILABLE: 'Something that the agent needs is not available. Try again later.',
   DATA_LOSS: 'Something that was stored can not be read.',
 };
 
 /**
- * What no message for a caller holds: stacks, paths, addresses, credentials. This is the second net: where a message comes from decides first,
- * but one written for callers may still quote what failed below it. It is then withheld whole rather than cleaned. What the caller sent may
- * be repeated: each pattern takes in all of the word, so that only whoever knows a path gets to see it.
+ * Stacks, paths, addresses and credentials, which no message for a caller contains. This is the second check. The first is the origin of a
+ * message, but a message for callers may still quote a lower error. Such a message is withheld whole rather than cleaned. Text that the caller sent
+ * may be repeated: each pattern matches the whole word, so only a caller that knows a path sees it.
  */
 const INTERNALS: readonly RegExp[] = [
   /\n\s*at\s.*/g, // a stack
@@ -83,13 +83,13 @@ const INTERNALS: readonly RegExp[] = [
 
 const UUID = /\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b/gi;
 
-/** Nobody writes longer messages for a caller; this one quotes something. */
+/** A longer message is taken to quote something that is not for the caller. */
 const MAX_MESSAGE = 2000;
 
 /** Details longer than this, as JSON, are left out. */
 const MAX_DETAILS = 4096;
 
-/** What was thrown, or travelled in an output, taken apart. */
+/** The parts of an error that was thrown, or that an output contains. */
 interface Report {
   status: ErrorStatus;
   audience: Audience;
@@ -98,11 +98,11 @@ interface Report {
 }
 
 /**
- * The one place where errors leave the server. What an application tells its user by a `UserFacingError` goes out as it is. The errors of this
- * package keep their message as well, unless it shows something of the inside all the same. Every other becomes a status (`INTERNAL` unless the error is a
- * `GenkitError`), a sentence, and an `errorId` in the details under which the log has all of it.
+ * The one place where errors leave the server. A `UserFacingError` of the application is sent unchanged. The errors of this package keep their
+ * message, unless it shows something of the server's inside. Every other error becomes a status (`INTERNAL`, or that of a `GenkitError`), a fixed
+ * sentence, and an `errorId` in the details under which the log has the whole error.
  *
- * @param error What was thrown, or the error record of a failed turn or snapshot.
+ * @param error The thrown value, or the error record of a failed turn or snapshot.
  * @param request The text of the request: ids in it are known to the caller, other ids are withheld.
  */
 export function toSafeError(error: unknown, request = ''): SafeError {
@@ -122,11 +122,11 @@ export function toSafeError(error: unknown, request = ''): SafeError {
         ...(isSafeDetails(details, request) && { details }),
       };
     }
-    // In a turn the caller is known already: who is not let in there is the server itself, by a model say.
+    // In a turn the caller is already authenticated. There this error means that another service, for example a model, refused the server.
     const isServersOwn = !(error instanceof Error) && (status === 'UNAUTHENTICATED' || status === 'PERMISSION_DENIED');
     return withheld(audience === 'operator' || (audience === 'status' && isServersOwn) ? 'INTERNAL' : status, error);
   } catch {
-    // Something was thrown that throws when it is looked at.
+    // The thrown value throws when it is read.
     return withheld('INTERNAL', undefined);
   }
 }
@@ -142,7 +142,7 @@ function takeApart(error: unknown): Report {
   if (error instanceof Error) {
     return { status: known, audience: audienceOf(error), message: originalMessage, details: detail };
   }
-  // A record that was stored, or that an agent of Genkit's runtime made, does not tell where its message comes from.
+  // A stored record, or one of Genkit's runtime, does not say where its message comes from.
   return { status: known, audience: markedAudience(error) ?? 'status', message, details };
 }
 
@@ -180,7 +180,7 @@ function forLog(thrown: unknown): unknown {
   return { name: thrown.name, message: thrown.message, stack: describeThrown(thrown) };
 }
 
-/** The runtime may have logged the error of a turn, and given it its id, when it happened. */
+/** The runtime may already have logged the error of a turn and given it an id. */
 function knownErrorId(error: unknown): string | undefined {
   const { errorId } = ((error as { details?: unknown } | undefined)?.details ?? {}) as { errorId?: unknown };
   return typeof errorId === 'string' && /^[\da-f-]{8,64}$/i.test(errorId) ? errorId : undefined;

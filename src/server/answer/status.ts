@@ -1,6 +1,6 @@
 import type { ErrorStatus } from '../../client/status.ts';
 
-/** The HTTP status that says what each status means; the same as Genkit's own servers use. */
+/** The HTTP status of each status, equal to that of Genkit's servers. */
 const HTTP_STATUS: Readonly<Record<ErrorStatus, number>> = {
   CANCELLED: 499,
   UNKNOWN: 500,
@@ -20,7 +20,7 @@ const HTTP_STATUS: Readonly<Record<ErrorStatus, number>> = {
   DATA_LOSS: 500,
 };
 
-/** The HTTP status of a status. */
+/** Maps a status to its HTTP status. */
 export function httpStatusOf(status: ErrorStatus): number {
   return HTTP_STATUS[status];
 }

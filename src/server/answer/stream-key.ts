@@ -1,23 +1,23 @@
 import type { ActionContext } from 'genkit';
 import { isPlain } from '../../json/fault.ts';
 
-/** Who asks for a stream, and of which agent. */
+/** The caller that requests a stream, and the agent. */
 export interface StreamOwner {
   /** The path of the agent. */
   agent: string;
-  /** What says who it is: {@link describeOwner}. */
+  /** The caller's identity: {@link describeOwner}. */
   identity: string;
 }
 
-/** What is new in the context of one who signs in again, and says nothing of who it is. */
+/** Members of a context that change with each sign-in and do not identify the caller. */
 const RENEWED = new Set(['rawToken', 'iat', 'exp', 'nbf', 'jti', 'auth_time', 'instanceIdToken', 'firebaseApp']);
 
 const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/;
 
 /**
- * Says who a context belongs to, as a text: equal for contexts that are equal as JSON, whatever the order of their members.
+ * The identity of a context's caller, as text: equal for contexts that are equal as JSON, whatever the order of their members.
  *
- * @throws Error for a context with values that JSON does not tell apart: two users could look the same.
+ * @throws Error for a context with values that JSON does not distinguish: two users could get the same identity.
  */
 export function describeOwner(context: ActionContext, streamOwner?: (context: ActionContext) => unknown): string {
   if (!streamOwner) {
@@ -25,7 +25,7 @@ export function describeOwner(context: ActionContext, streamOwner?: (context: Ac
   }
   const owner = streamOwner(context);
   if (owner === undefined || owner === null) {
-    throw new Error('The option "streamOwner" answered nobody.');
+    throw new Error('The option "streamOwner" returned no owner.');
   }
   return canonical(owner, () => true);
 }
@@ -41,7 +41,7 @@ function canonical(value: unknown, counts: (name: string) => boolean): string {
   if ('toJSON' in value && typeof value.toJSON === 'function') {
     return canonical(value.toJSON(), counts);
   }
-  // What is not plain may keep to itself what it stands for.
+  // The JSON of an object that is not plain may not contain its identity.
   if (!isPlain(value)) {
     throw new TypeError('The context holds an object that is not plain.');
   }
@@ -61,10 +61,10 @@ function primitive(value: unknown): string {
 }
 
 /**
- * The key under which a stream is kept. It is made of the id and its owner, so that an id in the wrong hands names nothing, in this process and
- * in every other that shares the stream manager, and a foreign id can not be told from an unknown one.
+ * The key under which a stream is kept. It is made of the id and the owner, so another caller cannot use the id, in this process or any other that
+ * shares the stream manager, and cannot distinguish it from an unknown id.
  *
- * @returns `undefined` for what is no id.
+ * @returns `undefined` for an invalid id.
  */
 export async function keyOfStream(id: string, { agent, identity }: StreamOwner): Promise<string | undefined> {
   if (!UUID.test(id)) {

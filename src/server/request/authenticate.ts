@@ -7,10 +7,10 @@ import { Refusal } from '../answer/refusal.ts';
 import { within } from '../within.ts';
 
 /**
- * Asks the context provider who is calling.
+ * Calls the context provider to identify the caller.
  *
- * @param body The `data` of the body, where it was read before (`contextReadsInput`).
- * @throws whatever the provider throws; Error when it answers anything but a plain object; Refusal 504 when it does not answer within `timeoutMs`.
+ * @param body The `data` of the body, if it was read before (`contextReadsInput`).
+ * @throws the error of the provider; Error when it does not return a plain object; Refusal 504 when it does not settle within `timeoutMs`.
  */
 export async function authenticate(
   { headers }: IncomingCall,
@@ -22,33 +22,33 @@ export async function authenticate(
   const context = await within(
     timeoutMs,
     asking(),
-    () => new Refusal(504, 'DEADLINE_EXCEEDED', `Who is calling was not found out within ${timeoutMs} ms.`),
+    () => new Refusal(504, 'DEADLINE_EXCEEDED', `The "context" function did not answer within ${timeoutMs} ms.`),
   );
   if (typeof context !== 'object' || context === null || Array.isArray(context) || !isPlain(context)) {
-    // A forgotten `return` must not let anybody in.
+    // A forgotten `return` must not authenticate a caller.
     throw new Error(
-      `The option "context" answered ${describe(context)}, so the request was not served. Answer a plain object ` +
-        '({} for a caller without an identity); to turn a request down, throw a UserFacingError.',
+      `The option "context" returned ${describe(context)}, so the request was refused. Return a plain object ` +
+        '({} for a caller without an identity); to refuse a request, throw a UserFacingError.',
     );
   }
   return context;
 }
 
-/** Fails closed: a provider that judges by the input must not judge by `undefined`. Not enumerable, so that the request can be copied. */
+/** Fails closed: a provider that decides by the input must not decide by `undefined`. Not enumerable, so that the request can be copied. */
 function unreadRequest(headers: Record<string, string>): RequestData {
   const request = { method: 'POST', headers };
   Object.defineProperty(request, 'input', {
     get: () => {
       throw new Error(
-        'The option "context" read "input", but it is asked before the body is read. ' +
-          'Judge by the headers, or set "contextReadsInput: true".',
+        'The option "context" read "input", but it is called before the body is read. ' +
+          'Decide by the headers, or set "contextReadsInput: true".',
       );
     },
   });
   return request as RequestData;
 }
 
-/** Never the value itself: it may be a credential. */
+/** Never shows the value itself: it may be a credential. */
 function describe(value: unknown): string {
   if (value === undefined || value === null || typeof value === 'boolean') {
     return String(value);

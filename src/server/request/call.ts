@@ -1,13 +1,13 @@
-/** A request, whatever server it came in by. */
+/** A request, independent of the server that received it. */
 export interface IncomingCall {
   method: string;
-  /** The path, without the query, percent-encoded as it came. */
+  /** The path, without the query, percent-encoded as received. */
   path: string;
   query: URLSearchParams;
-  /** Names in lower case; of a header that came several times, the values joined by a comma. */
+  /** Names are in lower case. The values of a repeated header are joined by a comma. */
   headers: Record<string, string>;
-  /** The bytes of the body; or, where something before has read and parsed them, what it found. */
+  /** The bytes of the body, or the parsed body if earlier middleware has read it. */
   body: AsyncIterable<Uint8Array> | { parsed: unknown };
-  /** Aborts when the client goes away; after the answer it does not matter any more. */
+  /** Aborts when the client disconnects. Ignored after the answer. */
   signal: AbortSignal;
 }

@@ -1,5 +1,5 @@
 /**
- * Who is there for a turn. When the last one has left, and nobody has come for a while, the turn is given up.
+ * Counts the clients that read a turn's stream. When none has been connected for the grace time, the turn is aborted.
  */
 export class Presence {
   readonly #graceMs: number;
@@ -8,13 +8,13 @@ export class Presence {
   #isOver = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param graceMs `Infinity`: it is never given up. */
+  /** @param graceMs `Infinity`: the turn is never aborted. */
   constructor(graceMs: number, giveUp: () => void) {
     this.#graceMs = graceMs;
     this.#giveUp = giveUp;
   }
 
-  /** Somebody comes. What it answers says that they leave; once, however often it is called. */
+  /** Adds a client. The returned function removes it; calls after the first do nothing. */
   join(): () => void {
     this.#present += 1;
     clearTimeout(this.#timer);
@@ -28,13 +28,13 @@ export class Presence {
     };
   }
 
-  /** The turn has ended: nobody has to be there any more. */
+  /** The turn has ended, so the count is not needed any more. */
   end(): void {
     this.#isOver = true;
     clearTimeout(this.#timer);
   }
 
-  /** Gives it up at once. */
+  /** Aborts the turn at once. */
   abort(): void {
     if (!this.#isOver) {
       this.end();

@@ -3,7 +3,7 @@ import type { ServerSettings } from '../options.ts';
 import { badRequest, Refusal } from '../answer/refusal.ts';
 import { within } from '../within.ts';
 
-/** A request's body: its text, and the two members that count. */
+/** A request's body: its text, `data` and `init`. */
 export interface CallBody {
   text: string;
   data: unknown;
@@ -13,7 +13,7 @@ export interface CallBody {
 /**
  * Reads the body within the limits.
  *
- * @throws Refusal 415 for anything but JSON in UTF-8, 413 for one too long or with too many values, 408 for one too slow, 400 for one that is not well formed.
+ * @throws Refusal 415 when it is not JSON in UTF-8, 413 when it is too long or has too many values, 408 when it arrives too slowly, 400 when it is malformed.
  */
 export async function readBody(call: IncomingCall, settings: ServerSettings): Promise<CallBody> {
   mustBeJson(call);
@@ -41,7 +41,7 @@ function mustBeJson({ headers, body }: IncomingCall): void {
   }
 }
 
-/** Something before us, `express.json()` say, has read the body: its limits have applied, ours to the content still do. */
+/** Earlier middleware, for example `express.json()`, has read the body under its own limits. The limits on the content still apply. */
 function textOfParsed(parsed: unknown): string {
   if (typeof parsed === 'string') {
     return parsed;
@@ -49,7 +49,7 @@ function textOfParsed(parsed: unknown): string {
   try {
     return parsed instanceof Uint8Array ? decode([parsed]) : (JSON.stringify(parsed) ?? '');
   } catch (error) {
-    throw error instanceof Refusal ? error : badRequest('The body can not be read.');
+    throw error instanceof Refusal ? error : badRequest('The body cannot be read.');
   }
 }
 
@@ -66,7 +66,7 @@ async function readText(
   try {
     return decode(await within(bodyTimeoutMs, collect(iterator, maxBodyBytes), tooSlow));
   } finally {
-    // Not awaited: a body that is slow to come is slow to end.
+    // Not awaited: a slow body is also slow to cancel.
     void iterator.return?.()?.catch(() => {});
   }
 }
@@ -76,7 +76,7 @@ async function collect(iterator: AsyncIterator<Uint8Array>, maxBodyBytes: number
   let length = 0;
   for (;;) {
     const { done, value } = await iterator.next().catch(() => {
-      throw badRequest('The body broke off.');
+      throw badRequest('The body was cut off.');
     });
     if (done) {
       return chunks;
@@ -103,10 +103,10 @@ function decode(chunks: Uint8Array[]): string {
 }
 
 /**
- * Looks at the text, so that what would be dear to work on is never parsed: one walk that counts brackets, and the names and values, by what separates them.
- * What stands in strings does not count.
+ * Checks the limits on the text, before it is parsed: one walk counts brackets, and names and values by their separators. Characters in strings do
+ * not count.
  *
- * @throws Refusal 400 for a body that nests too deep, 413 for one that holds too much.
+ * @throws Refusal 400 for a body that nests too deep, 413 for one with too many values.
  */
 function mustBeWithin({ maxDepth, maxValues }: ServerSettings, text: string): void {
   let depth = 0;
@@ -139,7 +139,7 @@ function mustBeWithin({ maxDepth, maxValues }: ServerSettings, text: string): vo
   }
 }
 
-/** Where the string that begins at `start` ends: at its closing quote, or behind the text. */
+/** The end of the string that begins at `start`: its closing quote, or the end of the text. */
 function endOfString(text: string, start: number): number {
   let at = start + 1;
   while (at < text.length && text[at] !== '"') {

@@ -2,7 +2,7 @@ import type { ActionContext, z } from 'genkit';
 import type { AgentInit } from 'genkit/beta';
 import { Refusal } from '../answer/refusal.ts';
 
-/** What an action is run with. */
+/** Options of a run of an action. */
 interface RunOptions {
   context: ActionContext;
   abortSignal: AbortSignal;
@@ -12,23 +12,23 @@ interface RunOptions {
 
 /** A Genkit action, as far as the server needs it. */
 export interface ServedAction {
-  /** What it is called and takes, as Genkit describes its actions. */
+  /** Its name and schemas, in Genkit's form. */
   readonly __action: {
-    /** The agent's name, of its companions too. */
+    /** The agent's name, also for its companions. */
     readonly name: string;
-    /** What `data` of a request is checked against. */
+    /** Schema of `data` of a request. */
     readonly inputSchema?: z.ZodTypeAny;
-    /** What `init` of a request is checked against; companions have none. */
+    /** Schema of `init` of a request; companions have none. */
     readonly initSchema?: z.ZodTypeAny;
   };
-  /** Runs it, as Genkit's actions are run. */
+  /** Runs the action. */
   run(
     input: unknown,
     options: RunOptions,
   ): Promise<{
-    /** What it answered. */
+    /** The output. */
     result: unknown;
-    /** Where the run is found among the traces; sent as headers. */
+    /** The ids of the run's trace; sent as headers. */
     telemetry: {
       /** Sent as `x-genkit-trace-id`. */
       traceId: string;
@@ -38,48 +38,48 @@ export interface ServedAction {
   }>;
 }
 
-/** An agent that can be served: what `defineAgent` of this package and of Genkit answer. */
+/** An agent that can be served: one that `defineAgent` of this package or of Genkit returns. */
 export interface ServedAgent extends ServedAction {
   /** Reads a snapshot. */
   readonly getSnapshotDataAction: ServedAction;
-  /** Stops the run of a snapshot. */
+  /** Aborts the run of a snapshot. */
   readonly abortAgentAction: ServedAction;
 }
 
-/** Where agents are defined: a `Genkit` instance. */
+/** A `Genkit` instance with agents. */
 export interface AgentSource {
-  /** Where its actions are looked up. */
+  /** Its registry of actions. */
   readonly registry: {
-    /** The action of a key, `/agent/support` say. */
+    /** Returns the action of a key, for example `/agent/support`. */
     lookupAction(key: string): Promise<unknown>;
   };
 }
 
 /**
- * The agents to serve: by their own names, or by the names they are to have in their paths. A `Genkit` instance stands for all agents that are
- * defined with it, also after the server was built, except those of plugins, whose names have a slash.
+ * The agents to serve: a list, served by the agents' own names, or a record, served by its keys. A `Genkit` instance serves all agents that are
+ * defined with it, before or after the server was built, except those of plugins, whose names have a slash.
  */
 export type ServedAgents = readonly ServedAgent[] | Readonly<Record<string, ServedAgent>> | AgentSource;
 
-/** What a path leads to. */
+/** The action that serves a path. */
 export interface Route {
   kind: 'turn' | 'getSnapshot' | 'abort';
-  /** The path of the agent's turns, which tells the agents of a server apart. */
+  /** The path of the agent's turns; unique per agent of a server. */
   agent: string;
   action: ServedAction;
 }
 
-/** Finds the route of a path as it came in a request, if there is one. */
+/** Finds the route of a request's path; `undefined` without one. */
 export type FindRoute = (path: string) => Promise<Route | undefined>;
 
 /**
- * Lays out the routes: for each agent its turn, and its two companions below that.
+ * Makes the routes: for each agent its turn, and its two companions below that path.
  *
- * @throws Error for what is no agent, no agents at all, and two agents with one path.
+ * @throws Error when a value is not an agent, when there are no agents, and when two agents have the same path.
  */
 export function layRoutes(agents: ServedAgents, basePath: string): FindRoute {
   if (typeof agents !== 'object' || agents === null) {
-    throw new Error('Pass the agents to serve in a list, or by name, or the Genkit instance they are defined with.');
+    throw new Error('Pass the agents to serve: a list, a record by name, or the Genkit instance that defines them.');
   }
   const find = isSource(agents) ? finderIn(agents, basePath) : finderOf(agents, basePath);
   return async (path) => {
@@ -117,10 +117,10 @@ function finderOf(agents: Exclude<ServedAgents, AgentSource>, basePath: string) 
   return (path: string) => routes.get(path);
 }
 
-/** The registry's types of the actions behind the paths below an agent's. */
+/** The action types, in the registry, of the paths below an agent. */
 const ACTION_TYPES = { turn: 'agent', getSnapshot: 'agent-snapshot', abort: 'agent-abort' } as const;
 
-/** A name with a slash would have the registry ask a plugin for it, before it is known who is asking. */
+/** For a name with a slash the registry would ask a plugin, before the caller is authenticated. */
 const PATH_IN_SOURCE = /^\/([^/]+)(?:\/(getSnapshot|abort))?$/;
 
 function finderIn({ registry }: AgentSource, basePath: string) {
@@ -135,7 +135,7 @@ function finderIn({ registry }: AgentSource, basePath: string) {
   };
 }
 
-/** `undefined` for a path that can not be one. */
+/** `undefined` for an invalid path. */
 function decode(path: string): string | undefined {
   try {
     return decodeURIComponent(path.replace(/\/$/, ''));
@@ -144,9 +144,9 @@ function decode(path: string): string | undefined {
   }
 }
 
-/** The answer to a path that leads nowhere. */
+/** The answer to a path without a route. */
 export function noSuchPath(): Refusal {
-  // The reason tells a client that it has the wrong address, and not merely asked for a snapshot that is not there.
+  // The reason distinguishes a wrong address from a missing snapshot.
   return new Refusal(404, 'NOT_FOUND', 'There is no agent at this path.', { details: { reason: 'NO_SUCH_PATH' } });
 }
 
@@ -156,7 +156,7 @@ function mustBeAgent(name: string | undefined, agent: ServedAgent | undefined): 
   );
   if (!isAgent || !name) {
     throw new Error(
-      `${name ? `"${name}"` : 'What was passed'} is not an agent. Pass what defineAgent() answered, in a list or by name.`,
+      `${name ? `"${name}"` : 'The value'} is not an agent. Pass agents that defineAgent() returned, in a list or a record.`,
     );
   }
 }

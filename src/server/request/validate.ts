@@ -8,9 +8,9 @@ import type { Route } from './routes.ts';
 type Ids = { snapshotId?: unknown; sessionId?: unknown };
 
 /**
- * Checks what the body holds against what the action takes, before anything runs.
+ * Checks the body against the schemas of the action, before anything runs.
  *
- * @throws Refusal 400 that names the member; GenkitError `INVALID_ARGUMENT` for an id that can not be one.
+ * @throws Refusal 400 that names the member; GenkitError `INVALID_ARGUMENT` for an invalid id.
  */
 export function validateBody({ kind, action }: Route, { data, init }: CallBody): void {
   const { inputSchema, initSchema } = action.__action;
@@ -24,14 +24,14 @@ export function validateBody({ kind, action }: Route, { data, init }: CallBody):
   mustHaveIds(data as Ids);
   const { snapshotId, sessionId } = data as Ids;
   if (kind === 'getSnapshot' && (snapshotId === undefined) === (sessionId === undefined)) {
-    throw badRequest('data must name a snapshot by its snapshotId or a session by its sessionId: one of the two.');
+    throw badRequest('data must have either a snapshotId or a sessionId.');
   }
 }
 
-/** An input of nothing runs a turn again that was stopped, so it has to name one. */
+/** An empty input runs a stopped turn again, so `init` has to name that turn. */
 function mustSaySomething({ message, resume, detach }: AgentInput, { snapshotId, sessionId, state }: AgentInit): void {
   if (message || resume || detach || (snapshotId ?? sessionId ?? state) !== undefined) return;
-  throw badRequest('data must have a message, a resume or detach, or init name what is to go on.');
+  throw badRequest('data must have a message, a resume or detach; without them, init must name the turn to run again.');
 }
 
 function mustFit(member: string, value: unknown, schema: Route['action']['__action']['inputSchema']): void {
@@ -43,7 +43,7 @@ function mustFit(member: string, value: unknown, schema: Route['action']['__acti
   }
 }
 
-/** A value that fits none of several forms has a fault for each; the one that got furthest is the one that was meant. */
+/** A value that fits none of several schemas has an error for each. The error at the deepest path belongs to the intended one. */
 function deepest(errors: readonly ValidationErrorDetail[]): ValidationErrorDetail | undefined {
   const depth = ({ path }: ValidationErrorDetail) => path.split('.').length;
   return errors.reduce<ValidationErrorDetail | undefined>(
