@@ -178,7 +178,7 @@ describe('a turn', () => {
     const first = chat.send('one');
     const second = chat.sendStream('two');
     expect((await refusal(second.response)).status).toBe('FAILED_PRECONDITION');
-    expect((await refusal(collect(second.stream))).message).toMatch(/under way/);
+    expect((await refusal(collect(second.stream))).message).toMatch(/running a turn/);
     end.open();
     expect((await first).text).toBe('one');
     expect((await chat.send('two')).text).toBe('two');

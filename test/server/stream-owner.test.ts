@@ -83,6 +83,6 @@ describe('the owner of a stream', () => {
       expect(() => describeOwner({ hidden })).toThrow();
     }
     expect(describeOwner({ db: new User(), auth: { uid: 'ada' } }, ({ auth }) => auth?.uid)).toBe('"ada"');
-    expect(() => describeOwner({}, ({ auth }) => auth?.uid)).toThrow('nobody');
+    expect(() => describeOwner({}, ({ auth }) => auth?.uid)).toThrow('no owner');
   });
 });
