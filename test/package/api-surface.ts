@@ -5,7 +5,7 @@ import ts from 'typescript';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Members that nobody outside can use. */
+/** Members that users of the package cannot use. */
 const HIDDEN = /^(?:#private|private |readonly \[(?:KIND|MARK)\])/;
 
 /**

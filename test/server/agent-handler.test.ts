@@ -30,7 +30,7 @@ describe('agentHandler by itself', () => {
     expect(agent.runs[0]?.options.abortSignal.aborted).toBe(true);
   });
 
-  it('does not run what nobody waits for any more', async () => {
+  it('does not run a request whose client has disconnected', async () => {
     const agent = stubAgent('a', () => done);
     const handler = agentHandler([agent], { anonymous: true });
     const controller = new AbortController();
@@ -44,7 +44,7 @@ describe('agentHandler by itself', () => {
   it.each([
     ['says it is too long', { 'content-length': '5000000' }, {}, 413],
     [
-      'comes from somebody unknown',
+      'comes from an unknown caller',
       {},
       { context: () => Promise.reject(new UserFacingError('UNAUTHENTICATED', 'No.')) },
       401,
@@ -75,7 +75,7 @@ describe('building a server', () => {
       agentHandler(agents as [], options);
 
   it.each([
-    ['nobody says who may ask', build({}), /context.*anonymous: true/s],
+    ['has neither context nor anonymous', build({}), /context.*anonymous: true/s],
     ['anonymous is off', build({ anonymous: false }), /context/],
     ['the input has no reader', build({ anonymous: true, contextReadsInput: true }), /"contextReadsInput" needs a/],
     ['a switch is none', build({ context: () => ({}), contextReadsInput: 1 }), /"contextReadsInput".*true or false/],

@@ -29,7 +29,7 @@ describe.each(makers)('$name', ({ make }) => {
       return { url: running.url, define };
     };
 
-    it('is served whole, with what is defined later, whoever’s agents they are', async () => {
+    it('serves all its agents, also those defined later, of either runtime', async () => {
       const { url, define } = await start();
       define('second');
       define('nach außen');

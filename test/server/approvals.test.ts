@@ -1,4 +1,4 @@
-/** What waits for a person is found again by whoever loads the conversation, in process and over HTTP. */
+/** An interrupt that waits for a person is found by loading the conversation, in process and over HTTP. */
 import { z } from 'genkit';
 import { genkit, InMemorySessionStore } from 'genkitx-agents';
 import { remoteAgent, type AgentAPI, type AgentInterrupt } from 'genkitx-agents/client';

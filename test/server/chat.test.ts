@@ -32,7 +32,7 @@ async function collect(stream: AsyncIterable<AgentChunk>): Promise<string[]> {
 }
 
 describe('a turn', () => {
-  it('settles its response though nobody reads the stream', async () => {
+  it('settles its response even if the stream is not read', async () => {
     const { agent } = chatOver({
       chunks: [rebase(1), text('a')],
       output: { snapshotId: 's1', message: modelMessage('a') },
@@ -484,14 +484,14 @@ describe('an AgentError', () => {
   });
 
   it('has an empty response where no turn belongs to it', () => {
-    const error = new AgentError({ status: 'UNAVAILABLE', message: 'Nobody there.' });
+    const error = new AgentError({ status: 'UNAVAILABLE', message: 'No server.' });
     expect(error.response).toMatchObject({
       finishReason: 'failed',
-      finishMessage: 'Nobody there.',
+      finishMessage: 'No server.',
       text: '',
       messages: [],
     });
-    expect(() => error.response.assertValid()).toThrow('Nobody there.');
+    expect(() => error.response.assertValid()).toThrow('No server.');
   });
 });
 

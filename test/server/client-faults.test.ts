@@ -76,7 +76,7 @@ describe('the client', () => {
     expect(await agents.chatty!.getSnapshot('nowhere')).toBeUndefined();
     expect(await remoteAgent(at).getSnapshot('nowhere')).toBeUndefined();
     await expect(remoteAgentOfGenkit(at).getSnapshot('nowhere')).rejects.toThrow('NOT_FOUND');
-    const error: unknown = await remoteAgent({ url: `${running.url}/nobody` })
+    const error: unknown = await remoteAgent({ url: `${running.url}/unknown` })
       .getSnapshot('nowhere')
       .catch((thrown: unknown) => thrown);
     expect(AgentError.isInstance(error) && error.status).toBe('NOT_FOUND');

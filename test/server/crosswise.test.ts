@@ -1,4 +1,4 @@
-/** One suite over every way to reach an agent: whoever wrote the client, the server and the agent, the conversation is the same. */
+/** One suite over every way to reach an agent: the conversation is the same for each combination of client, server and agent. */
 import type { AgentInput } from 'genkit/beta';
 import type { AgentChunk } from 'genkit/beta/client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

@@ -86,7 +86,7 @@ describe('a detached task', () => {
     expect(await statusOf(task.wait({ abortSignal: controller.signal }))).toBe('CANCELLED');
   });
 
-  it('leaves no timer behind when nobody reads on', async () => {
+  it('leaves no timer when the caller stops reading', async () => {
     transport.snapshots = [snapshot('pending')];
     for await (const { status } of task.poll()) {
       expect(status).toBe('pending');

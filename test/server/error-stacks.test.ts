@@ -1,4 +1,4 @@
-/** A bug in the application's own code can be found: its stack is with whoever runs the agent. */
+/** A bug in the application's own code can be found: the operator of the agent gets its stack. */
 import { z } from 'genkit';
 import { AgentError, genkit, InMemorySessionStore } from 'genkitx-agents';
 import { remoteAgent } from 'genkitx-agents/client';

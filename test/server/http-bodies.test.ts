@@ -107,7 +107,7 @@ describe.each(ourServers)('H1 HTTP: $name', ({ serve }) => {
       expect(status).toBe(408);
     });
 
-    it('that break off harm nobody', async () => {
+    it('that are cut off affect no other request', async () => {
       const url = await server.start();
       await new Promise<void>((resolve) => {
         const request = httpRequest(url, {

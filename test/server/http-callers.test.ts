@@ -1,4 +1,4 @@
-/** Whom the server lets in, and where. */
+/** Authentication, paths and methods. */
 import { request as httpRequest } from 'node:http';
 import { GenkitError, UserFacingError, type ActionContext } from 'genkit';
 import { InMemoryStreamManager } from 'genkit/beta';
@@ -16,7 +16,7 @@ describe.each(ourServers)('H1 HTTP: $name', ({ serve }) => {
   const server = new StubServer(serve);
 
   describe('identity', () => {
-    it('nobody is let in without the key, and none but the right one', async () => {
+    it('a caller without the right key is refused', async () => {
       // Genkit's provider says what it does on the console.
       vi.spyOn(console, 'error').mockImplementation(() => {});
       const url = await server.start({ context: apiKey('right') });

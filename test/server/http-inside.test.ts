@@ -159,7 +159,7 @@ describe.each(makers)('H1 HTTP with $name', (maker) => {
   );
 
   it.each(ourServers)(
-    '$name: what is not there is 404, in words of whoever wrote them for callers',
+    '$name: a missing item is 404, with the message that was written for callers',
     async ({ serve }) => {
       const { agents } = makeAgents(maker);
       const running = await serve(agents, { anonymous: true });

@@ -1,4 +1,4 @@
-/** Streams that are kept: who gets them again, and how long a turn waits for its client. */
+/** Kept streams: which callers can read them again, and how long a turn waits for its client. */
 import { InMemoryStreamManager } from 'genkit/beta';
 import { remoteAgent as remoteAgentOfGenkit, streamFlow } from 'genkit/beta/client';
 import { remoteAgent } from 'genkitx-agents/client';
@@ -82,7 +82,7 @@ describe.each(ourServers)('a kept stream over $name', ({ serve }) => {
     expect(agent.runs).toHaveLength(1);
   });
 
-  it('is nobody else’s: a foreign id is answered as an unknown one, and can not be aborted', async () => {
+  it('belongs to its owner: for other callers its id is unknown, and cannot be aborted', async () => {
     const { agent, mayEnd } = twoThenThree();
     const url = await start([agent, stubAgent('b', () => done)], { context: users });
     const mine = await post(url, { data: hello }, { authorization: 'ada' });
@@ -137,7 +137,7 @@ describe.each(ourServers)('a kept stream over $name', ({ serve }) => {
     expect(agent.runs[0]?.options.abortSignal.aborted).toBe(true);
   });
 
-  it('has its turn aborted at once when its caller says so, whoever still reads', async () => {
+  it('has its turn aborted at once when its caller aborts it, even with other readers', async () => {
     const { agent, started, stopped } = twoThenThree();
     const url = await start(agent);
     const ids: (string | null)[] = [];

@@ -1,4 +1,4 @@
-/** Streams that break and are taken up again, over real connections: each chunk arrives once, whoever wrote the server. */
+/** Streams that break and are resumed, over real connections: each chunk arrives once, from either server. */
 import { InMemoryStreamManager, type Agent, type AgentStreamChunk } from 'genkit/beta';
 import { AgentError, remoteAgent } from 'genkitx-agents/client';
 import { afterEach, describe, expect, it } from 'vitest';

@@ -386,7 +386,7 @@ describe('a request', () => {
     expect(error).toMatchObject({ status: 'INTERNAL', message: 'no token' });
   });
 
-  it('to nobody is UNAVAILABLE', async () => {
+  it('without a server is UNAVAILABLE', async () => {
     const { url, stop } = await listen(() => {});
     await stop();
     const agent = remoteAgent({ url });

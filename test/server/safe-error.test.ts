@@ -1,4 +1,4 @@
-/** What of an error a client gets to see. */
+/** The part of an error that a client sees. */
 import { GenkitError, UserFacingError, z, type StatusName } from 'genkit';
 import { parseSchema } from 'genkit/schema';
 import { describe, expect, it } from 'vitest';
@@ -85,7 +85,7 @@ describe('any other error', () => {
     expect(toSafeError(genkitError('UNAUTHENTICATED', message))).toMatchObject({ status: 'UNAUTHENTICATED' });
   });
 
-  it('keeps its status, not its message, when it is a GenkitError that nobody wrote for callers', () => {
+  it('keeps its status, not its message, when it is a GenkitError that was not written for callers', () => {
     const copy = Object.assign(new Error('ABORTED: Again.'), { status: 'ABORTED', originalMessage: 'Again.' });
     for (const error of [copy, genkitError('ABORTED', 'Again.'), toRuntimeError(copy), { ...toRuntimeError(copy) }]) {
       const safe = toSafeError(error);

@@ -78,7 +78,7 @@ describe('slow readers: agentHandler', () => {
     }
   });
 
-  it('a client that reads is not ended, however fast its turn writes and whoever else does not read', async () => {
+  it('a client that reads is not ended, however fast its turn writes, even beside clients that do not read', async () => {
     const stopped = gate();
     const idle = endlessAgent({ onStop: stopped.open });
     const burst = Array.from({ length: 900 }, () => KILO);

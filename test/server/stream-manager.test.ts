@@ -123,7 +123,7 @@ describe('a stream manager that takes its time', () => {
     expect(await reading).toBe(framesOf(...numbers) + resultFrame(done));
   });
 
-  it('that loses a write loses the stream for who comes back, and not a chunk of it unseen', async () => {
+  it('that loses a write loses the stream for clients that reconnect, without a silent gap', async () => {
     const manager = new SlowManager();
     const { agent, mayEnd } = twoThenThree();
     const handler = agentHandler([agent], { anonymous: true, streamManager: manager });

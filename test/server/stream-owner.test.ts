@@ -1,4 +1,4 @@
-/** Whose a kept stream is, and whether anybody is there for it. */
+/** The owner of a kept stream, and the presence of its clients. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Presence } from '../../src/server/request/presence.ts';
 import { describeOwner } from '../../src/server/answer/stream-key.ts';
@@ -11,7 +11,7 @@ describe('presence', () => {
     vi.useRealTimers();
   });
 
-  it('gives up when nobody has been there for the grace time, counted from the last who left', () => {
+  it('gives up when no client has been connected for the grace time, counted from the last disconnect', () => {
     const giveUp = vi.fn();
     const presence = new Presence(1000, giveUp);
     const [leaveFirst, leaveSecond] = [presence.join(), presence.join()];
@@ -30,7 +30,7 @@ describe('presence', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('leaves no timer when the turn ends, whoever leaves before or after, nor one without a grace time', () => {
+  it('leaves no timer when the turn ends, whether clients leave before or after, nor without a grace time', () => {
     const giveUp = vi.fn();
     const before = new Presence(1000, giveUp);
     before.join()();

@@ -5,7 +5,7 @@ import {
   type StreamManager,
 } from 'genkit/beta';
 
-/** A stream manager far away: all it does takes its time, and it remembers who listens. */
+/** A slow stream manager: every operation takes time, and it records its subscribers. */
 export class SlowManager implements StreamManager {
   readonly #inner = new InMemoryStreamManager();
   writes: string[] = [];
