@@ -137,7 +137,10 @@ export interface SessionSummary extends SessionDetails {
   snapshotCount: number;
   /** `createdAt` of the snapshot that was saved first. */
   createdAt: string;
-  /** When the session was last written: `updatedAt`, else `createdAt`, of the snapshot that was written last. Pruning is no write. */
+  /**
+   * When the session was last written: `updatedAt`, else `createdAt`, of the snapshot that was written last. Pruning is no write, and a store
+   * need not count a heartbeat.
+   */
   updatedAt: string;
   /** Status of the latest leaf. */
   status?: SnapshotStatus;
@@ -302,7 +305,7 @@ export interface ScopeStore {
   deleteScope(options: SessionStoreOptions & { scope: ScopeId }): Promise<boolean>;
 
   /** The names of all records of the tenant, in an order that stays. */
-  listScopes?(options?: PageOptions): Promise<Page<ScopeId>>;
+  listScopes(options?: PageOptions): Promise<Page<ScopeId>>;
 }
 
 /** Whether the store keeps records. */

@@ -219,9 +219,9 @@ async function copyScopes<S>(
   to: SnapshotStore<S>,
   caller: SessionStoreOptions,
 ): Promise<number> {
-  if (!keepsScopes(from) || !keepsScopes(to) || !from.listScopes) return 0;
+  if (!keepsScopes(from) || !keepsScopes(to)) return 0;
   const ids: ScopeId[] = [];
-  for await (const id of all((page) => from.listScopes!({ ...caller, ...page }))) ids.push(id);
+  for await (const id of all((page) => from.listScopes({ ...caller, ...page }))) ids.push(id);
   const sessionId = `copy of records ${reserveSnapshotId()}`;
   let copied = 0;
   for (let start = 0; start < ids.length; start += SCOPES_A_SAVE) {

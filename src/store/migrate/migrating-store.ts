@@ -194,7 +194,7 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore {
   }
 
   async listScopes(options?: PageOptions): Promise<Page<ScopeId>> {
-    return this.#scopeStore().listScopes!(options);
+    return this.#scopeStore().listScopes(options);
   }
 
   async close(): Promise<void> {

@@ -118,7 +118,7 @@ export class Handle {
   }
 
   listScopes(options: PageOptions = {}): Promise<Page<ScopeId>> {
-    return this.#full.listScopes!(this.#with(options));
+    return this.#full.listScopes(this.#with(options));
   }
 
   close(): Promise<void> {

@@ -37,7 +37,7 @@ export function replacing(replace: (sound: Methods) => Partial<Methods>): Mutant
       prune: store.prune.bind(store),
       readScopes: store.readScopes.bind(store),
       deleteScope: store.deleteScope.bind(store),
-      listScopes: store.listScopes!.bind(store),
+      listScopes: store.listScopes.bind(store),
       close: store.close.bind(store),
     };
     return Object.assign(store, replace(sound));

@@ -156,7 +156,7 @@ export const scoping: readonly Mutant[] = [
     fault: 'lists one page of records and no more',
     subject: 'scopes',
     make: replacing((sound) => ({
-      listScopes: async (options) => ({ items: (await sound.listScopes!(options)).items }),
+      listScopes: async (options) => ({ items: (await sound.listScopes(options)).items }),
     })),
   },
   {
