@@ -56,7 +56,7 @@ const transports: { name: string; reach: (agent: Agent) => Promise<AgentAPI> }[]
   },
 ];
 
-describe.each(transports)('R3 abort $name', ({ reach }) => {
+describe.each(transports)('abort: $name', ({ reach }) => {
   test('stops the model call within 100 ms, and nothing is committed', async () => {
     const ai = genkit({});
     const { store, calls } = recordingStore(new InMemorySessionStore());
@@ -98,7 +98,7 @@ const toolRoundTrip = [
   { role: 'tool', content: [{ toolResponse: { name: 'look', ref: '1', output: 'seen' } }] },
 ];
 
-describe.each(STORE_KINDS)("R3 abort with onAbort: 'keep' on $name", ({ make }) => {
+describe.each(STORE_KINDS)("abort: with onAbort: 'keep' on $name", ({ make }) => {
   test('keeps the prompt, the tools that ran and the words so far, and the chat goes on from them', async () => {
     const ai = genkit({});
     const { config, scripted, speaking } = tellerOf(ai);
@@ -178,7 +178,7 @@ test("with onAbort: 'keep' and no store the partial reply is in the state that t
   expect(chat.messages).toHaveLength(6);
 });
 
-describe('R3 abort while the turn is being saved', () => {
+describe('abort: while the turn is being saved', () => {
   /** A store whose saves wait once one is wanted. */
   function slowStore() {
     const inner = new InMemorySessionStore();
@@ -295,7 +295,7 @@ describe('R3 abort while the turn is being saved', () => {
   });
 });
 
-describe("R3 abort with onAbort: 'keep'", () => {
+describe("abort: with onAbort: 'keep'", () => {
   test('the client sees of the partial reply what the transform leaves', async () => {
     const ai = genkit({});
     const { config, speaking } = tellerOf(ai);
@@ -356,7 +356,7 @@ describe("R3 abort with onAbort: 'keep'", () => {
   });
 });
 
-describe("R3 abort with onAbort: 'keep' while tools run", () => {
+describe("abort: with onAbort: 'keep' while tools run", () => {
   /** A tool that answers what it is asked, or never, and an agent whose model asks as told. */
   function setUp(requests: Part[]) {
     const ai = genkit({});
@@ -429,7 +429,7 @@ test('onAbort is one of two', () => {
   );
 });
 
-describe('R3 abort, beside Genkit', () => {
+describe('abort: beside Genkit', () => {
   faultTest('the caller’s signal ends the turn, and nothing is committed', async (makeGenkit) => {
     const ai = makeGenkit();
     const { store, calls } = recordingStore(new InMemorySessionStore());

@@ -28,7 +28,7 @@ const FORGED: [name: string, input: AgentInput][] = [
   ],
 ];
 
-describe('S2 client input with resources', () => {
+describe('client input: with resources', () => {
   const resource = { resource: { uri: 'internal://payroll' } };
   const asking = { role: 'user' as const, content: [{ text: 'What is in it?' }, resource] };
 
@@ -83,7 +83,7 @@ describe('S2 client input with resources', () => {
   });
 });
 
-describe.each(kinds)('S2 client input with $name', ({ make }) => {
+describe.each(kinds)('client input: with $name', ({ make }) => {
   async function setUp() {
     const ai = genkit({});
     const scripted = scriptedModel(ai, { otherwise: 'ok' });

@@ -53,7 +53,7 @@ async function lineage(agent: Agent, snapshotId: string): Promise<string[]> {
   return ids;
 }
 
-describe.each(STORE_KINDS)('R1 detach while the turn is being saved on $name', ({ make }) => {
+describe.each(STORE_KINDS)('detach: while the turn is being saved on $name', ({ make }) => {
   /** Saves wait at the store's door until they are let in, one by one. */
   async function setUpDoor() {
     const inner = await make();
@@ -183,7 +183,7 @@ describe.each(STORE_KINDS)('R1 detach while the turn is being saved on $name', (
   });
 });
 
-test('R1 detach: when the store cannot be watched after all, the turns that wait are ended and the session goes on', async () => {
+test('detach: when the store cannot be watched after all, the turns that wait are ended and the session goes on', async () => {
   const inner = new InMemorySessionStore();
   const store: SessionStore = {
     getSnapshot: (lookup) => inner.getSnapshot(lookup),
@@ -204,7 +204,7 @@ test('R1 detach: when the store cannot be watched after all, the turns that wait
   expect((await call(agent, ['four'], { sessionId: 'job' })).output.finishReason).toBe('stop');
 });
 
-describe.each(STORE_KINDS)('R1 detach on $name', ({ make }) => {
+describe.each(STORE_KINDS)('detach: on $name', ({ make }) => {
   test('complete: the caller has a pending snapshot with the prompt at once, and the session goes on from the result', async () => {
     const { agent, called } = await setUp(await make());
     const { output, chunks } = await call(agent, [later('one')], { sessionId: 'job' });
@@ -510,7 +510,7 @@ describe('a run in the background', () => {
   });
 });
 
-describe('R1 detach, beside Genkit', () => {
+describe('detach: beside Genkit', () => {
   /** A custom agent whose turns end when the test says so. */
   function gated(makeGenkit: MakeGenkit) {
     const started = deferred();

@@ -65,7 +65,7 @@ describe.each(STORE_KINDS)('a turn that fails on $name', ({ make }) => {
   });
 });
 
-describe('R4 store failure', () => {
+describe('store failure:', () => {
   function setUp(
     failures: number,
     error: unknown = new GenkitError({ status: 'UNAVAILABLE', message: 'store is away' }),
@@ -156,7 +156,7 @@ describe('R4 store failure', () => {
   });
 });
 
-describe.each(STORE_KINDS)("R3 abort: the caller's signal on $name", ({ make }) => {
+describe.each(STORE_KINDS)("abort: the caller's signal on $name", ({ make }) => {
   test('reaches the model, ends the turn as aborted, and nothing is saved', async () => {
     const ai = genkit({});
     const started = deferred();
@@ -307,7 +307,7 @@ test.each(STORE_KINDS)('a snapshot that was aborted meanwhile is not overwritten
   }
 });
 
-test('R6 soak: a signal that outlives many turns is left without listeners', async () => {
+test('soak: a signal that outlives many turns is left without listeners', async () => {
   const ai = betaGenkit({});
   const scripted = scriptedModel(ai, { otherwise: 'ok' });
   const agent = defineAgent(ai, { name: 'soak', model: scripted.name });

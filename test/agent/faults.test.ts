@@ -8,7 +8,7 @@ import { call, deferred, kinds, model, recordingStore, user } from './helpers.ts
 import { faultTest, type MakeGenkit } from './runtimes.ts';
 import { STORE_KINDS } from './stores.ts';
 
-describe('R4 store failure: a store that never answers', () => {
+describe('store failure: a store that never answers', () => {
   const never = () => new Promise<never>(() => {});
 
   test('ends the turn with a typed error, and the reply comes with it', async () => {
@@ -62,7 +62,7 @@ describe('R4 store failure: a store that never answers', () => {
   });
 });
 
-faultTest('R4 store failure: a save that fails once does not cost the reply', async (makeGenkit) => {
+faultTest('store failure: a save that fails once does not cost the reply', async (makeGenkit) => {
   let failures = 1;
   const { store } = recordingStore(new InMemorySessionStore(), ({ method }) => {
     if (method === 'saveSnapshot' && failures-- > 0) throw new Error('not now');

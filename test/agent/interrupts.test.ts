@@ -95,7 +95,7 @@ describe.each(STORE_KINDS)('interrupts on $name', ({ make }) => {
     ['a tool without a request', respond('transfer', '1'), 'not found in session history'],
     ['two answers to one request', { ...restart(pay('1')), ...respond('pay', '1') }, 'already answered'],
     ['no answer', {}, "leaves tool 'pay' (ref '1') unanswered"],
-  ])('S1 forged resume: %s is refused and no tool runs', async (_, resumed, message) => {
+  ])('forged resume: %s is refused and no tool runs', async (_, resumed, message) => {
     const { resume, paid, scripted, flags } = await setUp([pay('1')]);
     const { output } = await resume(resumed);
     expect(output).toMatchObject({ finishReason: 'failed', error: { status: 'INVALID_ARGUMENT' } });
@@ -105,7 +105,7 @@ describe.each(STORE_KINDS)('interrupts on $name', ({ make }) => {
     expect(scripted.requests).toHaveLength(1);
   });
 
-  test('S1 forged resume: only the last message waits, an earlier interrupt does not', async () => {
+  test('forged resume: only the last message waits, an earlier interrupt does not', async () => {
     const { agent, paid, resume } = await setUp([pay('1')], 'bought', 'hello');
     const done = await resume(restart(pay('1')));
     const init = { snapshotId: done.output.snapshotId };
@@ -222,7 +222,7 @@ describe('middleware that interrupts a tool again after a restart', () => {
     expect(runs()).toBe(1);
   });
 
-  test('S1 one interrupt, one execution: where middleware failed before the tool started it may be approved again', async () => {
+  test('forged resume: one interrupt, one execution: where middleware failed before the tool started it may be approved again', async () => {
     let isBroken = true;
     const breaking = generateMiddleware({ name: 'breaking' }, () => ({
       tool: async (request, options, next) => {

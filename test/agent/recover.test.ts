@@ -335,55 +335,58 @@ describe('finding the runs whose processes died', () => {
 test.each([
   ['had started', true, 'failed'],
   ['had not started', false, 'completed'],
-])('S1 one interrupt, one execution: a run that died when its approved tool %s', async (_, starts, status) => {
-  const store = new InMemorySessionStore();
-  let runs = 0;
-  const request: Part = { toolRequest: { name: 'act', ref: '1', input: {} } };
-  const process = (isDead: boolean) => {
-    const ai = genkit({});
-    const act = ai.defineTool(
-      { name: 'act', description: 'Acts.', inputSchema: z.object({}) },
-      async (__, { interrupt, resumed }) => {
-        if (!resumed) interrupt();
-        runs++;
-        return isDead ? new Promise<string>(() => {}) : 'done';
-      },
-    );
-    const stuck = generateMiddleware({ name: 'stuck' }, () => ({
-      tool: async (part, options, next) => {
-        if (isDead && !starts && part.metadata?.['resumed']) await new Promise(() => {});
-        return next(part, options);
-      },
-    }));
-    const scripted = scriptedModel(ai, { replies: isDead ? [[request]] : [], otherwise: 'bye' });
-    return {
-      ai,
-      agent: defineAgent(ai, { name: 'worker', model: scripted.name, tools: [act], store, use: [stuck()] }),
-    };
-  };
-  const dead = process(true);
-  const { snapshotId } = (await call(dead.agent, ['go'], { sessionId: 'job' })).output;
-  const restart = [{ ...request, metadata: { resumed: true } } as never];
-  const { output } = await call(dead.agent, [{ resume: { restart }, detach: true }], { snapshotId: snapshotId! });
-  await vi.waitUntil(
-    async () => {
-      const { resumption } = (await store.getSnapshot({ snapshotId: snapshotId! })) as {
-        resumption?: { started?: true };
+])(
+  'forged resume: one interrupt, one execution: a run that died when its approved tool %s',
+  async (_, starts, status) => {
+    const store = new InMemorySessionStore();
+    let runs = 0;
+    const request: Part = { toolRequest: { name: 'act', ref: '1', input: {} } };
+    const process = (isDead: boolean) => {
+      const ai = genkit({});
+      const act = ai.defineTool(
+        { name: 'act', description: 'Acts.', inputSchema: z.object({}) },
+        async (__, { interrupt, resumed }) => {
+          if (!resumed) interrupt();
+          runs++;
+          return isDead ? new Promise<string>(() => {}) : 'done';
+        },
+      );
+      const stuck = generateMiddleware({ name: 'stuck' }, () => ({
+        tool: async (part, options, next) => {
+          if (isDead && !starts && part.metadata?.['resumed']) await new Promise(() => {});
+          return next(part, options);
+        },
+      }));
+      const scripted = scriptedModel(ai, { replies: isDead ? [[request]] : [], otherwise: 'bye' });
+      return {
+        ai,
+        agent: defineAgent(ai, { name: 'worker', model: scripted.name, tools: [act], store, use: [stuck()] }),
       };
-      return resumption && (!starts || (resumption.started && runs === 1));
-    },
-    { timeout: 5000, interval: 2 },
-  );
-  letLeasesEnd();
-  const rescuer = process(false);
-  expect((await recoverRuns(rescuer.ai)).runs).toMatchObject([{ outcome: 'continued' }]);
-  const end = await rescuer.agent.waitForSnapshot(output.snapshotId!);
-  expect(end.status).toBe(status);
-  if (starts) expect(end.error?.status).toBe('FAILED_PRECONDITION');
-  expect(runs).toBe(1);
-  const answer = { resume: { respond: [{ toolResponse: { name: 'act', ref: '1', output: 'done' } }] } };
-  expect((await call(rescuer.agent, [answer], { snapshotId: snapshotId! })).output.finishReason).toBe('stop');
-});
+    };
+    const dead = process(true);
+    const { snapshotId } = (await call(dead.agent, ['go'], { sessionId: 'job' })).output;
+    const restart = [{ ...request, metadata: { resumed: true } } as never];
+    const { output } = await call(dead.agent, [{ resume: { restart }, detach: true }], { snapshotId: snapshotId! });
+    await vi.waitUntil(
+      async () => {
+        const { resumption } = (await store.getSnapshot({ snapshotId: snapshotId! })) as {
+          resumption?: { started?: true };
+        };
+        return resumption && (!starts || (resumption.started && runs === 1));
+      },
+      { timeout: 5000, interval: 2 },
+    );
+    letLeasesEnd();
+    const rescuer = process(false);
+    expect((await recoverRuns(rescuer.ai)).runs).toMatchObject([{ outcome: 'continued' }]);
+    const end = await rescuer.agent.waitForSnapshot(output.snapshotId!);
+    expect(end.status).toBe(status);
+    if (starts) expect(end.error?.status).toBe('FAILED_PRECONDITION');
+    expect(runs).toBe(1);
+    const answer = { resume: { respond: [{ toolResponse: { name: 'act', ref: '1', output: 'done' } }] } };
+    expect((await call(rescuer.agent, [answer], { snapshotId: snapshotId! })).output.finishReason).toBe('stop');
+  },
+);
 
 describe('where background.recover is on', () => {
   const recovering = { recover: true, heartbeatIntervalMs: 5, leaseMs: 20 };

@@ -26,7 +26,7 @@ function setUp(options: Partial<AgentConfig> = {}, faqOptions: Partial<AgentConf
   return { ai, store, scripted, bank, faq, post };
 }
 
-describe('H1 agents that share a store', () => {
+describe('HTTP: agents that share a store', () => {
   test('do not see the sessions of one whose clientTransform hides something of them', async () => {
     const { bank, faq, scripted, post } = setUp();
     const { snapshotId, sessionId } = (await call(bank, ['hi'], { sessionId: 's' })).output;
@@ -83,7 +83,7 @@ describe('H1 agents that share a store', () => {
   });
 });
 
-test('H1 what the runtime notes in a snapshot for itself is in no answer', async () => {
+test('HTTP: what the runtime notes in a snapshot for itself is in no answer', async () => {
   const { ai, scripted, store } = setUp();
   const act = ai.defineTool(
     { name: 'act', description: 'Acts.', inputSchema: z.object({}) },

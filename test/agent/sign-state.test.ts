@@ -31,7 +31,7 @@ const tampered: Record<string, (state: State) => unknown> = {
   'nothing at all': () => ({}),
 };
 
-describe('S2 client input: a signed state', () => {
+describe('client input: a signed state', () => {
   test('goes on from turn to turn, in whatever order its members come back', async () => {
     const agent = setUp();
     const { output } = await call(agent, ['one']);

@@ -10,7 +10,7 @@ catchErrorLog();
 const SEEDS = scale(40, 1000);
 const FIRST = seed * 1_000_000;
 
-test(`X1 simulation: under ${SEEDS} seeds of faults, deaths and races the sessions are what the model says (seed ${seed})`, async () => {
+test(`simulation: under ${SEEDS} seeds of faults, deaths and races the sessions are what the model says (seed ${seed})`, async () => {
   const wrong: Record<number, unknown> = {};
   for (let at = FIRST; at < FIRST + SEEDS; at++) {
     const faults = await play(at).then(judge, (error: Error) => [error.message]);
@@ -19,7 +19,7 @@ test(`X1 simulation: under ${SEEDS} seeds of faults, deaths and races the sessio
   expect(wrong, 'what is wrong, by seed').toEqual({});
 }, 1_800_000);
 
-test('X1 simulation: a seed always plays the same', async () => {
+test('simulation: a seed always plays the same', async () => {
   const [one, two] = [await play(FIRST), await play(FIRST)];
   const history = ({ commits }: typeof one) =>
     commits.map(({ after }) => [after.sessionId, after.status, after.updatedAt, after.state?.messages]);

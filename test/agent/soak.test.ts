@@ -63,7 +63,7 @@ function setUp() {
   return { agent, store };
 }
 
-test('R6 soak: thousands of turns of all kinds leave no memory, listener, timer, watcher or handle', async () => {
+test('soak: thousands of turns of all kinds leave no memory, listener, timer, watcher or handle', async () => {
   const { agent, store } = setUp();
   const timers = countTimers();
   const watchers = countWatchers(store);

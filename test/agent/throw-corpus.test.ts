@@ -71,7 +71,7 @@ function thrower(ai: Genkit, place: string, thrown: unknown, store: SessionStore
   });
 }
 
-describe.each(['inside a turn', 'beside the turns'])('R5 throw corpus: thrown %s', (place) => {
+describe.each(['inside a turn', 'beside the turns'])('throw corpus: thrown %s', (place) => {
   describe.each(STORE_KINDS)('on $name', ({ make }) => {
     test.each(THROWN)('%s ends the call as failed, told without internals', async (_, thrown, told) => {
       const store = await make();
@@ -100,7 +100,7 @@ const trap: object = new Proxy(
 );
 
 test.each([...THROWN, ['an object that throws whatever is asked of it', trap, { status: 'INTERNAL' }] as const])(
-  'R5 throw corpus: thrown by the save, %s fails the call, which has the reply all the same',
+  'throw corpus: thrown by the save, %s fails the call, which has the reply all the same',
   async (_, thrown, told) => {
     const store: SessionStore = {
       getSnapshot: async () => undefined,
@@ -131,7 +131,7 @@ function promptAgent(place: string, thrown: unknown, store: SessionStore): Agent
 /** Genkit looks into what passes through its actions, and marks it; it trips over these, and another error comes out. */
 const TRIPS_GENKIT = new Set(['undefined', 'null', 'a symbol', 'a frozen error']);
 
-describe.each(['the model', 'a tool'])('R5 throw corpus: thrown by %s', (place) => {
+describe.each(['the model', 'a tool'])('throw corpus: thrown by %s', (place) => {
   catchErrorLog();
 
   test.each(THROWN)('%s ends the call as failed, and the session goes on', async (name, thrown, told) => {

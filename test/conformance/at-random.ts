@@ -58,7 +58,7 @@ async function inGroups<T>(items: readonly T[], work: (item: T, index: number) =
 function names(kit: Kit): void {
   const runs = kit.runs(50, 10_000);
   kit.test(
-    `I1 hostile ids: ${runs} random names name a snapshot and a session each (seed ${kit.seed})`,
+    `hostile ids: ${runs} random names name a snapshot and a session each (seed ${kit.seed})`,
     async ({ a, b }) => {
       const ids = [...new Set(sample(kit, name, runs))];
       await inGroups(ids, async (id, i) => void (await a.save(id, snapshot({ sessionId: id, custom: { i } }))));
@@ -73,7 +73,7 @@ function names(kit: Kit): void {
 function prefixes(kit: Kit): void {
   const runs = kit.runs(20, 10_000);
   kit.test(
-    `I2 tenant fence: ${runs} random prefixes see their own data only (seed ${kit.seed})`,
+    `tenant fence: ${runs} random prefixes see their own data only (seed ${kit.seed})`,
     async ({ a, b }) => {
       const tenants = [...new Set(sample(kit, name, runs))];
       await inGroups(tenants, async (tenant, i) => {
@@ -92,7 +92,7 @@ function prefixes(kit: Kit): void {
 function values(kit: Kit): void {
   const runs = kit.runs(50, 10_000);
   kit.test(
-    `F1 values: ${runs} random values with hostile keys come back, each a change of the one before (seed ${kit.seed})`,
+    `values: ${runs} random values with hostile keys come back, each a change of the one before (seed ${kit.seed})`,
     async ({ a, b }) => {
       const customs = sample(kit, value, runs);
       for (const [i, custom] of customs.entries()) {

@@ -22,20 +22,20 @@ export const atomic: Subject = {
 };
 
 function increments(kit: Kit): void {
-  kit.test('C1 atomic update: 50 concurrent increments through one handle give 50', async ({ a }) => {
+  kit.test('atomic update: 50 concurrent increments through one handle give 50', async ({ a }) => {
     await a.save('counter', snapshot({ status: 'pending' }));
     await Promise.all(Array.from({ length: 50 }, () => a.save('counter', increment)));
     equal((await a.mustGet('counter')).state?.custom, { n: 50 }, 'the counter');
   });
 
   const total = kit.runs(200, 1000);
-  kit.test(`C1 atomic update: ${total} concurrent increments through two handles give ${total}`, async ({ a, b }) => {
+  kit.test(`atomic update: ${total} concurrent increments through two handles give ${total}`, async ({ a, b }) => {
     await a.save('counter', snapshot({ status: 'pending' }));
     await Promise.all(Array.from({ length: total }, (_, i) => (i % 2 === 0 ? a : b).save('counter', increment)));
     for (const handle of [a, b]) equal((await handle.mustGet('counter')).state?.custom, { n: total }, 'the counter');
   });
 
-  kit.test('C1 atomic update: 20 concurrent first saves of one snapshot make one snapshot of all', async ({ a, b }) => {
+  kit.test('atomic update: 20 concurrent first saves of one snapshot make one snapshot of all', async ({ a, b }) => {
     await Promise.all(Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? a : b).save('new', increment)));
     equal((await a.mustGet('new')).state?.custom, { n: 20 }, 'the counter');
   });

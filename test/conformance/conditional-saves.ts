@@ -78,7 +78,7 @@ function races(kit: Kit): void {
   });
 
   const turns = kit.runs(20, 200);
-  kit.test(`C3 one session: 8 writers of ${turns} turns make one line of all acknowledged turns`, async ({ a, b }) => {
+  kit.test(`one session: 8 writers of ${turns} turns make one line of all acknowledged turns`, async ({ a, b }) => {
     const acknowledged: string[] = [];
     const write = async (handle: Handle, writer: number): Promise<void> => {
       for (let turn = 0; turn < turns;) {

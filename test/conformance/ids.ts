@@ -21,7 +21,7 @@ export const ids: Subject = {
   name: 'ids',
   usesNames: true,
   tests(kit) {
-    const title = `I1 hostile ids: ${HOSTILE_IDS.length} ids`;
+    const title = `hostile ids: ${HOSTILE_IDS.length} ids`;
 
     kit.test(`${title} name a snapshot each`, async ({ a, b }) => {
       assert.ok(HOSTILE_IDS.length >= 200, `${HOSTILE_IDS.length} ids`);

@@ -66,7 +66,7 @@ export const leafRule: Subject = {
 function randomTrees(kit: Kit, clocks: string, clock: fc.Arbitrary<number>): void {
   const random = kit.property(250, 5000);
   kit.test(
-    `C4 leaf rule: of ${random.numRuns} random trees with ${clocks} the leaf is the one first saved last (seed ${random.seed})`,
+    `leaf rule: of ${random.numRuns} random trees with ${clocks} the leaf is the one first saved last (seed ${random.seed})`,
     ({ a, b }) => {
       let trees = 0;
       const grow = async (steps: Plan[]): Promise<void> => {
@@ -84,7 +84,7 @@ function randomTrees(kit: Kit, clocks: string, clock: fc.Arbitrary<number>): voi
 function branching(kit: Kit): void {
   if (!kit.canRejectBranching) return;
   const random = kit.property(40, 1000);
-  const name = `C4 leaf rule: with rejectBranchingSessions, of ${random.numRuns} random trees those with several leaves are refused (seed ${random.seed})`;
+  const name = `leaf rule: with rejectBranchingSessions, of ${random.numRuns} random trees those with several leaves are refused (seed ${random.seed})`;
   const body = async ({ a, b }: { a: Handle; b: Handle }): Promise<void> => {
     let trees = 0;
     const grow = async (steps: Plan[]): Promise<void> => {

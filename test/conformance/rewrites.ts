@@ -51,7 +51,7 @@ export const rewrites: Subject = {
   name: 'rewrites',
   tests(kit) {
     const random = kit.property(50, 1000);
-    const name = `F3 rewrites: ${random.numRuns * 10} random rewrites change no completed snapshot with children, and no other (seed ${random.seed})`;
+    const name = `rewrites: ${random.numRuns * 10} random rewrites change no completed snapshot with children, and no other (seed ${random.seed})`;
     kit.test(name, async (stage) => {
       let stories = 0;
       await forAll(story, (told) => tell(stage, `story ${stories++}`, told), random);

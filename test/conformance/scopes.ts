@@ -215,7 +215,7 @@ function allOrNothing(kit: Kit): void {
 
 function concurrency(kit: Kit): void {
   kit.test(
-    'C1 atomic update: 200 concurrent increments from 200 sessions through two handles give 200',
+    'atomic update: 200 concurrent increments from 200 sessions through two handles give 200',
     async ({ a, b }) => {
       const saves = Array.from({ length: 200 }, (_, i) =>
         (i % 2 === 0 ? a : b).save(`turn ${i}`, snapshot({ sessionId: `session ${i}` }), {
@@ -300,7 +300,7 @@ function time(kit: Kit): void {
 }
 
 function values(kit: Kit): void {
-  kit.test(`F1 values: ${VALUES.length} values come back from records, in one and in many`, async ({ a, b }) => {
+  kit.test(`values: ${VALUES.length} values come back from records, in one and in many`, async ({ a, b }) => {
     await each(
       VALUES,
       ([name]) => name,
@@ -317,7 +317,7 @@ function values(kit: Kit): void {
     );
   });
 
-  kit.test('F1 values: keys are data', async ({ a, b }) => {
+  kit.test('values: keys are data', async ({ a, b }) => {
     for (const key of [
       '__proto__',
       'constructor',
@@ -337,7 +337,7 @@ function values(kit: Kit): void {
     }
   });
 
-  kit.test('F1 values: what JSON can’t hold is refused with key and path, and nothing is saved', async (stage) => {
+  kit.test('values: what JSON can’t hold is refused with key and path, and nothing is saved', async (stage) => {
     await begin(stage);
     for (const [, make] of NO_VALUES) {
       const bad = changing(ADA, () => ({ theme: { list: [{ bad: make() }] } }));
@@ -377,7 +377,7 @@ function values(kit: Kit): void {
 }
 
 function fences(kit: Kit): void {
-  const title = `I2 scope fence: ${HOSTILE_IDS.length} hostile names`;
+  const title = `tenant fence: scope fence: ${HOSTILE_IDS.length} hostile names`;
   kit.test(`${title} of users and apps have a record each`, async ({ a, b }) => {
     const ids = HOSTILE_IDS.flatMap((name): ScopeId[] => [
       { scope: 'app', appName: name },
@@ -392,24 +392,27 @@ function fences(kit: Kit): void {
     equal(await b.readScopes(ids), expected, 'the records');
   });
 
-  kit.test('I2 scope fence: names that run into each other when joined have a record each', async ({ a, b }) => {
-    const parts = ['a', 'a/b', 'b', 'a:b', 'a","b', 'user', 'app', 'a\u0000b', '.', '..'];
-    const ids = parts.flatMap((appName) => [
-      { scope: 'app', appName } as const,
-      ...parts.map((userId) => ({ scope: 'user', appName, userId }) as const),
-    ]);
-    for (const [own, id] of ids.entries()) await a.save(undefined, snapshot(), { scopes: [put(id, { own })] });
-    equal(
-      await b.readScopes(ids),
-      ids.map((_, own) => ({ own })),
-      'the records',
-    );
-  });
+  kit.test(
+    'tenant fence: scope fence: names that run into each other when joined have a record each',
+    async ({ a, b }) => {
+      const parts = ['a', 'a/b', 'b', 'a:b', 'a","b', 'user', 'app', 'a\u0000b', '.', '..'];
+      const ids = parts.flatMap((appName) => [
+        { scope: 'app', appName } as const,
+        ...parts.map((userId) => ({ scope: 'user', appName, userId }) as const),
+      ]);
+      for (const [own, id] of ids.entries()) await a.save(undefined, snapshot(), { scopes: [put(id, { own })] });
+      equal(
+        await b.readScopes(ids),
+        ids.map((_, own) => ({ own })),
+        'the records',
+      );
+    },
+  );
 
   if (kit.hasTenants && !kit.underTenant) {
     const names = HOSTILE_PREFIXES.length;
     kit.test(
-      `I2 tenant fence: ${names} hostile prefixes have records of their own`,
+      `tenant fence: ${names} hostile prefixes have records of their own`,
       async ({ a, b }) => {
         for (const [own, tenant] of HOSTILE_PREFIXES.entries()) {
           equal(await b.as(tenant).readScopes([ADA, APP]), [{}, {}], `${tenant} before its first save`);
@@ -433,7 +436,7 @@ function fences(kit: Kit): void {
 
   const random = kit.property(60, 1000);
   kit.test(
-    `I2 scope fence: on ${random.numRuns} random tapes of up to 80 operations with hostile names the store and a plain model agree (seed ${random.seed})`,
+    `tenant fence: scope fence: on ${random.numRuns} random tapes of up to 80 operations with hostile names the store and a plain model agree (seed ${random.seed})`,
     async () => {
       const isShared = kit.hasTenants && kit.underTenant;
       const tenants = isShared ? ['tenant', 'Tenant', '../tenant'] : [undefined];

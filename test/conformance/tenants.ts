@@ -17,7 +17,7 @@ export const tenants: Subject = {
 
 function fence(kit: Kit): void {
   const many = kit.manyTenants;
-  const title = `I2 tenant fence: ${HOSTILE_PREFIXES.length} hostile prefixes`;
+  const title = `tenant fence: ${HOSTILE_PREFIXES.length} hostile prefixes`;
 
   const apart = `${title} with the same ids see their own data only`;
   kit.test(
@@ -98,7 +98,7 @@ function fence(kit: Kit): void {
 }
 
 function badPrefixes(kit: Kit): void {
-  const name = 'I2 tenant fence: a prefix that is none is refused, and no data is touched';
+  const name = 'tenant fence: a prefix that is none is refused, and no data is touched';
   kit.test(
     name,
     async ({ a }) => {

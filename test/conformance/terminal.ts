@@ -42,7 +42,7 @@ export const terminal: Subject = {
 
     const rounds = kit.runs(200, 1000);
     kit.test(
-      `C2 terminal state: in ${rounds} races of abort, complete, fail and heartbeat one wins for good`,
+      `terminal state: in ${rounds} races of abort, complete, fail and heartbeat one wins for good`,
       async ({ a, b }) => {
         for (let round = 0; round < rounds; round++) await race(`round ${round}`, a, b);
       },

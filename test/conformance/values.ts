@@ -26,14 +26,14 @@ function holding(value: unknown, plan: { sessionId: string; parentId?: string; t
 const nameOf = ([name]: readonly [string, unknown]): string => name;
 
 function kept(kit: Kit): void {
-  const title = `F1 values: ${VALUES.length} values come back`;
+  const title = `values: ${VALUES.length} values come back`;
   kit.test(`${title} from a first save, from a change, from the next turn and from a rewrite`, async ({ a, b }) => {
     let serial = 0;
     await each(VALUES, nameOf, ([name, value]) => everywhere(a, b, `value ${serial++}`, name, value));
     equal(({} as { polluted?: unknown }).polluted, undefined, 'Object.prototype');
   });
 
-  kit.test('F1 values: fields that the contract does not know are kept', async ({ a, b }) => {
+  kit.test('values: fields that the contract does not know are kept', async ({ a, b }) => {
     const field = { lease: { owner: 'me', generation: 3 }, tags: ['x'], '': null };
     const state = { ...snapshot({ sessionId: 'chat' }).state, unknown: { kept: [1, 2] } };
     await keeps(a, b, 'one', { ...snapshot({ sessionId: 'chat' }), ...field, state });
@@ -51,7 +51,7 @@ function kept(kit: Kit): void {
     });
   }
 
-  kit.test('F1 values: members that are undefined drop', async ({ a }) => {
+  kit.test('values: members that are undefined drop', async ({ a }) => {
     const custom = { there: 1, gone: undefined, deep: [{ there: 2, gone: undefined }] };
     const saved = { ...snapshot({ sessionId: 'chat', custom }), finishReason: undefined, error: undefined };
     await a.save('one', saved);
@@ -60,7 +60,7 @@ function kept(kit: Kit): void {
     equal(await a.byId('one'), expected, 'the snapshot');
   });
 
-  kit.test('F1 values: a snapshot without a state, and one with an empty state, come back so', async ({ a }) => {
+  kit.test('values: a snapshot without a state, and one with an empty state, come back so', async ({ a }) => {
     const { state: _, ...bare } = snapshot({ sessionId: 'chat', status: 'pending' });
     equal(await a.save('bare', bare), 'bare', 'the save');
     equal(await a.byId('bare'), { ...bare, snapshotId: 'bare' }, 'the bare one');
@@ -107,7 +107,7 @@ async function keeps(
 }
 
 function refused(kit: Kit): void {
-  kit.test('F1 values: what JSON can’t hold is refused with its path, and nothing is written', async ({ a, b }) => {
+  kit.test('values: what JSON can’t hold is refused with its path, and nothing is written', async ({ a, b }) => {
     const good = snapshot({ sessionId: 'chat', custom: { n: 1 }, messages: 2 });
     await a.save('good', good);
     for (const [name, make] of NO_VALUES) {
@@ -122,7 +122,7 @@ function refused(kit: Kit): void {
     }
   });
 
-  kit.test('F1 values: a symbol as a key drops, a null prototype does not matter', async ({ a }) => {
+  kit.test('values: a symbol as a key drops, a null prototype does not matter', async ({ a }) => {
     const custom = Object.assign(Object.create(null) as object, { n: 1, [Symbol('s')]: 2 });
     await a.save('one', snapshot({ custom }));
     equal((await a.mustGet('one')).state?.custom, { n: 1 }, 'the state');

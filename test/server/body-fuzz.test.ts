@@ -98,7 +98,7 @@ function isValid(body: Uint8Array): boolean {
   }
 }
 
-describe('H1 HTTP: fuzz', () => {
+describe('HTTP: fuzz', () => {
   it(
     `${RUNS.numRuns} random bodies get 200 when they are valid and 400 or 413 when not (seed ${RUNS.seed})`,
     { timeout: scale(300_000, 3_600_000) },

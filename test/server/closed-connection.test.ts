@@ -12,7 +12,7 @@ const cases = Object.entries(servers).flatMap(([server, serve]) =>
   Object.entries(answers).map(([answer, accept]) => ({ server, serve, answer, accept })),
 );
 
-describe('R3 abort: a connection that closes', () => {
+describe('abort: a connection that closes', () => {
   test.each(cases)(
     'stops the model call by its signal, and nothing is committed ($server, asked for $answer)',
     async ({ serve, accept }) => {

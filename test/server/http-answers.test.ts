@@ -10,7 +10,7 @@ import { done, hello, post, read, StubServer, streamed } from './support/stub-se
 
 catchErrorLog();
 
-describe.each(ourServers)('H1 HTTP: $name', ({ serve }) => {
+describe.each(ourServers)('HTTP: $name', ({ serve }) => {
   const server = new StubServer(serve);
 
   describe('answers', () => {

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { ourServers } from './support/http.ts';
 import { hello, post, StubServer } from './support/stub-server.ts';
 
-describe.each(ourServers)('H1 HTTP: $name', ({ serve }) => {
+describe.each(ourServers)('HTTP: $name', ({ serve }) => {
   const server = new StubServer(serve);
 
   describe('bodies', () => {

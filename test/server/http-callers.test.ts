@@ -12,7 +12,7 @@ import { done, hello, post, read, StubServer, UUID, type Answer } from './suppor
 
 const errorLog = catchErrorLog();
 
-describe.each(ourServers)('H1 HTTP: $name', ({ serve }) => {
+describe.each(ourServers)('HTTP: $name', ({ serve }) => {
   const server = new StubServer(serve);
 
   describe('identity', () => {

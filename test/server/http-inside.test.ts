@@ -9,7 +9,7 @@ import { done, hello, post, StubServer, streamed, UUID } from './support/stub-se
 
 const errorLog = catchErrorLog();
 
-describe.each(ourServers)('H1 HTTP: $name', ({ serve }) => {
+describe.each(ourServers)('HTTP: $name', ({ serve }) => {
   const server = new StubServer(serve);
 
   describe('what goes on inside', () => {
@@ -128,7 +128,7 @@ describe.each(ourServers)('H1 HTTP: $name', ({ serve }) => {
   });
 });
 
-describe.each(makers)('H1 HTTP with $name', (maker) => {
+describe.each(makers)('HTTP: with $name', (maker) => {
   it.each(ourServers)(
     '$name: a crashing turn shows nothing of the inside, nor does its snapshot',
     async ({ serve }) => {

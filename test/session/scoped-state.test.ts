@@ -142,7 +142,7 @@ describe('a scoped state', () => {
     expect(sets).toBe(1);
   });
 
-  it('C1 atomic update: 4 writers x 50 updates from sessions of their own give 200 in the store', async () => {
+  it('atomic update: 4 writers x 50 updates from sessions of their own give 200 in the store', async () => {
     const store = new InMemorySessionStore();
     const write = async (writer: number): Promise<void> => {
       for (let turn = 0; turn < 50; turn++) {

@@ -146,7 +146,7 @@ function statusOf(error: unknown): string {
  */
 export function sessionFencesSuite(name: string, runs: { short: number; long: number }, withStores: WithStores): void {
   const numRuns = scale(runs.short, runs.long);
-  it(`I2 fence: on ${numRuns} tapes of 100 operations with hostile names a SessionService over ${name} never shows an owner the sessions or state of another (seed ${seed})`, async () => {
+  it(`tenant fence: fence: on ${numRuns} tapes of 100 operations with hostile names a SessionService over ${name} never shows an owner the sessions or state of another (seed ${seed})`, async () => {
     // A few callers only, so that they meet.
     const property = fc.asyncProperty(
       fc.array(operation, { minLength: 100, maxLength: 100 }),

@@ -1,6 +1,6 @@
 /**
  * `npm run torture`: the reliability tests in their long form, seeded, with progress and a table at the end, name by name.
- * `npm run torture -- D1 C3` picks names; `SEED=7 npm run torture` repeats a run.
+ * `npm run torture -- crash-kill 'one session'` picks names; `SEED=7 npm run torture` repeats a run.
  */
 import { startVitest } from 'vitest/node';
 import { LongestFirst } from './longest-first.ts';

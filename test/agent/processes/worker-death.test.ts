@@ -88,7 +88,7 @@ async function recoverAll(rescuers: readonly Worker[], round: number) {
   return answers.flatMap(({ runs }) => runs);
 }
 
-describe('R2 worker death', () => {
+describe('worker death:', () => {
   const kills = scale(10, 50);
   test(`kill x ${kills} (seed ${seed}): no input is lost, and each run has exactly one taker`, async () => {
     const folder = newFolder();

@@ -197,7 +197,7 @@ describe.each(WAYS)('%s', (_, apply) => {
     ['an operation that is null', null, ''],
     ['an operation that is a string', 'remove', ''],
     ['an operation that is an array', ['remove', '/a'], ''],
-  ])('J3 strict apply: %s is refused, and nothing is changed', (_, operation, path) => {
+  ])('strict apply: %s is refused, and nothing is changed', (_, operation, path) => {
     const before = copyJson(document);
     const patch = [{ op: 'add', path: '/z', value: 1 }, operation] as JsonPatch;
     const error = refusalOf(() => apply(document, patch));
@@ -207,13 +207,13 @@ describe.each(WAYS)('%s', (_, apply) => {
     expect(document).toEqual(before);
   });
 
-  test('J3 strict apply: a patch that is no array is refused', () => {
+  test('strict apply: a patch that is no array is refused', () => {
     for (const patch of [undefined, null, {}, 'x', { length: 1, 0: { op: 'remove', path: '' } }]) {
       expect(refusalOf(() => apply({}, patch as unknown as JsonPatch))).toMatchObject({ index: -1, path: '' });
     }
   });
 
-  test('J3 strict apply: an absent document has nothing to change', () => {
+  test('strict apply: an absent document has nothing to change', () => {
     for (const op of [
       { op: 'add', path: '/a', value: 1 },
       { op: 'remove', path: '' },
@@ -225,7 +225,7 @@ describe.each(WAYS)('%s', (_, apply) => {
     }
   });
 
-  test('J3 strict apply: nesting is bounded, whichever operation brings it about', () => {
+  test('strict apply: nesting is bounded, whichever operation brings it about', () => {
     for (const nested of [nestedArrays, nestedObjects]) {
       const fits = fromDeepStack(1_000, () =>
         apply({ a: null }, [{ op: 'add', path: '/a', value: nested(MAX_DEPTH - 1) }]),
@@ -263,7 +263,7 @@ describe.each(WAYS)('%s', (_, apply) => {
     expect(refusalOf(() => apply({}, selfCopies)).index).toBe(MAX_DEPTH - 1);
   });
 
-  test('J3 strict apply: copies that would fill the memory are refused before they do', () => {
+  test('strict apply: copies that would fill the memory are refused before they do', () => {
     const doubling = Array.from({ length: 60 }, (): JsonPatchOperation => ({ op: 'copy', from: '/a', path: '/a/-' }));
     const error = refusalOf(() => apply({ a: ['x'.repeat(100)] }, doubling));
     expect(error.reason).toContain('maxCopiedBytes');
@@ -272,7 +272,7 @@ describe.each(WAYS)('%s', (_, apply) => {
     expect(empties.index).toBeLessThan(30);
   });
 
-  test('J3 strict apply: how much may be copied can be set', () => {
+  test('strict apply: how much may be copied can be set', () => {
     const document = { a: ['x'.repeat(96)] }; // `a` is 100 bytes of JSON.
     const copies = (count: number) =>
       Array.from({ length: count }, (_, index): JsonPatchOperation => ({ op: 'copy', from: '/a', path: `/${index}` }));

@@ -227,7 +227,7 @@ describe('members that Genkit’s clients refuse in a path', () => {
   });
 });
 
-describe('J2 patch size', () => {
+describe('patch size:', () => {
   const state = (list: Message[]) => ({ custom, messages: list });
   const summary = { role: 'system', content: [{ text: `Summary: ${'they talked about an order. '.repeat(15)}` }] };
 

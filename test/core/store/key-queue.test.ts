@@ -4,7 +4,7 @@ import { KeyQueue } from '../../../src/store/key-queue.ts';
 import { random, seed } from '../../support/scale.ts';
 
 describe('KeyQueue', () => {
-  it('C1 atomic update: 200 concurrent read-modify-writes of one key give 200', async () => {
+  it('atomic update: 200 concurrent read-modify-writes of one key give 200', async () => {
     const queue = new KeyQueue();
     let value = 0;
     const increment = async (): Promise<void> => {

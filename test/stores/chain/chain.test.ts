@@ -44,7 +44,7 @@ const inner = objectOf(fc.oneof(small, long, list));
 const anyState = objectOf(fc.oneof(small, long, list, inner, objectOf(inner)));
 
 describe('a cut state', () => {
-  it(`F1 values: is itself again when it is filled, whatever is in it (seed ${seed})`, () => {
+  it(`values: is itself again when it is filled, whatever is in it (seed ${seed})`, () => {
     fc.assert(
       fc.property(anyState, (state) => {
         expect(jsonEqual(filled(cut(state)), state)).toBe(true);
@@ -198,7 +198,7 @@ describe('a state that is read', () => {
     for (const [i, state] of states.entries()) expect((await materialise(i, reader))?.state).toEqual(state);
   });
 
-  it(`F1 values: is the one that was written, whatever the states were (seed ${seed})`, async () => {
+  it(`values: is the one that was written, whatever the states were (seed ${seed})`, async () => {
     const property = fc.asyncProperty(fc.array(anyState, { minLength: 1, maxLength: 8 }), async (written) => {
       const { reader } = chainOf(written);
       for (const [i, state] of written.entries())

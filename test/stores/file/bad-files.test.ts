@@ -27,7 +27,7 @@ const BROKEN: Readonly<Record<string, (path: string) => void>> = {
   'a symbolic link': (path) => symlinkSync('/etc/hostname', path),
 };
 
-describe('D5 bad files', () => {
+describe('bad files:', () => {
   const others = 10_000;
 
   it(`8 kinds of broken file among ${others} snapshots: each answers DATA_LOSS by its id, no session is affected`, async () => {
@@ -104,7 +104,7 @@ async function expectUnaffected(
   expect((await store.listSessions({ limit: 1000 })).items).toHaveLength(50);
 }
 
-describe('F6 missing piece', () => {
+describe('missing piece:', () => {
   for (const [options, wide] of [
     [{}, true],
     [{ maxPersistedChainLength: 3 }, true],

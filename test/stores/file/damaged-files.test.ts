@@ -80,7 +80,7 @@ async function expectHonest(store: Store, states: ReadonlyMap<string, unknown>, 
   return lost;
 }
 
-describe('D5 bad files, F6 missing piece: a file of our own damaged in place', () => {
+describe('bad files: missing piece: a file of our own damaged in place', () => {
   for (const options of [{}, { checkpointInterval: 1 }, { maxPersistedChainLength: 3 }]) {
     for (const [damage, apply] of Object.entries(DAMAGES)) {
       it(`${JSON.stringify(options)}: any one ${damage}: each snapshot reads as before or answers DATA_LOSS, and nothing is saved on top`, async () => {

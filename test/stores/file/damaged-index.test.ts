@@ -36,7 +36,7 @@ async function typed<T>(call: Promise<T>): Promise<T | GenkitError> {
   });
 }
 
-describe('damaged index', () => {
+describe('damaged index: ', () => {
   const lines = [
     '{}',
     '[]',

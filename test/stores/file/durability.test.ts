@@ -9,7 +9,7 @@ import { Random } from '../../support/random.ts';
 import { RecordingFileSystem, type Operation } from './support/recording.ts';
 import { openStore, readAll, saveTurn, saveTurns, SCENARIOS, SESSION, type Scenario } from './support/scenarios.ts';
 
-describe('D2 flush order', () => {
+describe('flush order:', () => {
   for (const scenario of SCENARIOS.filter(({ name }) => !/pruning|deleting/.test(name))) {
     it(`${scenario.name}: the file and the log are flushed, then it is moved into place, then its folder is flushed`, async () => {
       const folder = temporaryFolder();
@@ -62,7 +62,7 @@ function assertFlushed(operations: readonly Operation[], tenant: string): void {
   expect([...dirtyFolders], 'not flushed at the end').toEqual([]);
 }
 
-describe(`D3 crash points (seed ${seed})`, () => {
+describe(`crash points: (seed ${seed})`, () => {
   const survivals: readonly Survival[] = ['dropped', 'metadata-only', 'mixed'];
   for (const scenario of SCENARIOS) {
     it(`${scenario.name}: a power failure at any point leaves what was or what is to be`, async () => {
@@ -127,7 +127,7 @@ async function goesOn(store: ReturnType<typeof openStore>, { name }: Scenario): 
   await store.close();
 }
 
-describe('D4 n-th fault', () => {
+describe('n-th fault:', () => {
   const codes = ['ENOSPC', 'EIO', 'EROFS', 'EMFILE'];
   for (const scenario of SCENARIOS) {
     if (scale(0, 1) === 1) {

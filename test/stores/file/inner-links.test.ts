@@ -81,7 +81,7 @@ async function readAll(store: Store): Promise<unknown> {
   return results;
 }
 
-describe('I3 private files: a symbolic link in the place of an inner folder', () => {
+describe('private files: a symbolic link in the place of an inner folder', () => {
   for (const place of INNER) {
     it(`${place}, when the store is opened, is not written or removed through, and saving is refused`, async () => {
       const { folder, store } = await filled();

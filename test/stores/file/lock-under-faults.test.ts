@@ -71,7 +71,7 @@ async function increment(store: Store, times: number): Promise<{ made: number; p
   return count;
 }
 
-describe('lock under faults', () => {
+describe('lock under faults: ', () => {
   const step = scale(4, 1);
   for (const [kind, fault] of Object.entries(FAULTS)) {
     for (const isUsed of [false, true]) {

@@ -33,7 +33,7 @@ async function callsAfterCrash(sessions: number, turns: number): Promise<{ read:
   return { read, save: recording.operations.length - read };
 }
 
-describe('D1 crash-kill: opening anew after a kill', () => {
+describe('crash-kill: opening anew after a kill', () => {
   it('takes a bounded number of system calls, as many among 500 sessions as alone, after 61 turns as after 7', async () => {
     const alone = await callsAfterCrash(0, 7);
     expect(alone.read).toBeLessThan(40);

@@ -7,7 +7,7 @@ import { fileNameOf } from '../../../stores/file/format/names.ts';
 import { entriesBelow, temporaryFolder } from './support/folders.ts';
 import { openStore, saveTurn, saveTurns, SESSION } from './support/scenarios.ts';
 
-describe('I3 private files', () => {
+describe('private files:', () => {
   for (const umask of [0o000, 0o022, 0o077, 0o277, 0o777]) {
     it(`folders are 0700 and files 0600 under the umask 0${umask.toString(8)}`, async () => {
       const folder = join(temporaryFolder(), 'made', 'by the store');
@@ -71,7 +71,7 @@ describe('I3 private files', () => {
   });
 });
 
-describe('I2 tenant fence', () => {
+describe('tenant fence:', () => {
   it('no prefix leads out of the directory, and no two prefixes to the same data', async () => {
     const parent = temporaryFolder();
     const folder = join(parent, 'store');

@@ -116,7 +116,7 @@ async function atEachDeath(
   }
 }
 
-describe('D1 crash-kill: a writer that dies at any step of a save that changes records', () => {
+describe('crash-kill: a writer that dies at any step of a save that changes records', () => {
   for (const attempt of ATTEMPTS) {
     for (const [finder, find] of Object.entries(FINDERS)) {
       it(`${attempt.name}, then ${finder}: both records changed with the snapshot, or neither did`, async () => {

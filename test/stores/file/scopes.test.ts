@@ -140,7 +140,7 @@ const BROKEN: Readonly<Record<string, (path: string, other: string) => void>> = 
   'a symbolic link': (path, other) => symlinkSync(other, path),
 };
 
-describe('D5 bad files', () => {
+describe('bad files:', () => {
   for (const [kind, make] of Object.entries(BROKEN)) {
     for (const ending of ['json', 'draft']) {
       it(`${kind} in the place of a record’s ${ending === 'json' ? 'file' : 'draft'} is DATA_LOSS of that record, and harms nothing else`, async () => {
@@ -182,7 +182,7 @@ describe('D5 bad files', () => {
   });
 });
 
-describe('I3 private files', () => {
+describe('private files:', () => {
   it('a symbolic link in the place of the folder of records is refused', async () => {
     const { folder } = await begun();
     const elsewhere = temporaryFolder();

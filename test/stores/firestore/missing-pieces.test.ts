@@ -7,7 +7,7 @@ import { openDatabase } from './support/database.ts';
 
 const TURNS = 7;
 
-describe('F6 missing piece', () => {
+describe('missing piece:', () => {
   let db: Firestore;
   beforeAll(() => void (db = openDatabase()));
   afterAll(() => db.terminate());

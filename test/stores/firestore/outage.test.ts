@@ -17,7 +17,7 @@ async function until(check: () => boolean): Promise<void> {
   while (!check()) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
-describe('F2 outage', () => {
+describe('outage:', () => {
   let proxy: Proxy;
   const rejections: unknown[] = [];
   const note = (reason: unknown): void => void rejections.push(reason);

@@ -23,7 +23,7 @@ describe('races between clients', () => {
   beforeAll(() => void dbs.push(...Array.from({ length: CLIENTS }, () => openDatabase(project))));
   afterAll(async () => void (await Promise.all(dbs.map((db) => db.terminate()))));
 
-  it('F5 contention: 8 clients x 10 sibling saves and 8 x 10 increments, none lost, no error, nobody starves', async () => {
+  it('contention: 8 clients x 10 sibling saves and 8 x 10 increments, none lost, no error, nobody starves', async () => {
     const all = stores('fair');
     await all[0]!.saveSnapshot('root', () => turn({}));
     const attempts: number[] = [];
@@ -51,7 +51,7 @@ describe('races between clients', () => {
   });
 
   const rounds = scale(40, 1000);
-  it(`C2 terminal state: abort, complete, fail and heartbeat at once, ${rounds} rounds: one winner, never overwritten`, async () => {
+  it(`terminal state: abort, complete, fail and heartbeat at once, ${rounds} rounds: one winner, never overwritten`, async () => {
     const all = stores('terminal');
     const kinds: SnapshotStatus[] = ['aborted', 'completed', 'failed', 'pending'];
     for (let round = 0; round < rounds; round++) {

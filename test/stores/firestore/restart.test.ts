@@ -25,7 +25,7 @@ async function exported(host: string, project: string, folder: string): Promise<
   );
 }
 
-it('F2 outage: with the database restarted in the middle every acknowledged save is there, calls in between end typed, watchers come back', async () => {
+it('outage: with the database restarted in the middle every acknowledged save is there, calls in between end typed, watchers come back', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-emulator-'));
   const port = await freePort();
   let emulator = await startEmulator({ port });

@@ -25,7 +25,7 @@ function turn(texts: readonly string[], extra: object = {}, parentId?: string): 
   };
 }
 
-describe('F4 size: there is no cliff', () => {
+describe('size: there is no cliff', () => {
   let db: Firestore;
   beforeAll(() => void (db = openDatabase()));
   afterAll(() => db.terminate());

@@ -9,7 +9,7 @@ const EIGHT = 8;
 /** Of saves of one snapshot each sees the one before. */
 export function atomicUpdate(contenders: Contenders): void {
   for (const times of [50, 200]) {
-    it(`C1 atomic update: ${times} concurrent increments through one store give ${times}`, async () => {
+    it(`atomic update: ${times} concurrent increments through one store give ${times}`, async () => {
       const store = storeOf({ folder: contenders.folder() });
       await Promise.all(Array.from({ length: times }, () => store.saveSnapshot('counter', increment)));
       expect(counterOf(await store.getSnapshot({ snapshotId: 'counter' }))).toBe(times);
@@ -20,7 +20,7 @@ export function atomicUpdate(contenders: Contenders): void {
     [2, 200],
     [EIGHT, 50],
   ] as const) {
-    it(`C1 atomic update: ${count} processes that add ${times} times each lose nothing`, async () => {
+    it(`atomic update: ${count} processes that add ${times} times each lose nothing`, async () => {
       const store = { folder: contenders.folder() };
       await Promise.all(
         contenders.children.slice(0, count).map((child) => child.call('increment', { store, id: 'counter', times })),
@@ -30,7 +30,7 @@ export function atomicUpdate(contenders: Contenders): void {
   }
 
   const directories = scale(50, 1000);
-  it(`C1 atomic update: eight processes that begin a directory together lose nothing, ${directories} times`, async () => {
+  it(`atomic update: eight processes that begin a directory together lose nothing, ${directories} times`, async () => {
     for (let i = 0; i < directories; i++) {
       const store = { folder: contenders.folder() };
       await Promise.all(
@@ -41,7 +41,7 @@ export function atomicUpdate(contenders: Contenders): void {
     }
   });
 
-  it('C1 atomic update: an id that two processes save first in two sessions belongs to one of them', async () => {
+  it('atomic update: an id that two processes save first in two sessions belongs to one of them', async () => {
     const store = { folder: contenders.folder() };
     const rounds = scale(100, 1000);
     for (let i = 0; i < rounds; i++) {

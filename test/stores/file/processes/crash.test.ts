@@ -56,7 +56,7 @@ function untilResting(writer: Child): Promise<void> {
   return writer.nextLine('{"kind":"resting"}');
 }
 
-describe(`D1 crash-kill (seed ${seed})`, () => {
+describe(`crash-kill: (seed ${seed})`, () => {
   const processes = new Fleet();
   const folders = new Fleet();
   const spares = new Spares(processes);
@@ -90,7 +90,7 @@ describe(`D1 crash-kill (seed ${seed})`, () => {
 
   const kills = scale(160, 800);
   it(
-    `D1 crash-kill: ${kills} kills of a writer lose nothing that was acknowledged and leave nothing`,
+    `crash-kill: ${kills} kills of a writer lose nothing that was acknowledged and leave nothing`,
     async () => {
       const random = new Random(seed);
       let acknowledged = 0;
@@ -119,14 +119,14 @@ describe(`D1 crash-kill (seed ${seed})`, () => {
         }
         acknowledged += ledger.acknowledged;
       }
-      console.log(`D1 crash-kill: ${kills} kills, ${acknowledged} acknowledged saves, seed ${seed}`);
+      console.log(`crash-kill: ${kills} kills, ${acknowledged} acknowledged saves, seed ${seed}`);
     },
     LONGEST_MS,
   );
 
   const others = scale(40, 200);
   it(
-    `D1 crash-kill: when one of three writers is killed, ${others} times, the others go on`,
+    `crash-kill: when one of three writers is killed, ${others} times, the others go on`,
     async () => {
       const random = new Random(seed + 1);
       for (let done = 0; done < others; done += KILLS_AMONG_OTHERS) {
@@ -158,7 +158,7 @@ describe(`D1 crash-kill (seed ${seed})`, () => {
     LONGEST_MS,
   );
 
-  it('D1 crash-kill: the lock of a killed process is taken over', async () => {
+  it('crash-kill: the lock of a killed process is taken over', async () => {
     const store = { folder: folders.folder() };
     const [holder, ...waiting] = [spares.take(), spares.take(), spares.take()];
     const held = holder.call('hold', { store, id: 'counter' });
@@ -172,7 +172,7 @@ describe(`D1 crash-kill (seed ${seed})`, () => {
     await reader.close();
   });
 
-  it('D1 crash-kill: the lock of a process that is only slow is not taken over', async () => {
+  it('crash-kill: the lock of a process that is only slow is not taken over', async () => {
     const store = { folder: folders.folder() };
     const hasty = new FileSessionStore(store.folder, { ...FAST, lockTimeoutMs: 100 });
     await hasty.saveSnapshot('counter', increment);
@@ -187,7 +187,7 @@ describe(`D1 crash-kill (seed ${seed})`, () => {
     await hasty.close();
   });
 
-  it('D1 crash-kill: a snapshot whose rewrite was cut short leaves no file when it is pruned', async () => {
+  it('crash-kill: a snapshot whose rewrite was cut short leaves no file when it is pruned', async () => {
     const spec = { folder: folders.folder(), options: { maxPersistedChainLength: 2 } };
     const save = async (id: string): Promise<void> => {
       const store = new FileSessionStore(spec.folder, { ...FAST, ...spec.options });

@@ -24,7 +24,7 @@ export function oneSession(contenders: Contenders): void {
     return seen.flat().map(observed);
   }
 
-  it(`C3 one session: ${WRITERS} writers x ${TURNS} turns make one chain of all acknowledged saves, linearizably`, async () => {
+  it(`one session: ${WRITERS} writers x ${TURNS} turns make one chain of all acknowledged saves, linearizably`, async () => {
     const spec = { folder: contenders.folder() };
     const seen = await play(spec, TURNS);
     const store = storeOf(spec);
@@ -48,7 +48,7 @@ export function oneSession(contenders: Contenders): void {
     expect(texts.toSorted()).toEqual(expected.toSorted());
   });
 
-  it('C3 one session: with maxPersistedChainLength the writers keep the newest snapshots of the one chain', async () => {
+  it('one session: with maxPersistedChainLength the writers keep the newest snapshots of the one chain', async () => {
     const spec = { folder: contenders.folder(), options: { maxPersistedChainLength: 5, checkpointInterval: 3 } };
     const seen = await play(spec, 10);
     const store = storeOf(spec);
@@ -59,7 +59,7 @@ export function oneSession(contenders: Contenders): void {
     expect(textsOf(await store.getSnapshot({ sessionId: 'shared' }))).toHaveLength(WRITERS * 10);
   });
 
-  it(`C3 one session: siblings that ${WRITERS} processes save at once are all there, each a leaf`, async () => {
+  it(`one session: siblings that ${WRITERS} processes save at once are all there, each a leaf`, async () => {
     const spec = { folder: contenders.folder() };
     const store = storeOf(spec);
     await store.saveSnapshot('root', () => turn('shared', undefined, 'root'));

@@ -18,7 +18,7 @@ describe(`records that processes share (seed ${seed})`, () => {
   afterEach(() => folders.end());
   afterAll(() => processes.end());
 
-  it('C1 atomic update: 4 processes that add 50 times each, from a session each, give 200, and no key is lost', async () => {
+  it('atomic update: 4 processes that add 50 times each, from a session each, give 200, and no key is lost', async () => {
     const folder = folders.folder();
     const children = await processes.launch(4);
     const reader = new FileSessionStore(folder, FAST);
@@ -64,7 +64,7 @@ describe(`records that processes share (seed ${seed})`, () => {
 
   const rounds = scale(6, 200);
   it(
-    `D1 crash-kill: of three writers of one record one is killed at some system call and then the others, ${rounds} times: each turn counts once`,
+    `crash-kill: of three writers of one record one is killed at some system call and then the others, ${rounds} times: each turn counts once`,
     async () => {
       const random = new Random(seed);
       for (let round = 0; round < rounds; round++) {

@@ -11,7 +11,7 @@ const onSmallDisk = (folder: string, command: readonly string[]): string[] => {
   return ['--map-root-user', '--mount', 'sh', '-c', mount, 'sh', folder, ...command];
 };
 
-it('D4 n-th fault: on a disk that is full, then read-only, saves are refused typed and old data is intact', (context) => {
+it('n-th fault: on a disk that is full, then read-only, saves are refused typed and old data is intact', (context) => {
   const folder = temporaryFolder();
   const canMount = spawnSync('unshare', onSmallDisk(folder, ['true'])).status === 0;
   context.skip(!canMount, 'the system lets nobody mount a file system in a namespace of their own');

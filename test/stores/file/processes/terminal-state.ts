@@ -41,7 +41,7 @@ async function checkSettled(store: FileSessionStore, id: string, results: readon
 /** Who settles a snapshot first has settled it. */
 export function terminalState(contenders: Contenders): void {
   const inOne = 1000;
-  it(`C2 terminal state: of ${inOne} races in one process each has one winner, for good`, async () => {
+  it(`terminal state: of ${inOne} races in one process each has one winner, for good`, async () => {
     const random = new Random(seed);
     const spec = { folder: contenders.folder() };
     const store = storeOf(spec);
@@ -58,7 +58,7 @@ export function terminalState(contenders: Contenders): void {
   });
 
   const across = 1000;
-  it(`C2 terminal state: of ${across} races of completed against aborted across processes each has one winner, for good`, async () => {
+  it(`terminal state: of ${across} races of completed against aborted across processes each has one winner, for good`, async () => {
     const random = new Random(seed);
     const spec = { folder: contenders.folder() };
     const store = storeOf(spec);

@@ -43,7 +43,7 @@ async function write(
 describe(`${PROCESSES} processes on one session`, () => {
   const turns = scale(25, 100);
 
-  it(`C3 one session: ${PROCESSES} x ${turns} turns that expect the leaf they saw are all in one line, none lost`, async () => {
+  it(`one session: ${PROCESSES} x ${turns} turns that expect the leaf they saw are all in one line, none lost`, async () => {
     const project = newProject();
     const acknowledged = (await write(project, 'line', turns)).flat();
     const db = openDatabase(project);
@@ -61,7 +61,7 @@ describe(`${PROCESSES} processes on one session`, () => {
     await db.terminate();
   });
 
-  it(`F5 contention: ${PROCESSES} x ${turns} sibling saves make as many leaves`, async () => {
+  it(`contention: ${PROCESSES} x ${turns} sibling saves make as many leaves`, async () => {
     const project = newProject();
     const db = openDatabase(project);
     const store = new FirestoreSessionStore({ db });
@@ -83,7 +83,7 @@ describe(`${PROCESSES} processes on one session`, () => {
     await db.terminate();
   });
 
-  it(`C1 atomic update: ${PROCESSES} x ${turns} increments give ${PROCESSES * turns}`, async () => {
+  it(`atomic update: ${PROCESSES} x ${turns} increments give ${PROCESSES * turns}`, async () => {
     const project = newProject();
     await write(project, 'increments', turns);
     const db = openDatabase(project);
@@ -96,7 +96,7 @@ describe(`${PROCESSES} processes on one session`, () => {
 describe('4 processes on the records of one user and one app', () => {
   const turns = scale(50, 200);
 
-  it(`C1 atomic update: 4 x ${turns} increments from as many sessions give ${4 * turns}, and what each process put there stays`, async () => {
+  it(`atomic update: 4 x ${turns} increments from as many sessions give ${4 * turns}, and what each process put there stays`, async () => {
     const project = newProject();
     const acknowledged = await write(project, 'records', turns, 4);
     const db = openDatabase(project);
