@@ -8,7 +8,7 @@ import {
 
 /** Options of {@link FirestoreSessionStore}: those of `genkitx-agents/google-cloud`, and where the database is found. */
 export interface FirestoreSessionStoreOptions extends BaseOptions {
-  /** The Firebase app whose default database is used. Give this or `db`; with neither it is the default app, which must be initialised. */
+  /** The Firebase app whose default database is used, in place of `db`. Default: the default app, which must be initialised. */
   firebaseApp?: App;
 }
 

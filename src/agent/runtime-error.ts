@@ -1,19 +1,25 @@
 import { StatusNameSchema, type StatusName } from 'genkit';
 import { logger } from 'genkit/logging';
 import { causeOf, keepCause } from '../client/error-cause.ts';
-import { addressTo, describeThrown, markedAudience, type Audience } from '../errors.ts';
+import { addressTo, describeThrown, markedAudience, safeSentence, type Audience } from '../errors.ts';
 import { copyJson } from '../json/value.ts';
 import type { RuntimeError } from '../session/session-runner.ts';
 
-/** Longer messages are cut, because they are stored with the snapshot and sent to the caller. */
+/** Longer messages are cut, because they are sent to the caller. */
 const MAX_MESSAGE_LENGTH = 4096;
 
 /** Members of `detail` that Genkit's own errors fill with the model's whole request or response. They must not leave the process. */
 const INTERNAL_DETAILS = new Set(['request', 'response']);
 
+/** How many of the latest redacted errors this process remembers. */
+const MAX_LATEST = 100;
+
+/** The latest errors that {@link loggedError} gave an id, by that id. */
+const latest = new Map<string, RuntimeError>();
+
 /**
- * Converts any thrown value into the error that is stored and sent: never a stack, never the value itself. An unknown status becomes `INTERNAL`.
- * Never throws, even when reading a member of the value throws.
+ * Converts any thrown value into the error for a caller in this process: never a stack, never the value itself. An unknown status becomes
+ * `INTERNAL`. {@link storedError} makes the record that leaves the process. Never throws, even when reading a member of the value throws.
  *
  * @param audience The reader the record is written for. Default: the audience of the thrown value.
  */
@@ -29,18 +35,51 @@ export function toRuntimeError(thrown: unknown, audience?: Audience): RuntimeErr
 }
 
 /**
- * Logs the error of a turn that has no waiting caller, with the whole thrown value, under an `errorId` that the stored record also gets.
- * An error addressed to the caller is not logged: its record already holds the full message.
+ * Logs the error of a turn that is saved, with the whole thrown value, under an `errorId` that the returned record also gets.
+ * An error addressed to the caller or the user is not logged: its record already holds the full message.
  */
 export function loggedError(error: RuntimeError, what: string): RuntimeError {
   const { details } = error;
-  const audience = markedAudience(error) ?? 'operator';
-  if (audience === 'caller' || (isObject(details) && 'errorId' in details)) return error;
+  if (isForClients(error) || isLogged(errorIdOf(error))) return error;
   const errorId = globalThis.crypto.randomUUID();
   const cause = causeOf(error);
   logger.error(`${what} failed (errorId ${errorId}). ${describeThrown(cause ?? error.message)}`);
   const known = isObject(details) && !Array.isArray(details) ? details : details !== undefined && { details };
-  return keepCause(addressTo(audience, { ...error, details: { ...known, errorId } }), cause);
+  const logged = addressTo(markedAudience(error) ?? 'operator', { ...error, details: { ...known, errorId } });
+  latest.set(errorId, { ...logged });
+  if (latest.size > MAX_LATEST) latest.delete(latest.keys().next().value!);
+  return keepCause(logged, cause);
+}
+
+/**
+ * The record of a {@link loggedError} as it is stored: the words of what was thrown may hold secrets, so they are replaced by a sentence and
+ * the `errorId`. What was written for the caller or the user is stored as it is.
+ */
+export function storedError(error: RuntimeError): RuntimeError {
+  if (isForClients(error)) return error;
+  const status = markedAudience(error) === 'status' ? error.status : 'INTERNAL';
+  return { status, message: safeSentence(status), details: { errorId: errorIdOf(error) } };
+}
+
+/** For a reader in this process: the snapshot of a failed turn has the words of what was thrown again, if that was here and a short time ago. */
+export function recallError<S extends { error?: RuntimeError }>(snapshot: S | undefined): S | undefined {
+  const error = snapshot?.error && latest.get(errorIdOf(snapshot.error) ?? '');
+  return error ? { ...snapshot, error } : snapshot;
+}
+
+/** Whether the log of this process has the error. */
+export function isLogged(errorId: string | undefined): boolean {
+  return errorId !== undefined && latest.has(errorId);
+}
+
+function isForClients(error: RuntimeError): boolean {
+  const audience = markedAudience(error);
+  return audience === 'user' || audience === 'caller';
+}
+
+function errorIdOf({ details }: RuntimeError): string | undefined {
+  const errorId = isObject(details) ? details['errorId'] : undefined;
+  return typeof errorId === 'string' ? errorId : undefined;
 }
 
 /**

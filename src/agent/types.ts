@@ -63,12 +63,15 @@ export type OnConflict = 'reject' | 'queue' | 'branch';
 export interface AgentStateOptions<State = unknown, User = unknown, App = unknown> {
   /**
    * Schema of the custom state. It is checked when a session is opened and again before a turn is saved: a turn that leaves a state that does
-   * not fit fails with `INTERNAL` and is not saved as completed. Its JSON schema is in the action's metadata.
+   * not fit fails with `INTERNAL` and is not saved as completed. Its JSON schema is in the action's metadata. Default: nothing is checked.
    */
   stateSchema?: SchemaOf<State>;
-  /** The store of the sessions. Default: the `store` given to `agentRuntime`. */
+  /** The store of the sessions. Default: the `store` given to `agentRuntime`; without that, the callers keep the state. */
   store?: SessionStore<State> | SessionStore;
-  /** `'client'`: the agent uses no store, not even the default one; its callers keep the state and send it with each turn. */
+  /**
+   * `'client'`: the agent uses no store, not even the default one; its callers keep the state and send it with each turn. Default: the agent
+   * keeps the state when it has a store.
+   */
   state?: 'client';
   /**
    * Signs the state that the callers keep with an HMAC under this key, and refuses a state that was changed. An older state is validly signed,
@@ -89,7 +92,7 @@ export interface AgentStateOptions<State = unknown, User = unknown, App = unknow
   shareSessions?: boolean;
   /**
    * Selects the part of the state and of the stream that callers may see. An output contains the artifacts and the reply as `state` leaves
-   * them: a transform that removes the last message removes the reply.
+   * them: a transform that removes the last message removes the reply. Default: callers see all of it.
    */
   clientTransform?: ClientTransform<State>;
   /**
@@ -97,7 +100,7 @@ export interface AgentStateOptions<State = unknown, User = unknown, App = unknow
    * Default: `false`, a span holds the turn's input, its finish reason and the id of its snapshot. `temp:` keys are never traced.
    */
   traceState?: boolean;
-  /** How long one store call may take, in ms, before it fails with `DEADLINE_EXCEEDED`. Default: 10,000. */
+  /** How long one store call may take with its repeated attempts, in ms, before it fails with `DEADLINE_EXCEEDED`. Default: 10,000. */
   storeTimeoutMs?: number;
   /**
    * How two concurrent turns on one session are handled. `'reject'`: the turn that is saved second fails with `ABORTED`. `'queue'`: within one
@@ -112,7 +115,7 @@ export interface AgentStateOptions<State = unknown, User = unknown, App = unknow
    * the conversation continues from it, and a turn without a message runs it again. Default: `'discard'`.
    */
   onAbort?: 'discard' | 'keep';
-  /** Options of detached turns. Needs a store. */
+  /** Options of detached turns. Needs a store. Default: the defaults of its members. */
   background?: BackgroundOptions;
   /**
    * The app that the agent belongs to. Agents with one `appName` on one store share the `user:` and `app:` keys. Default: the `appName` given to
@@ -128,21 +131,21 @@ export interface AgentStateOptions<State = unknown, User = unknown, App = unknow
   /**
    * The shared scopes of the agent's `session.state`, each with a schema of its keys without their prefix. A scope that is named here is read
    * when a turn begins, at the cost of one document. A scope that is not named costs nothing, and its keys are refused.
-   * Needs a store that keeps scopes.
+   * Needs a store that keeps scopes. Default: none.
    *
    * @example
    * const scopes = { user: z.object({ theme: z.enum(['dark', 'light']) }), app: z.object({ discount: z.number() }) };
    * defineAgent(ai, { name: 'booking', store, scopes });
    */
   scopes?: StateScopes<User, App>;
-  /** Size limits for the keys and values of `session.state`. */
+  /** Size limits for the keys and values of `session.state`. Default: the defaults of its members. */
   limits?: StateLimits;
   /**
    * The key of `session.state`, with its prefix if it has one, under which a completed turn stores its answer: the text of the reply, or the
    * parsed output when the agent has an output schema. A turn that failed, was aborted, or waits for the caller stores nothing. When the key
    * refuses an answer, the answer is still delivered and saved: the key keeps its value, and the output has an `error` although the turn did not
    * fail. A `user:` key needs a user: a call without one is refused. With a plain key, the `stateSchema` must accept a custom state that has
-   * only that key, unless turns set the others.
+   * only that key, unless turns set the others. Default: answers are stored in the messages alone.
    */
   outputKey?: string;
 }
@@ -152,9 +155,9 @@ export type UserIdOf = (context: ActionContext) => string | undefined;
 
 /** Schemas of the keys of shared scopes: Zod objects or records. Each key is checked by itself, so a `refine` across several keys does not run. */
 export interface StateScopes<User = unknown, App = unknown> {
-  /** Keys `user:...`. */
+  /** The schema of the keys `user:...`. Default: such keys are refused. */
   user?: SchemaOf<User>;
-  /** Keys `app:...`. */
+  /** The schema of the keys `app:...`. Default: such keys are refused. */
   app?: SchemaOf<App>;
 }
 
@@ -179,9 +182,9 @@ export interface AgentConfig<
   O extends z.ZodTypeAny = z.ZodTypeAny,
 >
   extends PromptConfig<I, O>, AgentStateOptions<State> {
-  /** Values of the prompt's input variables. */
+  /** Values of the prompt's input variables. Default: the defaults of the prompt's input. */
   promptInput?: z.infer<I>;
-  /** Options that one turn may override: `chat.send('...', { model, config })`. */
+  /** Options that one turn may override: `chat.send('...', { model, config })`. Default: none, such a turn is refused. */
   turnOverrides?: TurnOverrides;
 }
 
@@ -192,11 +195,11 @@ export interface PromptAgentConfig<
 > extends AgentStateOptions<State> {
   /** The name of the agent's prompt, and of the agent itself. The prompt may be defined later, but before the first turn. */
   promptName: string;
-  /** Describes the agent's purpose in its action's metadata, for the Dev UI and other agents. */
+  /** Describes the agent's purpose in its action's metadata, for the Dev UI and other agents. Optional. */
   description?: string;
-  /** Values of the prompt's input variables, so that one prompt serves several agents. */
+  /** Values of the prompt's input variables, so that one prompt serves several agents. Default: the defaults of the prompt's input. */
   promptInput?: z.infer<I>;
-  /** Options that one turn may override: `chat.send('...', { model, config })`. */
+  /** Options that one turn may override: `chat.send('...', { model, config })`. Default: none, such a turn is refused. */
   turnOverrides?: TurnOverrides;
 }
 
@@ -208,7 +211,7 @@ export interface CustomAgentConfig<State = unknown, User = unknown, App = unknow
 > {
   /** The agent's name, under which its actions are registered. */
   name: string;
-  /** Describes the agent's purpose in its action's metadata, for the Dev UI and other agents. */
+  /** Describes the agent's purpose in its action's metadata, for the Dev UI and other agents. Optional. */
   description?: string;
 }
 

@@ -37,18 +37,18 @@ export type SnapshotLookup =
 export interface TurnOptions {
   /**
    * Ends the turn: its response then resolves with `finishReason: 'aborted'`. The signal of `AbortSignal.timeout()` ends it with an
-   * `AgentError` of status `DEADLINE_EXCEEDED` instead.
+   * `AgentError` of status `DEADLINE_EXCEEDED` instead. Default: none.
    */
   abortSignal?: AbortSignal;
-  /** The name of the model for this turn. The agent has to allow it (`turnOverrides`). */
+  /** The name of the model for this turn. The agent has to allow it (`turnOverrides`). Default: the agent's model. */
   model?: string;
-  /** Changes of the model's configuration for this turn. The agent has to allow them (`turnOverrides`). */
+  /** Changes of the model's configuration for this turn. The agent has to allow them (`turnOverrides`). Default: no changes. */
   config?: Record<string, unknown>;
 }
 
 /** Options of a call that is not a turn. */
 export interface CallOptions {
-  /** Cancels the call, which rejects with an `AgentError` of status `CANCELLED`. */
+  /** Cancels the call, which rejects with an `AgentError` of status `CANCELLED`. Default: none. */
   abortSignal?: AbortSignal;
   /** The time limit of the call in ms; after it the call rejects with `DEADLINE_EXCEEDED`. Default: no limit. */
   timeoutMs?: number;
@@ -66,6 +66,8 @@ export interface PollOptions extends CallOptions {
  * The type parameters are those of the tool: its input, its output, and its question.
  *
  * @example
+ * import type { AgentInterrupt } from 'genkitx-agents/client';
+ *
  * type Refund = AgentInterrupt<{ orderId: string }, string, { amount: number }>;
  * const refund = chat.interrupts.find((interrupt): interrupt is Refund => interrupt.name === 'refund');
  * if (refund) await chat.resume({ restart: [refund.restart()] });
@@ -273,7 +275,7 @@ export interface AgentChat<State = unknown, O = unknown> {
 
 /** Options of a read. */
 export interface ReadOptions {
-  /** Reads the snapshot without its state, which is cheap for a state of any size. */
+  /** Reads the snapshot without its state, which is cheap for a state of any size. Default: `false`. */
   metadataOnly?: boolean;
 }
 

@@ -20,7 +20,7 @@ export interface AgentServerOptions {
    * to the limits. Default: false; a provider that reads `input` then fails the request.
    */
   contextReadsInput?: boolean;
-  /** `true`: every caller may use the agents and read each snapshot whose id it knows. */
+  /** `true`: every caller may use the agents and read each snapshot whose id it knows. Default: `false`. */
   anonymous?: boolean;
   /** The path under which the agents are served, for example `/api`. Default: the root, or the path where the router is mounted. */
   basePath?: string;
@@ -47,7 +47,7 @@ export interface AgentServerOptions {
   /**
    * Makes streams resumable: a client that lost its connection requests the stream by the id in its `x-genkit-stream-id` header and gets it
    * from the beginning, then the rest. Genkit's `InMemoryStreamManager` serves one process, the `FirestoreStreamManager` of
-   * `@genkit-ai/firebase` several. It stores the frames as text, under a key that only the caller of the turn can request.
+   * `@genkit-ai/firebase` several. It stores the frames as text, under a key that only the caller of the turn can request. Default: none.
    */
   streamManager?: StreamManager;
   /**
@@ -62,7 +62,7 @@ export interface AgentServerOptions {
   streamOwner?: (context: ActionContext) => unknown;
   /**
    * Shuts the server's work down. When it aborts, running turns are aborted as by their callers and answered with their outcome; later requests
-   * are refused with `UNAVAILABLE`. Detached turns continue.
+   * are refused with `UNAVAILABLE`. Detached turns continue. Default: none.
    */
   stopSignal?: AbortSignal;
 }

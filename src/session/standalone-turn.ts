@@ -1,5 +1,6 @@
 import type { AgentFinishReason, SessionSnapshot, SessionStore } from 'genkit/beta';
 import { GenkitError } from 'genkit';
+import { safeSentence } from '../errors.ts';
 import { reserveSnapshotId } from '../snapshot/ids.ts';
 import type { RunTurn, RuntimeError } from './session-runner.ts';
 import type { Session } from './session.ts';
@@ -43,7 +44,10 @@ export function standaloneTurn<State, User, App>(
     } catch (thrown) {
       if (abortSignal?.aborted) return { status: 'aborted' };
       const error = errorOf(thrown);
-      const saved = await save(snapshotId, { status: 'failed', finishReason: 'failed', error }).catch(() => ({}));
+      const stored = { status: error.status, message: safeSentence(error.status) };
+      const saved = await save(snapshotId, { status: 'failed', finishReason: 'failed', error: stored }).catch(
+        () => ({}),
+      );
       return { status: 'failed', error, ...saved };
     }
   };

@@ -29,7 +29,11 @@ describe.each(STORE_KINDS)('a turn that fails on $name', ({ make }) => {
       sessionId: 's',
       snapshotId: good?.snapshotId,
       finishReason: 'failed',
-      error: { status: 'RESOURCE_EXHAUSTED', message: 'too many requests' },
+      error: {
+        status: 'RESOURCE_EXHAUSTED',
+        message: 'too many requests',
+        details: { errorId: expect.any(String) as string },
+      },
     });
     expect(await store.getSnapshot({ sessionId: 's' })).toMatchObject({
       snapshotId: bad?.snapshotId,
@@ -61,7 +65,7 @@ describe.each(STORE_KINDS)('a turn that fails on $name', ({ make }) => {
     });
     const agent = defineAgent(ai, { name: 'clumsy', model: scripted.name, tools: ['broken'], store: await make() });
     const { output } = await call(agent, ['go']);
-    expect(output.error).toEqual({ status: 'INTERNAL', message: 'out of order' });
+    expect(output.error).toMatchObject({ status: 'INTERNAL', message: 'out of order' });
   });
 });
 
@@ -94,7 +98,7 @@ describe('store failure:', () => {
       sessionId: 's',
       message: model('the reply'),
       finishReason: 'failed',
-      error: { status: 'UNAVAILABLE', message: 'store is away' },
+      error: { status: 'UNAVAILABLE', message: 'store is away', details: { errorId: expect.any(String) as string } },
     });
     expect(chunks).toEqual([{ turnEnd: { finishReason: 'failed' } }]);
     expect(calls).toHaveLength(4);

@@ -11,10 +11,33 @@ import { STORE_KINDS } from './stores.ts';
 const circular: Record<string, unknown> = { name: 'circular' };
 circular['self'] = circular;
 
+const SENTENCE = 'Something went wrong inside the agent.';
+const ERROR_ID = expect.stringMatching(/^[\da-f-]{36}$/) as string;
+
+/** The errorId, by which a record is found in the log. */
+const errorIdOf = (record: { details?: unknown } | undefined) => (record!.details as { errorId: string }).errorId;
+
+/** What a snapshot holds of an error: its status, a sentence and the errorId, none of the words that were thrown. */
+function expectRedacted(
+  stored: { error?: { status?: string; message: string; details?: unknown } } | undefined,
+  told: object,
+  words: string,
+): void {
+  const { status } = told as { status: string };
+  expect(stored?.error).toStrictEqual({
+    status,
+    message: expect.any(String) as string,
+    details: { errorId: ERROR_ID },
+  });
+  if (status === 'INTERNAL') expect(stored?.error?.message).toBe(SENTENCE);
+  expect(JSON.stringify(stored)).not.toMatch(/secret|stack|orderId|tries/);
+  expect(JSON.stringify(stored?.error)).not.toContain(words);
+}
+
 const hugeStack = new Error('deep');
 hugeStack.stack = `Error: deep\n${'    at /srv/app/secret.ts:1:1\n'.repeat(50_000)}`;
 
-/** Thrown values, and the errors reported for them. */
+/** Thrown values, and the errors reported for them in the same process. */
 const THROWN: [name: string, thrown: unknown, told: object][] = [
   ['an Error', new Error('plain'), { status: 'INTERNAL', message: 'plain' }],
   [
@@ -71,15 +94,26 @@ function thrower(ai: Genkit, place: string, thrown: unknown, store: SessionStore
   });
 }
 
+const errorLog = catchErrorLog();
+
 describe.each(['inside a turn', 'beside the turns'])('throw corpus: thrown %s', (place) => {
   describe.each(STORE_KINDS)('on $name', ({ make }) => {
-    test.each(THROWN)('%s ends the call as failed, told without internals', async (_, thrown, told) => {
+    test.each(THROWN)('%s ends the call as failed, and what is stored has no word of it', async (_, thrown, told) => {
       const store = await make();
-      const { output } = await call(thrower(genkit({}), place, thrown, store), ['hi'], { sessionId: 's' });
-      expect(output).toStrictEqual({ sessionId: 's', finishReason: 'failed', error: told });
+      const agent = thrower(genkit({}), place, thrown, store);
+      const { output } = await call(agent, ['hi'], { sessionId: 's' });
+      const errorId = errorIdOf(output.error);
+      const { details } = told as { details?: object };
+      const error = { ...told, details: { ...details, errorId: ERROR_ID } };
+      expect(output).toStrictEqual({ sessionId: 's', finishReason: 'failed', error });
       const kept = await store.getSnapshot({ sessionId: 's' });
-      expect(kept).toMatchObject({ status: 'failed', finishReason: 'failed', error: told, sessionId: 's' });
-      expect(JSON.stringify(kept)).not.toMatch(/secret|stack/);
+      expect(kept).toMatchObject({ status: 'failed', finishReason: 'failed', sessionId: 's' });
+      expectRedacted(kept, told, (told as { message: string }).message);
+      expect(errorIdOf(kept?.error)).toBe(errorId);
+      expect(errorLog().split(errorId)).toHaveLength(2);
+      if (thrown instanceof Error) expect(errorLog()).toContain(thrown.message);
+      // The process that failed still knows what was thrown.
+      expect((await agent.getSnapshot({ sessionId: 's' }))?.error).toStrictEqual(output.error);
     });
   });
 });
@@ -132,19 +166,18 @@ function promptAgent(place: string, thrown: unknown, store: SessionStore): Agent
 const TRIPS_GENKIT = new Set(['undefined', 'null', 'a symbol', 'a frozen error']);
 
 describe.each(['the model', 'a tool'])('throw corpus: thrown by %s', (place) => {
-  catchErrorLog();
-
   test.each(THROWN)('%s ends the call as failed, and the session goes on', async (name, thrown, told) => {
     const store = new InMemorySessionStore();
     const agent = promptAgent(place, thrown, store);
     const { output, chunks } = await call(agent, ['hi'], { sessionId: 's' });
     expect(output).toMatchObject({ sessionId: 's', finishReason: 'failed' });
     if (TRIPS_GENKIT.has(name)) expect(output.error).toMatchObject({ status: 'INTERNAL' });
-    else expect(output.error).toEqual(told);
+    else expect(output.error).toMatchObject(told);
     expect(chunks.at(-1)).toMatchObject({ turnEnd: { finishReason: 'failed' } });
     const kept = await store.getSnapshot({ sessionId: 's' });
-    expect(kept).toMatchObject({ status: 'failed', error: output.error });
-    expect(JSON.stringify(kept)).not.toMatch(/secret|stack/);
+    expect(kept).toMatchObject({ status: 'failed' });
+    expectRedacted(kept, output.error!, output.error!.message);
+    expect(errorLog()).toContain(errorIdOf(kept?.error));
     expect((await call(agent, ['again'], { sessionId: 's' })).output.finishReason).toBe('failed');
   });
 

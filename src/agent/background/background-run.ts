@@ -13,7 +13,7 @@ import type { TurnCommits } from '../save/commit-turn.ts';
 import { noteRun } from './hand-over.ts';
 import type { Intake, TurnRequest } from '../turn/intake.ts';
 import { RunLease, storedTurn } from './run-lease.ts';
-import { toRuntimeError } from '../runtime-error.ts';
+import { storedError, toRuntimeError } from '../runtime-error.ts';
 import { ABORTED, failed, givenUp, type TurnEnding } from '../turn-ending.ts';
 
 export interface BackgroundRunOptions<State> {
@@ -132,7 +132,7 @@ export class BackgroundRun<State> {
     for (const [i, { snapshotId }] of this.#turns.entries()) {
       // Turns that were never stored as pending are unknown to every other process.
       if (this.#ended.has(snapshotId) || !writer.hasPended(snapshotId)) continue;
-      const ending = failure ? failed(commits.noted(snapshotId, failure.error)) : endingOf(outcome);
+      const ending = failure ? failed(storedError(commits.noted(snapshotId, failure.error))) : endingOf(outcome);
       failure = undefined;
       // A run is found by its last snapshot, so that one stays pending for a takeover while an earlier one may have no end.
       const content = await commits.contentOf(snapshotId, states[i]!);

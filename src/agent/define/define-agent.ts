@@ -18,6 +18,7 @@ import { contextFor, inProcessApi } from './in-process.ts';
 import { keepRecovering } from '../recover/recovery-timer.ts';
 import { runAgent } from '../turn/run-agent.ts';
 import { readSnapshot } from '../open/read-snapshot.ts';
+import { recallError } from '../runtime-error.ts';
 import { registerSnapshotActions } from './snapshot-actions.ts';
 import type {
   Agent,
@@ -182,8 +183,8 @@ function register<State, Output>(agent: AgentDefinition<State>, fn: AgentFn<Stat
     getSnapshot: (lookup, options) => apiFor(options).getSnapshot(lookup, options),
     waitForSnapshot: (snapshotId, options) => apiFor(options).waitForSnapshot(snapshotId, options),
     abort: (snapshotId, options) => apiFor(options).abort(snapshotId),
-    getSnapshotData: ({ context, ...lookup }) =>
-      readSnapshot(agent, { ...lookup, context: contextFor(registry, context) }),
+    getSnapshotData: async ({ context, ...lookup }) =>
+      recallError(await readSnapshot(agent, { ...lookup, context: contextFor(registry, context) })),
   };
   return Object.assign(action, surface);
 }

@@ -7,6 +7,7 @@ import type { AgentDefinition } from '../agent-definition.ts';
 import { readSnapshot } from '../open/read-snapshot.ts';
 import { abortSnapshot } from './snapshot-actions.ts';
 import { waitForSnapshot } from '../open/wait-for-snapshot.ts';
+import { recallError } from '../runtime-error.ts';
 import type { Agent } from '../types.ts';
 
 /** The part of the agent's action that a transport needs. */
@@ -30,9 +31,12 @@ export function inProcessApi<State, Output>(
       const { result } = await action.run(input, { init, ...call, ...(given && { context: given }) });
       return result;
     },
-    getSnapshot: (lookup, { abortSignal, metadataOnly, waitMs } = {}) => {
+    getSnapshot: async (lookup, { abortSignal, metadataOnly, waitMs } = {}) => {
       const request = { ...lookup, metadataOnly, context: context() };
-      return waitMs ? waitForSnapshot(agent, { ...request, waitMs }, abortSignal) : readSnapshot(agent, request);
+      const reading = waitMs
+        ? waitForSnapshot(agent, { ...request, waitMs }, abortSignal)
+        : readSnapshot(agent, request);
+      return recallError(await reading);
     },
     abort: (snapshotId) => abortSnapshot(agent, snapshotId, context()),
   };

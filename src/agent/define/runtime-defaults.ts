@@ -8,7 +8,7 @@ import type { BackgroundOptions, OnConflict, UserIdOf } from '../types.ts';
 export interface RuntimeDefaults {
   /** The store of agents that have none of their own. Default: no store. */
   readonly store?: SessionStore;
-  /** Heartbeats, leases and recovery of detached turns, in ms. An agent's own members replace these one by one. */
+  /** Heartbeats, leases and recovery of detached turns. An agent's own members replace these one by one. Default: the defaults of its members. */
   readonly background?: BackgroundOptions;
   /**
    * How two concurrent turns on one session are handled. Default: `'reject'` for a turn that names a `sessionId`, `'branch'` for one that

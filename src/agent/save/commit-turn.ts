@@ -9,9 +9,9 @@ import { isWaiting, waitsAfter, type Waits } from '../../session/tool-requests.t
 import { takeUsage, type UsageField } from '../../session/usage.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { assertCustomState, copyCustomState, fitsStateSchema } from '../open/custom-state.ts';
-import { loggedError, statusOf, toRuntimeError } from '../runtime-error.ts';
+import { loggedError, statusOf, storedError, toRuntimeError } from '../runtime-error.ts';
 import { SnapshotWriter, type TurnContent } from './snapshot-writer.ts';
-import { ABORTED } from '../turn-ending.ts';
+import { ABORTED, failed } from '../turn-ending.ts';
 
 export interface TurnCommitsOptions<State> extends Waits {
   agent: AgentDefinition<State>;
@@ -149,13 +149,11 @@ export class TurnCommits<State> {
     return { status: 'completed', ...saved, ...reason, ...(unkept && { error: unkept }) };
   }
 
-  /** The error of a turn as it is sent and stored. The error of a background turn is logged here, because no caller waits for it. */
+  /** The error of a turn as it is sent. It is logged here, under its `errorId`; an agent without a store sends all of it. */
   noted(snapshotId: string, error: RuntimeError): RuntimeError {
-    if (!this.writer.isInBackground) return error;
-    return loggedError(
-      error,
-      `A turn of agent '${this.#agent.name}' in the background (snapshot ${quote(snapshotId)})`,
-    );
+    if (!this.#agent.store) return error;
+    const place = this.writer.isInBackground ? ' in the background' : '';
+    return loggedError(error, `A turn of agent '${this.#agent.name}'${place} (snapshot ${quote(snapshotId)})`);
   }
 
   async #fail(snapshotId: string, used: UsageField, thrown: RuntimeError): Promise<TurnOutcome> {
@@ -163,7 +161,7 @@ export class TurnCommits<State> {
     if (!this.#agent.store) return { status: 'failed', error };
     try {
       const progress = await this.contentOf(snapshotId, this.stateSoFar());
-      const content = { status: 'failed', finishReason: 'failed', error, ...progress, ...used } as const;
+      const content = { ...failed(storedError(error)), ...progress, ...used };
       const saved = await this.writer.save(snapshotId, this.#parentId, content);
       return saved ? { status: 'failed', error, ...saved } : { status: 'aborted' };
     } catch {

@@ -102,7 +102,7 @@ function report<State>({ chunks, commits }: TurnSetting<State>, outcome: TurnOut
   }
 }
 
-/** Carries an outcome out of a span that must be marked as failed. It has the redacted message, and no stack of the cause. */
+/** Carries an outcome out of a span that must be marked as failed. It has no stack and no cause. */
 class FailedTurn extends Error {
   readonly outcome: TurnOutcome;
 

@@ -1,8 +1,8 @@
 import { logger } from 'genkit/logging';
-import { audienceOf } from '../../agent/runtime-error.ts';
+import { audienceOf, isLogged } from '../../agent/runtime-error.ts';
 import { isErrorStatus, type ErrorStatus } from '../../client/status.ts';
 import { causeOf } from '../../client/error-cause.ts';
-import { describeThrown, markedAudience, type Audience } from '../../errors.ts';
+import { describeThrown, markedAudience, safeSentence, type Audience } from '../../errors.ts';
 import { Refusal } from './refusal.ts';
 import { httpStatusOf } from './status.ts';
 
@@ -30,26 +30,6 @@ const CALLERS_BUSINESS: ReadonlySet<ErrorStatus> = new Set<ErrorStatus>([
   'OUT_OF_RANGE',
   'UNIMPLEMENTED',
 ]);
-
-/** The message in place of a withheld one. */
-const SENTENCES: Readonly<Record<ErrorStatus, string>> = {
-  CANCELLED: 'The request was cancelled.',
-  UNKNOWN: 'Something went wrong inside the agent.',
-  INVALID_ARGUMENT: 'The agent refused the request.',
-  DEADLINE_EXCEEDED: 'The agent did not finish in time. Try again later.',
-  NOT_FOUND: 'The requested item does not exist.',
-  ALREADY_EXISTS: 'The item to create already exists.',
-  PERMISSION_DENIED: 'The request is not allowed.',
-  UNAUTHENTICATED: 'The request has no valid credentials.',
-  RESOURCE_EXHAUSTED: 'A limit is reached. Try again later.',
-  FAILED_PRECONDITION: 'The request does not fit the current state.',
-  ABORTED: 'Another change came first. Read the session again and repeat the request.',
-  OUT_OF_RANGE: 'The request is out of range.',
-  UNIMPLEMENTED: 'The agent does not support this.',
-  INTERNAL: 'Something went wrong inside the agent.',
-  UNAVAILABLE: 'Something that the agent needs is not available. Try again later.',
-  DATA_LOSS: 'Something that was stored can not be read.',
-};
 
 /**
  * Stacks, paths, addresses and credentials, which no message for a caller contains. This is the second check. The first is the origin of a
@@ -170,8 +150,10 @@ function isSafeDetails(details: unknown, request: string): boolean {
 function withheld(status: ErrorStatus, error: unknown): SafeError {
   const errorId = knownErrorId(error) ?? globalThis.crypto.randomUUID();
   const text = `An agent request failed (errorId ${errorId}).`;
-  logger.error({ message: text, metadata: { errorId, status }, error: forLog(causeOf(error) ?? error) });
-  return { status, message: SENTENCES[status], details: { errorId } };
+  if (!isLogged(errorId)) {
+    logger.error({ message: text, metadata: { errorId, status }, error: forLog(causeOf(error) ?? error) });
+  }
+  return { status, message: safeSentence(status), details: { errorId } };
 }
 
 /** Genkit's logger writes the name, the message and the stack of an error, and no causes. */
