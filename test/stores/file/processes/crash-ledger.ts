@@ -31,6 +31,8 @@ export class CrashLedger {
       else this.#entries.set(id, { sessionId, parentId, prints: [print], isSaved: false, isRefused: false });
     } else if (report.kind === 'refused') {
       if (entry) entry.isRefused = true;
+    } else if (report.kind === 'kept') {
+      entry?.prints.pop();
     } else {
       this.acknowledged++;
       entry!.isSaved = true;

@@ -27,7 +27,7 @@ export type Report =
       readonly parentId?: string;
       readonly print: string;
     }
-  | { readonly kind: 'saved' | 'refused'; readonly id: string }
+  | { readonly kind: 'saved' | 'refused' | 'kept'; readonly id: string }
   | { readonly kind: 'resting' };
 
 /** How a writer is heard, and made to wait. */
@@ -64,6 +64,11 @@ export class CrashWriter {
       const isRewrite = this.#own.length > 0 && this.#random.next() < 0.25;
       const id = isRewrite ? this.#random.pick(this.#own.slice(-10)) : reserveSnapshotId();
       const outcome = await (isRewrite ? this.#rewrite(id, n) : this.#playTurn(id, n));
+      // The state of a completed snapshot that has children stays.
+      if (isRewrite && outcome.kind === 'refused' && outcome.status === 'FAILED_PRECONDITION') {
+        this.#tell({ kind: 'kept', id });
+        continue;
+      }
       if (outcome.kind === 'refused') throw new Error(`a save was refused: ${outcome.status} ${outcome.message}`);
       if (outcome.kind === 'conflict') this.#tell({ kind: 'refused', id });
       // A rewrite is skipped when the snapshot was pruned.

@@ -200,8 +200,9 @@ describe(`crash-kill: (seed ${seed})`, () => {
     await save('b');
     const death = { call: 1, of: 'rename', moment: 'before' } as const;
     const victim = spares.take();
-    await expect(victim.call('dieRewriting', { store: spec, id: 'a', death })).rejects.toThrow('process ended');
+    await expect(victim.call('dieRewriting', { store: spec, id: 'b', death })).rejects.toThrow('process ended');
     await save('c');
-    expect(leftoversIn(spec.folder, ['b', 'c'])).toEqual([]);
+    await save('d');
+    expect(leftoversIn(spec.folder, ['c', 'd'])).toEqual([]);
   });
 });

@@ -131,8 +131,8 @@ describe('watching what another process saves', () => {
     store.onSnapshotStateChange('busy', ear.listener);
     await ear.untilTold('pending');
     await other.call('walk', { store: { folder }, id: 'busy', statuses: [...changes, 'aborted'] });
-    // A new subscription looks.
-    store.onSnapshotStateChange('another', () => {});
+    // A new subscription looks at its snapshot.
+    store.onSnapshotStateChange('busy', () => {});
     await ear.untilTold('aborted');
     expect(ear.statuses).toEqual(['pending', ...changes, 'aborted']);
   });
@@ -161,7 +161,7 @@ describe('watching what another process saves', () => {
       }
       await write('completed', { finishReason: 'stop' });
       await write('completed', { finishReason: 'other' });
-      store.onSnapshotStateChange('another', () => {});
+      store.onSnapshotStateChange('busy', () => {});
       await ear.untilTold('completed');
       expect(ear.statuses).toEqual(written.map(({ status }) => status).slice(0, -1));
       expect(ear.heard.at(-1)).toEqual(written.at(-1));
@@ -177,13 +177,13 @@ describe('watching what another process saves', () => {
     await store.saveSnapshot('busy', () => pending('watched'));
     store.onSnapshotStateChange('busy', ear.listener);
     await ear.untilTold('pending');
-    const log = join(folder, 'global/.sessions/watched.jsonl');
+    const log = join(folder, 'global/.sessions/watched/log.jsonl');
     const header = (): string | undefined => readFileSync(log, 'utf8').split('\n')[0];
     const before = header();
     const many = Array.from({ length: 200 }, (_, i) => (i % 2 === 0 ? ('expired' as const) : ('pending' as const)));
     await other.call('walk', { store: { folder }, id: 'busy', statuses: [...many, 'aborted'] });
     expect(header(), 'it is another log').not.toBe(before);
-    store.onSnapshotStateChange('another', () => {});
+    store.onSnapshotStateChange('busy', () => {});
     await ear.untilTold('aborted');
     expect(ear.statuses).toEqual(['pending', ...many, 'aborted']);
   });
@@ -198,7 +198,7 @@ describe('watching what another process saves', () => {
     store.onSnapshotStateChange('first', last.listener);
     await last.untilTold('pending');
     await other.call('walk', { store: { folder }, id: 'new', statuses: ['pending', 'expired', 'pending', 'failed'] });
-    store.onSnapshotStateChange('another', () => {});
+    store.onSnapshotStateChange('new', () => {});
     await ear.untilTold('failed');
     expect(ear.statuses).toEqual(['pending', 'expired', 'pending', 'failed']);
   });
