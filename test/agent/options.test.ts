@@ -1,3 +1,4 @@
+// oxlint-disable typescript/unbound-method -- the agent's methods are functions without a receiver
 import { genkit as genkitBeta, z, type PromptConfig } from 'genkit/beta';
 import type { AgentConfig as GenkitAgentConfig, defineCustomAgent as genkitCustom } from '@genkit-ai/ai';
 import type { definePromptAgent as genkitPrompt } from '@genkit-ai/ai';

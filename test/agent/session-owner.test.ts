@@ -37,7 +37,7 @@ describe('the session of a user', () => {
     const { snapshotId } = (await call(agent, ['mine'], { sessionId: 's' }, as('ada'))).output;
     const { url, stop } = await serveByRouter([agent], {
       context: async (request) => {
-        const uid = new Headers(request.headers as HeadersInit).get('x-user');
+        const uid = new Headers(request.headers).get('x-user');
         return as(uid || undefined).context;
       },
     });

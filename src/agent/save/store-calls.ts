@@ -67,7 +67,7 @@ function within<T>(ms: number, what: string, work: (isGivenUp: () => boolean) =>
       const onError = (error: unknown) => {
         const [pauseMs, ...rest] = pauses;
         if (isOver) return;
-        if (pauseMs === undefined || !isTransient(error)) end(() => reject(error as Error));
+        if (pauseMs === undefined || !isTransient(error)) end(() => reject(error));
         else setTimeout(() => attempt(rest), pauseMs);
       };
       try {

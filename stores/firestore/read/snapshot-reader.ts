@@ -139,7 +139,7 @@ export class SnapshotReader {
       const refs = [this.#tenant.pointerRef(sessionId)];
       if (guess !== undefined) refs.push(this.#tenant.snapshotRef(guess));
       const [pointerDocument, guessed] = await database.getAll(refs);
-      const pointer = await this.livePointer(sessionId, pointerDocument!);
+      const pointer = await this.livePointer(sessionId, pointerDocument);
       if (!pointer) return undefined;
       const leaf = this.#leafOf(pointer);
       try {
