@@ -75,6 +75,7 @@ const MOST_CHARACTERS = 64 * 1024 * 1024;
  * const leaf = await store.getSnapshot({ sessionId: 'support-1' });
  */
 export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
+  /** What this store can do. */
   readonly capabilities = CAPABILITIES;
   readonly #directory: string;
   readonly #shared: Shared;

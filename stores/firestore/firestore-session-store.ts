@@ -67,6 +67,7 @@ const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
  * const leaf = await store.getSnapshot({ sessionId: 'support-1', context });
  */
 export class FirestoreSessionStore<S = unknown> extends BaseSessionStore<S> {
+  /** What this store can do. */
   readonly capabilities = CAPABILITIES;
   readonly #db: Firestore;
   readonly #ownsDb: boolean;

@@ -45,6 +45,7 @@ const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
  * const leaf = await store.getSnapshot({ sessionId: 'support-1' });
  */
 export class InMemorySessionStore<S = unknown> extends BaseSessionStore<S> {
+  /** What this store can do. */
   readonly capabilities = CAPABILITIES;
   readonly #shared: Shared<S>;
 

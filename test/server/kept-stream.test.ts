@@ -147,8 +147,8 @@ describe.each(ourServers)('a kept stream over $name', ({ serve }) => {
       return response;
     };
     const turn = remoteAgent({ url, fetch: listening }).chat().sendStream('go');
-    await turn.stream[Symbol.asyncIterator]().next();
     await started.opened;
+    await expect.poll(() => ids.length).toBe(1);
     const other = await resume(url, ids[0]!);
     turn.abort();
     expect((await turn.response).finishReason).toBe('aborted');

@@ -33,6 +33,7 @@ export interface OpenScope {
   readonly record: ScopeRecord;
 }
 
+/** Options of {@link ScopedState}. */
 export interface ScopedStateOptions {
   /** Access to the keys without a prefix. */
   plain: PlainState;

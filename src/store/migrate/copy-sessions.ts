@@ -18,6 +18,7 @@ import {
 
 /** A session as a {@link SessionLister} finds it. */
 export interface ListedSession {
+  /** The session. */
   readonly sessionId: string;
   /** All of its snapshots, in any order. */
   readonly snapshotIds: readonly string[];
