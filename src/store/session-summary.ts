@@ -50,14 +50,18 @@ export function checkDetails(details: SessionDetails | undefined): SessionDetail
   return Object.keys(checked).length === 0 ? undefined : checked;
 }
 
-/** The session's facts after a save. */
+/**
+ * The details of a session after a save to it. The owner is that of the first save, which is saved as it is.
+ *
+ * @param before The details that it had; `undefined` when it had none.
+ */
 export function mergeDetails(
   before: SessionDetails | undefined,
   saved: SessionDetails | undefined,
 ): SessionDetails | undefined {
-  if (!before || !saved) return before ?? saved;
+  if (!saved) return before;
   const { ownerId: _, ...rest } = saved;
-  return { ...before, ...rest };
+  return before || Object.keys(rest).length > 0 ? { ...before, ...rest } : undefined;
 }
 
 /** Adds the `usage` of snapshots up, each numeric member by itself; `undefined` when none has one. */

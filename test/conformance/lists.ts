@@ -66,7 +66,13 @@ function snapshots(kit: Kit): void {
     await b.save('a', (current) => ({ ...current!, ...later }));
     await a.save('loner', snapshot());
     const expected = plans.map(({ sessionId, parentId, createdAt }, i) => {
-      const metadata = { snapshotId: ids[i]!, sessionId, createdAt, status: 'completed' as const };
+      const metadata = {
+        snapshotId: ids[i]!,
+        sessionId,
+        createdAt,
+        updatedAt: createdAt,
+        status: 'completed' as const,
+      };
       return Object.assign(metadata, parentId && { parentId }, ids[i] === 'a' && later);
     });
     for (const handle of [a, b]) equal((await handle.listSnapshots({ sessionId: 'chat' })).items, expected, 'the list');
@@ -139,7 +145,11 @@ function details(kit: Kit): void {
     for (const handle of [a, b]) {
       equal(await about(handle), [{ ownerId: 'ada', agent: 'sales', title: 'Blue shoes' }], 'the details');
     }
+    await a.save('first', snapshot({ sessionId: 'late' }));
+    await b.save('second', snapshot({ sessionId: 'late', parentId: 'first' }), { session: { ownerId: 'eve' } });
+    equal((await a.listSessions({ ownerId: 'eve' })).items, [], 'the sessions of an owner named too late');
     if (!kit.capabilities.delete) return;
+    await a.deleteSession('late');
     await a.deleteSession('chat');
     await b.save('one', turn(), { session: { ownerId: 'eve' } });
     equal(await about(a), [{ ownerId: 'eve', agent: undefined, title: undefined }], 'of a session begun anew');

@@ -284,11 +284,11 @@ export class Save<S> {
     const leaf = session.index.tree.latestLeaf();
     if (!leaf) return this.#request.session;
     const before = headUnlessDamaged(session, leaf) ?? parent?.head;
-    return mergeDetails(before?.details ?? {}, this.#request.session);
+    return mergeDetails(before?.details, this.#request.session);
   }
 
   #detailsOnRewrite(session: Session, head: SnapshotHead): SessionDetails | undefined {
-    return mergeDetails(head.details ?? {}, this.#request.session);
+    return mergeDetails(head.details, this.#request.session);
   }
 }
 

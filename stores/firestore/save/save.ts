@@ -139,7 +139,7 @@ export class Save<S> {
     changed: Pick<Pointer, 'lineage' | 'usage'> & { readonly head: Pointer['head'] | undefined },
   ): Pointer {
     const { lineage, usage, head } = changed;
-    const details = mergeDetails(before?.details, this.request.session);
+    const details = before ? mergeDetails(before.details, this.request.session) : this.request.session;
     return {
       sessionId: sessionId!,
       owner,
