@@ -1,4 +1,6 @@
 import { unknownOption } from '../option-names.ts';
+import { shorten, type JsonValueError } from '../json/fault.ts';
+import { copyJson } from '../json/value.ts';
 import { AgentError } from './errors.ts';
 import type { AgentInit, AgentInput, SnapshotLookup, TurnOptions } from './types.ts';
 
@@ -40,24 +42,60 @@ export function checkNames(owner: string, options: unknown, names: object, what 
   }
 }
 
+/**
+ * A copy of what the caller hands over: getters and proxies run here, and nowhere later. A value that JSON can only write as something else,
+ * such as a `Date`, is returned as it is.
+ *
+ * @throws AgentError `INVALID_ARGUMENT`, with the path, when reading the value throws, or when it can't be written as JSON.
+ */
+function copyOf<T>(owner: string, value: T): T {
+  if (typeof value !== 'object' || value === null) {
+    return value;
+  }
+  try {
+    return copyJson(value);
+  } catch (fault) {
+    try {
+      JSON.stringify(value);
+      return value;
+    } catch (cause) {
+      const { path, reason } = fault as JsonValueError;
+      const place = path === '' ? 'this value' : `the value at '${shorten(path)}'`;
+      throw new AgentError({ status: 'INVALID_ARGUMENT', message: `${owner} can't take ${place}: ${reason}.`, cause });
+    }
+  }
+}
+
 /** @throws AgentError `INVALID_ARGUMENT` for an invalid start of a conversation. */
-export function checkInit(init: unknown): void {
+export function readInit<State>(given: AgentInit<State> | undefined): AgentInit<State> | undefined {
+  const init = copyOf('chat', given);
   checkNames('chat', init, INIT, 'an object: { sessionId }, { snapshotId } or { state }');
+  return init;
 }
 
 /** @throws AgentError `INVALID_ARGUMENT` for an invalid snapshot lookup. */
-export function checkLoad(lookup: unknown): asserts lookup is SnapshotLookup {
+export function readLookup(given: SnapshotLookup): SnapshotLookup {
+  const lookup = copyOf('loadChat', given);
   checkNames('loadChat', lookup ?? null, LOOKUP, 'an object: { sessionId } or { snapshotId }');
+  return lookup;
+}
+
+/** @throws AgentError `INVALID_ARGUMENT` for invalid options of a turn. */
+export function readOptions(given: TurnOptions = {}): TurnOptions {
+  const options = copyOf('send', given);
+  checkNames('send', options, TURN_OPTIONS);
+  return options;
 }
 
 /** @throws AgentError `INVALID_ARGUMENT` for an invalid input of a turn. */
-export function checkTurn(input: unknown, options: unknown): void {
-  checkNames('send', options, TURN_OPTIONS);
-  if (typeof input === 'string') {
-    return;
+export function readInput(given: string | AgentInput): AgentInput {
+  if (typeof given === 'string') {
+    return { message: { role: 'user', content: [{ text: given }] } };
   }
+  const input = copyOf('send', given);
   checkNames('send', input ?? null, INPUT, "a text, or an object of a turn's input, { message } say");
-  checkNames('resume', (input as AgentInput).resume, RESUME, 'an object: { respond } or { restart }');
+  checkNames('resume', input.resume, RESUME, 'an object: { respond } or { restart }');
+  return input;
 }
 
 function kindOf(value: unknown): string {

@@ -1,5 +1,5 @@
 import { Chat } from './chat.ts';
-import { checkInit, checkLoad } from '../check.ts';
+import { readInit, readLookup } from '../check.ts';
 import { Conversation } from './conversation.ts';
 import { AgentError, toAgentError } from '../errors.ts';
 import { withInterrupts } from './interrupt.ts';
@@ -20,13 +20,10 @@ const PAUSE_MS = 1000;
 export function createAgentApi<State = unknown, O = unknown>(transport: AgentTransport): AgentAPI<State, O> {
   const { stateManagement } = transport;
   const api: AgentAPI<State, O> = {
-    chat: (init) => {
-      checkInit(init);
-      return new Chat<State, O>(transport, new Conversation<State>(init, stateManagement));
-    },
+    chat: (init) => new Chat<State, O>(transport, new Conversation<State>(readInit(init), stateManagement)),
 
-    loadChat: async (lookup) => {
-      checkLoad(lookup);
+    loadChat: async (given) => {
+      const lookup = readLookup(given);
       const snapshot = await api.getSnapshot(lookup);
       if (!snapshot) {
         const what = 'snapshotId' in lookup ? `snapshot ${lookup.snapshotId}` : `session ${lookup.sessionId}`;

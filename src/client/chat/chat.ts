@@ -1,4 +1,4 @@
-import { checkTurn } from '../check.ts';
+import { readInput, readOptions } from '../check.ts';
 import type { Conversation } from './conversation.ts';
 import { BackgroundTask } from './detached-task.ts';
 import { AgentError, toAgentError } from '../errors.ts';
@@ -60,9 +60,12 @@ export class Chat<State, O = unknown> implements AgentChat<State, O> {
     return this.sendStream(input, options).response;
   }
 
-  sendStream(input: string | AgentInput, options: TurnOptions = {}): AgentTurn<State, O> {
+  sendStream(given: string | AgentInput, givenOptions?: TurnOptions): AgentTurn<State, O> {
+    let input: AgentInput;
+    let options: TurnOptions;
     try {
-      checkTurn(input, options);
+      options = readOptions(givenOptions);
+      input = withChoice(readInput(given), options);
     } catch (error) {
       return refusedTurn(toAgentError(error));
     }
@@ -76,12 +79,11 @@ export class Chat<State, O = unknown> implements AgentChat<State, O> {
         }),
       );
     }
-    const chosen = withChoice(toAgentInput(input), options);
     this.#isRunning = true;
     const turn = new Turn<State, O>({
       transport: this.#transport,
       conversation: this.#conversation,
-      input: chosen,
+      input,
       options,
       onEnd: () => {
         this.#isRunning = false;
@@ -103,8 +105,7 @@ export class Chat<State, O = unknown> implements AgentChat<State, O> {
   }
 
   async detach(input: string | AgentInput, options?: TurnOptions): Promise<DetachedTask<State>> {
-    checkTurn(input, options);
-    const response = await this.send({ ...toAgentInput(input), detach: true }, options);
+    const response = await this.send({ ...readInput(input), detach: true }, options);
     if (response.snapshotId === undefined) {
       throw new AgentError<State>({
         status: 'FAILED_PRECONDITION',
@@ -139,8 +140,4 @@ function withChoice(input: AgentInput, { model, config }: TurnOptions): AgentInp
     ...(config && { config }),
   };
   return { ...input, ...choice };
-}
-
-function toAgentInput(input: string | AgentInput): AgentInput {
-  return typeof input === 'string' ? { message: { role: 'user', content: [{ text: input }] } } : input;
 }
