@@ -44,6 +44,32 @@ async function textsOf(remote: typeof remoteAgentOfGenkit): Promise<string[]> {
 describe('the client', () => {
   afterEach(() => vi.unstubAllGlobals());
 
+  it.each([
+    ['a message without content', { message: { role: 'model' } }],
+    ['a message with a content of no parts', { message: { role: 'model', content: [null, 5] } }],
+    ['a message that is a text', { message: 'hello' }],
+    ['artifacts that are no list', { artifacts: 5 }],
+    ['an artifact that is nothing', { artifacts: [null] }],
+    ['a state with messages that are none', { state: { messages: [5] } }],
+    ['a state with messages that are no list', { state: { messages: 5 } }],
+    ['a state that is a text', { state: 'hello' }],
+  ])('ends a turn whose result has %s as the answer of no agent', async (_, members) => {
+    answerWith(
+      encoder.encode(`${frame('a')}data: ${JSON.stringify({ result: { ...members, finishReason: 'stop' } })}\n\n`),
+    );
+    const chat = remoteAgent({ url }).chat();
+    const error = await chat.send('go').catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ name: 'AgentError', status: 'UNKNOWN', message: expect.stringContaining('agent') });
+    expect((error as AgentError).response.text).toBe('');
+    expect(chat.messages).toEqual([]);
+  });
+
+  it('takes null for a member that is not there', async () => {
+    const result = { message: null, artifacts: null, state: null, finishReason: 'stop' };
+    answerWith(encoder.encode(`data: ${JSON.stringify({ result })}\n\n`));
+    expect(await remoteAgent({ url }).chat().send('go')).toMatchObject({ text: '', artifacts: [] });
+  });
+
   it('ends with a stream that was cut short (Genkit’s asks for more without end)', async () => {
     const ours = answerWith(encoder.encode(frame('a').slice(0, 20)));
     await expect(textsOf(remoteAgent)).rejects.toMatchObject({ status: 'UNAVAILABLE' });

@@ -126,10 +126,32 @@ function parseEvent(fields: StreamField[]): Envelope | undefined {
 }
 
 function mustBeOutput(result: unknown): AgentOutput {
-  if (typeof result !== 'object' || result === null) {
+  if (!isObject(result)) {
+    throw notAnAgent();
+  }
+  const { message, artifacts, state } = result as AgentOutput;
+  const isOutput =
+    (message == null || isMessage(message)) &&
+    isListOf(isObject, artifacts) &&
+    (state == null || (isObject(state) && isListOf(isMessage, state.messages) && isListOf(isObject, state.artifacts)));
+  if (!isOutput) {
     throw notAnAgent();
   }
   return result;
+}
+
+/** A part may be of a kind that this client does not know. */
+function isMessage(value: unknown): boolean {
+  return isObject(value) && Array.isArray(value['content']) && isListOf(isObject, value['content']);
+}
+
+/** An absent list has no elements. */
+function isListOf(isElement: (value: unknown) => boolean, list: unknown): boolean {
+  return list == null || (Array.isArray(list) && list.every(isElement));
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
 }
 
 function parseObject(text: string): (Envelope & Record<string, unknown>) | undefined {
