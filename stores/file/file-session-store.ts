@@ -145,14 +145,15 @@ export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
     this.#shared.folder.close();
   }
 
-  #run<T>(call: Omit<Call, 'directory'>, run: () => Promise<T>): Promise<T> {
-    return reportingFailures({ ...call, directory: this.#directory }, async () => {
+  #run<T>(call: Call, run: () => Promise<T>): Promise<T> {
+    const { path, fs } = this.#shared.folder;
+    return reportingFailures(call, { given: this.#directory, path, fs }, async () => {
       this.#assertNotForeign();
       return run();
     });
   }
 
-  async #change<T>(call: Omit<Call, 'directory'>, run: () => Promise<T>): Promise<T> {
+  async #change<T>(call: Call, run: () => Promise<T>): Promise<T> {
     const change = this.#run(call, run);
     this.#changes.add(change);
     try {

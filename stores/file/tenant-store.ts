@@ -30,9 +30,9 @@ import type { TenantWatch } from './watch/tenant-watch.ts';
 /** Runs the calls of a store. */
 export interface Runner {
   /** A call that changes nothing. */
-  read<T>(call: Omit<Call, 'directory'>, run: () => Promise<T>): Promise<T>;
+  read<T>(call: Call, run: () => Promise<T>): Promise<T>;
   /** A call that may change something; `close` waits for it. */
-  change<T>(call: Omit<Call, 'directory'>, run: () => Promise<T>): Promise<T>;
+  change<T>(call: Call, run: () => Promise<T>): Promise<T>;
 }
 
 /** One tenant of the file store. */
@@ -136,11 +136,11 @@ export class FileTenant<S> implements TenantStore<S> {
   }
 
   /** @param nothing The answer where nothing was saved for the tenant. */
-  #read<T>(call: Omit<Call, 'directory'>, nothing: T, run: () => Promise<T>): Promise<T> {
+  #read<T>(call: Call, nothing: T, run: () => Promise<T>): Promise<T> {
     return this.#runner.read(call, async () => ((await this.tenant.open()) ? run() : nothing));
   }
 
-  #change<T>(call: Omit<Call, 'directory'>, run: () => Promise<T>): Promise<T> {
+  #change<T>(call: Call, run: () => Promise<T>): Promise<T> {
     return this.#runner.change(call, async () => {
       await this.tenant.prepare();
       return run();

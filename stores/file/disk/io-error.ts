@@ -1,6 +1,7 @@
 import { GenkitError, type StatusName } from 'genkit';
 import { quote } from '../../../src/errors.ts';
 import { codeOf } from './file-system.ts';
+import { missingDirectoryError, type StoreDirectory } from './usable-directory.ts';
 
 /** What a function of the caller threw: it goes to the caller as it is, whatever it is. */
 export class CallerFailure {
@@ -31,18 +32,16 @@ const MEANINGS: Readonly<Record<string, { status: StatusName; reason: string }>>
 export interface Call {
   /** `Saving a snapshot`. */
   readonly what: string;
-  /** The directory as the store was given it. */
-  readonly directory: string;
   /** What a failure has left. Default: nothing was changed. */
   readonly consequence?: string;
 }
 
 /** Runs a call of the store; failures of the system become `GenkitError`s that name no path but the one that the store was given. */
-export async function reportingFailures<T>(call: Call, run: () => Promise<T>): Promise<T> {
+export async function reportingFailures<T>(call: Call, directory: StoreDirectory, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
-    throw reported(call, error);
+    throw reported(call, directory, error);
   }
 }
 
@@ -50,11 +49,17 @@ export async function reportingFailures<T>(call: Call, run: () => Promise<T>): P
 export const REMOVED_OR_NOT = 'Each session is as it was before or as it was to be';
 
 /** The error that a caller gets for `error`. */
-function reported({ what, directory, consequence = 'Nothing was changed' }: Call, error: unknown): unknown {
+function reported(
+  { what, consequence = 'Nothing was changed' }: Call,
+  directory: StoreDirectory,
+  error: unknown,
+): unknown {
   if (error instanceof CallerFailure) return error.cause;
   if (error instanceof GenkitError || !isSystemError(error)) return error;
+  const missing = missingDirectoryError(directory, error);
+  if (missing) return missing;
   const { status, reason } = meaningOf(error);
-  const place = `${codeOf(error)} in the directory ${quote(directory)}`;
+  const place = `${codeOf(error)} in the directory ${quote(directory.given)}`;
   return new GenkitError({
     status,
     message: `${what} failed: ${reason} (${place}). ${consequence}; try again when that is mended.`,

@@ -1,6 +1,27 @@
 import { dirname, resolve } from 'node:path';
-import { failedPrecondition, invalidArgument, quote } from '../../../src/errors.ts';
-import type { FileSystem } from './file-system.ts';
+import { GenkitError } from 'genkit';
+import { addressTo, invalidArgument, quote } from '../../../src/errors.ts';
+import { codeOf, type FileSystem } from './file-system.ts';
+
+/** Why a directory can't be made or opened, by the system's code. These last until the developer changes the directory or its path. */
+const REASONS: Readonly<Record<string, string>> = {
+  EACCES: 'the process has no access to it or to a folder above it',
+  EPERM: 'the process has no access to it or to a folder above it',
+  ENOENT: 'its path leads to a place where no folder can be made',
+  ENOTDIR: 'a part of its path is no directory',
+  EROFS: 'the file system is read-only',
+  ELOOP: 'its path has a loop of symbolic links',
+  ENAMETOOLONG: 'its path is too long',
+};
+
+/** The directory of a store. */
+export interface StoreDirectory {
+  /** As the developer gave it, for messages. */
+  readonly given: string;
+  /** Absolute. */
+  readonly path: string;
+  readonly fs: FileSystem;
+}
 
 /**
  * The absolute path of a directory that is there, or can be made.
@@ -13,21 +34,39 @@ export function usableDirectory(directory: unknown, fs: FileSystem): string {
   }
   const path = resolve(directory);
   for (let at = path; ; at = dirname(at)) {
-    const found = statOrThrow(fs, at);
+    const found = statIfReachable(fs, at);
     if (found?.isDirectory()) return path;
-    if (found)
-      throw failedPrecondition(
-        `FileSessionStore can't use ${quote(directory)}: ${at === path ? 'it' : 'a part of its path'} is no directory.`,
-      );
+    if (found) {
+      const place = at === path ? 'it' : 'a part of its path';
+      throw directoryError(`FileSessionStore can't use ${quote(directory)}: ${place} is no directory.`);
+    }
     if (at === dirname(at)) return path;
   }
 }
 
-function statOrThrow(fs: FileSystem, path: string): ReturnType<FileSystem['statTarget']> {
+/** The error of a call that failed because the store's directory is missing and can't be made; `undefined` when the call failed otherwise. */
+export function missingDirectoryError({ given, path, fs }: StoreDirectory, error: unknown): GenkitError | undefined {
+  const code = codeOf(error) ?? '';
+  const reason = REASONS[code];
+  // Any other call says ENOENT when the directory was removed a moment ago; the next save makes it anew.
+  const isLasting = code !== 'ENOENT' || (error as NodeJS.ErrnoException).syscall === 'mkdir';
+  if (!reason || !isLasting || statIfReachable(fs, path)?.isDirectory()) return undefined;
+  return directoryError(
+    `FileSessionStore can't make or open its directory ${quote(given)}: ${reason} (${code}). ` +
+      'Make the directory, with write access for this process, or give the store another one.',
+  );
+}
+
+/** Names a path of the server, so a client gets neither the message nor the status. */
+function directoryError(message: string): GenkitError {
+  return addressTo('operator', new GenkitError({ status: 'FAILED_PRECONDITION', message }));
+}
+
+/** `undefined`: nothing is there, or the process can't look. */
+function statIfReachable(fs: FileSystem, path: string): ReturnType<FileSystem['statTarget']> {
   try {
     return fs.statTarget(path);
   } catch {
-    // A file is a part of the path: it is found on the way up.
     return undefined;
   }
 }

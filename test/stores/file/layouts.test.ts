@@ -71,16 +71,6 @@ describe('a directory with files that are no snapshots', () => {
   });
 });
 
-describe('a directory that can’t be made', () => {
-  it('fails the save by an error that names the directory as it was given, and the code', async () => {
-    const store = new FileSessionStore('/proc/none/sessions');
-    await expect(store.saveSnapshot('one', () => turn)).rejects.toMatchObject({
-      status: 'UNAVAILABLE',
-      message: expect.stringMatching(/ENOENT in the directory "\/proc\/none\/sessions"/),
-    });
-  });
-});
-
 describe('a directory of this store whose folder of sessions is lost', () => {
   it('reads as before, but for states in shards, and is made whole by the next change', async () => {
     const folder = temporaryFolder();
