@@ -1,19 +1,20 @@
 /**
  * `npm run torture`: the reliability tests in their long form, seeded, with progress and a table at the end, name by name.
- * `npm run torture -- crash-kill 'one session'` picks names; `SEED=7 npm run torture` repeats a run.
+ * `npm run torture -- crash-kill one-session` picks names, with a dash for a space; `SEED=7 npm run torture` repeats a run.
  */
 import { startVitest } from 'vitest/node';
 import { LongestFirst } from './longest-first.ts';
 import { NAMES, patternOf } from './names.ts';
 import { Tally } from './tally.ts';
 
+const names = Object.keys(NAMES);
 const asked = process.argv.slice(2);
-const unknown = asked.find((name) => !Object.hasOwn(NAMES, name));
+const unknown = asked.find((name) => !find(name));
 if (unknown !== undefined) {
-  console.error(`torture: '${unknown}' is no name of a reliability test; there are ${Object.keys(NAMES).join(', ')}.`);
+  console.error(`torture: '${unknown}' is no name of a reliability test; there are ${names.join(', ')}.`);
   process.exit(2);
 }
-const wanted = asked.length > 0 ? asked : Object.keys(NAMES);
+const wanted = asked.length > 0 ? asked.map((name) => find(name)!) : names;
 
 process.env['TORTURE'] = '1';
 process.env['SEED'] ??= String(Date.now() % 1_000_000);
@@ -46,3 +47,9 @@ console.log(
     : `verdict: does not hold${open.length > 0 ? ` (${open.join(', ')})` : ''}; SEED=${SEED} repeats it`,
 );
 process.exit(holds ? 0 : 1);
+
+/** The test of a name as it is typed: dashes, spaces and capitals make no difference. */
+function find(typed: string): string | undefined {
+  const lettersOf = (name: string): string => name.toLowerCase().replaceAll(/[ -]/g, '');
+  return names.find((name) => lettersOf(name) === lettersOf(typed));
+}
