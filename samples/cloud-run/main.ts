@@ -52,7 +52,7 @@ async function main(): Promise<void> {
   console.log(`The support agent (${model.label}) listens on port ${port}.`);
 }
 
-/** Cloud Run names the service; elsewhere nobody would read it. */
+/** Exports telemetry on Cloud Run only, which sets `K_SERVICE`. */
 async function exportTelemetry(): Promise<void> {
   if (!process.env.K_SERVICE) return;
   const { enableGoogleCloudTelemetry } = await import('@genkit-ai/google-cloud');

@@ -41,7 +41,7 @@ export async function startServing(): Promise<Serving> {
   const { ai, agents, model } = await defineCloudSupport({ db, store, reports, settings });
   const requests = new OpenRequests();
   const stop = new AbortController();
-  // The functions emulator asks for tokens to be believed unread; verifying those of the Auth emulator works as well, and nobody can ask for it.
+  // The functions emulator asks to accept tokens unverified. Tokens of the Auth emulator can be verified, so verify them always.
   setDebugSkipTokenVerification(false);
   // Verifies the ID token of the user who is signed in.
   const verify = firebaseContext();
@@ -86,7 +86,7 @@ export async function startServing(): Promise<Serving> {
   };
 }
 
-/** The cloud names the service; in the emulator nobody would read it. */
+/** Exports telemetry in the cloud only, where `K_SERVICE` is set, and not in the emulator. */
 async function exportTelemetry(): Promise<void> {
   if (!process.env.K_SERVICE || process.env.FUNCTIONS_EMULATOR) return;
   const { enableFirebaseTelemetry } = await import('@genkit-ai/firebase');

@@ -4,7 +4,7 @@ import { flushTracing } from 'genkit/tracing';
 const SAME_SIGNAL_MS = 500;
 const PARENT_CHECK_MS = 500;
 
-/** Read while the process starts: whoever started it may be gone before the server is ready. */
+/** Read while the process starts: the parent may have ended before the server is ready. */
 const parent = process.ppid;
 
 export interface EndOptions {
@@ -43,7 +43,7 @@ export function endInOrder({ close, fail }: EndOptions): void {
   if (process.env.npm_lifecycle_event === 'start') whenOrphaned(endOnce);
 }
 
-/** Without a parent nobody is left who would end the process. */
+/** Ends the process when its parent has ended, because no other process would end it. */
 function whenOrphaned(end: () => void): void {
   setInterval(() => process.ppid !== parent && end(), PARENT_CHECK_MS).unref();
 }

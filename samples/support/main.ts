@@ -63,7 +63,10 @@ function greeting({ url }: RunningServer, { label, note }: SupportModel, { dataD
     '',
   ];
   if (!isLoopback(host)) {
-    lines.push(`WARNING: HOST is ${host} and there is no log-in: whoever reaches this port can read everything.`, '');
+    lines.push(
+      `WARNING: HOST is ${host} and there is no log-in: every client that reaches this port can read everything.`,
+      '',
+    );
   }
   return lines.join('\n');
 }

@@ -62,7 +62,7 @@ export class Session {
   /** The last line that is in the index, when no later one says that it is done. */
   #unfinished: LogLine | undefined;
   /** What comes after `#position`: a save that does not count, or not yet, or half a line. */
-  #doubt: SaveLine | 'half a line' | undefined;
+  #tail: SaveLine | 'half a line' | undefined;
   /** The index was made from the snapshots' files. */
   #isRebuilt = false;
   #reading: Promise<void> = Promise.resolve();
@@ -86,7 +86,7 @@ export class Session {
   /** Brings the index up to date, without any lock. Changes no file. */
   async refresh(): Promise<void> {
     this.tenant.folder.store.hasFolder(this.path);
-    // While a writer of this process holds the lock nobody else writes, and the index is as it is since the writer's own look.
+    // While a writer of this process holds the lock, no other process writes, and the index is as the writer read it.
     if (this.#isWriting) return this.#reading;
     if (!this.#isCurrent()) await this.#readInTurn();
   }
@@ -295,12 +295,12 @@ export class Session {
     const { fs } = this.tenant.folder.store;
     const stats = this.#position === 0 ? undefined : this.#statLog();
     if (!stats || stats.size === this.#position) return;
-    if (typeof this.#doubt === 'object') this.#removePlaceholder(this.#doubt.id);
+    if (typeof this.#tail === 'object') this.#removePlaceholder(this.#tail.id);
     const fd = fs.open(this.#log, READ_APPEND);
     try {
       fs.truncate(fd, this.#position);
       this.#stamp = stampOf(fs.statOpen(fd));
-      this.#doubt = undefined;
+      this.#tail = undefined;
     } finally {
       closeQuietly(fs, fd);
     }
@@ -331,7 +331,7 @@ export class Session {
   }
 
   #isCurrent(): boolean {
-    if (this.#doubt || this.#isRebuilt) return false;
+    if (this.#tail || this.#isRebuilt) return false;
     const stats = this.#statLog();
     return stats ? stampOf(stats) === this.#stamp : this.#incarnation === '' && this.#stamp === NO_LOG;
   }
@@ -358,7 +358,7 @@ export class Session {
     }
   }
 
-  /** Nobody saved the session, or somebody removed its log. */
+  /** The session was never saved, or its log was removed by other means. */
   async #readWithoutLog(): Promise<void> {
     const { folder } = this.tenant;
     const kind = folder.kind();
@@ -387,11 +387,11 @@ export class Session {
   #take(bytes: Buffer, stamp: string): void {
     // What comes after the last line break is being written, or was cut short.
     let end = bytes.lastIndexOf(10) + 1;
-    this.#doubt = end < bytes.length ? 'half a line' : undefined;
+    this.#tail = end < bytes.length ? 'half a line' : undefined;
     const lines = end === 0 ? [] : parseLines(bytes.subarray(0, end));
     const last = lines.at(-1);
     if (last && 'save' in last && !this.#isSaved(last)) {
-      this.#doubt = last;
+      this.#tail = last;
       lines.pop();
       end = bytes.lastIndexOf(10, end - 2) + 1;
     }
@@ -419,7 +419,7 @@ export class Session {
     this.#position = 0;
     this.#stamp = '';
     this.#unfinished = undefined;
-    this.#doubt = undefined;
+    this.#tail = undefined;
     this.#isRebuilt = false;
   }
 }

@@ -125,7 +125,7 @@ export class TenantData {
     return !isGone && (until === undefined || until > this.database.now());
   }
 
-  /** When a session that is written now expires, in ms; absent: never. */
+  /** When a session that is written now expires, in ms; empty when sessions never expire. */
   expiry(): { readonly until?: number } {
     const { expireAfterMs } = this.settings;
     return expireAfterMs === undefined ? {} : { until: this.database.now() + expireAfterMs };

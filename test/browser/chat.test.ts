@@ -123,7 +123,7 @@ describePage('the chat page', (setting) => {
     await chat.expectTree({ boxes: 5, lines: 3, onPath: 2 });
     await chat.expectAsked(['Where is order 1035?', 'Thanks']);
     await chat.turn(1).getByText('2 branches from here').waitFor();
-    // Nobody went back.
+    // The page does not say that the user went back.
     expect(await page.getByText('You went back').count()).toBe(0);
     // An edit that is left alone gives the focus back.
     await chat.turn(2).getByRole('button', { name: 'Edit message' }).click();

@@ -35,7 +35,7 @@ const TREE = [
 describe('the conversation', () => {
   const at = (snapshotId: string, nodes: SnapshotNode[]) => ({ nodes, shown: { snapshotId } }) as ConversationState;
 
-  it('follows somebody else who goes on from the latest turn', () => {
+  it('follows another page that goes on from the latest turn', () => {
     const first = withRead(EMPTY, at('c', TREE));
     const nodes = [...TREE, node('f', { parent: 'c', turn: 4 })];
     expect(withRead(first, at('c', nodes)).wentOnTo).toBe('f');

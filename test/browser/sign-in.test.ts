@@ -54,12 +54,12 @@ async function serveUsers(setting: Setting): Promise<string> {
 }
 
 describePage('a page that asks for a key', (setting) => {
-  it('lets in who has one, shows them their own conversations, and remembers them when it is loaded again', async () => {
+  it('lets in a user with a key, shows them their own conversations, and remembers them when it is loaded again', async () => {
     const url = await serveUsers(setting);
     const chat = await setting.open({ url });
     const { page } = chat;
     chat.serverIsAway = true;
-    await page.getByLabel('Your key').fill('a-key-that-nobody-has');
+    await page.getByLabel('Your key').fill('an-unknown-key');
     await chat.button('Sign in').click();
     await page.getByText('The server does not know this key.').waitFor();
     await chat.takePicture('sign-in');

@@ -54,7 +54,7 @@ describe.each([cloudRun, firebase])('$name', ({ start, path, credentials, recove
     expect(chunks.join('')).toBe((await turn.response).text);
   });
 
-  it('refuses who is nobody with a typed 401', async () => {
+  it('refuses a caller who is not signed in with a typed 401', async () => {
     const url = `${instance.url}${path}`;
     const body = JSON.stringify({ data: { message: { role: 'user', content: [{ text: 'Hello' }] } } });
     const refused = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });

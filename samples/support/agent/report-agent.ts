@@ -64,8 +64,8 @@ function stepsFor(orders: readonly Order[]): string[] {
 }
 
 /**
- * Writes the progress into the run's own snapshot, which is pending until the run ends: whoever reads it sees how far the run is, in this
- * process and in others.
+ * Writes the progress into the run's own snapshot, which is pending until the run ends. A reader of the snapshot, in any process, sees how
+ * far the run is.
  */
 async function saveProgress(
   store: SnapshotStore<ReportState>,

@@ -57,7 +57,7 @@ type PromptState = SupportState & { 'user:style'?: Preferences['style'] };
 
 /** The prompt sees the state, so the model knows what was learned before, and on which branch. */
 function instructions(book: OrderBook, state: PromptState | undefined, email: string | undefined): string {
-  const customer = email ? `The customer who is signed in: ${email}.` : 'Nobody is signed in.';
+  const customer = email ? `The customer who is signed in: ${email}.` : 'No customer is signed in.';
   const known = state?.customer
     ? `The orders in question are those of ${state.customer.name} <${state.customer.email}>.`
     : '';

@@ -37,13 +37,13 @@ export async function defineCloudSupport({ db, store, reports, settings, recover
   return { ai, agents, model };
 }
 
-/** Each user has conversations of their own: for `snapshotPathPrefix`. Who is nobody has none. */
+/** A `snapshotPathPrefix` that gives each user conversations of their own. Refuses a caller who is not signed in. */
 export const byUser: SnapshotPathPrefix = (options) => {
   const uid = options?.context?.auth?.['uid'] as unknown;
   if (typeof uid === 'string' && uid !== '') return uid;
   throw new GenkitError({
     status: 'UNAUTHENTICATED',
-    message: 'Conversations belong to a user, and nobody is signed in.',
+    message: 'Conversations belong to a user. Sign in first.',
   });
 };
 

@@ -1,6 +1,6 @@
 import { generateMiddleware, z, type MiddlewareRef } from 'genkit';
 
-/** Where Ollama listens unless told otherwise. */
+/** The address where Ollama listens by default. */
 const DEFAULT_ADDRESS = 'http://127.0.0.1:11434';
 const PROBE_TIMEOUT_MS = 700;
 

@@ -49,7 +49,7 @@ export class FolderCommits {
   }
 }
 
-/** Answers whether the change was made; if not, whoever waits for it knows. */
+/** Returns whether the change was made; if not, the promise of its caller is rejected. */
 function makeChange({ change, reject }: Pending): boolean {
   try {
     change();

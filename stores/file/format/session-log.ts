@@ -12,7 +12,7 @@ export interface LogHeader {
   readonly log: string;
 }
 
-/** A first save. It counts when the snapshot's file is in its place; of the last save alone that may be in doubt. */
+/** A first save. It counts when the snapshot's file is in its place; only the last save of a log may not count. */
 export interface SaveLine {
   /** The snapshot's place in the order of first saves; the next one after the save before, so that a line that was lost is missed. */
   readonly save: number;

@@ -84,7 +84,7 @@ function newestFirst(a: Omit<ListedSession, 'sessionId'>, b: Omit<ListedSession,
   return b.writtenAt - a.writtenAt || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 }
 
-/** @param ownerId `undefined`: whoever the session belongs to. */
+/** @param ownerId `undefined`: a session of any owner. */
 async function summaryOf(session: Session, ownerId: string | undefined): Promise<SessionSummary | undefined> {
   await session.refresh();
   const { tree, updatedAt } = session.index;

@@ -63,7 +63,7 @@ async function retrying<T>(
       if (!(error instanceof DamagedSnapshot)) throw error;
       await session.refresh();
       const again = session.index.tree.get(snapshotId);
-      // Nobody is writing.
+      // The file is the same after a fresh look, so no writer is replacing it.
       const isSame = again?.place === node.place && session.stampOf(again) === stamp;
       if (isSame && attempt > 1) throw unreadableSnapshot(snapshotId, error.message);
     }
@@ -164,8 +164,8 @@ async function readShards(session: Session, names: readonly string[]): Promise<M
 }
 
 /**
- * For the holder of the session's lock: a state may be at hand though the files that it is in are not, and nothing is saved on top of a
- * snapshot that nobody else could read.
+ * Checks that the files of a snapshot's state exist; for the holder of the session's lock. A state may be cached although its files are gone,
+ * and a save must not build on a snapshot that other processes can't read.
  *
  * @throws `DATA_LOSS` unless all the files are there.
  */

@@ -56,7 +56,7 @@ export async function scanTenant(folder: TenantFolder): Promise<Map<string, Scan
   return new Map([...bySession].map(([session, snapshots]) => [session, sessionFrom(snapshots)]));
 }
 
-/** One that a newer version wrote is passed over: a caller who asks for it by its id is told so. */
+/** Skips a snapshot that a newer version wrote; reading it by its id throws an error that says so. */
 function readIfCurrent(folder: TenantFolder, path: string): ReturnType<typeof readHead> {
   try {
     return readHead(folder.store.fs, path);

@@ -78,7 +78,7 @@ export class Save<S> {
     );
   }
 
-  /** @param isFresh Nobody else can have the id. */
+  /** @param isFresh The id was just generated, so no other snapshot has it. */
   async #save(id: string, given: SessionSnapshotInput<S> | undefined, isFresh: boolean): Promise<Outcome> {
     const home = isFresh ? undefined : await this.#locate(id);
     if (home === AGAIN) return AGAIN;

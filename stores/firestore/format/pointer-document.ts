@@ -31,7 +31,7 @@ export interface Pointer {
   readonly isGone?: boolean;
   /** The way to the state of the snapshot that was first saved last, the latest leaf nearly always. */
   readonly head?: { readonly id: string; readonly chain: StateChain };
-  /** When the session expires, in ms; absent: never. */
+  /** When the session expires, in ms. Default: never. */
   readonly until?: number;
 }
 

@@ -34,7 +34,7 @@ export interface SnapshotHead {
   readonly seq: number;
   /** Names the saves that wrote it last, the latest first: a save whose answer was lost finds itself here. */
   readonly by: readonly string[];
-  /** When its session expires as far as was known at its last write, in ms; absent: never. */
+  /** When its session expires, in ms, as known at the last write of this snapshot. Default: never. */
   readonly until?: number;
 }
 

@@ -156,8 +156,8 @@ export class Save<S> {
   /**
    * Commits the save: the write of the snapshot, that of its session's pointer, and those of records.
    *
-   * @param saved.plan Absent: the state stays as it is.
-   * @param saved.stored The pointer as it is until now.
+   * @param saved.plan Optional. Without it the state does not change.
+   * @param saved.stored The pointer before this save.
    * @throws `Stale` when a document is not as it was expected, `AlreadySaved` when an earlier commit of this save was made.
    */
   async commit(

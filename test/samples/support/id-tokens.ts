@@ -12,9 +12,9 @@ export interface TokenOptions {
   uid: string;
   /** Verified. */
   email?: string;
-  /** In seconds from now; an hour unless told. */
+  /** In seconds from now. Default: an hour. */
   expiresIn?: number;
-  /** Signed by somebody else. */
+  /** Signed with another key. Default: false. */
   isForged?: boolean;
 }
 

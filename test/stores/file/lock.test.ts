@@ -36,7 +36,7 @@ async function expectTidy(locks: LockFolder, folder: string): Promise<void> {
 }
 
 describe('a lock', () => {
-  it('keeps others out while its owner lives; who waits too long gets ABORTED and a sentence', async () => {
+  it('keeps others out while its owner lives; a caller that waits too long gets ABORTED and a sentence', async () => {
     const folder = temporaryFolder();
     note(folder, A_LOCK, newOwner());
     await expect(take(open(folder))).rejects.toMatchObject({
@@ -71,7 +71,7 @@ describe('a lock', () => {
       ...nodeFileSystem,
       link: (from, to) => {
         nodeFileSystem.link(from, to);
-        // Right after the claim somebody else, who had it before, turns out to have released the lock, and a third one has it now.
+        // Right after the claim its earlier owner has released the lock, and a third process has taken it.
         if (to === `${path}.1` && claims++ === 0) {
           unlinkSync(path);
           note(folder, A_LOCK, newOwner());

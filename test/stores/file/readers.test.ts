@@ -5,7 +5,7 @@ import { nodeFileSystem, type FileSystem } from '../../../stores/file/disk/file-
 import { temporaryFolder } from './support/folders.ts';
 import { openStore, saveTurn, saveTurns, SESSION, type Store } from './support/scenarios.ts';
 
-/** A store in whose process somebody reads during every flush, so at every point at which a save waits. */
+/** A store whose process also reads during every flush, that is at every point at which a save waits. */
 function openRead(folder: string, options: Parameters<typeof openStore>[1]): { store: Store; reads: () => number } {
   let reads = 0;
   const fs: FileSystem = {

@@ -50,7 +50,7 @@ async function saveOver(store: Store): Promise<void> {
   }
 }
 
-/** Who comes first after the crash; each must leave both records alike. Answers how often it added to them itself. */
+/** The first calls after the crash; each must leave both records alike. Returns how often the call itself added to them. */
 const FINDERS: Readonly<Record<string, (store: Store, folder: string) => Promise<number>>> = {
   'a reader': async () => 0,
   'a save of another session that changes the records': async (store) => {

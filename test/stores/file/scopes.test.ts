@@ -135,7 +135,7 @@ const BROKEN: Readonly<Record<string, (path: string, other: string) => void>> = 
   'another JSON value': (path) => writeFileSync(path, '[1, 2, 3]\n'),
   'a record without members': (path) => writeFileSync(path, '{"format":1,"record":{}}\n'),
   'random bytes': (path) => writeFileSync(path, Buffer.from([0, 255, 254, 1, 2, 128, 10, 13])),
-  'the record of somebody else': (path, other) => copyFileSync(other, path),
+  'the record of another user': (path, other) => copyFileSync(other, path),
   'a folder': (path) => mkdirSync(path),
   'a symbolic link': (path, other) => symlinkSync(other, path),
 };

@@ -12,7 +12,7 @@ const SESSION = 'contended';
 /** More documents than one commit of a deletion removes. */
 const MANY = 350;
 
-/** Large enough to be stored in shards; they have the same names whoever saves it. */
+/** Large enough to be stored in shards, whose names are the same for every writer. */
 const STATE = stateWithShards();
 
 const turn = (extra: Partial<SessionSnapshotInput> = {}): SessionSnapshotInput => ({
@@ -54,7 +54,7 @@ describe('deletions that race saves of other clients', () => {
     console.log('first saves beside the deletion', seen);
   });
 
-  it('of a session that is begun just when it was found absent: it is whole, or all of it goes', async () => {
+  it('of a session that begins right after the deletion found none: it is whole, or all of it goes', async () => {
     const db = client();
     const [a, b] = [new FirestoreSessionStore({ db }), new FirestoreSessionStore({ db: client() })];
     await b.saveSnapshot('other', () => turn({ sessionId: 'other' }));

@@ -23,7 +23,7 @@ describe('races between clients', () => {
   beforeAll(() => void dbs.push(...Array.from({ length: CLIENTS }, () => openDatabase(project))));
   afterAll(async () => void (await Promise.all(dbs.map((db) => db.terminate()))));
 
-  it('contention: 8 clients x 10 sibling saves and 8 x 10 increments, none lost, no error, nobody starves', async () => {
+  it('contention: 8 clients x 10 sibling saves and 8 x 10 increments, none lost, no error, no client starves', async () => {
     const all = stores('fair');
     await all[0]!.saveSnapshot('root', () => turn({}));
     const attempts: number[] = [];

@@ -54,7 +54,7 @@ for (const [path, mayReadOwn] of Object.entries(RULES)) {
       await assertFails(getDocs(collection(ann, 'genkit-sessions/bob/snapshots')));
     });
 
-    it('lets nobody write, and a stranger read nothing', async () => {
+    it('lets no client write, and an unauthenticated client read nothing', async () => {
       const clients = [environment.authenticatedContext('ann'), environment.unauthenticatedContext()];
       for (const [i, client] of clients.entries()) {
         const firestore = client.firestore();

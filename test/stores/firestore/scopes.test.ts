@@ -99,7 +99,7 @@ describe('what scopes cost, counted on the wire', () => {
   });
 });
 
-describe('a record that somebody else has changed since it was read', () => {
+describe('a record that another process has changed since it was read', () => {
   let db: Firestore;
   let [here, there]: FirestoreSessionStore[] = [];
   let saves = 0;
@@ -143,7 +143,7 @@ describe('a record that somebody else has changed since it was read', () => {
     await expect(save(here!, unlocked)).rejects.toThrow('locked');
   });
 
-  it('may have been removed, by them or by whoever reads it, made anew, or erased with all', async () => {
+  it('may have been removed by that process or by this one, made anew, or erased with all others', async () => {
     const increased = async (store: FirestoreSessionStore): Promise<ScopeRecord> => {
       await save(store, (record) => ({ n: Number(record['n'] ?? 0) + 1 }));
       return read(there!);

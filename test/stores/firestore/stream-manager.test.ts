@@ -1,4 +1,4 @@
-/** Genkit's stream manager on Firestore: who comes back may come to another instance. */
+/** Genkit's stream manager on Firestore: a client may reconnect to another instance. */
 import { FirestoreStreamManager } from '@genkit-ai/firebase/beta';
 import { agentHandler } from 'genkitx-agents/server';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -36,7 +36,7 @@ describe('a stream manager on Firestore', () => {
     expect(await late.text()).toBe(whole);
   });
 
-  it('lets a turn go on whose client has gone, and gives its end to who asks for it', async () => {
+  it('lets a turn go on whose client has gone, and sends its end to a client that asks for it', async () => {
     const { agent, started, mayEnd } = twoThenThree();
     const serving = agentHandler([agent], { anonymous: true, streamManager: managers[0]! });
     const first = await serving(request({ data: hello }));
@@ -48,9 +48,9 @@ describe('a stream manager on Firestore', () => {
     expect(agent.runs).toHaveLength(1);
   });
 
-  it('does not know a stream of nobody', async () => {
+  it('answers 204 for an unknown stream', async () => {
     const serving = agentHandler([stubAgent('a', async () => done)], { anonymous: true, streamManager: managers[0]! });
-    const answer = await serving(request({}, { [STREAM_ID]: 'nobody-s' }));
+    const answer = await serving(request({}, { [STREAM_ID]: 'unknown-stream' }));
     expect(answer.status).toBe(204);
   });
 });

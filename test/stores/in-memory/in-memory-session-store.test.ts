@@ -22,7 +22,7 @@ describe('InMemorySessionStore', () => {
     expect(() => new InMemorySessionStore(options as object)).toThrow(message);
   });
 
-  it('says what it is able to do, and nobody can change that', () => {
+  it('has capabilities that a caller cannot change', () => {
     const { capabilities } = new InMemorySessionStore();
     expect(capabilities).toMatchObject({
       watch: true,

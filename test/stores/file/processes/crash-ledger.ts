@@ -76,7 +76,7 @@ export class CrashLedger {
   #chainOf(leaf: string | undefined): string[] {
     const chain: string[] = [];
     for (let id = leaf; id !== undefined; id = this.#entries.get(id)?.parentId) {
-      expect(this.#entries.has(id), `somebody meant to save ${id}`).toBe(true);
+      expect(this.#entries.has(id), `a writer announced the save of ${id}`).toBe(true);
       chain.push(id);
     }
     return chain.toReversed();

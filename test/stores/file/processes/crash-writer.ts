@@ -14,7 +14,7 @@ export interface WriterPlan {
   readonly seed: number;
   /** None: the parent kills it. */
   readonly death?: DeathPlan;
-  /** After so many saves it rests at the gate; it never does unless told. */
+  /** The number of saves after which the writer waits at the gate. Default: it never waits. */
   readonly batch?: number;
 }
 

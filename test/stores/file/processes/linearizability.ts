@@ -13,8 +13,8 @@ export function findAnomaly(history: readonly string[], seen: readonly Observed[
     else reads.set(call.leaf, [...(reads.get(call.leaf) ?? []), call]);
   }
   const known = new Set<string | null>([null, ...history]);
-  const stranger = seen.find((call) => !known.has(call.leaf));
-  if (stranger) return stranger;
+  const unknownRead = seen.find((call) => !known.has(call.leaf));
+  if (unknownRead) return unknownRead;
 
   let now = 0n;
   for (const leaf of [null, ...history]) {

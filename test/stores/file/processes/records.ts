@@ -13,7 +13,7 @@ export interface Counts {
   readonly lastTurns: Readonly<Record<string, unknown>>;
 }
 
-/** A turn that counts once, whoever tries it how often. */
+/** Saves a turn that counts once, however many processes try it and however often. */
 export async function countTurn(store: FileSessionStore, sessionId: string, id: string): Promise<void> {
   const parent = await store.getSnapshot({ sessionId });
   const scopes: ScopeChange[] = [

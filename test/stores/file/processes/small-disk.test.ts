@@ -14,7 +14,7 @@ const onSmallDisk = (folder: string, command: readonly string[]): string[] => {
 it('n-th fault: on a disk that is full, then read-only, saves are refused typed and old data is intact', (context) => {
   const folder = temporaryFolder();
   const canMount = spawnSync('unshare', onSmallDisk(folder, ['true'])).status === 0;
-  context.skip(!canMount, 'the system lets nobody mount a file system in a namespace of their own');
+  context.skip(!canMount, 'the system does not let this process mount a file system in a namespace of its own');
   const command = [process.execPath, '--import', 'tsx', SCRIPT, folder];
   const told: unknown = JSON.parse(execFileSync('unshare', onSmallDisk(folder, command), { encoding: 'utf8' }));
   expect(told).toEqual({

@@ -19,7 +19,7 @@ async function createPending(store: FileSessionStore, rounds: number): Promise<s
   return ids;
 }
 
-/** The one wish that settled the snapshot; fails when there is another, or when a refusal is none of a settled snapshot. */
+/** The one wish that made the snapshot terminal; fails when there are more, or when a refusal is not that of a terminal snapshot. */
 function winnerOf(results: readonly Result[]): Wish {
   const winners = results.filter(([wish, outcome]) => wish !== 'pending' && outcome.kind === 'saved');
   expect(winners.map(([wish]) => wish)).toHaveLength(1);
@@ -78,6 +78,6 @@ export function terminalState(contenders: Contenders): void {
     }
     for (const [id, results] of raced) await checkSettled(store, id, results);
     const winners = new Set([...raced.values()].map(winnerOf));
-    expect([...winners].toSorted(), 'who comes first differs').toEqual(['aborted', 'completed', 'failed']);
+    expect([...winners].toSorted(), 'each wish wins a race').toEqual(['aborted', 'completed', 'failed']);
   });
 }

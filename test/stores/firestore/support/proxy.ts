@@ -24,7 +24,7 @@ export class Proxy {
     for (const [upstream, client] of this.#answers) upstream.unpipe(client);
   }
 
-  /** Nothing gets through any more, and nobody listens. */
+  /** Lets nothing through any more, and stops listening. */
   async cut(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;

@@ -12,7 +12,7 @@ export interface Report {
   stop: () => void;
 }
 
-/** A report that an agent writes in the background: how far it is, and what comes out. Whoever knows its id can follow and stop it. */
+/** Follows a report that an agent writes in the background: its progress and its result. Each page that knows its id can follow and stop it. */
 export function useReport(reportId: string): Report {
   const [snapshot, setSnapshot] = useState<AgentSnapshot<ReportState>>();
 

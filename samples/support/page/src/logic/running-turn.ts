@@ -9,9 +9,9 @@ import { turnsOf, withoutPartial, withParts, type Turn } from './turns.ts';
 /** What it takes to run a turn, and to run it again. */
 export interface TurnRequest {
   sessionId: string;
-  /** The snapshot that it goes on from. Absent: the conversation begins with it. */
+  /** The snapshot that the turn continues from. Default: the turn begins the conversation. */
   parentId?: string;
-  /** What the customer said. Absent: the turn that waits in the parent goes on, or is run again. */
+  /** The customer's message. Default: none; the turn that waits in the parent is continued or run again. */
   asked?: string;
   input: AgentInput;
   /** What went on from the parent before. */
