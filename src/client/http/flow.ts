@@ -1,4 +1,5 @@
-import { post, STREAM_ID_HEADER } from './post.ts';
+import type { AllNames } from '../check.ts';
+import { post, readRequest, STREAM_ID_HEADER } from './post.ts';
 import { reachable } from './reachable.ts';
 import { readBody, readStream } from './read-turn.ts';
 import { ReplayStream } from './replay-stream.ts';
@@ -6,7 +7,7 @@ import { ReplayStream } from './replay-stream.ts';
 /** Options of {@link runFlow}. */
 export interface RunFlowOptions<Init = unknown> {
   /** The flow's URL. */
-  url: string;
+  url: string | URL;
   /** The flow's input. */
   input?: unknown;
   /** The `init` of an action that takes one. */
@@ -23,6 +24,9 @@ export interface StreamFlowOptions<Init = unknown> extends RunFlowOptions<Init> 
   streamId?: string;
 }
 
+const RUN_OPTIONS: AllNames<RunFlowOptions> = { url: true, input: true, init: true, headers: true, abortSignal: true };
+const STREAM_OPTIONS: AllNames<StreamFlowOptions> = { ...RUN_OPTIONS, streamId: true };
+
 /** A running flow. */
 export interface FlowStream<O = unknown, S = unknown> {
   /** The flow's output. */
@@ -36,12 +40,12 @@ export interface FlowStream<O = unknown, S = unknown> {
 /**
  * Calls a flow, or any action, that is served over HTTP, for example by Genkit's `expressHandler`.
  *
- * @throws AgentError with the status of the failure.
+ * @throws AgentError with the status of the failure; `INVALID_ARGUMENT` for an unknown or invalid option.
  * @example
  * const menu = await runFlow({ url: 'https://example.com/menu', input: 'pizza' });
  */
 export async function runFlow<O = unknown, Init = unknown>(options: RunFlowOptions<Init>): Promise<O> {
-  const { url, input, init, headers, abortSignal } = options;
+  const { url, input, init, headers, abortSignal } = readRequest('runFlow', options, RUN_OPTIONS);
   const response = await post({ url, body: { data: input, init }, headers, abortSignal });
   return (await reachable(() => readBody(response))).result as O;
 }
@@ -49,6 +53,7 @@ export async function runFlow<O = unknown, Init = unknown>(options: RunFlowOptio
 /**
  * As {@link runFlow}, with the chunks as they arrive. Errors are thrown by `output` and by `stream`.
  *
+ * @throws AgentError `INVALID_ARGUMENT` for an unknown or invalid option.
  * @example
  * const { stream, output } = streamFlow({ url: 'https://example.com/menu', input: 'pizza' });
  * for await (const chunk of stream) console.log(chunk);
@@ -57,7 +62,7 @@ export async function runFlow<O = unknown, Init = unknown>(options: RunFlowOptio
 export function streamFlow<O = unknown, S = unknown, Init = unknown>(
   options: StreamFlowOptions<Init>,
 ): FlowStream<O, S> {
-  const { url, input, init, streamId, abortSignal } = options;
+  const { url, input, init, streamId, abortSignal } = readRequest('streamFlow', options, STREAM_OPTIONS);
   const headers = { ...options.headers, ...(streamId && { [STREAM_ID_HEADER]: streamId }) };
   const answer = post({ url, body: { data: input, init }, stream: true, headers, abortSignal });
   const stream = new ReplayStream<S>();

@@ -1,4 +1,4 @@
-import { invalid } from '../check.ts';
+import { checkNames, invalid } from '../check.ts';
 import { reachable } from './reachable.ts';
 
 /** Genkit's header for the id of a stream, in requests and answers. */
@@ -14,6 +14,44 @@ export interface PostRequest {
   abortSignal?: AbortSignal;
   /** Default: the global `fetch`. */
   fetch?: typeof fetch;
+}
+
+const EXPECTED = "an object such as { url: 'https://example.com/api/support' }";
+
+/** The options that `remoteAgent` and the calls of flows share. */
+interface RequestOptions {
+  url: string | URL;
+  headers?: unknown;
+  fetch?: unknown;
+}
+
+/**
+ * Checks the options of a request, and writes their URL as a text.
+ *
+ * @throws AgentError `INVALID_ARGUMENT`
+ */
+export function readRequest<T extends RequestOptions>(owner: string, options: T, names: object): T & { url: string } {
+  checkNames(owner, options ?? null, names, EXPECTED);
+  const { headers, fetch: send } = options;
+  const given: unknown = options.url;
+  const url = given instanceof URL ? given.href : given;
+  if (typeof url !== 'string' || url.trim() === '') {
+    throw invalid(`${owner} needs a 'url': it takes ${EXPECTED}.`);
+  }
+  if (send !== undefined && typeof send !== 'function') {
+    throw invalid(`${owner} takes a function as 'fetch'.`);
+  }
+  // A caller's own fetch may know other schemes.
+  if (!send && URL.canParse(url) && !/^https?:$/.test(new URL(url).protocol)) {
+    throw invalid(`${owner} can't use the address '${url}': it must begin with http: or https:.`);
+  }
+  const isTokens = typeof headers === 'function' && 'fetch' in names;
+  // The members of a Headers object or a Map would be lost.
+  const isRecord = typeof headers === 'object' && headers !== null && !(Symbol.iterator in headers);
+  if (headers !== undefined && !isTokens && !isRecord) {
+    throw invalid(`${owner} takes a plain object as 'headers', such as { authorization: 'Bearer ...' }.`);
+  }
+  return { ...options, url };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { createAgentApi } from '../chat/agent-api.ts';
-import { checkNames, invalid, type AllNames } from '../check.ts';
+import { type AllNames } from '../check.ts';
 import { AgentError } from '../errors.ts';
-import { post, STREAM_ID_HEADER, type PostRequest } from './post.ts';
+import { post, readRequest, STREAM_ID_HEADER, type PostRequest } from './post.ts';
 import { reachable } from './reachable.ts';
 import { readResult, readTurn } from './read-turn.ts';
 import { readPolicy, readResumableTurn, type ReconnectOptions, type ReconnectPolicy } from './reconnect.ts';
@@ -19,7 +19,7 @@ import type {
 /** Options of {@link remoteAgent}. */
 export interface RemoteAgentOptions {
   /** The agent's URL: absolute, or in a browser relative to the page. */
-  url: string;
+  url: string | URL;
   /** The URL to read snapshots. Default: `<url>/getSnapshot`. */
   getSnapshotUrl?: string;
   /** The URL to abort runs. Default: `<url>/abort`. */
@@ -53,12 +53,10 @@ const OPTIONS: AllNames<RemoteAgentOptions> = {
   maxFrameChars: true,
 };
 
-const EXPECTED = "an object such as { url: 'https://example.com/api/support' }";
-
 /**
  * Creates a client of an agent that is served over HTTP, by this package or by Genkit's `expressHandler`. Runs in browsers and in Node.
  *
- * @throws AgentError `INVALID_ARGUMENT` for an unknown option, and without a `url`.
+ * @throws AgentError `INVALID_ARGUMENT` for an unknown or invalid option, and without a `url`.
  * @example
  * const support = remoteAgent({ url: 'https://example.com/api/support' });
  * const chat = support.chat();
@@ -69,20 +67,15 @@ const EXPECTED = "an object such as { url: 'https://example.com/api/support' }";
  * const { data } = await clerk.chat().send('Add 1 and 2');
  */
 export function remoteAgent<State = unknown, Output = unknown>(options: RemoteAgentOptions): AgentAPI<State, Output> {
-  checkNames('remoteAgent', options ?? null, OPTIONS, EXPECTED);
-  const { url } = options as { url?: unknown };
-  if (typeof url !== 'string' || url.trim() === '') {
-    throw invalid(`remoteAgent needs the 'url' of the agent: it takes ${EXPECTED}.`);
-  }
-  return createAgentApi<State, Output>(new HttpTransport(options));
+  return createAgentApi<State, Output>(new HttpTransport(readRequest('remoteAgent', options, OPTIONS)));
 }
 
 class HttpTransport implements AgentTransport {
   readonly stateManagement: 'server' | 'client' | undefined;
-  readonly #options: RemoteAgentOptions;
+  readonly #options: RemoteAgentOptions & { url: string };
   readonly #reconnect: ReconnectPolicy;
 
-  constructor(options: RemoteAgentOptions) {
+  constructor(options: RemoteAgentOptions & { url: string }) {
     const { maxFrameChars = 1 } = options;
     if (!(maxFrameChars > 0)) {
       throw new AgentError({ status: 'INVALID_ARGUMENT', message: 'maxFrameChars must be a number above 0.' });
