@@ -72,7 +72,7 @@ const STARTS: [name: string, init: object, place: string][] = [
 test.each(STARTS)('chat: %s that throws is refused', async (_, init, place) => {
   const { agents, scripted } = setUp();
   for (const agent of agents) {
-    expectRefusal(await errorOf(() => agent.chat(init as AgentInit).send('x')), place);
+    expectRefusal(await errorOf(() => agent.chat(init).send('x')), place);
   }
   expect(scripted.requests).toEqual([]);
 });
@@ -91,13 +91,13 @@ test.each(INPUTS)('a turn: %s that throws is refused, and the chat goes on', asy
   const { agents } = setUp();
   for (const agent of agents) {
     const chat = agent.chat();
-    expectRefusal(await errorOf(() => chat.send(input as AgentInput)), place);
-    expectRefusal(await errorOf(() => chat.sendStream(input as AgentInput).response), place);
-    expectRefusal(await errorOf(() => chat.detach(input as AgentInput)), place);
+    expectRefusal(await errorOf(() => chat.send(input)), place);
+    expectRefusal(await errorOf(() => chat.sendStream(input).response), place);
+    expectRefusal(await errorOf(() => chat.detach(input)), place);
     expect(chat.messages).toEqual([]);
   }
   const chat = agents[1]!.chat();
-  await errorOf(() => chat.send(input as AgentInput));
+  await errorOf(() => chat.send(input));
   expect((await chat.send('x')).text).toBe('ok');
 });
 

@@ -203,7 +203,8 @@ describe('copySessions', () => {
     expect(result).toEqual({ sessions: 2, snapshots: 5, scopes: 0, diverged: [] });
     expect(seen).toEqual([1, 2]);
     for (const snapshotId of ['one', 'side', 'two', 'three', 'alone']) {
-      expect(await to.getSnapshot({ snapshotId })).toEqual(await from.getSnapshot({ snapshotId }));
+      const snapshot = (await from.getSnapshot({ snapshotId }))!;
+      expect(await to.getSnapshot({ snapshotId })).toEqual({ updatedAt: snapshot.createdAt, ...snapshot });
     }
     expect((await to.getSnapshot({ sessionId: 'chat' }))?.snapshotId).toBe('three');
     expect(existsSync(join(directory, 'tenants', 'ada', 'one.json'))).toBe(true);

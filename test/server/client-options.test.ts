@@ -36,11 +36,9 @@ it('remoteAgent takes a URL object, and any scheme with a fetch of its own', asy
     asked.push(address);
     return Response.json({ result: { finishReason: 'stop' } });
   };
-  await remoteAgent({ url: new URL(url), fetch: send as typeof fetch })
+  await remoteAgent({ url: new URL(url), fetch: send })
     .chat()
     .send('x');
-  await remoteAgent({ url: 'app://agents/a', fetch: send as typeof fetch })
-    .chat()
-    .send('x');
+  await remoteAgent({ url: 'app://agents/a', fetch: send }).chat().send('x');
   expect(asked).toEqual([url, 'app://agents/a']);
 });
