@@ -1,6 +1,6 @@
 /** What a caller hands over may throw when it is read. That is the caller's error, told without the words of what was thrown. */
 import { genkit } from 'genkit/beta';
-import { defineAgent, InMemorySessionStore, type AgentInit, type AgentInput } from 'genkitx-agents';
+import { defineAgent, InMemorySessionStore } from 'genkitx-agents';
 import { remoteAgent } from 'genkitx-agents/client';
 import { expect, test } from 'vitest';
 import { scriptedModel } from '../support/scripted-model.ts';
