@@ -129,7 +129,13 @@ export class Tenant implements SessionHome {
       await store.flushFolder(folder);
     }
     await store.flushFolder(path);
-    await store.changeFolder(this.folder.path, () => store.fs.rename(path, this.folder.sessions));
+    try {
+      await store.changeFolder(this.folder.path, () => store.fs.rename(path, this.folder.sessions));
+    } catch (error) {
+      // A process that began the tenant has made the folder in the meantime.
+      if (this.folder.kind() === 'lost') throw error;
+      store.removeFolderQuietly(path);
+    }
   }
 
   #idInLog(name: string): string | undefined {

@@ -215,6 +215,10 @@ export class StoreFolder {
     }
   }
 
+  removeFolderQuietly(path: string): void {
+    attempt(() => this.#removeAll(path));
+  }
+
   #removeAll(path: string): void {
     if (!this.fs.stat(path)?.isDirectory()) return this.remove(path);
     for (const name of this.fs.readdir(path)) this.#removeAll(join(path, name));
