@@ -55,6 +55,17 @@ describePage('the looks of the page', (setting) => {
     for (let turn = 1; turn <= 100; turn++) await api.send(`Number ${turn}`);
     const chat = await setting.open({ url, place: '#/long' });
     await chat.expectTurns(100);
+    // The picture first moves to the latest turn by itself.
+    await chat.page.waitForFunction(
+      () => {
+        const view = document.querySelector<HTMLElement>('.react-flow__viewport')!;
+        const isAtRest = view.dataset['seen'] === view.style.transform;
+        view.dataset['seen'] = view.style.transform;
+        return isAtRest && document.querySelectorAll('.box').length === 100;
+      },
+      undefined,
+      { polling: 250 },
+    );
     await chat.button('Fit View').click();
     await chat.page.waitForFunction(() => {
       const pane = document.querySelector('.react-flow')!.getBoundingClientRect();
