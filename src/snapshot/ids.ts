@@ -14,7 +14,10 @@ export type IdKind =
   | 'userId'
   | 'ownerId'
   | 'agent'
-  | 'title';
+  | 'title'
+  | 'kind'
+  | 'key'
+  | 'ifSnapshot';
 
 /**
  * Refuses what cannot be an id: anything but a string, a blank one, one longer than {@link MAX_ID_LENGTH}. Every other string is an id;

@@ -1,4 +1,4 @@
-import { closed } from '../errors.ts';
+import { closed, failedPrecondition } from '../errors.ts';
 import { assertId } from '../snapshot/ids.ts';
 import { assertPolicy } from '../snapshot/retention.ts';
 import type {
@@ -8,12 +8,15 @@ import type {
   PageOptions,
   PrunePolicy,
   PruneResult,
+  ReadRecordsOptions,
+  RecordStore,
   SaveSnapshotOptions,
   ScopeChange,
   ScopeId,
   ScopeRecord,
   ScopeStore,
   SessionDetails,
+  SessionRecord,
   SessionSnapshot,
   SessionStoreOptions,
   SessionSummary,
@@ -22,8 +25,10 @@ import type {
   SnapshotMutator,
   SnapshotStore,
   StoreCapabilities,
+  WriteRecordOptions,
 } from './contract.ts';
 import { assertFunction, checkLookup, checkSession, type Lookup } from './lookup.ts';
+import { checkRecordRead, checkRecordWrite, type RecordRead, type RecordWrite } from './session-records.ts';
 import { checkScope, checkScopeChanges, checkScopes } from './scopes.ts';
 import { checkDetails } from './session-summary.ts';
 import { tenantOf, type SnapshotPathPrefix } from './tenant.ts';
@@ -54,6 +59,8 @@ export interface TenantStore<S> {
   readScopes(ids: readonly ScopeId[]): Awaitable<ScopeRecord[]>;
   deleteScope(id: ScopeId): Awaitable<boolean>;
   listScopes(page: PageOptions): Awaitable<Page<ScopeId>>;
+  readRecords?(request: RecordRead): Awaitable<SessionRecord[]>;
+  writeRecord?(request: RecordWrite): Awaitable<string | null>;
 }
 
 /**
@@ -62,7 +69,7 @@ export interface TenantStore<S> {
  *
  * The hooks may answer without a promise; an in-memory store is then atomic for the whole process.
  */
-export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStore {
+export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
   abstract readonly capabilities: Readonly<StoreCapabilities>;
   readonly #name: string;
   readonly #prefix: SnapshotPathPrefix | undefined;
@@ -158,9 +165,27 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
     return tenant.listScopes(options);
   }
 
+  async readRecords(options: ReadRecordsOptions): Promise<SessionRecord[]> {
+    const tenant = this.#tenantOf(options);
+    const request = checkRecordRead(options);
+    if (!tenant.readRecords) throw this.#withoutRecords();
+    return tenant.readRecords(request);
+  }
+
+  async writeRecord(options: WriteRecordOptions): Promise<string | null> {
+    const tenant = this.#tenantOf(options);
+    const request = checkRecordWrite(options);
+    if (!tenant.writeRecord) throw this.#withoutRecords();
+    return tenant.writeRecord(request);
+  }
+
   close(): Promise<void> {
     this.#closing ??= (async () => this.release())();
     return this.#closing;
+  }
+
+  #withoutRecords() {
+    return failedPrecondition(`${this.#name} keeps no session records; capabilities.records says so.`);
   }
 
   #tenantOf(options: SessionStoreOptions | undefined): TenantStore<S> {

@@ -22,6 +22,9 @@
  *   changes of different keys all stay. A save costs at most one document more for each record it names. Records know nothing of time:
  *   rewriting, branching, resuming an earlier snapshot, deleting or pruning sessions leaves them as they are. No snapshot holds any of a
  *   record. A store without `capabilities.scopes` refuses a save with `scopes` by `FAILED_PRECONDITION`, before the mutator runs.
+ * - **Session records.** Besides snapshots a store with `capabilities.records` keeps what belongs to a session and is no snapshot: any number
+ *   of JSON values, each under a kind and a key. A record may be written before the session's first snapshot. Records go with their session,
+ *   by whatever way that goes; a session begun anew under the same id has none of them.
  * - **Errors are `GenkitError`s** whose message names the id and says what to do.
  */
 import type { SessionStore, SessionStoreOptions, SnapshotMutator } from 'genkit/beta';
@@ -101,6 +104,49 @@ export interface ScopeChange {
    * throws is thrown, and nothing is saved.
    */
   readonly change: (record: ScopeRecord) => ScopeRecord | undefined;
+}
+
+/** A value that belongs to a session and is no snapshot, say a summary of its first turns. */
+export interface SessionRecord {
+  /** Which group of records it is in, say `'compaction'`; any id. */
+  readonly kind: string;
+  /** Its name within the kind; any id. */
+  readonly key: string;
+  readonly value: Json;
+  /** Changes with each write; opaque. */
+  readonly revision: string;
+}
+
+/** Options of {@link RecordStore.readRecords}. */
+export interface ReadRecordsOptions extends SessionStoreOptions {
+  /** Any id; the session need not have a snapshot yet. */
+  sessionId: string;
+  /** Which records. */
+  kind: string;
+  /** Only the records with these keys; at most 100. Default: all records of the kind. */
+  keys?: readonly string[];
+}
+
+/** Options of {@link RecordStore.writeRecord}. */
+export interface WriteRecordOptions extends SessionStoreOptions {
+  /** Any id; the session need not have a snapshot yet. */
+  sessionId: string;
+  /** The group of the record. */
+  kind: string;
+  /** Its name within the kind. */
+  key: string;
+  /** At most 512 KiB as JSON text in UTF-8. `undefined` removes the record. */
+  value: Json | undefined;
+  /**
+   * The write succeeds only while the record has this revision (`null`: while there is no such record), else it throws `ABORTED`. Default:
+   * whatever is there is replaced.
+   */
+  expectedRevision?: string | null;
+  /**
+   * The write succeeds only while this snapshot of the session is there, else it throws `ABORTED`. For a writer that works on behalf of
+   * a session which may be deleted in the meantime. Default: the session is not looked at.
+   */
+  ifSnapshot?: string;
 }
 
 /** Which part of a list to answer. */
@@ -202,6 +248,8 @@ export interface StoreCapabilities {
   compareLeaf: boolean;
   /** The store is a {@link ScopeStore} too, and saves take `scopes`. */
   scopes: boolean;
+  /** The store is a {@link RecordStore} too. */
+  records: boolean;
   /** Saves take `session`, summaries carry it, and `listSessions` takes `ownerId`. */
   details: boolean;
   /** What was saved outlives the process. */
@@ -218,6 +266,7 @@ export const FOREIGN_CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
   prune: false,
   compareLeaf: false,
   scopes: false,
+  records: false,
   details: false,
   durable: false,
 });
@@ -308,7 +357,26 @@ export interface ScopeStore {
   listScopes(options?: PageOptions): Promise<Page<ScopeId>>;
 }
 
-/** Whether the store keeps records. */
+/** What a store with `capabilities.records` has besides. */
+export interface RecordStore {
+  /** The session's records of the kind, by key in the order of their UTF-16 code units; the caller's own copies. */
+  readRecords(options: ReadRecordsOptions): Promise<SessionRecord[]>;
+
+  /**
+   * Creates, replaces or removes one record, atomically.
+   *
+   * @returns The record's new revision; `null` when it was removed.
+   * @throws `ABORTED` when `expectedRevision` or `ifSnapshot` does not hold; read again, and decide anew.
+   */
+  writeRecord(options: WriteRecordOptions): Promise<string | null>;
+}
+
+/** Whether the store keeps session records. */
+export function keepsRecords<S>(store: SessionStore<S>): store is SnapshotStore<S> & RecordStore {
+  return capabilitiesOf(store).records;
+}
+
+/** Whether the store keeps records of users and apps. */
 export function keepsScopes<S>(store: SessionStore<S>): store is SnapshotStore<S> & ScopeStore {
   return capabilitiesOf(store).scopes;
 }

@@ -49,6 +49,7 @@ const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
   prune: true,
   compareLeaf: true,
   scopes: true,
+  records: false,
   details: true,
   durable: true,
 });
