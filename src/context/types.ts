@@ -1,0 +1,245 @@
+import type { GenerateMiddleware } from '@genkit-ai/ai';
+import type { ActionContext, GenerateRequest, GenerateResponseData, MessageData } from 'genkit';
+import type { Registry } from 'genkit/registry';
+import type { RecordStore } from '../store/contract.ts';
+
+/**
+ * A section of what the model is sent, in the order in which they are sent: `instructions` (the messages of the prompt), `tools` (their
+ * declarations), `summary`, `history` (earlier turns), then what was chosen for this turn (`examples`, `artifacts`, `memory`, `knowledge`), and
+ * `prompt` (the current turn with its tool calls).
+ */
+export type Section =
+  | 'instructions'
+  | 'tools'
+  | 'examples'
+  | 'summary'
+  | 'history'
+  | 'artifacts'
+  | 'memory'
+  | 'knowledge'
+  | 'prompt';
+
+/** A section that shrinks when the window is full. The others are sent whole. */
+export type FlexibleSection = Exclude<Section, 'instructions' | 'tools' | 'prompt'>;
+
+/** Limits of a section. */
+export interface SectionOptions {
+  /** Tokens of the section at most. Default: only the window's `maxTokens` counts. */
+  maxTokens?: number;
+  /**
+   * When the window is full, the section with the lowest rank shrinks first. Default: `examples` 1, `artifacts` 2, `knowledge` 3, `memory` 4,
+   * `history` 5, `summary` 6.
+   */
+  rank?: number;
+}
+
+/** A message of the session, and its place there. */
+export interface HistoryItem {
+  /** Index in the session's messages, those of the prompt not counted. */
+  readonly position: number;
+  readonly message: MessageData;
+}
+
+/** A summary of the first messages of a session. */
+export interface Summary {
+  readonly text: string;
+  /** The position of the first message that it does not cover. */
+  readonly to: number;
+  /** SHA-256 of the covered messages, in hex. It names the summary. */
+  readonly sha256: string;
+  /** Estimated tokens of the text. */
+  readonly tokens: number;
+}
+
+/** The earlier turns as they are sent to the model. The current turn is not part of them. */
+export interface History {
+  /** In the order of the session. */
+  readonly items: readonly HistoryItem[];
+  /** Sent before the items, in place of the messages before its `to`. Default: no summary is sent. */
+  readonly summary?: Summary;
+}
+
+/** What a strategy may ask. */
+export interface StrategyTools {
+  /** Estimated tokens of a message. A message is counted once, then remembered. */
+  readonly countTokens: (message: MessageData) => number;
+  /** The items by turn. A turn begins with a user message; messages before the first one are a turn of their own. */
+  readonly turnsOf: (items: readonly HistoryItem[]) => HistoryItem[][];
+  /** The newest summary that is ready for this session's messages. Default: there is none. */
+  readonly summary?: Summary;
+}
+
+/**
+ * Decides what of the earlier turns is sent to the model. Strategies run in order, each on what the one before left. A strategy must be a pure
+ * function: it changes no message but may return a changed copy in its place, and it may leave items out. What it leaves out stays in the session.
+ *
+ * No strategy can separate a tool request from its response, or leave out a tool request that waits for the user: the window adds what
+ * is missing.
+ *
+ * @example
+ * // Leaves out the answers that are too long to be of use later.
+ * const withoutLongAnswers: HistoryStrategy = ({ items, summary }, { countTokens }) => ({
+ *   summary,
+ *   items: items.filter(({ message }) => message.role !== 'model' || countTokens(message) < 2_000),
+ * });
+ */
+export type HistoryStrategy = (history: History, tools: StrategyTools) => History;
+
+/** First position, and the position after the last one. */
+export type MessageRange = readonly [from: number, to: number];
+
+/**
+ * Why items were left out: `strategy`, a history strategy did it; `section`, the section's own budget; `window`, the budget of the window;
+ * `deadline`, the source did not answer in time; `failed`, the source threw or answered something else than documents.
+ */
+export type OmissionReason = 'strategy' | 'section' | 'window' | 'deadline' | 'failed';
+
+/** A section in a {@link ContextReport}. */
+export interface SectionReport {
+  /** Estimated tokens that were sent. */
+  readonly tokens: number;
+  /** Messages, documents or tools that were sent. */
+  readonly items: number;
+  /** Items that were left out. Default: 0. A source that failed may have had any number. */
+  readonly omitted?: number;
+  /** The reasons for what was left out. */
+  readonly reasons?: readonly OmissionReason[];
+}
+
+/** What the model was sent in one turn, in counts. It has no content, and takes at most 1 KB as JSON. */
+export interface ContextReport {
+  /** The name of the model. Default: it is not known. */
+  readonly model?: string;
+  /** The budget in tokens. */
+  readonly maxTokens: number;
+  /** Estimated tokens of the request. */
+  readonly estimatedTokens: number;
+  /** Input tokens as the model counted them. Default: it did not say. */
+  readonly inputTokens?: number;
+  /** Model calls so far in this turn. The other figures are of the last one. */
+  readonly calls: number;
+  /** The model refused the length, and was called once more at half the budget. */
+  readonly hasRetried?: boolean;
+  readonly sections: Readonly<Partial<Record<Section, SectionReport>>>;
+  /** Messages of the session; the current turn included. */
+  readonly messages: number;
+  /** Earlier messages that were sent. */
+  readonly sent: readonly MessageRange[];
+  /** Earlier messages that were neither sent nor covered by the summary. */
+  readonly dropped: readonly MessageRange[];
+  /** Messages that were sent with changed content, say with a tool output replaced by a stub. */
+  readonly changed?: readonly MessageRange[];
+  /** The summary that was sent. It covers the messages before `to`. */
+  readonly summary?: { readonly sha256: string; readonly to: number };
+  /** The lists of ranges were too long; only their beginnings are here. */
+  readonly isShortened?: boolean;
+}
+
+/** One thing that a {@link ContextSource} found. */
+export interface ContextItem {
+  /** Placed as data, fenced. Markers of templates and of roles in it stay text. */
+  readonly text: string;
+}
+
+/** What a source is asked. */
+export interface ContextQuery {
+  /** The text of the current turn's user message. */
+  readonly text: string;
+  readonly registry: Registry;
+  readonly sessionId?: string;
+  /** The caller's context. */
+  readonly context?: ActionContext;
+  /** Fires at the deadline, and when the turn is aborted. */
+  readonly abortSignal: AbortSignal;
+}
+
+/** Finds something for the turn: examples, documents, memories. Made by {@link fewShot} and {@link knowledge}. */
+export interface ContextSource {
+  /** Best first. Called once a turn. */
+  readonly fetch: (query: ContextQuery) => Promise<readonly ContextItem[]>;
+  /** Tokens at most. Default: the section's own budget. */
+  readonly maxTokens?: number;
+  /** Milliseconds that a turn waits for it at most; then the turn goes on without. */
+  readonly deadlineMs: number;
+}
+
+/** Options of {@link contextWindow}. */
+export interface ContextWindowOptions {
+  /**
+   * Tokens of a request at most. Default: the model's input limit less the tokens that are kept for its output, for the model families that
+   * are known; else 8,000.
+   */
+  maxTokens?: number;
+  /** Decide what of the earlier turns is sent; applied in order. Default: all of it, as far as it fits `maxTokens`; the oldest turns go first. */
+  history?: readonly HistoryStrategy[];
+  /** Examples that fit the current turn. See {@link fewShot}. Default: none. */
+  examples?: ContextSource;
+  /** Documents that fit the current turn. See {@link knowledge}. Default: none. */
+  knowledge?: ContextSource;
+  /** Memories that fit the current turn. Default: none. */
+  memory?: ContextSource;
+  /** Budgets and ranks of sections. */
+  sections?: Partial<Record<FlexibleSection, SectionOptions>>;
+  /** Estimates the tokens of a text. It is corrected by what the models report. Default: the estimate of the package `tokenx`. */
+  countTokens?: (text: string) => number;
+  /** Where summaries are kept. Default: the store of the agent if it keeps session records, else this process. */
+  records?: RecordStore;
+  /** Called after each model call, and before a {@link ContextOverflowError} is thrown. Its errors are logged. Optional. */
+  onReport?: (report: ContextReport) => void;
+}
+
+/** Options of {@link ContextWindow.middleware}. */
+export interface WindowMiddlewareOptions {
+  /** Names the conversation. Default: nothing is kept between calls. */
+  sessionId?: string;
+  /** Where summaries are kept. Default: the window's `records`. */
+  records?: RecordStore;
+}
+
+/** Assembles what a model is sent, within a budget. It never changes what is stored. Made by {@link contextWindow}. */
+export interface ContextWindow {
+  /**
+   * The window for plain Genkit: `ai.generate({ messages, prompt, use: [window.middleware({ sessionId })] })`. Put it last in `use`, so that it
+   * sees what the others have done.
+   */
+  middleware(options?: WindowMiddlewareOptions): ReturnType<GenerateMiddleware>;
+
+  /** Begins a turn of an agent. @internal */
+  openTurn(scope: WindowScope): TurnWindow;
+}
+
+/** The session in which a window works. */
+export interface WindowScope {
+  readonly registry: Registry;
+  readonly sessionId?: string;
+  /** The store of the agent, if it keeps session records. */
+  readonly records?: RecordStore;
+  readonly context?: ActionContext;
+}
+
+/** One model call on its way. */
+export interface WindowCall {
+  readonly request: GenerateRequest;
+  /**
+   * The session's message behind each message of the request; `undefined` for a message of the prompt. The objects are the same from turn to
+   * turn, so that what is known of them is not computed again.
+   */
+  readonly origins: readonly (MessageData | undefined)[];
+  /** Name of the model. */
+  readonly model?: string | undefined;
+  readonly abortSignal?: AbortSignal | undefined;
+  /** Calls the model. */
+  readonly next: (request: GenerateRequest) => Promise<GenerateResponseData>;
+}
+
+/** A window during one turn. What it fetched serves all model calls of the turn. */
+export interface TurnWindow {
+  /** Sends the model a request that fits. @throws ContextOverflowError */
+  call(call: WindowCall): Promise<GenerateResponseData>;
+
+  /** The report of the last model call; `undefined` before it. */
+  readonly report: ContextReport | undefined;
+
+  /** Called after the turn was saved; begins what may run after the reply. Never throws. The promise resolves when that has ended. */
+  afterTurn(turn: { snapshotId?: string; messages: readonly MessageData[] }): Promise<void>;
+}
