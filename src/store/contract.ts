@@ -23,8 +23,11 @@
  *   rewriting, branching, resuming an earlier snapshot, deleting or pruning sessions leaves them as they are. No snapshot holds any of a
  *   record. A store without `capabilities.scopes` refuses a save with `scopes` by `FAILED_PRECONDITION`, before the mutator runs.
  * - **Session records.** Besides snapshots a store with `capabilities.records` keeps what belongs to a session and is no snapshot: any number
- *   of JSON values, each under a kind and a key. A record may be written before the session's first snapshot. Records go with their session,
- *   by whatever way that goes; a session begun anew under the same id has none of them.
+ *   of JSON values, each under a kind and a key. A record changes by `writeRecord` only; 30 increments that expect the revision they read,
+ *   and try again on `ABORTED`, give 30. Records go with their session, by whatever way that goes; a session begun anew under the same id has
+ *   none of them, and no revision comes twice. A record may be written before the session's first snapshot. While the session has none, the
+ *   record is an orphan: `prune` removes orphans that were written more than an hour ago. Writing records changes no snapshot, no list, and
+ *   no age that `prune` measures.
  * - **Errors are `GenkitError`s** whose message names the id and says what to do.
  */
 import type { SessionStore, SessionStoreOptions, SnapshotMutator } from 'genkit/beta';
@@ -121,9 +124,9 @@ export interface SessionRecord {
 export interface ReadRecordsOptions extends SessionStoreOptions {
   /** Any id; the session need not have a snapshot yet. */
   sessionId: string;
-  /** Which records. */
-  kind: string;
-  /** Only the records with these keys; at most 100. Default: all records of the kind. */
+  /** Which group of records. Default: all records of the session. */
+  kind?: string;
+  /** Only the records with these keys, at most 100; needs `kind`. Default: all records of the kind. */
   keys?: readonly string[];
 }
 
@@ -359,7 +362,7 @@ export interface ScopeStore {
 
 /** What a store with `capabilities.records` has besides. */
 export interface RecordStore {
-  /** The session's records of the kind, by key in the order of their UTF-16 code units; the caller's own copies. */
+  /** The session's records, by kind and key in the order of their UTF-16 code units; the caller's own copies. */
   readRecords(options: ReadRecordsOptions): Promise<SessionRecord[]>;
 
   /**

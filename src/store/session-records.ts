@@ -3,18 +3,25 @@ import { invalidArgument, quote } from '../errors.ts';
 import { jsonBytes } from '../json/size.ts';
 import { copyJson, JsonValueError, type Json } from '../json/value.ts';
 import { assertId } from '../snapshot/ids.ts';
-import type { ReadRecordsOptions, WriteRecordOptions } from './contract.ts';
+import type { ReadRecordsOptions, SessionRecord, WriteRecordOptions } from './contract.ts';
 import { MAX_RECORD_BYTES } from './scopes.ts';
 
 const MAX_KEYS = 100;
 
+/** How long records are kept for a session that has no snapshot yet, in ms. */
+export const ORPHAN_RECORD_MS = 3_600_000;
+
 /** A checked {@link ReadRecordsOptions}. */
 export interface RecordRead {
   readonly sessionId: string;
-  readonly kind: string;
+  /** `undefined`: all records of the session. */
+  readonly kind: string | undefined;
   /** Sorted and distinct; `undefined`: all records of the kind. */
   readonly keys: readonly string[] | undefined;
 }
+
+/** Names a record within its session. */
+export type RecordName = Pick<SessionRecord, 'kind' | 'key'>;
 
 /** A checked {@link WriteRecordOptions}. */
 export interface RecordWrite {
@@ -27,11 +34,11 @@ export interface RecordWrite {
   readonly ifSnapshot: string | undefined;
 }
 
-/** @throws `INVALID_ARGUMENT` for names that are no ids, and for too many keys. */
+/** @throws `INVALID_ARGUMENT` for names that are no ids, for keys without a kind, and for too many keys. */
 export function checkRecordRead(options: ReadRecordsOptions): RecordRead {
   const { sessionId, kind, keys } = options ?? {};
   assertId(sessionId, 'sessionId');
-  assertId(kind, 'kind');
+  if (kind !== undefined || keys !== undefined) assertId(kind, 'kind');
   if (keys === undefined) return { sessionId, kind, keys };
   if (!Array.isArray(keys) || keys.length > MAX_KEYS) {
     throw invalidArgument(`keys must be a list of at most ${MAX_KEYS} keys of records.`);
@@ -98,6 +105,12 @@ export function snapshotGone({ sessionId, ifSnapshot }: Pick<RecordWrite, 'sessi
 
 function aborted(message: string): GenkitError {
   return new GenkitError({ status: 'ABORTED', message });
+}
+
+/** The order of `readRecords`, by UTF-16 code units. */
+export function byKindAndKey(x: RecordName, y: RecordName): number {
+  const [one, other] = x.kind === y.kind ? [x.key, y.key] : [x.kind, y.kind];
+  return one < other ? -1 : Number(one > other);
 }
 
 function describeRecord({ sessionId, kind, key }: Pick<RecordWrite, 'sessionId' | 'kind' | 'key'>): string {

@@ -2,6 +2,7 @@ import { SessionTree } from '../../src/snapshot/lineage.ts';
 import type { ScopeRecord, SessionDetails, UsageSum } from '../../src/store/contract.ts';
 import { mergeDetails, sumUsage } from '../../src/store/session-summary.ts';
 import type { SnapshotRecord } from './snapshot-record.ts';
+import { TenantRecords } from './tenant-records.ts';
 
 /** One session: its tree, its details, and the commit that wrote to it last. */
 export class SessionData {
@@ -23,6 +24,7 @@ export class SessionData {
  * by `scopeKey`. A record is never changed in place.
  */
 export class TenantData {
+  readonly records = new TenantRecords();
   readonly scopes = new Map<string, ScopeRecord>();
   readonly #snapshots = new Map<string, SnapshotRecord>();
   readonly #sessions = new Map<string, SessionData>();
@@ -30,7 +32,7 @@ export class TenantData {
   #latest: SessionData | undefined;
 
   get isEmpty(): boolean {
-    return this.#snapshots.size === 0 && this.scopes.size === 0;
+    return this.#snapshots.size === 0 && this.scopes.size === 0 && this.records.isEmpty;
   }
 
   get(snapshotId: string): SnapshotRecord | undefined {
@@ -63,14 +65,15 @@ export class TenantData {
     this.#sessions.set(sessionId, session);
   }
 
-  /** Removes snapshots of a session, and with its last one the session. */
+  /** Removes snapshots of a session, and with its last one the session and its records. */
   remove(sessionId: string, snapshotIds: readonly string[]): void {
     const tree = this.#sessions.get(sessionId)?.tree;
     for (const id of snapshotIds) {
       this.#snapshots.delete(id);
       tree?.remove(id);
     }
-    if (tree?.size !== 0) return;
+    if (tree && tree.size > 0) return;
+    this.records.removeSession(sessionId);
     this.#sessions.delete(sessionId);
     this.#latest = undefined;
   }

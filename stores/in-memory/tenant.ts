@@ -14,6 +14,7 @@ import type {
   PruneResult,
   ScopeId,
   ScopeRecord,
+  SessionRecord,
   SessionSnapshot,
   SessionSummary,
   SnapshotMetadata,
@@ -22,6 +23,7 @@ import type {
 import { assertExpectedLeaf, resolveLeaf, type Lookup } from '../../src/store/lookup.ts';
 import { checkPage, pageOf } from '../../src/store/page.ts';
 import { runScopeChange, scopeKey, scopeOfKey } from '../../src/store/scopes.ts';
+import type { RecordRead, RecordWrite } from '../../src/store/session-records.ts';
 import { summarize } from '../../src/store/session-summary.ts';
 import type { WatchHub } from '../../src/store/watch-hub.ts';
 import type { RecentState } from './packed-state.ts';
@@ -138,6 +140,7 @@ export class Tenant<S> implements TenantStore<S> {
       result.snapshots += remove.length;
       if (!dryRun) this.#remove(sessionId, remove);
     }
+    if (!dryRun) this.#removeOrphanRecords(now);
     return result;
   }
 
@@ -155,6 +158,18 @@ export class Tenant<S> implements TenantStore<S> {
     const { limit, after: [after] = [''] } = checkPage(options, ['string']);
     const rest = [...this.#data.scopes.keys()].filter((key) => key > after).toSorted();
     return pageOf(rest, limit, (key) => ({ position: [key], item: scopeOfKey(key) }));
+  }
+
+  readRecords(request: RecordRead): SessionRecord[] {
+    return this.#data.records.read(request);
+  }
+
+  writeRecord(write: RecordWrite): string | null {
+    const hasSnapshot = (): boolean => this.#data.get(write.ifSnapshot!)?.sessionId === write.sessionId;
+    const revision = this.#data.records.write(write, hasSnapshot);
+    if (revision === null) this.#forgetIfEmpty();
+    else this.#shared.tenants.set(this.#id, this);
+    return revision;
   }
 
   #find({ by, id }: Lookup): SnapshotRecord | undefined {
@@ -228,6 +243,11 @@ export class Tenant<S> implements TenantStore<S> {
   #remove(sessionId: string, snapshotIds: readonly string[]): void {
     this.#data.remove(sessionId, snapshotIds);
     this.#shared.recent.forget();
+    this.#forgetIfEmpty();
+  }
+
+  #removeOrphanRecords(now: number): void {
+    this.#data.records.removeOrphans(now, (sessionId) => this.#data.session(sessionId) !== undefined);
     this.#forgetIfEmpty();
   }
 

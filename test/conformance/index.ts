@@ -15,6 +15,7 @@ import { rewrites } from './rewrites.ts';
 import { Kit, type Subject } from './support/kit.ts';
 import { tenants } from './tenants.ts';
 import { scopes } from './scopes.ts';
+import { sessionRecords } from './session-records.ts';
 import { terminal } from './terminal.ts';
 import { values } from './values.ts';
 import { watchers } from './watchers.ts';
@@ -38,6 +39,7 @@ const SUBJECTS: readonly Subject[] = [
   retention,
   conditionalSaves,
   scopes,
+  sessionRecords,
   reopening,
   model,
 ];

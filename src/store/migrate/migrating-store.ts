@@ -2,6 +2,7 @@ import { failedPrecondition, invalidArgument, quote, SessionConflictError } from
 import { metadataOf, revise, sessionOf } from '../../snapshot/snapshot.ts';
 import {
   capabilitiesOf,
+  keepsRecords,
   keepsScopes,
   type DeleteResult,
   type ListSessionsOptions,
@@ -9,10 +10,13 @@ import {
   type PageOptions,
   type PrunePolicy,
   type PruneResult,
+  type ReadRecordsOptions,
+  type RecordStore,
   type SaveSnapshotOptions,
   type ScopeId,
   type ScopeRecord,
   type ScopeStore,
+  type SessionRecord,
   type SessionSnapshot,
   type SessionStore,
   type SessionStoreOptions,
@@ -22,13 +26,15 @@ import {
   type SnapshotMutator,
   type SnapshotStore,
   type StoreCapabilities,
+  type WriteRecordOptions,
 } from '../contract.ts';
 import { assertFunction, checkLookup, checkSession } from '../lookup.ts';
 import { checkPage, encodeCursor } from '../page.ts';
+import { readFromBoth, writeThrough, type RecordStores } from './migrating-records.ts';
 
 /** The two stores of {@link migratingStore}. */
 export interface MigratingStoreOptions<S = unknown> {
-  /** The store that the application used until now, Genkit's or any other. It is read; only `deleteSession` and `prune` change it. */
+  /** The store that the application used until now, Genkit's or any other. It is read; only `deleteSession`, `prune` and the removal of a session record change it. */
   readonly from: SessionStore<S>;
   /** The store that everything new goes to. */
   readonly to: SnapshotStore<S>;
@@ -46,6 +52,9 @@ export interface MigratingStoreOptions<S = unknown> {
  * - `deleteSession` and `prune` work on both. Where `from` can't delete and has the session, the call deletes it in `to` and then fails with
  *   `FAILED_PRECONDITION`.
  * - Records of users and apps are those of `to`.
+ * - Session records are those of both where `from` keeps some; a record that is in both is the one of `to`. The removal of a record works on
+ *   both. A record that is written while its session is in `from` alone is an orphan in `to`: `prune` removes it after an hour, unless the
+ *   session has gone on by then.
  *
  * `close()` closes both stores.
  *
@@ -55,7 +64,9 @@ export interface MigratingStoreOptions<S = unknown> {
  * const store = migratingStore({ from: oldStore, to: new FileSessionStore('.data/sessions') });
  * const support = defineAgent(ai, { name: 'support', model, store });
  */
-export function migratingStore<S = unknown>(options: MigratingStoreOptions<S>): SnapshotStore<S> & ScopeStore {
+export function migratingStore<S = unknown>(
+  options: MigratingStoreOptions<S>,
+): SnapshotStore<S> & ScopeStore & RecordStore {
   const { from, to } = options ?? {};
   for (const [name, store] of Object.entries({ from, to })) {
     if (typeof (store as SessionStore<S> | undefined)?.getSnapshot !== 'function') {
@@ -68,7 +79,7 @@ export function migratingStore<S = unknown>(options: MigratingStoreOptions<S>): 
   return new MigratingStore(from, to);
 }
 
-class MigratingStore<S> implements SnapshotStore<S>, ScopeStore {
+class MigratingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
   readonly capabilities: Readonly<StoreCapabilities>;
   readonly #from: SessionStore<S>;
   readonly #to: SnapshotStore<S>;
@@ -159,18 +170,17 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore {
   }
 
   async deleteSession(options: SessionStoreOptions & { sessionId: string }): Promise<DeleteResult> {
-    const deleted = await this.#to.deleteSession(options);
-    if (this.#oldCan.delete) {
-      const { snapshots, shards } = await this.#old.deleteSession(options);
-      return { snapshots: deleted.snapshots + snapshots, shards: deleted.shards + shards };
-    }
-    if (await this.#from.getSnapshot(options)) {
+    const canDelete = this.#oldCan.delete;
+    const old = canDelete ? await this.#old.deleteSession(options) : { snapshots: 0, shards: 0 };
+    // `to` comes last, so that it has nothing of what others wrote meanwhile because `from` had the session.
+    const { snapshots, shards } = await this.#to.deleteSession(options);
+    if (!canDelete && (await this.#from.getSnapshot(options))) {
       throw failedPrecondition(
         `Session ${quote(options.sessionId)} is deleted in the store that migratingStore writes to, but the one it reads from can't delete. ` +
           `Remove it there with that store's own means.`,
       );
     }
-    return deleted;
+    return { snapshots: old.snapshots + snapshots, shards: old.shards + shards };
   }
 
   async prune(policy: PrunePolicy, options?: SessionStoreOptions & { dryRun?: boolean }): Promise<PruneResult> {
@@ -197,6 +207,14 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore {
     return this.#scopeStore().listScopes(options);
   }
 
+  async readRecords(options: ReadRecordsOptions): Promise<SessionRecord[]> {
+    return readFromBoth(this.#recordStores(), options);
+  }
+
+  async writeRecord(options: WriteRecordOptions): Promise<string | null> {
+    return writeThrough(this.#recordStores(), options);
+  }
+
   async close(): Promise<void> {
     const old: Partial<SnapshotStore<S>> = this.#old;
     await Promise.all([this.#to.close(), Promise.resolve(old.close?.())]);
@@ -205,6 +223,11 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore {
   #scopeStore(): ScopeStore {
     if (keepsScopes(this.#to)) return this.#to;
     throw failedPrecondition('The store that migratingStore writes to keeps no records of users and apps.');
+  }
+
+  #recordStores(): RecordStores<S> {
+    if (keepsRecords(this.#to)) return { from: this.#from, to: this.#to };
+    throw failedPrecondition('The store that migratingStore writes to keeps no session records.');
   }
 
   async #oldMetadata(lookup: SnapshotLookup): Promise<SnapshotMetadata | undefined> {

@@ -1,12 +1,18 @@
 import { closed } from '../../../src/errors.ts';
-import type { ScopeStore, SessionSnapshot, SessionStoreOptions, SnapshotStore } from '../../../src/store/contract.ts';
+import type {
+  RecordStore,
+  ScopeStore,
+  SessionSnapshot,
+  SessionStoreOptions,
+  SnapshotStore,
+} from '../../../src/store/contract.ts';
 import type { InMemorySessionStore } from '../../../stores/in-memory/in-memory-session-store.ts';
 
 /**
  * One of several connections to a backend that lives on: a sound store as it would be on another machine. Every call takes a while, before
  * and after it does its work.
  */
-export class Connection implements SnapshotStore, ScopeStore {
+export class Connection implements SnapshotStore, ScopeStore, RecordStore {
   readonly capabilities;
   readonly #backend: InMemorySessionStore;
   readonly #ends = new Set<() => void>();
@@ -29,6 +35,8 @@ export class Connection implements SnapshotStore, ScopeStore {
   readScopes: ScopeStore['readScopes'] = (options) => this.#call(() => this.#backend.readScopes(options));
   deleteScope: ScopeStore['deleteScope'] = (options) => this.#call(() => this.#backend.deleteScope(options));
   listScopes: ScopeStore['listScopes'] = (options) => this.#call(() => this.#backend.listScopes(options));
+  readRecords: RecordStore['readRecords'] = (options) => this.#call(() => this.#backend.readRecords(options));
+  writeRecord: RecordStore['writeRecord'] = (options) => this.#call(() => this.#backend.writeRecord(options));
 
   onSnapshotStateChange(
     snapshotId: string,

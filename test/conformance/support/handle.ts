@@ -6,10 +6,13 @@ import type {
   PageOptions,
   PrunePolicy,
   PruneResult,
+  ReadRecordsOptions,
+  RecordStore,
   SaveSnapshotOptions,
   ScopeId,
   ScopeRecord,
   ScopeStore,
+  SessionRecord,
   SessionSnapshot,
   SessionSnapshotInput,
   SessionStore,
@@ -19,6 +22,7 @@ import type {
   SnapshotMetadata,
   SnapshotMutator,
   SnapshotStore,
+  WriteRecordOptions,
 } from '../../../src/store/contract.ts';
 
 type Context = SessionStoreOptions['context'];
@@ -121,13 +125,21 @@ export class Handle {
     return this.#full.listScopes(this.#with(options));
   }
 
+  readRecords(options: ReadRecordsOptions): Promise<SessionRecord[]> {
+    return this.#full.readRecords(this.#with(options));
+  }
+
+  writeRecord(options: WriteRecordOptions): Promise<string | null> {
+    return this.#full.writeRecord(this.#with(options));
+  }
+
   close(): Promise<void> {
     return this.#full.close();
   }
 
   /** Only tests of abilities that the store declared go through here. */
-  get #full(): SnapshotStore & ScopeStore {
-    return this.store as SnapshotStore & ScopeStore;
+  get #full(): SnapshotStore & ScopeStore & RecordStore {
+    return this.store as SnapshotStore & ScopeStore & RecordStore;
   }
 
   #with<T extends object>(options: T): T {
