@@ -1,0 +1,43 @@
+import type { ReadRecordsOptions, RecordStore, SessionRecord, WriteRecordOptions } from '../../store/contract.ts';
+import { assertMayWrite, checkRecordRead, checkRecordWrite } from '../../store/session-records.ts';
+import { contextKey } from './context-key.ts';
+
+const MOST_SESSIONS = 1_000;
+
+/** Session records in this process, for stores that keep none. Those of the sessions that were written last stay. */
+export class LocalRecords implements RecordStore {
+  readonly #sessions = new Map<string, Map<string, SessionRecord>>();
+  #writes = 0;
+
+  async readRecords(options: ReadRecordsOptions): Promise<SessionRecord[]> {
+    const { kind, keys } = checkRecordRead(options);
+    const records = [...(this.#sessions.get(sessionKey(options))?.values() ?? [])];
+    return records
+      .filter((record) => record.kind === kind && (keys?.includes(record.key) ?? true))
+      .toSorted((a, b) => (a.key < b.key ? -1 : 1))
+      .map((record) => structuredClone(record));
+  }
+
+  async writeRecord(options: WriteRecordOptions): Promise<string | null> {
+    const write = checkRecordWrite(options);
+    const key = sessionKey(options);
+    const records = this.#sessions.get(key) ?? new Map<string, SessionRecord>();
+    const id = JSON.stringify([write.kind, write.key]);
+    assertMayWrite(write, records.get(id)?.revision, () => true);
+    // At the end: written last.
+    this.#sessions.delete(key);
+    this.#sessions.set(key, records);
+    if (this.#sessions.size > MOST_SESSIONS) this.#sessions.delete(this.#sessions.keys().next().value!);
+    if (write.value === undefined) {
+      records.delete(id);
+      return null;
+    }
+    const revision = String(++this.#writes);
+    records.set(id, { kind: write.kind, key: write.key, value: write.value, revision });
+    return revision;
+  }
+}
+
+function sessionKey({ sessionId, context }: ReadRecordsOptions | WriteRecordOptions): string {
+  return JSON.stringify([contextKey(context), sessionId]);
+}

@@ -1,0 +1,97 @@
+import type { GenerationUsage } from 'genkit';
+import type { Json } from '../../json/value.ts';
+
+/** The kind of the session records that hold compactions. */
+export const COMPACTION_KIND = 'compaction';
+/** The key of the newest compactions; older ones are under `archive-1`, `archive-2` and so on. */
+export const CHAIN_KEY = 'chain';
+
+/**
+ * A summary of the first messages of a session. It counts for every branch that begins with exactly these messages.
+ *
+ * Positions are indexes in the session's messages: `from` inclusive, `to` exclusive.
+ */
+export interface CompactionRecord {
+  /** The first message that the record before does not cover. */
+  readonly from: number;
+  /** The first message that this record does not cover. */
+  readonly to: number;
+  /** SHA-256 of the messages before `to`. It also names the record. */
+  readonly sha256: string;
+  /** `sha256` of the record whose summary this one continues; `null` for the first. */
+  readonly previous: string | null;
+  /** The summary of all messages before `to`. */
+  readonly text: string;
+  /** The model that wrote it; `'custom'` for a function of the application. */
+  readonly model: string;
+  /** Estimated tokens of the text. */
+  readonly tokens: number;
+  /** What the call of the model took. */
+  readonly usage?: GenerationUsage;
+  /** ISO 8601. */
+  readonly createdAt: string;
+}
+
+/** The right to write the next record, until a time. */
+export interface Lease {
+  readonly owner: string;
+  /** Milliseconds since 1970. */
+  readonly until: number;
+}
+
+/** The record under {@link CHAIN_KEY}. */
+export interface Chain {
+  readonly version: 1;
+  /** The newest records, of all branches, oldest first. */
+  readonly records: readonly CompactionRecord[];
+  /** Archives written so far. */
+  readonly archives: number;
+  readonly lease?: Lease;
+  /** Failed attempts since the last record, and when the next may begin (milliseconds since 1970). */
+  readonly failure?: { readonly attempts: number; readonly notBefore: number };
+}
+
+export const EMPTY_CHAIN: Chain = Object.freeze({ version: 1, records: [], archives: 0 });
+
+/** Records kept in the chain before the older half is archived. */
+const MOST_RECORDS = 16;
+
+/** The chain with one more record and without a lease, and the records that go to the next archive. */
+export function withRecord(chain: Chain, record: CompactionRecord): { chain: Chain; archive: CompactionRecord[] } {
+  const all = [...chain.records.filter(({ sha256 }) => sha256 !== record.sha256), record];
+  const archive = all.length > MOST_RECORDS ? all.slice(0, MOST_RECORDS / 2) : [];
+  const records = all.slice(archive.length);
+  return { chain: { version: 1, records, archives: chain.archives + (archive.length > 0 ? 1 : 0) }, archive };
+}
+
+/** The value of a session record as a chain. What is no chain, or one of a later version, counts as none: a summary is made anew. */
+export function parseChain(value: unknown): Chain {
+  if (!isObject(value) || value['version'] !== 1 || !Array.isArray(value['records'])) return EMPTY_CHAIN;
+  const { records, archives, lease, failure } = value as { [K in keyof Chain]?: unknown };
+  return {
+    version: 1,
+    records: parseRecords(records),
+    archives: typeof archives === 'number' ? archives : 0,
+    ...(isObject(lease) &&
+      typeof lease['owner'] === 'string' &&
+      typeof lease['until'] === 'number' && { lease: lease as unknown as Lease }),
+    ...(isObject(failure) &&
+      typeof failure['attempts'] === 'number' &&
+      typeof failure['notBefore'] === 'number' && { failure: failure as unknown as NonNullable<Chain['failure']> }),
+  };
+}
+
+/** The compactions in a list; everything else in it is left out. */
+export function parseRecords(list: unknown): CompactionRecord[] {
+  return Array.isArray(list) ? list.filter(isRecord) : [];
+}
+
+function isRecord(value: unknown): value is CompactionRecord {
+  if (!isObject(value)) return false;
+  const { from, to, sha256, text } = value;
+  return Number.isInteger(from) && Number.isInteger(to) && typeof sha256 === 'string' && typeof text === 'string';
+}
+
+function isObject(value: unknown): value is { readonly [member: string]: Json } {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,0 +1,387 @@
+import type { ActionContext, GenerationUsage, MessageData } from 'genkit';
+import { logger } from 'genkit/logging';
+import { describeThrown, quote } from '../../errors.ts';
+import { sumUsage } from '../../session/usage.ts';
+import type { RecordStore } from '../../store/contract.ts';
+import { MessageLog } from '../message-log.ts';
+import {
+  CHAIN_KEY,
+  COMPACTION_KIND,
+  EMPTY_CHAIN,
+  parseChain,
+  parseRecords,
+  withRecord,
+  type Chain,
+  type CompactionRecord,
+} from './record.ts';
+import { transcript, type Summarizer } from './summarizer.ts';
+
+/** When a session is compacted, and how; the options of `summarize` with their defaults filled in. */
+export interface CompactionPlan {
+  /** Compact after so many turns that no summary covers. */
+  readonly everyTurns: number | undefined;
+  readonly everyMessages: number | undefined;
+  /** Estimated tokens of the messages that no summary covers. */
+  readonly everyTokens: number | undefined;
+  /** Compact what is left when no turn came for so long, in ms. */
+  readonly idleMs: number;
+  /** Covered turns that the summarizer reads again. */
+  readonly overlapTurns: number;
+  /** The most tokens of a summary; what is longer is cut. */
+  readonly maxTokens: number;
+  /** The most tokens of the messages that one call of the summarizer reads; a single longer turn is read all the same, cut part by part. */
+  readonly maxInputTokens: number;
+  /** A call of the summarizer that takes longer has failed, in ms. */
+  readonly timeoutMs: number;
+  /** The name of the model, for the records. */
+  readonly model: string;
+}
+
+export interface SessionCompactionsOptions {
+  readonly sessionId: string;
+  readonly records: RecordStore;
+  /** The context of the session's caller: names the tenant. */
+  readonly context: ActionContext | undefined;
+  readonly plan: CompactionPlan;
+  readonly countTokens: (message: MessageData) => number;
+  readonly countText: (text: string) => number;
+  /** Milliseconds since 1970. Default: `Date.now`. */
+  readonly now?: () => number;
+}
+
+/** A turn that has been saved. */
+export interface EndedTurn {
+  /** The session's messages. */
+  readonly messages: readonly MessageData[];
+  /** The snapshot that was saved; `undefined` without a store. */
+  readonly snapshotId: string | undefined;
+  readonly summarizer: Summarizer;
+  /** Compact whatever the counts are: a topic has ended, or the application asked for it. */
+  readonly isForced?: boolean;
+}
+
+/** How long after its own time limit a summarizer that died is waited for. */
+const LEASE_MARGIN_MS = 5_000;
+const FIRST_BACK_OFF_MS = 10_000;
+const LONGEST_BACK_OFF_MS = 15 * 60_000;
+
+/**
+ * The summaries of one session, as this process knows them, and the work to make more.
+ *
+ * The right to write the next summary is a lease in the session record that holds them, so the processes that serve a session summarize a
+ * range once. No turn waits for it.
+ */
+export class SessionCompactions {
+  readonly #options: SessionCompactionsOptions;
+  readonly #owner = globalThis.crypto.randomUUID();
+  readonly #now: () => number;
+  #chain: Chain = EMPTY_CHAIN;
+  #archived: readonly CompactionRecord[] | undefined;
+  /** `undefined`: not read yet; `null`: there is no such record. */
+  #revision: string | null | undefined;
+  #reading: Promise<void> | undefined;
+  /** The last snapshot that this process saved or saw. */
+  #leafId: string | undefined;
+  #log: MessageLog | undefined;
+  #running: Promise<void> | undefined;
+  #next: EndedTurn | undefined;
+  #idle: NodeJS.Timeout | undefined;
+  #usage: GenerationUsage | undefined;
+
+  constructor(options: SessionCompactionsOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+  }
+
+  /**
+   * Reads the summaries, unless this process knows them.
+   *
+   * @param leafId The snapshot that the session continues from. When it is not the one that this process saved last, another process had
+   *   a turn, and may have written a summary.
+   */
+  async load(leafId: string | undefined): Promise<void> {
+    if (this.#revision !== undefined && leafId === this.#leafId) return;
+    this.#leafId = leafId;
+    await this.#read();
+  }
+
+  /** The log of these messages; keeps what is known of an earlier one. */
+  logOf(messages: readonly MessageData[]): MessageLog {
+    return (this.#log = MessageLog.of(messages, this.#log));
+  }
+
+  /** The summary that covers most of the log, but no message at or after `before`. */
+  inUse(log: MessageLog, before: number = log.length): CompactionRecord | undefined {
+    return newest(this.#chain.records, log, before) ?? newest(this.#archived ?? [], log, before);
+  }
+
+  /** What summaries of this process took since it was last asked. */
+  takeUsage(): GenerationUsage | undefined {
+    const usage = this.#usage;
+    this.#usage = undefined;
+    return usage;
+  }
+
+  /** Makes the summaries that are due after a turn, in the background. */
+  turnEnded(turn: EndedTurn): void {
+    this.#leafId = turn.snapshotId;
+    clearTimeout(this.#idle);
+    if (turn.isForced || this.#isDue(this.logOf(turn.messages))) this.#start(turn);
+    else {
+      this.#idle = setTimeout(() => this.#start({ ...turn, isForced: true }), this.#options.plan.idleMs);
+      this.#idle.unref();
+    }
+  }
+
+  /** Makes the summary of all turns that have ended, now. */
+  async compact(turn: EndedTurn): Promise<void> {
+    await this.#running;
+    this.#start({ ...turn, isForced: true });
+    await this.#running;
+  }
+
+  /** Resolves when no summary is being made. */
+  async settled(): Promise<void> {
+    while (this.#running) await this.#running;
+  }
+
+  /** Whether something keeps this object from being forgotten. */
+  get isBusy(): boolean {
+    return this.#running !== undefined || this.#idle !== undefined;
+  }
+
+  /** Stops the timer. */
+  close(): void {
+    clearTimeout(this.#idle);
+    this.#idle = undefined;
+  }
+
+  #isDue(log: MessageLog): boolean {
+    const { everyTurns, everyMessages, everyTokens } = this.#options.plan;
+    const from = this.inUse(log)?.to ?? 0;
+    const to = log.completeTo;
+    if (to <= from) return false;
+    if (everyTurns !== undefined && turnsBetween(log, from, to).length >= everyTurns) return true;
+    if (everyMessages !== undefined && to - from >= everyMessages) return true;
+    return everyTokens !== undefined && this.#tokens(log, from, to) >= everyTokens;
+  }
+
+  #start(turn: EndedTurn): void {
+    this.close();
+    if (this.#running) {
+      this.#next = turn;
+      return;
+    }
+    const run = this.#run(turn).catch((error: unknown) => {
+      logger.warn(`Session ${quote(this.#options.sessionId)} was not compacted. ${describeThrown(error)}`);
+    });
+    this.#running = run.then(() => {
+      this.#running = undefined;
+      const next = this.#next;
+      this.#next = undefined;
+      if (next) this.#start(next);
+    });
+  }
+
+  /** Makes one summary after the other, until all that is due is covered or another process is at it. */
+  async #run(turn: EndedTurn): Promise<void> {
+    if (this.#revision === undefined) await this.#read();
+    if (!this.inUse(this.logOf(turn.messages)) && this.#chain.archives > 0) await this.#readArchives();
+    for (let isFirst = true; ; isFirst = false) {
+      const log = this.logOf(turn.messages);
+      if (!(isFirst && turn.isForced) && !this.#isDue(log)) return;
+      const previous = this.inUse(log);
+      const range = this.#range(log, previous?.to ?? 0);
+      if (!range || !(await this.#takeLease(turn))) return;
+      // Another process may have covered it before the lease was taken.
+      if (this.inUse(log) !== previous) continue;
+      if (!(await this.#summarize(turn, log, range, previous))) return;
+    }
+  }
+
+  /** The next messages to summarize: whole turns, as many as one call may read. */
+  #range(log: MessageLog, from: number): { from: number; to: number } | undefined {
+    const end = log.completeTo;
+    if (end <= from) return undefined;
+    const ends = [...turnsBetween(log, from, end).filter((start) => start > from), end];
+    let to = from;
+    let tokens = 0;
+    for (const next of ends) {
+      tokens += this.#tokens(log, to, next);
+      if (to > from && tokens > this.#options.plan.maxInputTokens) break;
+      to = next;
+    }
+    return { from, to };
+  }
+
+  async #summarize(
+    turn: EndedTurn,
+    log: MessageLog,
+    range: { readonly from: number; readonly to: number },
+    previous: CompactionRecord | undefined,
+  ): Promise<boolean> {
+    const { plan, countText } = this.#options;
+    const earlier = log.turnStarts.filter((start) => start < range.from);
+    const readFrom = plan.overlapTurns === 0 ? range.from : (earlier.at(-plan.overlapTurns) ?? earlier[0] ?? range.from);
+    const messages = log.messages.slice(previous ? readFrom : 0, range.to);
+    const asked = await this.#ask(turn.summarizer, previous?.text, messages);
+    if (!asked) {
+      const attempts = (this.#chain.failure?.attempts ?? 0) + 1;
+      const wait = Math.min(FIRST_BACK_OFF_MS * 2 ** (attempts - 1), LONGEST_BACK_OFF_MS);
+      const { lease: _, ...chain } = this.#chain;
+      await this.#write({ ...chain, failure: { attempts, notBefore: this.#now() + wait } }, turn);
+      return false;
+    }
+    this.#usage = sumUsage(this.#usage, asked.usage);
+    const text = cut(asked.text, plan.maxTokens, countText);
+    const record: CompactionRecord = {
+      from: range.from,
+      to: range.to,
+      sha256: log.prefixHash(range.to),
+      previous: previous?.sha256 ?? null,
+      text,
+      model: plan.model,
+      tokens: countText(text),
+      ...(asked.usage && { usage: asked.usage }),
+      createdAt: new Date(this.#now()).toISOString(),
+    };
+    const { chain, archive } = withRecord(this.#chain, record);
+    if (archive.length > 0) await this.#writeArchive(chain.archives, archive);
+    return this.#write(chain, turn);
+  }
+
+  /** The summary; `undefined` when the summarizer failed, was too slow, or answered nothing. */
+  async #ask(
+    summarizer: Summarizer,
+    previous: string | undefined,
+    messages: readonly MessageData[],
+  ): Promise<{ text: string; usage?: GenerationUsage } | undefined> {
+    const { plan, sessionId } = this.#options;
+    const timeUp = new AbortController();
+    let timer: NodeJS.Timeout | undefined;
+    const tooSlow = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        timeUp.abort();
+        reject(new Error(`It did not answer within ${plan.timeoutMs} ms.`));
+      }, plan.timeoutMs);
+      timer.unref();
+    });
+    try {
+      const text = transcript(previous, messages);
+      const request = { previous, messages, text, maxTokens: plan.maxTokens, abortSignal: timeUp.signal };
+      const answer: unknown = await Promise.race([summarizer(request), tooSlow]);
+      const summary = typeof answer === 'string' ? { text: answer } : (answer as { text: string });
+      if (typeof summary?.text !== 'string' || summary.text.trim() === '') throw new Error('It answered no text.');
+      return summary;
+    } catch (error) {
+      logger.warn(`The summarizer of session ${quote(sessionId)} failed; it is tried again. ${describeThrown(error)}`);
+      return undefined;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Whether this process may write the next record. */
+  async #takeLease(turn: EndedTurn): Promise<boolean> {
+    for (let attempt = 0; attempt < 2; attempt++) {
+      const { lease, failure } = this.#chain;
+      const now = this.#now();
+      if (failure && failure.notBefore > now) return false;
+      if (lease && lease.owner !== this.#owner && lease.until > now) return false;
+      const until = now + this.#options.plan.timeoutMs + LEASE_MARGIN_MS;
+      if (await this.#write({ ...this.#chain, lease: { owner: this.#owner, until } }, turn)) return true;
+      await this.#read();
+    }
+    return false;
+  }
+
+  /** Replaces the chain as this process knows it. Answers false when another process has changed it, or the session is gone. */
+  async #write(chain: Chain, { snapshotId }: EndedTurn): Promise<boolean> {
+    const { records, sessionId, context } = this.#options;
+    try {
+      this.#revision = await records.writeRecord({
+        sessionId,
+        kind: COMPACTION_KIND,
+        key: CHAIN_KEY,
+        value: structuredClone(chain) as never,
+        expectedRevision: this.#revision ?? null,
+        // A lease is held by a revision, which goes with the session.
+        ...(snapshotId !== undefined && chain.lease && { ifSnapshot: snapshotId }),
+        ...(context && { context }),
+      });
+      this.#chain = chain;
+      return true;
+    } catch (error) {
+      if ((error as { status?: unknown } | null)?.status !== 'ABORTED') throw error;
+      this.#revision = undefined;
+      return false;
+    }
+  }
+
+  async #writeArchive(number: number, archive: readonly CompactionRecord[]): Promise<void> {
+    const { records, sessionId, context } = this.#options;
+    const key = `archive-${number}`;
+    const value = structuredClone({ version: 1, records: archive }) as never;
+    await records.writeRecord({ sessionId, kind: COMPACTION_KIND, key, value, ...(context && { context }) });
+    if (this.#archived) this.#archived = [...this.#archived, ...archive];
+  }
+
+  #read(): Promise<void> {
+    this.#reading ??= this.#readChain().finally(() => (this.#reading = undefined));
+    return this.#reading;
+  }
+
+  async #readChain(): Promise<void> {
+    const { records, sessionId, context } = this.#options;
+    const [record] = await records.readRecords({
+      sessionId,
+      kind: COMPACTION_KIND,
+      keys: [CHAIN_KEY],
+      ...(context && { context }),
+    });
+    this.#chain = parseChain(record?.value);
+    this.#revision = record?.revision ?? null;
+  }
+
+  /** For a branch that begins before all summaries of the chain. */
+  async #readArchives(): Promise<void> {
+    const { records, sessionId, context } = this.#options;
+    const all = await records.readRecords({ sessionId, kind: COMPACTION_KIND, ...(context && { context }) });
+    this.#archived = all
+      .filter(({ key }) => key !== CHAIN_KEY)
+      .flatMap(({ value }) => parseRecords((value as { records?: unknown } | null)?.records));
+  }
+
+  #tokens(log: MessageLog, from: number, to: number): number {
+    let sum = 0;
+    for (let i = from; i < to; i++) sum += this.#options.countTokens(log.messages[i]!);
+    return sum;
+  }
+}
+
+/** Of the records that count for the log the one that covers most. */
+function newest(
+  records: readonly CompactionRecord[],
+  log: MessageLog,
+  before: number,
+): CompactionRecord | undefined {
+  return records
+    .filter(({ to }) => to <= before)
+    .toSorted((a, b) => b.to - a.to)
+    .find(({ to, sha256 }) => log.prefixHash(to) === sha256);
+}
+
+/** The starts of the turns from `from` on that end by `to`. */
+function turnsBetween(log: MessageLog, from: number, to: number): number[] {
+  return log.turnStarts.filter((start) => start >= from && start < to);
+}
+
+/** The text, at most so many tokens of it. */
+function cut(text: string, maxTokens: number, countText: (text: string) => number): string {
+  // A token is nearly always at least one byte: more characters than this are cut before they are counted.
+  let shorter = text.slice(0, maxTokens * 16);
+  for (let tokens = countText(shorter); tokens > maxTokens; tokens = countText(shorter)) {
+    shorter = shorter.slice(0, Math.floor((shorter.length * maxTokens) / (tokens + 1)));
+  }
+  return shorter;
+}

@@ -1,0 +1,119 @@
+import type { ModelArgument } from 'genkit';
+import { invalidArgument } from '../../errors.ts';
+import type { History, HistoryStrategy, StrategyTools } from '../types.ts';
+import type { CompactionPlan } from './session-compactions.ts';
+import { modelSummarizer, type Generates, type Summarizer } from './summarizer.ts';
+
+/** Options of {@link summarize}. */
+export interface SummarizeOptions {
+  /** The model that writes the summaries: a small one does. Default: the default model of the Genkit instance. */
+  model?: ModelArgument;
+  /** Writes the summaries in place of a model. Default: `model` does. */
+  summarizer?: Summarizer;
+  /** Summarize when so many turns are in no summary. Default: 5, unless `everyMessages` or `everyTokens` is given. */
+  everyTurns?: number;
+  /** Summarize when so many messages are in no summary. Default: messages are not counted. */
+  everyMessages?: number;
+  /** Summarize when the messages that are in no summary take so many estimated tokens. Default: tokens are not counted. */
+  everyTokens?: number;
+  /** Turns of the summary before that the summarizer reads again, so that nothing is cut in the middle of a thought. Default: 1. */
+  overlapTurns?: number;
+  /** Summarize what is left when the session was idle for so long, in ms, while the process lives. Default: 900,000 (15 minutes). */
+  idleMs?: number;
+  /** Tokens of a summary at most; a longer one is cut. Default: 1,000. */
+  maxTokens?: number;
+  /** Tokens that one call of the summarizer reads at most, the previous summary aside; more is summarized by several calls. Default: 32,000. */
+  maxInputTokens?: number;
+  /** A call of the summarizer that takes longer has failed, in ms. Default: 60,000. */
+  timeoutMs?: number;
+}
+
+/** The strategy that {@link summarize} returns. */
+export interface SummarizeStrategy extends HistoryStrategy {
+  /** @internal */
+  readonly compaction: Compaction;
+}
+
+/** What the window needs to know to make summaries. */
+export interface Compaction {
+  readonly plan: CompactionPlan;
+  readonly summarizer: (ai: Generates) => Summarizer;
+}
+
+const DEFAULTS = {
+  overlapTurns: 1,
+  idleMs: 15 * 60_000,
+  maxTokens: 1_000,
+  maxInputTokens: 32_000,
+  timeoutMs: 60_000,
+};
+
+const NUMBERS = [
+  'everyTurns',
+  'everyMessages',
+  'everyTokens',
+  'overlapTurns',
+  'idleMs',
+  'maxTokens',
+  'maxInputTokens',
+  'timeoutMs',
+] as const;
+
+/**
+ * Replaces the oldest messages by a summary. The summary is made after the reply, in the background: a turn uses what is ready and never
+ * waits. Each summary continues the one before, so the summarizer reads that one and what came after it. The messages stay in the session.
+ *
+ * While no summary is ready, later strategies hold the budget. A summarizer that fails is tried again with a later turn.
+ *
+ * @throws `INVALID_ARGUMENT` for an option that is unknown or no number.
+ * @example
+ * const history = [summarize({ everyTurns: 5, model: 'googleai/gemini-2.5-flash-lite' }), lastTurns(10)];
+ */
+export function summarize(options: SummarizeOptions = {}): SummarizeStrategy {
+  assertOptions(options);
+  const { model, summarizer, ...numbers } = options;
+  const isCounting = options.everyMessages !== undefined || options.everyTokens !== undefined;
+  const plan: CompactionPlan = {
+    everyTurns: isCounting ? undefined : 5,
+    everyMessages: undefined,
+    everyTokens: undefined,
+    ...DEFAULTS,
+    ...numbers,
+    model: summarizer ? 'custom' : nameOf(model),
+  };
+  const compaction: Compaction = { plan, summarizer: (ai) => summarizer ?? modelSummarizer(ai, model) };
+  return Object.assign(replaceCovered, { compaction });
+
+  function replaceCovered(history: History, { summary }: StrategyTools): History {
+    if (!summary) return history;
+    return { items: history.items.filter(({ position }) => position >= summary.to), summary };
+  }
+}
+
+/** The compaction of the first `summarize` among the strategies. */
+export function compactionOf(strategies: readonly HistoryStrategy[]): Compaction | undefined {
+  return strategies.map((strategy) => (strategy as Partial<SummarizeStrategy>).compaction).find(Boolean);
+}
+
+function assertOptions(options: SummarizeOptions): void {
+  for (const [name, value] of Object.entries(options)) {
+    if (name === 'model') continue;
+    if (name === 'summarizer') {
+      if (value === undefined || typeof value === 'function') continue;
+      throw invalidArgument('summarize: summarizer must be a function.');
+    }
+    const number = NUMBERS.find((one) => one === name);
+    if (!number) {
+      throw invalidArgument(`summarize has no option '${name}'; it has model, summarizer, ${NUMBERS.join(', ')}.`);
+    }
+    const least = number === 'overlapTurns' ? 0 : 1;
+    if (value === undefined || (Number.isFinite(value) && (value as number) >= least)) continue;
+    throw invalidArgument(`summarize: ${name} must be a number of at least ${least}.`);
+  }
+}
+
+function nameOf(model: ModelArgument | undefined): string {
+  if (typeof model === 'string') return model;
+  const { name, __action } = (model ?? {}) as { name?: string; __action?: { name: string } };
+  return name ?? __action?.name ?? 'default';
+}
