@@ -57,10 +57,7 @@ const EMPTY_HASH = createHash('sha256').digest('hex');
 
 function next(hash: string, { role, content }: MessageData): string {
   meter.messages++;
-  return createHash('sha256')
-    .update(hash)
-    .update(canonicalJson({ role, content }))
-    .digest('hex');
+  return createHash('sha256').update(hash).update(canonicalJson({ role, content })).digest('hex');
 }
 
 /** Genkit copies messages but not their parts, so equal parts are the same objects. */

@@ -222,7 +222,8 @@ export class SessionCompactions {
   ): Promise<boolean> {
     const { plan, countText } = this.#options;
     const earlier = log.turnStarts.filter((start) => start < range.from);
-    const readFrom = plan.overlapTurns === 0 ? range.from : (earlier.at(-plan.overlapTurns) ?? earlier[0] ?? range.from);
+    const readFrom =
+      plan.overlapTurns === 0 ? range.from : (earlier.at(-plan.overlapTurns) ?? earlier[0] ?? range.from);
     const messages = log.messages.slice(previous ? readFrom : 0, range.to);
     const asked = await this.#ask(turn.summarizer, previous?.text, messages);
     if (!asked) {
@@ -360,11 +361,7 @@ export class SessionCompactions {
 }
 
 /** Of the records that count for the log the one that covers most. */
-function newest(
-  records: readonly CompactionRecord[],
-  log: MessageLog,
-  before: number,
-): CompactionRecord | undefined {
+function newest(records: readonly CompactionRecord[], log: MessageLog, before: number): CompactionRecord | undefined {
   return records
     .filter(({ to }) => to <= before)
     .toSorted((a, b) => b.to - a.to)

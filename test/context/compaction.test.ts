@@ -1,0 +1,327 @@
+import type { MessageData } from 'genkit';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { LocalRecords } from '../../src/context/compaction/local-records.ts';
+import { CHAIN_KEY, COMPACTION_KIND, parseChain, type CompactionRecord } from '../../src/context/compaction/record.ts';
+import { SessionCompactions } from '../../src/context/compaction/session-compactions.ts';
+import { summarize, type SummarizeOptions } from '../../src/context/compaction/summarize.ts';
+import type { SummaryRequest } from '../../src/context/compaction/summarizer.ts';
+import { MessageLog, meter } from '../../src/context/message-log.ts';
+
+/** Counts a token a word. */
+const countText = (text: string) => text.split(/\s+/).filter(Boolean).length;
+const countTokens = ({ content }: MessageData) => countText(content.map((part) => part.text ?? '').join(' '));
+
+function turns(from: number, to: number): MessageData[] {
+  const messages: MessageData[] = [];
+  for (let n = from; n <= to; n++) {
+    messages.push({ role: 'user', content: [{ text: `question ${n}` }] });
+    messages.push({ role: 'model', content: [{ text: `answer ${n}` }] });
+  }
+  return messages;
+}
+
+/** The numbers of the turns that a summarizer read. */
+function turnsRead({ messages }: SummaryRequest): number[] {
+  return messages.filter(({ role }) => role === 'user').map(({ content }) => Number(content[0]!.text!.split(' ')[1]));
+}
+
+interface Process {
+  compactions: SessionCompactions;
+  end: (messages: readonly MessageData[], isForced?: boolean) => void;
+}
+
+let now: number;
+let records: LocalRecords;
+let calls: SummaryRequest[];
+
+beforeEach(() => {
+  now = Date.parse('2026-01-01T00:00:00Z');
+  records = new LocalRecords();
+  calls = [];
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** One process that serves the session; all share `records`. */
+function process(
+  options: SummarizeOptions = {},
+  answer: (request: SummaryRequest) => unknown = () => `summary ${calls.length}`,
+): Process {
+  const summarizer = async (request: SummaryRequest) => {
+    calls.push(request);
+    return answer(request) as Promise<string>;
+  };
+  const { compaction } = summarize({ everyTurns: 5, ...options, summarizer });
+  const { plan } = compaction;
+  const context = undefined;
+  const compactions = new SessionCompactions({
+    sessionId: 's',
+    records,
+    context,
+    plan,
+    countTokens,
+    countText,
+    now: () => now,
+  });
+  const ai = { generate: () => Promise.reject(new Error('not called')) };
+  return {
+    compactions,
+    end: (messages, isForced = false) =>
+      compactions.turnEnded({ messages, snapshotId: undefined, summarizer: compaction.summarizer(ai), isForced }),
+  };
+}
+
+async function stored(): Promise<readonly CompactionRecord[]> {
+  const [record] = await records.readRecords({ sessionId: 's', kind: COMPACTION_KIND, keys: [CHAIN_KEY] });
+  return parseChain(record?.value).records;
+}
+
+describe('compaction', () => {
+  it('reads the summary before and what came after it, with one turn of overlap', async () => {
+    const { compactions, end } = process({ everyTurns: 5, overlapTurns: 1 });
+    const log = turns(1, 15);
+    for (let turn = 1; turn <= 15; turn++) {
+      end(log.slice(0, turn * 2));
+      await compactions.settled();
+    }
+    expect(calls.map(turnsRead)).toEqual([
+      [1, 2, 3, 4, 5],
+      [5, 6, 7, 8, 9, 10],
+      [10, 11, 12, 13, 14, 15],
+    ]);
+    expect(calls.map(({ previous }) => previous)).toEqual([undefined, 'summary 1', 'summary 2']);
+    const chain = await stored();
+    expect(chain.map(({ from, to }) => [from, to])).toEqual([
+      [0, 10],
+      [10, 20],
+      [20, 30],
+    ]);
+    expect(chain.map(({ previous }) => previous)).toEqual([null, chain[0]!.sha256, chain[1]!.sha256]);
+  });
+
+  it('counts for every branch that begins with the covered messages, and for no other', async () => {
+    const { compactions, end } = process();
+    end(turns(1, 5));
+    await compactions.settled();
+    const inUse = (messages: MessageData[]) => compactions.inUse(compactions.logOf(messages))?.to;
+    expect(inUse([...turns(1, 5), ...turns(20, 21)])).toBe(10);
+    expect(inUse([...turns(1, 4), ...turns(20, 21)])).toBeUndefined();
+    expect(inUse(turns(1, 4))).toBeUndefined();
+  });
+
+  it('finds the summaries of an old branch that have been archived', async () => {
+    const { compactions, end } = process({ everyTurns: 1 });
+    const log = turns(1, 40);
+    for (let turn = 1; turn <= 40; turn++) {
+      end(log.slice(0, turn * 2));
+      await compactions.settled();
+    }
+    expect(await stored()).toHaveLength(16);
+    const other = process({ everyTurns: 2 });
+    const branch = [...log.slice(0, 10), ...turns(90, 92)];
+    other.end(branch);
+    await other.compactions.settled();
+    expect(turnsRead(calls.at(-1)!)).toEqual([5, 90, 91, 92]);
+    expect(calls.at(-1)!.previous).toBe('summary 5');
+  });
+
+  it('does not make a turn wait: a summarizer that stalls is given up, and tried again later', async () => {
+    vi.useFakeTimers();
+    const { compactions, end } = process({ timeoutMs: 1_000 }, () =>
+      calls.length === 1 ? new Promise<never>(() => {}) : 'late summary',
+    );
+    end(turns(1, 5));
+    expect(compactions.inUse(compactions.logOf(turns(1, 5)))).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(1_000);
+    await compactions.settled();
+    expect(await stored()).toEqual([]);
+    end(turns(1, 6));
+    await compactions.settled();
+    expect(calls, 'too soon after the failure').toHaveLength(1);
+    now += 60_000;
+    end(turns(1, 7));
+    await compactions.settled();
+    expect(turnsRead(calls[1]!)).toEqual([1, 2, 3, 4, 5, 6, 7]);
+    expect((await stored()).map(({ from, to, text }) => ({ from, to, text }))).toEqual([
+      { from: 0, to: 14, text: 'late summary' },
+    ]);
+  });
+
+  it.each([
+    ['throws', () => Promise.reject(new Error('no'))],
+    ['answers nothing', () => undefined],
+    ['answers blanks', () => ' \n'],
+    ['answers a number', () => 7],
+    ['answers an object', () => ({ text: { a: 1 } })],
+  ])('keeps what it had when the summarizer %s', async (_what, answer) => {
+    const { compactions, end } = process({}, answer);
+    end(turns(1, 5));
+    await compactions.settled();
+    expect(calls).toHaveLength(1);
+    expect(await stored()).toEqual([]);
+  });
+
+  it('waits longer after each failure', async () => {
+    const { compactions, end } = process({}, () => '');
+    const waits: number[] = [];
+    for (let failures = 0; failures < 6; failures++) {
+      const before = calls.length;
+      const start = now;
+      while (calls.length === before) {
+        end(turns(1, 5));
+        await compactions.settled();
+        now += 5_000;
+      }
+      waits.push((now - 5_000 - start) / 1_000);
+    }
+    expect(waits).toEqual([0, 5, 15, 35, 75, 155]);
+  });
+
+  it('cuts a summary that is too long', async () => {
+    const { compactions, end } = process({ maxTokens: 50 }, () => 'word '.repeat(200_000));
+    end(turns(1, 5));
+    await compactions.settled();
+    const [record] = await stored();
+    expect(record!.tokens).toBeLessThanOrEqual(50);
+    expect(record!.tokens).toBeGreaterThan(20);
+    expect(record!.text.length).toBeLessThan(400);
+  });
+
+  it('reads a long backlog by several calls, each of whole turns', async () => {
+    const { compactions, end } = process({ maxInputTokens: 40, overlapTurns: 0 });
+    end(turns(1, 25));
+    await compactions.settled();
+    expect(calls.map(turnsRead).map((read) => [read[0], read.at(-1)])).toEqual([
+      [1, 10],
+      [11, 20],
+      [21, 25],
+    ]);
+  });
+
+  it('summarizes a range once, whatever the number of processes', async () => {
+    const all = Array.from({ length: 8 }, () => process());
+    for (const { end } of all) end(turns(1, 5));
+    await Promise.all(all.map(({ compactions }) => compactions.settled()));
+    expect(calls).toHaveLength(1);
+    for (const { end } of all) end(turns(1, 6));
+    await Promise.all(all.map(({ compactions }) => compactions.settled()));
+    expect(calls, 'others see that the range is covered').toHaveLength(1);
+    for (const { compactions } of all) {
+      await compactions.load('another snapshot');
+      expect(compactions.inUse(compactions.logOf(turns(1, 6)))?.to).toBe(10);
+    }
+  });
+
+  it('summarizes it once more when the process died that was at it', async () => {
+    const dead = process({}, () => new Promise<never>(() => {}));
+    dead.end(turns(1, 5));
+    await vi.waitUntil(() => calls.length === 1);
+    const others = Array.from({ length: 7 }, () => process());
+    const endAll = async () => {
+      for (const { end } of others) end(turns(1, 5));
+      await Promise.all(others.map(({ compactions }) => compactions.settled()));
+    };
+    await endAll();
+    expect(calls, 'the lease holds').toHaveLength(1);
+    now += 120_000;
+    await endAll();
+    await endAll();
+    expect(calls).toHaveLength(2);
+  });
+
+  it('ignores the late answer of a process that lost its lease', async () => {
+    let answerLate = (_text: string) => {};
+    const slow = process({}, () => new Promise<string>((resolve) => (answerLate = resolve)));
+    slow.end(turns(1, 5));
+    await vi.waitUntil(() => calls.length === 1);
+    now += 120_000;
+    const quick = process({}, () => 'quick');
+    quick.end(turns(1, 5));
+    await quick.compactions.settled();
+    answerLate('slow');
+    await slow.compactions.settled();
+    expect((await stored()).map(({ text }) => text)).toEqual(['quick']);
+  });
+
+  it('summarizes what is left when the session is idle, and when it is asked to', async () => {
+    vi.useFakeTimers();
+    const { compactions, end } = process({ idleMs: 60_000 });
+    end(turns(1, 2));
+    await vi.advanceTimersByTimeAsync(59_000);
+    expect(calls).toHaveLength(0);
+    await vi.advanceTimersByTimeAsync(1_000);
+    await compactions.settled();
+    expect(calls.map(turnsRead)).toEqual([[1, 2]]);
+    end(turns(1, 3), true);
+    await compactions.settled();
+    expect(turnsRead(calls[1]!)).toEqual([2, 3]);
+  });
+
+  it('does not cover a turn that waits for an answer', async () => {
+    const { compactions, end } = process();
+    const waiting: MessageData[] = [
+      { role: 'user', content: [{ text: 'question 6' }] },
+      { role: 'model', content: [{ toolRequest: { name: 'refund', input: {} }, metadata: { interrupt: true } }] },
+    ];
+    end([...turns(1, 5), ...waiting], true);
+    await compactions.settled();
+    expect((await stored()).map(({ to }) => to)).toEqual([10]);
+  });
+
+  it('adds up what the summaries took', async () => {
+    const { compactions, end } = process({ everyTurns: 1 }, () => ({ text: 'x', usage: { inputTokens: 7 } }));
+    end(turns(1, 1));
+    await compactions.settled();
+    end(turns(1, 2));
+    await compactions.settled();
+    expect(compactions.takeUsage()).toEqual({ inputTokens: 14 });
+    expect(compactions.takeUsage()).toBeUndefined();
+    expect((await stored()).map(({ usage }) => usage)).toEqual([{ inputTokens: 7 }, { inputTokens: 7 }]);
+  });
+
+  it('survives a record that was deleted or damaged by hand', async () => {
+    const first = process();
+    first.end(turns(1, 5));
+    await first.compactions.settled();
+    await records.writeRecord({ sessionId: 's', kind: COMPACTION_KIND, key: CHAIN_KEY, value: { records: 'none' } });
+    first.end(turns(1, 10));
+    await first.compactions.settled();
+    expect((await stored()).map(({ from, to }) => [from, to])).toEqual([[0, 20]]);
+  });
+
+  it('refuses options that it can not use', () => {
+    expect(() => summarize({ everyTurn: 5 } as never)).toThrow(/has no option 'everyTurn'/);
+    expect(() => summarize({ everyTurns: 0 })).toThrow(/everyTurns must be a number of at least 1/);
+    expect(() => summarize({ summarizer: 'x' as never })).toThrow(/summarizer must be a function/);
+  });
+});
+
+describe('a message log', () => {
+  it('has the same hash whatever the order of the members', () => {
+    const a: MessageData[] = [{ role: 'user', content: [{ toolResponse: { name: 'x', output: { p: 1, q: [2] } } }] }];
+    const b: MessageData[] = [{ content: [{ toolResponse: { output: { q: [2], p: 1 }, name: 'x' } }], role: 'user' }];
+    expect(MessageLog.of(a).prefixHash(1)).toBe(MessageLog.of(b).prefixHash(1));
+  });
+
+  it('reads a message once, also when the messages are copies with the same parts', () => {
+    const messages = turns(1, 500);
+    const log = MessageLog.of(messages);
+    log.prefixHash(1_000);
+    const before = meter.messages;
+    const grown = MessageLog.of([...messages.map((message) => ({ ...message })), ...turns(501, 501)], log);
+    grown.prefixHash(1_002);
+    expect(meter.messages - before).toBe(2);
+  });
+
+  it('reads changed messages again, and those after them', () => {
+    const log = MessageLog.of(turns(1, 10));
+    log.prefixHash(20);
+    const changed = [...log.messages];
+    changed[4] = { role: 'user', content: [{ text: 'another' }] };
+    expect(MessageLog.of(changed, log).prefixHash(4)).toBe(log.prefixHash(4));
+    expect(MessageLog.of(changed, log).prefixHash(20)).toBe(MessageLog.of(changed).prefixHash(20));
+    expect(MessageLog.of(changed, log).prefixHash(20)).not.toBe(log.prefixHash(20));
+  });
+});
