@@ -172,15 +172,19 @@ export class SessionCompactions {
       this.#next = turn;
       return;
     }
-    const run = this.#run(turn).catch((error: unknown) => {
+    this.#running = this.#runLogged(turn);
+  }
+
+  async #runLogged(turn: EndedTurn): Promise<void> {
+    try {
+      await this.#run(turn);
+    } catch (error) {
       logger.warn(`Session ${quote(this.#options.sessionId)} was not compacted. ${describeThrown(error)}`);
-    });
-    this.#running = run.then(() => {
-      this.#running = undefined;
-      const next = this.#next;
-      this.#next = undefined;
-      if (next) this.#start(next);
-    });
+    }
+    this.#running = undefined;
+    const next = this.#next;
+    this.#next = undefined;
+    if (next) this.#start(next);
   }
 
   /** Makes one summary after the other, until all that is due is covered or another process is at it. */
