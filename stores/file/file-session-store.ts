@@ -49,7 +49,7 @@ const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
   prune: true,
   compareLeaf: true,
   scopes: true,
-  records: false,
+  records: true,
   details: true,
   durable: true,
 });

@@ -79,6 +79,11 @@ export class Session {
     return this.#incarnation;
   }
 
+  /** The session is deleted, but what belongs to it is not all removed yet. */
+  get isBeingDeleted(): boolean {
+    return this.#unfinished !== undefined && 'delete' in this.#unfinished;
+  }
+
   get #log(): string {
     return join(this.path, LOG);
   }

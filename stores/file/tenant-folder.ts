@@ -14,6 +14,8 @@ export class TenantFolder {
   readonly sessions: string;
   /** The records of users and apps. */
   readonly scopes: string;
+  /** A folder for each session that has records. */
+  readonly allRecords: string;
 
   constructor(store: StoreFolder, tenant: string) {
     this.store = store;
@@ -21,6 +23,7 @@ export class TenantFolder {
     this.path = join(store.path, fileNameOf(tenant));
     this.sessions = join(this.path, '.sessions');
     this.scopes = join(this.path, '.scopes');
+    this.allRecords = join(this.path, '.records');
   }
 
   snapshot(snapshotId: string): string {
@@ -35,6 +38,11 @@ export class TenantFolder {
   /** The log of a session, by the name of the session's folder. */
   log(name: string): string {
     return join(this.sessions, name, LOG);
+  }
+
+  /** The folder of a session's records. */
+  records(sessionId: string): string {
+    return join(this.allRecords, fileNameOf(sessionId));
   }
 
   record(name: string): string {

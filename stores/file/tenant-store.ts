@@ -10,6 +10,7 @@ import type {
   PruneResult,
   ScopeId,
   ScopeRecord,
+  SessionRecord,
   SessionSnapshot,
   SessionSummary,
   SnapshotMetadata,
@@ -17,13 +18,15 @@ import type {
 import type { Lookup } from '../../src/store/lookup.ts';
 import { checkPage } from '../../src/store/page.ts';
 import { describeScope } from '../../src/store/scopes.ts';
+import type { RecordRead, RecordWrite } from '../../src/store/session-records.ts';
 import { REMOVED_OR_NOT, type Call } from './disk/io-error.ts';
 import { findLeaf, locate, type Home } from './read/find-snapshot.ts';
 import { listSessions, listSnapshots } from './read/lists.ts';
 import { handOutLoaded, readHeadOf, readLoner, readSnapshot } from './read/read-snapshot.ts';
 import { deleteSession, prune } from './remove/remove-snapshots.ts';
-import { Records } from './save/records.ts';
+import { ScopeRecords } from './save/scope-records.ts';
 import { Save } from './save/save-snapshot.ts';
+import { SessionRecords } from './save/session-records.ts';
 import type { Tenant } from './tenant.ts';
 import type { TenantWatch } from './watch/tenant-watch.ts';
 
@@ -103,19 +106,32 @@ export class FileTenant<S> implements TenantStore<S> {
   }
 
   readScopes(ids: readonly ScopeId[]): Promise<ScopeRecord[]> {
-    const records = new Records(this.tenant.folder);
+    const records = new ScopeRecords(this.tenant.folder);
     return this.#runner.read({ what: 'Reading records' }, () => Promise.all(ids.map((id) => records.read(id))));
   }
 
   deleteScope(id: ScopeId): Promise<boolean> {
     const what = `Deleting the state of ${describeScope(id)}`;
     const consequence = 'The record is as it was, or gone';
-    return this.#change({ what, consequence }, () => new Records(this.tenant.folder).remove(id));
+    return this.#change({ what, consequence }, () => new ScopeRecords(this.tenant.folder).remove(id));
   }
 
   listScopes(page: PageOptions): Promise<Page<ScopeId>> {
     checkPage(page, ['string']);
-    return this.#runner.read({ what: 'Listing records' }, () => new Records(this.tenant.folder).list(page));
+    return this.#runner.read({ what: 'Listing records' }, () => new ScopeRecords(this.tenant.folder).list(page));
+  }
+
+  readRecords(request: RecordRead): Promise<SessionRecord[]> {
+    const { sessionId } = request;
+    return this.#read<SessionRecord[]>({ what: `Reading records of session ${quote(sessionId)}` }, [], () =>
+      new SessionRecords(this.tenant.session(sessionId)).read(request),
+    );
+  }
+
+  writeRecord(request: RecordWrite): Promise<string | null> {
+    const { sessionId } = request;
+    const what = `Writing a record of session ${quote(sessionId)}`;
+    return this.#change({ what }, () => new SessionRecords(this.tenant.session(sessionId)).write(request));
   }
 
   /** Hands `use` what a lookup means. */

@@ -72,7 +72,7 @@ export function outcomeUnknown(what: string, error: unknown): unknown {
   const { status, reason } = meaningOf(error);
   return new GenkitError({
     status,
-    message: `${what} failed at its very end: ${reason}. It is not known whether the snapshot was saved: read it before saving again.`,
+    message: `${what} failed at its very end: ${reason}. It is not known whether it was saved: read it before saving again.`,
   });
 }
 

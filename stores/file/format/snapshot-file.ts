@@ -26,7 +26,7 @@ export interface StateRef {
   readonly depth: number;
 }
 
-/** The change of records that came with a write; see `Records`. */
+/** The change of records that came with a write; see `ScopeRecords`. */
 export interface RecordCommit {
   /** Different for every write. */
   readonly commit: string;

@@ -8,7 +8,8 @@ import type { SnapshotHead } from '../format/snapshot-file.ts';
 import { loadHeads, sessionsOf } from '../read/lists.ts';
 import { readHead, readOwnHead } from '../read/read-head.ts';
 import { isShard } from '../read/shards.ts';
-import { Records } from '../save/records.ts';
+import { ScopeRecords } from '../save/scope-records.ts';
+import { removeOrphanRecords, SessionRecords } from '../save/session-records.ts';
 import { headUnlessDamaged, type Session } from '../session.ts';
 import type { IndexNode } from '../session-index.ts';
 import type { Tenant } from '../tenant.ts';
@@ -20,7 +21,7 @@ const NONE: ReadonlySet<string> = new Set();
 /** Removes a session with everything that it left on the disk. */
 export async function deleteSession(session: Session): Promise<DeleteResult> {
   await session.refresh();
-  if (session.incarnation === '') return NOTHING;
+  if (session.incarnation === '' && !new SessionRecords(session).exist()) return NOTHING;
   return session.locked(() => deleteLocked(session));
 }
 
@@ -44,6 +45,7 @@ export async function prune(
     result.snapshots += removed.snapshots;
     result.shards += removed.shards;
   }
+  if (!dryRun) await removeOrphanRecords(tenant);
   return result;
 }
 
@@ -51,12 +53,18 @@ export async function prune(
 export async function finish(session: Session, line: LogLine): Promise<void> {
   await removeFiles(session, session.index.removed);
   if ('save' in line) await settleRecords(session, line.id);
-  if ('delete' in line) await session.remove();
+  if ('delete' in line) await removeRest(session);
+}
+
+/** The log goes last, because what it says is to be finished until then. */
+async function removeRest(session: Session): Promise<void> {
+  await new SessionRecords(session).removeAll();
+  await session.remove();
 }
 
 async function settleRecords({ index, tenant }: Session, snapshotId: string): Promise<void> {
   const head = readOwnHead(tenant.folder.store.fs, tenant.folder.snapshot(snapshotId));
-  if (head && index.tree.has(snapshotId)) await new Records(tenant.folder).settle(head);
+  if (head && index.tree.has(snapshotId)) await new ScopeRecords(tenant.folder).settle(head);
 }
 
 /** Removes the files of snapshots that the log says are removed. Answers the number of shards that went with them. */
@@ -69,7 +77,7 @@ export async function removeFiles(session: Session, removed: readonly IndexNode[
 /** Removes the files of snapshots that the log does not know any more; states that others stand on are kept. */
 async function discard(session: Session, heads: readonly SnapshotHead[]): Promise<number> {
   const { folder } = session.tenant;
-  for (const head of heads) await new Records(folder).settle(head);
+  for (const head of heads) await new ScopeRecords(folder).settle(head);
   const needed = await findNeeded(session, NONE, new Map(heads.map((head) => [head.state.version, head])));
   let isUnneeded = false;
   for (const head of heads) {
@@ -127,7 +135,7 @@ async function deleteLocked(session: Session): Promise<DeleteResult> {
   const shards = session.tenant.folder.store.namesIn(session.path).filter(isShard).length;
   if (session.incarnation === '') {
     // A first save that failed has left its shards.
-    await session.remove();
+    await removeRest(session);
     return { snapshots, shards };
   }
   await session.append({ delete: true }, { flush: true });
@@ -138,7 +146,7 @@ async function deleteLocked(session: Session): Promise<DeleteResult> {
 /** Brings all files in line that no log knows: crashes left them, or logs have lost their lines. */
 async function reconcileAll(tenant: Tenant): Promise<void> {
   const { folder } = tenant;
-  await new Records(folder).sweep();
+  await new ScopeRecords(folder).sweep();
   const known = new Set<string>();
   for await (const { sessionId } of sessionsOf(tenant)) {
     const session = tenant.session(sessionId);

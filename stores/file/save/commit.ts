@@ -12,7 +12,7 @@ import { writeShards } from '../read/shards.ts';
 import { removeFiles } from '../remove/remove-snapshots.ts';
 import { newNonce, type Announcement, type Session } from '../session.ts';
 import type { Tenant } from '../tenant.ts';
-import { Records, type RecordDraft } from './records.ts';
+import { ScopeRecords, type RecordDraft } from './scope-records.ts';
 
 /** A save that was decided and is to be carried out. */
 export interface Commit {
@@ -48,7 +48,7 @@ export const NAME_IS_TAKEN = Symbol('name is taken');
  */
 export async function carryOut(tenant: Tenant, lock: HeldLock, commit: Commit): Promise<void | typeof NAME_IS_TAKEN> {
   const { session, line, head, known } = commit;
-  const records = new Records(tenant.folder);
+  const records = new ScopeRecords(tenant.folder);
   await records.settle(head);
   let announced: Announcement | undefined;
   let isNaming = false;
@@ -117,7 +117,7 @@ async function writeRest(
   // A snapshot without a session is no reason to make its folder, but where there is none the tenant's would look as if it had lost it.
   const changed = session ? [] : folder.store.makeFolder(folder.sessions);
   if (session && known && (await writeShards(session, shards, known.memory))) changed.push(session.path);
-  if (records) await new Records(folder).stage(drafts, { snapshotId: meta.snapshotId, commit: records.commit });
+  if (records) await new ScopeRecords(folder).stage(drafts, { snapshotId: meta.snapshotId, commit: records.commit });
   return changed;
 }
 

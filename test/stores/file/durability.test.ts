@@ -39,9 +39,10 @@ function assertFlushed(operations: readonly Operation[], tenant: string): void {
     else if (operation.call === 'flush') {
       dirtyFiles.delete(operation.path);
       dirtyFolders.delete(operation.path);
-    } else if (operation.call === 'rename' && /\.scopes\//.test(operation.to)) {
+    } else if (operation.call === 'rename' && /\.(?:scopes|records)\//.test(operation.to)) {
       expect(dirtyFiles, 'written and not flushed when the record was moved into place').not.toContain(operation.from);
       dirtyFolders.add(dirname(operation.to));
+      published++;
     } else if (
       (operation.call === 'rename' || operation.call === 'link') &&
       /global\/[^./][^/]*\.json$/.test(operation.to)

@@ -4,7 +4,14 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from './support/folders.ts';
 import { FileSessionStore } from '../../../stores/file/file-session-store.ts';
-import { expectationsOf, GOLDEN_RECORDS, GOLDEN_TENANTS, openTenant, readTenant } from './support/golden.ts';
+import {
+  expectationsOf,
+  GOLDEN_RECORDS,
+  GOLDEN_SESSION_RECORDS,
+  GOLDEN_TENANTS,
+  openTenant,
+  readTenant,
+} from './support/golden.ts';
 
 const GOLDEN = fileURLToPath(new URL('../../golden', import.meta.url));
 
@@ -52,5 +59,21 @@ describe('a directory of the format file-v1 that has records', () => {
       scopes: [{ id: scopes[1]!, change: ({ visits }) => ({ visits: Number(visits) + 1 }) }],
     });
     expect(await new FileSessionStore(folder).readScopes({ scopes })).toEqual(records.with(1, { visits: 3 }));
+  });
+});
+
+describe('a directory of the format file-v1 that has records of sessions', () => {
+  it('reads as it was written, and goes on', async () => {
+    const folder = temporaryFolder();
+    cpSync(join(GOLDEN, 'file-v1-session-records'), folder, { recursive: true });
+    const store = new FileSessionStore(folder);
+    for (const { sessionId, kind, key, value } of GOLDEN_SESSION_RECORDS) {
+      const [found] = await store.readRecords({ sessionId, kind, keys: [key] });
+      expect(found?.value).toEqual(value);
+      await store.writeRecord({ sessionId, kind, key, value: 'next', expectedRevision: found!.revision });
+      expect(await store.readRecords({ sessionId, kind, keys: [key] })).toMatchObject([{ key, value: 'next' }]);
+    }
+    await store.deleteSession({ sessionId: 'a session' });
+    expect(await store.readRecords({ sessionId: 'a session', kind: 'summary' })).toEqual([]);
   });
 });

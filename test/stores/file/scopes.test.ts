@@ -13,7 +13,7 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { ScopeId } from '../../../src/store/contract.ts';
 import { scopeKey } from '../../../src/store/scopes.ts';
-import { recordNameOf } from '../../../stores/file/format/record-file.ts';
+import { recordNameOf } from '../../../stores/file/format/scope-file.ts';
 import { entriesBelow, temporaryFolder } from './support/folders.ts';
 import { RecordingFileSystem } from './support/recording.ts';
 import { ADA, adding, APP, openStore, saveTurn, SESSION, type Store } from './support/scenarios.ts';

@@ -72,6 +72,12 @@ export const tasks = {
     return outcomeOf(storeOf(store).saveSnapshot(id, (current) => (current ? null : turn(sessionId, undefined, id))));
   },
 
+  /** Creates a record of a session, unless there is one. */
+  begin({ store, sessionId, by }: { store: StoreSpec; sessionId: string; by: string }): Promise<Outcome> {
+    const record = { sessionId, kind: 'lease', key: 'owner', value: by, expectedRevision: null };
+    return outcomeOf(storeOf(store).writeRecord(record));
+  },
+
   /** Plays turns on top of whatever is the session's leaf, each until it succeeds; answers all that it saw. */
   async play(input: { store: StoreSpec; sessionId: string; by: string; turns: number }): Promise<Recorded[]> {
     const seen: Recorded[] = [];

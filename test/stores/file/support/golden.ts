@@ -1,13 +1,15 @@
 /**
  * What the golden folders hold: `write` made `test/golden/file-v1` with the first version of the format, and every later version has to
  * read it. Run `node --import tsx test/stores/file/support/golden.ts <new folder>` for a new version of the format; never overwrite one.
- * `writeRecords` made `test/golden/file-v1-records`: the same with `records` behind it.
+ * `writeRecords` made `test/golden/file-v1-records`, and `writeSessionRecords` `test/golden/file-v1-session-records`: the same with `records` or
+ * `session-records` behind it.
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { FileSessionStore, type FileSessionStoreOptions } from '../../../../stores/file/file-session-store.ts';
-import type { ScopeChange, ScopeId, ScopeRecord } from '../../../../src/store/contract.ts';
+import type { Json } from '../../../../src/json/value.ts';
+import type { ScopeChange, ScopeId, ScopeRecord, WriteRecordOptions } from '../../../../src/store/contract.ts';
 import { nodeFileSystem, type FileSystem } from '../../../../stores/file/disk/file-system.ts';
 import { Random } from '../../../support/random.ts';
 
@@ -126,6 +128,21 @@ async function writeRecords(folder: string): Promise<void> {
   for (const name of ['.locks', '.tmp']) rmSync(join(folder, name), { recursive: true });
 }
 
+/** The session records of the golden folder that has some; the second session has no snapshot. */
+export const GOLDEN_SESSION_RECORDS: readonly Omit<WriteRecordOptions, 'expectedRevision'>[] = [
+  { sessionId: 'a session', kind: 'summary', key: 'A/b ~%', value: { text: '\uD800 \0', 'a.b': [[-0], { '': null }] } },
+  { sessionId: 'a session', kind: 'summary', key: 'latest', value: JSON.parse('{"__proto__":{"x":1}}') as Json },
+  { sessionId: '../Not begun 🙂', kind: 'k'.repeat(1000), key: 'one', value: 'short' },
+];
+
+async function writeSessionRecords(folder: string): Promise<void> {
+  const store = new FileSessionStore(folder);
+  await store.saveSnapshot('turn-1', () => ({ sessionId: 'a session', createdAt: '2026-01-01T00:00:00.000Z' }));
+  for (const record of GOLDEN_SESSION_RECORDS) await store.writeRecord(record);
+  await store.close();
+  for (const name of ['.locks', '.tmp']) rmSync(join(folder, name), { recursive: true });
+}
+
 async function write(folder: string): Promise<void> {
   const expectations: Record<string, unknown> = {};
   for (const tenant of GOLDEN_TENANTS) {
@@ -137,5 +154,6 @@ async function write(folder: string): Promise<void> {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  await (process.argv[3] === 'records' ? writeRecords : write)(process.argv[2]!);
+  const [, , folder, what = ''] = process.argv;
+  await ({ records: writeRecords, 'session-records': writeSessionRecords }[what] ?? write)(folder!);
 }

@@ -64,6 +64,11 @@ export async function saveTurns(store: Store, count: number, wide = false): Prom
   for (let turn = 1; turn <= count; turn++) await saveTurn(store, turn, { wide });
 }
 
+/** Writes a record of the session. */
+async function writeSummary(store: Store, value: string): Promise<void> {
+  await store.writeRecord({ sessionId: SESSION, kind: 'summary', key: 'latest', value });
+}
+
 async function touch(store: Store, id: string, times = 1): Promise<void> {
   for (let i = 0; i < times; i++) {
     await store.saveSnapshot(id, (current) => ({
@@ -123,13 +128,29 @@ export const SCENARIOS: readonly Scenario[] = [
     operate: (store) => saveTurn(store, 2, { scopes: [adding(ADA), { id: APP, change: () => ({}) }] }),
   },
   {
+    name: 'a record of a session that was not saved yet',
+    before: async () => {},
+    operate: (store) => writeSummary(store, 'new'),
+  },
+  {
+    name: 'a record of a session that is replaced',
+    before: async (store) => {
+      await saveTurns(store, 2);
+      await writeSummary(store, 'old');
+    },
+    operate: (store) => writeSummary(store, 'new'),
+  },
+  {
     name: 'pruning',
     before: (store) => saveTurns(store, 8, true),
     operate: (store) => store.prune({ maxChainLength: 2 }),
   },
   {
     name: 'deleting the session',
-    before: (store) => saveTurns(store, 5, true),
+    before: async (store) => {
+      await saveTurns(store, 5, true);
+      await writeSummary(store, 'old');
+    },
     operate: (store) => store.deleteSession({ sessionId: SESSION }),
   },
 ];
@@ -145,5 +166,6 @@ export async function readAll(store: Store): Promise<unknown> {
     listed: listed.map((item) => item.snapshotId),
     sessions: (await store.listSessions()).items,
     records: await store.readScopes({ scopes: [ADA, APP] }),
+    summaries: (await store.readRecords({ sessionId: SESSION, kind: 'summary' })).map(({ value }) => value),
   };
 }

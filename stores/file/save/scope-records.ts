@@ -8,7 +8,7 @@ import { Pace } from '../disk/pace.ts';
 import { readFrom } from '../disk/read-file.ts';
 import { attempt } from '../disk/store-folder.ts';
 import { hashOf } from '../format/names.ts';
-import { formatRecord, parseRecord, recordNameOf, type RecordFile, type SaveRef } from '../format/record-file.ts';
+import { formatRecord, parseRecord, recordNameOf, type RecordFile, type SaveRef } from '../format/scope-file.ts';
 import type { SnapshotHead } from '../format/snapshot-file.ts';
 import { readOwnHead } from '../read/read-head.ts';
 import type { TenantFolder } from '../tenant-folder.ts';
@@ -38,7 +38,7 @@ const MOST_LOOKS = 5;
  *
  * A reader takes no lock. It looks for a draft first, then at the snapshot, then at the record: what is settled in between is found.
  */
-export class Records {
+export class ScopeRecords {
   readonly #folder: TenantFolder;
 
   constructor(folder: TenantFolder) {

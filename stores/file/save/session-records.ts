@@ -1,0 +1,162 @@
+import { join } from 'node:path';
+import { dataLoss, quote } from '../../../src/errors.ts';
+import type { SessionRecord } from '../../../src/store/contract.ts';
+import {
+  assertMayWrite,
+  byKindAndKey,
+  ORPHAN_RECORD_MS,
+  type RecordRead,
+  type RecordWrite,
+} from '../../../src/store/session-records.ts';
+import { outcomeUnknown } from '../disk/io-error.ts';
+import { Pace } from '../disk/pace.ts';
+import { readFrom } from '../disk/read-file.ts';
+import {
+  formatSessionRecord,
+  parseSessionRecord,
+  recordName,
+  recordPrefix,
+  type SessionRecordFile,
+} from '../format/session-record-file.ts';
+import { newNonce, type Session } from '../session.ts';
+import type { Tenant } from '../tenant.ts';
+
+/**
+ * The records that belong to one session, a file each in a folder of their own, so that a save has nothing to do with them. They are
+ * written under the session's lock, each by a rename. Reading takes no lock.
+ */
+export class SessionRecords {
+  readonly #session: Session;
+  readonly #path: string;
+
+  constructor(session: Session) {
+    this.#session = session;
+    this.#path = session.tenant.folder.records(session.id);
+  }
+
+  /**
+   * Whether there are any.
+   *
+   * @throws `FAILED_PRECONDITION` when something else is in the place of their folder.
+   */
+  exist(): boolean {
+    const { store, path, allRecords } = this.#session.tenant.folder;
+    return store.hasFolder(path) && store.hasFolder(allRecords) && store.hasFolder(this.#path);
+  }
+
+  /** @throws `DATA_LOSS` when the file of one of the records is damaged. */
+  async read({ kind, keys }: RecordRead): Promise<SessionRecord[]> {
+    if (!this.exist()) return [];
+    await this.#session.refresh();
+    if (this.#session.isBeingDeleted) return [];
+    const names = keys?.map((key) => recordName(kind!, key)) ?? this.#names(kind);
+    const found: SessionRecord[] = [];
+    for (const name of names) {
+      const record = await this.#load(name);
+      if (record === 'damaged') throw this.#unreadable();
+      if (record) found.push(record.record);
+    }
+    return found.toSorted(byKindAndKey);
+  }
+
+  /** @returns The new revision; `null`: the record was removed. */
+  write(request: RecordWrite): Promise<string | null> {
+    const { sessionId, kind, key, value } = request;
+    const { store, sessions } = this.#session.tenant.folder;
+    return this.#session.locked(async (lock) => {
+      const name = recordName(kind, key);
+      const current = this.exist() ? await this.#load(name) : undefined;
+      const isDamaged = current === 'damaged';
+      if (isDamaged && request.expectedRevision !== undefined) throw this.#unreadable();
+      const { tree } = this.#session.index;
+      assertMayWrite(request, isDamaged ? undefined : current?.record.revision, () => tree.has(request.ifSnapshot!));
+      lock.assertHeld();
+      if (value === undefined) {
+        if (current) await this.#remove([name]);
+        return null;
+      }
+      const revision = newNonce();
+      // Without a folder of sessions the tenant would look as if it had lost it.
+      const changed = new Set([this.#path, ...store.makeFolder(this.#path), ...store.makeFolder(sessions)]);
+      await store.replace(join(this.#path, name), formatSessionRecord(sessionId, { kind, key, revision, value }));
+      try {
+        for (const path of changed) await store.flushFolder(path);
+      } catch (error) {
+        throw outcomeUnknown(`Writing a record of session ${quote(sessionId)}`, error);
+      }
+      return revision;
+    });
+  }
+
+  /** For the holder of the session's lock. */
+  async removeAll(): Promise<void> {
+    if (this.exist()) await this.#remove(this.#names());
+  }
+
+  /** Removes those that were written long ago, when there is no such session. */
+  async removeOrphans(): Promise<void> {
+    await this.#session.locked(async () => {
+      const { store } = this.#session.tenant.folder;
+      if (this.#session.incarnation !== '' || !this.exist()) return;
+      const isOld = (name: string): boolean => {
+        const writtenAt = store.fs.stat(join(this.#path, name))?.mtimeMs;
+        return writtenAt !== undefined && Date.now() - writtenAt > ORPHAN_RECORD_MS;
+      };
+      await this.#remove(this.#names().filter(isOld));
+    });
+  }
+
+  /** The names of the files, of all kinds or of one. */
+  #names(kind?: string): string[] {
+    const prefix = kind === undefined ? '' : recordPrefix(kind);
+    return this.#session.tenant.folder.store.namesIn(this.#path).filter((name) => name.startsWith(prefix));
+  }
+
+  async #load(name: string): Promise<SessionRecordFile | 'damaged' | undefined> {
+    const content = await readFrom(this.#session.tenant.folder.store.fs, join(this.#path, name));
+    if (content === 'missing') return undefined;
+    const record = content === 'no-file' ? undefined : parseSessionRecord(content.bytes, name);
+    return record?.sessionId === this.#session.id ? record : 'damaged';
+  }
+
+  /** The last one takes the folder with it. */
+  async #remove(names: readonly string[]): Promise<void> {
+    const { store, allRecords } = this.#session.tenant.folder;
+    for (const name of names) store.remove(join(this.#path, name));
+    const isEmpty = this.#names().length === 0;
+    if (isEmpty) store.fs.rmdir(this.#path);
+    await store.flushFolder(isEmpty ? allRecords : this.#path);
+  }
+
+  #unreadable(): Error {
+    return dataLoss(
+      `A record of session ${quote(this.#session.id)} can't be read: its file is damaged. ` +
+        'Write the record anew without expectedRevision, or remove it.',
+    );
+  }
+}
+
+/** Removes the records of sessions that were never begun. */
+export async function removeOrphanRecords(tenant: Tenant): Promise<void> {
+  const { store, path, allRecords } = tenant.folder;
+  if (!store.hasFolder(path) || !store.hasFolder(allRecords)) return;
+  const pace = new Pace();
+  for (const folder of store.namesIn(allRecords)) {
+    await pace.rest();
+    // A session that is there keeps its records.
+    if (store.fs.stat(join(tenant.folder.sessions, folder))) continue;
+    const sessionId = await sessionOf(tenant, join(allRecords, folder));
+    if (sessionId !== undefined) await new SessionRecords(tenant.session(sessionId)).removeOrphans();
+  }
+}
+
+/** The session that the records in a folder belong to; `undefined`: none of them can be read. */
+async function sessionOf({ folder }: Tenant, path: string): Promise<string | undefined> {
+  if (!folder.store.fs.stat(path)?.isDirectory()) return undefined;
+  for (const name of folder.store.namesIn(path)) {
+    const content = await readFrom(folder.store.fs, join(path, name));
+    const sessionId = typeof content === 'object' ? parseSessionRecord(content.bytes, name)?.sessionId : undefined;
+    if (sessionId !== undefined && folder.records(sessionId) === path) return sessionId;
+  }
+  return undefined;
+}
