@@ -6,6 +6,7 @@ import { describeThrown, invalidArgument } from '../errors.ts';
 import { putByName } from '../json/named-list.ts';
 import { copyJson, type Json } from '../json/value.ts';
 import type { ScopeRecord } from '../store/contract.ts';
+import { requestCompaction } from './compaction-request.ts';
 import { plainStateOf } from './state/plain-state.ts';
 import { ScopedState, type ScopedStateOptions } from './state/scoped-state.ts';
 import { addUsage } from './usage.ts';
@@ -207,6 +208,14 @@ export class Session<S = unknown, User = ScopeRecord, App = ScopeRecord> {
    */
   addUsage(usage: GenerationUsage | undefined): void {
     addUsage(this, usage);
+  }
+
+  /**
+   * Summarizes the session after this turn, in the background, whatever the number of turns: call it when a topic has ended. Does nothing
+   * unless the agent has a `context` window with `summarize`.
+   */
+  compact(): void {
+    requestCompaction(this);
   }
 
   /** Increases with every change. */

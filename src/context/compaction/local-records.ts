@@ -1,5 +1,5 @@
 import type { ReadRecordsOptions, RecordStore, SessionRecord, WriteRecordOptions } from '../../store/contract.ts';
-import { assertMayWrite, checkRecordRead, checkRecordWrite } from '../../store/session-records.ts';
+import { assertMayWrite, byKindAndKey, checkRecordRead, checkRecordWrite } from '../../store/session-records.ts';
 import { contextKey } from './context-key.ts';
 
 const MOST_SESSIONS = 1_000;
@@ -13,8 +13,8 @@ export class LocalRecords implements RecordStore {
     const { kind, keys } = checkRecordRead(options);
     const records = [...(this.#sessions.get(sessionKey(options))?.values() ?? [])];
     return records
-      .filter((record) => record.kind === kind && (keys?.includes(record.key) ?? true))
-      .toSorted((a, b) => (a.key < b.key ? -1 : 1))
+      .filter((record) => (kind ?? record.kind) === record.kind && (keys?.includes(record.key) ?? true))
+      .toSorted(byKindAndKey)
       .map((record) => structuredClone(record));
   }
 
