@@ -39,8 +39,11 @@ function toResponse({ status, headers, body }: Answer, readTimeoutMs: number): R
   return new Response(typeof body === 'object' ? toReadable(body, readTimeoutMs) : body, { status, headers });
 }
 
+const encoder = new TextEncoder();
+
 /** Errors when its reader takes nothing for `readTimeoutMs` while something waits. */
 function toReadable(stream: FrameStream, readTimeoutMs: number): ReadableStream<Uint8Array> {
+  stream.open();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const expectRead = (controller: ReadableStreamDefaultController<Uint8Array>) => {
     timer = setTimeout(() => {
@@ -58,7 +61,7 @@ function toReadable(stream: FrameStream, readTimeoutMs: number): ReadableStream<
           controller.close();
           return;
         }
-        controller.enqueue(piece);
+        controller.enqueue(encoder.encode(piece));
         expectRead(controller);
       },
       cancel: () => {

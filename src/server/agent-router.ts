@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Answer } from './answer/answer.ts';
+import type { FrameStream } from './answer/frame-stream.ts';
 import type { IncomingCall } from './request/call.ts';
 import type { AgentServerOptions } from './options.ts';
 import type { ServedAgents } from './request/routes.ts';
@@ -82,22 +83,28 @@ function lingerAfter(request: IncomingMessage, response: ServerResponse): void {
   });
 }
 
-/** Size of one write, in bytes. The connection must take it within `readTimeoutMs`. */
-const PIECE_BYTES = 64 * 1024;
-
 async function send({ status, headers, body }: Answer, response: ServerResponse, readTimeoutMs: number): Promise<void> {
   const stream = typeof body === 'object' ? body : undefined;
   if (response.destroyed) {
     stream?.cancel();
     return;
   }
-  response.once('close', () => stream?.cancel());
   response.writeHead(status, headers);
-  if (stream && stream.unreadChars === 0) {
+  if (stream) {
+    await sendStream(stream, response, readTimeoutMs);
+  } else {
+    response.end(body);
+  }
+  await taken(response, 'finish', readTimeoutMs);
+}
+
+async function sendStream(stream: FrameStream, response: ServerResponse, readTimeoutMs: number): Promise<void> {
+  response.once('close', () => stream.cancel());
+  if (stream.unreadChars === 0) {
     // The first chunk may take long, and the head has the id for reconnecting.
     response.flushHeaders();
   }
-  for await (const piece of piecesOf(body)) {
+  for (let piece = await stream.take(); piece !== undefined; piece = await stream.take()) {
     if (!response.write(piece)) {
       await taken(response, 'drain', readTimeoutMs);
     }
@@ -106,20 +113,6 @@ async function send({ status, headers, body }: Answer, response: ServerResponse,
     }
   }
   response.end();
-  await taken(response, 'finish', readTimeoutMs);
-}
-
-async function* piecesOf(body: Answer['body']): AsyncGenerator<Uint8Array, void, undefined> {
-  if (typeof body === 'object') {
-    for (let piece = await body.take(); piece; piece = await body.take()) {
-      yield piece;
-    }
-    return;
-  }
-  const bytes = Buffer.from(body ?? '');
-  for (let from = 0; from < bytes.byteLength; from += PIECE_BYTES) {
-    yield bytes.subarray(from, from + PIECE_BYTES);
-  }
 }
 
 /** Resolves when the connection has drained or closed. A connection that takes nothing for `timeoutMs` is closed. */

@@ -38,8 +38,9 @@ export interface AgentServerOptions {
    */
   timeoutMs?: number;
   /**
-   * How many unread characters all streams together may buffer. Default: 67,108,864. Above it, the client with the largest backlog gets
-   * `RESOURCE_EXHAUSTED`, and its turn is treated as after a disconnect: it is aborted, or with a `streamManager` kept until the client reconnects.
+   * How many unread characters all answers together may buffer. Default: 16,777,216, about 16 MB of memory, or 32 MB of text that is not Latin.
+   * Above it, the client with the largest backlog is ended: it gets `RESOURCE_EXHAUSTED`, or in the middle of a long frame its connection is closed.
+   * Its turn is treated as after a disconnect: it is aborted, or with a `streamManager` kept until the client reconnects.
    */
   maxUnreadChars?: number;
   /** How long a client may stop reading an answer, in ms. Default: 30,000. After it the connection is closed. */
@@ -131,7 +132,7 @@ export function readOptions(options: AgentServerOptions): ServerSettings {
     maxDepth: readCount('maxDepth', options.maxDepth) ?? 100,
     maxValues: readCount('maxValues', options.maxValues) ?? 100_000,
     timeoutMs: readDelay('timeoutMs', options.timeoutMs),
-    maxUnreadChars: readCount('maxUnreadChars', options.maxUnreadChars) ?? 64 * MIB,
+    maxUnreadChars: readCount('maxUnreadChars', options.maxUnreadChars) ?? 16 * MIB,
     readTimeoutMs: readDelay('readTimeoutMs', options.readTimeoutMs) ?? 30_000,
     resumable: readResumable(options),
     stopSignal: readSignal(options.stopSignal),

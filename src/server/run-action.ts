@@ -92,6 +92,7 @@ async function answerAsStream(call: ActionCall): Promise<Answer> {
   void run.then((ended) => finish(ended, stream, kept));
   const outcome = await Promise.race([firstChunk, run, ...(kept ? [soon(run)] : [])]);
   if (outcome?.error && !sendsChunks) {
+    stream.cancel();
     return answerAsJson(outcome);
   }
   comesBack = true;

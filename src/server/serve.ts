@@ -2,7 +2,7 @@ import type { ActionContext } from 'genkit';
 import { jsonAnswer, noStreamAnswer, type Answer } from './answer/answer.ts';
 import { authenticate } from './request/authenticate.ts';
 import type { IncomingCall } from './request/call.ts';
-import { Backlog } from './answer/frame-stream.ts';
+import { Backlog, FrameStream, PIECE_CHARS } from './answer/frame-stream.ts';
 import { readOptions, type AgentServerOptions } from './options.ts';
 import { readBody, type CallBody } from './request/read-body.ts';
 import { Refusal, shuttingDown } from './answer/refusal.ts';
@@ -76,6 +76,16 @@ export function createAgentServer(agents: ServedAgents, options: AgentServerOpti
     }
   };
 
+  /** A long document waits for its reader like a stream does. */
+  const bound = (answer: Answer): Answer => {
+    if (typeof answer.body !== 'string' || answer.body.length <= PIECE_CHARS) {
+      return answer;
+    }
+    const body = new FrameStream({ backlog });
+    body.end(answer.body);
+    return { ...answer, body };
+  };
+
   return {
     readTimeoutMs: settings.readTimeoutMs,
     knows: (path) =>
@@ -86,7 +96,7 @@ export function createAgentServer(agents: ServedAgents, options: AgentServerOpti
       ),
     serve: async (call) => {
       try {
-        return await authenticateAndRun(await mustFindRoute(findRoute, call), call);
+        return bound(await authenticateAndRun(await mustFindRoute(findRoute, call), call));
       } catch (error) {
         return answerError(error);
       }

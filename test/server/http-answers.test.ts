@@ -147,7 +147,7 @@ describe.each(ourServers)('HTTP: $name', ({ serve }) => {
     it('gets all of a long stream', async () => {
       const piece = 'x'.repeat(65_536);
       const long = stubAgent('a', async (_, { onChunk }) => {
-        for (let n = 0; n < 300; n++) {
+        for (let n = 0; n < 200; n++) {
           onChunk?.({ n, piece });
         }
         return done;
@@ -158,8 +158,8 @@ describe.each(ourServers)('HTTP: $name', ({ serve }) => {
         body: JSON.stringify({ data: hello }),
       });
       const frames = (await response.text()).split('\n\n');
-      expect(frames.slice(0, 300).map((frame) => JSON.parse(frame.slice(6)).message.n)).toEqual([...Array(300).keys()]);
-      expect(frames[300]).toContain('"result"');
+      expect(frames.slice(0, 200).map((frame) => JSON.parse(frame.slice(6)).message.n)).toEqual([...Array(200).keys()]);
+      expect(frames[200]).toContain('"result"');
     });
   });
 });

@@ -8,8 +8,11 @@ import { agentHandler, agentRouter, type AgentServerOptions } from 'genkitx-agen
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { gate } from './support/agents.ts';
 import { framesOf, HOUR, resultFrame, STREAM_ID } from './support/kept-turns.ts';
+import { catchErrorLog } from './support/log.ts';
 import { stubAgent } from './support/stub-agent.ts';
 import { done, hello, streamed } from './support/stub-server.ts';
+
+catchErrorLog();
 
 const KILO = 'x'.repeat(1000);
 
@@ -97,6 +100,31 @@ describe('slow readers: agentHandler', () => {
     await stuck.cancel();
   });
 
+  it('clients that take nothing are ended before a client that has just taken something, though it has more to read', async () => {
+    let now = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => now);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const mayEnd = gate();
+    const talker = (name: string, count: number) =>
+      stubAgent(name, async (_, { onChunk, abortSignal }) => {
+        for (let n = 0; n < count; n++) onChunk?.(KILO);
+        abortSignal.addEventListener('abort', mayEnd.open);
+        await mayEnd.opened;
+        return done;
+      });
+    const [idle, busy] = [talker('a', 40), talker('b', 500)];
+    const handler = agentHandler([idle, busy], { anonymous: true, maxUnreadChars: 700_000, readTimeoutMs: HOUR });
+    const stalled = await Promise.all(Array.from({ length: 10 }, () => handler(request())));
+    now = 60_000;
+    const reading = (await handler(new Request('http://agents.test/b', request()))).body!;
+    const another = await handler(request());
+    mayEnd.open();
+    expect(await new Response(reading).text()).toContain('"finishReason":"stop"');
+    const texts = await Promise.all(stalled.map((answer) => answer.text()));
+    expect(texts.some((text) => text.includes('RESOURCE_EXHAUSTED'))).toBe(true);
+    await another.body?.cancel();
+  });
+
   it('a client whose stream is kept is cut off, its turn goes on, and it gets all of it when it comes back', async () => {
     const mayEnd = gate();
     const talker = (name: string, count: number) => {
@@ -133,6 +161,86 @@ describe('slow readers: agentHandler', () => {
     mayEnd.open();
     expect(await again.text()).toBe(framesOf(...longer.chunks) + resultFrame(done));
     await other.body?.cancel();
+  });
+
+  it('by default, 60 clients that ask for 20 MB each and stop reading leave at most 17 million characters unread', async () => {
+    const CLIENTS = 60;
+    const big = 'x'.repeat(100_000);
+    const held = new Map<number, number>();
+    let most = 0;
+    const over = gate();
+    const agent = stubAgent('a', async (_, { onChunk, abortSignal }) => {
+      const run = agent.runs.length - 1;
+      for (let sent = 0; sent < 20_000_000 && !abortSignal.aborted; sent += big.length) {
+        onChunk?.(big);
+        held.set(run, sent + big.length);
+        for (const [each] of held) if (agent.runs[each]!.options.abortSignal.aborted) held.delete(each);
+        most = Math.max(
+          most,
+          [...held.values()].reduce((sum, chars) => sum + chars, 0),
+        );
+        await new Promise(setImmediate);
+      }
+      held.delete(run);
+      if (++ended === CLIENTS) over.open();
+      await over.opened;
+      return done;
+    });
+    let ended = 0;
+    const handler = agentHandler([agent], { anonymous: true, readTimeoutMs: HOUR });
+    const answers = await Promise.all(Array.from({ length: CLIENTS }, () => handler(request())));
+    await over.opened;
+    expect(most).toBeGreaterThan(10_000_000);
+    expect(most).toBeLessThan(17_000_000);
+    for (const answer of answers) await answer.body?.cancel();
+  });
+
+  it.each([
+    ['frame', streamed],
+    ['document', { accept: 'application/json' }],
+  ])('a large %s counts until the client has taken all of it', async (_, accept) => {
+    const agent = stubAgent('a', () => ({ ...done, x: 'y'.repeat(1_000_000) }));
+    const handler = agentHandler([agent], { anonymous: true, maxUnreadChars: 2_500_000, readTimeoutMs: HOUR });
+    const ask = async () => {
+      const { body } = await handler(request({ data: hello }, accept));
+      const reader = body!.getReader();
+      const { value } = await reader.read();
+      expect(value!.byteLength).toBeLessThan(100_000);
+      return async () => {
+        let text = '';
+        for (let next = await reader.read(); !next.done; next = await reader.read()) {
+          text += new TextDecoder().decode(next.value);
+        }
+        return text;
+      };
+    };
+    const readers: (() => Promise<string>)[] = [];
+    for (let client = 0; client < 5; client++) readers.push(await ask());
+    const texts = await Promise.all(readers.map((readRest) => readRest().catch(String)));
+    // Three of them are more than the limit, so the fourth and the fifth each end one.
+    expect(texts.filter((text) => text.includes('too slow'))).toHaveLength(2);
+    expect(texts.filter((text) => text.length > 900_000)).toHaveLength(3);
+  });
+
+  it('turns that fail before their first chunk leave nothing behind, so that a slow client of another turn is not ended', async () => {
+    const failing = stubAgent('b', () => {
+      throw new Error('broken');
+    });
+    const mayEnd = gate();
+    const agent = stubAgent('a', async (_, { onChunk }) => {
+      onChunk?.(KILO);
+      await mayEnd.opened;
+      onChunk?.(KILO);
+      return done;
+    });
+    const handler = agentHandler([agent, failing], { anonymous: true, maxUnreadChars: 10_000, readTimeoutMs: HOUR });
+    for (let n = 0; n < 100; n++) {
+      expect((await handler(new Request('http://agents.test/b', request()))).status).toBe(500);
+    }
+    const answer = await handler(request());
+    mayEnd.open();
+    await new Promise(setImmediate);
+    expect(await answer.text()).toBe(framesOf(KILO, KILO) + resultFrame(done));
   });
 
   it('a client that takes nothing for readTimeoutMs is cut off', async () => {

@@ -1,9 +1,10 @@
-/** Size of one piece, in bytes. A slow connection shows that it is alive by taking the next piece. */
-const PIECE_BYTES = 64 * 1024;
+/** Longest piece, in characters. A slow connection shows that it is alive by taking the next piece. */
+export const PIECE_CHARS = 64 * 1024;
 
 /**
- * The unread frames of all streams of a server. A turn cannot be made to wait, so when all frames together exceed the limit, the stream with the
- * longest backlog ends. The stream of a client that keeps up is not ended, however fast its turn writes.
+ * The unread frames of all answers of a server. A turn cannot be made to wait, so when all frames together exceed the limit, the stream ends
+ * whose client holds most: its backlog, times how long it has taken nothing. A client that keeps up is so not ended for those that do not read, unless
+ * its turn alone writes more than the limit at once.
  */
 export class Backlog {
   readonly #maxChars: number;
@@ -18,7 +19,11 @@ export class Backlog {
   /** Called before a frame is added to one of the streams. */
   makeRoom(): void {
     while (this.#chars > this.#maxChars) {
-      this.#longest().endSlowClient();
+      const slowest = this.#slowest();
+      if (!slowest) {
+        return;
+      }
+      slowest.endSlowClient();
     }
   }
 
@@ -32,12 +37,16 @@ export class Backlog {
     }
   }
 
-  /** Prefers a stream whose client is not waiting for data. */
-  #longest(): FrameStream {
-    return [...this.#streams].reduce((longest, stream) => {
-      const isLonger = stream.isAsked === longest.isAsked ? stream.unreadChars > longest.unreadChars : longest.isAsked;
-      return isLonger ? stream : longest;
-    });
+  /** Leaves out the streams whose clients wait for the next frame. */
+  #slowest(): FrameStream | undefined {
+    const now = performance.now();
+    const weightOf = ({ unreadChars, takenAt }: FrameStream) => unreadChars * (1 + now - takenAt);
+    return [...this.#streams]
+      .filter(({ isAsked }) => !isAsked)
+      .reduce<FrameStream | undefined>(
+        (slowest, stream) => (slowest && weightOf(slowest) >= weightOf(stream) ? slowest : stream),
+        undefined,
+      );
   }
 }
 
@@ -45,22 +54,21 @@ export class Backlog {
 export interface FrameStreamOptions {
   backlog: Backlog;
   /** Returns the last frame for a client that is too slow; `undefined`: its connection is closed, because it can request the stream again. */
-  tooSlowFrame: () => string | undefined;
+  tooSlowFrame?: () => string | undefined;
   /** Called when the client disconnects or is too slow. */
-  onGone: () => void;
+  onGone?: () => void;
 }
-
-const encoder = new TextEncoder();
 
 /** The frames of an answer, between the turn that writes them and the connection that takes them. */
 export class FrameStream {
   readonly #options: FrameStreamOptions;
   #frames: string[] = [];
   #unreadChars = 0;
-  /** The rest of the frames that were taken last. */
-  #rest: Uint8Array | undefined;
+  /** How much of the first frame has been taken. A frame counts as unread until all of it has. */
+  #taken = 0;
   #state: 'open' | 'ended' | 'gone' | 'broken' = 'open';
   #isAsked = true;
+  #takenAt = performance.now();
   #wake: (() => void) | undefined;
 
   constructor(options: FrameStreamOptions) {
@@ -75,6 +83,16 @@ export class FrameStream {
   /** Whether the connection takes new frames: it waits for one, or is not open yet. */
   get isAsked(): boolean {
     return this.#isAsked;
+  }
+
+  /** When the connection took something, by `performance.now()`. */
+  get takenAt(): number {
+    return this.#takenAt;
+  }
+
+  /** Called when the connection is open: from now on the client has to ask. */
+  open(): void {
+    this.#isAsked = false;
   }
 
   write(frame: string): void {
@@ -100,11 +118,13 @@ export class FrameStream {
 
   /** Drops the backlog; the stream ends with an error, or its connection is closed. */
   endSlowClient(): void {
-    const last = this.#options.tooSlowFrame();
+    // The error can only follow a whole frame.
+    const rest = this.#taken === 0 ? '' : this.#frames[0]!.slice(this.#taken);
+    const last = rest.length > PIECE_CHARS ? undefined : this.#options.tooSlowFrame?.();
     this.#close(last === undefined ? 'broken' : 'ended');
     if (last !== undefined) {
       // Not counted in the backlog: this stream has nothing more to drop.
-      this.#frames.push(last);
+      this.#frames.push(rest + last);
     }
   }
 
@@ -113,32 +133,47 @@ export class FrameStream {
    *
    * @throws Error when the connection is to be closed without an end.
    */
-  async take(): Promise<Uint8Array | undefined> {
+  async take(): Promise<string | undefined> {
     this.#isAsked = true;
-    if (!this.#rest && this.#frames.length === 0 && this.#state === 'open') {
+    if (this.#frames.length === 0 && this.#state === 'open') {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
     this.#isAsked = false;
+    this.#takenAt = performance.now();
     if (this.#state === 'broken') {
       throw new Error('The client was too slow for its stream.');
     }
-    const bytes = this.#rest ?? encoder.encode(this.#takeFrames());
-    this.#rest = bytes.byteLength > PIECE_BYTES ? bytes.subarray(PIECE_BYTES) : undefined;
-    return bytes.byteLength === 0 ? undefined : bytes.subarray(0, PIECE_BYTES);
+    return this.#takePart() ?? (this.#takeFrames() || undefined);
+  }
+
+  /** The next part of a frame that is longer than a piece; `undefined` when no such frame is next. */
+  #takePart(): string | undefined {
+    const [frame = ''] = this.#frames;
+    if (frame.length - this.#taken <= PIECE_CHARS) {
+      return undefined;
+    }
+    // A character of two units is not cut.
+    const isPair = frame.codePointAt(this.#taken + PIECE_CHARS - 1)! > 0xffff;
+    const start = this.#taken;
+    this.#taken += isPair ? PIECE_CHARS - 1 : PIECE_CHARS;
+    return frame.slice(start, this.#taken);
   }
 
   /** As many frames as fit into a piece, but at least one if there is one. */
   #takeFrames(): string {
     let count = 0;
     let chars = 0;
-    while (count < this.#frames.length && chars < PIECE_BYTES) {
+    while (count < this.#frames.length && chars < PIECE_CHARS) {
       chars += this.#frames[count]!.length;
       count += 1;
     }
     this.#count(-Math.min(chars, this.#unreadChars));
-    return this.#frames.splice(0, count).join('');
+    const text = this.#frames.splice(0, count).join('');
+    const start = this.#taken;
+    this.#taken = 0;
+    return text.slice(start);
   }
 
   #push(frame: string): void {
@@ -151,11 +186,11 @@ export class FrameStream {
   #close(state: 'ended' | 'gone' | 'broken'): void {
     this.#state = state;
     this.#frames = [];
-    this.#rest = undefined;
+    this.#taken = 0;
     this.#count(-this.#unreadChars);
     this.#wake?.();
     this.#wake = undefined;
-    this.#options.onGone();
+    this.#options.onGone?.();
   }
 
   #count(chars: number): void {

@@ -118,7 +118,7 @@ export class ResumableTurns {
       unsubscribe();
     };
     const { backlog } = this.#limits;
-    const stream = new FrameStream({ backlog, tooSlowFrame: () => undefined, onGone: stop });
+    const stream = new FrameStream({ backlog, onGone: stop });
     const finish = (frame: string) => {
       stream.end(frame);
       stop();
