@@ -9,7 +9,7 @@ export {
 } from '../src/client/http/flow.ts';
 export type { ReconnectOptions } from '../src/client/http/reconnect.ts';
 export { remoteAgent, type RemoteAgentOptions } from '../src/client/http/remote-agent.ts';
-export type { ErrorStatus } from '../src/client/status.ts';
+export type { ErrorStatus } from '../src/error-status.ts';
 export type * from '../src/client/types.ts';
 export { applyPatch, PatchError, type ApplyOptions } from '../src/json/apply.ts';
 export type { JsonPatch, JsonPatchOperation } from '../src/json/diff.ts';

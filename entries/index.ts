@@ -33,7 +33,7 @@ export {
 export { AgentError, type AgentErrorOptions } from '../src/client/errors.ts';
 export type { ReconnectOptions } from '../src/client/http/reconnect.ts';
 export { remoteAgent, type RemoteAgentOptions } from '../src/client/http/remote-agent.ts';
-export type { ErrorStatus } from '../src/client/status.ts';
+export type { ErrorStatus } from '../src/error-status.ts';
 export type {
   AgentAPI,
   AgentChat,

@@ -26,29 +26,6 @@ export function markedAudience(error: unknown): Audience | undefined {
   return typeof error === 'object' && error !== null ? (error as { [AUDIENCE]?: Audience })[AUDIENCE] : undefined;
 }
 
-/** The message in place of a withheld one. */
-const SENTENCES: Readonly<Partial<Record<string, string>>> = {
-  CANCELLED: 'The request was cancelled.',
-  INVALID_ARGUMENT: 'The agent refused the request.',
-  DEADLINE_EXCEEDED: 'The agent did not finish in time. Try again later.',
-  NOT_FOUND: 'The requested item does not exist.',
-  ALREADY_EXISTS: 'The item to create already exists.',
-  PERMISSION_DENIED: 'The request is not allowed.',
-  UNAUTHENTICATED: 'The request has no valid credentials.',
-  RESOURCE_EXHAUSTED: 'A limit is reached. Try again later.',
-  FAILED_PRECONDITION: 'The request does not fit the current state.',
-  ABORTED: 'Another change came first. Read the session again and repeat the request.',
-  OUT_OF_RANGE: 'The request is out of range.',
-  UNIMPLEMENTED: 'The agent does not support this.',
-  UNAVAILABLE: 'Something that the agent needs is not available. Try again later.',
-  DATA_LOSS: 'Something that was stored can not be read.',
-};
-
-/** The sentence that replaces the message of an error of this status. */
-export function safeSentence(status: string | undefined): string {
-  return SENTENCES[status ?? 'INTERNAL'] ?? 'Something went wrong inside the agent.';
-}
-
 function isKind(error: unknown, kind: string): boolean {
   return typeof error === 'object' && error !== null && (error as { [KIND]?: unknown })[KIND] === kind;
 }

@@ -1,7 +1,8 @@
 import { StatusNameSchema, type StatusName } from 'genkit';
 import { logger } from 'genkit/logging';
 import { causeOf, keepCause } from '../client/error-cause.ts';
-import { addressTo, describeThrown, markedAudience, safeSentence, type Audience } from '../errors.ts';
+import { safeSentence } from '../error-status.ts';
+import { addressTo, describeThrown, markedAudience, type Audience } from '../errors.ts';
 import { copyJson } from '../json/value.ts';
 import type { RuntimeError } from '../session/session-runner.ts';
 

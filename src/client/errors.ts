@@ -1,4 +1,4 @@
-import { isErrorStatus, type ErrorStatus } from './status.ts';
+import { isErrorStatus, type ErrorStatus } from '../error-status.ts';
 import type { AgentResponse } from './types.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { AgentFinishReason, SessionSnapshot, SessionStore } from 'genkit/beta';
 import { GenkitError } from 'genkit';
-import { safeSentence } from '../errors.ts';
+import { safeSentence } from '../error-status.ts';
 import { reserveSnapshotId } from '../snapshot/ids.ts';
 import type { RunTurn, RuntimeError } from './session-runner.ts';
 import type { Session } from './session.ts';

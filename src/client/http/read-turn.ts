@@ -1,6 +1,6 @@
 import { AgentError, ConnectionLostError, readErrorRecord } from '../errors.ts';
 import { readEvents, readWhole, type StreamField } from './read-stream.ts';
-import { statusOfHttp } from '../status.ts';
+import { statusOfHttp } from '../../error-status.ts';
 import type { AgentOutput, AgentStreamChunk } from '../types.ts';
 
 /** A frame of a server: a chunk, the result, or an error. */

@@ -1,4 +1,4 @@
-import type { ErrorStatus } from '../../client/status.ts';
+import type { ErrorStatus } from '../../error-status.ts';
 
 /** A request that the server refuses. The message is written for the client. */
 export class Refusal extends Error {

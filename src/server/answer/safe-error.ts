@@ -1,10 +1,9 @@
 import { logger } from 'genkit/logging';
 import { audienceOf, isLogged } from '../../agent/runtime-error.ts';
-import { isErrorStatus, type ErrorStatus } from '../../client/status.ts';
 import { causeOf } from '../../client/error-cause.ts';
-import { describeThrown, markedAudience, safeSentence, type Audience } from '../../errors.ts';
+import { httpStatusOf, isErrorStatus, safeSentence, type ErrorStatus } from '../../error-status.ts';
+import { describeThrown, markedAudience, type Audience } from '../../errors.ts';
 import { Refusal } from './refusal.ts';
-import { httpStatusOf } from './status.ts';
 
 /** An error as a client may see it. */
 export interface SafeError {

@@ -1,0 +1,84 @@
+/**
+ * The statuses of errors: Genkit's names, those of gRPC, without `OK`. This file runs in a browser, and each constant is left out of a bundle that
+ * does not use it.
+ */
+
+/** The HTTP status of each status, equal to that of Genkit's servers. */
+const HTTP_STATUS = {
+  CANCELLED: 499,
+  UNKNOWN: 500,
+  INVALID_ARGUMENT: 400,
+  DEADLINE_EXCEEDED: 504,
+  NOT_FOUND: 404,
+  ALREADY_EXISTS: 409,
+  PERMISSION_DENIED: 403,
+  UNAUTHENTICATED: 401,
+  RESOURCE_EXHAUSTED: 429,
+  FAILED_PRECONDITION: 400,
+  ABORTED: 409,
+  OUT_OF_RANGE: 400,
+  UNIMPLEMENTED: 501,
+  INTERNAL: 500,
+  UNAVAILABLE: 503,
+  DATA_LOSS: 500,
+} as const;
+
+/** The kind of an error. */
+export type ErrorStatus = keyof typeof HTTP_STATUS;
+
+/** HTTP statuses of no status or of several. Proxies send some of them. */
+const BY_HTTP_STATUS: Readonly<Record<number, ErrorStatus>> = {
+  204: 'NOT_FOUND',
+  400: 'INVALID_ARGUMENT',
+  405: 'UNIMPLEMENTED',
+  408: 'DEADLINE_EXCEEDED',
+  409: 'ABORTED',
+  413: 'INVALID_ARGUMENT',
+  415: 'INVALID_ARGUMENT',
+  422: 'INVALID_ARGUMENT',
+  500: 'INTERNAL',
+  502: 'UNAVAILABLE',
+};
+
+const UNEXPLAINED = 'Something went wrong inside the agent.';
+
+/** The message of each status in place of a withheld one. */
+const SENTENCES: Readonly<Record<ErrorStatus, string>> = {
+  CANCELLED: 'The request was cancelled.',
+  UNKNOWN: UNEXPLAINED,
+  INVALID_ARGUMENT: 'The agent refused the request.',
+  DEADLINE_EXCEEDED: 'The agent did not finish in time. Try again later.',
+  NOT_FOUND: 'The requested item does not exist.',
+  ALREADY_EXISTS: 'The item to create already exists.',
+  PERMISSION_DENIED: 'The request is not allowed.',
+  UNAUTHENTICATED: 'The request has no valid credentials.',
+  RESOURCE_EXHAUSTED: 'A limit is reached. Try again later.',
+  FAILED_PRECONDITION: 'The request does not fit the current state.',
+  ABORTED: 'Another change came first. Read the session again and repeat the request.',
+  OUT_OF_RANGE: 'The request is out of range.',
+  UNIMPLEMENTED: 'The agent does not support this.',
+  INTERNAL: UNEXPLAINED,
+  UNAVAILABLE: 'Something that the agent needs is not available. Try again later.',
+  DATA_LOSS: 'Something that was stored can not be read.',
+};
+
+/** Whether a value is the name of a status. */
+export function isErrorStatus(value: unknown): value is ErrorStatus {
+  return typeof value === 'string' && Object.hasOwn(HTTP_STATUS, value);
+}
+
+/** The HTTP status that a server answers. */
+export function httpStatusOf(status: ErrorStatus): number {
+  return HTTP_STATUS[status];
+}
+
+/** The status of an answer whose body has none, for example that of a proxy. */
+export function statusOfHttp(httpStatus: number): ErrorStatus {
+  const names = Object.keys(HTTP_STATUS) as ErrorStatus[];
+  return BY_HTTP_STATUS[httpStatus] ?? names.find((name) => HTTP_STATUS[name] === httpStatus) ?? 'UNKNOWN';
+}
+
+/** The sentence that replaces the message of an error of this status. */
+export function safeSentence(status: unknown): string {
+  return isErrorStatus(status) ? SENTENCES[status] : UNEXPLAINED;
+}
