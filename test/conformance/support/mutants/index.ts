@@ -2,6 +2,7 @@
 import { contents, names } from './content.ts';
 import { trees } from './lineage.ts';
 import type { Mutant } from './mutant.ts';
+import { recordKeeping } from './record-keeping.ts';
 import { removals } from './removal.ts';
 import { terminals } from './saves.ts';
 import { scoping } from './scoping.ts';
@@ -15,4 +16,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...watching,
   ...removals,
   ...scoping,
+  ...recordKeeping,
 ];

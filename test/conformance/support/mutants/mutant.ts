@@ -1,4 +1,5 @@
 import type {
+  RecordStore,
   ScopeStore,
   SessionSnapshot,
   SessionSnapshotInput,
@@ -19,13 +20,13 @@ export interface Mutant {
   make(options: InMemorySessionStoreOptions): SnapshotStore;
 }
 
-export type Methods = Omit<SnapshotStore, 'capabilities'> & ScopeStore;
+export type Methods = Omit<SnapshotStore, 'capabilities'> & ScopeStore & RecordStore;
 export type News = (snapshot: SessionSnapshot) => void;
 
 /** Replaces methods of a sound store; `sound` answers what they were. */
 export function replacing(replace: (sound: Methods) => Partial<Methods>): Mutant['make'] {
   return (options) => {
-    const store: SnapshotStore & ScopeStore = new InMemorySessionStore(options);
+    const store: SnapshotStore & ScopeStore & RecordStore = new InMemorySessionStore(options);
     const sound: Methods = {
       getSnapshot: store.getSnapshot.bind(store),
       getSnapshotMetadata: store.getSnapshotMetadata.bind(store),
@@ -38,6 +39,8 @@ export function replacing(replace: (sound: Methods) => Partial<Methods>): Mutant
       readScopes: store.readScopes.bind(store),
       deleteScope: store.deleteScope.bind(store),
       listScopes: store.listScopes.bind(store),
+      readRecords: store.readRecords.bind(store),
+      writeRecord: store.writeRecord.bind(store),
       close: store.close.bind(store),
     };
     return Object.assign(store, replace(sound));
