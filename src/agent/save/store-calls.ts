@@ -1,7 +1,15 @@
 import { GenkitError } from 'genkit';
 import type { SessionStore } from 'genkit/beta';
 import { JsonValueError } from '../../json/value.ts';
-import type { PageOptions, ScopeStore, SnapshotLookup, SnapshotStore } from '../../store/contract.ts';
+import type {
+  PageOptions,
+  ReadRecordsOptions,
+  RecordStore,
+  ScopeStore,
+  SnapshotLookup,
+  SnapshotStore,
+  WriteRecordOptions,
+} from '../../store/contract.ts';
 import { statusOf } from '../runtime-error.ts';
 
 /** Pauses before further attempts of a call that failed, in ms. */
@@ -12,11 +20,12 @@ const TRANSIENT = new Set(['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'RESOURCE_EXHAUST
 
 /**
  * The store as the runtime calls it. Each call has one time budget: within it, a transient failure is retried, and when the budget is used up
- * the call fails with `DEADLINE_EXCEEDED`. A save that timed out writes nothing, unless its commit has already begun.
+ * the call fails with `DEADLINE_EXCEEDED`. A save that timed out writes nothing, unless its commit has already begun. A
+ * write of a session record that timed out may still be made, and one whose answer was lost is `ABORTED` when it expects a revision.
  */
 export function boundedStore<State>(store: SessionStore<State>, timeoutMs: number): SessionStore<State> {
-  const { getSnapshotMetadata, listSessions, listSnapshots, readScopes } = store as Partial<
-    SnapshotStore<State> & ScopeStore
+  const { getSnapshotMetadata, listSessions, listSnapshots, readScopes, readRecords, writeRecord } = store as Partial<
+    SnapshotStore<State> & ScopeStore & RecordStore
   >;
   const lists = listSessions &&
     listSnapshots && {
@@ -32,10 +41,16 @@ export function boundedStore<State>(store: SessionStore<State>, timeoutMs: numbe
     readScopes: (options: Parameters<typeof readScopes>[0]) =>
       within(timeoutMs, 'read', () => readScopes.call(store, options)),
   };
+  const records = readRecords &&
+    writeRecord && {
+      readRecords: (options: ReadRecordsOptions) => within(timeoutMs, 'read', () => readRecords.call(store, options)),
+      writeRecord: (options: WriteRecordOptions) => within(timeoutMs, 'write', () => writeRecord.call(store, options)),
+    };
   return {
     ...metadata,
     ...lists,
     ...scopes,
+    ...records,
     getSnapshot: (lookup) => within(timeoutMs, 'read', () => store.getSnapshot(lookup)),
     saveSnapshot: (snapshotId, mutator, options) =>
       within(timeoutMs, 'save', (isGivenUp) =>
