@@ -111,12 +111,15 @@ export type {
   PageOptions,
   PrunePolicy,
   PruneResult,
+  ReadRecordsOptions,
+  RecordStore,
   SaveSnapshotOptions,
   ScopeChange,
   ScopeId,
   ScopeRecord,
   ScopeStore,
   SessionDetails,
+  SessionRecord,
   SessionSnapshot,
   SessionSnapshotInput,
   SessionStore,
@@ -129,6 +132,7 @@ export type {
   SnapshotStore,
   StoreCapabilities,
   UsageSum,
+  WriteRecordOptions,
 } from '../src/store/contract.ts';
 export type { SnapshotPathPrefix } from '../src/store/tenant.ts';
 export { FileSessionStore, type FileSessionStoreOptions } from '../stores/file/file-session-store.ts';

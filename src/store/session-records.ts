@@ -107,6 +107,11 @@ function aborted(message: string): GenkitError {
   return new GenkitError({ status: 'ABORTED', message });
 }
 
+/** A text for each record of a session, different for different records. */
+export function recordKey({ kind, key }: RecordName): string {
+  return JSON.stringify([kind, key]);
+}
+
 /** The order of `readRecords`, by UTF-16 code units. */
 export function byKindAndKey(x: RecordName, y: RecordName): number {
   const [one, other] = x.kind === y.kind ? [x.key, y.key] : [x.kind, y.kind];

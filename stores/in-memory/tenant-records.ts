@@ -4,7 +4,7 @@ import {
   assertMayWrite,
   byKindAndKey,
   ORPHAN_RECORD_MS,
-  type RecordName,
+  recordKey,
   type RecordRead,
   type RecordWrite,
 } from '../../src/store/session-records.ts';
@@ -75,9 +75,4 @@ export class TenantRecords {
 
 function handOut({ kind, key, value, revision }: KeptRecord): SessionRecord {
   return { kind, key, value: copyJson(value), revision };
-}
-
-/** Unambiguous for every pair of ids. */
-function recordKey({ kind, key }: RecordName): string {
-  return JSON.stringify([kind, key]);
 }

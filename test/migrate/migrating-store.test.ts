@@ -9,10 +9,12 @@ import {
   listGenkitDirectory,
   migratingStore,
   SessionConflictError,
+  type RecordStore,
   type SessionSnapshotInput,
   type SessionStore,
 } from 'genkitx-agents';
 import { afterAll, describe, expect, it } from 'vitest';
+import { FOREIGN_CAPABILITIES } from '../../src/store/contract.ts';
 import { sessionStoreConformance } from '../conformance/index.ts';
 
 const folders: string[] = [];
@@ -189,6 +191,123 @@ describe('migratingStore', () => {
   });
 });
 
+describe('migratingStore with session records', () => {
+  const note = { sessionId: 'chat', kind: 'note' };
+
+  /** A chat in the old store with the records `both` and `old`, of which the new store has `both` too, and `new`. */
+  async function records() {
+    const [from, to] = [new InMemorySessionStore(), new InMemorySessionStore()];
+    await from.saveSnapshot('one', () => turn(1));
+    for (const key of ['both', 'old']) await from.writeRecord({ ...note, key, value: `old ${key}` });
+    for (const key of ['both', 'new']) await to.writeRecord({ ...note, key, value: `new ${key}` });
+    const store = migratingStore({ from, to });
+    const revisionOf = async (key: string): Promise<string> =>
+      (await store.readRecords({ ...note, keys: [key] }))[0]!.revision;
+    return { from, to, store, revisionOf };
+  }
+
+  const read = async (store: RecordStore, keys?: string[]): Promise<unknown[]> =>
+    (await store.readRecords({ ...note, ...(keys && { keys }) })).map(({ value }) => value);
+
+  it('reads those of both stores, the new one first, in one order', async () => {
+    const { store, from } = await records();
+    await from.writeRecord({ ...note, kind: 'another', key: 'z', value: 'old z' });
+    expect(await read(store)).toEqual(['new both', 'new new', 'old old']);
+    expect(await read(store, ['old', 'both'])).toEqual(['new both', 'old old']);
+    const all = await store.readRecords({ sessionId: 'chat' });
+    expect(all.map(({ kind, key }) => `${kind} ${key}`)).toEqual(['another z', 'note both', 'note new', 'note old']);
+  });
+
+  it('replaces a record of the old store in the new one, by the revision that it was read with', async () => {
+    const { store, from, revisionOf } = await records();
+    const expectedRevision = await revisionOf('old');
+    const write = (value: string, expected: string | null): Promise<string | null> =>
+      store.writeRecord({ ...note, key: 'old', value, expectedRevision: expected });
+    for (const stale of [null, 'unknown']) {
+      await expect(write('lost', stale)).rejects.toThrow(expect.objectContaining({ status: 'ABORTED' }) as Error);
+    }
+    const racers = await Promise.allSettled(['a', 'b', 'c'].map((value) => write(value, expectedRevision)));
+    expect(racers.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected', 'rejected']);
+    await expect(write('late', expectedRevision)).rejects.toThrow('Read it again');
+    const winner = ['a', 'b', 'c'][racers.findIndex(({ status }) => status === 'fulfilled')];
+    expect(await read(store, ['old'])).toEqual([winner]);
+    expect(await read(from, ['old'])).toEqual(['old old']);
+  });
+
+  it('removes a record in both stores, so that the old one does not come back', async () => {
+    const { store, from, to, revisionOf } = await records();
+    for (const key of ['both', 'old']) {
+      const expectedRevision = await revisionOf(key);
+      expect(await store.writeRecord({ ...note, key, value: undefined, expectedRevision })).toBeNull();
+    }
+    expect(await read(store)).toEqual(['new new']);
+    expect(await read(from)).toEqual([]);
+    await store.deleteSession({ sessionId: 'chat' });
+    expect(await read(to)).toEqual([]);
+  });
+
+  it('writes for a snapshot of either store, and not for one that was deleted', async () => {
+    const { store, to } = await records();
+    await to.saveSnapshot('two', () => turn(2, { parentId: 'one' }));
+    for (const ifSnapshot of ['one', 'two'])
+      await store.writeRecord({ ...note, key: 'new', value: ifSnapshot, ifSnapshot });
+    expect(await read(to, ['new'])).toEqual(['two']);
+    await store.deleteSession({ sessionId: 'chat' });
+    for (const ifSnapshot of ['one', 'two']) {
+      const late = store.writeRecord({ ...note, key: 'new', value: 'late', ifSnapshot });
+      await expect(late).rejects.toThrow('no snapshot');
+    }
+  });
+
+  it('leaves nothing of a write for a session of the old store that is deleted meanwhile', async () => {
+    for (const when of ['before', 'after'] as const) {
+      const { to, store } = await records();
+      const sound = to.writeRecord.bind(to);
+      to.writeRecord = async (options) => {
+        to.writeRecord = sound;
+        if (when === 'before') await store.deleteSession({ sessionId: 'chat' });
+        const revision = await sound(options);
+        if (when === 'after') await store.deleteSession({ sessionId: 'chat' });
+        return revision;
+      };
+      const write = store.writeRecord({ ...note, key: 'new', value: 'late', ifSnapshot: 'one' });
+      await expect(write).rejects.toThrow(expect.objectContaining({ status: 'ABORTED' }) as Error);
+      expect(await read(store)).toEqual([]);
+    }
+  });
+
+  it('leaves nothing of a write that comes while the deletion is between the two stores', async () => {
+    for (const between of ['from', 'to'] as const) {
+      const stores = await records();
+      const { [between]: reached, store } = stores;
+      const sound = reached.deleteSession.bind(reached);
+      reached.deleteSession = async (options) => {
+        const result = await sound(options);
+        await store.writeRecord({ ...note, key: 'new', value: 'late', ifSnapshot: 'one' }).catch(() => {});
+        return result;
+      };
+      await store.deleteSession({ sessionId: 'chat' });
+      expect(await read(store)).toEqual([]);
+    }
+  });
+
+  it('writes to the new store where the old one keeps none, and says so where the new one keeps none', async () => {
+    const from = await genkitChat(folder());
+    const store = migratingStore({ from, to: new InMemorySessionStore() });
+    await store.writeRecord({ ...note, key: 'a', value: 1, expectedRevision: null, ifSnapshot: 'three' });
+    await store.writeRecord({ ...note, key: 'b', value: 2 });
+    expect(await store.writeRecord({ ...note, key: 'b', value: undefined })).toBeNull();
+    expect(await read(store)).toEqual([1]);
+    const without = { ...FOREIGN_CAPABILITIES, durable: true };
+    const none = migratingStore({
+      from,
+      to: Object.assign(new GenkitMemoryStore(), { capabilities: without }) as never,
+    });
+    expect(none.capabilities.records).toBe(false);
+    await expect(none.readRecords(note)).rejects.toThrow('keeps no session records');
+  });
+});
+
 describe('copySessions', () => {
   it('moves what Genkit’s own file store wrote, whole: ids, order, leaf, branches', async () => {
     const directory = folder();
@@ -200,7 +319,7 @@ describe('copySessions', () => {
       list: listGenkitDirectory(directory, { prefix: 'tenants/ada' }),
       onProgress: ({ sessions }) => seen.push(sessions),
     });
-    expect(result).toEqual({ sessions: 2, snapshots: 5, scopes: 0, diverged: [] });
+    expect(result).toEqual({ sessions: 2, snapshots: 5, scopes: 0, records: 0, diverged: [] });
     expect(seen).toEqual([1, 2]);
     for (const snapshotId of ['one', 'side', 'two', 'three', 'alone']) {
       const snapshot = (await from.getSnapshot({ snapshotId }))!;
@@ -219,7 +338,10 @@ describe('copySessions', () => {
         scopes: [{ id: { scope: 'user', appName: 'shop', userId: `user ${n}` }, change: () => ({ n }) }],
       });
     }
+    const note = { sessionId: 'chat', kind: 'note', key: 'a' };
+    for (const key of ['a', 'b', 'c']) await from.writeRecord({ ...note, key, value: { of: key } });
     const to = new InMemorySessionStore();
+    await to.writeRecord({ ...note, value: 'newer' });
     let calls = 0;
     const failing = new Proxy(from, {
       get(target, name) {
@@ -233,12 +355,19 @@ describe('copySessions', () => {
       },
     });
     await expect(copySessions(failing, to)).rejects.toThrow('interrupted');
-    expect(await copySessions(from, to)).toEqual({ sessions: 1, snapshots: 19, scopes: 0, diverged: [] });
+    expect(await copySessions(from, to)).toEqual({ sessions: 1, snapshots: 19, scopes: 0, records: 2, diverged: [] });
+    expect(await copySessions(from, to)).toMatchObject({ snapshots: 0, records: 0 });
     expect(await to.listSnapshots({ sessionId: 'chat' })).toEqual(await from.listSnapshots({ sessionId: 'chat' }));
     expect((await to.listSessions()).items).toEqual((await from.listSessions()).items);
     const [record] = await to.readScopes({ scopes: [{ scope: 'user', appName: 'shop', userId: 'user 7' }] });
     expect(record).toEqual({ n: 7 });
     expect((await to.listScopes()).items).toHaveLength(30);
+    const records = await to.readRecords({ sessionId: 'chat' });
+    expect(records.map(({ key, value }) => [key, value])).toEqual([
+      ['a', 'newer'],
+      ['b', { of: 'b' }],
+      ['c', { of: 'c' }],
+    ]);
   });
 
   it('completes a session that went on in the new store, and reports one that went on in both', async () => {
@@ -251,7 +380,7 @@ describe('copySessions', () => {
     }
     await from.saveSnapshot('two lines d', () => turn(3, { sessionId: 'two lines', parentId: 'two lines b' }));
     const result = await copySessions(from, to);
-    expect(result).toEqual({ sessions: 1, snapshots: 2, scopes: 0, diverged: ['two lines'] });
+    expect(result).toEqual({ sessions: 1, snapshots: 2, scopes: 0, records: 0, diverged: ['two lines'] });
     expect((await to.getSnapshot({ sessionId: 'one line' }))?.snapshotId).toBe('one line c');
     expect((await to.listSnapshots({ sessionId: 'two lines' })).items).toHaveLength(1);
   });

@@ -4,6 +4,7 @@ import { byCreation } from '../../snapshot/lineage.ts';
 import { sessionOf, type SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import {
   capabilitiesOf,
+  keepsRecords,
   keepsScopes,
   type Page,
   type PageOptions,
@@ -15,6 +16,7 @@ import {
   type SessionStoreOptions,
   type SnapshotStore,
 } from '../contract.ts';
+import { recordKey } from '../session-records.ts';
 
 /** A session as a {@link SessionLister} finds it. */
 export interface ListedSession {
@@ -43,13 +45,15 @@ export interface CopyResult {
   snapshots: number;
   /** Records of users and apps written. */
   scopes: number;
+  /** Session records written. */
+  records: number;
   /** Sessions that went on in both stores. Nothing of them was copied; decide which of the two to keep. */
   diverged: string[];
 }
 
 /**
- * Copies all sessions of a tenant from one store to another: whole trees, with their ids, their order, and the records of users and apps where
- * both stores keep them. `from` is only read. What is in `to` already is left as it is, so an interrupted copy goes on where it was.
+ * Copies all sessions of a tenant from one store to another: whole trees, with their ids, their order, and the records of sessions, users and
+ * apps where both stores keep them. `from` is only read. What is in `to` already is left as it is, so an interrupted copy goes on where it was.
  *
  * Run it while no agent works on the sessions: until a session is copied whole, `to` shows a part of it. A session that went on in `to` through
  * `migratingStore` gets the snapshots that lead up to its continuation; its other branches stay in `from`.
@@ -71,7 +75,7 @@ export async function copySessions<S = unknown>(
   if (!(to as Partial<SnapshotStore<S>>)?.capabilities) {
     throw invalidArgument('copySessions: the second store must be of this package, or declare its capabilities.');
   }
-  const result: CopyResult = { sessions: 0, snapshots: 0, scopes: 0, diverged: [] };
+  const result: CopyResult = { sessions: 0, snapshots: 0, scopes: 0, records: 0, diverged: [] };
   const caller: SessionStoreOptions = context === undefined ? {} : { context };
   result.scopes = await copyScopes(from, to, caller);
   for await (const session of options.list?.() ?? listed(from, caller)) {
@@ -80,6 +84,7 @@ export async function copySessions<S = unknown>(
     else {
       result.sessions++;
       result.snapshots += copied;
+      result.records += await copyRecords(from, to, { ...caller, sessionId: session.sessionId });
     }
     onProgress?.({ ...result, diverged: [...result.diverged] });
   }
@@ -243,4 +248,19 @@ async function copyScopes<S>(
   }
   if (ids.length > 0) await to.deleteSession({ ...caller, sessionId });
   return copied;
+}
+
+/** Copies the session records that `to` does not have. */
+async function copyRecords<S>(
+  from: SessionStore<S>,
+  to: SnapshotStore<S>,
+  session: SessionStoreOptions & { sessionId: string },
+): Promise<number> {
+  if (!keepsRecords(from) || !keepsRecords(to)) return 0;
+  const there = new Set((await to.readRecords(session)).map(recordKey));
+  const missing = (await from.readRecords(session)).filter((record) => !there.has(recordKey(record)));
+  for (const { kind, key, value } of missing) {
+    await to.writeRecord({ ...session, kind, key, value, expectedRevision: null });
+  }
+  return missing.length;
 }

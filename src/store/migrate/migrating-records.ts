@@ -5,10 +5,11 @@ import {
   type RecordStore,
   type SessionRecord,
   type SessionStore,
+  type SnapshotLookup,
   type SnapshotStore,
   type WriteRecordOptions,
 } from '../contract.ts';
-import { byKindAndKey, checkRecordWrite, recordChanged, snapshotGone, type RecordName } from '../session-records.ts';
+import { byKindAndKey, checkRecordWrite, recordChanged, recordKey, snapshotGone } from '../session-records.ts';
 
 /** The two stores of a migration. Records of `from` are read where it keeps some. */
 export interface RecordStores<S> {
@@ -23,34 +24,31 @@ export async function readFromBoth<S>(
 ): Promise<SessionRecord[]> {
   const records = await to.readRecords(options);
   if (!keepsRecords(from)) return records;
-  const known = new Set(records.map(nameOf));
+  const known = new Set(records.map(recordKey));
   const older = await from.readRecords(options);
-  return [...records, ...older.filter((record) => !known.has(nameOf(record)))].toSorted(byKindAndKey);
-}
-
-function nameOf({ kind, key }: RecordName): string {
-  return JSON.stringify([kind, key]);
+  return [...records, ...older.filter((record) => !known.has(recordKey(record)))].toSorted(byKindAndKey);
 }
 
 /** Writes to `to` what was decided by the records of both. A removal works on both. */
-export async function writeThrough<S>(stores: RecordStores<S>, options: WriteRecordOptions): Promise<string | null> {
-  const { from, to } = stores;
+export async function writeThrough<S>(
+  { from, to }: RecordStores<S>,
+  options: WriteRecordOptions,
+): Promise<string | null> {
   const { sessionId, ifSnapshot } = checkRecordWrite(options);
-  const expecting = await expectingOfTo(from, options);
-  const isInFrom = ifSnapshot !== undefined && (await hasSnapshot(from, options)) && !(await hasSnapshot(to, options));
-  const { ifSnapshot: _, ...unbound } = expecting;
-  const revision = await to.writeRecord(isInFrom ? unbound : expecting);
-  if (isInFrom && !(await hasSnapshot(from, options)) && !(await hasSnapshot(to, options))) {
-    // The session was deleted in the meantime: nothing of it may stay.
-    if (revision !== null) await to.writeRecord({ ...unbound, value: undefined, expectedRevision: revision });
-    throw snapshotGone({ sessionId, ifSnapshot });
-  }
-  if (options.value === undefined && keepsRecords(from)) await from.writeRecord(withoutExpectations(options));
-  return revision;
+  const write = await asSeenByTo(from, options);
+  const isBoundToFrom =
+    ifSnapshot !== undefined && !(await hasSnapshot(to, options)) && (await hasSnapshot(from, options));
+  if (!isBoundToFrom) return removeFrom(from, options, await to.writeRecord(write));
+  const { ifSnapshot: _, ...unbound } = write;
+  const revision = await to.writeRecord(unbound);
+  if (await hasSnapshot(from, options)) return removeFrom(from, options, revision);
+  // The session was deleted in the meantime: nothing of it may stay.
+  if (revision !== null) await to.writeRecord({ ...unbound, value: undefined, expectedRevision: revision });
+  throw snapshotGone({ sessionId, ifSnapshot });
 }
 
 /** The write with the revision that `to` has to have: none, where the caller has read the record in `from`. */
-async function expectingOfTo<S>(from: SessionStore<S>, options: WriteRecordOptions): Promise<WriteRecordOptions> {
+async function asSeenByTo<S>(from: SessionStore<S>, options: WriteRecordOptions): Promise<WriteRecordOptions> {
   const { sessionId, kind, key, context, expectedRevision } = options;
   if (expectedRevision === undefined || !keepsRecords(from)) return options;
   const [old] = await from.readRecords({ sessionId, kind, keys: [key], context });
@@ -58,11 +56,19 @@ async function expectingOfTo<S>(from: SessionStore<S>, options: WriteRecordOptio
   return old?.revision === expectedRevision ? { ...options, expectedRevision: null } : options;
 }
 
-function withoutExpectations({ sessionId, kind, key, value, context }: WriteRecordOptions): WriteRecordOptions {
-  return { sessionId, kind, key, value, context };
+/** Ends a write: a record that `to` has removed must not come back from `from`. */
+async function removeFrom<S>(
+  from: SessionStore<S>,
+  { sessionId, kind, key, context }: WriteRecordOptions,
+  revision: string | null,
+): Promise<string | null> {
+  if (revision === null && keepsRecords(from))
+    await from.writeRecord({ sessionId, kind, key, value: undefined, context });
+  return revision;
 }
 
 async function hasSnapshot<S>(store: SessionStore<S>, { sessionId, ifSnapshot, context }: WriteRecordOptions) {
-  const snapshot = await store.getSnapshot({ snapshotId: ifSnapshot!, context });
+  const lookup: SnapshotLookup = { snapshotId: ifSnapshot!, context, frozen: true };
+  const snapshot = await store.getSnapshot(lookup);
   return snapshot !== undefined && sessionOf(snapshot) === sessionId;
 }
