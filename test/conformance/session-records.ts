@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import type { Json } from '../../src/json/value.ts';
 import type { RecordStore, SessionRecord, WriteRecordOptions } from '../../src/store/contract.ts';
 import { hoursAgo } from './retention.ts';
+import { forAll } from './support/for-all.ts';
 import { each, equal, refuses, statusOf, textOf } from './support/assertions.ts';
 import type { Handle } from './support/handle.ts';
 import { HOSTILE_IDS, HOSTILE_PREFIXES } from './support/hostile-ids.ts';
 import type { Kit, Subject } from './support/kit.ts';
+import { playRecords, recordTapes, type RecordOperation } from './support/record-tape.ts';
 import { snapshot } from './support/snapshots.ts';
 import { keyed, NO_VALUES, VALUES } from './support/value-corpus.ts';
 
@@ -22,6 +24,7 @@ export const sessionRecords: Subject = {
     values(kit);
     refusals(kit);
     fences(kit);
+    tapes(kit);
     lifetime(kit);
   },
 };
@@ -427,6 +430,17 @@ function fences(kit: Kit): void {
       }
     },
     kit.manyTenants,
+  );
+}
+
+function tapes(kit: Kit): void {
+  const random = kit.property(40, 1000);
+  kit.test(
+    `on ${random.numRuns} random tapes of up to 60 operations the store and a plain model agree (seed ${random.seed})`,
+    () => {
+      const play = (tape: RecordOperation[]): Promise<void> => kit.onStage(({ a, b }) => playRecords(tape, [a, b]));
+      return forAll(recordTapes(kit.capabilities), play, random);
+    },
   );
 }
 

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { InMemorySessionStore, type SessionSnapshotInput } from 'genkitx-agents';
 import { genkit } from 'genkit/beta';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 
 const turn = (plan: Partial<SessionSnapshotInput> = {}): SessionSnapshotInput => ({
   sessionId: 'chat',
@@ -60,6 +60,29 @@ describe('InMemorySessionStore', () => {
     });
     expect(id).toBe('one');
     expect((await store.getSnapshot({ snapshotId: 'one' }))?.state).toEqual({ custom: { n: 2 } });
+  });
+
+  it('prunes records that wait more than an hour for the first snapshot of their session', async () => {
+    const store = new InMemorySessionStore();
+    const countOf = async (sessionId: string): Promise<number> => (await store.readRecords({ sessionId })).length;
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2026-01-01T00:00:00Z') });
+    try {
+      await store.saveSnapshot('one', () => turn());
+      for (const sessionId of ['chat', 'waits'])
+        await store.writeRecord({ sessionId, kind: 'note', key: 'a', value: 1 });
+      vi.setSystemTime('2026-01-01T01:00:00Z');
+      await store.writeRecord({ sessionId: 'waits', kind: 'note', key: 'b', value: 2 });
+      await store.prune({ maxChainLength: 1 });
+      expect(await countOf('waits')).toBe(2);
+      vi.setSystemTime('2026-01-01T01:00:01Z');
+      await store.prune({ maxChainLength: 1 }, { dryRun: true });
+      expect(await countOf('waits')).toBe(2);
+      await store.prune({ maxChainLength: 1 });
+      expect((await store.readRecords({ sessionId: 'waits' })).map(({ key }) => key)).toEqual(['b']);
+      expect(await countOf('chat')).toBe(1);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('serves Genkit’s own agents: two turns, resumed by sessionId, in one line', async () => {
