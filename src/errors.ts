@@ -132,6 +132,37 @@ export class StateError extends GenkitError {
   }
 }
 
+/**
+ * What a model must be sent does not fit its window (status `FAILED_PRECONDITION`): the instructions, the tools and the current turn alone take
+ * more than the budget, or the model refused the length twice. The message has the table of the sections.
+ */
+export class ContextOverflowError extends GenkitError {
+  /** @internal */
+  readonly [KIND] = 'ContextOverflowError';
+  /** The budget, in tokens. */
+  readonly maxTokens: number;
+  /** Estimated tokens of each section, as they would be sent. */
+  readonly sections: Readonly<Record<string, number>>;
+
+  constructor(overflow: { maxTokens: number; sections: Readonly<Record<string, number>>; reason: string }) {
+    const { maxTokens, sections, reason } = overflow;
+    const rows = Object.entries(sections).map(([name, tokens]) => `  ${name.padEnd(12)} ${String(tokens).padStart(9)}`);
+    super({
+      status: 'FAILED_PRECONDITION',
+      message: `${reason} Estimated tokens by section, of ${maxTokens} allowed:\n${rows.join('\n')}`,
+    });
+    this.name = 'ContextOverflowError';
+    addressTo('status', this);
+    this.maxTokens = maxTokens;
+    this.sections = sections;
+  }
+
+  /** Recognises the error whichever copy of the package threw it. */
+  static isInstance(error: unknown): error is ContextOverflowError {
+    return isKind(error, 'ContextOverflowError');
+  }
+}
+
 /** The caller's argument is wrong; sending it again will not help. */
 export function invalidArgument(message: string, detail?: unknown): GenkitError {
   const error = new GenkitError({ status: 'INVALID_ARGUMENT', message, ...(detail !== undefined && { detail }) });

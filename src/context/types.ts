@@ -1,23 +1,16 @@
 import type { GenerateMiddleware } from '@genkit-ai/ai';
-import type { ActionContext, GenerateRequest, GenerateResponseData, MessageData } from 'genkit';
+import type { ActionContext, GenerateRequest, GenerateResponseData, GenerationUsage, MessageData } from 'genkit';
 import type { Registry } from 'genkit/registry';
+import type { ContextReport, Section } from '../snapshot/context-report.ts';
 import type { RecordStore } from '../store/contract.ts';
 
-/**
- * A section of what the model is sent, in the order in which they are sent: `instructions` (the messages of the prompt), `tools` (their
- * declarations), `summary`, `history` (earlier turns), then what was chosen for this turn (`examples`, `artifacts`, `memory`, `knowledge`), and
- * `prompt` (the current turn with its tool calls).
- */
-export type Section =
-  | 'instructions'
-  | 'tools'
-  | 'examples'
-  | 'summary'
-  | 'history'
-  | 'artifacts'
-  | 'memory'
-  | 'knowledge'
-  | 'prompt';
+export type {
+  ContextReport,
+  MessageRange,
+  OmissionReason,
+  Section,
+  SectionReport,
+} from '../snapshot/context-report.ts';
 
 /** A section that shrinks when the window is full. The others are sent whole. */
 export type FlexibleSection = Exclude<Section, 'instructions' | 'tools' | 'prompt'>;
@@ -85,56 +78,6 @@ export interface StrategyTools {
  */
 export type HistoryStrategy = (history: History, tools: StrategyTools) => History;
 
-/** First position, and the position after the last one. */
-export type MessageRange = readonly [from: number, to: number];
-
-/**
- * Why items were left out: `strategy`, a history strategy did it; `section`, the section's own budget; `window`, the budget of the window;
- * `deadline`, the source did not answer in time; `failed`, the source threw or answered something else than documents.
- */
-export type OmissionReason = 'strategy' | 'section' | 'window' | 'deadline' | 'failed';
-
-/** A section in a {@link ContextReport}. */
-export interface SectionReport {
-  /** Estimated tokens that were sent. */
-  readonly tokens: number;
-  /** Messages, documents or tools that were sent. */
-  readonly items: number;
-  /** Items that were left out. Default: 0. A source that failed may have had any number. */
-  readonly omitted?: number;
-  /** The reasons for what was left out. */
-  readonly reasons?: readonly OmissionReason[];
-}
-
-/** What the model was sent in one turn, in counts. It has no content, and takes at most 1 KB as JSON. */
-export interface ContextReport {
-  /** The name of the model. Default: it is not known. */
-  readonly model?: string;
-  /** The budget in tokens. */
-  readonly maxTokens: number;
-  /** Estimated tokens of the request. */
-  readonly estimatedTokens: number;
-  /** Input tokens as the model counted them. Default: it did not say. */
-  readonly inputTokens?: number;
-  /** Model calls so far in this turn. The other figures are of the last one. */
-  readonly calls: number;
-  /** The model refused the length, and was called once more at half the budget. */
-  readonly hasRetried?: boolean;
-  readonly sections: Readonly<Partial<Record<Section, SectionReport>>>;
-  /** Messages of the session; the current turn included. */
-  readonly messages: number;
-  /** Earlier messages that were sent. */
-  readonly sent: readonly MessageRange[];
-  /** Earlier messages that were neither sent nor covered by the summary. */
-  readonly dropped: readonly MessageRange[];
-  /** Messages that were sent with changed content, say with a tool output replaced by a stub. */
-  readonly changed?: readonly MessageRange[];
-  /** The summary that was sent. It covers the messages before `to`. */
-  readonly summary?: { readonly sha256: string; readonly to: number };
-  /** The lists of ranges were too long; only their beginnings are here. */
-  readonly isShortened?: boolean;
-}
-
 /** One thing that a {@link ContextSource} found. */
 export interface ContextItem {
   /** Placed as data, fenced. Markers of templates and of roles in it stay text. */
@@ -146,9 +89,9 @@ export interface ContextQuery {
   /** The text of the current turn's user message. */
   readonly text: string;
   readonly registry: Registry;
-  readonly sessionId?: string;
+  readonly sessionId?: string | undefined;
   /** The caller's context. */
-  readonly context?: ActionContext;
+  readonly context?: ActionContext | undefined;
   /** Fires at the deadline, and when the turn is aborted. */
   readonly abortSignal: AbortSignal;
 }
@@ -184,7 +127,7 @@ export interface ContextWindowOptions {
   countTokens?: (text: string) => number;
   /** Where summaries are kept. Default: the store of the agent if it keeps session records, else this process. */
   records?: RecordStore;
-  /** Called after each model call, and before a {@link ContextOverflowError} is thrown. Its errors are logged. Optional. */
+  /** Called after each model call. Its errors are logged. Optional. */
   onReport?: (report: ContextReport) => void;
 }
 
@@ -211,10 +154,12 @@ export interface ContextWindow {
 /** The session in which a window works. */
 export interface WindowScope {
   readonly registry: Registry;
-  readonly sessionId?: string;
+  readonly sessionId?: string | undefined;
   /** The store of the agent, if it keeps session records. */
-  readonly records?: RecordStore;
-  readonly context?: ActionContext;
+  readonly records?: RecordStore | undefined;
+  readonly context?: ActionContext | undefined;
+  /** The snapshot that the turn continues from. */
+  readonly leafId?: string | undefined;
 }
 
 /** One model call on its way. */
@@ -241,5 +186,8 @@ export interface TurnWindow {
   readonly report: ContextReport | undefined;
 
   /** Called after the turn was saved; begins what may run after the reply. Never throws. The promise resolves when that has ended. */
-  afterTurn(turn: { snapshotId?: string; messages: readonly MessageData[] }): Promise<void>;
+  afterTurn(turn: { snapshotId?: string | undefined; messages: readonly MessageData[] }): Promise<void>;
+
+  /** What the summaries of this session took since it was last asked. */
+  takeUsage(): GenerationUsage | undefined;
 }

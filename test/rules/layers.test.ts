@@ -15,8 +15,20 @@ const LAYERS: Record<string, string[]> = {
   'src/store': ['src/snapshot', 'src/json', 'src/errors.ts', 'src/option-names.ts'],
   'src/session': ['src/store', 'src/snapshot', 'src/json', 'src/errors.ts', 'src/error-status.ts'],
   'src/client': ['src/json', 'src/error-status.ts', 'src/option-names.ts'],
+  // The agent knows the window by its types only, so that it loads none of it.
+  'src/context/types.ts': ['src/store', 'src/snapshot'],
+  'src/context': [
+    'src/context/types.ts',
+    'src/session',
+    'src/store',
+    'src/snapshot',
+    'src/json',
+    'src/errors.ts',
+    'src/option-names.ts',
+  ],
   'src/agent': [
     'src/client',
+    'src/context/types.ts',
     'src/session',
     'src/store',
     'src/snapshot',

@@ -1,0 +1,74 @@
+import { generateMiddleware } from '@genkit-ai/ai';
+import type { MessageData } from 'genkit';
+import { checkOptions, isObject, type OptionCheck } from '../../store/options.ts';
+import type { ContextWindow, WindowMiddlewareOptions } from '../types.ts';
+import type { WindowSetting } from '../window.ts';
+import { WindowTurn } from './window-turn.ts';
+
+/** Genkit's agents, and ours, mark the messages of the prompt with it. */
+const PREAMBLE_TAG = 'agentPreamble';
+
+const isId: OptionCheck = (value) =>
+  typeof value === 'string' && value.trim() !== '' ? undefined : 'a text that is not blank';
+
+/** A window and its conversation. It is passed as the middleware's configuration, with private members so that a trace shows none. */
+class Use {
+  readonly #setting: WindowSetting;
+  readonly #options: WindowMiddlewareOptions;
+
+  constructor(setting: WindowSetting, options: WindowMiddlewareOptions) {
+    this.#setting = setting;
+    this.#options = options;
+  }
+
+  open(registry: WindowTurnScope['registry']): WindowTurn {
+    return new WindowTurn(this.#setting, { ...this.#options, registry });
+  }
+}
+
+type WindowTurnScope = ConstructorParameters<typeof WindowTurn>[1];
+
+/** One middleware for all windows: a new name for each would slow down Genkit's registry. */
+const define = generateMiddleware({ name: 'genkitx-agents-context' }, ({ config, ai }) => {
+  const turn = (config as unknown as Use).open(ai.registry);
+  let model: string | undefined;
+  let said: MessageData[] = [];
+  return {
+    generate: async (envelope, context, next) => {
+      model = envelope.request.model;
+      const response = await next(envelope, context);
+      // Each step of a tool loop passes here too, inside of the first.
+      if (envelope.currentTurn === 0 && response.message)
+        void turn.afterTurn({ messages: [...said, response.message] });
+      return response;
+    },
+    model: async (request, context, next) => {
+      const origins = originsOf(request.messages);
+      said = origins.filter((message) => message !== undefined);
+      return turn.call({
+        request,
+        origins,
+        model,
+        abortSignal: context.abortSignal,
+        next: (fitting) => next(fitting, context),
+      });
+    },
+  };
+});
+
+/** The window as an element of `use`. */
+export function windowMiddleware(
+  setting: WindowSetting,
+  options: WindowMiddlewareOptions,
+): ReturnType<ContextWindow['middleware']> {
+  checkOptions('window.middleware', options, { sessionId: isId, records: isObject });
+  return define(new Use(setting, options));
+}
+
+/** The conversation in a request: all but the messages of the prompt, and the system messages at the beginning. */
+function originsOf(messages: readonly MessageData[]): (MessageData | undefined)[] {
+  const start = messages.findIndex(({ role }) => role !== 'system');
+  return messages.map((message, i) =>
+    start < 0 || i < start || message.metadata?.[PREAMBLE_TAG] ? undefined : message,
+  );
+}

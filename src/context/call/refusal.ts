@@ -1,0 +1,41 @@
+/** What the providers say when a request is too long: Gemini, OpenAI and those that copy its interface, Anthropic, Ollama. */
+const LENGTH_REFUSALS = [
+  /input token count .*exceeds the maximum/i,
+  /exceeds the maximum number of (input )?tokens/i,
+  /maximum context length/i,
+  /context[_ ]length[_ ]exceeded/i,
+  /exceeds? (the )?(available |model'?s? )?context (window|length|size)/i,
+  /prompt is too long/i,
+  /input length and `?max_tokens`? exceed context limit/i,
+  /input (is )?too long/i,
+  /request too large/i,
+  /input length exceeds/i,
+  /(prompt|input|request).{0,40}too many tokens/i,
+];
+
+/** A status or an HTTP code with which a provider never means the length. */
+const OTHER_STATUSES = new Set([
+  'UNAUTHENTICATED',
+  'PERMISSION_DENIED',
+  'UNAVAILABLE',
+  'DEADLINE_EXCEEDED',
+  'CANCELLED',
+  'ABORTED',
+  'NOT_FOUND',
+]);
+
+/** Causes of causes beyond these are not looked at. */
+const MOST_CAUSES = 5;
+
+/** Whether a model refused the length of its input. */
+export function isLengthRefusal(error: unknown): boolean {
+  let cause = error;
+  for (let i = 0; i < MOST_CAUSES && typeof cause === 'object' && cause !== null; i++) {
+    const { message, status, code, cause: next } = cause as Record<string, unknown>;
+    if (typeof status === 'string' && OTHER_STATUSES.has(status)) return false;
+    if (code === 'context_length_exceeded') return true;
+    if (typeof message === 'string' && LENGTH_REFUSALS.some((text) => text.test(message))) return true;
+    cause = next;
+  }
+  return false;
+}

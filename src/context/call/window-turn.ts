@@ -1,0 +1,163 @@
+import { generate } from '@genkit-ai/ai';
+import type { GenerateResponseData, GenerationUsage } from 'genkit';
+import { logger } from 'genkit/logging';
+import { runInNewSpan, setCustomMetadataAttributes } from 'genkit/tracing';
+import { ContextOverflowError, describeThrown, quote } from '../../errors.ts';
+import type { SessionCompactions } from '../compaction/session-compactions.ts';
+import type { Summarizer } from '../compaction/summarizer.ts';
+import { fetchAll } from '../fetch/fetch-all.ts';
+import { assemble, type Assembled, type Fetched } from '../prepare/assemble.ts';
+import { bounded } from '../prepare/report.ts';
+import { inputLimitOf } from '../tokens/model-limits.ts';
+import type { ContextReport, Summary, TurnWindow, WindowCall, WindowScope } from '../types.ts';
+import type { WindowSetting } from '../window.ts';
+import { isLengthRefusal } from './refusal.ts';
+
+/** A window during one turn: fetches once, then prepares and makes each model call. */
+export class WindowTurn implements TurnWindow {
+  readonly #setting: WindowSetting;
+  readonly #scope: WindowScope;
+  readonly #compactions: SessionCompactions | undefined;
+  #fetched: Promise<Fetched[]> | undefined;
+  #calls = 0;
+  #report: ContextReport | undefined;
+
+  constructor(setting: WindowSetting, scope: WindowScope) {
+    this.#setting = setting;
+    this.#scope = scope;
+    this.#compactions = setting.compactionsOf(scope);
+  }
+
+  get report(): ContextReport | undefined {
+    return this.#report;
+  }
+
+  takeUsage(): GenerationUsage | undefined {
+    return this.#compactions?.takeUsage();
+  }
+
+  async call(call: WindowCall): Promise<GenerateResponseData> {
+    const fetched = await (this.#fetched ??= this.#fetch(call));
+    const { maxTokens = inputLimitOf(call.model, call.request.config), calibration } = this.#setting;
+    const assembled = await this.#prepare(() => this.#fit(call, fetched, maxTokens));
+    try {
+      return await this.#send(call, assembled);
+    } catch (error) {
+      if (!isLengthRefusal(error)) throw error;
+      const { estimatedTokens } = assembled.report;
+      calibration.refuse(call.model, estimatedTokens);
+      return await this.#retry(call, fetched, Math.floor(Math.min(maxTokens, estimatedTokens) / 2));
+    }
+  }
+
+  async afterTurn({ snapshotId, messages }: Parameters<TurnWindow['afterTurn']>[0]): Promise<void> {
+    const { compaction } = this.#setting;
+    if (!compaction || !this.#compactions) return;
+    const { registry } = this.#scope;
+    const summarizer: Summarizer = compaction.summarizer({ generate: (options) => generate(registry, options) });
+    await runInNewSpan({ metadata: { name: 'context-upload' } }, async () => {
+      this.#compactions!.turnEnded({ messages, snapshotId, summarizer });
+      await this.#compactions!.settled();
+    });
+  }
+
+  /** What the turn needs from elsewhere, side by side. */
+  async #fetch({ origins, abortSignal }: WindowCall): Promise<Fetched[]> {
+    const { registry, sessionId, context, leafId } = this.#scope;
+    const last = origins.findLast((message) => message?.role === 'user');
+    const text = last?.content.map((part) => part.text ?? '').join('') ?? '';
+    const [fetched] = await Promise.all([
+      fetchAll(this.#setting.sources, { text, registry, sessionId, context }, abortSignal),
+      this.#compactions?.load(leafId).catch((error: unknown) => {
+        const session = quote(sessionId ?? '');
+        logger.warn(
+          `The summaries of session ${session} could not be read; the turn goes on without. ${describeThrown(error)}`,
+        );
+      }),
+    ]);
+    return fetched;
+  }
+
+  #prepare(assembled: () => Assembled): Promise<Assembled> {
+    return runInNewSpan({ metadata: { name: 'context-prepare' } }, async () => {
+      const result = assembled();
+      const { maxTokens, estimatedTokens, messages, sent } = result.report;
+      const sentMessages = sent.reduce((sum, [from, to]) => sum + to - from, 0);
+      setFigures({ maxTokens, estimatedTokens, messages, sentMessages });
+      return result;
+    });
+  }
+
+  /** A request within the budget, and within what the model is known to accept if the current turn leaves the choice. */
+  #fit(call: WindowCall, fetched: readonly Fetched[], maxTokens: number): Assembled {
+    const known = this.#setting.calibration.limitOf(call.model);
+    if (known >= maxTokens) return this.#assemble(call, fetched, maxTokens);
+    try {
+      return this.#assemble(call, fetched, known);
+    } catch (error) {
+      if (!ContextOverflowError.isInstance(error)) throw error;
+      return this.#assemble(call, fetched, maxTokens);
+    }
+  }
+
+  #assemble({ request, origins, model }: WindowCall, fetched: readonly Fetched[], maxTokens: number): Assembled {
+    const { strategies, limits, counter, calibration } = this.#setting;
+    const log = origins.filter((message) => message !== undefined);
+    const summaryBefore = (position: number): Summary | undefined =>
+      this.#compactions?.inUse(this.#compactions.logOf(log), position);
+    const factor = calibration.factorOf(model);
+    return assemble({ request, origins, strategies, limits, maxTokens, counter, factor, summaryBefore, fetched });
+  }
+
+  async #retry(call: WindowCall, fetched: readonly Fetched[], maxTokens: number): Promise<GenerateResponseData> {
+    const assembled = await this.#prepare(() => this.#assemble(call, fetched, maxTokens));
+    try {
+      return await this.#send(call, { ...assembled, report: { ...assembled.report, hasRetried: true } });
+    } catch (error) {
+      if (!isLengthRefusal(error)) throw error;
+      const { estimatedTokens, sections } = assembled.report;
+      this.#setting.calibration.refuse(call.model, estimatedTokens);
+      const tokens = Object.entries(sections).map(([name, section]) => [name, section.tokens] as const);
+      const refused = new ContextOverflowError({
+        maxTokens,
+        sections: Object.fromEntries(tokens),
+        reason: 'The model refused the length of its input twice, the second time at half the budget.',
+      });
+      refused.cause = error;
+      throw refused;
+    }
+  }
+
+  async #send({ model, next }: WindowCall, { request, report }: Assembled): Promise<GenerateResponseData> {
+    const { calibration } = this.#setting;
+    const factor = calibration.factorOf(model);
+    this.#report = bounded({ ...(model !== undefined && { model }), ...report, calls: ++this.#calls });
+    const response = await runInNewSpan({ metadata: { name: 'context-call' } }, async () => {
+      const answer = await next(request);
+      setFigures({ inputTokens: answer.usage?.inputTokens, outputTokens: answer.usage?.outputTokens });
+      return answer;
+    });
+    const inputTokens = response.usage?.inputTokens;
+    const hasMedia = request.messages.some(({ content }) => content.some((part) => part.media !== undefined));
+    if (!hasMedia) calibration.learn(model, report.estimatedTokens / factor, inputTokens);
+    if (inputTokens !== undefined && Number.isFinite(inputTokens)) {
+      this.#report = bounded({ ...this.#report, inputTokens });
+    }
+    this.#notify(this.#report);
+    return response;
+  }
+
+  #notify(report: ContextReport): void {
+    try {
+      this.#setting.onReport?.(report);
+    } catch (error) {
+      logger.error(`onReport of a context window threw; the turn continues. ${describeThrown(error)}`);
+    }
+  }
+}
+
+/** Writes figures into the current span. */
+function setFigures(figures: Readonly<Record<string, number | undefined>>): void {
+  const known = Object.entries(figures).filter(([, value]) => value !== undefined);
+  setCustomMetadataAttributes(Object.fromEntries(known.map(([name, value]) => [`context:${name}`, String(value)])));
+}

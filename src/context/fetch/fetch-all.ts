@@ -1,0 +1,70 @@
+import { runInNewSpan, setCustomMetadataAttributes } from 'genkit/tracing';
+import { logger } from 'genkit/logging';
+import { describeThrown } from '../../errors.ts';
+import type { Fetched } from '../prepare/assemble.ts';
+import { Omissions } from '../prepare/sections.ts';
+import type { ContextQuery, ContextSource, OmissionReason } from '../types.ts';
+
+export type Sources = Partial<Record<Fetched['section'], ContextSource>>;
+
+/** A text of more characters takes more than one token, in any language, so it need not be counted. */
+const MOST_CHARACTERS_PER_TOKEN = 16;
+
+const TOO_LATE = Symbol('too late');
+
+/** Asks all sources, side by side. Waits for each until its deadline at most; a source that fails or is late has found nothing. Never throws. */
+export async function fetchAll(
+  sources: Sources,
+  query: Omit<ContextQuery, 'abortSignal'>,
+  signal?: AbortSignal,
+): Promise<Fetched[]> {
+  const named = Object.entries(sources) as [Fetched['section'], ContextSource | undefined][];
+  const asked = named.filter((pair): pair is [Fetched['section'], ContextSource] => pair[1] !== undefined);
+  if (asked.length === 0 || query.text === '') return [];
+  return runInNewSpan({ metadata: { name: 'context-fetch' } }, async () => {
+    const fetched = await Promise.all(asked.map(([section, source]) => fetchOne(section, source, query, signal)));
+    setCustomMetadataAttributes(
+      Object.fromEntries(fetched.map(({ section, texts }) => [`context:${section}`, `${texts.length}`])),
+    );
+    return fetched;
+  });
+}
+
+async function fetchOne(
+  section: Fetched['section'],
+  source: ContextSource,
+  query: Omit<ContextQuery, 'abortSignal'>,
+  signal: AbortSignal | undefined,
+): Promise<Fetched> {
+  const { maxTokens, deadlineMs } = source;
+  const ended = new AbortController();
+  const abortSignal = signal ? AbortSignal.any([signal, ended.signal]) : ended.signal;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<typeof TOO_LATE>((resolve) => {
+    timer = setTimeout(() => resolve(TOO_LATE), deadlineMs);
+    abortSignal.addEventListener('abort', () => resolve(TOO_LATE), { once: true });
+  });
+  const without = (reason: OmissionReason): Fetched => ({
+    section,
+    maxTokens,
+    texts: [],
+    omissions: new Omissions(0, [reason]),
+  });
+  try {
+    const answer = await Promise.race([source.fetch({ ...query, abortSignal }), late]);
+    if (answer === TOO_LATE) return without('deadline');
+    const texts = answer.map(({ text }) => text);
+    if (!texts.every((text) => typeof text === 'string')) return without('failed');
+    const most = (maxTokens ?? Infinity) * MOST_CHARACTERS_PER_TOKEN;
+    const fitting = texts.filter((text) => text !== '' && text.length <= most);
+    const omissions = new Omissions();
+    omissions.add(texts.length - fitting.length, 'section');
+    return { section, maxTokens, texts: fitting, omissions };
+  } catch (error) {
+    logger.warn(`The source of the section '${section}' failed; the turn goes on without. ${describeThrown(error)}`);
+    return without('failed');
+  } finally {
+    clearTimeout(timer);
+    ended.abort();
+  }
+}

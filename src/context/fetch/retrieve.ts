@@ -1,0 +1,87 @@
+import { rerank, retrieve } from '@genkit-ai/ai';
+import type { RerankerArgument, RetrieverArgument } from 'genkit';
+import { invalidArgument } from '../../errors.ts';
+import { checkOptions, isWhole } from '../../store/options.ts';
+import type { ContextItem, ContextQuery, ContextSource } from '../types.ts';
+
+/** Options of {@link fewShot}. */
+export interface FewShotOptions {
+  /** Examples at most. Default: 3. */
+  k?: number;
+  /** Tokens of the examples at most. Default: no limit of their own. */
+  maxTokens?: number;
+  /** How long a turn waits for the retriever, in ms. Default: 2,000. */
+  deadlineMs?: number;
+}
+
+/** Options of {@link knowledge}. */
+export interface KnowledgeOptions {
+  /** Documents at most. Default: 5. */
+  k?: number;
+  /** Tokens of the documents at most. Default: no limit of their own. */
+  maxTokens?: number;
+  /** How long a turn waits for the retriever and the reranker together, in ms. Default: 2,000. */
+  deadlineMs?: number;
+  /** Puts the documents in order. It is given `candidates` documents. Default: the order of the retriever. */
+  reranker?: RerankerArgument;
+  /** Documents that the reranker is given. Default: 4 times `k`. */
+  candidates?: number;
+}
+
+const NUMBERS = { k: isWhole(1), maxTokens: isWhole(0), deadlineMs: isWhole(1) };
+
+/**
+ * Finds examples that fit the user's message: documents whose text is an example, say a question with its answer. They are placed as data, next
+ * to the prompt. A retriever that fails or is late costs the turn its deadline at most.
+ *
+ * @param retriever Any Genkit retriever; a name is looked up on first use.
+ * @throws `INVALID_ARGUMENT` for an option that is unknown or of the wrong type.
+ * @example
+ * const examples = fewShot('answeredQuestions', { k: 3, maxTokens: 800 });
+ */
+export function fewShot(retriever: RetrieverArgument, options: FewShotOptions = {}): ContextSource {
+  assertRetriever('fewShot', retriever);
+  checkOptions('fewShot', options, NUMBERS);
+  const { k = 3, maxTokens, deadlineMs = 2_000 } = options;
+  return { maxTokens, deadlineMs, fetch: async (query) => found(query, retriever, k) };
+}
+
+/**
+ * Finds documents that fit the user's message. They are placed as data, next to the prompt. A retriever or reranker that fails or is late
+ * costs the turn its deadline at most.
+ *
+ * @param retriever Any Genkit retriever; a name is looked up on first use.
+ * @throws `INVALID_ARGUMENT` for an option that is unknown or of the wrong type.
+ * @example
+ * const documents = knowledge('handbook', { k: 5, maxTokens: 1_500 });
+ */
+export function knowledge(retriever: RetrieverArgument, options: KnowledgeOptions = {}): ContextSource {
+  assertRetriever('knowledge', retriever);
+  checkOptions('knowledge', options, { ...NUMBERS, reranker: () => undefined, candidates: isWhole(1) });
+  const { k = 5, maxTokens, deadlineMs = 2_000, reranker, candidates = 4 * k } = options;
+  const fetch = async (query: ContextQuery) => {
+    if (reranker === undefined) return found(query, retriever, k);
+    const documents = (await retrieveFor(query, retriever, candidates)).slice(0, candidates);
+    if (documents.length === 0) return [];
+    const ranked = await rerank(query.registry, { reranker, query: query.text, documents, options: { k } });
+    return textsOf(ranked, k);
+  };
+  return { maxTokens, deadlineMs, fetch };
+}
+
+async function found(query: ContextQuery, retriever: RetrieverArgument, k: number): Promise<ContextItem[]> {
+  return textsOf(await retrieveFor(query, retriever, k), k);
+}
+
+function retrieveFor({ registry, text }: ContextQuery, retriever: RetrieverArgument, k: number) {
+  return retrieve(registry, { retriever, query: text, options: { k } });
+}
+
+function textsOf(documents: readonly { readonly text: string }[], k: number): ContextItem[] {
+  return documents.slice(0, k).map(({ text }) => ({ text }));
+}
+
+function assertRetriever(owner: string, retriever: unknown): void {
+  if (typeof retriever === 'string' ? retriever !== '' : retriever !== undefined && retriever !== null) return;
+  throw invalidArgument(`${owner} needs a retriever or the name of one.`);
+}

@@ -1,0 +1,31 @@
+import { checkOptions, isWhole } from '../../store/options.ts';
+import type { HistoryStrategy } from '../types.ts';
+import { cutToBudget } from './cut.ts';
+
+/** Options of {@link tokenBudget}. */
+export interface TokenBudgetOptions {
+  /**
+   * Tokens that are left out at once, at least. With a larger step more requests begin like the one before, which providers cache. Default: a
+   * quarter of the budget.
+   */
+  step?: number;
+}
+
+/**
+ * Keeps the newest turns whose messages take at most `tokens`. A turn is kept whole or not at all.
+ *
+ * @throws `INVALID_ARGUMENT` for an option that is unknown or no whole number.
+ * @example
+ * const history = [tokenBudget(4_000)];
+ */
+export function tokenBudget(tokens: number, options: TokenBudgetOptions = {}): HistoryStrategy {
+  checkOptions('tokenBudget', { tokens }, { tokens: isWhole(0) });
+  checkOptions('tokenBudget', options, { step: isWhole(1) });
+  const { step = Math.max(1, Math.floor(tokens / 4)) } = options;
+  return (history, { turnsOf, countTokens }) => {
+    const turns = turnsOf(history.items);
+    const sizes = turns.map((turn) => turn.reduce((sum, { message }) => sum + countTokens(message), 0));
+    const first = cutToBudget(sizes, tokens, step);
+    return first === 0 ? history : { ...history, items: turns.slice(first).flat() };
+  };
+}

@@ -1,0 +1,187 @@
+import type { GenerateRequest, MessageData, Part } from 'genkit';
+import { ContextOverflowError } from '../../errors.ts';
+import type { TokenCounter } from '../tokens/counter.ts';
+import { turnsOf } from '../turns.ts';
+import type { ContextReport, FlexibleSection, HistoryStrategy, Section, SectionReport, Summary } from '../types.ts';
+import { dataMessage, dataText } from './data.ts';
+import { HistorySection } from './history-section.ts';
+import { repaired } from './repair.ts';
+import { fit, ListSection, type Omissions, type SectionLimits } from './sections.ts';
+
+/** The texts that one source found. */
+export interface Fetched {
+  readonly section: Exclude<FlexibleSection, 'history' | 'summary'>;
+  readonly texts: readonly string[];
+  readonly maxTokens: number | undefined;
+  readonly omissions: Omissions;
+}
+
+export interface Assembly {
+  readonly request: GenerateRequest;
+  /** The session's message behind each message of the request; `undefined` for one of the prompt. */
+  readonly origins: readonly (MessageData | undefined)[];
+  readonly strategies: readonly HistoryStrategy[];
+  readonly limits: SectionLimits;
+  readonly maxTokens: number;
+  readonly counter: TokenCounter;
+  /** What estimates are multiplied by. */
+  readonly factor: number;
+  /** The newest summary of messages before this position; `undefined` if there is none. */
+  readonly summaryBefore: (position: number) => Summary | undefined;
+  readonly fetched: readonly Fetched[];
+}
+
+/** A request that fits, and the report about it. */
+export interface Assembled {
+  readonly request: GenerateRequest;
+  readonly report: ContextReport;
+}
+
+/** The words around the texts of a section, in tokens. */
+const FRAME_TOKENS = 50;
+
+/**
+ * Makes of a request one that fits the budget. Pure: the same request gives the same result, and nothing that was passed in is changed.
+ *
+ * What changes least comes first: instructions, summary, history; then what was found for the turn; then the turn itself.
+ *
+ * @throws ContextOverflowError
+ */
+export function assemble(assembly: Assembly): Assembled {
+  const { request, maxTokens, counter, factor, limits } = assembly;
+  const scaled = (tokens: number) => Math.ceil(tokens * factor);
+  const countTokens = (message: MessageData) => scaled(counter.message(message));
+  const countText = (text: string) => scaled(counter.text(text));
+  const { before, log, sent, after } = partsOf(assembly);
+  const turnStart = startOfTurn(log);
+
+  const summary = assembly.summaryBefore(turnStart);
+  const tools = { countTokens, turnsOf, ...(summary && { summary }) };
+  const history = new HistorySection(log.slice(0, turnStart), assembly.strategies, tools, Math.floor(maxTokens / 8));
+  const lists = assembly.fetched.map(
+    ({ section, texts, maxTokens: most, omissions }) =>
+      [new ListSection({ section, texts, countText, frame: FRAME_TOKENS, omissions }), most] as const,
+  );
+  for (const [list, most] of lists) if (most !== undefined && list.tokens > most) list.shrink(most, 'section');
+  const summaries = new ListSection({
+    section: 'summary',
+    texts: history.summary ? [history.summary.text] : [],
+    countText,
+    frame: FRAME_TOKENS,
+  });
+
+  const instructions = [...before, ...after];
+  const fixed = {
+    instructions: sum(instructions, countTokens) + otherInput(request, counter, scaled),
+    tools: request.tools?.length ? scaled(counter.json(request.tools)) : 0,
+    prompt: sum(log.slice(turnStart), countTokens),
+  };
+  const room = maxTokens - fixed.instructions - fixed.tools - fixed.prompt;
+  const flexible = [...lists.map(([list]) => list), summaries, history];
+  const wanted = flexible.map(({ section, tokens }) => [section, tokens] as const);
+  if (room < 0) throw overflow(maxTokens, fixed, wanted);
+  fit(flexible, limits, room);
+
+  const summaryInUse = summaries.texts.length > 0 ? history.summary : undefined;
+  const data = lists
+    .filter(([list]) => list.texts.length > 0)
+    .map(([list]) => dataText(list.section as never, list.texts));
+  const turn = sent.slice(turnStart);
+  const promptAt = Math.max(
+    0,
+    turn.findLastIndex(({ role }) => role === 'user'),
+  );
+  const conversation = repaired([
+    ...(summaryInUse ? [dataMessage([dataText('summary', summaries.texts)])] : []),
+    ...history.items.map(({ position, message }) => (message === log[position] ? sent[position]! : message)),
+    ...turn.slice(0, promptAt),
+    ...(data.length > 0 ? [dataMessage(data)] : []),
+    ...turn.slice(promptAt),
+  ]);
+
+  const sections: Partial<Record<Section, SectionReport>> = {
+    instructions: { tokens: fixed.instructions, items: instructions.length },
+    ...(fixed.tools > 0 && { tools: { tokens: fixed.tools, items: request.tools!.length } }),
+    prompt: { tokens: fixed.prompt, items: turn.length },
+  };
+  for (const section of flexible) {
+    const report = section.report();
+    if (report) sections[section.section] = report;
+  }
+  const { changed, ...ranges } = history.ranges(summaryInUse);
+  const report = {
+    maxTokens,
+    estimatedTokens: Object.values(sections).reduce((total, { tokens }) => total + tokens, 0),
+    calls: 0,
+    sections,
+    messages: log.length,
+    ...ranges,
+    ...(changed.length > 0 && { changed }),
+    ...(summaryInUse && { summary: { sha256: summaryInUse.sha256, to: summaryInUse.to } }),
+  };
+  return { request: { ...request, messages: [...before, ...conversation, ...after] }, report };
+}
+
+/** The messages of the request: those of the prompt before and after the session's, and the session's as they are stored and as they are sent. */
+function partsOf({ request: { messages }, origins }: Assembly) {
+  const before: MessageData[] = [];
+  const after: MessageData[] = [];
+  const log: MessageData[] = [];
+  const sent: MessageData[] = [];
+  const last = origins.findLastIndex((origin) => origin !== undefined);
+  messages.forEach((message, i) => {
+    const origin = origins[i];
+    if (origin) {
+      log.push(origin);
+      sent.push(message);
+    } else if (i < last) before.push(message);
+    else after.push(message);
+  });
+  return { before, log, sent, after };
+}
+
+/**
+ * Where the current turn begins: at the last user message. When a tool request still waits for the user, the turn that asked is part of
+ * the current one.
+ */
+function startOfTurn(log: readonly MessageData[]): number {
+  const last = log.findLastIndex(({ role }) => role === 'user');
+  if (last < 0) return log.length;
+  const isWaiting = log[last - 1]?.role === 'model' && log[last - 1]!.content.some((part) => part.toolRequest);
+  if (!isWaiting) return last;
+  return Math.max(
+    0,
+    log.findLastIndex(({ role }, i) => i < last && role === 'user'),
+  );
+}
+
+/** Tokens of the documents and of the output schema, which a model is sent as well. */
+function otherInput(
+  { docs, output }: GenerateRequest,
+  counter: TokenCounter,
+  scaled: (tokens: number) => number,
+): number {
+  const documents = (docs ?? []).reduce(
+    (total, { content }) => total + counter.message({ role: 'user', content: content as Part[] }),
+    0,
+  );
+  return scaled(documents + (output?.schema ? counter.text(JSON.stringify(output.schema)) : 0));
+}
+
+function sum(messages: readonly MessageData[], countTokens: (message: MessageData) => number): number {
+  return messages.reduce((total, message) => total + countTokens(message), 0);
+}
+
+function overflow(
+  maxTokens: number,
+  fixed: Readonly<Record<string, number>>,
+  wanted: readonly (readonly [string, number])[],
+): ContextOverflowError {
+  const sections = Object.fromEntries([...Object.entries(fixed), ...wanted].filter(([, tokens]) => tokens > 0));
+  return new ContextOverflowError({
+    maxTokens,
+    sections,
+    reason:
+      'The instructions, the tools and the current turn do not fit the context window. Shorten them, or raise maxTokens.',
+  });
+}

@@ -1,0 +1,87 @@
+import type { MessageData, Part, ToolRequestPart, ToolResponsePart } from 'genkit';
+import type { HistoryItem } from '../types.ts';
+
+/**
+ * Adds what a strategy must not leave out: to each kept tool request its responses, to each kept response its request, and the user message
+ * with which the first turn begins.
+ *
+ * @param log All earlier messages. An item's position is its index here.
+ */
+export function completed(kept: readonly HistoryItem[], log: readonly MessageData[]): HistoryItem[] {
+  const byPosition = new Map<number, HistoryItem>();
+  for (const item of kept) if (log[item.position] !== undefined) byPosition.set(item.position, item);
+  const add = (position: number): void => {
+    if (!byPosition.has(position)) byPosition.set(position, { position, message: log[position]! });
+  };
+  for (const { position } of kept) {
+    let asked = position;
+    while (log[asked]?.role === 'tool') asked--;
+    if (!log[asked]?.content.some(isRequest)) continue;
+    add(asked);
+    for (let next = asked + 1; log[next]?.role === 'tool'; next++) add(next);
+  }
+  const first = Math.min(...byPosition.keys());
+  const start = log.findLastIndex(({ role }, i) => i <= first && role === 'user');
+  if (start >= 0 && Number.isFinite(first)) add(start);
+  return [...byPosition.values()].toSorted((a, b) => a.position - b.position);
+}
+
+/**
+ * The messages as every provider accepts them: the user begins, roles take turns, each tool request has exactly one response in the message
+ * after it, and no message is empty. A message that is right already stays the same object.
+ */
+export function repaired(messages: readonly MessageData[]): MessageData[] {
+  const sound: MessageData[] = [];
+  for (let i = 0; i < messages.length; i++) {
+    // A tool message that answers no request is left out.
+    if (messages[i]!.role === 'tool') continue;
+    const message = withoutStrays(messages[i]!);
+    if (message.content.length === 0) continue;
+    append(sound, message);
+    const requests = message.content.filter(isRequest);
+    if (requests.length === 0) continue;
+    const answers: MessageData[] = [];
+    while (messages[i + 1]?.role === 'tool') answers.push(messages[++i]!);
+    sound.push(answered(requests, answers));
+  }
+  if (sound.length > 0 && sound[0]!.role === 'model') {
+    sound.unshift({ role: 'user', content: [{ text: '(The assistant begins the conversation.)' }] });
+  }
+  return sound;
+}
+
+/** Adds a message; one of the same role as the last is joined with it. */
+function append(messages: MessageData[], message: MessageData): void {
+  const last = messages.at(-1);
+  if (last?.role !== message.role || last.role === 'system') messages.push(message);
+  else messages[messages.length - 1] = { ...last, content: [...last.content, ...message.content] };
+}
+
+function withoutStrays(message: MessageData): MessageData {
+  const { role, content } = message;
+  const isStray = (part: Part) => isResponse(part) || (isRequest(part) && role !== 'model');
+  return content.some(isStray) ? { ...message, content: content.filter((part) => !isStray(part)) } : message;
+}
+
+/** The message with one response for each request. */
+function answered(requests: readonly ToolRequestPart[], answers: readonly MessageData[]): MessageData {
+  const responses = answers.flatMap(({ content }) => content).filter(isResponse);
+  const open = new Set(responses);
+  const content = requests.map(({ toolRequest: { name, ref }, metadata }): ToolResponsePart => {
+    const response = [...open].find(({ toolResponse }) => toolResponse.name === name && toolResponse.ref === ref);
+    if (response) open.delete(response);
+    const output = metadata?.['interrupt'] ? 'Waits for the user.' : 'The tool did not answer.';
+    return response ?? { toolResponse: { name, ...(ref !== undefined && { ref }), output } };
+  });
+  const only = answers.length === 1 ? answers[0]! : undefined;
+  const isSound = only?.content.length === content.length && content.every((part) => only.content.includes(part));
+  return isSound ? only : { role: 'tool', content };
+}
+
+function isRequest(part: Part): part is ToolRequestPart {
+  return part.toolRequest !== undefined;
+}
+
+function isResponse(part: Part): part is ToolResponsePart {
+  return part.toolResponse !== undefined;
+}

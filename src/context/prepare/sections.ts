@@ -1,0 +1,110 @@
+import type { FlexibleSection, OmissionReason, SectionOptions, SectionReport } from '../types.ts';
+
+/** A section that can give up tokens. */
+export interface Flexible {
+  readonly section: FlexibleSection;
+  readonly tokens: number;
+  /** Leaves out items until the section takes at most so many tokens. */
+  shrink(tokens: number, reason: OmissionReason): void;
+  /** `undefined` for a section that had and has nothing. */
+  report(): SectionReport | undefined;
+}
+
+const DEFAULT_RANKS: Readonly<Record<FlexibleSection, number>> = {
+  examples: 1,
+  artifacts: 2,
+  knowledge: 3,
+  memory: 4,
+  history: 5,
+  summary: 6,
+};
+
+export type SectionLimits = Partial<Record<FlexibleSection, SectionOptions>>;
+
+/** Shrinks each section to its own budget, then the sections by rank until all of them together take at most `room` tokens. */
+export function fit(sections: readonly Flexible[], limits: SectionLimits, room: number): void {
+  for (const section of sections) {
+    const { maxTokens } = limits[section.section] ?? {};
+    if (maxTokens !== undefined && section.tokens > maxTokens) section.shrink(maxTokens, 'section');
+  }
+  const rankOf = ({ section }: Flexible) => limits[section]?.rank ?? DEFAULT_RANKS[section];
+  for (const section of sections.toSorted((a, b) => rankOf(a) - rankOf(b))) {
+    const excess = sections.reduce((sum, { tokens }) => sum + tokens, 0) - room;
+    if (excess <= 0) return;
+    if (section.tokens > 0) section.shrink(Math.max(0, section.tokens - excess), 'window');
+  }
+}
+
+/** What the sections have in common: what was left out, and why. */
+export class Omissions {
+  readonly #reasons: Set<OmissionReason>;
+  #count: number;
+
+  constructor(count = 0, reasons: readonly OmissionReason[] = []) {
+    this.#count = count;
+    this.#reasons = new Set(reasons);
+  }
+
+  add(count: number, reason: OmissionReason): void {
+    if (count <= 0) return;
+    this.#count += count;
+    this.#reasons.add(reason);
+  }
+
+  report(tokens: number, items: number): SectionReport | undefined {
+    if (items === 0 && this.#reasons.size === 0) return undefined;
+    if (this.#reasons.size === 0) return { tokens, items };
+    return { tokens, items, ...(this.#count > 0 && { omitted: this.#count }), reasons: [...this.#reasons] };
+  }
+}
+
+/** A section that is a list of texts, best first. */
+export class ListSection implements Flexible {
+  readonly section: FlexibleSection;
+  readonly #texts: string[];
+  readonly #sizes: readonly number[];
+  /** Tokens of the words around the texts. */
+  readonly #frame: number;
+  readonly #omissions: Omissions;
+  #tokens = 0;
+
+  constructor(options: {
+    section: FlexibleSection;
+    texts: readonly string[];
+    countText: (text: string) => number;
+    frame: number;
+    omissions?: Omissions;
+  }) {
+    this.section = options.section;
+    this.#texts = [...options.texts];
+    this.#sizes = this.#texts.map(options.countText);
+    this.#frame = options.frame;
+    this.#omissions = options.omissions ?? new Omissions();
+    this.#count();
+  }
+
+  get tokens(): number {
+    return this.#tokens;
+  }
+
+  get texts(): readonly string[] {
+    return this.#texts;
+  }
+
+  shrink(tokens: number, reason: OmissionReason): void {
+    const before = this.#texts.length;
+    while (this.#texts.length > 0 && this.#tokens > tokens) {
+      this.#texts.pop();
+      this.#count();
+    }
+    this.#omissions.add(before - this.#texts.length, reason);
+  }
+
+  report(): SectionReport | undefined {
+    return this.#omissions.report(this.#tokens, this.#texts.length);
+  }
+
+  #count(): void {
+    this.#tokens = this.#texts.reduce((sum, _, i) => sum + this.#sizes[i]!, this.#texts.length > 0 ? this.#frame : 0);
+  }
+}

@@ -1,0 +1,117 @@
+import type { MessageData } from 'genkit';
+import { invalidArgument } from '../errors.ts';
+import { checkOptions, isFunction, isObject, isWhole, type OptionCheck } from '../store/options.ts';
+import { Compactions } from './compaction/compactions.ts';
+import { LocalRecords } from './compaction/local-records.ts';
+import type { SessionCompactions } from './compaction/session-compactions.ts';
+import { compactionOf, type Compaction } from './compaction/summarize.ts';
+import { WindowTurn } from './call/window-turn.ts';
+import { windowMiddleware } from './call/middleware.ts';
+import type { Sources } from './fetch/fetch-all.ts';
+import type { SectionLimits } from './prepare/sections.ts';
+import { Calibration } from './tokens/calibration.ts';
+import { TokenCounter } from './tokens/counter.ts';
+import { estimateTokens } from './tokens/estimate.ts';
+import type {
+  ContextReport,
+  ContextWindow,
+  ContextWindowOptions,
+  FlexibleSection,
+  HistoryStrategy,
+  WindowScope,
+} from './types.ts';
+
+/** The options of a window with their defaults, and what it learns. */
+export interface WindowSetting {
+  readonly maxTokens: number | undefined;
+  readonly strategies: readonly HistoryStrategy[];
+  readonly limits: SectionLimits;
+  readonly sources: Sources;
+  readonly counter: TokenCounter;
+  readonly calibration: Calibration;
+  readonly compaction: Compaction | undefined;
+  /** The summaries of a session; `undefined` when the window makes none, or the conversation has no name. */
+  readonly compactionsOf: (scope: WindowScope) => SessionCompactions | undefined;
+  readonly onReport: ((report: ContextReport) => void) | undefined;
+}
+
+const FLEXIBLE: readonly FlexibleSection[] = ['examples', 'summary', 'history', 'artifacts', 'memory', 'knowledge'];
+
+const isSource: OptionCheck = (value) =>
+  typeof (value as { fetch?: unknown } | null)?.fetch === 'function' ? undefined : 'made by fewShot or knowledge';
+
+const isStrategyList: OptionCheck = (value) =>
+  Array.isArray(value) && value.every((strategy) => typeof strategy === 'function')
+    ? undefined
+    : 'a list of history strategies';
+
+const CHECKS: Readonly<Record<keyof ContextWindowOptions, OptionCheck>> = {
+  maxTokens: isWhole(1),
+  history: isStrategyList,
+  examples: isSource,
+  knowledge: isSource,
+  memory: isSource,
+  sections: isObject,
+  countTokens: isFunction,
+  records: isObject,
+  onReport: isFunction,
+};
+
+/**
+ * Assembles what the model is sent, within a budget. The session keeps every message; only what is sent gets shorter. Pass the window to an agent as
+ * its `context`, or use it with plain Genkit by its `middleware`.
+ *
+ * @throws `INVALID_ARGUMENT` for an option that is unknown or of the wrong type. A turn that can't fit fails with
+ *   {@link ContextOverflowError} before the model is called.
+ * @example
+ * const window = contextWindow({
+ *   maxTokens: 8_000,
+ *   history: [clearToolOutputs({ keepTurns: 3 }), lastTurns(20), tokenBudget(4_000)],
+ * });
+ * const support = defineAgent(ai, { name: 'support', model: 'googleai/gemini-2.5-flash', context: window });
+ */
+export function contextWindow(options: ContextWindowOptions = {}): ContextWindow {
+  const setting = settle(options);
+  return {
+    middleware: (scope = {}) => windowMiddleware(setting, scope),
+    openTurn: (scope) => new WindowTurn(setting, scope),
+  };
+}
+
+function settle(options: ContextWindowOptions): WindowSetting {
+  checkOptions('contextWindow', options, CHECKS);
+  const { history: strategies = [], sections: limits = {}, countTokens = estimateTokens, records } = options;
+  for (const [name, limit] of Object.entries(limits)) {
+    if (!FLEXIBLE.includes(name as FlexibleSection)) {
+      throw invalidArgument(
+        `contextWindow: section '${name}' can't be limited. Those that can: ${FLEXIBLE.join(', ')}.`,
+      );
+    }
+    checkOptions(`contextWindow: sections.${name}`, limit, { maxTokens: isWhole(0), rank: isWhole(0) });
+  }
+  const counter = new TokenCounter(countTokens);
+  const compaction = compactionOf(strategies);
+  const compactions = new Compactions();
+  const local = new LocalRecords();
+  return {
+    maxTokens: options.maxTokens,
+    strategies,
+    limits,
+    sources: { examples: options.examples, memory: options.memory, knowledge: options.knowledge },
+    counter,
+    calibration: new Calibration(),
+    compaction,
+    compactionsOf: ({ sessionId, context, ...scope }) =>
+      compaction && sessionId !== undefined
+        ? compactions.of({
+            sessionId,
+            context,
+            records: scope.records ?? records ?? local,
+            plan: compaction.plan,
+            countTokens: (message: MessageData) => counter.message(message),
+            countText: (text) => counter.text(text),
+          })
+        : undefined,
+    onReport: options.onReport,
+  };
+}
