@@ -12,6 +12,7 @@ import type {
   SnapshotStatus,
   WaitOptions,
 } from '../client/types.ts';
+import type { ContextWindow } from '../context/types.ts';
 import type { SigningKey } from './define/state-signature.ts';
 import type { SessionRunner } from '../session/session-runner.ts';
 import type { StateLimits } from '../session/state/state-values.ts';
@@ -186,6 +187,11 @@ export interface AgentConfig<
   promptInput?: z.infer<I>;
   /** Options that one turn may override: `chat.send('...', { model, config })`. Default: none, such a turn is refused. */
   turnOverrides?: TurnOverrides;
+  /**
+   * What the model is sent of the conversation: a window made by `contextWindow` of `genkitx-agents/context`. The session keeps every message.
+   * Default: the model is sent the whole conversation. An object that is no window is the prompt's own context, as `ai.definePrompt` takes it.
+   */
+  context?: ContextWindow | ActionContext;
 }
 
 /** Configuration of `definePromptAgent`. */
@@ -201,6 +207,11 @@ export interface PromptAgentConfig<
   promptInput?: z.infer<I>;
   /** Options that one turn may override: `chat.send('...', { model, config })`. Default: none, such a turn is refused. */
   turnOverrides?: TurnOverrides;
+  /**
+   * What the model is sent of the conversation: a window made by `contextWindow` of `genkitx-agents/context`. The session keeps every message.
+   * Default: the model is sent the whole conversation.
+   */
+  context?: ContextWindow;
 }
 
 /** Configuration of `defineCustomAgent`. */

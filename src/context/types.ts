@@ -139,8 +139,12 @@ export interface WindowMiddlewareOptions {
   records?: RecordStore;
 }
 
-/** Assembles what a model is sent, within a budget. It never changes what is stored. Made by {@link contextWindow}. */
-export interface ContextWindow {
+/**
+ * Assembles what a model is sent, within a budget. It never changes what is stored. Made by {@link contextWindow}.
+ *
+ * A type and no interface, so that it fits the option `context` of a prompt, which it shares with Genkit's own.
+ */
+export type ContextWindow = {
   /**
    * The window for plain Genkit: `ai.generate({ messages, prompt, use: [window.middleware({ sessionId })] })`. Put it last in `use`, so that it
    * sees what the others have done.
@@ -149,7 +153,7 @@ export interface ContextWindow {
 
   /** Begins a turn of an agent. @internal */
   openTurn(scope: WindowScope): TurnWindow;
-}
+};
 
 /** The session in which a window works. */
 export interface WindowScope {

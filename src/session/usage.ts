@@ -1,4 +1,5 @@
 import type { GenerationUsage } from 'genkit';
+import type { ContextReport } from '../snapshot/context-report.ts';
 
 /** Usage of model calls that is in no snapshot yet, by session. */
 const unsaved = new WeakMap<object, GenerationUsage>();
@@ -29,14 +30,27 @@ export function usageOf(session: object): GenerationUsage | undefined {
   return unsaved.get(session);
 }
 
-/** The field `usage` of a snapshot. Missing when no model call reported any. */
-export interface UsageField {
-  readonly usage?: GenerationUsage;
+/** Reports of windows that are in no snapshot yet, by session. */
+const unsavedReports = new WeakMap<object, ContextReport>();
+
+/** Keeps the report of the last model call for the snapshot of the running turn. */
+export function noteContext(session: object, report: ContextReport | undefined): void {
+  if (report) unsavedReports.set(session, report);
 }
 
-/** Same as {@link usageOf}, and resets it after the snapshot that is written now. */
+/** The fields of a snapshot about its model calls. */
+export interface UsageField {
+  /** Missing when no model call reported any. */
+  readonly usage?: GenerationUsage;
+  /** Missing when the agent has no context window. */
+  readonly contextReport?: ContextReport;
+}
+
+/** What is noted of the session's model calls, for the snapshot that is written now. Resets it. */
 export function takeUsage(session: object): UsageField {
   const usage = unsaved.get(session);
+  const contextReport = unsavedReports.get(session);
   unsaved.delete(session);
-  return usage ? { usage } : {};
+  unsavedReports.delete(session);
+  return { ...(usage && { usage }), ...(contextReport && { contextReport }) };
 }

@@ -14,7 +14,6 @@ export type Section =
   | 'knowledge'
   | 'prompt';
 
-
 /** First position, and the position after the last one. */
 export type MessageRange = readonly [from: number, to: number];
 

@@ -14,6 +14,7 @@ import type { AgentDefinition } from '../agent-definition.ts';
 import { assertWritableInit } from '../open/client-input.ts';
 import { noteAgent, type DefinedAgent } from './defined-agents.ts';
 import { promptAgentFn } from '../generate/generate-turn.ts';
+import { windowOpener } from '../generate/turn-window.ts';
 import { contextFor, inProcessApi } from './in-process.ts';
 import { keepRecovering } from '../recover/recovery-timer.ts';
 import { runAgent } from '../turn/run-agent.ts';
@@ -66,7 +67,8 @@ export function defineAgent<State, I extends z.ZodTypeAny, O extends z.ZodTypeAn
   definePrompt(agent.registry, prompt);
   const promptName = prompt.variant ? `${prompt.name}.${prompt.variant}` : prompt.name;
   const isHistoryOpaque = typeof prompt.messages !== 'function' && typeof prompt.messages !== 'string';
-  const voice = { registry: agent.registry, promptName, promptInput, turnOverrides, isHistoryOpaque };
+  const openWindow = windowOpener(agent, config.context);
+  const voice = { registry: agent.registry, promptName, promptInput, turnOverrides, isHistoryOpaque, openWindow };
   return register(agent, promptAgentFn<State>(voice));
 }
 
@@ -94,7 +96,9 @@ export function definePromptAgent<State, I extends z.ZodTypeAny, O extends z.Zod
   assertConfig('definePromptAgent', config);
   const { promptName, promptInput, turnOverrides, description } = config;
   const agent = settleAgent<State>(ai, { name: promptName, description }, config);
-  return register(agent, promptAgentFn<State>({ registry: agent.registry, promptName, promptInput, turnOverrides }));
+  const openWindow = windowOpener(agent, config.context);
+  const voice = { registry: agent.registry, promptName, promptInput, turnOverrides, openWindow };
+  return register(agent, promptAgentFn<State>(voice));
 }
 
 /**

@@ -2,6 +2,7 @@ import type { z } from 'genkit';
 import type { PromptConfig } from 'genkit/beta';
 import { invalidArgument } from '../../errors.ts';
 import { checkOptions, isBoolean, isFunction, isObject, type OptionCheck } from '../../store/options.ts';
+import { isWindow } from '../generate/turn-window.ts';
 import type { AgentConfig, AgentStateOptions, CustomAgentConfig, PromptAgentConfig } from '../types.ts';
 
 const anything: OptionCheck = () => undefined;
@@ -32,6 +33,8 @@ const isTurnOverrides: OptionCheck = (value) => {
 };
 
 export const isString: OptionCheck = (value) => (typeof value === 'string' ? undefined : 'a string');
+
+const isContextWindow: OptionCheck = (value) => (isWindow(value) ? undefined : 'made by contextWindow');
 
 /** Options without a check here are checked when the agent is defined. */
 const STATE_OPTIONS: Record<keyof AgentStateOptions, OptionCheck> = {
@@ -80,10 +83,12 @@ const PROMPT_OPTIONS: Record<keyof PromptConfig, OptionCheck> = {
 
 const OPTIONS = {
   defineAgent: { ...SPEAKING_OPTIONS, ...PROMPT_OPTIONS } satisfies Record<keyof AgentConfig, OptionCheck>,
-  definePromptAgent: { ...SPEAKING_OPTIONS, promptName: isString, description: isString } satisfies Record<
-    keyof PromptAgentConfig,
-    OptionCheck
-  >,
+  definePromptAgent: {
+    ...SPEAKING_OPTIONS,
+    context: isContextWindow,
+    promptName: isString,
+    description: isString,
+  } satisfies Record<keyof PromptAgentConfig, OptionCheck>,
   defineCustomAgent: { ...STATE_OPTIONS, name: isString, description: isString } satisfies Record<
     keyof CustomAgentConfig,
     OptionCheck
@@ -102,7 +107,9 @@ export function assertConfig(definer: keyof typeof OPTIONS, config: unknown): vo
 
 /** The prompt's own part of the configuration of `defineAgent`. */
 export function promptConfigOf<I extends z.ZodTypeAny>(config: PromptConfig<I>): PromptConfig<I> {
-  const own = Object.entries(config).filter(([name]) => !Object.hasOwn(SPEAKING_OPTIONS, name));
+  const own = Object.entries(config).filter(
+    ([name, value]) => !Object.hasOwn(SPEAKING_OPTIONS, name) && !(name === 'context' && isWindow(value)),
+  );
   const { system, ...rest } = Object.fromEntries(own) as unknown as PromptConfig<I>;
   // A text without template syntax is equivalent to a part, which needs no rendering in each turn.
   return { ...rest, ...(system !== undefined && { system: isLiteral(system) ? [{ text: system }] : system }) };

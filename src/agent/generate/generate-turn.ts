@@ -14,6 +14,8 @@ import { invalidOutput } from './invalid-output.ts';
 import { gateOf, passesGate, type ToolGate } from './tool-gate.ts';
 import { isPartial, TurnProgress } from './turn-progress.ts';
 import { choiceOf } from '../define/turn-overrides.ts';
+import { callWithin, type OpenWindow } from './turn-window.ts';
+import type { TurnWindow } from '../../context/types.ts';
 import type { AgentFn, TurnOverrides } from '../types.ts';
 
 /** The prompt of an agent. */
@@ -25,15 +27,19 @@ export interface PromptVoice {
   turnOverrides?: TurnOverrides;
   /** No code or template of the prompt reads the conversation. */
   isHistoryOpaque?: boolean;
+  /** Opens the agent's context window. Default: the model is sent the whole conversation. */
+  openWindow?: OpenWindow | undefined;
 }
 
 /** Returns the function of an agent that answers each input with its prompt. */
 export function promptAgentFn<State>(voice: PromptVoice): AgentFn<State> {
   const prompt = new Prompt(voice);
-  return async (sess, { sendChunk, abortSignal }) => {
+  return async (sess, { sendChunk, abortSignal, context }) => {
     const { session } = sess;
-    const handler: TurnHandler = (input, turn) =>
-      generateTurn({ voice, prompt, session, input, gate: gateOf(turn), sendChunk, abortSignal });
+    const handler: TurnHandler = (input, turn) => {
+      const window = voice.openWindow?.(session, { leafId: turn.parentSnapshotId, context });
+      return generateTurn({ voice, prompt, session, input, gate: gateOf(turn), window, sendChunk, abortSignal });
+    };
     await sess.run(passesGate(handler));
     return { message: viewOf(sess.session).messages.at(-1), artifacts: sess.getArtifacts() };
   };
@@ -48,13 +54,14 @@ interface GenerateTurn<State> {
   session: Session<State>;
   input: AgentInput;
   gate: ToolGate | undefined;
+  window: TurnWindow | undefined;
   sendChunk: (chunk: AgentStreamChunk) => void;
   abortSignal: AbortSignal;
 }
 
 /** Runs one turn of a prompt agent: renders the prompt around the conversation, calls the model and its tools, and adds the reply to the session. */
 async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResult> {
-  const { voice, prompt, session, sendChunk, abortSignal } = turn;
+  const { voice, prompt, session, window, sendChunk, abortSignal } = turn;
   const render = prompt.found ?? (await prompt.find());
   const earlier = historyOf(session, turn.input);
   const resumption = turn.input.resume && toResumption(turn.input.resume, earlier);
@@ -76,7 +83,7 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
   let tools: ResumedTools | undefined;
   const isOneCall = !rendered.tools?.length && !rendered.use?.length && !isStructured(rendered);
   const isAllOfIt = voice.isHistoryOpaque && !placed.hasResources && history === viewOf(session).messages;
-  if (isOneCall && isAllOfIt) {
+  if (isOneCall && isAllOfIt && !window) {
     // A single model call on the unchanged conversation needs no middleware to observe it.
     progress.onModelCall(sent);
   } else {
@@ -86,7 +93,7 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
       if (!hasRestarted) progress.onRestart(history, [resume?.respond ?? []].flat());
       hasRestarted = true;
     };
-    const observer = observe({ session, progress, tools, gate: turn.gate, onRestart });
+    const observer = observe({ session, progress, placed, tools, window, gate: turn.gate, onRestart });
     request.use = [...(resume ? [watchRestarts(tools)] : []), ...(rendered.use ?? []), observer];
     if (resume) request.resume = resume;
   }
@@ -156,19 +163,32 @@ function watchRestarts(tools: ResumedTools) {
 interface Observers<State> {
   session: Session<State>;
   progress: TurnProgress<State>;
+  placed: PlacedHistory;
   tools: ResumedTools;
+  window: TurnWindow | undefined;
   gate: ToolGate | undefined;
   /** Called when the first of the waiting tools runs. */
   onRestart: () => void;
 }
 
 /** Middleware that observes each model call and each tool as it runs, inside of all other middleware. */
-function observe<State>({ session, progress, tools, gate, onRestart }: Observers<State>) {
+function observe<State>({ session, progress, placed, tools, window, gate, onRestart }: Observers<State>) {
+  let modelName: string | undefined;
   return observers({
+    ...(window && {
+      generate: (envelope, options, next) => {
+        modelName = envelope.request.model;
+        return next(envelope, options);
+      },
+    }),
     model: async (request, options, next) => {
       tools.end();
       progress.onModelCall(request.messages);
-      const response = await next(request, options);
+      const { abortSignal } = options;
+      const call = (fitting: typeof request) => next(fitting, options);
+      const response = await (window
+        ? callWithin(window, session, { request, placed, model: modelName, abortSignal, next: call })
+        : call(request));
       addUsage(session, response.usage);
       progress.onReply(response.message);
       return response;

@@ -102,6 +102,16 @@ export class PlacedHistory {
     return conversation;
   }
 
+  /** The session's message behind each message of a request: the message itself if the turn added it, `undefined` for one of the prompt. */
+  originsOf(sent: readonly MessageData[]): (MessageData | undefined)[] {
+    let next = 0;
+    return sent.map((message) => {
+      const at = this.#placeOf(message, next);
+      if (at >= 0) next = at + 1;
+      return this.#origins[at] ?? (message.metadata?.[PREAMBLE_TAG] ? undefined : message);
+    });
+  }
+
   /** The index of the sent message it was made of, most likely `next`; -1 if there is none. */
   #placeOf({ content }: MessageData, next: number): number {
     if (next < this.#firstParts.length && content[0] === this.#firstParts[next]) return next;

@@ -109,7 +109,8 @@ export class TurnCommits<State> {
 
   #whileSaving(save: (used: UsageField) => Promise<TurnOutcome>): Promise<TurnOutcome> {
     const used = takeUsage(this.#session);
-    const saving = used.usage ? save(used).then((outcome) => ({ ...outcome, ...used })) : save(used);
+    const { usage } = used;
+    const saving = usage ? save(used).then((outcome) => ({ ...outcome, usage })) : save(used);
     this.#saving = saving;
     const forget = () => {
       this.#saving = undefined;

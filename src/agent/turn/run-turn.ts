@@ -13,6 +13,7 @@ import type { TurnCommits } from '../save/commit-turn.ts';
 import type { TurnRequest } from './intake.ts';
 import { assertOutputKept, keepOutput } from './output-key.ts';
 import type { ResumeClaim } from '../save/resume-claim.ts';
+import { afterTurn } from '../generate/turn-window.ts';
 import { doesPassGate, setGate } from '../generate/tool-gate.ts';
 import { toRuntimeError } from '../runtime-error.ts';
 
@@ -83,6 +84,7 @@ async function attempt<State>(
     // With any other handler it is unknown whether the waiting request is the one that was approved.
     const hasAnswered = taken !== undefined && doesPassGate(handler);
     outcome = await commits.complete(context.snapshotId, { finishReason: result?.finishReason, error, hasAnswered });
+    afterTurn(agent, session, outcome);
     return result?.output === undefined ? outcome : { ...outcome, output: result.output };
   } catch (error) {
     if (error instanceof Aborted) return { status: 'aborted' };

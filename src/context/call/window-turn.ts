@@ -55,9 +55,13 @@ export class WindowTurn implements TurnWindow {
     if (!compaction || !this.#compactions) return;
     const { registry } = this.#scope;
     const summarizer: Summarizer = compaction.summarizer({ generate: (options) => generate(registry, options) });
-    await runInNewSpan({ metadata: { name: 'context-upload' } }, async () => {
-      this.#compactions!.turnEnded({ messages, snapshotId, summarizer });
-      await this.#compactions!.settled();
+    const compactions = this.#compactions;
+    const upload = runInNewSpan({ metadata: { name: 'context-upload' } }, async () => {
+      compactions.turnEnded({ messages, snapshotId, summarizer });
+      await compactions.settled();
+    });
+    await upload.catch((error: unknown) => {
+      logger.error(`The work of a context window after a turn failed. ${describeThrown(error)}`);
     });
   }
 

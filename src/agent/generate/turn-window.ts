@@ -1,0 +1,81 @@
+import type { ActionContext, GenerateRequest, GenerateResponseData } from 'genkit';
+import type { ContextWindow, TurnWindow } from '../../context/types.ts';
+import type { TurnOutcome } from '../../session/session-runner.ts';
+import { viewOf, type Session } from '../../session/session.ts';
+import { addUsage, noteContext } from '../../session/usage.ts';
+import type { RecordStore } from '../../store/contract.ts';
+import type { AgentDefinition } from '../agent-definition.ts';
+import { noteRun } from '../background/hand-over.ts';
+import type { PlacedHistory } from './prompt-history.ts';
+
+/** The turn for which a window is opened. */
+interface Turn {
+  /** The snapshot that it continues from. */
+  readonly leafId: string | undefined;
+  readonly context: ActionContext | undefined;
+}
+
+export type OpenWindow = <State>(session: Session<State>, turn: Turn) => TurnWindow;
+
+/** The windows of the turns that are running, by session. */
+const open = new WeakMap<object, TurnWindow>();
+
+/** Tells a window from a context of Genkit's, because the prompt's option of that name takes either. */
+export function isWindow(value: unknown): value is ContextWindow {
+  return typeof (value as Partial<ContextWindow> | null | undefined)?.openTurn === 'function';
+}
+
+/** Returns the function that opens the agent's window for a turn; `undefined` for an agent without one. */
+export function windowOpener<State>(agent: AgentDefinition<State>, context: unknown): OpenWindow | undefined {
+  if (!isWindow(context)) return undefined;
+  const records = agent.can.records ? (agent.store as unknown as RecordStore) : undefined;
+  return (session, turn) => {
+    const window = context.openTurn({ registry: agent.registry, sessionId: session.sessionId, records, ...turn });
+    // What summaries took since the turn before is saved with this one.
+    addUsage(session, window.takeUsage());
+    open.set(session, window);
+    return window;
+  };
+}
+
+interface ModelCall {
+  readonly request: GenerateRequest;
+  readonly placed: PlacedHistory;
+  readonly model: string | undefined;
+  readonly abortSignal: AbortSignal | undefined;
+  readonly next: (request: GenerateRequest) => Promise<GenerateResponseData>;
+}
+
+/** Makes a model call through the window, and notes its report for the turn's snapshot. */
+export async function callWithin<State>(
+  window: TurnWindow,
+  session: Session<State>,
+  { request, placed, ...call }: ModelCall,
+): Promise<GenerateResponseData> {
+  try {
+    return await window.call({ request, origins: placed.originsOf(request.messages), ...call });
+  } finally {
+    noteContext(session, window.report);
+  }
+}
+
+/** Called when a turn was saved. Begins what the window does after the reply; a process that shuts down waits for it as for its runs. */
+export function afterTurn<State>(
+  { registry }: AgentDefinition<State>,
+  session: Session<State>,
+  outcome: TurnOutcome,
+): void {
+  const window = open.get(session);
+  open.delete(session);
+  if (!window || outcome.status !== 'completed') return;
+  const work = window.afterTurn({ snapshotId: outcome.snapshotId, messages: viewOf(session).messages });
+  let release: () => void = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const letGo = async () => {
+    release();
+    return false;
+  };
+  noteRun(registry, { ended: Promise.race([work, released]), letGo });
+}
