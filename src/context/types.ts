@@ -71,9 +71,13 @@ export interface StrategyTools {
  *
  * @example
  * // Leaves out the answers that are too long to be of use later.
- * const withoutLongAnswers: HistoryStrategy = ({ items, summary }, { countTokens }) => ({
- *   summary,
- *   items: items.filter(({ message }) => message.role !== 'model' || countTokens(message) < 2_000),
+ * const window = contextWindow({
+ *   history: [
+ *     ({ items, summary }, { countTokens }) => ({
+ *       summary,
+ *       items: items.filter(({ message }) => message.role !== 'model' || countTokens(message) < 2_000),
+ *     }),
+ *   ],
  * });
  */
 export type HistoryStrategy = (history: History, tools: StrategyTools) => History;
@@ -190,7 +194,12 @@ export interface TurnWindow {
   readonly report: ContextReport | undefined;
 
   /** Called after the turn was saved; begins what may run after the reply. Never throws. The promise resolves when that has ended. */
-  afterTurn(turn: { snapshotId?: string | undefined; messages: readonly MessageData[] }): Promise<void>;
+  afterTurn(turn: {
+    snapshotId?: string | undefined;
+    messages: readonly MessageData[];
+    /** The session is to be summarized now. */
+    isForced?: boolean;
+  }): Promise<void>;
 
   /** What the summaries of this session took since it was last asked. */
   takeUsage(): GenerationUsage | undefined;

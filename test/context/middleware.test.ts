@@ -18,7 +18,7 @@ const talk = (turns: number, words = 1): MessageData[] =>
   Array.from({ length: turns }, (_, i) => [user(`q${i} `.repeat(words)), model(`a${i} `.repeat(words))]).flat();
 
 function setUp(options: ContextWindowOptions, replies: ScriptedReply[] = []) {
-  const ai = genkit();
+  const ai = genkit({});
   const reports: ContextReport[] = [];
   const scripted = scriptedModel(ai, { replies, otherwise: 'ok' });
   const window = contextWindow({ ...options, onReport: (report) => reports.push(report) });

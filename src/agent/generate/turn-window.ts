@@ -1,5 +1,6 @@
 import type { ActionContext, GenerateRequest, GenerateResponseData } from 'genkit';
 import type { ContextWindow, TurnWindow } from '../../context/types.ts';
+import { takeCompactionRequest } from '../../session/compaction-request.ts';
 import type { TurnOutcome } from '../../session/session-runner.ts';
 import { viewOf, type Session } from '../../session/session.ts';
 import { addUsage, noteContext } from '../../session/usage.ts';
@@ -67,8 +68,10 @@ export function afterTurn<State>(
 ): void {
   const window = open.get(session);
   open.delete(session);
+  const isForced = takeCompactionRequest(session);
   if (!window || outcome.status !== 'completed') return;
-  const work = window.afterTurn({ snapshotId: outcome.snapshotId, messages: viewOf(session).messages });
+  const { messages } = viewOf(session);
+  const work = window.afterTurn({ snapshotId: outcome.snapshotId, messages, isForced });
   let release: () => void = () => {};
   const released = new Promise<void>((resolve) => {
     release = resolve;

@@ -50,14 +50,14 @@ export class WindowTurn implements TurnWindow {
     }
   }
 
-  async afterTurn({ snapshotId, messages }: Parameters<TurnWindow['afterTurn']>[0]): Promise<void> {
+  async afterTurn({ snapshotId, messages, isForced = false }: Parameters<TurnWindow['afterTurn']>[0]): Promise<void> {
     const { compaction } = this.#setting;
     if (!compaction || !this.#compactions) return;
     const { registry } = this.#scope;
     const summarizer: Summarizer = compaction.summarizer({ generate: (options) => generate(registry, options) });
     const compactions = this.#compactions;
     const upload = runInNewSpan({ metadata: { name: 'context-upload' } }, async () => {
-      compactions.turnEnded({ messages, snapshotId, summarizer });
+      compactions.turnEnded({ messages, snapshotId, summarizer, isForced });
       await compactions.settled();
     });
     await upload.catch((error: unknown) => {
