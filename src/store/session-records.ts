@@ -92,7 +92,7 @@ export function assertMayWrite(write: RecordWrite, current: string | undefined, 
 /** The error of a write whose `expectedRevision` does not hold. */
 export function recordChanged(write: Pick<RecordWrite, 'sessionId' | 'kind' | 'key'>): GenkitError {
   return aborted(
-    `The ${describeRecord(write)} was changed or removed in the meantime. Read it again, and decide anew.`,
+    `The ${describeRecord(write)} was written or removed in the meantime. Read it again, and decide anew.`,
   );
 }
 
