@@ -6,6 +6,7 @@ import { agentHandler } from 'genkitx-agents/server';
 import { describe, expect, it } from 'vitest';
 import { random, scale } from '../support/scale.ts';
 import { catchErrorLog } from './support/log.ts';
+import { mutate } from './support/mutate.ts';
 import { stubAgent } from './support/stub-agent.ts';
 
 const errorLog = catchErrorLog();
@@ -42,22 +43,6 @@ const valid = fc.record(
   },
   { requiredKeys: ['data'] },
 );
-
-/** One place of a JSON value replaced by another value. */
-function mutate(value: unknown, path: number[], by: unknown): unknown {
-  const [step, ...rest] = path;
-  if (step === undefined || typeof value !== 'object' || value === null) {
-    return by;
-  }
-  const keys = Object.keys(value);
-  const key = keys[step % Math.max(1, keys.length)];
-  if (key === undefined) {
-    return by;
-  }
-  const copy = (Array.isArray(value) ? [...value] : { ...value }) as Record<string, unknown>;
-  copy[key] = mutate(copy[key], rest, by);
-  return copy;
-}
 
 const nearlyValid = fc
   .tuple(valid, fc.array(fc.nat(9), { maxLength: 5 }), fc.jsonValue())

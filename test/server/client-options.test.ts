@@ -30,6 +30,15 @@ it('remoteAgent refuses a fetch that is no function', () => {
   expect(() => remoteAgent({ url, fetch: 5 } as unknown as RemoteAgentOptions)).toThrow("'fetch'");
 });
 
+it.each(['getSnapshotUrl', 'abortUrl'])('remoteAgent checks %s as it does url', (name) => {
+  for (const given of ['file:///etc/passwd', 'ftp://x/', '', 5]) {
+    expect(() => remoteAgent({ url, [name]: given } as RemoteAgentOptions)).toThrow(
+      expect.objectContaining({ status: 'INVALID_ARGUMENT', message: expect.stringContaining(name) }),
+    );
+  }
+  remoteAgent({ url, [name]: '/relative/to/the/page' });
+});
+
 it('remoteAgent takes a URL object, and any scheme with a fetch of its own', async () => {
   const asked: unknown[] = [];
   const send = async (address: unknown) => {

@@ -340,7 +340,7 @@ describe('a request', () => {
   it('goes to the agent’s URL and those of its companions', async () => {
     const { agent, sent } = agentAnswering(
       stream(result(reply('a'))),
-      json(200, { result: {} }),
+      json(200, { result: { snapshotId: 's1' } }),
       json(200, { result: { snapshotId: 's1', status: 'pending' } }),
     );
     await agent.chat({ sessionId: 'S' }).send('go');
@@ -367,7 +367,7 @@ describe('a request', () => {
       headers: async () => ({ authorization: `Bearer ${++token}` }),
       fetch: (async (url: string, init: RequestInit) => {
         tokens.push([url, (init.headers as Record<string, string>).authorization]);
-        return json(200, { result: {} });
+        return json(200, { result: { snapshotId: 's1' } });
       }) as typeof fetch,
     });
     await agent.chat().send('go');

@@ -31,5 +31,5 @@ export function withoutValue(message: MessageData): MessageData {
 
 /** The tool request parts. */
 export function toolRequestsOf(parts: readonly Part[] = []): ToolRequestPart[] {
-  return parts.filter((part): part is ToolRequestPart => part.toolRequest !== undefined);
+  return parts.filter((part): part is ToolRequestPart => part.toolRequest != null);
 }

@@ -32,7 +32,7 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
   /** The index of that message in the turn. */
   #index: number | undefined;
   /** The error of an invalid chunk; the turn fails with it at its end. */
-  #unreadable: { error: unknown } | undefined;
+  #unreadable: AgentError | undefined;
   /** The error of a custom state patch that did not apply; later patches are then ignored. */
   #misfit: unknown;
 
@@ -99,8 +99,8 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
       this.#index = index;
       this.#said = { turn: chunk.accumulatedText, reply: chunk.replyText };
       this.#chunks.push(chunk);
-    } catch (error) {
-      this.#unreadable = { error };
+    } catch (cause) {
+      this.#unreadable = new AgentError({ status: 'UNKNOWN', message: 'A chunk of the turn has a wrong form.', cause });
     }
   };
 
@@ -120,7 +120,7 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
 
   #assertRead(): void {
     if (this.#unreadable) {
-      throw this.#unreadable.error;
+      throw this.#unreadable;
     }
   }
 

@@ -33,17 +33,8 @@ interface RequestOptions {
 export function readRequest<T extends RequestOptions>(owner: string, options: T, names: object): T & { url: string } {
   checkNames(owner, options ?? null, names, EXPECTED);
   const { headers, fetch: send } = options;
-  const given: unknown = options.url;
-  const url = given instanceof URL ? given.href : given;
-  if (typeof url !== 'string' || url.trim() === '') {
-    throw invalid(`${owner} needs a 'url': it takes ${EXPECTED}.`);
-  }
   if (send !== undefined && typeof send !== 'function') {
     throw invalid(`${owner} takes a function as 'fetch'.`);
-  }
-  // A caller's own fetch may know other schemes.
-  if (!send && URL.canParse(url) && !/^https?:$/.test(new URL(url).protocol)) {
-    throw invalid(`${owner} can't use the address '${url}': it must begin with http: or https:.`);
   }
   const isTokens = typeof headers === 'function' && 'fetch' in names;
   // The members of a Headers object or a Map would be lost.
@@ -51,7 +42,25 @@ export function readRequest<T extends RequestOptions>(owner: string, options: T,
   if (headers !== undefined && !isTokens && !isRecord) {
     throw invalid(`${owner} takes a plain object as 'headers', such as { authorization: 'Bearer ...' }.`);
   }
-  return { ...options, url };
+  return { ...options, url: readUrl(owner, 'url', options) };
+}
+
+/**
+ * Returns an address as a text.
+ *
+ * @throws AgentError `INVALID_ARGUMENT`
+ */
+export function readUrl(owner: string, name: string, options: RequestOptions): string {
+  const given = (options as unknown as Record<string, unknown>)[name];
+  const url = given instanceof URL ? given.href : given;
+  if (typeof url !== 'string' || url.trim() === '') {
+    throw invalid(`${owner} needs a text or a URL as '${name}': it takes ${EXPECTED}.`);
+  }
+  // A caller's own fetch may know other schemes.
+  if (!options.fetch && URL.canParse(url) && !/^https?:$/.test(new URL(url).protocol)) {
+    throw invalid(`${owner} can't use '${url}' as '${name}': it must begin with http: or https:.`);
+  }
+  return url;
 }
 
 /**

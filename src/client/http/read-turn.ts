@@ -2,6 +2,7 @@ import { AgentError, ConnectionLostError, readErrorRecord } from '../errors.ts';
 import { readEvents, readWhole, type StreamField } from './read-stream.ts';
 import { statusOfHttp } from '../../error-status.ts';
 import type { AgentOutput, AgentStreamChunk } from '../types.ts';
+import { isOutput } from './wire-form.ts';
 
 /** A frame of a server: a chunk, the result, or an error. */
 interface Envelope {
@@ -25,7 +26,11 @@ export async function readTurn(
       onChunk(message);
     }
   };
-  return mustBeOutput(await readStream(response, onMessage, maxFrameChars));
+  const result = await readStream(response, onMessage, maxFrameChars);
+  if (!isOutput(result)) {
+    throw notAnAgent();
+  }
+  return result;
 }
 
 /**
@@ -58,16 +63,21 @@ export async function readStream(
 }
 
 /**
- * Reads an answer that is one JSON document, and returns its `result`.
+ * Reads an answer that is one JSON document, and returns its `result`; `undefined` when that is `null`.
  *
- * @throws AgentError with the error in the answer, else with the status of its HTTP status.
+ * @throws AgentError with the error in the answer, else with the status of its HTTP status; `UNKNOWN` for a result that fails `check`.
  */
-export async function readResult(response: Response, maxFrameChars?: number): Promise<unknown> {
+export async function readResult<T>(
+  response: Response,
+  check: (result: unknown) => result is T,
+  maxFrameChars?: number,
+): Promise<T | undefined> {
   const body = await readBody(response, maxFrameChars);
-  if (!('result' in body)) {
+  const { result } = body;
+  if (!('result' in body) || (result != null && !check(result))) {
     throw notAnAgent();
   }
-  return body.result;
+  return result ?? undefined;
 }
 
 /**
@@ -123,35 +133,6 @@ function parseEvent(fields: StreamField[]): Envelope | undefined {
     throw notAnAgent();
   }
   return envelope;
-}
-
-function mustBeOutput(result: unknown): AgentOutput {
-  if (!isObject(result)) {
-    throw notAnAgent();
-  }
-  const { message, artifacts, state } = result as AgentOutput;
-  const isOutput =
-    (message == null || isMessage(message)) &&
-    isListOf(isObject, artifacts) &&
-    (state == null || (isObject(state) && isListOf(isMessage, state.messages) && isListOf(isObject, state.artifacts)));
-  if (!isOutput) {
-    throw notAnAgent();
-  }
-  return result;
-}
-
-/** A part may be of a kind that this client does not know. */
-function isMessage(value: unknown): boolean {
-  return isObject(value) && Array.isArray(value['content']) && isListOf(isObject, value['content']);
-}
-
-/** An absent list has no elements. */
-function isListOf(isElement: (value: unknown) => boolean, list: unknown): boolean {
-  return list == null || (Array.isArray(list) && list.every(isElement));
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }
 
 function parseObject(text: string): (Envelope & Record<string, unknown>) | undefined {

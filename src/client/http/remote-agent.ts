@@ -1,10 +1,11 @@
 import { createAgentApi } from '../chat/agent-api.ts';
 import { type AllNames } from '../check.ts';
 import { AgentError } from '../errors.ts';
-import { post, readRequest, STREAM_ID_HEADER, type PostRequest } from './post.ts';
+import { post, readRequest, readUrl, STREAM_ID_HEADER, type PostRequest } from './post.ts';
 import { reachable } from './reachable.ts';
 import { readResult, readTurn } from './read-turn.ts';
 import { readPolicy, readResumableTurn, type ReconnectOptions, type ReconnectPolicy } from './reconnect.ts';
+import { isAborted, isSnapshot } from './wire-form.ts';
 import type { AgentTransport, TransportCall, TransportRead } from '../transport.ts';
 import type {
   AgentAPI,
@@ -73,6 +74,8 @@ export function remoteAgent<State = unknown, Output = unknown>(options: RemoteAg
 class HttpTransport implements AgentTransport {
   readonly stateManagement: 'server' | 'client' | undefined;
   readonly #options: RemoteAgentOptions & { url: string };
+  readonly #getSnapshotUrl: string;
+  readonly #abortUrl: string;
   readonly #reconnect: ReconnectPolicy;
 
   constructor(options: RemoteAgentOptions & { url: string }) {
@@ -81,6 +84,8 @@ class HttpTransport implements AgentTransport {
       throw new AgentError({ status: 'INVALID_ARGUMENT', message: 'maxFrameChars must be a number above 0.' });
     }
     this.#options = options;
+    this.#getSnapshotUrl = companionUrl('getSnapshotUrl', options);
+    this.#abortUrl = companionUrl('abortUrl', options);
     this.#reconnect = readPolicy(options.reconnect);
     this.stateManagement = options.stateManagement;
   }
@@ -116,8 +121,7 @@ class HttpTransport implements AgentTransport {
 
   /** A kept turn continues when its connection closes, so the server must be told to abort it. Genkit's server does not support this. */
   #abortStream(streamId: string): void {
-    const { url, abortUrl = `${url}/abort` } = this.#options;
-    this.#post({ url: abortUrl, body: { data: { streamId } } }).then(
+    this.#post({ url: this.#abortUrl, body: { data: { streamId } } }).then(
       (response) => response.body?.cancel(),
       () => {},
     );
@@ -127,11 +131,10 @@ class HttpTransport implements AgentTransport {
     lookup: SnapshotLookup,
     { abortSignal, metadataOnly, waitMs }: TransportRead = {},
   ): Promise<SessionSnapshot | undefined> {
-    const { url, getSnapshotUrl = `${url}/getSnapshot` } = this.#options;
     try {
       const data = { ...lookup, ...(metadataOnly && { metadataOnly }), ...(waitMs && { waitMs }) };
-      const response = await this.#post({ url: getSnapshotUrl, body: { data }, abortSignal });
-      return (await reachable(() => readResult(response, this.#options.maxFrameChars))) as SessionSnapshot;
+      const response = await this.#post({ url: this.#getSnapshotUrl, body: { data }, abortSignal });
+      return await reachable(() => readResult(response, isSnapshot, this.#options.maxFrameChars));
     } catch (error) {
       if (saysNoSuchSnapshot(error)) {
         return undefined;
@@ -144,10 +147,9 @@ class HttpTransport implements AgentTransport {
     snapshotId: string,
     { abortSignal }: { abortSignal?: AbortSignal } = {},
   ): Promise<SnapshotStatus | undefined> {
-    const { url, abortUrl = `${url}/abort` } = this.#options;
-    const response = await this.#post({ url: abortUrl, body: { data: { snapshotId } }, abortSignal });
-    const result = await reachable(() => readResult(response, this.#options.maxFrameChars));
-    return (result as { status?: SnapshotStatus } | undefined)?.status;
+    const response = await this.#post({ url: this.#abortUrl, body: { data: { snapshotId } }, abortSignal });
+    const result = await reachable(() => readResult(response, isAborted, this.#options.maxFrameChars));
+    return result?.status ?? undefined;
   }
 
   async #post({ headers: more, ...call }: PostRequest): Promise<Response> {
@@ -155,6 +157,11 @@ class HttpTransport implements AgentTransport {
     const own = typeof headers === 'function' ? await headers() : headers;
     return post({ ...call, headers: { ...own, ...more }, fetch });
   }
+}
+
+function companionUrl(name: 'getSnapshotUrl' | 'abortUrl', options: RemoteAgentOptions & { url: string }): string {
+  const path = name.slice(0, -'Url'.length);
+  return options[name] === undefined ? `${options.url}/${path}` : readUrl('remoteAgent', name, options);
 }
 
 /** A URL without an agent also answers `NOT_FOUND`: that is an error, not a missing snapshot. */

@@ -1,0 +1,44 @@
+/** Checks of answers. A server may send more than this client knows, so only what it reads is checked. `null` counts as absent. */
+import type { AgentOutput, SessionSnapshot, SnapshotStatus } from '../types.ts';
+
+type Check = (value: unknown) => boolean;
+
+const isText: Check = (value) => typeof value === 'string';
+const isPart: Check = (value) =>
+  hasForm(value, { text: isText, reasoning: isText, media: isObject, toolRequest: isObject });
+const isMessage: Check = (value) =>
+  hasForm(value, { content: isListOf(isPart) }) && (value as { content?: unknown }).content != null;
+const isArtifact: Check = (value) => hasForm(value, { name: isText, parts: isListOf(isObject) });
+const isState: Check = (value) =>
+  hasForm(value, { sessionId: isText, messages: isListOf(isMessage), artifacts: isListOf(isArtifact) });
+
+/** Whether the result of a turn is the output of an agent. */
+export function isOutput(value: unknown): value is AgentOutput {
+  const ids = { sessionId: isText, snapshotId: isText, finishReason: isText };
+  return hasForm(value, { ...ids, message: isMessage, artifacts: isListOf(isArtifact), state: isState });
+}
+
+/** Whether the result of a read is a snapshot. */
+export function isSnapshot(value: unknown): value is SessionSnapshot {
+  const texts = { snapshotId: isText, sessionId: isText, parentId: isText, status: isText, finishReason: isText };
+  return hasForm(value, { ...texts, state: isState }) && (value as { snapshotId?: unknown }).snapshotId != null;
+}
+
+/** Whether the result of an abort has no status, or a valid one. */
+export function isAborted(value: unknown): value is { status?: SnapshotStatus } {
+  return hasForm(value, { status: isText });
+}
+
+function hasForm(value: unknown, members: Record<string, Check>): boolean {
+  return (
+    isObject(value) && Object.entries(members).every(([name, isRight]) => value[name] == null || isRight(value[name]))
+  );
+}
+
+function isListOf(isElement: Check): Check {
+  return (list) => Array.isArray(list) && list.every(isElement);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
