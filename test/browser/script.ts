@@ -15,17 +15,17 @@ export const SCRIPT: Said[] = [
   ['Where is 1031?', 'Enamel kettle'],
   ['I want a refund', '€39.90', 'approved'],
   ['Refund 1031 again', 'refunded before'],
-  ['My name is Ben Okafor', '1041'],
-  ['What about 1037?', 'Camping stove'],
-  ['When does it arrive?', 'Camping stove'],
-  ['Where is order 1032?', 'Canvas backpack'],
-  ['Refund order 1041: the colour is wrong', 'another customer'],
+  ['My name is Ben Okafor, where is 1041?', 'no order 1041'],
+  ['What about 1035?', 'Oak serving board'],
+  ['When does it arrive?', 'Oak serving board'],
+  ['Where is order 1032?', 'no order 1032'],
+  ['Refund order 1041: the colour is wrong', 'no order 1041'],
   ['Tell me a joke', 'did not understand'],
   ['Bye', 'welcome'],
 ];
 
 /** Another way to go on from turn 17. */
 export const OTHER_WAY: Said[] = [
-  ['Refund order 1032, the backpack is torn', 'another customer'],
+  ['Refund order 1032, the backpack is torn', 'no order 1032'],
   ['Thank you', 'welcome'],
 ];

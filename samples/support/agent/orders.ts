@@ -86,17 +86,18 @@ export abstract class OrderBook {
     return new Intl.NumberFormat('en', { style: 'currency', currency: this.#list.currency }).format(amount);
   }
 
-  async find(id: string): Promise<Order | undefined> {
-    const found = this.#list.orders.find((order) => order.id === id.trim().replace(/^#/, ''));
+  /** An order of the customer with this e-mail address. An order of another customer looks like none. */
+  async find(id: string, email: string | undefined): Promise<Order | undefined> {
+    const wanted = id.trim().replace(/^#/, '');
+    const found = this.#list.orders.find(({ id: known, customer }) => known === wanted && customer.email === email);
     return found && this.current(found);
   }
 
-  /** The orders of the customer with this e-mail address, name or first name; newest first. */
-  async ofCustomer(who: string): Promise<Order[]> {
-    const wanted = who.trim().toLowerCase();
-    const matches = ({ customer }: Order) =>
-      [customer.email, customer.name, customer.name.split(' ')[0]].some((known) => known?.toLowerCase() === wanted);
-    const found = this.#list.orders.filter(matches).sort((a, b) => b.placedOn.localeCompare(a.placedOn));
+  /** The orders of the customer with this e-mail address, newest first; none for nobody. */
+  async ofCustomer(email: string | undefined): Promise<Order[]> {
+    const found = this.#list.orders
+      .filter(({ customer }) => customer.email === email)
+      .sort((a, b) => b.placedOn.localeCompare(a.placedOn));
     return Promise.all(found.map((order) => this.current(order)));
   }
 

@@ -40,7 +40,7 @@ export function defineReportAgent(ai: AgentsGenkit, { book, store, stepMs, backg
     },
     async (sess, { abortSignal, context }) => {
       await sess.run(async (_input, { snapshotId }) => {
-        const orders = await book.ofCustomer(signedInEmail(context) ?? '');
+        const orders = await book.ofCustomer(signedInEmail(context));
         const steps = stepsFor(orders);
         // A run that was taken over from a process that died goes on where that one was.
         const before = await store.getSnapshot({ snapshotId, context });

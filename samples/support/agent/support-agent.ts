@@ -66,7 +66,7 @@ function instructions(book: OrderBook, state: PromptState | undefined, email: st
     `You are the support agent of ${book.shop}. Be brief and friendly. Use the tools; never guess about an order.`,
     `Refund policy: ${book.refundPolicy}`,
     customer,
-    'Ask for an order number when you need one. Refund only when the customer asked for it, and only their own orders.',
+    'Ask for an order number when you need one. Refund only when the customer asked for it. The tools know the orders of the signed-in customer only.',
     `Reply style: ${state?.['user:style'] ?? 'full'}.`,
     `${known} ${order}`.trim(),
   ].join('\n');

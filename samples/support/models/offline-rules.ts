@@ -11,20 +11,10 @@ export type Plan = { tool: string; ref: string; input: Record<string, string> } 
 /** What a customer may want. */
 export type Intent =
   | {
-      kind:
-        | 'greeting'
-        | 'help'
-        | 'thanks'
-        | 'policy'
-        | 'report'
-        | 'whichOrder'
-        | 'whichRefund'
-        | 'whichCustomer'
-        | 'unclear';
+      kind: 'greeting' | 'help' | 'thanks' | 'policy' | 'report' | 'whichOrder' | 'whichRefund' | 'orders' | 'unclear';
     }
   | { kind: 'order'; orderId: string }
   | { kind: 'refund'; orderId: string; reason: string }
-  | { kind: 'orders'; customer: string }
   | { kind: 'style'; style: 'brief' | 'full' };
 
 type Messages = readonly MessageData[];
@@ -44,7 +34,6 @@ const REPORT = /\breport\b/i;
 const POLICY = /\b(policy|policies|conditions|rules)\b/i;
 const ORDERS = /\b(my orders|orders|what did i (order|buy))\b/i;
 const ORDER = /\b(order|package|parcel|delivery|where|when|status|track|arrive)/i;
-const NAME = /\b(?:[Ii]'?m|[Ii] am|[Mm]y name is|[Tt]his is|[Oo]rders (?:of|for|from))\s+([A-Z]\w+(?:\s[A-Z]\w+)?)/;
 
 /** The next step of the turn that the last user message began. */
 export function planReply(messages: Messages): Plan {
@@ -64,7 +53,7 @@ export function planReply(messages: Messages): Plan {
     }
     case 'orders': {
       const listed = resultOf(turn, 'listOrders');
-      return listed ? { text: sayListed(listed, intent.customer) } : step('listOrders', { customer: intent.customer });
+      return listed ? { text: sayListed(listed) } : step('listOrders', {});
     }
     case 'refund': {
       // Looks before it pays.
@@ -86,10 +75,9 @@ export function planReply(messages: Messages): Plan {
   }
 }
 
-/** @param before What was said earlier: it tells which order "it" is, and who "I" am. */
+/** @param before What was said earlier: it tells which order "it" is. */
 export function understand(text: string, before: Messages): Intent {
   const orderId = /\b(\d{4})\b/.exec(text)?.[1];
-  const customer = /[^\s<>]+@[^\s<>]+\.\w+/.exec(text)?.[0] ?? NAME.exec(text)?.[1];
 
   if (BRIEF.test(text)) return { kind: 'style', style: 'brief' };
   if (FULL.test(text)) return { kind: 'style', style: 'full' };
@@ -100,12 +88,8 @@ export function understand(text: string, before: Messages): Intent {
     return which ? { kind: 'refund', orderId: which, reason: reasonIn(text) } : { kind: 'whichRefund' };
   }
   if (orderId) return { kind: 'order', orderId };
-  if (customer) return { kind: 'orders', customer };
   if (/\b(thanks?|thank you|cheers|bye)\b/i.test(text)) return { kind: 'thanks' };
-  if (ORDERS.test(text)) {
-    const known = lastCustomer(before);
-    return known ? { kind: 'orders', customer: known } : { kind: 'whichCustomer' };
-  }
+  if (ORDERS.test(text)) return { kind: 'orders' };
   if (/\b(help|what can you|who are you)\b/i.test(text)) return { kind: 'help' };
   if (ORDER.test(text)) {
     const known = lastOrder(before);
@@ -132,15 +116,6 @@ function wasAskedWhichRefund(before: Messages): boolean {
 function lastOrder(before: Messages): string | undefined {
   const inputs = parts(before).map((part) => part.toolRequest?.input as { orderId?: string } | undefined);
   return inputs.findLast((input) => input?.orderId)?.orderId;
-}
-
-function lastCustomer(before: Messages): string | undefined {
-  const signedIn = /signed in: (\S+@\S+\w)/.exec(textOf(before.find(({ role }) => role === 'system')))?.[1];
-  const outputs = parts(before).map(
-    (part) => part.toolResponse?.output as (FindOrderOutput & ListOrdersOutput) | undefined,
-  );
-  const known = outputs.findLast((output) => output?.customer ?? output?.order);
-  return (known?.customer ?? known?.order?.customer)?.email ?? signedIn;
 }
 
 /** What a tool answered in this turn, of the type that its schema says. */

@@ -14,9 +14,8 @@ export const SAY = {
   help: `I can look up orders, list them, make refunds and write a report. I am not a language model, so keep it simple:\n\n${EXAMPLES}`,
   thanks: 'You are welcome. Is there anything else?',
   report: 'The report is being written in the background. You can go on here, close the page, or stop it.',
-  whichOrder: 'Which order is it? Tell me its number, such as 1042, or your e-mail address.',
+  whichOrder: 'Which order is it? Tell me its number, such as 1042.',
   whichRefund: 'Which order shall I refund? Tell me its number.',
-  whichCustomer: 'Whose orders? Tell me your name or your e-mail address, such as ana@example.com.',
   brief: 'I will be brief from now on, in your other conversations too.',
   full: 'I will answer in full from now on, in your other conversations too.',
   unclear: `I am only the offline model and did not understand that. I do understand:\n\n${EXAMPLES}`,
@@ -30,8 +29,8 @@ export function sayFound({ order, problem }: FindOrderOutput, style: 'brief' | '
   return `Order **${order.id}** for ${order.customer.name} (${order.total}) is **${order.status}**. ${order.statusNote}\n\n${items}\n\n${refund}`;
 }
 
-export function sayListed({ customer, orders }: ListOrdersOutput, asked: string): string {
-  if (!customer) return `I found no orders for ${asked}. Is the name or address spelled as in your confirmation mail?`;
+export function sayListed({ customer, orders }: ListOrdersOutput): string {
+  if (!customer) return 'I found no orders of yours.';
   const lines = orders.map(
     ({ id, placedOn, status, total, items }) => `| **${id}** | ${placedOn} | ${items} | ${total} | ${status} |`,
   );

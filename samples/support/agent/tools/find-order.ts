@@ -1,5 +1,6 @@
 import { z } from 'genkit';
 import type { AgentsGenkit } from 'genkitx-agents';
+import { signedInEmail } from '../customer.ts';
 import { decideRefund, OrderSchema, totalOf, type Order, type OrderBook } from '../orders.ts';
 import { remember, scratchpad } from './remember.ts';
 
@@ -12,18 +13,19 @@ const OutputSchema = z.object({ order: OrderViewSchema.optional(), problem: z.st
 
 export type FindOrderOutput = z.infer<typeof OutputSchema>;
 
-/** Looks up one order. */
+/** Looks up one order of the customer who is signed in. */
 export function defineFindOrder(ai: AgentsGenkit, book: OrderBook) {
   return ai.defineTool(
     {
       name: 'findOrder',
-      description: 'Looks up an order by its number: what is in it, where it is, and whether it can be refunded.',
+      description:
+        'Looks up an order of the signed-in customer by its number: what is in it, where it is, and whether it can be refunded.',
       inputSchema: z.object({ orderId: z.string().describe('The order number, such as 1042') }),
       outputSchema: OutputSchema,
     },
-    async ({ orderId }) => {
-      const order = await book.find(orderId);
-      if (!order) return { problem: `There is no order ${orderId}.` };
+    async ({ orderId }, { context }) => {
+      const order = await book.find(orderId, signedInEmail(context));
+      if (!order) return { problem: `The customer who is signed in has no order ${orderId}.` };
       remember(ai, () => ({ orderId: order.id, customer: order.customer, topic: 'order' }));
       scratchpad().update('temp:lookedUp', (ids) => [...((ids as string[] | undefined) ?? []), order.id]);
       return { order: viewOf(order, book) };

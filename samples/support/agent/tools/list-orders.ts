@@ -1,5 +1,6 @@
 import { z } from 'genkit';
 import type { AgentsGenkit } from 'genkitx-agents';
+import { signedInEmail } from '../customer.ts';
 import { totalOf, type Order, type OrderBook } from '../orders.ts';
 import { remember } from './remember.ts';
 
@@ -12,17 +13,17 @@ const OutputSchema = z.object({
 
 export type ListOrdersOutput = z.infer<typeof OutputSchema>;
 
-/** Lists a customer's orders. */
+/** Lists the orders of the customer who is signed in. */
 export function defineListOrders(ai: AgentsGenkit, book: OrderBook) {
   return ai.defineTool(
     {
       name: 'listOrders',
-      description: "Lists a customer's orders, newest first.",
-      inputSchema: z.object({ customer: z.string().describe('An e-mail address, a full name or a first name') }),
+      description: 'Lists the orders of the signed-in customer, newest first.',
+      inputSchema: z.object({}),
       outputSchema: OutputSchema,
     },
-    async ({ customer: nameOrEmail }) => {
-      const orders = await book.ofCustomer(nameOrEmail);
+    async (_input, { context }) => {
+      const orders = await book.ofCustomer(signedInEmail(context));
       const customer = orders[0]?.customer;
       if (customer) remember(ai, () => ({ customer, topic: 'orders' }));
       return { customer, orders: orders.map((order) => lineOf(order, book)) };

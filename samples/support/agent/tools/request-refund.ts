@@ -40,11 +40,8 @@ export function defineRequestRefund(ai: AgentsGenkit, book: OrderBook) {
       outputSchema: OutputSchema,
     },
     async ({ orderId, reason }, { context, interrupt, resumed }): Promise<RefundOutput> => {
-      const order = await book.find(orderId);
-      if (!order) return { outcome: 'refused', why: `There is no order ${orderId}.` };
-      if (order.customer.email !== signedInEmail(context)) {
-        return { outcome: 'refused', why: 'It belongs to another customer.' };
-      }
+      const order = await book.find(orderId, signedInEmail(context));
+      if (!order) return { outcome: 'refused', why: `The customer who is signed in has no order ${orderId}.` };
       remember(ai, () => ({ orderId: order.id, customer: order.customer, topic: 'refund' }));
 
       if (order.refund) return { outcome: 'refunded before', refund: keepReceipt(ai, order, book) };

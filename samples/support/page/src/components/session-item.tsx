@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 import type { SessionItem as Session } from '../../../server/api-types.ts';
-import { RenameField } from './rename-field.tsx';
+import { EditText } from './edit-text.tsx';
 
 interface Props {
   session: Session;
@@ -22,12 +22,21 @@ export function SessionItem({ session, current, onOpen, onRename, onRemove }: Pr
     if (wasRenaming.current && !isRenaming) open.current?.focus();
     wasRenaming.current = isRenaming;
   }, [isRenaming]);
+  const close = () => setIsRenaming(false);
   const { updatedAt, isWaiting } = session;
   const title = session.title || 'Untitled';
   if (isRenaming && onRename) {
     return (
       <li className="session">
-        <RenameField title={title} onDone={onRename} onClose={() => setIsRenaming(false)} />
+        <EditText
+          label="Title"
+          text={title}
+          onDone={(text) => {
+            onRename(text);
+            close();
+          }}
+          onCancel={close}
+        />
       </li>
     );
   }

@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'react';
 import type { SnapshotNode } from '../../../server/api-types.ts';
 import { replyOf, type Turn } from '../logic/turns.ts';
 import { CopyButton } from './copy-button.tsx';
-import { EditMessage } from './edit-message.tsx';
+import { EditText } from './edit-text.tsx';
 import { Reply } from './reply.tsx';
 import { ReportCard } from './report-card.tsx';
 import { ToolCall } from './tool-call.tsx';
@@ -41,8 +41,10 @@ export function TurnView(props: Props) {
   return (
     <article className="turn" aria-label={`Turn ${number}`}>
       {isEditing && onReplace ? (
-        <EditMessage
+        <EditText
+          label="Edited message"
           text={turn.asked}
+          action="Send as a branch"
           onCancel={close}
           onDone={(text) => {
             wasEditing.current = false;
