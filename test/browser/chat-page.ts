@@ -103,8 +103,8 @@ export class ChatPage {
   }
 
   async expectTree(wanted: { boxes: number; lines: number; onPath: number }): Promise<void> {
-    await this.page.waitForFunction((boxes) => document.querySelectorAll('.box').length === boxes, wanted.boxes);
-    expect(await this.tree()).toEqual(wanted);
+    // A box appears before the way to what is shown leads through it.
+    await expect.poll(() => this.tree(), { timeout: 30_000 }).toEqual(wanted);
   }
 
   async selectInTree(said: string): Promise<void> {
