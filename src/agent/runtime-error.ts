@@ -12,11 +12,8 @@ const MAX_MESSAGE_LENGTH = 4096;
 /** Members of `detail` that Genkit's own errors fill with the model's whole request or response. They must not leave the process. */
 const INTERNAL_DETAILS = new Set(['request', 'response']);
 
-/** How many of the latest redacted errors this process remembers. */
-const MAX_LATEST = 100;
-
-/** The latest errors that {@link loggedError} gave an id, by that id. */
-const latest = new Map<string, RuntimeError>();
+/** Marks a record whose error is in the log. A registered symbol, because the server may be of the package's other module format. */
+const LOGGED = Symbol.for('genkitx-agents.logged-error');
 
 /**
  * Converts any thrown value into the error for a caller in this process: never a stack, never the value itself. An unknown status becomes
@@ -41,15 +38,13 @@ export function toRuntimeError(thrown: unknown, audience?: Audience): RuntimeErr
  */
 export function loggedError(error: RuntimeError, what: string): RuntimeError {
   const { details } = error;
-  if (isForClients(error) || isLogged(errorIdOf(error))) return error;
+  if (isForClients(error) || isLogged(error)) return error;
   const errorId = globalThis.crypto.randomUUID();
   const cause = causeOf(error);
   logger.error(`${what} failed (errorId ${errorId}). ${describeThrown(cause ?? error.message)}`);
   const known = isObject(details) && !Array.isArray(details) ? details : details !== undefined && { details };
   const logged = addressTo(markedAudience(error) ?? 'operator', { ...error, details: { ...known, errorId } });
-  latest.set(errorId, { ...logged });
-  if (latest.size > MAX_LATEST) latest.delete(latest.keys().next().value!);
-  return keepCause(logged, cause);
+  return keepCause(Object.defineProperty(logged, LOGGED, { value: true }), cause);
 }
 
 /**
@@ -59,28 +54,18 @@ export function loggedError(error: RuntimeError, what: string): RuntimeError {
 export function storedError(error: RuntimeError): RuntimeError {
   if (isForClients(error)) return error;
   const status = markedAudience(error) === 'status' ? error.status : 'INTERNAL';
-  return { status, message: safeSentence(status), details: { errorId: errorIdOf(error) } };
+  const { errorId } = (error.details ?? {}) as { errorId?: string };
+  return { status, message: safeSentence(status), details: { errorId } };
 }
 
-/** For a reader in this process: the snapshot of a failed turn has the words of what was thrown again, if that was here and a short time ago. */
-export function recallError<S extends { error?: RuntimeError }>(snapshot: S | undefined): S | undefined {
-  const error = snapshot?.error && latest.get(errorIdOf(snapshot.error) ?? '');
-  return error ? { ...snapshot, error } : snapshot;
-}
-
-/** Whether the log of this process has the error. */
-export function isLogged(errorId: string | undefined): boolean {
-  return errorId !== undefined && latest.has(errorId);
+/** Whether the log has the error of this record. False for a record that was stored and read again. */
+export function isLogged(record: unknown): boolean {
+  return isObject(record) && LOGGED in record;
 }
 
 function isForClients(error: RuntimeError): boolean {
   const audience = markedAudience(error);
   return audience === 'user' || audience === 'caller';
-}
-
-function errorIdOf({ details }: RuntimeError): string | undefined {
-  const errorId = isObject(details) ? details['errorId'] : undefined;
-  return typeof errorId === 'string' ? errorId : undefined;
 }
 
 /**

@@ -310,6 +310,57 @@ describe.each(STORE_KINDS)('forged resume: one interrupt, one execution on $name
   });
 });
 
+describe('forged resume: a refused one saves nothing', () => {
+  const setUpListed = async () => {
+    const store = new InMemorySessionStore();
+    const { agent, moved, init } = await setUp(store);
+    const { sessionId } = (await agent.getSnapshot(init.snapshotId!))!;
+    const count = async () => (await store.listSnapshots({ sessionId: sessionId! })).items.length;
+    return { agent, moved, init, sessionId: sessionId!, count };
+  };
+
+  test('a second click on Approve, at once and later', async () => {
+    const { agent, moved, init, count } = await setUpListed();
+    await Promise.all([1, 2, 3].map(() => call(agent, [approve], init)));
+    await call(agent, [approve], init);
+    expect(moved).toEqual([5]);
+    expect(await count()).toBe(2);
+  });
+
+  test('the same approval sent to the session, which has gone on', async () => {
+    const { agent, sessionId, count } = await setUpListed();
+    await call(agent, [approve], { sessionId });
+    expect((await call(agent, [approve], { sessionId })).output.error?.status).toBe('INVALID_ARGUMENT');
+    expect(await count()).toBe(2);
+  });
+
+  test.each(Object.entries(FORGED))('%s', async (_, forged) => {
+    const { agent, init, count } = await setUpListed();
+    await call(agent, [forged as AgentInput], init);
+    expect(await count()).toBe(1);
+  });
+
+  test('one whose claim another process took over before the tool started', async () => {
+    const inner = new InMemorySessionStore();
+    let saves = 0;
+    const store: SessionStore = {
+      getSnapshot: (lookup) => inner.getSnapshot(lookup),
+      saveSnapshot: async (snapshotId, mutator, options) => {
+        const resumption = { by: 'theirs', owner: 'another process', at: new Date().toISOString(), started: true };
+        // The first save was the request, the second takes the claim, and the third starts the tool.
+        if (++saves === 3) await inner.saveSnapshot(snapshotId, (current) => Object.assign(current!, { resumption }));
+        return inner.saveSnapshot(snapshotId, mutator, options);
+      },
+    };
+    const { agent, moved, init } = await setUp(store);
+    const { output } = await call(agent, [approve], init);
+    expect(output.error).toMatchObject({ status: 'FAILED_PRECONDITION' });
+    expect(moved).toEqual([]);
+    const { sessionId } = (await inner.getSnapshot({ snapshotId: init.snapshotId! }))!;
+    expect((await inner.listSnapshots({ sessionId: sessionId! })).items).toHaveLength(1);
+  });
+});
+
 /** What a custom agent's function does with a request besides waiting for its answer. */
 type Meddling = (sess: SessionRunner<{ note?: string }>) => void;
 

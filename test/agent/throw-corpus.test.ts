@@ -112,10 +112,24 @@ describe.each(['inside a turn', 'beside the turns'])('throw corpus: thrown %s', 
       expect(errorIdOf(kept?.error)).toBe(errorId);
       expect(errorLog().split(errorId)).toHaveLength(2);
       if (thrown instanceof Error) expect(errorLog()).toContain(thrown.message);
-      // The process that failed still knows what was thrown.
-      expect((await agent.getSnapshot({ sessionId: 's' }))?.error).toStrictEqual(output.error);
+      // Only the output of the turn has the words of what was thrown.
+      expect((await agent.getSnapshot({ sessionId: 's' }))?.error).toStrictEqual(kept?.error);
     });
   });
+});
+
+test('an agent remembers what its last detached turn threw, for readers in its process', async () => {
+  const store = new InMemorySessionStore();
+  const agent = thrower(genkit({}), 'inside a turn', new Error('the first'), store);
+  const fail = async () => {
+    const { snapshotId } = await agent.chat().detach('hi');
+    return agent.waitForSnapshot(snapshotId);
+  };
+  const first = await fail();
+  expect(first.error).toMatchObject({ message: 'the first', details: { errorId: ERROR_ID } });
+  expect((await store.getSnapshot({ snapshotId: first.snapshotId }))?.error?.message).toBe(SENTENCE);
+  await fail();
+  expect((await agent.getSnapshot(first.snapshotId))?.error?.message).toBe(SENTENCE);
 });
 
 const trap: object = new Proxy(

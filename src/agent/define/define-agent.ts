@@ -19,7 +19,7 @@ import { contextFor, inProcessApi } from './in-process.ts';
 import { keepRecovering } from '../recover/recovery-timer.ts';
 import { runAgent } from '../turn/run-agent.ts';
 import { readSnapshot } from '../open/read-snapshot.ts';
-import { recallError } from '../runtime-error.ts';
+import { withFailure } from '../background/last-failure.ts';
 import { registerSnapshotActions } from './snapshot-actions.ts';
 import type {
   Agent,
@@ -188,7 +188,7 @@ function register<State, Output>(agent: AgentDefinition<State>, fn: AgentFn<Stat
     waitForSnapshot: (snapshotId, options) => apiFor(options).waitForSnapshot(snapshotId, options),
     abort: (snapshotId, options) => apiFor(options).abort(snapshotId),
     getSnapshotData: async ({ context, ...lookup }) =>
-      recallError(await readSnapshot(agent, { ...lookup, context: contextFor(registry, context) })),
+      withFailure(agent, await readSnapshot(agent, { ...lookup, context: contextFor(registry, context) })),
   };
   return Object.assign(action, surface);
 }

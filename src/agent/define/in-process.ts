@@ -4,10 +4,10 @@ import { createAgentApi } from '../../client/chat/agent-api.ts';
 import type { AgentTransport } from '../../client/transport.ts';
 import type { AgentAPI } from '../../client/types.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
+import { withFailure } from '../background/last-failure.ts';
 import { readSnapshot } from '../open/read-snapshot.ts';
 import { abortSnapshot } from './snapshot-actions.ts';
 import { waitForSnapshot } from '../open/wait-for-snapshot.ts';
-import { recallError } from '../runtime-error.ts';
 import type { Agent } from '../types.ts';
 
 /** The part of the agent's action that a transport needs. */
@@ -36,7 +36,7 @@ export function inProcessApi<State, Output>(
       const reading = waitMs
         ? waitForSnapshot(agent, { ...request, waitMs }, abortSignal)
         : readSnapshot(agent, request);
-      return recallError(await reading);
+      return withFailure(agent, await reading);
     },
     abort: (snapshotId) => abortSnapshot(agent, snapshotId, context()),
   };

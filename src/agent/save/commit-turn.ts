@@ -8,6 +8,7 @@ import { messagesSoFar, viewOf, type Session } from '../../session/session.ts';
 import { isWaiting, waitsAfter, type Waits } from '../../session/tool-requests.ts';
 import { takeUsage, type UsageField } from '../../session/usage.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
+import { noteFailure } from '../background/last-failure.ts';
 import { assertCustomState, copyCustomState, fitsStateSchema } from '../open/custom-state.ts';
 import { loggedError, statusOf, storedError, toRuntimeError } from '../runtime-error.ts';
 import { SnapshotWriter, type TurnContent } from './snapshot-writer.ts';
@@ -107,6 +108,11 @@ export class TurnCommits<State> {
     return this.#whileSaving((used) => this.#fail(snapshotId, used, error));
   }
 
+  /** The outcome of an input that was refused before it changed anything. Saves nothing. */
+  refuse(snapshotId: string, error: RuntimeError): TurnOutcome {
+    return { status: 'failed', error: this.noted(snapshotId, error) };
+  }
+
   #whileSaving(save: (used: UsageField) => Promise<TurnOutcome>): Promise<TurnOutcome> {
     const used = takeUsage(this.#session);
     const { usage } = used;
@@ -153,8 +159,11 @@ export class TurnCommits<State> {
   /** The error of a turn as it is sent. It is logged here, under its `errorId`; an agent without a store sends all of it. */
   noted(snapshotId: string, error: RuntimeError): RuntimeError {
     if (!this.#agent.store) return error;
-    const place = this.writer.isInBackground ? ' in the background' : '';
-    return loggedError(error, `A turn of agent '${this.#agent.name}'${place} (snapshot ${quote(snapshotId)})`);
+    const { isInBackground } = this.writer;
+    const place = isInBackground ? ' in the background' : '';
+    const noted = loggedError(error, `A turn of agent '${this.#agent.name}'${place} (snapshot ${quote(snapshotId)})`);
+    if (isInBackground) noteFailure(this.#agent, snapshotId, noted);
+    return noted;
   }
 
   async #fail(snapshotId: string, used: UsageField, thrown: RuntimeError): Promise<TurnOutcome> {

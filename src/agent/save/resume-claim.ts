@@ -41,6 +41,7 @@ export class ResumeClaim<State> {
   readonly #timer: NodeJS.Timeout;
   #starting: Promise<void> | undefined;
   #hasStarted = false;
+  #isRefused = false;
   #isOver = false;
 
   private constructor(request: ClaimRequest<State>, store: SessionStore<State>, owner: string) {
@@ -87,6 +88,11 @@ export class ResumeClaim<State> {
     this.#hasStarted = true;
   }
 
+  /** True once {@link start} was refused: another turn owns the claim, and no tool of this one has run. */
+  get isRefused(): boolean {
+    return this.#isRefused;
+  }
+
   /** Ends the turn. If it has no result and no tool has started, another turn may claim the interrupt. */
   async end(hasResult: boolean): Promise<void> {
     this.#isOver = true;
@@ -110,7 +116,9 @@ export class ResumeClaim<State> {
       const at = new Date().toISOString();
       return isFree && !this.#isOver ? { by: turnId, owner: this.#owner, at, started: true } : undefined;
     });
-    if (holder && holder.owner !== this.#owner) throw approvedAlready(this.#request, holder);
+    if (!holder || holder.owner === this.#owner) return;
+    this.#isRefused = true;
+    throw approvedAlready(this.#request, holder);
   }
 
   async #renew(): Promise<void> {

@@ -43,6 +43,11 @@ export class Intake implements AsyncIterable<AgentInput> {
     return this.#waiting;
   }
 
+  /** Whether the caller's inputs ended with this error. */
+  hasFailedWith(error: unknown): boolean {
+    return this.#end !== undefined && 'error' in this.#end && this.#end.error === error;
+  }
+
   /** The turn that an input requests. An input that did not come through here gets a new turn. */
   requestFor(input: AgentInput): TurnRequest {
     return this.#current?.input === input ? this.#current : newRequest(input);

@@ -136,7 +136,9 @@ async function callFunction<State>(
     }
     // The first failure counts: a later error of the function follows from the failed turn.
     if (runner.lastOutcome?.status === 'failed') return { ending: runner.lastOutcome };
-    return { ending: await commits.fail(background.restId() ?? reserveSnapshotId(), toRuntimeError(error)) };
+    const snapshotId = background.restId() ?? reserveSnapshotId();
+    if (intake.hasFailedWith(error)) return { ending: commits.refuse(snapshotId, toRuntimeError(error)) };
+    return { ending: await commits.fail(snapshotId, toRuntimeError(error)) };
   }
 }
 

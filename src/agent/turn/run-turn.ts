@@ -2,7 +2,7 @@ import type { AgentInput } from 'genkit/beta';
 import { runInNewSpan, setCustomMetadataAttribute, SPAN_TYPE_ATTR } from 'genkit/tracing';
 import type { TurnContext, TurnHandler, TurnOutcome } from '../../session/session-runner.ts';
 import { beginTurnState, endTurnState } from '../../session/state/session-state.ts';
-import type { Session } from '../../session/session.ts';
+import { viewOf, type Session } from '../../session/session.ts';
 import { Aborted, type AbortScope } from './abort-scope.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { readRecords, type Caller } from '../open/agent-scopes.ts';
@@ -14,6 +14,7 @@ import type { TurnRequest } from './intake.ts';
 import { assertOutputKept, keepOutput } from './output-key.ts';
 import type { ResumeClaim } from '../save/resume-claim.ts';
 import { afterTurn } from '../generate/turn-window.ts';
+import { toResumption } from '../generate/resume.ts';
 import { doesPassGate, setGate } from '../generate/tool-gate.ts';
 import { toRuntimeError } from '../runtime-error.ts';
 
@@ -57,14 +58,19 @@ async function attempt<State>(
   context: TurnContext,
 ): Promise<TurnOutcome> {
   const { input } = request;
+  // A refused input changes nothing, so nothing is saved.
+  const refused = (error: unknown) => commits.refuse(context.snapshotId, toRuntimeError(error));
+  let claim: ResumeClaim<State> | undefined;
   try {
     assertClientInput(agent, input);
     assertOutputKept(agent, caller);
+    if (input.resume && doesPassGate(handler)) toResumption(input.resume, viewOf(session).messages);
+    if (input.resume?.restart?.length) claim = await takeClaim(context);
   } catch (error) {
-    return { status: 'failed', error: toRuntimeError(error) };
+    return refused(error);
   }
+  const taken = claim;
   chunks.beginTurn();
-  let claim: ResumeClaim<State> | undefined;
   let outcome: TurnOutcome | undefined;
   try {
     // Added before anything can fail, so that the snapshot of a failed turn contains its prompt.
@@ -73,8 +79,6 @@ async function attempt<State>(
     // For the first turn the records were read with the session.
     const reading = context.turnIndex > 0 ? readRecords(agent, caller) : undefined;
     if (reading) beginTurnState(session, await reading);
-    const taken = input.resume?.restart?.length ? await takeClaim(context) : undefined;
-    claim = taken;
     if (taken) await setGate(handler, context, () => taken.start());
     const result = await scope.race(() => handler(input, context));
     // After this point an abort no longer affects this turn.
@@ -88,10 +92,11 @@ async function attempt<State>(
     return result?.output === undefined ? outcome : { ...outcome, output: result.output };
   } catch (error) {
     if (error instanceof Aborted) return { status: 'aborted' };
+    if (taken?.isRefused) return refused(error);
     return await commits.fail(context.snapshotId, toRuntimeError(error));
   } finally {
     // After a takeover the claim belongs to the new owner.
-    if (claim) await claim.end(outcome?.status === 'completed' || commits.writer.isLost);
+    if (taken) await taken.end(outcome?.status === 'completed' || commits.writer.isLost);
   }
 }
 

@@ -147,9 +147,12 @@ function isSafeDetails(details: unknown, request: string): boolean {
 }
 
 function withheld(status: ErrorStatus, error: unknown): SafeError {
-  const errorId = knownErrorId(error) ?? globalThis.crypto.randomUUID();
+  const known = knownErrorId(error);
+  const errorId = known ?? globalThis.crypto.randomUUID();
   const text = `An agent request failed (errorId ${errorId}).`;
-  if (!isLogged(errorId)) {
+  // A stored record holds the sentence already: its error was logged when the turn failed.
+  const isStored = known !== undefined && (error as { message?: unknown }).message === safeSentence(status);
+  if (!isStored && !isLogged(error)) {
     logger.error({ message: text, metadata: { errorId, status }, error: forLog(causeOf(error) ?? error) });
   }
   return { status, message: safeSentence(status), details: { errorId } };
