@@ -224,6 +224,35 @@ describe('two agents of one name', () => {
     expect(scripted.requests[0]?.messages).toHaveLength(1);
   });
 
+  const GENKITS_OWN: [what: string, define: (ai: ReturnType<typeof genkitBeta>) => unknown][] = [
+    ['agent', (ai) => ai.defineAgent({ name: 'taken', model: 'scripted' })],
+    ['custom agent', (ai) => ai.defineCustomAgent({ name: 'taken' }, async () => ({}))],
+    ['prompt', (ai) => ai.definePrompt({ name: 'taken', model: 'scripted', system: "Genkit's." })],
+  ];
+
+  test.each(GENKITS_OWN)("are refused when Genkit's own %s has the name", async (_, define) => {
+    const { ai, scripted } = setUp();
+    define(ai);
+    const { status, message } = await refusal(() => defineAgent(ai, { name: 'taken', model: scripted.name }));
+    expect([status, message]).toEqual(['ALREADY_EXISTS', expect.stringContaining('"taken"')]);
+  });
+
+  test.each(GENKITS_OWN)("are refused by the next turn when Genkit's own %s takes the name later", async (_, define) => {
+    const { ai, scripted } = setUp();
+    const agent = defineAgent(ai, { name: 'taken', model: scripted.name });
+    await agent.chat().send('a');
+    define(ai);
+    const { status, message } = await refusal(() => agent.chat().send('b'));
+    expect([status, message]).toEqual(['ALREADY_EXISTS', expect.stringContaining('"taken"')]);
+    expect(scripted.requests).toHaveLength(1);
+  });
+
+  test('are none when one is a prompt and the other uses it', async () => {
+    const { ai, scripted } = setUp();
+    ai.definePrompt({ name: 'greeter', model: scripted.name, system: 'Greet.' });
+    expect((await definePromptAgent(ai, { promptName: 'greeter' }).chat().send('a')).text).toBe('ok');
+  });
+
   test('live in two instances', async () => {
     for (const { agent } of [setUp(), setUp()]) expect((await agent.chat().send('a')).text).toBe('ok');
   });

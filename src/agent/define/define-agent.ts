@@ -12,7 +12,7 @@ import { assertConfig, promptConfigOf } from './options.ts';
 import { settleAgent } from './settle-agent.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { assertWritableInit } from '../open/client-input.ts';
-import { noteAgent, type DefinedAgent } from './defined-agents.ts';
+import { assertNamesAreFree, keptNames, noteAgent, type DefinedAgent } from './defined-agents.ts';
 import { promptAgentFn } from '../generate/generate-turn.ts';
 import { windowOpener } from '../generate/turn-window.ts';
 import { contextFor, inProcessApi } from './in-process.ts';
@@ -64,12 +64,14 @@ export function defineAgent<State, I extends z.ZodTypeAny, O extends z.ZodTypeAn
   const { promptInput, turnOverrides } = config;
   const prompt = promptConfigOf(config);
   const agent = settleAgent<State>(ai, prompt, config);
-  definePrompt(agent.registry, prompt);
   const promptName = prompt.variant ? `${prompt.name}.${prompt.variant}` : prompt.name;
+  const promptKey = `/prompt/${promptName}`;
+  assertNamesAreFree(agent.registry, [promptKey]);
+  definePrompt(agent.registry, prompt);
   const isHistoryOpaque = typeof prompt.messages !== 'function' && typeof prompt.messages !== 'string';
   const openWindow = windowOpener(agent, config.context);
   const voice = { registry: agent.registry, promptName, promptInput, turnOverrides, isHistoryOpaque, openWindow };
-  return register(agent, promptAgentFn<State>(voice));
+  return register(agent, promptAgentFn<State>(voice), [promptKey]);
 }
 
 /**
@@ -134,8 +136,16 @@ export function defineCustomAgent<State, User, App>(
   return register(settleAgent<State>(ai, config, config), fn as AgentFn<State>);
 }
 
-/** Registers the agent's actions, and extends the main one with the agent's methods. */
-function register<State, Output>(agent: AgentDefinition<State>, fn: AgentFn<State>): Agent<State, Output> {
+/**
+ * Registers the agent's actions, and extends the main one with the agent's methods.
+ *
+ * @param keys Keys of other actions that are the agent's own.
+ */
+function register<State, Output>(
+  agent: AgentDefinition<State>,
+  fn: AgentFn<State>,
+  keys: readonly string[] = [],
+): Agent<State, Output> {
   const { name, description, registry } = agent;
   const action = defineBidiAction(
     registry,
@@ -152,9 +162,11 @@ function register<State, Output>(agent: AgentDefinition<State>, fn: AgentFn<Stat
     // Chunks are not yielded, because a consumer that disconnects must not end the turn.
     // oxlint-disable-next-line require-yield
     async function* ({ init, inputStream, sendChunk, abortSignal, context }) {
+      assertNamesAreKept();
       return runAgent(agent, fn, { init: init ?? {}, inputs: inputStream, sendChunk, abortSignal, context });
     },
   );
+  const assertNamesAreKept = keptNames(registry, [`/agent/${name}`, ...keys]);
   const ambient = inProcessApi<State, Output>(agent, action, undefined);
   const apiFor = (options?: AgentCallOptions) =>
     options?.context ? inProcessApi<State, Output>(agent, action, options.context) : ambient;

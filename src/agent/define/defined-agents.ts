@@ -15,19 +15,48 @@ const AGENTS = Symbol.for('genkitx-agents.defined-agents');
 
 type WithAgents = Registry & { [AGENTS]?: Map<string, DefinedAgent> };
 
-/**
- * Refuses a second agent of one name, because one of the two could never be reached. In development a changed module is loaded again, and its
- * agents replace the earlier ones.
- *
- * @throws `ALREADY_EXISTS` when the registry has an agent of the name.
- */
-export function assertNameIsFree(registry: WithAgents, name: string): void {
+/** The registry's own action of a key. Genkit has only asynchronous lookups, but an agent is defined synchronously. */
+function actionAt(registry: Registry, key: string): unknown {
+  const actions = Reflect.get(registry, 'actionsById') as Record<string, unknown> | undefined;
+  return actions && Object.hasOwn(actions, key) ? actions[key] : undefined;
+}
+
+/** In development a changed module is loaded again, and its agents replace the earlier ones. */
+function isDevelopment(): boolean {
   const { GENKIT_ENV, NODE_ENV } = process.env;
-  if (!registry[AGENTS]?.has(name) || GENKIT_ENV === 'dev' || NODE_ENV === 'development') return;
-  const message =
-    `Agent ${quote(name)} is already defined in this Genkit instance. Rename one of the two, ` +
-    `or define it in another instance.`;
-  throw new GenkitError({ status: 'ALREADY_EXISTS', message });
+  return GENKIT_ENV === 'dev' || NODE_ENV === 'development';
+}
+
+function nameTaken(key: string): GenkitError {
+  const [, type, name] = /^\/([^/]*)\/(.*)$/s.exec(key)!;
+  const advice = type === 'prompt' ? ' To make that prompt an agent, use definePromptAgent.' : '';
+  const message = `This Genkit instance has another ${type} with the name ${quote(name!)}. Rename one of the two.${advice}`;
+  return new GenkitError({ status: 'ALREADY_EXISTS', message });
+}
+
+/**
+ * Refuses a name that is taken, by an agent of this package or by Genkit's own: one of the two could never be reached.
+ *
+ * @param keys The keys of the actions that will be registered.
+ * @throws `ALREADY_EXISTS`
+ */
+export function assertNamesAreFree(registry: Registry, keys: readonly string[]): void {
+  const taken = keys.find((key) => actionAt(registry, key) !== undefined);
+  if (taken !== undefined && !isDevelopment()) throw nameTaken(taken);
+}
+
+/**
+ * Returns a check that the actions which now have these keys still have them. Genkit lets a later definition replace an earlier one.
+ *
+ * @returns A function that throws `ALREADY_EXISTS` when another definition took one of the names.
+ */
+export function keptNames(registry: Registry, keys: readonly string[]): () => void {
+  const own = keys.map((key) => actionAt(registry, key));
+  return () => {
+    for (const [i, key] of keys.entries()) {
+      if (actionAt(registry, key) !== own[i] && !isDevelopment()) throw nameTaken(key);
+    }
+  };
 }
 
 /** Stores an agent's definition; an earlier one of the same name is replaced. */

@@ -8,7 +8,7 @@ import type { AgentDefinition, BackgroundSettings } from '../agent-definition.ts
 import { settleScopes } from '../open/agent-scopes.ts';
 import { boundedStore } from '../save/store-calls.ts';
 import type { AgentStateOptions, BackgroundOptions, GenkitOrRegistry, OnConflict } from '../types.ts';
-import { assertNameIsFree } from './defined-agents.ts';
+import { assertNamesAreFree } from './defined-agents.ts';
 import { StateSigner } from './state-signature.ts';
 import { defaultsOf } from './runtime-defaults.ts';
 
@@ -36,7 +36,7 @@ export function settleAgent<State>(
     throw invalidArgument(`Agent '${name}' has both a store and state: 'client'. Remove one of them.`);
   }
   const registry = registryOf(ai);
-  assertNameIsFree(registry, name);
+  assertNamesAreFree(registry, [`/agent/${name}`]);
   // The default store and shared stores are not typed by one agent's state.
   const defaults = defaultsOf(registry);
   const store = (options.store ?? (options.state ? undefined : defaults.store)) as SessionStore<State> | undefined;
