@@ -8,6 +8,7 @@ import { isPlain } from '../json/fault.ts';
  */
 
 type Dotprompt = Registry['dotprompt'];
+type Source = Parameters<Dotprompt['compile']>[0];
 type Template = Awaited<ReturnType<Dotprompt['compile']>>;
 type Rendered = Awaited<ReturnType<Template>>;
 
@@ -17,6 +18,21 @@ const ESCAPE = '\uFDD1';
 
 /** Markup begins with `<<<` and this. */
 const MARKUP_NAME = 'dotprompt:';
+
+/** Where a template has the beginning of markup before an expression, which may continue it. */
+const OPEN_MARKUP = (() => {
+  const restOfMarkup = Array.from('<<' + MARKUP_NAME.slice(0, -1)).reduceRight(
+    (rest, letter) => `(?:${letter}${rest})?`,
+    '',
+  );
+  return new RegExp(`<${restOfMarkup}(?=\\{\\{|\\s+\\{\\{~)`, 'g');
+})();
+
+/** The template with a break in such places: of markup, its author writes `<<<dotprompt:` in one piece. */
+function withoutOpenMarkup(source: Source): Source {
+  if (typeof source !== 'string') return { ...source, template: withoutOpenMarkup(source.template) as string };
+  return source.replace(OPEN_MARKUP, (open) => open + BREAK);
+}
 
 /** The places that need a break: after a `<`, and before a colon, where a value may contribute to the beginning of markup. */
 const RISKS = (() => {
@@ -107,8 +123,9 @@ const GUARDED = Symbol.for('genkitx-agents.guarded-templates');
 export function guardTemplates({ dotprompt }: Registry, isGuarded: () => boolean): void {
   if (GUARDED in dotprompt) return;
   const compile: Dotprompt['compile'] = dotprompt.compile.bind(dotprompt);
-  const guarded = async (...args: Parameters<Dotprompt['compile']>): Promise<Template> => {
-    const template = await compile(...args);
+  const guarded = async (...[source, ...rest]: Parameters<Dotprompt['compile']>): Promise<Template> => {
+    const template = await compile(source, ...rest);
+    const inTurn = await compile(withoutOpenMarkup(source), ...rest);
     const render = async (...[data, options]: Parameters<Template>): Promise<Rendered> => {
       if (!isGuarded()) return template(data, options);
       const shown = {
@@ -117,7 +134,7 @@ export function guardTemplates({ dotprompt }: Registry, isGuarded: () => boolean
         context: show(data.context),
         messages: data.messages?.map(show),
       } as typeof data;
-      const rendered = await template(shown, options);
+      const rendered = await inTurn(shown, options);
       return { ...rendered, messages: reveal(rendered.messages) as Rendered['messages'] };
     };
     return Object.assign(render, { prompt: template.prompt });
