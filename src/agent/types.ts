@@ -1,10 +1,11 @@
 import type { Agent as GenkitAgent, AgentResult, GetSnapshotDataInput } from '@genkit-ai/ai';
 import type { ActionContext, z } from 'genkit';
-import type { AgentInit, AgentStreamChunk, ClientTransform, PromptConfig, SessionStore } from 'genkit/beta';
+import type { AgentStreamChunk, ClientTransform, PromptConfig, SessionStore } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import type {
   AgentAPI,
   AgentChat,
+  AgentInit,
   AgentSnapshot,
   ReadOptions,
   SessionSnapshot,
@@ -183,6 +184,45 @@ export interface AgentConfig<
   O extends z.ZodTypeAny = z.ZodTypeAny,
 >
   extends PromptConfig<I, O>, AgentStateOptions<State> {
+  /** The agent's name, under which its actions and its prompt are registered. */
+  name: string;
+  /** Distinguishes prompts of one name; the prompt is registered as `name.variant`. Default: no variant. */
+  variant?: string;
+  /** The model: a model reference, or its name, such as `'googleai/gemini-2.5-flash'`. Default: the `model` of `genkit()`. */
+  model?: PromptConfig<I, O>['model'];
+  /** The model's configuration, such as its temperature. Default: the model's own. */
+  config?: PromptConfig<I, O>['config'];
+  /** Describes the agent's purpose in its action's metadata, for the Dev UI and other agents. Optional. */
+  description?: string;
+  /** The schema of the prompt's input variables, as a Zod or a JSON schema. Default: the input is not checked. */
+  input?: PromptConfig<I, O>['input'];
+  /** The system message: a template, parts, or a function that returns them. Default: none. */
+  system?: PromptConfig<I, O>['system'];
+  /** A user message that follows the conversation in each request: a template, parts, or a function that returns them. Default: none. */
+  prompt?: PromptConfig<I, O>['prompt'];
+  /**
+   * All messages of a request: a list before the conversation, or a template or function that places the conversation itself (`{{history}}`).
+   * Default: the conversation alone.
+   */
+  messages?: PromptConfig<I, O>['messages'];
+  /** Documents that the model gets as context, or a function that returns them. Default: none. */
+  docs?: PromptConfig<I, O>['docs'];
+  /** The format of the reply, and the schema of `response.data`. Default: text. */
+  output?: PromptConfig<I, O>['output'];
+  /** How many rounds of tool calls a turn may take before it fails. Default: 5. */
+  maxTurns?: number;
+  /** Returns the model's tool requests to the caller instead of running the tools. Default: `false`. */
+  returnToolRequests?: boolean;
+  /** Further metadata of the prompt's action, as JSON. Default: none. */
+  metadata?: PromptConfig<I, O>['metadata'];
+  /** The tools that the model may call, or their names. Default: none. */
+  tools?: PromptConfig<I, O>['tools'];
+  /** Whether the model may (`'auto'`), must (`'required'`) or must not (`'none'`) call tools. Default: `'auto'`, if the model supports the choice. */
+  toolChoice?: PromptConfig<I, O>['toolChoice'];
+  /** Middleware around each model call and each tool. Default: none. */
+  use?: PromptConfig<I, O>['use'];
+  /** The context that tools and middleware get. Default: the context of the call. */
+  context?: ActionContext;
   /** Values of the prompt's input variables. Default: the defaults of the prompt's input. */
   promptInput?: z.infer<I>;
   /** Options that one turn may override: `chat.send('...', { model, config })`. Default: none, such a turn is refused. */
