@@ -11,6 +11,7 @@ import type { AgentDefinition } from '../agent-definition.ts';
 import { noteFailure } from '../background/last-failure.ts';
 import { assertCustomState, copyCustomState, fitsStateSchema } from '../open/custom-state.ts';
 import { loggedError, statusOf, storedError, toRuntimeError } from '../runtime-error.ts';
+import { ResumeClaim } from './resume-claim.ts';
 import { SnapshotWriter, type TurnContent } from './snapshot-writer.ts';
 import { ABORTED, failed } from '../turn-ending.ts';
 
@@ -26,7 +27,7 @@ export interface TurnCommitsOptions<State> extends Waits {
   owner?: SessionOwner | undefined;
 }
 
-interface TurnEnding {
+interface Completed {
   readonly finishReason?: AgentFinishReason | undefined;
   readonly error?: RuntimeError | undefined;
   /** The turn answered a tool request that waited. A request that waits now is then a new one, even if it looks the same. */
@@ -48,6 +49,7 @@ export class TurnCommits<State> {
   readonly writer: SnapshotWriter<State>;
   readonly #agent: AgentDefinition<State>;
   readonly #session: Session<State>;
+  readonly #context: ActionContext | undefined;
   #parentId: string | undefined;
   #savedVersion: number;
   #lastGood: LastGood<State>;
@@ -58,6 +60,7 @@ export class TurnCommits<State> {
     this.writer = new SnapshotWriter<State>({ agent, sessionId: session.sessionId, expectedLeafId, context, owner });
     this.#agent = agent;
     this.#session = session;
+    this.#context = context;
     this.#parentId = parentId;
     this.#savedVersion = session.getVersion();
     this.#lastGood = { snapshotId: parentId, state: stateOf(agent, session), ...(waitingSince && { waitingSince }) };
@@ -72,10 +75,18 @@ export class TurnCommits<State> {
     return this.#lastGood;
   }
 
-  /** The snapshot in which the tool request at the end of the session was first saved. A turn claims the right to run the tool there. */
-  get interruptedId(): string | undefined {
+  /**
+   * Takes the claim on the tools that the session waits to run, in the snapshot in which their request was first saved. `undefined` without a
+   * store.
+   *
+   * @throws `FAILED_PRECONDITION` when another turn has run the tools or is running them.
+   */
+  async claimTools(turnId: string): Promise<ResumeClaim<State> | undefined> {
     const { waitingSince, state } = this.#lastGood;
-    return (isWaiting(state.messages?.at(-1)) && waitingSince?.at(-1)) || this.#parentId;
+    const interruptedId = (isWaiting(state.messages?.at(-1)) && waitingSince?.at(-1)) || this.#parentId;
+    const { store } = this.#agent;
+    if (!store || interruptedId === undefined) return undefined;
+    return ResumeClaim.take<State>({ agent: this.#agent, interruptedId, turnId, context: this.#context }, store);
   }
 
   /** The session or its shared scopes changed after the last commit. */
@@ -92,12 +103,37 @@ export class TurnCommits<State> {
    * Saves the session as a completed snapshot. When the store fails, the outcome is `failed` and its reply is still valid; when the custom state
    * does not fit the `stateSchema` or is not JSON, the turn itself failed. Never rejects.
    */
-  complete(snapshotId: string, ending?: TurnEnding): Promise<TurnOutcome> {
-    return this.#whileSaving((used) =>
-      this.#complete(snapshotId, used, ending).catch((error: unknown) =>
-        this.#fail(snapshotId, used, toRuntimeError(error)),
-      ),
-    );
+  complete(snapshotId: string, { finishReason, error: unkept, hasAnswered }: Completed = {}): Promise<TurnOutcome> {
+    return this.#whileSaving(async (used) => {
+      try {
+        const version = this.#session.getVersion();
+        const state = stateOf(this.#agent, this.#session);
+        const scopes = stateChangesOf(this.#session);
+        if (this.#agent.stateSchema) await assertCustomState(this.#agent, state.custom, { what: 'this turn' });
+        const reason = finishReason && { finishReason };
+        const waits = this.#waitsOf(snapshotId, state, hasAnswered);
+        let saved: { snapshotId?: string } | undefined = {};
+        if (this.#agent.store) {
+          try {
+            const content = { status: 'completed', state, ...waits, ...used, ...reason } as const;
+            const before = this.#lastGood.state.messages;
+            saved = await this.writer.save(snapshotId, this.#parentId, content, { before, scopes });
+          } catch (error) {
+            // The turn produced the value that the store refused.
+            const audience = statusOf(error) === 'INVALID_ARGUMENT' ? 'operator' : undefined;
+            return { ...this.refuse(snapshotId, toRuntimeError(error, audience)), unsaved: true };
+          }
+          if (!saved) return { status: 'aborted' };
+        }
+        endTurnState(this.#session, scopes);
+        this.#savedVersion = version;
+        this.#parentId = saved.snapshotId ?? snapshotId;
+        this.#lastGood = { ...saved, state, ...waits };
+        return { status: 'completed', ...saved, ...reason, ...(unkept && { error: unkept }) };
+      } catch (error) {
+        return this.#fail(snapshotId, used, toRuntimeError(error));
+      }
+    });
   }
 
   /**
@@ -109,7 +145,7 @@ export class TurnCommits<State> {
   }
 
   /** The outcome of an input that was refused before it changed anything. Saves nothing. */
-  refuse(snapshotId: string, error: RuntimeError): TurnOutcome {
+  refuse(snapshotId: string, error: RuntimeError): TurnOutcome & { status: 'failed' } {
     return { status: 'failed', error: this.noted(snapshotId, error) };
   }
 
@@ -118,42 +154,8 @@ export class TurnCommits<State> {
     const { usage } = used;
     const saving = usage ? save(used).then((outcome) => ({ ...outcome, usage })) : save(used);
     this.#saving = saving;
-    const forget = () => {
-      this.#saving = undefined;
-    };
-    void saving.then(forget);
+    void saving.then(() => (this.#saving = undefined));
     return saving;
-  }
-
-  async #complete(
-    snapshotId: string,
-    used: UsageField,
-    { finishReason, error: unkept, hasAnswered }: TurnEnding = {},
-  ): Promise<TurnOutcome> {
-    const version = this.#session.getVersion();
-    const state = stateOf(this.#agent, this.#session);
-    const scopes = stateChangesOf(this.#session);
-    if (this.#agent.stateSchema) await assertCustomState(this.#agent, state.custom, { what: 'this turn' });
-    const reason = finishReason && { finishReason };
-    const waits = this.#waitsOf(snapshotId, state, hasAnswered);
-    let saved: { snapshotId?: string } | undefined = {};
-    if (this.#agent.store) {
-      try {
-        const content = { status: 'completed', state, ...waits, ...used, ...reason } as const;
-        const before = this.#lastGood.state.messages;
-        saved = await this.writer.save(snapshotId, this.#parentId, content, { before, scopes });
-      } catch (error) {
-        // The turn produced the value that the store refused.
-        const audience = statusOf(error) === 'INVALID_ARGUMENT' ? 'operator' : undefined;
-        return { status: 'failed', error: this.noted(snapshotId, toRuntimeError(error, audience)), unsaved: true };
-      }
-      if (!saved) return { status: 'aborted' };
-    }
-    endTurnState(this.#session, scopes);
-    this.#savedVersion = version;
-    this.#parentId = saved.snapshotId ?? snapshotId;
-    this.#lastGood = { ...saved, state, ...waits };
-    return { status: 'completed', ...saved, ...reason, ...(unkept && { error: unkept }) };
   }
 
   /** The error of a turn as it is sent. It is logged here, under its `errorId`; an agent without a store sends all of it. */

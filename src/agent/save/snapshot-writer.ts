@@ -1,19 +1,38 @@
 import type { ActionContext, GenerationUsage } from 'genkit';
-import type { MessageData, SessionSnapshot, SessionSnapshotInput, SessionState, SnapshotMutator } from 'genkit/beta';
+import type {
+  MessageData,
+  SessionSnapshot,
+  SessionSnapshotInput,
+  SessionState,
+  SessionStore,
+  SnapshotMutator,
+} from 'genkit/beta';
 import { logger } from 'genkit/logging';
-import { describeThrown, failedPrecondition, quote } from '../../errors.ts';
+import { describeThrown, failedPrecondition, quote, SessionConflictError } from '../../errors.ts';
 import { addedTo, type SessionOwner, type SnapshotLog } from '../../session/log/session-log.ts';
 import type { Waits } from '../../session/tool-requests.ts';
 import type { UsageField } from '../../session/usage.ts';
 import { isTerminal } from '../../snapshot/status.ts';
-import type { ScopeChange } from '../../store/contract.ts';
+import type { SaveSnapshotOptions, ScopeChange, SessionDetails } from '../../store/contract.ts';
 import { KeyQueue } from '../../store/key-queue.ts';
 import { mustHaveStore, type AgentDefinition } from '../agent-definition.ts';
-import { LeafGuard, type LeafGuardOptions } from './leaf-guard.ts';
+import { healthySnapshotOf } from '../open/damaged-session.ts';
+import { assertNotRunning, findLastCompleted } from '../open/open-session.ts';
+import { readStored } from '../open/read-snapshot.ts';
 import { statusOf } from '../runtime-error.ts';
 import { runOf, type RunLease, type RunRecord } from '../background/run-lease.ts';
 import type { TurnEnding } from '../turn-ending.ts';
 import { ownershipOf } from '../open/visible-snapshot.ts';
+
+export interface SnapshotWriterOptions<State> {
+  agent: AgentDefinition<State>;
+  sessionId: string;
+  /** The session's leaf when the call opened it (`null`: none); another turn must not come first. Optional: without it the leaf is not checked. */
+  expectedLeafId?: string | null;
+  context: ActionContext | undefined;
+  /** The owner of the session. Optional: without one the session has no owner. */
+  owner?: SessionOwner | undefined;
+}
 
 /** A turn's part of a snapshot. */
 export interface TurnContent<State> extends Waits {
@@ -42,28 +61,47 @@ interface Saved {
   readonly snapshotId: string;
 }
 
+/** The position of a snapshot in its session. */
+interface Place {
+  snapshotId: string;
+  parentId: string | undefined;
+  /** The store does not have it yet, except from an earlier attempt of the same save. */
+  isNew: boolean;
+}
+
 /**
- * Writes the snapshots of one call of an agent. It leaves a snapshot alone that another process ended, removed, or took over.
+ * Writes the snapshots of one call of an agent. It leaves a snapshot alone that another process ended, removed, or took over. A new snapshot is
+ * saved only while the session's leaf is the one that the call knows: it becomes the leaf, and would hide what other calls saved meanwhile.
  */
 export class SnapshotWriter<State> {
   readonly #agent: AgentDefinition<State>;
   readonly #sessionId: string;
   readonly #context: ActionContext | undefined;
   readonly #owner: SessionOwner | undefined;
+  /** The details of the session. Empty for a store that does not keep them. */
+  readonly #details: { session?: SessionDetails };
+  /** The leaf when the call opened the session, then the snapshot that it saved last; `undefined`: no check. */
+  #expectedLeafId: string | null | undefined;
+  /** A leaf that can't be read; the session continues from before it. */
+  #damagedLeafId: string | null | undefined;
   /** Background turns that are stored as pending, unless they were removed. */
   readonly #pending = new Set<string>();
   /** Serializes the writes of one snapshot: a turn may end while it is being stored as pending. */
   readonly #writes = new KeyQueue();
   #lease: RunLease | undefined;
-  readonly #guard: LeafGuard<State>;
 
-  constructor(options: LeafGuardOptions<State>) {
-    const { agent, sessionId, context, owner } = options;
+  constructor({ agent, sessionId, expectedLeafId, context, owner }: SnapshotWriterOptions<State>) {
     this.#agent = agent;
     this.#sessionId = sessionId;
-    this.#guard = new LeafGuard(options);
+    this.#expectedLeafId = expectedLeafId;
     this.#context = context;
     this.#owner = owner;
+    const ownerId = owner && { ownerId: owner.userId };
+    this.#details = agent.can.details ? { session: { ...ownerId, agent: agent.name } } : {};
+  }
+
+  get #store(): SessionStore<State> {
+    return mustHaveStore(this.#agent, 'Saving a turn');
   }
 
   /**
@@ -106,32 +144,24 @@ export class SnapshotWriter<State> {
     content: Content<State>,
     completion?: Completion,
   ): Promise<Saved | undefined> {
-    return this.#writes.run(snapshotId, () => this.#save(snapshotId, parentId, content, completion));
-  }
-
-  async #save(
-    snapshotId: string,
-    parentId: string | undefined,
-    content: Content<State>,
-    completion: Completion | undefined,
-  ): Promise<Saved | undefined> {
-    const store = mustHaveStore(this.#agent, 'Saving a turn');
-    const run = this.#pending.has(snapshotId) && this.#lease ? { backgroundRun: this.#lease.trace } : undefined;
-    const input = this.#input(snapshotId, parentId, { ...content, ...run }, completion?.before);
-    const known: Known = { isOurs: true };
-    const mutator: SnapshotMutator<State> = (current) => {
-      known.isOurs = this.holds(current);
-      known.status = current ? current.status : this.#pending.has(snapshotId) ? 'aborted' : undefined;
-      return isTerminal(known.status) || !known.isOurs ? null : input;
-    };
-    const isNew = !this.#pending.has(snapshotId);
-    const savedId = await this.#guard.save(store, { snapshotId, parentId, isNew }, mutator, completion?.scopes);
-    // The id belongs to this turn alone: a snapshot with the same status is an earlier attempt whose response was lost.
-    if (savedId !== null || (known.isOurs && known.status === input.status)) {
-      return { snapshotId: savedId ?? snapshotId };
-    }
-    if (known.status === 'aborted' || !known.isOurs) return undefined;
-    throw failedPrecondition(`Snapshot ${quote(snapshotId)} is already ${known.status}; this turn was not saved.`);
+    return this.#writes.run(snapshotId, async () => {
+      const isNew = !this.#pending.has(snapshotId);
+      const run = isNew || !this.#lease ? undefined : { backgroundRun: this.#lease.trace };
+      const input = this.#input(snapshotId, parentId, { ...content, ...run }, completion?.before);
+      const known: Known = { isOurs: true };
+      const mutator: SnapshotMutator<State> = (current) => {
+        known.isOurs = this.holds(current);
+        known.status = current ? current.status : isNew ? undefined : 'aborted';
+        return isTerminal(known.status) || !known.isOurs ? null : input;
+      };
+      const savedId = await this.#write({ snapshotId, parentId, isNew }, mutator, completion?.scopes);
+      // The id belongs to this turn alone: a snapshot with the same status is an earlier attempt whose response was lost.
+      if (savedId !== null || (known.isOurs && known.status === input.status)) {
+        return { snapshotId: savedId ?? snapshotId };
+      }
+      if (known.status === 'aborted' || !known.isOurs) return undefined;
+      throw failedPrecondition(`Snapshot ${quote(snapshotId)} is already ${known.status}; this turn was not saved.`);
+    });
   }
 
   /**
@@ -140,21 +170,19 @@ export class SnapshotWriter<State> {
    * @param parentId The turn before it, which may still be running.
    */
   async pend(snapshotId: string, parentId: string | undefined, content: Content<State>): Promise<void> {
-    const store = mustHaveStore(this.#agent, 'Detaching');
     await this.#writes.run(snapshotId, async () => {
       this.#pending.add(snapshotId);
       const heartbeatAt = new Date().toISOString();
       const input = this.#input(snapshotId, parentId, { ...content, status: 'pending', heartbeatAt });
       // An existing snapshot is the end that the turn has reached in the meantime, or an earlier attempt.
-      await this.#guard.save(store, { snapshotId, parentId, isNew: true }, (current) => (current ? null : input));
+      await this.#write({ snapshotId, parentId, isNew: true }, (current) => (current ? null : input));
     });
   }
 
   /** Writes the heartbeat of a background turn. Returns whether it must continue: false when it was aborted, taken over or removed. */
   async beat(snapshotId: string, usage: GenerationUsage | undefined): Promise<boolean> {
-    const store = mustHaveStore(this.#agent, 'A heartbeat');
     let isWanted = false;
-    await store.saveSnapshot(
+    await this.#store.saveSnapshot(
       snapshotId,
       (current) => {
         const isHeld = this.holds(current);
@@ -172,9 +200,8 @@ export class SnapshotWriter<State> {
 
   /** Releases a background turn, so that another process can take it over at once. Returns whether this call still owned it. */
   letGo(snapshotId: string, usage: GenerationUsage | undefined): Promise<boolean> {
-    const store = mustHaveStore(this.#agent, 'Handing a run over');
     return this.#writes.run(snapshotId, async () => {
-      const saved = await store.saveSnapshot(
+      const saved = await this.#store.saveSnapshot(
         snapshotId,
         (current) => {
           const run = runOf(current);
@@ -199,42 +226,94 @@ export class SnapshotWriter<State> {
     ending: TurnEnding,
     content: TurnContent<State>,
   ): Promise<boolean | undefined> {
-    return this.#writes.run(snapshotId, () => this.#end(snapshotId, parentId, ending, content));
+    return this.#writes.run(snapshotId, async () => {
+      const input = this.#input(snapshotId, parentId, { ...ending, ...content });
+      const { status } = ending;
+      const known: Known = { isOurs: true };
+      const isNew = !this.#pending.has(snapshotId);
+      const save = (held?: TurnContent<State>) =>
+        this.#write({ snapshotId, parentId, isNew }, (current) => {
+          known.isOurs = this.holds(current);
+          known.status = current?.status;
+          if (!known.isOurs) return null;
+          if (!current) return isNew ? input : null;
+          const isOpen = !isTerminal(current.status) || (current.status === 'aborted' && status === 'aborted');
+          if (!isOpen) return null;
+          const { waitingSince: _before, ...others }: typeof current & Waits = current;
+          return { ...(held ? others : current), ...ending, ...held, updatedAt: input.updatedAt };
+        });
+      try {
+        const saved = await save(content).catch((error: unknown) => {
+          // A run without an end is worse than one without the state that the store refuses.
+          if (isNew || statusOf(error) !== 'INVALID_ARGUMENT') throw error;
+          return save();
+        });
+        return saved !== null || (known.isOurs && known.status === status);
+      } catch (error) {
+        logger.error(`Snapshot ${quote(snapshotId)} could not be saved as ${status}. ${describeThrown(error)}`);
+        return undefined;
+      }
+    });
   }
 
-  async #end(
-    snapshotId: string,
-    parentId: string | undefined,
-    ending: TurnEnding,
-    content: TurnContent<State>,
-  ): Promise<boolean | undefined> {
-    const store = mustHaveStore(this.#agent, 'Ending a turn');
-    const input = this.#input(snapshotId, parentId, { ...ending, ...content });
-    const { status } = ending;
-    const known: Known = { isOurs: true };
-    const isNew = !this.#pending.has(snapshotId);
-    const save = (held?: TurnContent<State>) =>
-      this.#guard.save(store, { snapshotId, parentId, isNew }, (current) => {
-        known.isOurs = this.holds(current);
-        known.status = current?.status;
-        if (!known.isOurs) return null;
-        if (!current) return isNew ? input : null;
-        const isOpen = !isTerminal(current.status) || (current.status === 'aborted' && status === 'aborted');
-        if (!isOpen) return null;
-        const { waitingSince: _before, ...others }: typeof current & Waits = current;
-        return { ...(held ? others : current), ...ending, ...held, updatedAt: input.updatedAt };
-      });
-    try {
-      const saved = await save(content).catch((error: unknown) => {
-        // A run without an end is worse than one without the state that the store refuses.
-        if (isNew || statusOf(error) !== 'INVALID_ARGUMENT') throw error;
-        return save();
-      });
-      return saved !== null || (known.isOurs && known.status === status);
-    } catch (error) {
-      logger.error(`Snapshot ${quote(snapshotId)} could not be saved as ${status}. ${describeThrown(error)}`);
-      return undefined;
+  /** @throws `SessionConflictError` when another turn came first, and the store's errors. */
+  async #write(
+    { snapshotId, parentId, isNew }: Place,
+    mutator: SnapshotMutator<State>,
+    scopes: readonly ScopeChange[] = [],
+  ): Promise<string | null> {
+    for (;;) {
+      const isLooking = isNew && this.#expectedLeafId !== undefined;
+      try {
+        // The leaf may be this snapshot itself, from an earlier write of the same turn.
+        const isPassed = this.#expectedLeafId === snapshotId || this.#expectedLeafId === this.#damagedLeafId;
+        if (isLooking && !isPassed) await this.#assertPassed(parentId);
+        const options: SaveSnapshotOptions = {
+          context: this.#context,
+          ...(isNew && this.#details),
+          ...(isLooking && { expectedLeafId: this.#expectedLeafId }),
+          ...(scopes.length > 0 && { scopes }),
+        };
+        const saved = await this.#store.saveSnapshot(snapshotId, mutator, options);
+        if (isLooking) this.#expectedLeafId = snapshotId;
+        return saved;
+      } catch (error) {
+        if (!SessionConflictError.isInstance(error) || !(await this.#isStillLast(parentId, error))) throw error;
+      }
     }
+  }
+
+  /** Passes when the leaf did not complete and the session still continues from before it. An expired run may have been taken over in the meantime. */
+  async #assertPassed(parentId: string | undefined): Promise<void> {
+    const leafId = this.#expectedLeafId;
+    if (typeof leafId !== 'string' || leafId === parentId) return;
+    const leaf = await readStored(this.#agent, leafId, this.#context);
+    if (leaf) assertNotRunning(this.#agent, leaf);
+    if (leaf?.status !== 'completed') return;
+    throw new SessionConflictError({
+      sessionId: this.#sessionId,
+      expectedLeafId: parentId ?? null,
+      actualLeafId: leafId,
+    });
+  }
+
+  /** Whether the turns that came first did not complete, so that the session still continues from `parentId`. */
+  async #isStillLast(parentId: string | undefined, { actualLeafId }: SessionConflictError): Promise<boolean> {
+    let found: Awaited<ReturnType<typeof findLastCompleted<State>>>;
+    try {
+      found = await findLastCompleted(this.#agent, this.#sessionId, this.#context);
+    } catch (error) {
+      const isBeforeDamage = parentId !== undefined && healthySnapshotOf(error) === parentId;
+      if (!isBeforeDamage || actualLeafId === this.#damagedLeafId) throw error;
+      this.#expectedLeafId = this.#damagedLeafId = actualLeafId;
+      return true;
+    }
+    const { leaf, snapshot } = found;
+    const isRunning = leaf?.status === 'pending';
+    const isNew = leaf !== undefined && leaf.snapshotId !== this.#expectedLeafId;
+    if (isRunning || !isNew || snapshot?.snapshotId !== parentId) return false;
+    this.#expectedLeafId = leaf.snapshotId;
+    return true;
   }
 
   #input(

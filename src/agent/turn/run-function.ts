@@ -1,5 +1,4 @@
 import type { AgentResult } from '@genkit-ai/ai';
-import type { ActionContext } from 'genkit';
 import type { AgentOutput, AgentStreamChunk } from 'genkit/beta';
 import { setCustomMetadataAttribute } from 'genkit/tracing';
 import { AgentInitError } from '../../errors.ts';
@@ -13,7 +12,6 @@ import { BackgroundRun } from '../background/background-run.ts';
 import type { OpenedSession } from '../open/open-session.ts';
 import { toRuntimeError } from '../runtime-error.ts';
 import { TurnCommits } from '../save/commit-turn.ts';
-import { ResumeClaim } from '../save/resume-claim.ts';
 import type { AgentFn } from '../types.ts';
 import { Aborted, type AbortScope } from './abort-scope.ts';
 import { agentOutput } from './agent-output.ts';
@@ -51,22 +49,7 @@ export function settingOf<State>({
   if (!sendChunk) chunks.close();
   const commits = new TurnCommits<State>({ agent, context, ...rest });
   const background = new BackgroundRun<State>({ agent, session, intake, commits, scope, caller });
-  const claim = claimer(agent, commits, context);
-  return { agent, session, intake, scope, caller, chunks, commits, background, claim };
-}
-
-/** Returns a function that takes the claim on the tools that the session waits to run. */
-function claimer<State>(
-  agent: AgentDefinition<State>,
-  commits: TurnCommits<State>,
-  context: ActionContext | undefined,
-): TurnSetting<State>['claim'] {
-  const { store } = agent;
-  return async ({ snapshotId: turnId }) => {
-    const { interruptedId } = commits;
-    if (!store || interruptedId === undefined) return undefined;
-    return ResumeClaim.take<State>({ agent, interruptedId, turnId, context }, store);
-  };
+  return { agent, session, intake, scope, caller, chunks, commits, background };
 }
 
 /** Runs the agent's function with all its turns, and returns the call's output. */

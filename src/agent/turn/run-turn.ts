@@ -28,8 +28,6 @@ export interface TurnSetting<State> {
   caller: Caller;
   /** Continues the turns after the caller has detached. */
   background: BackgroundRun<State>;
-  /** Takes the claim on the tools that the session waits to run. Resolves to nothing without a store. */
-  claim: (turn: TurnContext) => Promise<ResumeClaim<State> | undefined>;
 }
 
 /** Runs one turn: reads the input, runs the handler, saves and reports. Never rejects; failures are in the outcome. */
@@ -52,7 +50,7 @@ export async function runTurn<State>(
 }
 
 async function attempt<State>(
-  { agent, session, chunks, commits, scope, caller, claim: takeClaim }: TurnSetting<State>,
+  { agent, session, chunks, commits, scope, caller }: TurnSetting<State>,
   request: TurnRequest,
   handler: TurnHandler,
   context: TurnContext,
@@ -65,7 +63,7 @@ async function attempt<State>(
     assertClientInput(agent, input);
     assertOutputKept(agent, caller);
     if (input.resume && doesPassGate(handler)) toResumption(input.resume, viewOf(session).messages);
-    if (input.resume?.restart?.length) claim = await takeClaim(context);
+    if (input.resume?.restart?.length) claim = await commits.claimTools(context.snapshotId);
   } catch (error) {
     return refused(error);
   }
