@@ -78,12 +78,12 @@ export { SessionRunner } from '../src/session/session-runner.ts';
 export type {
   RunTurn,
   RuntimeError,
-  SessionRunnerOptions,
   TurnContext,
   TurnHandler,
   TurnOutcome,
   TurnResult,
-} from '../src/session/session-runner.ts';
+  SessionRunnerOptions,
+} from '../src/session/turn.ts';
 export {
   SessionService,
   type CreateSessionOptions,

@@ -4,7 +4,7 @@ import { causeOf, keepCause } from '../client/error-cause.ts';
 import { safeSentence } from '../error-status.ts';
 import { addressTo, describeThrown, markedAudience, type Audience } from '../errors.ts';
 import { copyJson } from '../json/value.ts';
-import type { RuntimeError } from '../session/session-runner.ts';
+import type { RuntimeError } from '../session/turn.ts';
 
 /** Longer messages are cut, because they are sent to the caller. */
 const MAX_MESSAGE_LENGTH = 4096;

@@ -1,4 +1,4 @@
-import type { RuntimeError } from '../session/session-runner.ts';
+import type { RuntimeError } from '../session/turn.ts';
 import type { UsageField } from '../session/usage.ts';
 
 /** The end that the runtime gives to a turn. */

@@ -51,13 +51,22 @@ export const CURRENT_SESSION = 'ai.session';
 
 type Listeners = { [E in keyof SessionEvents]: Set<SessionEvents[E]> };
 
-/** The runtime's own access, without copies; not exported from the package. */
-let view: <S>(session: Session<S>) => SessionView<S>;
-let replace: <S>(session: Session<S>, messages: readonly MessageData[]) => void;
-let draft: <S>(session: Session<S>, messages: () => MessageData[]) => void;
-let drafted: <S>(session: Session<S>) => readonly MessageData[];
-let fill: <S>(session: Session<S>, state: SessionState<S>) => void;
-let cell: <S>(session: Session<S>) => StateCell;
+/** The content of a session. The arrays and their elements are immutable: a change replaces the array, so a view stays as it was. */
+interface Core<S> {
+  messages: readonly MessageData[];
+  artifacts: readonly Artifact[];
+  custom: S | undefined;
+  draft?: (() => MessageData[]) | undefined;
+  version: number;
+  readonly cell: StateCell;
+}
+
+/** Module data, so that the runtime reads and replaces the content without copies. */
+const cores = new WeakMap<object, Core<unknown>>();
+
+function coreOf<S, U, A>(session: Session<S, U, A>): Core<S> {
+  return cores.get(session) as Core<S>;
+}
 
 /**
  * A conversation while a turn works on it: its messages, its custom state and its artifacts. Its content at the end of the turn becomes the
@@ -81,44 +90,18 @@ export class Session<S = unknown, User = ScopeRecord, App = ScopeRecord> {
   /** The same for all turns of the conversation. */
   readonly sessionId: string;
   readonly #listeners: Listeners = { artifactAdded: new Set(), artifactUpdated: new Set(), customChanged: new Set() };
-  // The arrays and their elements are immutable: a change replaces the array, so a view stays as it was.
-  #messages: readonly MessageData[];
-  #artifacts: readonly Artifact[];
-  #custom: S | undefined;
-  #draft: (() => MessageData[]) | undefined;
-  #version = 0;
-  readonly #cell: StateCell = {};
-
-  static {
-    cell = (session) => session.#cell;
-    view = (session) => ({
-      sessionId: session.sessionId,
-      messages: session.#messages,
-      artifacts: session.#artifacts,
-      custom: session.#custom,
-    });
-    replace = (session, messages) => {
-      session.#messages = messages;
-      session.#draft = undefined;
-      session.#version++;
-    };
-    draft = (session, messages) => {
-      session.#draft = messages;
-    };
-    drafted = (session) => session.#draft?.() ?? session.#messages;
-    fill = (session, { messages = [], artifacts = [], custom }) => {
-      session.#messages = messages;
-      session.#artifacts = artifacts;
-      session.#custom = custom;
-    };
-  }
 
   /** @param initial Copied. Without a `sessionId` the session gets a new one, a random UUID. */
   constructor(initial: SessionState<S> = {}) {
     this.sessionId = initial.sessionId || globalThis.crypto.randomUUID();
-    this.#messages = copyMessages(initial.messages ?? []);
-    this.#artifacts = copyJson(initial.artifacts ?? []);
-    this.#custom = initial.custom === undefined ? undefined : copyJson(initial.custom);
+    const { messages = [], artifacts = [], custom } = initial;
+    cores.set(this, {
+      messages: copyMessages(messages),
+      artifacts: copyJson(artifacts),
+      custom: custom === undefined ? undefined : copyJson(custom),
+      version: 0,
+      cell: {},
+    });
   }
 
   /**
@@ -126,38 +109,40 @@ export class Session<S = unknown, User = ScopeRecord, App = ScopeRecord> {
    * has plain and `temp:` keys.
    */
   get state(): ScopedState<PlainKeys<S>, User, App> {
-    this.#cell.state ??= new ScopedState({ plain: plainStateOf(this), ...this.#cell.open?.() });
-    return this.#cell.state as unknown as ScopedState<PlainKeys<S>, User, App>;
+    const { cell } = coreOf(this);
+    cell.state ??= new ScopedState({ plain: plainStateOf(this), ...cell.open?.() });
+    return cell.state as unknown as ScopedState<PlainKeys<S>, User, App>;
   }
 
   /** A copy of the whole state. */
   getState(): SessionState<S> {
+    const custom = this.getCustom();
     return {
       sessionId: this.sessionId,
       messages: this.getMessages(),
-      ...(this.#custom !== undefined && { custom: copyJson(this.#custom) }),
+      ...(custom !== undefined && { custom: copyJson(custom) }),
       artifacts: this.getArtifacts(),
     };
   }
 
   /** A copy of the messages. */
   getMessages(): MessageData[] {
-    return copyJson([...this.#messages]);
+    return copyJson([...coreOf(this).messages]);
   }
 
   /** Appends copies of the messages. */
   addMessages(messages: readonly MessageData[]): void {
-    replace(this, [...this.#messages, ...copyMessages(messages)]);
+    adoptMessages(this, [...coreOf(this).messages, ...copyMessages(messages)]);
   }
 
   /** Replaces all messages by copies of these. */
   setMessages(messages: readonly MessageData[]): void {
-    replace(this, copyMessages(messages));
+    adoptMessages(this, copyMessages(messages));
   }
 
   /** The custom state itself, not a copy. */
   getCustom(): S | undefined {
-    return this.#custom;
+    return coreOf(this).custom;
   }
 
   /**
@@ -169,35 +154,37 @@ export class Session<S = unknown, User = ScopeRecord, App = ScopeRecord> {
    *   set those through {@link state}.
    */
   updateCustom(mutator: (custom?: S) => S): void {
-    const { guard } = this.#cell;
-    const next: unknown = guard ? guard(this.#custom, mutator as (custom: unknown) => unknown) : mutator(this.#custom);
+    const core = coreOf(this);
+    const { guard } = core.cell;
+    const next: unknown = guard ? guard(core.custom, mutator as (custom: unknown) => unknown) : mutator(core.custom);
     if (next instanceof Promise) {
       next.catch(() => {});
       throw invalidArgument(
         'updateCustom needs a mutator that returns the state, not a promise. Await before the update.',
       );
     }
-    this.#custom = next as S;
-    this.#version++;
+    core.custom = next as S;
+    core.version++;
     this.#emit('customChanged');
   }
 
   /** A copy of the artifacts. */
   getArtifacts(): Artifact[] {
-    return copyJson([...this.#artifacts]);
+    return copyJson([...coreOf(this).artifacts]);
   }
 
   /** Adds copies of the artifacts; each replaces an earlier one of the same name. */
   addArtifacts(artifacts: readonly Artifact[]): void {
     if (artifacts.length === 0) return;
-    const next = [...this.#artifacts];
+    const core = coreOf(this);
+    const next = [...core.artifacts];
     const added: Artifact[] = [];
     const updated: Artifact[] = [];
     for (const artifact of copyJson([...artifacts])) {
       (putByName(next, artifact) ? updated : added).push(artifact);
     }
-    this.#artifacts = next;
-    this.#version++;
+    core.artifacts = next;
+    core.version++;
     for (const artifact of added) this.#emit('artifactAdded', artifact);
     for (const artifact of updated) this.#emit('artifactUpdated', artifact);
   }
@@ -220,7 +207,7 @@ export class Session<S = unknown, User = ScopeRecord, App = ScopeRecord> {
 
   /** Increases with every change. */
   getVersion(): number {
-    return this.#version;
+    return coreOf(this).version;
   }
 
   /** Runs `fn` with this as the current session: `ai.currentSession()`, and `{{@state}}` in prompts. */
@@ -250,25 +237,29 @@ export class Session<S = unknown, User = ScopeRecord, App = ScopeRecord> {
 }
 
 /** A session that takes over the given state without a copy. */
-export function adoptState<S>(state: SessionState<S>): Session<S> {
-  const session = new Session<S>({ sessionId: state.sessionId });
-  fill(session, state);
+export function adoptState<S>({ sessionId, messages = [], artifacts = [], custom }: SessionState<S>): Session<S> {
+  const session = new Session<S>({ sessionId });
+  Object.assign(coreOf(session), { messages, artifacts, custom });
   return session;
 }
 
 /** The cell of the session's scoped state. */
-export function stateCellOf<S>(session: Session<S>): StateCell {
-  return cell(session);
+export function stateCellOf<S, U, A>(session: Session<S, U, A>): StateCell {
+  return coreOf(session).cell;
 }
 
 /** The session's state without a copy. */
-export function viewOf<S>(session: Session<S>): SessionView<S> {
-  return view(session);
+export function viewOf<S, U, A>(session: Session<S, U, A>): SessionView<S> {
+  const { messages, artifacts, custom } = coreOf(session);
+  return { sessionId: session.sessionId, messages, artifacts, custom };
 }
 
 /** Replaces all messages without a copy; the caller must not change them. */
-export function adoptMessages<S>(session: Session<S>, messages: readonly MessageData[]): void {
-  replace(session, messages);
+export function adoptMessages<S, U, A>(session: Session<S, U, A>, messages: readonly MessageData[]): void {
+  const core = coreOf(session);
+  core.messages = messages;
+  core.draft = undefined;
+  core.version++;
 }
 
 /**
@@ -276,12 +267,13 @@ export function adoptMessages<S>(session: Session<S>, messages: readonly Message
  * change of the messages.
  */
 export function draftMessages<S>(session: Session<S>, messages: () => MessageData[]): void {
-  draft(session, messages);
+  coreOf(session).draft = messages;
 }
 
 /** The messages, with the progress of the running turn. */
 export function messagesSoFar<S>(session: Session<S>): readonly MessageData[] {
-  return drafted(session);
+  const { draft, messages } = coreOf(session);
+  return draft?.() ?? messages;
 }
 
 /** Genkit's `response.message` is a class instance with additional members; its `toJSON` returns the data. */

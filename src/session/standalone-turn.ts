@@ -1,15 +1,9 @@
-import type { AgentFinishReason, SessionSnapshot, SessionStore } from 'genkit/beta';
+import type { AgentFinishReason } from 'genkit/beta';
 import { GenkitError } from 'genkit';
 import { safeSentence } from '../error-status.ts';
 import { reserveSnapshotId } from '../snapshot/ids.ts';
-import type { RunTurn, RuntimeError } from './session-runner.ts';
 import type { Session } from './session.ts';
-
-export interface StandaloneOptions<State> {
-  store?: SessionStore<State>;
-  lastSnapshot?: Pick<SessionSnapshot, 'snapshotId'>;
-  abortSignal?: AbortSignal;
-}
+import type { RunTurn, RuntimeError, SessionRunnerOptions } from './turn.ts';
 
 /**
  * Runs the turns of a runner without an agent, as tests of handlers do: one snapshot per turn if there is a store. It has no input checks, no
@@ -17,7 +11,7 @@ export interface StandaloneOptions<State> {
  */
 export function standaloneTurn<State, User, App>(
   session: Session<State, User, App>,
-  { store, lastSnapshot, abortSignal }: StandaloneOptions<State>,
+  { store, lastSnapshot, abortSignal }: SessionRunnerOptions<State>,
 ): RunTurn {
   let parentId = lastSnapshot?.snapshotId;
   const save = async (

@@ -2,7 +2,7 @@ import type { GenerationUsage } from 'genkit';
 import type { AgentOutput, MessageData, SessionState } from 'genkit/beta';
 import { logger } from 'genkit/logging';
 import { AgentInitError, describeThrown } from '../../errors.ts';
-import type { TurnOutcome } from '../../session/session-runner.ts';
+import type { TurnOutcome } from '../../session/turn.ts';
 import type { Session } from '../../session/session.ts';
 import { takeUsage, usageOf } from '../../session/usage.ts';
 import { reserveSnapshotId } from '../../snapshot/ids.ts';

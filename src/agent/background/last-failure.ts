@@ -1,5 +1,5 @@
 import type { SessionSnapshot } from 'genkit/beta';
-import type { RuntimeError } from '../../session/session-runner.ts';
+import type { RuntimeError } from '../../session/turn.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 
 /** The last turn of an agent that failed in the background of this process. */

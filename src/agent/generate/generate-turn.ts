@@ -3,7 +3,7 @@ import { GenerateResponse, GenerationResponseError, GenkitError, type GenerateOp
 import type { AgentFinishReason, AgentInput, AgentStreamChunk, MessageData } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import { toJsonSchema } from 'genkit/schema';
-import type { TurnHandler, TurnResult } from '../../session/session-runner.ts';
+import type { TurnHandler, TurnResult } from '../../session/turn.ts';
 import { renderWith } from '../../session/state/session-state.ts';
 import { adoptMessages, viewOf, type Session } from '../../session/session.ts';
 import { addUsage } from '../../session/usage.ts';

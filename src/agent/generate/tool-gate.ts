@@ -1,4 +1,4 @@
-import type { TurnContext, TurnHandler } from '../../session/session-runner.ts';
+import type { TurnContext, TurnHandler } from '../../session/turn.ts';
 
 /** Must be awaited before an interrupted tool runs. Rejects when the tool must not run. */
 export type ToolGate = () => Promise<void>;

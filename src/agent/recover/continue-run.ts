@@ -1,5 +1,5 @@
 import { logOf, type SessionOwner } from '../../session/log/session-log.ts';
-import type { TurnOutcome } from '../../session/session-runner.ts';
+import type { TurnOutcome } from '../../session/turn.ts';
 import { Session } from '../../session/session.ts';
 import { waitsOf } from '../../session/tool-requests.ts';
 import { addUsage } from '../../session/usage.ts';

@@ -1,7 +1,7 @@
 import type { ActionContext } from 'genkit';
 import type { AgentFinishReason, SessionState } from 'genkit/beta';
 import { quote } from '../../errors.ts';
-import type { RuntimeError, TurnOutcome } from '../../session/session-runner.ts';
+import type { RuntimeError, TurnOutcome } from '../../session/turn.ts';
 import type { SessionOwner } from '../../session/log/session-log.ts';
 import { endTurnState, stateChangesOf } from '../../session/state/session-state.ts';
 import { messagesSoFar, viewOf, type Session } from '../../session/session.ts';

@@ -6,7 +6,7 @@ import { textOf, VALUE_MARK } from '../../client/chat/parts.ts';
 import type { AgentOutput } from '../../client/types.ts';
 import { describeThrown } from '../../errors.ts';
 import { copyJson, jsonEqual } from '../../json/value.ts';
-import type { RuntimeError, TurnOutcome } from '../../session/session-runner.ts';
+import type { RuntimeError, TurnOutcome } from '../../session/turn.ts';
 import { toClientState, type AgentDefinition } from '../agent-definition.ts';
 import type { LastGood } from '../save/commit-turn.ts';
 import { toPlainMessage } from '../generate/prompt-history.ts';

@@ -1,6 +1,6 @@
 import { logger } from 'genkit/logging';
 import { addressTo, failedPrecondition, quote } from '../../errors.ts';
-import type { RuntimeError, TurnResult } from '../../session/session-runner.ts';
+import type { RuntimeError, TurnResult } from '../../session/turn.ts';
 import { viewOf, type Session } from '../../session/session.ts';
 import type { ScopedState } from '../../session/state/scoped-state.ts';
 import { parseStateKey } from '../../session/state/state-keys.ts';

@@ -1,6 +1,6 @@
 import type { AgentInput } from 'genkit/beta';
 import { runInNewSpan, setCustomMetadataAttribute, SPAN_TYPE_ATTR } from 'genkit/tracing';
-import type { TurnContext, TurnHandler, TurnOutcome } from '../../session/session-runner.ts';
+import type { TurnContext, TurnHandler, TurnOutcome } from '../../session/turn.ts';
 import { beginTurnState, endTurnState } from '../../session/state/session-state.ts';
 import { viewOf, type Session } from '../../session/session.ts';
 import { Aborted, type AbortScope } from './abort-scope.ts';

@@ -39,43 +39,41 @@ interface Link {
   tail: Promise<unknown>;
 }
 
-/** The service's own access; not exported from the package. */
-let link: (session: StoredSession) => Link;
+/** Module data, so that only the service reads and changes it. */
+const links = new WeakMap<StoredSession, Link>();
+
+function mustGetLink(session: StoredSession): Link {
+  return links.get(session)!;
+}
 
 /**
  * A session as it was read, updated by each `appendEvent`. It is an immutable view, and events that other callers append are not in it.
  * `JSON.stringify` and `toJSON` make a plain copy.
  */
 export class StoredSession {
-  readonly #link: Link;
-
-  static {
-    link = (session) => session.#link;
-  }
-
   /** Instances come from a `SessionService`. */
   constructor(service: object, query: SessionQuery, content: SessionContent) {
-    this.#link = { service, query, content, tail: Promise.resolve() };
+    links.set(this, { service, query, content, tail: Promise.resolve() });
   }
 
   /** The session's id, unique in its tenant. */
   get id(): string {
-    return this.#link.query.sessionId;
+    return mustGetLink(this).query.sessionId;
   }
 
   /** The app of the session. */
   get appName(): string {
-    return this.#link.query.appName;
+    return mustGetLink(this).query.appName;
   }
 
   /** The user of that app. */
   get userId(): string {
-    return this.#link.query.userId;
+    return mustGetLink(this).query.userId;
   }
 
   /** The session's keys with those of its user (`user:`) and its app (`app:`). An attempt to change it throws. */
   get state(): { readonly [key: string]: Json } {
-    return viewOfState(this.#link.content.state);
+    return viewOfState(mustGetLink(this).content.state);
   }
 
   /** @throws `FAILED_PRECONDITION`: append an event instead. */
@@ -85,17 +83,17 @@ export class StoredSession {
 
   /** The events in the order in which they were appended. */
   get events(): readonly SessionEvent[] {
-    return viewOfEvents(this.#link.content.events);
+    return viewOfEvents(mustGetLink(this).content.events);
   }
 
   /** The time of the last write to the session, in ms since 1970. Each append increases it. */
   get lastUpdateTime(): number {
-    return this.#link.content.lastUpdateTime;
+    return mustGetLink(this).content.lastUpdateTime;
   }
 
   /** A plain copy of the session. */
   toJSON(): { [key: string]: unknown } {
-    const { state, events, lastUpdateTime } = this.#link.content;
+    const { state, events, lastUpdateTime } = mustGetLink(this).content;
     const { id, appName, userId } = this;
     return { id, appName, userId, state: copyJson(state), events: copyJson(events), lastUpdateTime };
   }
@@ -125,19 +123,19 @@ function readOnlyState(key = 'key'): Error {
  * @throws `INVALID_ARGUMENT` for anything else.
  */
 export function linkOf(session: StoredSession, service: object): Omit<Link, 'tail' | 'service'> {
-  const isOwn = session instanceof StoredSession && link(session).service === service;
-  if (!isOwn) throw invalidArgument('appendEvent needs a session that this SessionService made or read.');
-  return link(session);
+  const link = session instanceof StoredSession ? links.get(session) : undefined;
+  if (link?.service === service) return link;
+  throw invalidArgument('appendEvent needs a session that this SessionService made or read.');
 }
 
 /** Updates the session object. */
 export function updateSession(session: StoredSession, content: SessionContent): void {
-  link(session).content = content;
+  mustGetLink(session).content = content;
 }
 
 /** Runs `work` after all earlier work on this object. */
 export function inTurn<T>(session: StoredSession, work: () => Promise<T>): Promise<T> {
-  const own = link(session);
+  const own = mustGetLink(session);
   const result = own.tail.then(work);
   own.tail = result.catch(() => {});
   return result;

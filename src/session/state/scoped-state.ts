@@ -63,13 +63,24 @@ export interface ScopedStateOptions {
   limits?: StateLimits;
 }
 
-/** The runtime's own access; not exported from the package. */
-let changes: <P, U, A>(state: ScopedState<P, U, A>) => ScopeChange[];
-let renew: <P, U, A>(state: ScopedState<P, U, A>, records: { user?: ScopeRecord; app?: ScopeRecord }) => void;
-let end: <P, U, A>(state: ScopedState<P, U, A>, saved: readonly ScopeChange[] | undefined) => void;
-let temporary: <P, U, A>(state: ScopedState<P, U, A>) => Map<string, Json>;
-let lasting: <P, U, A>(state: ScopedState<P, U, A>) => { readonly [key: string]: unknown } | undefined;
-let whole: <P, U, A>(state: ScopedState<P, U, A>) => { [key: string]: Json } | undefined;
+/** The parts of a state. */
+interface Parts {
+  readonly plain: PlainMembers;
+  readonly user: SharedScope | undefined;
+  readonly app: SharedScope | undefined;
+  readonly missing: { readonly user?: string; readonly app?: string };
+  temp: Map<string, Json>;
+  /** Whether the `temp:` keys end with this state's turns. Shared ones of another session's turn do not. */
+  readonly ownsTemp: boolean;
+  readonly rules: StateRules;
+}
+
+/** Module data, for the runtime's own access. */
+const parts = new WeakMap<object, Parts>();
+
+function partsOf(state: object): Parts {
+  return parts.get(state)!;
+}
 
 /**
  * A session's state as one map, while a turn works on it. The prefix of a key determines the lifetime of its value:
@@ -88,51 +99,18 @@ let whole: <P, U, A>(state: ScopedState<P, U, A>) => { [key: string]: Json } | u
  * state.get('user:orders'); // 1
  */
 export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, App = ScopeRecord> {
-  readonly #plain: PlainMembers;
-  readonly #user: SharedScope | undefined;
-  readonly #app: SharedScope | undefined;
-  readonly #missing: { readonly user?: string; readonly app?: string };
-  #temp: Map<string, Json>;
-  /** Whether the `temp:` keys end with this state's turns. Shared ones of another session's turn do not. */
-  readonly #ownsTemp: boolean;
-  readonly #rules: StateRules;
-
-  static {
-    changes = (state) => [state.#user, state.#app].flatMap((scope) => scope?.change() ?? []);
-    renew = (state, records) => {
-      if (records.user) state.#user?.renew(copyJson(records.user));
-      if (records.app) state.#app?.renew(copyJson(records.app));
-    };
-    end = (state, saved) => {
-      for (const scope of [state.#user, state.#app]) {
-        if (saved) scope?.settle(saved);
-        else scope?.drop();
-      }
-      // A new map, so that work that still runs with the values of this turn keeps them to itself.
-      if (state.#ownsTemp) state.#temp = new Map();
-    };
-    temporary = (state) => state.#temp;
-    lasting = (state) => {
-      if (!(state.#user || state.#app) || !state.#plain.isMap) return undefined;
-      const all: { [key: string]: unknown } = {};
-      state.#each(false, (key, value) => setMember(all, key, value));
-      return all;
-    };
-    whole = (state) => {
-      const isMore = state.#user || state.#app || state.#temp.size > 0 || prefixedNames(state.#plain.view).length > 0;
-      return isMore && state.#plain.isMap ? state.toObject() : undefined;
-    };
-  }
-
   /** @throws `INVALID_ARGUMENT` for invalid limits. */
   constructor({ plain, user, app, missing = {}, temp, schemas, limits }: ScopedStateOptions) {
-    this.#rules = new StateRules(limits, { session: schemas?.plain, user: schemas?.user, app: schemas?.app });
-    this.#plain = new PlainMembers(plain);
-    this.#missing = missing;
-    this.#user = user && new SharedScope(user.id, copyJson(user.record), this.#rules);
-    this.#app = app && new SharedScope(app.id, copyJson(app.record), this.#rules);
-    this.#temp = temp ?? new Map<string, Json>();
-    this.#ownsTemp = temp === undefined;
+    const rules = new StateRules(limits, { session: schemas?.plain, user: schemas?.user, app: schemas?.app });
+    parts.set(this, {
+      plain: new PlainMembers(plain),
+      user: user && new SharedScope(user.id, copyJson(user.record), rules),
+      app: app && new SharedScope(app.id, copyJson(app.record), rules),
+      missing,
+      temp: temp ?? new Map<string, Json>(),
+      ownsTemp: temp === undefined,
+      rules,
+    });
     // Frozen, so that setting a member on it throws: such a value would be in no snapshot.
     Object.freeze(this);
   }
@@ -145,10 +123,10 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
   get<K extends keyof StateShape<Plain, User, App> & string>(
     key: K & StateKeyOf<K, User, App>,
   ): StateShape<Plain, User, App>[K] | undefined {
-    const place = this.#place(key);
-    const value = this.#read(place);
+    const place = placeOf(this, key);
+    const value = read(this, place);
     if (value === undefined) return undefined;
-    this.#rules.assertFits(place, value);
+    partsOf(this).rules.assertFits(place, value);
     return copyJson(value) as StateShape<Plain, User, App>[K];
   }
 
@@ -157,18 +135,9 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
     key: K & StateKeyOf<K, User, App>,
     value: StateShape<Plain, User, App>[K],
   ): void {
-    const place = this.#place(key);
-    switch (place.scope) {
-      case 'user':
-      case 'app':
-        return this.#shared(place).set(place.name, value);
-      case 'temp':
-        return void this.#temp.set(place.name, this.#rules.accept(place, value));
-      case 'session': {
-        const copy = this.#rules.accept(place, value);
-        this.#plain.change(place.name, (members) => setMember(members, place.name, copy));
-      }
-    }
+    const place = placeOf(this, key);
+    if (isShared(place)) sharedScope(this, place).set(place.name, value);
+    else put(this, place, partsOf(this).rules.accept(place, value));
   }
 
   /**
@@ -182,24 +151,21 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
     key: K & StateKeyOf<K, User, App>,
     fn: (value: StateShape<Plain, User, App>[K] | undefined) => StateShape<Plain, User, App>[K] | undefined,
   ): void {
-    const place = this.#place(key);
+    const place = placeOf(this, key);
     const update = fn as StateUpdate;
-    if (place.scope === 'user' || place.scope === 'app') {
-      return this.#shared(place).update(place.name, update);
-    }
+    if (isShared(place)) return sharedScope(this, place).update(place.name, update);
     const record: ScopeRecord = {};
-    const current = this.#read(place);
+    const current = read(this, place);
     if (current !== undefined) setMember(record, place.name, current);
-    putUpdated(record, update, place, this.#rules);
+    putUpdated(record, update, place, partsOf(this).rules);
     const next = getMember(record, place.name) as Json | undefined;
-    if (next === undefined) this.#remove(place);
-    else if (place.scope === 'temp') this.#temp.set(place.name, next);
-    else this.#plain.change(place.name, (members) => setMember(members, place.name, next));
+    if (next === undefined) remove(this, place);
+    else put(this, place, next);
   }
 
   /** Removes the key. */
   delete<K extends keyof StateShape<Plain, User, App> & string>(key: K & StateKeyOf<K, User, App>): void {
-    this.#remove(this.#place(key));
+    remove(this, placeOf(this, key));
   }
 
   /**
@@ -209,7 +175,7 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
    */
   toObject({ temp = true }: { temp?: boolean } = {}): { [key: string]: Json } {
     const all: { [key: string]: Json } = {};
-    this.#each(temp, (key, value) => setMember(all, key, copyJson(value)));
+    visitEach(this, temp, (key, value) => setMember(all, key, copyJson(value)));
     return all;
   }
 
@@ -217,62 +183,79 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
   toJSON(): { [key: string]: Json } {
     return this.toObject({ temp: false });
   }
+}
 
-  /** Calls `visit` with every key with its prefix, and its value itself. */
-  #each(temp: boolean, visit: (key: string, value: unknown) => void): void {
-    for (const [name, value] of Object.entries(this.#plain.view ?? {})) {
-      // A member of the custom state whose name has a prefix is not a value of that scope.
-      if (parseStateKey(name).scope === 'session') visit(name, value);
-    }
-    const add = (scope: StateKey['scope'], entries: Iterable<[string, unknown]>): void => {
-      for (const [name, value] of entries) visit(formatStateKey({ scope, name }), value);
-    };
-    add('user', Object.entries(this.#user?.view ?? {}));
-    add('app', Object.entries(this.#app?.view ?? {}));
-    if (temp) add('temp', this.#temp);
+/** Calls `visit` with every key with its prefix, and its value itself. */
+function visitEach(state: object, withTemp: boolean, visit: (key: string, value: unknown) => void): void {
+  const { plain, user, app, temp } = partsOf(state);
+  for (const [name, value] of Object.entries(plain.view ?? {})) {
+    // A member of the custom state whose name has a prefix is not a value of that scope.
+    if (parseStateKey(name).scope === 'session') visit(name, value);
   }
+  const add = (scope: StateKey['scope'], entries: Iterable<[string, unknown]>): void => {
+    for (const [name, value] of entries) visit(formatStateKey({ scope, name }), value);
+  };
+  add('user', Object.entries(user?.view ?? {}));
+  add('app', Object.entries(app?.view ?? {}));
+  if (withTemp) add('temp', temp);
+}
 
-  #place(key: unknown): StateKey {
-    this.#rules.assertKey(key);
-    return parseStateKey(key);
-  }
+function placeOf(state: object, key: unknown): StateKey {
+  const rules: StateRules = partsOf(state).rules;
+  rules.assertKey(key);
+  return parseStateKey(key);
+}
 
-  #read(place: StateKey): Json | undefined {
-    if (place.scope === 'temp') return this.#temp.get(place.name);
-    const members = place.scope === 'session' ? (this.#plain.view ?? {}) : this.#shared(place).view;
-    return getMember(members, place.name) as Json | undefined;
-  }
+function isShared({ scope }: StateKey): boolean {
+  return scope === 'user' || scope === 'app';
+}
 
-  #remove(place: StateKey): void {
-    if (place.scope === 'temp') this.#temp.delete(place.name);
-    else if (place.scope !== 'session') this.#shared(place).delete(place.name);
-    else if (getMember(this.#plain.view ?? {}, place.name) !== undefined) {
-      this.#plain.change(place.name, (members) => delete members[place.name]);
-    }
-  }
+function read(state: object, place: StateKey): Json | undefined {
+  const { plain, temp } = partsOf(state);
+  if (place.scope === 'temp') return temp.get(place.name);
+  const members = isShared(place) ? sharedScope(state, place).view : (plain.view ?? {});
+  return getMember(members, place.name) as Json | undefined;
+}
 
-  #shared({ scope, name }: StateKey): SharedScope {
-    const shared = scope === 'user' ? this.#user : this.#app;
-    if (shared) return shared;
-    const needs = scope === 'user' ? 'a session that belongs to a user' : 'a session that belongs to an app';
-    const why =
-      this.#missing[scope as ScopeId['scope']] ?? `'${scope}:' keys need a store that keeps scopes and ${needs}`;
-    const message = `State key ${quote(formatStateKey({ scope, name }))} can't be used here: ${why}. Without a prefix the key belongs to the session.`;
-    throw addressTo('operator', failedPrecondition(message));
+/** Sets a plain or a `temp:` key. */
+function put(state: object, { scope, name }: StateKey, value: Json): void {
+  const { plain, temp } = partsOf(state);
+  if (scope === 'temp') temp.set(name, value);
+  else plain.change(name, (members) => setMember(members, name, value));
+}
+
+function remove(state: object, place: StateKey): void {
+  const { plain, temp } = partsOf(state);
+  if (place.scope === 'temp') temp.delete(place.name);
+  else if (isShared(place)) sharedScope(state, place).delete(place.name);
+  else if (getMember(plain.view ?? {}, place.name) !== undefined) {
+    plain.change(place.name, (members) => delete members[place.name]);
   }
+}
+
+function sharedScope(state: object, { scope, name }: StateKey): SharedScope {
+  const { user, app, missing } = partsOf(state);
+  const shared = scope === 'user' ? user : app;
+  if (shared) return shared;
+  const owner = scope === 'user' ? 'a user' : 'an app';
+  const why =
+    missing[scope as ScopeId['scope']] ??
+    `'${scope}:' keys need a store that keeps scopes and a session that belongs to ${owner}`;
+  const message = `State key ${quote(formatStateKey({ scope, name }))} can't be used here: ${why}. Without a prefix the key belongs to the session.`;
+  throw addressTo('operator', failedPrecondition(message));
 }
 
 /** The changes that a save must apply to the shared records: its `scopes`. */
-export function scopeChangesOf<P, U, A>(state: ScopedState<P, U, A>): ScopeChange[] {
-  return changes(state);
+export function scopeChangesOf(state: object): ScopeChange[] {
+  const { user, app } = partsOf(state);
+  return [user, app].flatMap((scope) => scope?.change() ?? []);
 }
 
 /** Begins another turn with the records that were read for it. */
-export function renewState<P, U, A>(
-  state: ScopedState<P, U, A>,
-  records: { user?: ScopeRecord; app?: ScopeRecord },
-): void {
-  renew(state, records);
+export function renewState(state: object, records: { user?: ScopeRecord; app?: ScopeRecord }): void {
+  const { user, app } = partsOf(state);
+  if (records.user) user?.renew(copyJson(records.user));
+  if (records.app) app?.renew(copyJson(records.app));
 }
 
 /**
@@ -281,24 +264,36 @@ export function renewState<P, U, A>(
  * @param saved The saved changes; later changes belong to the next turn. Optional: without it the turn did not complete, and all its changes
  *   are undone.
  */
-export function endScopes<P, U, A>(state: ScopedState<P, U, A>, saved?: readonly ScopeChange[]): void {
-  end(state, saved);
+export function endScopes(state: object, saved?: readonly ScopeChange[]): void {
+  const own = partsOf(state);
+  for (const scope of [own.user, own.app]) {
+    if (saved) scope?.settle(saved);
+    else scope?.drop();
+  }
+  // A new map, so that work that still runs with the values of this turn keeps them to itself.
+  if (own.ownsTemp) own.temp = new Map();
 }
 
 /** The current `temp:` values, for a session that shares them. */
-export function temporaryOf<P, U, A>(state: ScopedState<P, U, A>): Map<string, Json> {
-  return temporary(state);
+export function temporaryOf(state: object): Map<string, Json> {
+  return partsOf(state).temp;
 }
 
 /**
  * The part of the state that may be shown outside: all keys except `temp:` ones. Values are shared: read them synchronously. `undefined` when
  * the custom state is all there is to show, and when it has no keys.
  */
-export function lastingView<P, U, A>(state: ScopedState<P, U, A>): { readonly [key: string]: unknown } | undefined {
-  return lasting(state);
+export function lastingView(state: object): { readonly [key: string]: unknown } | undefined {
+  const { user, app, plain } = partsOf(state);
+  if (!(user || app) || !plain.isMap) return undefined;
+  const all: { [key: string]: unknown } = {};
+  visitEach(state, false, (key, value) => setMember(all, key, value));
+  return all;
 }
 
 /** The state for prompts: a copy of all keys. `undefined` when the custom state is all there is, and when it has no keys. */
-export function promptView<P, U, A>(state: ScopedState<P, U, A>): { [key: string]: Json } | undefined {
-  return whole(state);
+export function promptView(state: ScopedState): { [key: string]: Json } | undefined {
+  const { user, app, temp, plain } = partsOf(state);
+  const isMore = user || app || temp.size > 0 || prefixedNames(plain.view).length > 0;
+  return isMore && plain.isMap ? state.toObject() : undefined;
 }
