@@ -77,7 +77,7 @@ describe('agentRuntime', () => {
   });
 
   test.each([
-    [{ name: 'a', state: 'server' }, "Agent 'a': state must be 'client' or omitted."],
+    [{ name: 'a', state: 'server' }, "state must be 'client'"],
     [{ name: 'a', state: 'client', store: new GenkitStore() }, "has both a store and state: 'client'"],
     [{ name: ' ' }, 'An agent needs a name.'],
   ])('an agent whose configuration contradicts itself is refused: %o', (config, sentence) => {

@@ -1,7 +1,15 @@
 import type { z } from 'genkit';
 import type { PromptConfig } from 'genkit/beta';
 import { invalidArgument } from '../../errors.ts';
-import { checkOptions, isBoolean, isFunction, isObject, type OptionCheck } from '../../store/options.ts';
+import {
+  checkOptions,
+  isBoolean,
+  isFunction,
+  isObject,
+  isOneOf,
+  isWhole,
+  type OptionCheck,
+} from '../../store/options.ts';
 import { isWindow } from '../generate/turn-window.ts';
 import type { AgentConfig, AgentStateOptions, CustomAgentConfig, PromptAgentConfig } from '../types.ts';
 
@@ -40,11 +48,11 @@ const isContextWindow: OptionCheck = (value) => (isWindow(value) ? undefined : '
 const STATE_OPTIONS: Record<keyof AgentStateOptions, OptionCheck> = {
   stateSchema: isSchema,
   store: isStore,
-  state: anything,
+  state: isOneOf('client'),
   clientTransform: isTransform,
-  onAbort: anything,
-  onConflict: anything,
-  storeTimeoutMs: anything,
+  onAbort: isOneOf('discard', 'keep'),
+  onConflict: isOneOf('reject', 'queue', 'branch'),
+  storeTimeoutMs: isWhole(1),
   background: isObject,
   signState: anything,
   clientResources: isBoolean,

@@ -7,7 +7,7 @@ import { checkOptions, isBoolean, isFunction, isWhole } from '../../store/option
 import type { AgentDefinition, BackgroundSettings } from '../agent-definition.ts';
 import { settleScopes } from '../open/agent-scopes.ts';
 import { boundedStore } from '../save/store-calls.ts';
-import type { AgentStateOptions, BackgroundOptions, GenkitOrRegistry, OnConflict } from '../types.ts';
+import type { AgentStateOptions, BackgroundOptions, GenkitOrRegistry } from '../types.ts';
 import { assertNamesAreFree } from './defined-agents.ts';
 import { StateSigner } from './state-signature.ts';
 import { defaultsOf } from './runtime-defaults.ts';
@@ -29,9 +29,6 @@ export function settleAgent<State>(
 ): AgentDefinition<State> {
   const { name, description } = identity;
   if (typeof name !== 'string' || name.trim() === '') throw invalidArgument('An agent needs a name.');
-  if (options.state !== undefined && options.state !== 'client') {
-    throw invalidArgument(`Agent '${name}': state must be 'client' or omitted.`);
-  }
   if (options.state === 'client' && options.store) {
     throw invalidArgument(`Agent '${name}' has both a store and state: 'client'. Remove one of them.`);
   }
@@ -46,13 +43,6 @@ export function settleAgent<State>(
   }
   const { stateSchema, clientTransform, onAbort = 'discard' } = options;
   const { onConflict = defaults.onConflict, storeTimeoutMs = defaults.storeTimeoutMs ?? 10_000 } = options;
-  if (onConflict !== undefined && !CONFLICT_RULES.includes(onConflict)) {
-    throw invalidArgument(`Agent '${name}': onConflict must be one of ${CONFLICT_RULES.join(', ')}.`);
-  }
-  assertMs(name, 'storeTimeoutMs', storeTimeoutMs);
-  if (onAbort !== 'discard' && onAbort !== 'keep') {
-    throw invalidArgument(`Agent '${name}': onAbort must be 'discard' or 'keep'.`);
-  }
   const background = settleBackground(name, { ...defaults.background, ...options.background });
   const { appName = defaults.appName, userId = defaults.userId } = options;
   return {
@@ -86,14 +76,6 @@ function queueOf(store: object | undefined): KeyQueue {
   const queue = (store && queues.get(store)) ?? new KeyQueue();
   if (store) queues.set(store, queue);
   return queue;
-}
-
-const CONFLICT_RULES: readonly OnConflict[] = ['reject', 'queue', 'branch'];
-
-function assertMs(name: string, option: string, value: number): void {
-  if (!Number.isSafeInteger(value) || value < 1) {
-    throw invalidArgument(`Agent '${name}': ${option} must be a whole number of ms above 0.`);
-  }
 }
 
 function settleBackground(name: string, options: BackgroundOptions): BackgroundSettings {

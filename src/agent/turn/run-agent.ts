@@ -7,9 +7,8 @@ import { toRuntimeError } from '../runtime-error.ts';
 import type { AgentFn } from '../types.ts';
 import { Aborted, AbortScope } from './abort-scope.ts';
 import { unopenedOutput } from './agent-output.ts';
-import { Intake, type TurnRequest } from './intake.ts';
-import { runFunction, settingOf, type FunctionCall } from './run-function.ts';
-import { isQueued, turnOfSession } from './session-queue.ts';
+import { Intake } from './intake.ts';
+import { runFunction, settingOf } from './run-function.ts';
 
 /** One call of an agent, as the action receives it. */
 export interface AgentCall {
@@ -35,42 +34,57 @@ export async function runAgent<State>(
   const scope = new AbortScope(call.abortSignal);
   // A caller that detaches may disconnect at once.
   const intake = new Intake(call.inputs, () => scope.release());
+  const { init, context, sendChunk } = call;
+  // Waits for the session's earlier turns in this process, including those in the background.
+  const queue = agent.onConflict === 'queue' && init.snapshotId === undefined ? init.sessionId : undefined;
   let letNext: (() => void) | undefined;
-  let over: Promise<unknown> | undefined;
+  let work: Promise<AgentOutput> | undefined;
   try {
-    if (isQueued(agent, call.init)) letNext = await turnOfSession(agent, call.init.sessionId, scope);
-    const opened = await scope.race(() => openSession(agent, call.init, call.context));
-    const { sendChunk } = call;
-    return await converse(fn, { agent, intake, scope, opened, sendChunk }, (work) => void (over = work));
+    if (queue !== undefined) letNext = await turnOfSession(agent, queue, scope);
+    const opened = await scope.race(() => openSession(agent, init, context));
+    const setting = settingOf({ agent, intake, scope, opened, sendChunk });
+    const running = (work = runFunction(fn, setting));
+    // The first of the two resolves the call; after a detach the function continues in the background.
+    return await new Promise((resolve, reject) => {
+      running.then(resolve, reject);
+      void intake.detached.then((waiting) => {
+        setting.chunks.close();
+        setting.background.begin(waiting).then(resolve, reject);
+      });
+    });
   } catch (error) {
     if (AgentInitError.isInstance(error)) throw error;
-    return unopenedOutput(call.init, error instanceof Aborted ? 'aborted' : toRuntimeError(error));
+    return unopenedOutput(init, error instanceof Aborted ? 'aborted' : toRuntimeError(error));
   } finally {
     scope.release();
-    if (letNext) void Promise.allSettled([over]).then(letNext);
+    if (letNext) void Promise.allSettled([work]).then(letNext);
   }
 }
 
 /**
- * Runs the agent's function until it ends or the caller detaches.
+ * Waits until the session's earlier turns have ended. An abort ends the wait.
  *
- * @param onOver Gets the promise of the function's end, which may come after the call has returned.
+ * @returns A function that lets the next call begin.
  */
-function converse<State>(
-  fn: AgentFn<State>,
-  call: FunctionCall<State>,
-  onOver: (over: Promise<unknown>) => void,
-): Promise<AgentOutput> {
-  const setting = settingOf(call);
-  const work = runFunction(fn, setting);
-  onOver(work);
-  // The first of the two resolves the call; after a detach the function continues in the background.
-  return new Promise((resolve, reject) => {
-    const goOnWith = (waiting: readonly TurnRequest[]) => {
-      setting.chunks.close();
-      setting.background.begin(waiting).then(resolve, reject);
-    };
-    work.then(resolve, reject);
-    void call.intake.detached.then(goOnWith);
+async function turnOfSession<State>(
+  { turns }: AgentDefinition<State>,
+  sessionId: string,
+  scope: AbortScope,
+): Promise<() => void> {
+  let letNext: () => void = () => {};
+  const isTurn = new Promise<void>((begin) => {
+    void turns.run(sessionId, async () => {
+      if (scope.aborted) return;
+      const isOver = new Promise<void>((resolve) => (letNext = resolve));
+      begin();
+      await isOver;
+    });
   });
+  try {
+    await scope.race(() => isTurn);
+    return letNext;
+  } catch (error) {
+    letNext();
+    throw error;
+  }
 }

@@ -20,8 +20,8 @@ import { ChunkStream } from './chunk-stream.ts';
 import type { Intake, TurnRequest } from './intake.ts';
 import { runTurn, type TurnSetting } from './run-turn.ts';
 
-/** The inputs of one call of an agent, and the session that its turns run on. */
-export interface FunctionCall<State> {
+/** One call of an agent: its inputs, and the session that its turns run on. */
+interface FunctionCall<State> {
   readonly agent: AgentDefinition<State>;
   readonly intake: Intake;
   readonly scope: AbortScope;
@@ -30,31 +30,21 @@ export interface FunctionCall<State> {
   readonly sendChunk?: (chunk: AgentStreamChunk) => void;
 }
 
-export interface FunctionSetting<State> extends TurnSetting<State> {
-  readonly intake: Intake;
-}
-
 /** Creates the parts that run the turns of a call. */
-export function settingOf<State>({
-  agent,
-  intake,
-  scope,
-  opened,
-  sendChunk,
-}: FunctionCall<State>): FunctionSetting<State> {
+export function settingOf<State>(call: FunctionCall<State>): TurnSetting<State> {
+  const { agent, intake, scope, opened, sendChunk } = call;
   const { caller, ...rest } = opened;
   const { session } = rest;
-  const { context } = caller;
   setCustomMetadataAttribute('agent:sessionId', session.sessionId);
   const chunks = new ChunkStream<State>({ session, send: sendChunk ?? (() => {}), transform: agent.clientTransform });
   if (!sendChunk) chunks.close();
-  const commits = new TurnCommits<State>({ agent, context, ...rest });
+  const commits = new TurnCommits<State>({ agent, context: caller.context, ...rest });
   const background = new BackgroundRun<State>({ agent, session, intake, commits, scope, caller });
   return { agent, session, intake, scope, caller, chunks, commits, background };
 }
 
 /** Runs the agent's function with all its turns, and returns the call's output. */
-export async function runFunction<State>(fn: AgentFn<State>, setting: FunctionSetting<State>): Promise<AgentOutput> {
+export async function runFunction<State>(fn: AgentFn<State>, setting: TurnSetting<State>): Promise<AgentOutput> {
   const { agent, session, intake, chunks, commits, background } = setting;
   let latest: TurnRequest | undefined;
   const runner = new SessionRunner<State>(session, intake, {
@@ -87,7 +77,7 @@ export async function runFunction<State>(fn: AgentFn<State>, setting: FunctionSe
 async function callFunction<State>(
   fn: AgentFn<State>,
   runner: SessionRunner<State>,
-  { session, intake, chunks, commits, scope, background, caller }: FunctionSetting<State>,
+  { session, intake, chunks, commits, scope, background, caller }: TurnSetting<State>,
 ): Promise<{ result?: AgentResult; ending?: TurnOutcome }> {
   const { context } = caller;
   const options = { sendChunk: chunks.send.bind(chunks), abortSignal: scope.signal, ...(context && { context }) };
@@ -134,7 +124,7 @@ function replyIn<State>(session: Session<State>): AgentResult {
 
 /** Saves the changes that the function made after its last turn or without a turn; `undefined` when there are none. */
 function saveRest<State>(
-  { commits, background }: FunctionSetting<State>,
+  { commits, background }: TurnSetting<State>,
   last: TurnOutcome | undefined,
 ): Promise<TurnOutcome> | undefined {
   const restId = background.restId();

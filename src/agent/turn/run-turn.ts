@@ -10,7 +10,7 @@ import type { BackgroundRun } from '../background/background-run.ts';
 import { assertClientInput } from '../open/client-input.ts';
 import type { ChunkStream } from './chunk-stream.ts';
 import type { TurnCommits } from '../save/commit-turn.ts';
-import type { TurnRequest } from './intake.ts';
+import type { Intake, TurnRequest } from './intake.ts';
 import { assertOutputKept, keepOutput } from './output-key.ts';
 import type { ResumeClaim } from '../save/resume-claim.ts';
 import { afterTurn } from '../generate/turn-window.ts';
@@ -22,6 +22,7 @@ import { toRuntimeError } from '../runtime-error.ts';
 export interface TurnSetting<State> {
   agent: AgentDefinition<State>;
   session: Session<State>;
+  intake: Intake;
   chunks: ChunkStream<State>;
   commits: TurnCommits<State>;
   scope: AbortScope;
