@@ -1,4 +1,5 @@
 import type { ActionContext } from 'genkit';
+import { listAllSnapshots } from '../../session/log/session-log.ts';
 import type { SnapshotStore } from '../../store/contract.ts';
 import type { SnapshotMetadata } from '../../snapshot/snapshot.ts';
 
@@ -39,20 +40,9 @@ async function* pendingLeavesOf(
   sessionId: string,
   context: ActionContext | undefined,
 ): AsyncGenerator<string> {
-  const running = new Map<string, SnapshotMetadata>();
-  let cursor: string | undefined;
-  do {
-    const page = await store.listSnapshots({
-      sessionId,
-      context,
-      limit: LIMIT,
-      ...(cursor !== undefined && { cursor }),
-    });
-    for (const snapshot of page.items) if (isRunning(snapshot.status)) running.set(snapshot.snapshotId, snapshot);
-    cursor = page.nextCursor;
-  } while (cursor !== undefined);
-  const parents = new Set([...running.values()].map(({ parentId }) => parentId));
-  for (const snapshotId of running.keys()) if (!parents.has(snapshotId)) yield snapshotId;
+  const running = (await listAllSnapshots(store, { sessionId, context })).filter(({ status }) => isRunning(status));
+  const parents = new Set(running.map(({ parentId }) => parentId));
+  for (const { snapshotId } of running) if (!parents.has(snapshotId)) yield snapshotId;
 }
 
 function isRunning(status: SnapshotMetadata['status']): boolean {
