@@ -47,10 +47,12 @@ export async function runAgent<State>(
     // The first of the two resolves the call; after a detach the function continues in the background.
     return await new Promise((resolve, reject) => {
       running.then(resolve, reject);
-      void intake.detached.then((waiting) => {
-        setting.chunks.close();
-        setting.background.begin(waiting).then(resolve, reject);
-      });
+      intake.detached
+        .then((waiting) => {
+          setting.chunks.close();
+          return setting.background.begin(waiting);
+        })
+        .then(resolve, reject);
     });
   } catch (error) {
     if (AgentInitError.isInstance(error)) throw error;
