@@ -221,8 +221,6 @@ export interface AgentConfig<
   toolChoice?: PromptConfig<I, O>['toolChoice'];
   /** Middleware around each model call and each tool. Default: none. */
   use?: PromptConfig<I, O>['use'];
-  /** The context that tools and middleware get. Default: the context of the call. */
-  context?: ActionContext;
   /** Values of the prompt's input variables. Default: the defaults of the prompt's input. */
   promptInput?: z.infer<I>;
   /** Options that one turn may override: `chat.send('...', { model, config })`. Default: none, such a turn is refused. */

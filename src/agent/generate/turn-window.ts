@@ -1,7 +1,7 @@
 import type { ActionContext, GenerateRequest, GenerateResponseData } from 'genkit';
 import type { ContextWindow, TurnWindow } from '../../context/types.ts';
 import { takeCompactionRequest } from '../../session/compaction-request.ts';
-import type { TurnOutcome } from '../../session/session-runner.ts';
+import type { TurnOutcome } from '../../session/turn.ts';
 import { viewOf, type Session } from '../../session/session.ts';
 import { addUsage, noteContext } from '../../session/usage.ts';
 import type { RecordStore } from '../../store/contract.ts';
