@@ -237,15 +237,18 @@ describe('two agents of one name', () => {
     expect([status, message]).toEqual(['ALREADY_EXISTS', expect.stringContaining('"taken"')]);
   });
 
-  test.each(GENKITS_OWN)("are refused by the next turn when Genkit's own %s takes the name later", async (_, define) => {
-    const { ai, scripted } = setUp();
-    const agent = defineAgent(ai, { name: 'taken', model: scripted.name });
-    await agent.chat().send('a');
-    define(ai);
-    const { status, message } = await refusal(() => agent.chat().send('b'));
-    expect([status, message]).toEqual(['ALREADY_EXISTS', expect.stringContaining('"taken"')]);
-    expect(scripted.requests).toHaveLength(1);
-  });
+  test.each(GENKITS_OWN)(
+    "are refused by the next turn when Genkit's own %s takes the name later",
+    async (_, define) => {
+      const { ai, scripted } = setUp();
+      const agent = defineAgent(ai, { name: 'taken', model: scripted.name });
+      await agent.chat().send('a');
+      define(ai);
+      const { status, message } = await refusal(() => agent.chat().send('b'));
+      expect([status, message]).toEqual(['ALREADY_EXISTS', expect.stringContaining('"taken"')]);
+      expect(scripted.requests).toHaveLength(1);
+    },
+  );
 
   test('are none when one is a prompt and the other uses it', async () => {
     const { ai, scripted } = setUp();
