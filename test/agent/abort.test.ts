@@ -124,7 +124,7 @@ describe.each(STORE_KINDS)("abort: with onAbort: 'keep' on $name", ({ make }) =>
     expect(chat.messages).toMatchObject([user('Tell me.'), partial, user('Shorter, please.'), model('The end.')]);
   });
 
-  test('the run can be run again from its own snapshot: the reply is given anew', async () => {
+  test('a turn without a message from the aborted snapshot generates the reply again', async () => {
     const ai = genkit({});
     const { config, scripted, speaking } = tellerOf(ai);
     const agent = defineAgent(ai, { ...config, store: await make(), onAbort: 'keep' });
@@ -143,7 +143,7 @@ describe.each(STORE_KINDS)("abort: with onAbort: 'keep' on $name", ({ make }) =>
   });
 });
 
-test("with onAbort: 'keep' the words so far stay when the turn that is to say them anew comes to no model call", async () => {
+test("with onAbort: 'keep' a retry that fails before its model call keeps the partial reply", async () => {
   const ai = genkit({});
   const caller = new AbortController();
   const { name } = scriptedModel(ai, {
@@ -260,7 +260,7 @@ describe('abort: while the turn is being saved', () => {
     expect(await inner.getSnapshot({ sessionId: 's' })).toMatchObject({ snapshotId: output.snapshotId });
   });
 
-  test('a store that does not answer then makes it a turn that was not saved, in time', async () => {
+  test('a store that does not answer fails the save within its time limit', async () => {
     const ai = genkit({});
     const { store, saving, slowDown } = slowStore();
     const scripted = scriptedModel(ai, { replies: ['one'] });
@@ -315,7 +315,7 @@ describe("abort: with onAbort: 'keep'", () => {
     expect(JSON.stringify(raw)).not.toContain('Once upon');
   });
 
-  test('of tools that ran beside one that was running those that were done are kept, and none runs twice', async () => {
+  test('results of finished parallel tools are kept, and no tool runs twice', async () => {
     const ai = genkit({});
     const waiting = deferred();
     let charged = 0;
@@ -404,7 +404,7 @@ describe("abort: with onAbort: 'keep' while tools run", () => {
     ]);
   });
 
-  test('of what was approved that which is done is kept, and nothing waits any more', async () => {
+  test('after an aborted approval the finished tools are kept and no request waits', async () => {
     const asking = (n: number, ref: string) => ({
       toolRequest: { name: 'work', ref, input: { n, asks: true } },
     });
@@ -423,7 +423,7 @@ describe("abort: with onAbort: 'keep' while tools run", () => {
   });
 });
 
-test('onAbort is one of two', () => {
+test('onAbort accepts two values only', () => {
   expect(() => defineAgent(genkit({}), { name: 'a', onAbort: 'save' as never })).toThrow(
     "onAbort must be 'discard' or 'keep'",
   );

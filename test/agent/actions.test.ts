@@ -36,7 +36,7 @@ test("an agent is registered under Genkit's keys with Genkit's schemas and metad
   expect(agent.abortAgentAction.__action.outputSchema).toBe(AgentAbortResponseSchema);
 });
 
-test('an agent says of itself whether it can be aborted', () => {
+test('the metadata of an agent says whether it can be aborted', () => {
   const abortable = (store?: SessionStore) =>
     (setUp(store).agent.__action.metadata?.['agent'] as { abortable?: boolean } | undefined)?.abortable;
   expect(abortable(new GenkitStore())).toBe(true);
@@ -62,7 +62,7 @@ describe.each(STORE_KINDS)('snapshots on $name', ({ make }) => {
     ...rest,
   });
 
-  test('are read by their id and by their session, and what is not there is not found', async () => {
+  test('are read by id and by session; a missing one is NOT_FOUND', async () => {
     const { agent } = setUp(await make());
     const { output } = await call(agent, ['hi'], { sessionId: 's' });
     const { snapshotId } = output;
@@ -77,7 +77,7 @@ describe.each(STORE_KINDS)('snapshots on $name', ({ make }) => {
     }
   });
 
-  test('that run are aborted, and the status before is answered', async () => {
+  test('are aborted while they run; abort returns the status before', async () => {
     const store = await make();
     const { agent } = setUp(store);
     await store.saveSnapshot('p', () => pending());
@@ -94,7 +94,7 @@ describe.each(STORE_KINDS)('snapshots on $name', ({ make }) => {
     expect((await agent.getSnapshot(output.snapshotId as string))?.status).toBe('completed');
   });
 
-  test('whose worker went silent read as expired, and stay as they are', async () => {
+  test('without heartbeats read as expired and are not rewritten', async () => {
     const store = await make();
     const { agent } = setUp(store);
     const ago = (ms: number) => new Date(Date.now() - ms).toISOString();

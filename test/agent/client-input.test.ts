@@ -56,9 +56,11 @@ describe('client input: with resources', () => {
     expect(reads()).toBe(0);
   });
 
-  test.each(['aborted', 'failed'] as const)('what was read stays with a turn that is %s', async (ending) => {
+  test.each(['aborted', 'failed'] as const)('the resource stays in a turn that is %s', async (ending) => {
     const ai = genkit({});
-    ai.defineResource({ name: 'payroll', uri: 'internal://payroll' }, async () => ({ content: [{ text: 'PAYROLL' }] }));
+    ai.defineResource({ name: 'payroll', uri: 'internal://payroll' }, async () => ({
+      content: [{ text: 'PAYROLL' }],
+    }));
     const caller = new AbortController();
     ai.defineModel({ name: 'last', apiVersion: 'v2' }, async () => {
       if (ending === 'failed') throw new Error('no');
@@ -76,7 +78,7 @@ describe('client input: with resources', () => {
     expect(kept?.state?.messages?.[0]?.content[1]).toMatchObject({ text: 'PAYROLL' });
   });
 
-  test('clientResources: true lets it', async () => {
+  test('clientResources: true accepts resource parts', async () => {
     const { agent, scripted } = setUp({ clientResources: true });
     expect((await call(agent, [{ message: asking }])).output.finishReason).toBe('stop');
     expect(JSON.stringify(scripted.requests)).toContain('PAYROLL');
@@ -124,7 +126,7 @@ describe.each(kinds)('client input: with $name', ({ make }) => {
     expect(state?.messages).toHaveLength(4);
   });
 
-  test('an input that is none ends the call as failed', async () => {
+  test('an invalid input ends the call as failed', async () => {
     const { agent } = await setUp();
     const { output } = await call(agent, [{ message: { role: 'user' } } as never]);
     expect(output).toMatchObject({ finishReason: 'failed', error: { status: 'INVALID_ARGUMENT' } });

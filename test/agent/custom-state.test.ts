@@ -25,7 +25,7 @@ const setTo =
   };
 
 describe.each(STORE_KINDS)('stateSchema on $name', ({ make }) => {
-  test('state that fits is saved', async () => {
+  test('a state that fits the schema is saved', async () => {
     const agent = checked(await make(), setTo({ counter: 1, tags: [{ name: 'a' }] }));
     const { output } = await call(agent, ['go']);
     expect((await agent.getSnapshot(output.snapshotId as string))?.state?.custom).toEqual({
@@ -34,7 +34,7 @@ describe.each(STORE_KINDS)('stateSchema on $name', ({ make }) => {
     });
   });
 
-  test('a turn that leaves state that does not fit fails with its path, and is not saved as completed', async () => {
+  test('a turn whose state does not fit fails with the path, and is not saved as completed', async () => {
     const store = await make();
     const good = await call(checked(store, setTo({ counter: 1 })), ['go'], { sessionId: 's' });
     const bad = await call(checked(store, setTo({ counter: 1.5, tags: [{ name: 'a' }, {}] })), ['go'], {
@@ -62,7 +62,7 @@ describe.each(STORE_KINDS)('stateSchema on $name', ({ make }) => {
     expect((await store.getSnapshot({ snapshotId: next.output.snapshotId }))?.parentId).toBe(good.output.snapshotId);
   });
 
-  test('state that does not fit when the turn fails, is aborted or goes to the background is not written', async () => {
+  test('a failed, aborted or detached turn writes no state that does not fit', async () => {
     const store = await make();
     const settle: (() => void)[] = [];
     const agent = (onAbort: 'keep' | 'discard', end: () => Promise<void>) =>
@@ -104,7 +104,7 @@ describe.each(STORE_KINDS)('stateSchema on $name', ({ make }) => {
     for (const end of settle) end();
   });
 
-  test('state that does not fit any more when it is loaded ends the call before any turn', async () => {
+  test('a stored state that no longer fits ends the call before any turn', async () => {
     const store = await make();
     await store.saveSnapshot('old', () => ({
       sessionId: 's',
@@ -123,7 +123,7 @@ describe.each(STORE_KINDS)('stateSchema on $name', ({ make }) => {
     expect(turns).not.toHaveBeenCalled();
   });
 
-  test('state that JSON cannot hold fails the turn with its path, and the session goes on', async () => {
+  test('a state that is not JSON fails the turn with the path, and the session continues', async () => {
     const store = await make();
     const agent = checked(store, setTo({ counter: 1, at: [new Date()] }));
     const { output } = await call(agent, ['go'], { sessionId: 's' });
@@ -177,7 +177,7 @@ describe('the error of state that does not fit', () => {
     return (await call(agent, ['go'])).output.error?.message ?? '';
   };
 
-  test('is no value of it', async () => {
+  test('contains no value of the state', async () => {
     const message = await tell(false, { ...wrong, ages: { bob: SECRET } });
     expect(message).not.toContain(SECRET);
     expect(message).toContain('custom.when must be one of "now", "later"');
@@ -185,7 +185,7 @@ describe('the error of state that does not fit', () => {
     expect(message).toContain('custom.odd is not valid');
   });
 
-  test('is no key of it either where a transform says what may be seen', async () => {
+  test('contains no key either if the agent has a clientTransform', async () => {
     for (const value of [wrong, { [SECRET]: Number.NaN }, { [SECRET]: [new Date()] }]) {
       const message = await tell(true, value);
       expect(message).toContain('a member');
@@ -195,7 +195,7 @@ describe('the error of state that does not fit', () => {
 });
 
 describe("a client's own state", () => {
-  test('is checked when it comes and before it goes', async () => {
+  test('is checked on arrival and before it is returned', async () => {
     const agent = checked(undefined, setTo({ counter: 'x' }));
     const sent = { custom: { counter: 'no' } };
     expect((await call(agent, ['go'], { state: sent })).output).toEqual({
@@ -217,7 +217,7 @@ describe("a client's own state", () => {
 });
 
 describe('patches of the custom state', () => {
-  test('are the whole state first in every turn, then what changed', async () => {
+  test('begin each turn with the whole state, then hold the changes', async () => {
     const rest = 'x'.repeat(200);
     const agent = defineCustomAgent<{ n: number; list: number[]; rest: string }>(
       genkit({}),
@@ -251,7 +251,7 @@ describe('patches of the custom state', () => {
     expect(followed).toEqual(output.state?.custom);
   });
 
-  test('a change in place is seen as well', async () => {
+  test('include a change in place', async () => {
     const agent = defineCustomAgent<{ n: number }>(genkit({}), { name: 'inPlace' }, async (sess) => {
       await sess.run(async () => {
         sess.updateCustom(() => ({ n: 1 }));
@@ -279,7 +279,7 @@ describe('patches of the custom state', () => {
     expect(chunks[1]).toEqual({ customPatch: [{ op: 'replace', path: '/deep', value: { constructor: { n: 2 } } }] });
   });
 
-  test('state that goes away is a whole document without a value', () => {
+  test('a removed state is a patch without a value', () => {
     const session = new Session<{ n: number } | undefined>({ custom: { n: 1 } });
     const patches = new CustomPatches(session, undefined);
     expect(patches.next()).toEqual([{ op: 'replace', path: '', value: { n: 1 } }]);

@@ -158,7 +158,7 @@ describe.each(REACHES)('a damaged session, %s', (_, reach) => {
     }
   });
 
-  test('goes on also where a turn is refused when another came first, and then refuses again', async () => {
+  test('continues with onConflict: ’reject’, and a second turn is rejected', async () => {
     const { folder, ids } = await savedSession(['turn 0', 'turn 1']);
     damage(folder, ids[1]);
     const api = await reach(echoOn(reopened(folder), { onConflict: 'reject' }));
@@ -181,7 +181,7 @@ describe.each(REACHES)('a damaged session, %s', (_, reach) => {
     expect(JSON.stringify([error.message, error.details])).not.toContain(ids[0]);
   });
 
-  test('of a state that the store has no metadata of: its own error passes as it is', async () => {
+  test('in a store without metadata passes the store’s own error', async () => {
     const inner = new InMemorySessionStore();
     const foreign: SessionStore = {
       getSnapshot: async () => {

@@ -102,7 +102,7 @@ describe.each(STORE_KINDS)('detach: while the turn is being saved on $name', ({ 
     expect(await lineage(agent, snapshotId!)).toHaveLength(1 + more);
   });
 
-  test('a wish to detach at any moment around the reply loses no turn', async () => {
+  test('a detach at any moment around the reply loses no turn', async () => {
     const lost: string[] = [];
     for (let moment = 0; moment < 60; moment++) {
       const store = await make();
@@ -128,7 +128,7 @@ describe.each(STORE_KINDS)('detach: while the turn is being saved on $name', ({ 
     expect(lost).toEqual([]);
   });
 
-  test('a turn that ends at any moment around the wish to detach is not lost', async () => {
+  test('a turn that ends at any moment around the detach is not lost', async () => {
     const lost: string[] = [];
     for (let moment = 0; moment < 60; moment++) {
       const inner = await make();
@@ -163,7 +163,7 @@ describe.each(STORE_KINDS)('detach: while the turn is being saved on $name', ({ 
     expect(lost).toEqual([]);
   });
 
-  test('a turn that ends while it is being stored as pending is not lost, whichever write is the faster', async () => {
+  test('a turn that ends while it is being stored as pending is not lost, whichever write is first', async () => {
     const { agent, waiting, arrived, letAllIn } = await setUpDoor();
     const stream = agent.streamBidi({ sessionId: 'job' });
     stream.send({ message: user('one') });
@@ -183,7 +183,7 @@ describe.each(STORE_KINDS)('detach: while the turn is being saved on $name', ({ 
   });
 });
 
-test('detach: when the store cannot be watched after all, the turns that wait are ended and the session goes on', async () => {
+test('detach: when watching fails, the waiting turns end and the session continues', async () => {
   const inner = new InMemorySessionStore();
   const store: SessionStore = {
     getSnapshot: (lookup) => inner.getSnapshot(lookup),
@@ -354,7 +354,7 @@ describe.each(STORE_KINDS)('detach: on $name', ({ make }) => {
     expect(await lineage(agent, output.snapshotId!)).toHaveLength(3);
   });
 
-  test('the wish to detach alone, before anything was said, is a snapshot too', async () => {
+  test('a detach without a message is a snapshot too', async () => {
     const { agent } = await setUp(await make());
     const { output } = await call(agent, [{ detach: true }]);
     expect(output).toMatchObject({ finishReason: 'detached', snapshotId: expect.any(String) as string });
@@ -413,7 +413,7 @@ describe.each(STORE_KINDS)('detach: on $name', ({ make }) => {
 });
 
 describe('a run in the background', () => {
-  test('is not the caller’s any more: its signal changes nothing', async () => {
+  test('ignores the caller’s signal', async () => {
     const { agent, called } = await setUp(new InMemorySessionStore());
     const caller = new AbortController();
     const { output } = await call(agent, [later('one')], {}, { abortSignal: caller.signal });
@@ -424,7 +424,7 @@ describe('a run in the background', () => {
     expect((await settled(agent, output.snapshotId)).status).toBe('completed');
   });
 
-  test('beats while it lives, and reads as expired once it is silent for longer than its lease', async () => {
+  test('writes heartbeats, and reads as expired when they stop for longer than its lease', async () => {
     const { agent, called } = await setUp(new InMemorySessionStore(), {
       background: { heartbeatIntervalMs: 5, leaseMs: 1000 },
     });
@@ -442,7 +442,7 @@ describe('a run in the background', () => {
     expect((await settled(agent, id)).status).toBe('completed');
   });
 
-  test('whose session is deleted stops with the next heartbeat, and brings nothing back', async () => {
+  test('of a deleted session stops with the next heartbeat and saves nothing', async () => {
     const store = new InMemorySessionStore();
     const { agent, called } = await setUp(store, { background: { heartbeatIntervalMs: 5, leaseMs: 1000 } });
     const { output } = await call(agent, [later('one')], { sessionId: 'job' });
@@ -463,7 +463,7 @@ describe('a run in the background', () => {
     expect((await agent.getSnapshot(output.snapshotId!))?.status).toBe('aborted');
   });
 
-  test('that cannot be stored is not begun: the caller is told, and no model is called', async () => {
+  test('that cannot be stored does not begin: the caller gets the error, and no model is called', async () => {
     const { store } = recordingStore(new InMemorySessionStore(), ({ method }) => {
       if (method === 'saveSnapshot') throw new Error('disk full');
     });
@@ -633,7 +633,7 @@ describe.each(Object.entries(DAMAGE))('a run in the background whose model %s', 
   });
 });
 
-test('a run in the background whose function refuses as an agent refuses its caller has an end', async () => {
+test('a background run whose function throws an AgentInitError ends as failed', async () => {
   const ai = genkit({});
   const mayEnd = deferred();
   const store = new InMemorySessionStore();
@@ -648,7 +648,7 @@ test('a run in the background whose function refuses as an agent refuses its cal
   expect((await agent.getSnapshot(task.snapshotId))?.status).not.toBe('pending');
 });
 
-test('a run in the background whose words the store refuses has an end all the same', async () => {
+test('a background run whose state the store refuses ends as failed', async () => {
   const ai = genkit({});
   const { name } = scriptedModel(ai, { replies: ['unspeakable'] });
   const inner = new InMemorySessionStore();

@@ -8,7 +8,7 @@ import { call, deferred, kinds, model, recordingStore, user } from './helpers.ts
 import { STORE_KINDS } from './stores.ts';
 
 describe.each(STORE_KINDS)('a turn that fails on $name', ({ make }) => {
-  test('is kept for inspection, ends the call, and the session goes on from the last good turn', async () => {
+  test('is saved for inspection, ends the call, and the session continues from the last good turn', async () => {
     const ai = genkit({});
     const scripted = scriptedModel(ai, {
       replies: [
@@ -91,7 +91,7 @@ describe('store failure:', () => {
     expect(scripted.requests).toHaveLength(1);
   });
 
-  test('a save that keeps failing is given up, and the reply comes with the error', async () => {
+  test('a save that keeps failing returns the reply together with the error', async () => {
     const { agent, scripted, calls } = setUp(Infinity);
     const { output, chunks } = await call(agent, ['hi', 'never'], { sessionId: 's' });
     expect(output).toEqual({
@@ -123,7 +123,7 @@ describe('store failure:', () => {
     expect(calls).toHaveLength(1);
   });
 
-  test('a save whose answer got lost is found done', async () => {
+  test('a save whose response was lost counts as done', async () => {
     const ai = genkit({});
     const scripted = scriptedModel(ai, { otherwise: 'ok' });
     const inner = new GenkitStore();
@@ -193,7 +193,7 @@ describe.each(STORE_KINDS)("abort: the caller's signal on $name", ({ make }) => 
     expect((await store.getSnapshot({ sessionId: 's' }))?.snapshotId).toBe(snapshotId);
   });
 
-  test('ends a turn that does not heed it, and what that does afterwards counts for nothing', async () => {
+  test('ends a turn that ignores it, and later changes of that turn have no effect', async () => {
     const ai = genkit({});
     const started = deferred();
     const release = deferred();
@@ -221,7 +221,7 @@ describe.each(STORE_KINDS)("abort: the caller's signal on $name", ({ make }) => 
     expect(await store.getSnapshot({ sessionId: 's' })).toBeUndefined();
   });
 
-  test.each(['inside a turn', 'without a turn'])('ends an agent that stops in peace %s all the same', async (place) => {
+  test.each(['inside a turn', 'without a turn'])('ends an agent that returns normally %s', async (place) => {
     const started = deferred();
     const { store, calls } = recordingStore(await make());
     const agent = defineCustomAgent<{ stopped: boolean }>(
@@ -248,7 +248,7 @@ describe.each(STORE_KINDS)("abort: the caller's signal on $name", ({ make }) => 
     expect(calls).toEqual([]);
   });
 
-  test('before the call nothing is even read', async () => {
+  test('before the call reads nothing', async () => {
     const ai = genkit({});
     const { store, calls } = recordingStore(await make());
     const agent = defineAgent(ai, { name: 'early', model: scriptedModel(ai).name, store });
@@ -269,7 +269,7 @@ describe.each(STORE_KINDS)("abort: the caller's signal on $name", ({ make }) => 
     expect(await stream.output).toMatchObject({ finishReason: 'aborted', snapshotId: value?.turnEnd?.snapshotId });
   });
 
-  test('a chat whose turn is aborted goes on from before', async () => {
+  test('a chat continues from before its aborted turn', async () => {
     const ai = genkit({});
     const started = deferred();
     const scripted = scriptedModel(ai, {

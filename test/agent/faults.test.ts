@@ -39,7 +39,7 @@ describe('store failure: a store that never answers', () => {
     expect(scripted.requests).toHaveLength(0);
   });
 
-  test('writes nothing any more when it wakes up', async () => {
+  test('writes nothing when it answers later', async () => {
     const inner = new InMemorySessionStore();
     const awake = deferred();
     const store: SessionStore = {
@@ -55,7 +55,7 @@ describe('store failure: a store that never answers', () => {
     expect(await inner.getSnapshot({ sessionId: 's' })).toBeUndefined();
   });
 
-  test.each([0, -1, 1.5, Number.NaN])('a limit of %s ms is none', (storeTimeoutMs) => {
+  test.each([0, -1, 1.5, Number.NaN])('a limit of %s ms is refused', (storeTimeoutMs) => {
     expect(() => defineAgent(genkit({}), { name: 'a', storeTimeoutMs })).toThrow(
       'storeTimeoutMs must be a whole number',
     );
@@ -95,7 +95,7 @@ describe('the custom state', () => {
     ]);
   });
 
-  test('that no turn changed streams nothing', async () => {
+  test('streams nothing if no turn changed it', async () => {
     const store = new InMemorySessionStore();
     const agent = defineCustomAgent<{ n: number }>(genkit({}), { name: 'a', store }, async (sess) => {
       await sess.run(async () => {
@@ -165,7 +165,7 @@ describe('a tool that is restarted', () => {
     return { agent, scripted, seen, counted: () => counted };
   }
 
-  test('gets what the approval says, may interrupt again, and what was done beside it is not done again', async () => {
+  test('gets the approval’s metadata, may interrupt again, and tools beside it do not run again', async () => {
     const { agent, scripted, seen, counted } = setUp(() => genkit({}));
     const chat = agent.chat();
     const first = await chat.send('go');
@@ -221,7 +221,7 @@ describe.each(STORE_KINDS.slice(1))('two turns on one session on $name', ({ make
     return { agent, scripted, called, gates, root: (await first).output.snapshotId };
   }
 
-  test('by sessionId: the one that is saved second is rejected with its reply, nothing is lost', async () => {
+  test('by sessionId: the turn that is saved second is rejected with its reply, nothing is lost', async () => {
     const { agent, called } = await setUp();
     const one = call(agent, ['one'], { sessionId: 's' });
     const two = call(agent, ['two'], { sessionId: 's' });
@@ -234,7 +234,7 @@ describe.each(STORE_KINDS.slice(1))('two turns on one session on $name', ({ make
     expect((await agent.getSnapshot({ sessionId: 's' }))?.snapshotId).toBe(won.snapshotId);
   });
 
-  test('by sessionId, the first of them fails: the other one stands', async () => {
+  test('by sessionId: when the first fails, the other is saved', async () => {
     const { agent, called } = await setUp();
     const one = call(agent, ['one'], { sessionId: 's' });
     const two = call(agent, ['two'], { sessionId: 's' });
@@ -244,7 +244,7 @@ describe.each(STORE_KINDS.slice(1))('two turns on one session on $name', ({ make
     expect((await two).output.finishReason).toBe('stop');
   });
 
-  test('by sessionId, one fails after the other was saved: the other one stands', async () => {
+  test('by sessionId: one fails after the other was saved, which stays', async () => {
     const { agent, called } = await setUp();
     const one = call(agent, ['one'], { sessionId: 's' });
     const two = call(agent, ['two'], { sessionId: 's' });
@@ -259,7 +259,7 @@ describe.each(STORE_KINDS.slice(1))('two turns on one session on $name', ({ make
     expect((await agent.getSnapshot(snapshotId!))?.parentId).toBe(won.snapshotId);
   });
 
-  test('by sessionId, one comes between two turns of another call: the later one is rejected, nothing is lost', async () => {
+  test('by sessionId: a turn between two turns of another call rejects the later one, nothing is lost', async () => {
     const { agent, called } = await setUp();
     const both = call(agent, ['one', 'two'], { sessionId: 's' });
     (await called(2)).resolve('1');

@@ -156,7 +156,7 @@ describe('forged resume: with an unsigned state', () => {
     expect(moved).toEqual([]);
   });
 
-  test('an answer runs nothing and is taken', async () => {
+  test('an answer runs no tool and is accepted', async () => {
     const { agent, init } = await setUp(undefined, { signState: undefined });
     const answer = { resume: { respond: [response('transfer', 'r1')] } } as AgentInput;
     expect((await call(agent, [answer], init)).output.finishReason).toBe('stop');
@@ -420,7 +420,7 @@ describe.each(STORE_KINDS)('forged resume: one request, one execution on $name',
     });
   });
 
-  test('a conversation that is cut back to the request has the same request', async () => {
+  test('a conversation that is truncated to the request has the same request', async () => {
     const store = await make();
     const undo: Meddling = (sess) => {
       if (sess.getMessages().at(REQUEST)?.role === 'user')
@@ -434,7 +434,7 @@ describe.each(STORE_KINDS)('forged resume: one request, one execution on $name',
     expect(runs()).toBe(1);
   });
 
-  test('an agent that leaves the request as it was when it is approved is not called for it again', async () => {
+  test('an agent that keeps the approved request is not called for it again', async () => {
     const { agent, runs } = customBank(await make(), () => {}, NOTE);
     const asked = (await call(agent, ['pay'])).output.snapshotId!;
     const approved = (await call(agent, [approve], { snapshotId: asked })).output;

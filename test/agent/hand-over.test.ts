@@ -8,7 +8,7 @@ import { detached, worker } from './worker.ts';
 const LONG_MS = 60_000;
 
 describe.each(STORE_KINDS)('a process that is told to end, on $name', ({ make }) => {
-  test('waits for its background runs: one that ends in time is not handed over', async () => {
+  test('waits for its background runs; a run that ends in time is not handed over', async () => {
     const store = await make();
     const leaving = worker(store);
     const { output } = await call(leaving.agent, [detached('one')], { sessionId: 'job' });
@@ -20,7 +20,7 @@ describe.each(STORE_KINDS)('a process that is told to end, on $name', ({ make })
     expect((await store.getSnapshot({ snapshotId: output.snapshotId! }))?.status).toBe('completed');
   });
 
-  test('hands over what needs longer: it goes on elsewhere at once, from its last completed turn, and loses nothing', async () => {
+  test('hands over runs that need longer; another process continues them at once from the last completed turn', async () => {
     const store = await make();
     const leaving = worker(store);
     const { output } = await call(leaving.agent, ['one', 'two', detached('three')], { sessionId: 'job' });
@@ -49,7 +49,7 @@ describe.each(STORE_KINDS)('a process that is told to end, on $name', ({ make })
     expect(await handOverRuns(leaving.ai)).toEqual({ handedOver: 0 });
   });
 
-  test('has nothing to hand over of turns whose callers wait', async () => {
+  test('hands over no turn whose caller waits', async () => {
     const store = await make();
     const leaving = worker(store);
     const turn = call(leaving.agent, ['one'], { sessionId: 'job' });
@@ -60,7 +60,7 @@ describe.each(STORE_KINDS)('a process that is told to end, on $name', ({ make })
   });
 });
 
-test('a process that hands its runs over takes none over any more, its own the least', async () => {
+test('a process that hands its runs over takes over no runs', async () => {
   const store = new InMemorySessionStore();
   let looks = 0;
   const list = store.listSessions.bind(store);
@@ -82,7 +82,7 @@ test('a process that hands its runs over takes none over any more, its own the l
   await store.close();
 });
 
-test('a run that the store cannot let go of just now is left to its lease, and stopped', async () => {
+test('a run that the store could not release stops and is found when its lease expires', async () => {
   const inner = new InMemorySessionStore();
   let isDown = false;
   const store: SessionStore = {

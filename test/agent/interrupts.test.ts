@@ -37,7 +37,7 @@ describe.each(STORE_KINDS)('interrupts on $name', ({ make }) => {
     return { agent, scripted, first, resume, paid, flags: () => flags };
   }
 
-  test('an interrupted turn is completed and says so, in the stream too', async () => {
+  test('an interrupted turn is completed with the reason ’interrupted’, in the stream too', async () => {
     const { agent, first } = await setUp([ask('1')]);
     const waiting = { ...ask('1'), metadata: { interrupt: true } };
     expect(first.output).toMatchObject({ finishReason: 'interrupted', message: { role: 'model', content: [waiting] } });
@@ -164,12 +164,12 @@ describe.each(STORE_KINDS)('interrupts on $name', ({ make }) => {
     expect(answers).toEqual(['A', 'B']);
   });
 
-  test('nothing can be resumed where nothing waits', async () => {
+  test('a resume is refused when no request waits', async () => {
     const { agent } = await setUp('hello');
     expect((await call(agent, [{ resume: {} }])).output.error?.message).toContain('Nothing to resume');
   });
 
-  test('a conversation may go on without an answer', async () => {
+  test('a conversation may continue without an answer', async () => {
     const { agent, first } = await setUp([ask('1')], 'never mind');
     const { output } = await call(agent, ['forget it'], { snapshotId: first.output.snapshotId });
     expect(output.message).toEqual(model('never mind'));

@@ -15,7 +15,7 @@ import {
   type SessionState,
 } from 'genkitx-agents';
 
-test('an application that took everything from genkit/beta takes it from here', async () => {
+test('an application moves from genkit/beta by changing its import', async () => {
   const ai = genkit({});
   expect(ai).toBeInstanceOf(GenkitBeta);
   expect(new UserFacingError('NOT_FOUND', 'x')).toBeInstanceOf(GenkitErrorOfGenkit);

@@ -37,7 +37,7 @@ function setUp() {
   return { ai, scripted, store, agent: defineAgent(ai, { name: 'known', model: scripted.name, store }) };
 }
 
-describe('an option that there is not is refused, with those that there are', () => {
+describe('an unknown option is refused with the known ones', () => {
   const noop = async () => ({});
   const { ai, agent, store } = setUp();
   const remote = remoteAgent({ url: 'http://127.0.0.1:1/api' });
@@ -256,7 +256,7 @@ describe('two agents of one name', () => {
     expect((await definePromptAgent(ai, { promptName: 'greeter' }).chat().send('a')).text).toBe('ok');
   });
 
-  test('live in two instances', async () => {
+  test('are accepted in two instances', async () => {
     for (const { agent } of [setUp(), setUp()]) expect((await agent.chat().send('a')).text).toBe('ok');
   });
 

@@ -33,7 +33,7 @@ describe('agentRuntime', () => {
     expect((await store.getSnapshot({ snapshotId: output.snapshotId }))?.status).toBe('completed');
   });
 
-  test('does so for every kind of agent, and whether an instance or its registry is given', () => {
+  test('does so for every kind of agent, by instance and by registry', () => {
     const ai = stableGenkit({ plugins: [agentRuntime({ store: new GenkitStore() })] });
     const fn = async () => ({});
     let count = 0;

@@ -57,7 +57,7 @@ describe('what a prompt agent sends and keeps', () => {
     expect(asked).toEqual([[{ text: 'Be kind.' }], [{ text: 'Be kind.' }], [{ text: 'Be kind.' }]]);
   });
 
-  test('a system text reaches the model as the template engine would say it, be it a template or not', async () => {
+  test('a system text reaches the model as the template engine renders it, template or not', async () => {
     const pieces = [
       'Be kind',
       ' ',
@@ -118,7 +118,7 @@ describe('what a prompt agent sends and keeps', () => {
     expect(raw.state?.messages).toEqual([message, model('one'), user('b'), model('two')]);
   });
 
-  test('a messages function may leave history out, and what the model was not sent is not kept', async () => {
+  test('a messages function may omit history, and omitted messages are not kept', async () => {
     const { ai, scripted } = setUp('one', 'two', 'three');
     const agent = defineAgent(ai, {
       name: 'forgetful',
@@ -158,7 +158,7 @@ describe('what a prompt agent sends and keeps', () => {
     }
   });
 
-  test('code that changes the request in place does not reach the session behind its back', async () => {
+  test('code that changes the request in place does not change the session', async () => {
     const ai = genkit({});
     const agent = defineAgent(ai, {
       name: 'tampered',
@@ -176,7 +176,7 @@ describe('what a prompt agent sends and keeps', () => {
     expect(message.metadata).toEqual({ note: 'kept?' });
   });
 
-  test('what the prompt does to the history in place is undone when the turn fails', async () => {
+  test('changes of the history in place by a prompt are undone when the turn fails', async () => {
     const { ai } = setUp();
     const agent = defineAgent(ai, {
       name: 'undone',
@@ -241,7 +241,7 @@ describe('what a prompt agent sends and keeps', () => {
     expect(agent.__action.description).toBe('Does it all.');
   });
 
-  test('a turn without a message lets the prompt speak for itself', async () => {
+  test('a turn without a message sends the prompt alone', async () => {
     const { ai, scripted } = setUp('ready');
     const agent = defineAgent(ai, { name: 'starter', model: scripted.name, prompt: 'Begin.' });
     const { output } = await call(agent, [{}]);
@@ -257,7 +257,7 @@ describe('what a prompt agent sends and keeps', () => {
 });
 
 describe('definePromptAgent', () => {
-  test('speaks with a prompt that is defined later, with its own input', async () => {
+  test('uses a prompt that is defined later, with its own input', async () => {
     const { ai, scripted } = setUp('ahoy');
     const agent = definePromptAgent(ai, {
       promptName: 'greeter',
@@ -270,7 +270,7 @@ describe('definePromptAgent', () => {
     expect(agent.__action).toMatchObject({ name: 'greeter', description: 'Greets.' });
   });
 
-  test('speaks with a prompt of a file', async () => {
+  test('uses a prompt of a file', async () => {
     const promptDir = await mkdtemp(join(tmpdir(), 'prompts-'));
     try {
       await writeFile(
@@ -294,7 +294,7 @@ describe('definePromptAgent', () => {
     }
   });
 
-  test('a prompt that is nowhere ends the turn as failed', async () => {
+  test('a missing prompt ends the turn as failed', async () => {
     const { ai } = setUp();
     const { output } = await call(definePromptAgent(ai, { promptName: 'nowhere' }), ['hi']);
     expect(output.error).toEqual({

@@ -35,14 +35,14 @@ describe.each([
     }
   });
 
-  it('is the session’s very own again when nothing was done to it', () => {
+  it('is the session’s own object again when unchanged', () => {
     const { placed, messages } = sent(isOpaque);
     const conversation = placed.conversationOf(messages);
     expect(conversation).toHaveLength(HISTORY.length);
     for (const [i, message] of conversation.entries()) expect(message, `message ${i}`).toBe(HISTORY[i]);
   });
 
-  it('keeps what was left out, put in, moved and changed', () => {
+  it('keeps omitted, added, moved and changed messages', () => {
     const { placed, messages } = sent(isOpaque);
     const [system, one, two, tagged, four, five] = messages as [
       MessageData,

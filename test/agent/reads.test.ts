@@ -34,7 +34,7 @@ function setUp(store: SessionStore = new InMemorySessionStore(), options: object
 }
 
 describe.each(transports)('$name', ({ reach }) => {
-  test('waitForSnapshot answers when the run is settled, by watching: the store is read twice', async () => {
+  test('waitForSnapshot returns when the run ends, by watching: the store is read twice', async () => {
     const inner = new InMemorySessionStore();
     const { store, calls } = recordingStore(inner);
     const watched: SessionStore = { ...store, onSnapshotStateChange: inner.onSnapshotStateChange.bind(inner) };
@@ -50,7 +50,7 @@ describe.each(transports)('$name', ({ reach }) => {
     expect((await api.waitForSnapshot(task.snapshotId)).status).toBe('completed');
   });
 
-  test('waitForSnapshot tells of an abort, of what is not there, and of a time that is up', async () => {
+  test('waitForSnapshot reports an abort, a missing snapshot, and a timeout', async () => {
     const { agent, scripted } = setUp();
     const api = await reach(agent);
     await expect(api.waitForSnapshot('nowhere')).rejects.toMatchObject({ status: 'NOT_FOUND' });
@@ -66,7 +66,7 @@ describe.each(transports)('$name', ({ reach }) => {
     expect(snapshot.state).toBeUndefined();
   });
 
-  test('waitForSnapshot ends when a run went silent', async () => {
+  test('waitForSnapshot ends when the heartbeats of a run stop', async () => {
     const store = new InMemorySessionStore();
     const heartbeatAt = new Date().toISOString();
     await store.saveSnapshot('dead', () => ({
@@ -91,7 +91,7 @@ describe.each(transports)('$name', ({ reach }) => {
     }
   });
 
-  test('a turn may choose the model and the configuration that the agent leaves open', async () => {
+  test('a turn may override the model and the configuration that turnOverrides allows', async () => {
     const { agent, gate, scripted, other } = setUp(undefined, { turnOverrides: { models: ['other'], config: true } });
     gate.resolve('from the usual');
     const chat = (await reach(agent)).chat();
@@ -102,7 +102,7 @@ describe.each(transports)('$name', ({ reach }) => {
     await expect(chat.send('hi', { model: 'scripted' })).rejects.toMatchObject({ status: 'PERMISSION_DENIED' });
   });
 
-  test('and nothing else: no model is called', async () => {
+  test('other overrides are refused before any model call', async () => {
     const { agent, scripted, other } = setUp();
     const chat = (await reach(agent)).chat();
     await expect(chat.send('hi', { model: 'other' })).rejects.toThrow();

@@ -20,7 +20,7 @@ function letLeasesEnd(): void {
 const texts = (messages: { content: { text?: string }[] }[] | undefined) =>
   messages?.map(({ content }) => content[0]?.text);
 
-test('a run of which a turn could not be given its end is found when its lease has ended', async () => {
+test('a run with a turn whose end was not stored is found when its lease expires', async () => {
   let refusedId: string | undefined;
   let refusals = 0;
   const store = storeAround(new InMemorySessionStore(), (name, [snapshotId], make) => {
@@ -67,7 +67,7 @@ test('a run that is taken over and completes while another turn goes on from bef
 });
 
 describe.each(STORE_KINDS)('a run whose process died, on $name', ({ make }) => {
-  test('is taken over, goes on from the last completed turn, and loses none of its inputs', async () => {
+  test('is taken over, continues from the last completed turn, and loses no input', async () => {
     const store = await make();
     const dead = worker(store);
     const { output } = await call(dead.agent, ['one', 'two', detached('three')], { sessionId: 'job' });
@@ -90,7 +90,7 @@ describe.each(STORE_KINDS)('a run whose process died, on $name', ({ make }) => {
     expect(await rescuer.agent.getSnapshot(id, { metadataOnly: true })).not.toHaveProperty('backgroundRun');
   });
 
-  test('has one taker among many', async () => {
+  test('is taken over by one of many processes', async () => {
     const store = await make();
     const dead = worker(store);
     const { output } = await call(dead.agent, [detached('one')], { sessionId: 'job' });
@@ -104,7 +104,7 @@ describe.each(STORE_KINDS)('a run whose process died, on $name', ({ make }) => {
     expect(rescuers.flatMap(({ scripted }) => scripted.requests)).toHaveLength(1);
   });
 
-  test('is not taken while it lives, nor once it has ended', async () => {
+  test('is not taken over while it is alive, nor after its end', async () => {
     const store = await make();
     const living = worker(store);
     const { output } = await call(living.agent, [detached('one')]);
@@ -118,7 +118,7 @@ describe.each(STORE_KINDS)('a run whose process died, on $name', ({ make }) => {
     expect(other.scripted.requests).toEqual([]);
   });
 
-  test('only slept: its late reply is refused, and it stops', async () => {
+  test('that was only paused: its late reply is refused, and it stops', async () => {
     const store = await make();
     // Without watching: the late save itself has to be refused.
     const { store: slow, calls } = recordingStore(store);
@@ -139,7 +139,7 @@ describe.each(STORE_KINDS)('a run whose process died, on $name', ({ make }) => {
     expect(sleeper.scripted.requests).toHaveLength(1);
   });
 
-  test('only slept, and finds out while it is taken over: it does not abort what the other has yet to claim', async () => {
+  test('that was only paused and notices the takeover: it aborts no turn that the other has yet to claim', async () => {
     const store = await make();
     const sleeper = worker(store);
     const { output } = await call(sleeper.agent, ['one', detached('two')], { sessionId: 'job' });
@@ -164,7 +164,7 @@ describe.each(STORE_KINDS)('a run whose process died, on $name', ({ make }) => {
     expect(texts(last.state?.messages)).toEqual(['one', 'rescued', 'two', 'rescued']);
   });
 
-  test('only slept: its next heartbeat is refused, and stops its model call', async () => {
+  test('that was only paused: its next heartbeat is refused, and its model call stops', async () => {
     const store = await make();
     const sleeper = worker(store, { background: { heartbeatIntervalMs: 200, leaseMs: 60_000 } });
     const { output } = await call(sleeper.agent, [detached('one')], { sessionId: 'job' });
@@ -214,7 +214,7 @@ describe.each(STORE_KINDS)('a run whose process died, on $name', ({ make }) => {
     expect(last.scripted.requests).toEqual([]);
   });
 
-  test('of a session that was there goes on from its completed turns', async () => {
+  test('of an existing session continues from its completed turns', async () => {
     const store = await make();
     const dead = worker(store);
     const before = call(dead.agent, ['zero'], { sessionId: 'job' });
@@ -295,7 +295,7 @@ describe('finding the runs whose processes died', () => {
     expect((await recoverRuns(worker(store, { name: 'other', answer: 'ok' }).ai)).runs).toHaveLength(1);
   });
 
-  test('is not possible with a store of three methods, and that is said; a run that is named is taken over', async () => {
+  test('is impossible with a store of three methods, which is reported; a named run is taken over', async () => {
     const { store } = recordingStore(new InMemorySessionStore());
     const dead = worker(store);
     const { output } = await call(dead.agent, [detached('one')]);
@@ -516,7 +516,7 @@ describe('what a run that was taken over works with', () => {
     expect(inputs).toEqual(asked);
   });
 
-  test('may be nothing at all: a run without a turn ends', async () => {
+  test('may be empty: a run without a turn ends', async () => {
     const store = new InMemorySessionStore();
     const define = (wait: boolean) => {
       const ai = genkit({});
@@ -575,7 +575,7 @@ test("Genkit's own runtime reads the snapshots of a run: pending, expired, compl
   expect(await read()).toMatchObject({ status: 'completed', state: { messages: [user('one'), model('1')] } });
 });
 
-test('options of the background that cannot be are refused', () => {
+test('invalid options of background are refused', () => {
   const store = new InMemorySessionStore();
   for (const background of [{ maxAttempts: -1 }, { recover: 'yes' }, { lease: 1 }, { heartbeatIntervalMs: 0.5 }]) {
     expect(() => worker(store, { background })).toThrow(expect.objectContaining({ status: 'INVALID_ARGUMENT' }));

@@ -69,7 +69,7 @@ describe('the session of a user', () => {
     expect(await agent.abort(snapshotId, as('ada'))).toBe('pending');
   });
 
-  test('is everybody’s with shareSessions, and stays its owner’s', async () => {
+  test('is open to all users with shareSessions, and keeps its owner', async () => {
     const { agent, store } = setUp({ shareSessions: true });
     await call(agent, ['mine'], { sessionId: 's' }, as('ada'));
     expect((await call(agent, ['and mine'], { sessionId: 's' }, as('bob'))).output.finishReason).toBe('stop');

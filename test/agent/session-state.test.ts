@@ -58,7 +58,7 @@ const setAll = (state: ScopedState) => {
 describe('the prompt of an agent', () => {
   const system = 'step {{@state.step}}, theme {{@state.[user:theme]}}, discount {{@state.[app:discount]}}';
 
-  test('sees all keys, in its system text too; what is stored and streamed are the plain ones', async () => {
+  test('sees all keys, in its system text too; only plain keys are stored and streamed', async () => {
     const { agent, asked, store } = shop(setAll, { system });
     const chat = agent.chat({}, { context });
     for (const text of ['one', 'two']) await chat.send(text);
@@ -91,7 +91,7 @@ describe('the prompt of an agent', () => {
     expect(seen).toEqual([[{ text: 'short 1' }], true]);
   });
 
-  test('gets them as the state of its functions, where a change of the session is a change of the session', async () => {
+  test('gets all keys as the state of its functions, which may change the session', async () => {
     const given: unknown[] = [];
     const { agent } = shop(setAll, {
       system: async (_input: unknown, { state }: { state: unknown }) => {
@@ -106,7 +106,7 @@ describe('the prompt of an agent', () => {
     expect(chat.state).toEqual({ seen: 1, step: 1, 'user:theme': 'dark', 'app:discount': 5 });
   });
 
-  test('keeps what other scopes have out of the custom state, however a function puts together what it saw', async () => {
+  test('stores no key of another scope when a function merges its state into the custom state', async () => {
     type Custom = { [key: string]: unknown };
     const spread = (own: () => { getCustom(): Custom | undefined; updateCustom(change: () => Custom): void }) => () =>
       own().updateCustom(() => ({ ...own().getCustom(), seen: 1 }));
@@ -144,7 +144,7 @@ describe('the prompt of an agent', () => {
     }
   });
 
-  test('takes no member of a custom state for a key of another scope', async () => {
+  test('reads no member of a custom state as a key of another scope', async () => {
     const ai = genkit({});
     const scripted = scriptedModel(ai, { otherwise: ({ request }) => request.messages[0]!.content });
     const agent = defineAgent(ai, {
@@ -215,7 +215,7 @@ describe('a client', () => {
 });
 
 describe('a client of an agent whose code uses the state wrongly', () => {
-  test('is told that something went wrong inside, and no key', async () => {
+  test('gets INTERNAL without the key', async () => {
     const works: { [text: string]: (state: ScopedState) => void } = {
       value: (state) => state.set('user:hiddenScore', { internalFlag: 1n } as never),
       scope: (state) => void state.get('app:hiddenScore'),
@@ -246,7 +246,7 @@ describe('a client of an agent whose code uses the state wrongly', () => {
 });
 
 describe('outputKey', () => {
-  test('keeps what the reply means where there is an output schema, and its text where there is none', async () => {
+  test('stores the parsed output with an output schema, otherwise the text', async () => {
     const ai = genkit({});
     const scripted = scriptedModel(ai, { otherwise: '{"city":"Bern"}' });
     ai.definePrompt({ name: 'places', model: scripted.name, output: { schema: z.object({ city: z.string() }) } });
@@ -261,7 +261,7 @@ describe('outputKey', () => {
     expect(await kept(text)).toEqual({ place: '{"city":"Bern"}' });
   });
 
-  test('keeps null where that is the answer, and the text where there is no answer that could be read', async () => {
+  test('stores null if that is the output, and the text if the reply has no output', async () => {
     const ai = genkit({});
     const scripted = scriptedModel(ai, { replies: ['null', 'no idea'] });
     const store = new InMemorySessionStore();
@@ -283,7 +283,7 @@ describe('outputKey', () => {
     expect(await kept(custom)).toEqual({ answer: null });
   });
 
-  test('keeps what a custom agent says that it answered', async () => {
+  test('stores the output of a custom agent’s handler', async () => {
     const store = new InMemorySessionStore();
     const agent = defineCustomAgent(genkit({}), { name: 'a', store, outputKey: 'user:total' }, async (sess) => {
       await sess.run(async () => ({ output: 0 }));
@@ -306,7 +306,7 @@ describe('outputKey', () => {
     expect(scripted.requests).toHaveLength(0);
   });
 
-  test('does not take what it can’t hold, and the reply is delivered and remembered all the same', async () => {
+  test('refuses a reply beyond its limits; the reply is delivered and saved', async () => {
     const ai = genkit({});
     const scripted = scriptedModel(ai, { otherwise: 'x'.repeat(256 * 1024 + 1) });
     const store = new InMemorySessionStore();
@@ -335,7 +335,7 @@ describe('outputKey', () => {
     warn.mockRestore();
   });
 
-  test('that does not take an answer says so though the agent’s function changes the session after its turn', async () => {
+  test('that refuses a reply reports it, also when the agent’s function changes the session after its turn', async () => {
     const store = new InMemorySessionStore();
     const agent = defineCustomAgent(genkit({}), { name: 'a', store, outputKey: 'sum' }, async (sess) => {
       await sess.run(async () => ({ finishReason: 'stop', output: Number.NaN }));
@@ -351,7 +351,7 @@ describe('outputKey', () => {
     expect((await store.getSnapshot({ snapshotId: result.snapshotId! }))?.state?.custom).toEqual({ after: true });
   });
 
-  test('keeps nothing of a turn that fails or waits for the caller', async () => {
+  test('stores nothing for a turn that fails or waits for the caller', async () => {
     const ai = genkit({});
     const replies = [[{ toolRequest: { name: 'approve', input: {} } }], () => Promise.reject(new Error('no model'))];
     const scripted = scriptedModel(ai, { replies });
@@ -405,7 +405,7 @@ describe('a name with the prefix of another scope', () => {
   const seen: unknown[] = [];
   const store = new InMemorySessionStore();
 
-  test('is no new member of the custom state of an agent with shared state', async () => {
+  test('is refused as a new member of the custom state of an agent with shared state', async () => {
     seen.length = 0;
     const changes = [
       (custom: object = {}) => ({ ...custom, 'temp:x': 'CANARY' }),
@@ -422,7 +422,7 @@ describe('a name with the prefix of another scope', () => {
     expect(JSON.stringify(seen)).not.toContain('CANARY');
   });
 
-  test('stays where it is already, and means nothing to an agent without', async () => {
+  test('is kept in an existing custom state, as an ordinary member', async () => {
     seen.length = 0;
     const change = (custom: object = {}) => ({ ...custom, 'user:7': { visits: 1 } });
     const sessionId = 'before';
@@ -432,7 +432,7 @@ describe('a name with the prefix of another scope', () => {
     expect(seen).toEqual([{ 'user:7': { visits: 1 } }, { 'user:7': { visits: 1 } }]);
   });
 
-  test('is refused in a state that anybody could have written, and never put there', async () => {
+  test('is refused in an unsigned state of a caller, and never sent there', async () => {
     const ai = genkit({});
     const scripted = scriptedModel(ai, { otherwise: 'ok' });
     ai.definePrompt({ name: 'greet', model: scripted.name, messages: 'admin={{@state.[user:admin]}}' });
@@ -455,7 +455,7 @@ describe('a name with the prefix of another scope', () => {
   });
 });
 
-describe('what cannot be is said', () => {
+describe('an impossible use is refused', () => {
   const failure = async (work: (state: ScopedState) => void, options: object, given: object) => {
     const agent = defineCustomAgent(genkit({}), { name: 'shop', ...options }, async (sess) => {
       await sess.run(async () => work(sess.state));
@@ -519,7 +519,7 @@ test('agents of one app share what belongs to its users, by agentRuntime or by n
   expect(seen).toEqual([undefined, 'light']);
 });
 
-test('a session that no agent is around has plain and temp: keys', async () => {
+test('a session without an agent has plain and temp: keys', async () => {
   const session = new Session<{ step: number }>();
   session.state.set('step', 1);
   session.state.set('temp:x', 1);

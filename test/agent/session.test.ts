@@ -4,13 +4,13 @@ import { describe, expect, test, vi } from 'vitest';
 import { model, user } from './helpers.ts';
 
 describe('Session', () => {
-  test('mints an id unless it is given one', () => {
+  test('makes an id unless it gets one', () => {
     expect(new Session({ sessionId: 'mine' }).sessionId).toBe('mine');
     expect(new Session().sessionId).not.toBe(new Session().sessionId);
     expect(new Session().getState()).toEqual({ sessionId: expect.any(String) as string, messages: [], artifacts: [] });
   });
 
-  test('shares neither what it is given nor what it hands out', () => {
+  test('copies its input and its output', () => {
     const given = { messages: [user('a')], custom: { list: [1] }, artifacts: [{ name: 'x', parts: [{ text: '1' }] }] };
     const session = new Session(given);
     const added = model('b');
@@ -39,7 +39,7 @@ describe('Session', () => {
     expect(session.getMessages()).toEqual([user('c')]);
   });
 
-  test('every change goes into its version, and listeners hear of it until they are off', () => {
+  test('every change increases the version and is reported to listeners until they are removed', () => {
     const session = new Session<{ n: number }>();
     const custom = vi.fn();
     const artifacts = vi.fn((artifact: Artifact) => artifact.name);
@@ -77,13 +77,13 @@ describe('Session', () => {
     expect(heard).toHaveBeenCalledOnce();
   });
 
-  test('an update that would leave a promise is refused', () => {
+  test('an update that returns a promise is refused', () => {
     const session = new Session();
     expect(() => session.updateCustom(async () => ({ n: 1 }))).toThrow('Await before the update');
     expect(session.getCustom()).toBeUndefined();
   });
 
-  test('what JSON cannot hold is refused with its path', () => {
+  test('a value that is not JSON is refused with its path', () => {
     expect(() => new Session({ custom: { at: [() => 1] } })).toThrow('/at/0');
   });
 });
@@ -93,7 +93,7 @@ describe('SessionRunner', () => {
     for (const text of texts) yield { message: user(text) };
   }
 
-  test('by itself runs a handler for the test of it: each input is a turn, nothing is saved', async () => {
+  test('without an agent runs a handler: each input is a turn, nothing is saved', async () => {
     const session = new Session<{ n: number }>();
     const runner = new SessionRunner(session, inputs('a', 'b'));
     const seen: unknown[] = [];
@@ -128,7 +128,7 @@ describe('SessionRunner', () => {
     expect(runner.lastTurnFinishReason).toBe('failed');
   });
 
-  test('takes Genkit’s options: each turn is saved after the one before, and told of', async () => {
+  test('accepts Genkit’s options: each turn is saved as the child of the one before, and reported', async () => {
     const store = new InMemorySessionStore<{ n: number }>();
     const session = new Session<{ n: number }>();
     const told: unknown[] = [];
@@ -166,7 +166,7 @@ describe('SessionRunner', () => {
     ]);
   });
 
-  test('ends as aborted a turn that throws after its signal aborted, and saves nothing of it', async () => {
+  test('aborts a turn that throws after its signal fired, and saves nothing', async () => {
     const store = new InMemorySessionStore();
     const controller = new AbortController();
     const session = new Session();
@@ -179,7 +179,7 @@ describe('SessionRunner', () => {
     expect(await store.getSnapshot({ sessionId: session.sessionId })).toBeUndefined();
   });
 
-  test('refuses what it does not have, in a sentence', () => {
+  test('refuses unknown options with a sentence', () => {
     const options = { stor: new InMemorySessionStore() } as object;
     expect(() => new SessionRunner(new Session(), inputs(), options)).toThrow(
       "has no option 'stor'. Its options are store,",

@@ -60,7 +60,7 @@ describe.each(STORE_KINDS)('sessions on $name', ({ make }) => {
     expect(scripted.requests[1]?.messages.slice(1)).toEqual([user('one'), model('reply 1'), user('two')]);
   });
 
-  test('a chat goes on by itself, and two turns from one snapshot are branches', async () => {
+  test('a chat continues from its last turn; two turns from one snapshot are branches', async () => {
     const { agent } = setUp(await make());
     const chat = agent.chat();
     await chat.send('root');
