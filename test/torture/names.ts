@@ -15,6 +15,7 @@ export const NAMES: Readonly<Record<string, string>> = {
   'tenant fence': 'hostile tenant prefixes',
   'private files': 'access rights and symbolic links',
   values: 'any JSON value, on every way into the store',
+  'safe cut': 'windows of random histories, against the rules of providers',
   outage: 'a database that is away for a while',
   rewrites: 'random rewrites of snapshots',
   size: 'states larger than a document or a commit',

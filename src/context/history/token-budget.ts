@@ -5,8 +5,8 @@ import { cutToBudget } from './cut.ts';
 /** Options of {@link tokenBudget}. */
 export interface TokenBudgetOptions {
   /**
-   * Tokens that are left out at once, at least. With a larger step more requests begin like the one before, which providers cache. Default: a
-   * quarter of the budget.
+   * Tokens that are left out at once, at least. With a larger step more requests begin like the one before, which providers cache. Default: half
+   * of the budget.
    */
   step?: number;
 }
@@ -21,7 +21,7 @@ export interface TokenBudgetOptions {
 export function tokenBudget(tokens: number, options: TokenBudgetOptions = {}): HistoryStrategy {
   checkOptions('tokenBudget', { tokens }, { tokens: isWhole(0) });
   checkOptions('tokenBudget', options, { step: isWhole(1) });
-  const { step = Math.max(1, Math.floor(tokens / 4)) } = options;
+  const { step = Math.max(1, Math.floor(tokens / 2)) } = options;
   return (history, { turnsOf, countTokens }) => {
     const turns = turnsOf(history.items);
     const sizes = turns.map((turn) => turn.reduce((sum, { message }) => sum + countTokens(message), 0));

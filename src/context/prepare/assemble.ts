@@ -57,7 +57,7 @@ export function assemble(assembly: Assembly): Assembled {
 
   const summary = assembly.summaryBefore(turnStart);
   const tools = { countTokens, turnsOf, ...(summary && { summary }) };
-  const history = new HistorySection(log.slice(0, turnStart), assembly.strategies, tools, Math.floor(maxTokens / 8));
+  const history = new HistorySection(log.slice(0, turnStart), assembly.strategies, tools);
   const lists = assembly.fetched.map(
     ({ section, texts, maxTokens: most, omissions }) =>
       [new ListSection({ section, texts, countText, frame: FRAME_TOKENS, omissions }), most] as const,

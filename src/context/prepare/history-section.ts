@@ -1,5 +1,5 @@
 import type { MessageData } from 'genkit';
-import { cutToBudget } from '../history/cut.ts';
+import { cutToBudget, stepFor } from '../history/cut.ts';
 import { turnsOf } from '../turns.ts';
 import type {
   History,
@@ -20,22 +20,17 @@ export class HistorySection implements Flexible {
   readonly summary: Summary | undefined;
   readonly #log: readonly MessageData[];
   readonly #tools: StrategyTools;
-  readonly #step: number;
   readonly #omissions = new Omissions();
   #items: readonly HistoryItem[];
   #tokens: number;
 
-  /**
-   * @param log All earlier messages.
-   * @param step Tokens that are left out at once when the window is full.
-   */
-  constructor(log: readonly MessageData[], strategies: readonly HistoryStrategy[], tools: StrategyTools, step: number) {
+  /** @param log All earlier messages. */
+  constructor(log: readonly MessageData[], strategies: readonly HistoryStrategy[], tools: StrategyTools) {
     const all = log.map((message, position) => ({ position, message }));
     const history = strategies.reduce<History>((before, strategy) => strategy(before, tools), { items: all });
     this.summary = history.summary;
     this.#log = log;
     this.#tools = tools;
-    this.#step = Math.max(1, step);
     this.#items = history.items === all ? all : completed(history.items, log);
     this.#omissions.add(log.length - this.#items.length - this.#coveredBy(this.#items), 'strategy');
     this.#tokens = this.#count();
@@ -53,7 +48,7 @@ export class HistorySection implements Flexible {
     const before = this.#items.length;
     const turns = turnsOf(this.#items);
     const sizes = turns.map((turn) => turn.reduce((sum, { message }) => sum + this.#tools.countTokens(message), 0));
-    this.#items = turns.slice(cutToBudget(sizes, tokens, this.#step)).flat();
+    this.#items = turns.slice(cutToBudget(sizes, tokens, stepFor(tokens))).flat();
     this.#omissions.add(before - this.#items.length, reason);
     this.#tokens = this.#count();
   }

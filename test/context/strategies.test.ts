@@ -1,0 +1,161 @@
+/** What each strategy leaves of a conversation, and how sections share a budget. */
+import { genkit, type MessageData, type Part } from 'genkit';
+import {
+  clearToolOutputs,
+  contextWindow,
+  lastTurns,
+  tokenBudget,
+  type ContextSource,
+  type History,
+  type HistoryStrategy,
+} from 'genkitx-agents/context';
+import { describe, expect, test } from 'vitest';
+import { turnsOf } from '../../src/context/turns.ts';
+import { model, user } from '../agent/helpers.ts';
+
+const historyOf = (messages: readonly MessageData[]): History => ({
+  items: messages.map((message, position) => ({ position, message })),
+});
+const tools = { turnsOf, countTokens: ({ content }: MessageData) => content[0]!.text?.length ?? 0 };
+const run = (strategy: HistoryStrategy, messages: readonly MessageData[]) => strategy(historyOf(messages), tools).items;
+const talk = (turns: number) => Array.from({ length: turns }, (_, i) => [user(`q${i}`), model(`a${i}`)]).flat();
+
+describe('lastTurns', () => {
+  test.each([
+    [{ step: 1 }, [1, 2, 3, 4, 4, 4, 4, 4]],
+    [{ step: 2 }, [1, 2, 3, 4, 3, 4, 3, 4]],
+    [{}, [1, 2, 3, 4, 3, 4, 3, 4]],
+    [{ step: 4 }, [1, 2, 3, 4, 1, 2, 3, 4]],
+  ])('keeps at most 4 turns, with %j as many as %j', (options, counts) => {
+    const kept = counts.map((_, i) => run(lastTurns(4, options), talk(i + 1)).length / 2);
+    expect(kept).toEqual(counts);
+  });
+
+  test('keeps the newest', () => {
+    expect(run(lastTurns(1), talk(3)).map(({ position }) => position)).toEqual([4, 5]);
+  });
+
+  test.each([[-1], [1.5], ['3'], [undefined]])('refuses to keep %j turns', (count) => {
+    expect(() => lastTurns((count ?? null) as never)).toThrow('lastTurns: count must be a whole number of at least 0.');
+  });
+});
+
+describe('tokenBudget', () => {
+  test('keeps whole turns from the newest backwards, and cuts in steps', () => {
+    // Each turn takes 4 tokens.
+    const kept = [1, 2, 3, 4, 5, 6, 7, 8].map((turns) => run(tokenBudget(16, { step: 8 }), talk(turns)).length * 2);
+    expect(kept).toEqual([4, 8, 12, 16, 12, 16, 12, 16]);
+  });
+
+  test('keeps the last turn whenever that fits', () => {
+    const messages = [user('x'.repeat(9)), user('y'.repeat(10))];
+    expect(run(tokenBudget(10), messages).map(({ position }) => position)).toEqual([1]);
+    expect(run(tokenBudget(9), messages)).toEqual([]);
+  });
+});
+
+describe('clearToolOutputs', () => {
+  const asked = (output: unknown, name = 'look'): MessageData[] => [
+    user('q'),
+    { role: 'model', content: [{ toolRequest: { name, ref: '1', input: {} } }] as Part[] },
+    { role: 'tool', content: [{ toolResponse: { name, ref: '1', output } }] as Part[] },
+    model('a'),
+  ];
+  const outputs = (items: History['items']) =>
+    items.flatMap(({ message }) =>
+      message.content.flatMap(({ toolResponse }) => (toolResponse ? [toolResponse.output] : [])),
+    );
+
+  test('says what was there', () => {
+    const long = 'word '.repeat(100);
+    const messages = [
+      ...asked(long),
+      ...asked([long, long]),
+      ...asked({ id: 1, text: long }),
+      ...asked(7),
+      ...asked(long),
+    ];
+    expect(outputs(run(clearToolOutputs({ keepTurns: 1, step: 1 }), messages))).toEqual([
+      'Left out, was a text (509 characters). Call the tool again if it is needed.',
+      'Left out, was a list of 2 (1014 characters). Call the tool again if it is needed.',
+      'Left out, was an object with id, text (525 characters). Call the tool again if it is needed.',
+      // Shorter than a stub.
+      7,
+      long,
+    ]);
+  });
+
+  test('clears the outputs of the named tools only, in steps, and changes no message', () => {
+    const long = 'word '.repeat(100);
+    const messages = [...asked(long), ...asked(long, 'find'), ...asked(long), ...asked(long), ...asked(long)];
+    const before = structuredClone(messages);
+    const strategy = clearToolOutputs({ keepTurns: 2, tools: ['look'] });
+    const isCleared = (turns: number) =>
+      outputs(run(strategy, messages.slice(0, turns * 4))).map((output) => output !== long);
+    expect(isCleared(3)).toEqual([false, false, false]);
+    expect(isCleared(4)).toEqual([true, false, false, false]);
+    expect(isCleared(5)).toEqual([true, false, false, false, false]);
+    expect(messages).toEqual(before);
+  });
+
+  test('refuses options that it can not use', () => {
+    expect(() => clearToolOutputs({} as never)).toThrow('clearToolOutputs: keepTurns must be a whole number');
+    expect(() => clearToolOutputs({ keepTurns: 1, tools: 'look' as never })).toThrow('a list of names of tools');
+  });
+});
+
+describe('sections', () => {
+  const source = (...texts: string[]): ContextSource => ({
+    deadlineMs: 1_000,
+    fetch: async () => texts.map((text) => ({ text })),
+  });
+  const words = (count: number) => 'x'.repeat(count);
+  /** The report of one call; a character is a token. */
+  async function report(options: Parameters<typeof contextWindow>[0]) {
+    const { registry } = genkit({});
+    const turn = contextWindow({ countTokens: (text) => text.length, ...options }).openTurn({ registry });
+    const messages = [...Array.from({ length: 10 }, () => [user(words(46)), model(words(46))]).flat(), user(words(96))];
+    const next = async () => ({ message: model('ok'), finishReason: 'stop' as const });
+    await turn.call({ request: { messages }, origins: messages, next });
+    return turn.report!.sections;
+  }
+
+  test('with the lowest rank shrink first', async () => {
+    const both = { examples: source(words(100), words(100)), knowledge: source(words(100), words(100)) };
+    expect(await report({ maxTokens: 1_400, ...both })).toMatchObject({
+      examples: { items: 0, omitted: 2, reasons: ['window'] },
+      knowledge: { items: 2, tokens: 250 },
+      history: { items: 20, tokens: 1_000 },
+    });
+    expect(await report({ maxTokens: 1_400, ...both, sections: { examples: { rank: 9 } } })).toMatchObject({
+      examples: { items: 2 },
+      knowledge: { items: 0, reasons: ['window'] },
+    });
+    expect(await report({ maxTokens: 690, ...both, sections: { history: { rank: 0 } } })).toMatchObject({
+      examples: { items: 2 },
+      knowledge: { items: 2 },
+      history: { omitted: 20, reasons: ['window'] },
+    });
+  });
+
+  test('keep to their own budgets, however much room there is', async () => {
+    const limits = { history: { maxTokens: 300 }, knowledge: { maxTokens: 200 } };
+    const sections = await report({ maxTokens: 9_000, knowledge: source(words(100), words(100)), sections: limits });
+    expect(sections).toMatchObject({
+      knowledge: { items: 1, omitted: 1, reasons: ['section'] },
+      history: { reasons: ['section'] },
+    });
+    expect(sections.history!.tokens).toBeLessThanOrEqual(300);
+  });
+
+  test.each([
+    [{ sections: { prompt: { rank: 1 } } }, "section 'prompt' can't be limited"],
+    [{ sections: { history: { max: 1 } } }, "sections.history has no option 'max'"],
+    [{ history: [1] }, 'history must be a list of history strategies'],
+    [{ maxTokens: 0 }, 'maxTokens must be a whole number of at least 1'],
+    [{ knowledge: 'handbook' }, 'knowledge must be made by fewShot or knowledge'],
+    [{ budget: 1 }, "contextWindow has no option 'budget'"],
+  ])('refuse %j', (options, message) => {
+    expect(() => contextWindow(options as never)).toThrow(message);
+  });
+});
