@@ -11,6 +11,14 @@ const FIRESTORE_TESTS = [
   'test/migrate/firestore/**/*.test.ts',
 ];
 
+/** They count what their process does or holds, or set up its telemetry, which Genkit does once a process. */
+const ALONE_TESTS = [
+  'test/agent/soak.test.ts',
+  'test/agent/traces.test.ts',
+  'test/agent/turn-cost.test.ts',
+  'test/session/session-state.test.ts',
+];
+
 export default defineConfig({
   resolve: {
     alias: [
@@ -27,8 +35,15 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'local', include: ['test/**/*.test.ts', 'test/**/*.test.tsx'], exclude: FIRESTORE_TESTS },
+        test: {
+          name: 'local',
+          include: ['test/**/*.test.ts'],
+          exclude: [...FIRESTORE_TESTS, ...ALONE_TESTS],
+          // Files share a process: importing Genkit takes longer than most of them.
+          isolate: false,
+        },
       },
+      { extends: true, test: { name: 'alone', include: ALONE_TESTS } },
       {
         extends: true,
         test: { name: 'firestore', include: FIRESTORE_TESTS, globalSetup: 'test/support/emulator-setup.ts' },

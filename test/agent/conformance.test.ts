@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { conformanceAgents, type ConformanceAgents } from './conformance-agents.ts';
-import { STORE_KINDS } from './stores.ts';
+import { ALL_STORE_KINDS } from './stores.ts';
 
 type Data = Record<string, unknown>;
 
@@ -31,7 +31,7 @@ const cases = existsSync(FILE) ? (parse(readFileSync(FILE, 'utf8')) as { tests: 
 describe.skipIf(cases.length === 0)(
   "Genkit's conformance cases (skipped where their file does not lie beside the checkout)",
   () => {
-    describe.each(STORE_KINDS)('on $name', ({ make }) => {
+    describe.each(ALL_STORE_KINDS)('on $name', ({ make }) => {
       for (const { name, agent, steps } of cases) {
         test(name, async () => {
           const harness = new Harness(await conformanceAgents(make), agent);

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { call, deferred, kinds, model, recordingStore, user } from './helpers.ts';
 import { faultTest, type MakeGenkit } from './runtimes.ts';
-import { STORE_KINDS } from './stores.ts';
+import { ALL_STORE_KINDS } from './stores.ts';
 
 describe('store failure: a store that never answers', () => {
   const never = () => new Promise<never>(() => {});
@@ -200,7 +200,7 @@ describe('a tool that is restarted', () => {
   });
 });
 
-describe.each(STORE_KINDS.slice(1))('two turns on one session on $name', ({ make }) => {
+describe.each(ALL_STORE_KINDS.slice(1))('two turns on one session on $name', ({ make }) => {
   async function setUp(onConflict?: 'reject' | 'queue' | 'branch') {
     const ai = genkitOfGenkit({});
     const gates: ReturnType<typeof deferred<string>>[] = [];

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { storeAround } from '../session/store-around.ts';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { call, model, recordingStore, user } from './helpers.ts';
-import { STORE_KINDS } from './stores.ts';
+import { ALL_STORE_KINDS } from './stores.ts';
 import { detached, worker } from './worker.ts';
 
 afterEach(() => {
@@ -66,7 +66,7 @@ test('a run that is taken over and completes while another turn goes on from bef
   expect([snapshotId, texts(state?.messages)]).toEqual([output.snapshotId, ['one', 'rescued']]);
 });
 
-describe.each(STORE_KINDS)('a run whose process died, on $name', ({ make }) => {
+describe.each(ALL_STORE_KINDS)('a run whose process died, on $name', ({ make }) => {
   test('is taken over, continues from the last completed turn, and loses no input', async () => {
     const store = await make();
     const dead = worker(store);

@@ -155,7 +155,7 @@ describe('what comes from state, input and context stays text', () => {
           expect(asked()).toEqual(expected);
         }
       }),
-      random(40, 400),
+      random(15, 400),
     );
   });
 
@@ -178,7 +178,7 @@ describe('what comes from state, input and context stays text', () => {
         ]);
         expect(chat.messages.map(({ metadata }) => metadata?.['words'])).toEqual([first, undefined, second, undefined]);
       }),
-      random(40, 400),
+      random(15, 400),
     );
   });
 

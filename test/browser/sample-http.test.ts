@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { get as httpGet, type IncomingMessage } from 'node:http';
+import { createServer as createHttpServer, get as httpGet, type IncomingMessage } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,27 +9,42 @@ import { promisify } from 'node:util';
 import { remoteAgent, type MessageData } from 'genkitx-agents/client';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { SessionList, SnapshotList } from '../../samples/support/server/api-types.ts';
+import { FileOrderBook } from '../../samples/support/agent/file-order-book.ts';
 import type { SupportState } from '../../samples/support/agent/state.ts';
+import { prepareFolder, readConfig } from '../../samples/support/config.ts';
+import { chooseModel, offlineModel } from '../../samples/support/models/choose-model.ts';
+import { listen } from '../../samples/support/server/listen.ts';
+import type { RunningServer } from '../../samples/support/server/start-server.ts';
+import { SetupError } from '../../samples/support/setup-error.ts';
+import { serve } from './sample-in-process.ts';
 import { runSample, startSample, startWithNpm, withFolder, type Sample } from './sample-process.ts';
 import { OTHER_WAY, SCRIPT, type Said } from './script.ts';
 
 const SESSION = 'a customer/1';
-const NO_KEYS = { GEMINI_API_KEY: '', GOOGLE_API_KEY: '' };
+const LOOK_UP: Said = ['Where is order 1042?', 'shipped'];
 const run = promisify(execFile);
 
-let sample: Sample | undefined;
+const atEnd: (() => unknown)[] = [];
 
 afterEach(async () => {
-  await sample?.end('SIGKILL');
-  sample = undefined;
+  for (const work of atEnd.splice(0).toReversed()) await work();
 });
 
+/** The sample as a process of its own. */
 async function start(env: Record<string, string>): Promise<Sample> {
-  sample = await startSample(env);
+  const sample = await startSample(env);
+  atEnd.push(() => sample.end('SIGKILL'));
   return sample;
 }
 
-function agentOf({ url }: Sample) {
+/** The same in this process, where no test needs another. */
+async function open(folder: string): Promise<RunningServer> {
+  const server = await serve(folder, offlineModel(0));
+  atEnd.push(() => server.stop());
+  return server;
+}
+
+function agentOf({ url }: { url: string }) {
   return remoteAgent<SupportState>({ url: `${url}/api/support` });
 }
 
@@ -39,7 +54,7 @@ async function get<T>(url: string): Promise<T> {
   return (await response.json()) as T;
 }
 
-async function listSnapshots({ url }: Sample): Promise<SnapshotList['items']> {
+async function listSnapshots({ url }: { url: string }): Promise<SnapshotList['items']> {
   const { items } = await get<SnapshotList>(`${url}/api/snapshots?${new URLSearchParams({ sessionId: SESSION })}`);
   return items;
 }
@@ -47,14 +62,14 @@ async function listSnapshots({ url }: Sample): Promise<SnapshotList['items']> {
 describe('a conversation over HTTP', () => {
   it('goes on after the process is killed in the middle of a turn, and keeps both branches', async () => {
     await withFolder(async (folder) => {
-      let server = await start({ DATA_DIR: folder });
-      for (const turn of SCRIPT.slice(0, 10)) await say(server, turn, { sessionId: SESSION });
-      const before = await listSnapshots(server);
+      const killed = await start({ DATA_DIR: folder });
+      for (const turn of SCRIPT.slice(0, 10)) await say(killed, turn, { sessionId: SESSION });
+      const before = await listSnapshots(killed);
       // One of the ten turns waited for an answer, in a snapshot of its own.
       expect(before).toHaveLength(11);
 
-      await cutOff(server, SCRIPT[10]![0]);
-      server = await start({ DATA_DIR: folder });
+      await cutOff(killed, SCRIPT[10]![0]);
+      let server = await open(folder);
 
       // What was acknowledged is as it was; the turn that was cut off is there whole or not at all.
       const after = await listSnapshots(server);
@@ -67,8 +82,8 @@ describe('a conversation over HTTP', () => {
         snapshotId: way.find(({ preview }) => preview.turn === 17)!.snapshotId,
       });
       const otherLeaf = await say(server, OTHER_WAY[1]!, { snapshotId });
-      expect(await server.end('SIGTERM')).toMatchObject({ code: 0 });
-      server = await start({ DATA_DIR: folder });
+      await server.stop();
+      server = await open(folder);
 
       const one = await agentOf(server).loadChat({ snapshotId: way.at(-1)!.snapshotId });
       expect(asked(one)).toEqual(SCRIPT.map(([said]) => said));
@@ -87,7 +102,7 @@ describe('a conversation over HTTP', () => {
 
   it('streams tool calls, their results and the changing state while the turn runs', async () => {
     await withFolder(async (folder) => {
-      const turn = agentOf(await start({ DATA_DIR: folder }))
+      const turn = agentOf(await open(folder))
         .chat()
         .sendStream('Refund 1035, it is late');
       const seen: string[] = [];
@@ -116,36 +131,25 @@ describe('a conversation over HTTP', () => {
 
   it('pays a refund once, whatever branch or conversation asks for it, and remembers it after a restart', async () => {
     await withFolder(async (folder) => {
-      let server = await start({ DATA_DIR: folder });
+      let server = await open(folder);
       await say(server, ['Refund 1035, it is late', 'Done'], {});
       await say(server, ['Refund 1035, it is late', 'refunded before'], {});
-      await server.end('SIGKILL');
-      server = await start({ DATA_DIR: folder });
+      await server.stop();
+      server = await open(folder);
       await say(server, ['Refund 1035, it is late', 'refunded before'], {});
     });
   });
 
-  it.each(['.', '..', '%', 'a/b?c#d'])('can be about a session with the name %s', async (sessionId) => {
+  it.each([SESSION, '.', '..', '%', 'a/b?c#d'])('can have the name %s, and is deleted by it', async (sessionId) => {
     await withFolder(async (folder) => {
-      const server = await start({ DATA_DIR: folder });
+      const server = await open(folder);
       const snapshotId = await say(server, SCRIPT[0]!, { sessionId });
       const query = new URLSearchParams({ sessionId });
-      const { items } = await get<SnapshotList>(`${server.url}/api/snapshots?${query}`);
-      expect(items).toMatchObject([{ snapshotId, preview: { asked: SCRIPT[0]![0] } }]);
+      const list = () => get<SnapshotList>(`${server.url}/api/snapshots?${query}`);
+      expect((await list()).items).toMatchObject([{ snapshotId, preview: { asked: SCRIPT[0]![0] } }]);
       const deleted = await fetch(`${server.url}/api/sessions?${query}`, { method: 'DELETE' });
       expect(await deleted.json()).toMatchObject({ snapshots: 1 });
-    });
-  });
-
-  it('deletes a conversation when asked to', async () => {
-    await withFolder(async (folder) => {
-      const server = await start({ DATA_DIR: folder });
-      await say(server, SCRIPT[0]!, { sessionId: SESSION });
-      const deleted = await fetch(`${server.url}/api/sessions?${new URLSearchParams({ sessionId: SESSION })}`, {
-        method: 'DELETE',
-      });
-      expect(await deleted.json()).toMatchObject({ snapshots: 1 });
-      expect(await listSnapshots(server)).toEqual([]);
+      expect((await list()).items).toEqual([]);
     });
   });
 });
@@ -201,6 +205,26 @@ describe('the server', () => {
 });
 
 describe('the process', () => {
+  const [said, answered] = LOOK_UP;
+
+  // Some shells let the server hear Ctrl-C from the terminal and from npm.
+  it.each<NodeJS.Signals[]>([['SIGTERM'], ['SIGINT', 'SIGINT']])(
+    'ends cleanly on %s with a page connected, and the reply that is being streamed arrives whole and is kept',
+    async (...signals) => {
+      await withFolder(async (folder) => {
+        const server = await start({ DATA_DIR: folder });
+        const events = await fetch(`${server.url}/api/events`);
+        const turn = agentOf(server).chat({ sessionId: SESSION }).sendStream(said);
+        let chunks = 0;
+        for await (const _ of turn.stream) if (chunks++ === 0) signals.forEach((signal) => void server.end(signal));
+        expect((await turn.response).text).toContain(answered);
+        expect(await server.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+        expect(await events.text()).toContain('"kind":"offline"');
+        expect(await listSnapshots(await open(folder))).toMatchObject([{ status: 'completed' }]);
+      });
+    },
+  );
+
   it('warns that there is no log-in when others can reach it', async () => {
     await withFolder(async (folder) => {
       const { stdout } = await start({ DATA_DIR: folder, HOST: '0.0.0.0' });
@@ -208,39 +232,10 @@ describe('the process', () => {
     });
   });
 
-  it.each(['SIGTERM', 'SIGINT'] as const)('ends cleanly on %s, with a page connected', async (signal) => {
-    await withFolder(async (folder) => {
-      const server = await start({ DATA_DIR: folder });
-      const events = await fetch(`${server.url}/api/events`);
-      expect(await server.end(signal)).toMatchObject({ code: 0, signal: null, stderr: '' });
-      expect(await events.text()).toContain('"kind":"offline"');
-    });
+  it('that can not start says why in one sentence, and ends', async () => {
+    const sentence = "'--prot' is not understood; 'npm start -- --help' lists the settings.";
+    expect(await runSample({}, ['--prot'])).toMatchObject({ code: 1, stdout: '', stderr: `${sentence}\n` });
   });
-});
-
-const LOOK_UP: Said = ['Where is order 1042?', 'shipped'];
-
-/** Begins a turn of several steps, does `interrupt` when its first chunk is there, and wants the whole reply. */
-async function replyDespite(server: Sample, interrupt: () => unknown): Promise<void> {
-  const turn = agentOf(server).chat({ sessionId: SESSION }).sendStream(LOOK_UP[0]);
-  let chunks = 0;
-  for await (const _ of turn.stream) if (chunks++ === 0) interrupt();
-  expect((await turn.response).text).toContain(LOOK_UP[1]);
-}
-
-describe('a reply that is being streamed', () => {
-  // Some shells let the server hear Ctrl-C from the terminal and from npm.
-  it.each<NodeJS.Signals[]>([['SIGTERM'], ['SIGINT', 'SIGINT']])(
-    'arrives whole when the server is ended by %s, and is kept',
-    async (...signals) => {
-      await withFolder(async (folder) => {
-        const server = await start({ DATA_DIR: folder });
-        await replyDespite(server, () => signals.forEach((signal) => void server.end(signal)));
-        expect(await server.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
-        expect(await listSnapshots(await start({ DATA_DIR: folder }))).toMatchObject([{ status: 'completed' }]);
-      });
-    },
-  );
 });
 
 // Windows has neither signals nor groups of processes.
@@ -261,8 +256,23 @@ describe.skipIf(process.platform === 'win32')('npm start', () => {
   });
 });
 
-describe('a start that can not work', () => {
-  const cases: [what: string, env: Record<string, string>, sentence: string][] = [
+describe('a start that can not work gets one sentence', () => {
+  /** Starts it as the program does, and answers why that can't be. */
+  async function refusal(env: Record<string, string>): Promise<string> {
+    try {
+      const config = readConfig(env);
+      prepareFolder(join(config.dataDir, 'sessions'));
+      await FileOrderBook.open(config.dataDir);
+      await chooseModel(config);
+      await listen(createHttpServer(), config);
+    } catch (error) {
+      expect(error).toBeInstanceOf(SetupError);
+      return (error as Error).message;
+    }
+    throw new Error('It started.');
+  }
+
+  it.each<[what: string, env: Record<string, string>, sentence: string]>([
     ['a port that is no number', { PORT: 'http' }, "PORT must be a whole number from 0 to 65535, not 'http'."],
     ['a port out of range', { PORT: '70000' }, "PORT must be a whole number from 0 to 65535, not '70000'."],
     [
@@ -271,87 +281,59 @@ describe('a start that can not work', () => {
       "OFFLINE_PACE_MS must be a whole number of milliseconds, not 'slow'.",
     ],
     ['an unknown model', { MODEL: 'gpt' }, "MODEL must be one of auto, gemini, ollama, offline, not 'gpt'."],
-    ['Gemini without a key', { MODEL: 'gemini', ...NO_KEYS }, 'MODEL is gemini, but GEMINI_API_KEY is not set.'],
+    ['Gemini without a key', { MODEL: 'gemini' }, 'MODEL is gemini, but GEMINI_API_KEY is not set.'],
     ['a host that is not here', { HOST: '192.0.2.1' }, "HOST '192.0.2.1' is not an address of this machine."],
-  ];
-
-  it.each(cases)('%s gets one sentence', async (_what, env, sentence) => {
+  ])('%s', async (_what, env, sentence) => {
     await withFolder(async (folder) => {
-      expect(await runSample({ PORT: '0', DATA_DIR: folder, ...env })).toMatchObject(failure(sentence));
+      expect(await refusal({ MODEL: 'offline', PORT: '0', DATA_DIR: folder, ...env })).toBe(sentence);
     });
   });
 
-  it('an argument gets one sentence', async () => {
-    const sentence = "'--prot' is not understood; 'npm start -- --help' lists the settings.";
-    expect(await runSample({}, ['--prot'])).toMatchObject(failure(sentence));
-  });
-
-  // Node's own recursive mkdir never comes back from there.
-  it.runIf(process.platform === 'linux')(
-    'a data folder below one that takes no folders gets one sentence',
-    async () => {
-      const sentence =
-        "The folder '/proc/nope/sessions' can't be used: no folder can be made there; name another with DATA_DIR.";
-      expect(await runSample({ PORT: '0', DATA_DIR: '/proc/nope' })).toMatchObject(failure(sentence));
-    },
-  );
-
-  it('a port in use gets one sentence', async () => {
+  it('a port in use', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
     await withFolder(async (folder) => {
       const sentence = `Port ${port} on 127.0.0.1 is in use; stop what runs there, or name another with PORT.`;
-      expect(await runSample({ PORT: String(port), DATA_DIR: folder })).toMatchObject(failure(sentence));
+      expect(await refusal({ MODEL: 'offline', PORT: String(port), DATA_DIR: folder })).toBe(sentence);
     });
     other.close();
   });
 
-  it('a data folder that is a file, or whose own folder is one, gets one sentence', async () => {
+  it.each([
+    ['a file', 'orders', 'there is a file of that name'],
+    ['below a file', 'orders/data', 'a part of the path is a file'],
+    ['behind a broken link', 'dangling', 'a link in the path leads nowhere'],
+    ['in a circle of links', 'circle', 'the links in the path lead in a circle'],
+    ['of too long a name', 'x'.repeat(300), 'the name is too long'],
+  ])('a data folder that is %s', async (_what, name, why) => {
     await withFolder(async (folder) => {
-      await writeFile(join(folder, 'sessions'), '');
-      const problems: [dataDir: string, why: string][] = [
-        [folder, 'there is a file of that name'],
-        [join(folder, 'sessions'), 'a part of the path is a file'],
-      ];
-      for (const [dataDir, why] of problems) {
-        const sentence = `The folder '${join(dataDir, 'sessions')}' can't be used: ${why}; name another with DATA_DIR.`;
-        expect(await runSample({ PORT: '0', DATA_DIR: dataDir })).toMatchObject(failure(sentence));
-      }
-    });
-  });
-
-  it('a data folder behind a broken link, or with too long a name, gets one sentence', async () => {
-    await withFolder(async (folder) => {
+      await writeFile(join(folder, 'orders'), '');
       await symlink('nowhere', join(folder, 'dangling'));
       await symlink('circle', join(folder, 'circle'));
-      const problems: [dataDir: string, why: string][] = [
-        ['dangling', 'a link in the path leads nowhere'],
-        ['circle', 'the links in the path lead in a circle'],
-        ['x'.repeat(300), 'the name is too long'],
-      ];
-      for (const [name, why] of problems) {
-        const dataDir = join(folder, name);
-        const sentence = `The folder '${join(dataDir, 'sessions')}' can't be used: ${why}; name another with DATA_DIR.`;
-        expect(await runSample({ PORT: '0', DATA_DIR: dataDir })).toMatchObject(failure(sentence));
-      }
+      expect(() => prepareFolder(join(folder, name))).toThrow(
+        `The folder '${join(folder, name)}' can't be used: ${why}; name another with DATA_DIR.`,
+      );
     });
   });
 
-  it('orders that can not be read get one sentence, and stay as they are', async () => {
+  // Node's own recursive mkdir never comes back from there.
+  it.runIf(process.platform === 'linux')('a data folder below one that takes no folders', () => {
+    expect(() => prepareFolder('/proc/nope/sessions')).toThrow(
+      "The folder '/proc/nope/sessions' can't be used: no folder can be made there; name another with DATA_DIR.",
+    );
+  });
+
+  it('orders that can not be read, which stay as they are', async () => {
     await withFolder(async (folder) => {
       const file = join(folder, 'orders.json');
       await writeFile(file, '{"orders": [');
       const sentence = `'${file}' holds no list of orders; delete it to start again with the orders of the sample.`;
-      expect(await runSample({ PORT: '0', DATA_DIR: folder })).toMatchObject(failure(sentence));
+      expect(await refusal({ MODEL: 'offline', PORT: '0', DATA_DIR: folder })).toBe(sentence);
       expect(await readFile(file, 'utf8')).toBe('{"orders": [');
     });
   });
 });
-
-function failure(sentence: string) {
-  return { code: 1, stdout: '', stderr: `${sentence}\n` };
-}
 
 /** Begins a turn and kills the server while it is being answered. */
 async function cutOff(server: Sample, text: string): Promise<void> {
@@ -362,7 +344,7 @@ async function cutOff(server: Sample, text: string): Promise<void> {
 }
 
 /** Says something from a point of a conversation, and answers the new snapshot. */
-async function say(server: Sample, [said, answered]: Said, init: { sessionId?: string; snapshotId?: string }) {
+async function say(server: { url: string }, [said, answered]: Said, init: { sessionId?: string; snapshotId?: string }) {
   const chat = agentOf(server).chat(init);
   let reply = await chat.send(said);
   if (reply.interrupts.length > 0) {

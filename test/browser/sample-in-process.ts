@@ -10,6 +10,8 @@ import type { SupportModel } from '../../samples/support/models/choose-model.ts'
 import { startServer, type RunningServer } from '../../samples/support/server/start-server.ts';
 
 export interface ServeOptions {
+  /** Default: any free one. */
+  port?: number;
   graceMs?: number;
   /** How long one step of a report takes, in ms. Default: 0. */
   stepMs?: number;
@@ -23,7 +25,7 @@ export async function serve(
   answering: SupportModel,
   options: ServeOptions = {},
 ): Promise<RunningServer> {
-  const { graceMs, stepMs = 0 } = options;
+  const { graceMs, port = 0, stepMs = 0 } = options;
   const ai = genkit({ plugins: answering.plugins });
   const store = options.store ?? new FileSessionStore<SupportState>(join(folder, 'sessions'));
   const reports = new FileSessionStore<ReportState>(join(folder, 'reports'));
@@ -37,7 +39,7 @@ export async function serve(
     model: { kind, label },
     customer: 'ana@example.com',
     host: '127.0.0.1',
-    port: 0,
+    port,
     graceMs,
   });
   return {

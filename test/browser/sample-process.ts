@@ -5,10 +5,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { childScript } from '../support/child-script.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-const NODE = [process.execPath, '--import', 'tsx', 'samples/support/main.ts'];
+const NODE = [process.execPath, await childScript(new URL('../../samples/support/main.ts', import.meta.url))];
 const NPM = ['npm', 'start', '--silent', '--ignore-scripts'];
 
 export interface Ended {

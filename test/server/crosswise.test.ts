@@ -30,7 +30,10 @@ async function errorOf(promise: Promise<unknown>): Promise<Error & { status?: st
 const textOf = (chunks: AgentChunk[]) => chunks.map(({ text }) => text).join('');
 
 describe.each(makers)('$name', (maker) => {
-  describe.each(ways)('$name', (way) => {
+  // Genkit's client over Genkit's server to Genkit's agent would be a test of Genkit.
+  const ofInterest = ways.filter((way) => `${maker.name} ${way.name}`.includes('our '));
+
+  describe.each(ofInterest)('$name', (way) => {
     let made: TestAgents;
     let reached: Reached;
 
@@ -236,13 +239,13 @@ describe.each(makers)('$name', (maker) => {
     it('chats side by side do not get in each other’s way', async () => {
       const agent = reached.agent('chatty');
       const replies = await Promise.all(
-        Array.from({ length: 12 }, async (_, n) => {
+        Array.from({ length: 3 }, async (_, n) => {
           const chat = agent.chat();
           await chat.send(`first ${n}`);
           return (await chat.send(`second ${n}`)).text;
         }),
       );
-      expect(replies).toEqual(Array.from({ length: 12 }, (_, n) => `#2 You said: second ${n}`));
+      expect(replies).toEqual(Array.from({ length: 3 }, (_, n) => `#2 You said: second ${n}`));
     });
   });
 });

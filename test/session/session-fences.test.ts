@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { FileSessionStore, InMemorySessionStore } from 'genkitx-agents';
 import { sessionFencesSuite } from './session-fences-suite.ts';
 
-const runs = { short: 100, long: 2000 };
+const runs = { short: 15, long: 2000 };
 
 sessionFencesSuite('InMemorySessionStore', runs, (use, options) => use(new InMemorySessionStore(options)));
 

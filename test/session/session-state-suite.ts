@@ -1,4 +1,3 @@
-import { enableTelemetry } from 'genkit/tracing';
 import { z } from 'genkit';
 import {
   currentSession,
@@ -19,6 +18,7 @@ import {
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { call, model, user } from '../agent/helpers.ts';
 import { scriptedModel } from '../support/scripted-model.ts';
+import { collectSpans, type Span } from '../support/spans.ts';
 import { countingStore, storeAround, type Counts } from './store-around.ts';
 
 /** Store objects on one empty backend: the same object twice where the medium is the object. */
@@ -536,16 +536,11 @@ function costs(on: On): void {
 }
 
 const CANARY = 'canary-never-to-be-seen-again';
-const spans: unknown[] = [];
 
 function temporary(on: On): void {
+  let spans: Span[];
   beforeAll(async () => {
-    const onEnd = (span: unknown): void => {
-      const { name, attributes, status, events: told } = span as { [key: string]: unknown };
-      spans.push({ name, attributes, status, told });
-    };
-    const collector = { onStart: () => {}, onEnd, forceFlush: async () => {}, shutdown: async () => {} };
-    await enableTelemetry({ spanProcessors: [collector] });
+    spans = await collectSpans();
   });
 
   on('temp: values are seen by all tools of the turn and nowhere else', async ({ a, raw }) => {
@@ -568,8 +563,11 @@ function temporary(on: On): void {
       ['next turn', undefined],
       ['failing', undefined],
     ]);
-    expect(JSON.stringify(spans)).toContain('runTurn-2');
-    expect(JSON.stringify(spans)).not.toContain(CANARY);
+    const told = JSON.stringify(
+      spans.map(({ name, attributes, status, events }) => [name, attributes, status, events]),
+    );
+    expect(told).toContain('runTurn-2');
+    expect(told).not.toContain(CANARY);
     expect(await raw()).toContain('kept-value');
     expect(await raw()).not.toContain(CANARY);
   });

@@ -8,12 +8,15 @@ export interface Span {
   readonly events: unknown[];
 }
 
-/** The spans that end from now on, as they end. Once a process. */
+let spans: Span[] | undefined;
+
+/** The spans that end, as they end. To be called before an agent runs: Genkit sets its telemetry up once a process. */
 export async function collectSpans(): Promise<Span[]> {
-  const spans: Span[] = [];
+  if (spans) return spans;
+  spans = [];
   const collector = {
     onStart: () => {},
-    onEnd: (span: unknown) => void spans.push(span as Span),
+    onEnd: (span: unknown) => void spans?.push(span as Span),
     forceFlush: async () => {},
     shutdown: async () => {},
   };

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { applyPatch } from '../../../src/json/apply.ts';
 import { diff } from '../../../src/json/diff.ts';
 import { copyJson, type Json, jsonEqual, JsonValueError, MAX_DEPTH, parseJson } from '../../../src/json/value.ts';
-import { fromDeepStack, nestedArrays, nestedObjects, seeded } from './generate.ts';
+import { Random } from '../../support/random.ts';
+import { fromDeepStack, nestedArrays, nestedObjects } from './generate.ts';
 
 function bytes(value: unknown): number {
   return new TextEncoder().encode(JSON.stringify(value)).length;
@@ -17,8 +18,8 @@ interface Message {
 /** `count` messages of about 200 bytes, from the `first`-th on of an endless chat. */
 function messages(first: number, count: number): Message[] {
   return Array.from({ length: count }, (_, index) => {
-    const random = seeded(first + index);
-    const text = Array.from({ length: 24 }, () => Math.floor(random() * 2 ** 32).toString(36)).join(' ');
+    const random = new Random(first + index);
+    const text = Array.from({ length: 24 }, () => random.below(2 ** 32).toString(36)).join(' ');
     return { role: (first + index) % 2 === 0 ? 'user' : 'model', content: [{ text }] };
   });
 }
@@ -281,10 +282,8 @@ describe('patch size:', () => {
   });
 
   test('a shuffled list never takes more than its replacement, in bounded work', () => {
-    const random = seeded(1);
     const list = Array.from({ length: 20_000 }, (_, index) => index % 500);
-    const shuffled = list.map((value) => ({ value, at: random() })).sort((a, b) => a.at - b.at);
-    const to = shuffled.map(({ value }) => value);
+    const to = new Random(1).shuffled(list);
     const patch = diff({ list }, { list: to });
     expect(bytes(patch)).toBeLessThanOrEqual(bytes([{ op: 'replace', path: '/list', value: to }]));
   });

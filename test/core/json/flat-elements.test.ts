@@ -137,7 +137,7 @@ describe('a long array that is shared version by version', () => {
           versions.push(shared);
         }
       }),
-      random(300, 3000),
+      random(50, 3000),
     );
   });
 

@@ -1,22 +1,5 @@
 import type { Json } from '../../../src/json/value.ts';
-
-/** A seeded source of numbers in [0, 1) (mulberry32). */
-export type Random = () => number;
-
-export function seeded(seed: number): Random {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-/** The seed of this run: `SEED` when it is set, else a new one. */
-export function seedOfRun(): number {
-  return Number(process.env['SEED'] ?? Date.now() % 1_000_000_007);
-}
+import type { Random } from '../../support/random.ts';
 
 export const PLAIN_KEYS: readonly string[] = ['a', 'b', 'c', 'id', 'text', 'role', 'content', 'items'];
 
@@ -83,56 +66,48 @@ export class Generator {
   }
 
   value(depth = 0): Json {
-    const kind = this.#random();
-    if (depth > 4 || kind < 0.4) return this.#pick(SCALARS);
-    const size = this.#below(depth === 0 ? 7 : 5);
+    const kind = this.#random.next();
+    if (depth > 4 || kind < 0.4) return this.#random.pick(SCALARS);
+    const size = this.#random.below(depth === 0 ? 7 : 5);
     if (kind < 0.7) return Array.from({ length: size }, () => this.value(depth + 1));
     const object: { [key: string]: Json } = {};
-    for (let count = 0; count < size; count++) define(object, this.#pick(this.#keys), this.value(depth + 1));
+    for (let count = 0; count < size; count++) define(object, this.#random.pick(this.#keys), this.value(depth + 1));
     return object;
   }
 
   /** A copy of `value` with a few things added, removed, moved or replaced in it. */
   edited(value: Json): Json {
     let result = structuredClone(value);
-    for (let count = 1 + this.#below(4); count > 0; count--) result = this.#editOnce(result, 0);
+    for (let count = 1 + this.#random.below(4); count > 0; count--) result = this.#editOnce(result, 0);
     return result;
   }
 
   #editOnce(value: Json, depth: number): Json {
-    if (typeof value !== 'object' || value === null || this.#random() < 0.05) return this.value(depth);
+    if (typeof value !== 'object' || value === null || this.#random.next() < 0.05) return this.value(depth);
     if (Array.isArray(value)) this.#editArray(value, depth);
     else this.#editObject(value, depth);
     return value;
   }
 
   #editArray(array: Json[], depth: number): void {
-    const at = this.#below(array.length + 1);
-    const kind = this.#below(5);
+    const at = this.#random.below(array.length + 1);
+    const kind = this.#random.below(5);
     if (kind === 0) array.splice(at, 0, this.value(depth + 1));
     else if (kind === 1) array.push(this.value(depth + 1));
-    else if (kind === 2) array.splice(at, 1 + this.#below(2));
+    else if (kind === 2) array.splice(at, 1 + this.#random.below(2));
     else if (kind === 3) array.push(...array.splice(at, 1));
     else if (at < array.length) array[at] = this.#editOnce(array[at]!, depth + 1);
   }
 
   #editObject(object: { [key: string]: Json }, depth: number): void {
     const keys = Object.keys(object);
-    const kind = this.#below(3);
-    if (kind === 0 || keys.length === 0) define(object, this.#pick(this.#keys), this.value(depth + 1));
-    else if (kind === 1) delete object[this.#pick(keys)];
+    const kind = this.#random.below(3);
+    if (kind === 0 || keys.length === 0) define(object, this.#random.pick(this.#keys), this.value(depth + 1));
+    else if (kind === 1) delete object[this.#random.pick(keys)];
     else {
-      const key = this.#pick(keys);
+      const key = this.#random.pick(keys);
       define(object, key, this.#editOnce(object[key]!, depth + 1));
     }
-  }
-
-  #below(limit: number): number {
-    return Math.floor(this.#random() * limit);
-  }
-
-  #pick<T>(from: readonly T[]): T {
-    return from[this.#below(from.length)]!;
   }
 }
 
