@@ -11,11 +11,12 @@ const FIRESTORE_TESTS = [
   'test/migrate/firestore/**/*.test.ts',
 ];
 
-/** They count what their process does or holds, or set up its telemetry, which Genkit does once a process. */
+/** They count what their process does or holds, fill its memory, or set up its telemetry, which Genkit does once a process. */
 const ALONE_TESTS = [
   'test/agent/soak.test.ts',
   'test/agent/traces.test.ts',
   'test/agent/turn-cost.test.ts',
+  'test/package/api-surface.test.ts',
   'test/session/session-state.test.ts',
 ];
 

@@ -1,9 +1,6 @@
-import { readdirSync } from 'node:fs';
-import { basename, join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { basename, relative } from 'node:path';
 import ts from 'typescript';
-
-const root = fileURLToPath(new URL('../..', import.meta.url));
+import { entryFiles, root } from './program.ts';
 
 /** Members that users of the package cannot use. */
 const HIDDEN = /^(?:#private|private |readonly \[(?:KIND|MARK)\])/;
@@ -12,28 +9,9 @@ const HIDDEN = /^(?:#private|private |readonly \[(?:KIND|MARK)\])/;
  * All that the package exports, as text: for each import path its names in alphabetical order, each with its declaration on one line, the
  * members of a class or an interface on lines of their own. Comments are no part of it.
  */
-export function describeSurface(): string {
-  const program = ts.createProgram(entryFiles(), {
-    ...compilerOptions(),
-    noEmit: false,
-    declaration: true,
-    emitDeclarationOnly: true,
-    removeComments: true,
-  });
+export function describeSurface(program: ts.Program): string {
   const declarations = new Declarations(program);
-  return entryFiles()
-    .map((file) => describeEntry(program, declarations, file))
-    .join('\n');
-}
-
-function entryFiles(): string[] {
-  const names = readdirSync(join(root, 'entries')).toSorted();
-  return names.map((name) => join(root, 'entries', name));
-}
-
-function compilerOptions(): ts.CompilerOptions {
-  const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), (path) => ts.sys.readFile(path));
-  return ts.parseJsonConfigFileContent({ ...config, files: [], include: [] }, ts.sys, root).options;
+  return entryFiles.map((file) => describeEntry(program, declarations, file)).join('\n');
 }
 
 function describeEntry(program: ts.Program, declarations: Declarations, file: string): string {

@@ -1,10 +1,12 @@
-/** Uses the packed package as applications do: agents in projects of ES modules and of CommonJS, and a client without Genkit. */
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+/** The packed package as applications use it: each import path loads what the README says it needs and nothing else, in both formats. */
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { dirname, join } from 'node:path';
+import ts from 'typescript';
 import { build, type Rolldown } from 'vite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { brokenLinks } from '../docs/links.ts';
-import { neededPackages, Packed, root, run } from './packed.ts';
+import { evaluate, neededPackages, Packed, run } from './packed.ts';
 
 /** What a user would write; `IMPORT` is filled in per module format. Prints one line of JSON. */
 const PROGRAM = `
@@ -85,29 +87,66 @@ void chat.send('hello').then((reply) => { const step: string | undefined = reply
 step.catch((error) => document.body.append(AgentError.isInstance(error) ? error.status : 'untyped'));
 `;
 
-/** What type-checks a project: as Node resolves and as bundlers do. */
-const RESOLUTIONS = [
-  { module: 'node16', type: 'module' },
-  { module: 'node16', type: 'commonjs' },
-  { module: 'esnext', moduleResolution: 'bundler', type: 'module' },
-] as const;
+const COMPILER_TIMEOUT_MS = 300_000;
 
-function typeCheck(home: string, code: string, options: object): void {
-  writeFileSync(join(home, 'main.ts'), code);
-  const compilerOptions = { strict: true, noEmit: true, target: 'es2022', ...options };
-  writeFileSync(join(home, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['main.ts'] }));
-  run(home, process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.json']);
+/** What the compiler says of the same program as a module of each format. */
+function typeCheck(home: string, code: string, options: ts.CompilerOptions): string {
+  const { ModuleKind, ModuleResolutionKind, ScriptTarget } = ts;
+  const ordinary = {
+    strict: true,
+    noEmit: true,
+    target: ScriptTarget.ES2022,
+    configFilePath: join(home, 'tsconfig.json'),
+  };
+  const asNode = { files: ['main.mts', 'main.cts'], module: ModuleKind.Node16 };
+  const asBundler = { files: ['main.ts'], module: ModuleKind.ESNext, moduleResolution: ModuleResolutionKind.Bundler };
+  return [asNode, asBundler]
+    .flatMap(({ files, ...resolution }) => {
+      const paths = files.map((file) => join(home, file));
+      for (const path of paths) writeFileSync(path, code);
+      return ts.getPreEmitDiagnostics(ts.createProgram(paths, { ...ordinary, ...resolution, ...options }));
+    })
+    .map(({ file, messageText }) => `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`)
+    .join('\n');
 }
 
+type Conditions = Record<'import' | 'require', { types: string; default: string }>;
+
+const needed = neededPackages();
+const entries = [...needed].map(([path, packages]) => ({ path, packages }));
+const allPackages = [...new Set([...needed.values()].flat())];
 let packed: Packed;
+let unpacked: string;
+let exported: Record<string, Conditions>;
+
 beforeAll(() => {
   packed = new Packed();
+  unpacked = join(packed.project('unpacked', []), 'node_modules', 'genkitx-agents');
+  exported = (JSON.parse(readFileSync(join(unpacked, 'package.json'), 'utf8')) as { exports: typeof exported }).exports;
 });
 afterAll(() => packed.remove());
 
-describe('the packed tarball', () => {
-  const allPackages = [...new Set([...neededPackages().values()].flat())];
+/** The packages that a file and all the files of ours that it imports name. */
+function packagesOf(file: string, seen = new Set<string>()): Set<string> {
+  if (seen.has(file)) return new Set();
+  seen.add(file);
+  const specifiers = ts.preProcessFile(readFileSync(file, 'utf8'), true, true).importedFiles.map((it) => it.fileName);
+  return new Set(
+    specifiers.flatMap((specifier) => {
+      if (specifier.startsWith('.')) return [...packagesOf(declared(file, specifier), seen)];
+      return isBuiltin(specifier) ? [] : [/^(?:@[^/]+\/)?[^/]+/.exec(specifier)![0]];
+    }),
+  );
+}
 
+/** The file that an import leads to: that of a declaration names the JavaScript beside it. */
+function declared(from: string, specifier: string): string {
+  const file = join(dirname(from), specifier);
+  const types = file.replace(/\.([mc])js$/, '.d.$1ts');
+  return /\.d\.[mc]ts$/.test(from) && existsSync(types) ? types : file;
+}
+
+describe('the packed tarball', () => {
   const works = {
     text: 'You said: hello',
     remembered: 2,
@@ -129,10 +168,14 @@ describe('the packed tarball', () => {
     expect(JSON.parse(printed.trim().split('\n').at(-1)!)).toEqual(works);
   });
 
-  it.each(RESOLUTIONS)('has types that a strict project compiles against: $module, $type', ({ type, ...options }) => {
-    const home = packed.project(`types-${options.module}-${type}`, [...allPackages, '@types/node'], type);
-    typeCheck(home, TYPES, { ...options, skipLibCheck: true, types: ['node'] });
-  });
+  it(
+    'has types that a strict project compiles against, in both formats and as bundlers resolve',
+    () => {
+      const home = packed.project('types', [...allPackages, '@types/node']);
+      expect(typeCheck(home, TYPES, { skipLibCheck: true, types: ['node'] })).toBe('');
+    },
+    COMPILER_TIMEOUT_MS,
+  );
 
   it('holds what users need and nothing else', () => {
     const files = packed.files();
@@ -144,10 +187,42 @@ describe('the packed tarball', () => {
   });
 
   it('holds all that its pages link to', () => {
-    const unpacked = join(packed.project('pages', []), 'node_modules', 'genkitx-agents');
     const pages = packed.files().filter((file) => file.endsWith('.md'));
     expect(pages).toContain('docs/migrating.md');
     expect(pages.flatMap((page) => brokenLinks(unpacked, page).map((link) => `${page}: ${link}`))).toEqual([]);
+  });
+
+  it('has a row in the README for each import path', () => {
+    const paths = Object.keys(exported).filter((path) => !path.endsWith('.json'));
+    expect([...needed.keys()].toSorted()).toEqual(paths.map((path) => path.replace('.', 'genkitx-agents')).toSorted());
+  });
+
+  it.each(entries)('names in $path what the README says, in code and types of both formats', ({ path, packages }) => {
+    for (const { types, default: code } of Object.values(exported[path.replace('genkitx-agents', '.')]!)) {
+      const all = [code, types].flatMap((file) => [...packagesOf(join(unpacked, file))]);
+      expect([...new Set(all)].toSorted()).toEqual(packages.toSorted());
+    }
+  });
+});
+
+describe('a project with nothing but what the README names', () => {
+  it.each(entries)('loads $path', async ({ path, packages }) => {
+    const home = packed.project(path.replace('/', '-'), packages);
+    const code = `
+      import { createRequire } from 'node:module';
+      import * as all from '${path}';
+      const copies = [all, createRequire(import.meta.url)('${path}')];
+      console.log(JSON.stringify(copies.map((copy) => Object.keys(copy).toSorted())));`;
+    const [names, namesOfCopy] = JSON.parse(await evaluate(home, 'module', code)) as string[][];
+    expect(names).not.toEqual([]);
+    expect(namesOfCopy).toEqual(names);
+  });
+
+  it('is told the name of the package that is missing', async () => {
+    const home = packed.project('lacking', []);
+    const missing = /Cannot find (?:package|module) 'genkit/;
+    await expect(evaluate(home, 'module', `import 'genkitx-agents';`)).rejects.toThrow(missing);
+    await expect(evaluate(home, 'commonjs', `require('genkitx-agents');`)).rejects.toThrow(missing);
   });
 });
 
@@ -159,7 +234,6 @@ describe('a client without Genkit', () => {
     mkdirSync(home);
     writeFileSync(join(home, 'package.json'), JSON.stringify({ name: 'client', private: true, type: 'module' }));
     run(home, 'npm', ['install', packed.tarball, '--offline', '--no-audit', '--no-fund', '--loglevel=error']);
-    writeFileSync(join(home, 'main.ts'), CLIENT);
   });
 
   it('is all that npm installs', () => {
@@ -167,12 +241,13 @@ describe('a client without Genkit', () => {
     expect(installed).toEqual(['genkitx-agents']);
   });
 
-  it.each(RESOLUTIONS)('has types that compile without skipLibCheck: $module, $type', ({ type, ...options }) => {
-    writeFileSync(join(home, 'package.json'), JSON.stringify({ name: 'client', private: true, type }));
-    typeCheck(home, CLIENT, { ...options, lib: ['ES2022', 'DOM', 'DOM.Iterable'], types: [] });
+  it('has types that compile without skipLibCheck, in both formats and as bundlers resolve', () => {
+    const lib = ['lib.es2022.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts'];
+    expect(typeCheck(home, CLIENT, { lib, types: [] })).toBe('');
   });
 
   it('is bundled for browsers, with nothing left to load', async () => {
+    writeFileSync(join(home, 'main.ts'), CLIENT);
     const built = await build({
       root: home,
       configFile: false,

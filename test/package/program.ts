@@ -1,11 +1,10 @@
-/** Type-checks the examples in the docstrings (`@example`), each as a module of its own. */
+/** The package's sources and the examples in their docstrings (`@example`), each a module of its own, as one program of the compiler. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
-import { beforeAll, describe, expect, it } from 'vitest';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
+export const root = fileURLToPath(new URL('../..', import.meta.url));
 const folders = ['src', 'stores', 'plugins', 'test/conformance', 'test/support'];
 
 /** The import path of each of the package's functions and classes; of those of one name the first path's is meant. */
@@ -48,10 +47,7 @@ declare const support: import('genkitx-agents').Agent;
 declare function retryLater(): void;
 `;
 
-/** The compiler reads all of Genkit's types, on a machine that may have other work. */
-const COMPILER_TIMEOUT_MS = 300_000;
-
-interface Example {
+export interface Example {
   where: string;
   /** The name of a file that only the compiler sees. */
   file: string;
@@ -72,12 +68,15 @@ function sourcesBelow(folder: string): string[] {
   return names.filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts')).map((name) => join(folder, name));
 }
 
-const examples = folders.flatMap(sourcesBelow).flatMap(examplesOf);
-const given = join(root, 'given.example.ts');
-let faults: Map<string, string[]>;
+export const examples = folders.flatMap(sourcesBelow).flatMap(examplesOf);
+export const given = join(root, 'given.example.ts');
 
-/** What the compiler says of each example, by its file. */
-function check(): Map<string, string[]> {
+export const entryFiles: readonly string[] = readdirSync(join(root, 'entries'))
+  .toSorted()
+  .map((name) => join(root, 'entries', name));
+
+/** Reads all of Genkit's types: it takes a while. */
+export function compile(): ts.Program {
   const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), (path) => ts.sys.readFile(path));
   const { options } = ts.parseJsonConfigFileContent({ ...config, files: [], include: [] }, ts.sys, root);
   const texts = new Map([[given, GIVEN], ...examples.map(({ file, code }): [string, string] => [file, code])]);
@@ -91,32 +90,24 @@ function check(): Map<string, string[]> {
       return text === undefined ? disk.getSourceFile(path, version, ...rest) : ts.createSourceFile(path, text, version);
     },
   };
-  // Without modules of its own the file's names are known everywhere.
-  const program = ts.createProgram(
-    [...texts.keys()],
-    { ...options, moduleDetection: ts.ModuleDetectionKind.Auto },
+  return ts.createProgram(
+    [...entryFiles, ...texts.keys()],
+    {
+      ...options,
+      // Without modules of its own the names of `given` are known everywhere.
+      moduleDetection: ts.ModuleDetectionKind.Auto,
+      noEmit: false,
+      declaration: true,
+      emitDeclarationOnly: true,
+      removeComments: true,
+    },
     host,
-  );
-  return new Map(
-    [...texts.keys()].map((file) => {
-      const source = program.getSourceFile(file);
-      const found = [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)];
-      return [file, found.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))];
-    }),
   );
 }
 
-describe('the examples of the docstrings', () => {
-  beforeAll(() => {
-    faults = check();
-  }, COMPILER_TIMEOUT_MS);
-
-  it('are there, and take nothing for granted that is not', () => {
-    expect(examples.length).toBeGreaterThan(15);
-    expect(faults.get(given)).toEqual([]);
-  });
-
-  it.each(examples)('$where is right', ({ file }) => {
-    expect(faults.get(file), relative(root, file)).toEqual([]);
-  });
-});
+/** What the compiler says of a file. */
+export function faultsOf(program: ts.Program, file: string): string[] {
+  const source = program.getSourceFile(file);
+  const found = [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)];
+  return found.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
+}
