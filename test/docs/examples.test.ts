@@ -50,8 +50,8 @@ for (const file of process.argv.slice(2)) {
 }
 `;
 
-/** The compiler reads all of Genkit's types, on a machine that may have other work. */
-const COMPILER_TIMEOUT_MS = 300_000;
+/** For the compiler, which reads all of Genkit's types, and for the examples of a page, on a machine that may have other work. */
+const TIMEOUT_MS = 300_000;
 
 describe('the examples of the docs', () => {
   let folder: string;
@@ -68,7 +68,7 @@ describe('the examples of the docs', () => {
       writeFileSync(join(homeOf(page), 'run.js'), RUNNER);
     }
     complaints = compile();
-  }, COMPILER_TIMEOUT_MS);
+  }, TIMEOUT_MS);
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   /** Makes JavaScript of them, against the built package and with ordinary settings; what the compiler says to that. */
@@ -101,7 +101,7 @@ describe('the examples of the docs', () => {
     async (page) => {
       const own = examples.filter((example) => example.page === page);
       const files = own.map(({ file }) => file.replace(/ts$/, 'js'));
-      const options = { cwd: homeOf(page), env: { ...process.env, GENKIT_ENV: 'prod' }, timeout: 60_000 };
+      const options = { cwd: homeOf(page), env: { ...process.env, GENKIT_ENV: 'prod' }, timeout: TIMEOUT_MS };
       const { stdout } = await promisify(execFile)(process.execPath, ['run.js', ...files], options);
       const printed = JSON.parse(stdout) as Record<string, string>;
       for (const [at, { line, code }] of own.entries()) {
@@ -110,5 +110,6 @@ describe('the examples of the docs', () => {
         for (const text of promised) expect(lines, `${page}, line ${line}`).toContain(text);
       }
     },
+    TIMEOUT_MS,
   );
 });
