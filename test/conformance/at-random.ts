@@ -37,10 +37,9 @@ const GROUP = 50;
 /** Names and values at random. */
 export const atRandom: Subject = {
   name: 'at random',
-  usesNames: true,
   tests(kit) {
     names(kit);
-    if (kit.hasTenants && !kit.underTenant) prefixes(kit);
+    if (kit.hasTenants) prefixes(kit);
     values(kit);
   },
 };

@@ -69,17 +69,19 @@ const SUBJECTS: readonly Subject[] = [
  */
 export function sessionStoreConformance(options: ConformanceOptions): void {
   const runner = options.runner ?? globalRunner();
-  const define = (title: string, underTenant: boolean): void => {
+  const asked = SUBJECTS.filter(({ name }) => options.subjects?.includes(name) ?? true);
+  const define = (title: string, subjects: readonly Subject[], underTenant: boolean): void => {
+    const kit = new Kit(options, runner, underTenant);
+    const fitting = subjects.filter((subject) => subject.isFor?.(kit) ?? true);
+    if (fitting.length === 0) return;
     runner.describe(title, () => {
-      const kit = new Kit(options, runner, underTenant);
-      for (const subject of SUBJECTS) {
-        if (underTenant && !subject.usesNames) continue;
-        if (subject.isFor?.(kit) ?? true) runner.describe(subject.name, () => subject.tests(kit));
-      }
+      for (const subject of fitting) runner.describe(subject.name, () => subject.tests(kit));
     });
   };
-  define(`${options.name} keeps the session store contract`, false);
-  if (options.manifest.tenants) define(`${options.name} keeps the session store contract under a tenant prefix`, true);
+  const title = `${options.name} keeps the session store contract`;
+  define(title, asked, false);
+  const usingNames = asked.filter((subject) => subject.usesNames);
+  if (options.manifest.tenants) define(`${title} under a tenant prefix`, usingNames, true);
 }
 
 function globalRunner(): Runner {

@@ -1,23 +1,23 @@
 import { forAll } from './support/for-all.ts';
 import { Player } from './support/player.ts';
 import type { Stage, Subject } from './support/kit.ts';
-import { tapes } from './support/tape.ts';
+import { tapes, type Operation } from './support/tape.ts';
 
 /** Any sequence of operations does to the store what it does to the reference model. */
 export const model: Subject = {
   name: 'model',
-  usesNames: true,
   tests(kit) {
     const random = kit.property(150, 5000);
     kit.test(
       `on ${random.numRuns} random tapes the store and the reference model agree (seed ${random.seed})`,
       async () => {
-        const isShared = kit.hasTenants && kit.underTenant;
-        await forAll(
-          tapes(kit.capabilities, isShared ? 3 : 1),
-          (operations) => kit.onStage((stage) => new Player(kit, callers(stage, isShared)).play(operations)),
-          random,
-        );
+        const isShared = kit.hasTenants;
+        const play = (operations: Operation[]): Promise<void> =>
+          kit.onStage(
+            (stage) => new Player(kit, callers(stage, isShared)).play(operations),
+            isShared ? kit.manyTenants : {},
+          );
+        await forAll(tapes(kit.capabilities, isShared ? 3 : 1), play, random);
       },
     );
   },

@@ -60,6 +60,8 @@ export interface ConformanceOptions {
   seed?: number;
   /** Multiplies how often repeated tests repeat; less than 1 for a slow backend. Default: 1. */
   effort?: number;
+  /** The subjects to test, by their names. Default: all. */
+  subjects?: readonly string[];
   /** Whether a failing random test looks for the smallest case that fails. Default: `true`. */
   shrink?: boolean;
   /** How long a watcher may take to be notified, in ms. Default: 10,000. */

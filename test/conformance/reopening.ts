@@ -13,6 +13,7 @@ export const reopening: Subject = {
   isFor: (kit) => kit.capabilities.durable || !kit.isForeign,
   tests(kit) {
     restart(kit);
+    if (kit.underTenant) return;
     if (kit.capabilities.durable && kit.capabilities.prune) pruningRewritten(kit);
     if (!kit.isForeign) closing(kit);
     if (!kit.isForeign && kit.capabilities.durable) closingMidway(kit);

@@ -18,7 +18,6 @@ export function hoursAgo(hours: number): string {
 /** Deleting a session, and pruning: what goes goes whole, what stays reads as before. */
 export const retention: Subject = {
   name: 'deleting and pruning',
-  usesNames: true,
   tests(kit) {
     if (kit.capabilities.delete) deletion(kit);
     else

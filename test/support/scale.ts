@@ -1,9 +1,12 @@
-/** Whether the long forms run: `npm run torture` sets `TORTURE=1`. */
-const isTorture = !['', '0', 'false', undefined].includes(process.env['TORTURE']);
+/** How much of the long form of the tests runs: 1 in `npm run torture`, a part of it in its short form, 0 in `npm test`. */
+const part = Number(process.env['TORTURE']) || 0;
 
-/** How often a repeated test repeats: `short` in `npm test`, `long` under `TORTURE=1`. */
+/** Whether this is `npm run torture`, of any length: what only repeats with other options is defined there alone. */
+export const isTorture = part > 0;
+
+/** How often a repeated test repeats: `short` in `npm test`, `long` in `npm run torture`, in between in its short form. */
 export function scale(short: number, long: number): number {
-  return isTorture ? long : short;
+  return Math.round(short + (long - short) * part);
 }
 
 /** Seed of everything random in the tests: the environment's `SEED`, else always the same. */

@@ -7,8 +7,6 @@ const LONG = [
   'stores/file/processes/crash.test.ts',
   'stores/firestore/outage.test.ts',
   'stores/file/processes/scopes.test.ts',
-  'stores/firestore/conformance-options.test.ts',
-  'stores/file/conformance-options.test.ts',
   'stores/in-memory/conformance.test.ts',
 ];
 

@@ -59,9 +59,9 @@ export class Kit {
     return this.#underTenant;
   }
 
-  /** How often a repeated test repeats. */
+  /** How often a repeated test repeats; three times at least. */
   runs(short: number, long: number): number {
-    return Math.max(1, Math.round(scale(short, long) * (this.#options.effort ?? 1)));
+    return Math.max(3, Math.round(scale(short, long) * (this.#options.effort ?? 1)));
   }
 
   /** Parameters of a fast-check run; the names of such tests say the seed. */

@@ -1,8 +1,9 @@
 import * as fc from 'fast-check';
 import type { ScopeId, ScopeRecord, StoreCapabilities } from '../../../src/store/contract.ts';
-import { equal, show } from './assertions.ts';
+import { equal, show, textOf } from './assertions.ts';
 import type { Handle } from './handle.ts';
 import { snapshot } from './snapshots.ts';
+import { tenantOf } from './tape.ts';
 
 /** Names that a store may take for each other, or for more than a name. */
 const NAMES = ['a', 'A', 'a/b', 'b', '../a', 'é', 'e\u0301', '__proto__', 'a\u0000', '["a"', 'l'.repeat(1024)];
@@ -27,7 +28,7 @@ export type ScopeOperation = { by: 0 | 1; tenant: number } & (
 );
 
 export function scopeTapes(able: Readonly<StoreCapabilities>, tenants: number): fc.Arbitrary<ScopeOperation[]> {
-  const actor = { by: fc.constantFrom<0 | 1>(0, 1), tenant: fc.nat(tenants - 1) };
+  const actor = { by: fc.constantFrom<0 | 1>(0, 1), tenant: tenantOf(tenants) };
   const name = fc.nat(NAMES.length - 1);
   const change: fc.Arbitrary<Change> = fc.record(
     {
@@ -84,7 +85,11 @@ function isSame(x: ScopeId, y: ScopeId): boolean {
 }
 
 /** Plays a tape on a store and on the model, and compares the two after each operation. */
-export async function playScopes(tape: readonly ScopeOperation[], tenants: readonly Handle[][]): Promise<void> {
+export async function playScopes(
+  tape: readonly ScopeOperation[],
+  tenants: readonly Handle[][],
+  canList: boolean,
+): Promise<void> {
   const models = tenants.map(() => new Model());
   let saves = 0;
   for (const operation of tape) {
@@ -94,7 +99,13 @@ export async function playScopes(tape: readonly ScopeOperation[], tenants: reado
     await perform(operation, handles, model, turn);
     await compare(model, handles[1 - operation.by]!, turn);
   }
-  for (const [i, model] of models.entries()) await compare(model, tenants[i]![0]!, `the end, tenant ${i}`);
+  for (const [i, model] of models.entries()) {
+    await compare(model, tenants[i]![0]!, `the end, tenant ${i}`);
+    if (!canList) continue;
+    const { items } = await tenants[i]![1]!.listScopes({ limit: 1000 });
+    const kept = model.ids().filter((id) => model.of(id).size > 0);
+    equal(items.map(textOf).toSorted(), kept.map(textOf).toSorted(), `the listed records of tenant ${i}`);
+  }
 }
 
 async function perform(operation: ScopeOperation, handles: Handle[], model: Model, turn: string): Promise<void> {

@@ -68,9 +68,14 @@ const edit: fc.Arbitrary<Edit> = fc.record(
   { requiredKeys: ['n', 'resend', 'session', 'messages'] },
 );
 
+/** One of so many tenants, mostly the first, so that the sessions of one become long. */
+export function tenantOf(tenants: number): fc.Arbitrary<number> {
+  return fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(tenants - 1) });
+}
+
 /** Random operations of what the store is able to do, for so many tenants. */
 export function tapes(able: Readonly<StoreCapabilities>, tenants: number): fc.Arbitrary<Operation[]> {
-  const actor = { by: fc.constantFrom<0 | 1>(0, 1), tenant: fc.nat(tenants - 1) };
+  const actor = { by: fc.constantFrom<0 | 1>(0, 1), tenant: tenantOf(tenants) };
   const optional = { expected: able.compareLeaf ? expected : fc.constant(undefined) };
   const plan = fc.record(
     { status, n: fc.nat(99), ageHours: fc.nat(20), ...optional },

@@ -1,3 +1,8 @@
+import { isTorture } from '../../support/scale.ts';
+import { RANDOM } from '../../conformance/support/random-subjects.ts';
 import { runKit } from './support/kit.ts';
 
-runKit({}, { effort: 0.5 });
+runKit({}, { effort: isTorture ? 0.3 : 0.06 });
+// How often a whole state is written: short sessions have what long ones need.
+runKit({ checkpointInterval: 3 }, isTorture ? { effort: 0.1 } : { effort: 0.03, subjects: RANDOM });
+if (isTorture) runKit({ checkpointInterval: 1 }, { effort: 0.1 });

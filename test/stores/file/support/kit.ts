@@ -2,18 +2,18 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FileSessionStore, type FileSessionStoreOptions } from 'genkitx-agents';
-import { sessionStoreConformance } from 'genkitx-agents/testing';
+import { sessionStoreConformance, type ConformanceOptions } from 'genkitx-agents/testing';
 import { describe, it } from 'vitest';
 
 /** Runs the conformance kit on folders of their own, each by two stores, as two processes would have it. */
-export function runKit(options: FileSessionStoreOptions, { effort }: { effort: number }): void {
+export function runKit(options: FileSessionStoreOptions, kit: Pick<ConformanceOptions, 'effort' | 'subjects'>): void {
   // 'full' differs in when it flushes only, which its own tests count; 'fast' keeps this suite short.
   const durable = { ...options, durability: 'fast' as const };
   sessionStoreConformance({
     name: `FileSessionStore ${JSON.stringify(options)}`,
     runner: { describe, it },
     manifest: { capabilities: new FileSessionStore(tmpdir(), durable).capabilities, tenants: true, branching: true },
-    effort,
+    ...kit,
     open: async (stage) => {
       const folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-kit-'));
       const open = () => new FileSessionStore(folder, { ...durable, ...stage });

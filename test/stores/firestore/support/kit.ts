@@ -1,19 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { FirestoreSessionStore, type FirestoreSessionStoreOptions } from 'genkitx-agents/google-cloud';
-import { sessionStoreConformance } from 'genkitx-agents/testing';
+import { sessionStoreConformance, type ConformanceOptions } from 'genkitx-agents/testing';
 import { afterAll, describe, it } from 'vitest';
 import { clearProject, newProject, openDatabase } from './database.ts';
 
-/** How much of the kit is run. */
-export interface KitOptions {
-  effort: number;
-  tenants: boolean;
-  /** Subjects that are left out. */
-  except?: readonly string[];
-}
-
 /** Runs the conformance kit on the emulator, on two clients, as two processes would have them. */
-export function runKit(options: FirestoreSessionStoreOptions, { except = [], ...kit }: KitOptions): void {
+export function runKit(
+  options: FirestoreSessionStoreOptions,
+  kit: Pick<ConformanceOptions, 'effort' | 'subjects'>,
+): void {
   const project = newProject();
   const [first, second] = [openDatabase(project), openDatabase(project)];
   afterAll(async () => {
@@ -22,7 +17,7 @@ export function runKit(options: FirestoreSessionStoreOptions, { except = [], ...
   let inUse = 0;
   sessionStoreConformance({
     name: `FirestoreSessionStore ${JSON.stringify(options)}`,
-    runner: { describe: (name, define) => void (except.includes(name) || describe(name, define)), it },
+    runner: { describe, it },
     manifest: { capabilities: new FirestoreSessionStore({ db: first }).capabilities, tenants: true, branching: true },
     ...kit,
     open: async (stage) => {
