@@ -26,10 +26,11 @@ function holding(value: unknown, plan: { sessionId: string; parentId?: string; t
 const nameOf = ([name]: readonly [string, unknown]): string => name;
 
 function kept(kit: Kit): void {
-  const title = `values: ${VALUES.length} values come back`;
+  const all = kit.some(VALUES);
+  const title = `values: ${all.length} values come back`;
   kit.test(`${title} from a first save, from a change, from the next turn and from a rewrite`, async ({ a, b }) => {
     let serial = 0;
-    await each(VALUES, nameOf, ([name, value]) => everywhere(a, b, `value ${serial++}`, name, value));
+    await each(all, nameOf, ([name, value]) => everywhere(a, b, `value ${serial++}`, name, value));
     equal(({} as { polluted?: unknown }).polluted, undefined, 'Object.prototype');
   });
 

@@ -63,7 +63,8 @@ for (const [name, makeFrom] of Object.entries({
     name: `migratingStore from ${name}, empty,`,
     runner: { describe, it },
     manifest: { capabilities: new InMemorySessionStore().capabilities, tenants: true, branching: true },
-    effort: 0.2,
+    effort: 0.02,
+    subjects: ['lookups and errors', 'lineage', 'leaf rule', 'conditional saves', 'lists', 'scopes', 'model'],
     open: async (options) => {
       const make = (): SessionStore => migratingStore({ from: makeFrom(), to: new InMemorySessionStore(options) });
       const store = make();

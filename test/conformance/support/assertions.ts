@@ -84,6 +84,9 @@ export function textOf(value: unknown): string {
   return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${textOf(member)}`).join()}}`;
 }
 
+/** So many cases at once: a database answers them in the time of one. */
+const GROUP = 8;
+
 /** Runs `check` on each case, though an earlier one failed, and fails with the names of those that did. */
 export async function each<T>(
   cases: readonly T[],
@@ -92,12 +95,13 @@ export async function each<T>(
 ): Promise<void> {
   const failed: string[] = [];
   let first: unknown;
-  for (const one of cases) {
-    try {
-      await check(one);
-    } catch (error) {
-      first ??= error;
-      failed.push(nameOf(one));
+  for (let at = 0; at < cases.length; at += GROUP) {
+    const group = cases.slice(at, at + GROUP);
+    const results = await Promise.allSettled(group.map((one) => check(one)));
+    for (const [i, result] of results.entries()) {
+      if (result.status === 'fulfilled') continue;
+      first ??= result.reason;
+      failed.push(nameOf(group[i]!));
     }
   }
   if (failed.length === 0) return;

@@ -2,7 +2,7 @@ import { cpSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { GenkitError } from 'genkit';
 import { describe, expect, it } from 'vitest';
-import { scale, seed } from '../../support/scale.ts';
+import { isTorture, scale, seed } from '../../support/scale.ts';
 import { CrashingDisk, type Survival } from './support/crashing-disk.ts';
 import { leftovers, temporaryFolder } from './support/folders.ts';
 import { Random } from '../../support/random.ts';
@@ -73,7 +73,7 @@ describe(`crash points: (seed ${seed})`, () => {
       for (let length = 0; length <= operations.length; length++) {
         const last = operations[length - 1];
         if (length < operations.length && (last?.call === 'look' || last?.call === 'close')) continue;
-        for (const survival of survivals) {
+        for (const survival of isTorture ? survivals : ['dropped' as const, survivals[1 + (length % 2)]!]) {
           for (let i = 0; i < (survival === 'mixed' ? scale(1, 20) : 1); i++) {
             const place = `after ${length} of ${operations.length} operations, ${survival}`;
             const folder = temporaryFolder();
@@ -131,7 +131,7 @@ async function goesOn(store: ReturnType<typeof openStore>, { name }: Scenario): 
 describe('n-th fault:', () => {
   const codes = ['ENOSPC', 'EIO', 'EROFS', 'EMFILE'];
   for (const scenario of SCENARIOS) {
-    if (scale(0, 1) === 1) {
+    if (isTorture) {
       for (const code of codes)
         it(`${scenario.name}: ${code} once, at any system call`, () => failAt(scenario, () => code));
     } else {

@@ -11,11 +11,14 @@ import {
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { completedSnapshot, Workload } from '../../../bench/workload.ts';
+import { scale } from '../../support/scale.ts';
 import { measureAtRest } from './support/at-rest.ts';
 import { newProject, openDatabase } from './support/database.ts';
 import { trafficOf, trafficSoFar, type Traffic } from './support/transport.ts';
 
-const TURNS = 200;
+const TURNS = scale(60, 200);
+/** Of the session whose size at rest is measured. */
+const LONG = scale(200, 1000);
 /** A busy machine takes longer for a thousand turns than other tests have. */
 const THOUSAND_TURNS_MS = 400_000;
 const STATE_PER_SHARD = 512 * 1024;
@@ -232,21 +235,21 @@ describe('the cost of an agent’s turn with scopes, counted on the wire, warm',
   });
 });
 
-describe('a session of 1,000 turns of the standard workload', () => {
+describe(`size: a session of ${LONG} turns of the standard workload`, () => {
   it(
-    'takes at most 5.4 MB at rest and 8,000 index entries; a turn at turn 500 sends at most 100 KB',
+    'takes at most 5.4 kB a turn at rest and 8 index entries; a turn in its middle sends at most 100 KB',
     async () => {
       const db = openDatabase(newProject());
       const store = new FirestoreSessionStore({ db });
-      const turns = await play(1000, { storeOf: () => store, by: 'sessionId' });
+      const turns = await play(LONG, { storeOf: () => store, by: 'sessionId' });
       const atRest = await measureAtRest(db);
-      const wire = mean(turns.slice(475, 525), (turn) => turn.bytes);
+      const wire = mean(turns.slice(LONG / 2 - 25, LONG / 2 + 25), (turn) => turn.bytes);
       const reads = mean(turns, (turn) => turn.reads);
       const writes = mean(turns, (turn) => turn.writes);
       const cold = await trafficOf(() =>
         new FirestoreSessionStore({ db }).getSnapshot({ sessionId: 'standard-workload' }),
       );
-      console.log('1,000 turns', {
+      console.log(`${LONG} turns`, {
         ...atRest,
         wire,
         reads,
@@ -254,8 +257,8 @@ describe('a session of 1,000 turns of the standard workload', () => {
         coldReads: cold.reads,
         stateBytes: turns.at(-1)!.stateBytes,
       });
-      expect(atRest.bytes).toBeLessThanOrEqual(5_400_000);
-      expect(atRest.indexEntries).toBeLessThanOrEqual(8000);
+      expect(atRest.bytes).toBeLessThanOrEqual(5400 * LONG);
+      expect(atRest.indexEntries).toBeLessThanOrEqual(8 * LONG);
       expect(wire).toBeLessThanOrEqual(100_000);
       expect(cold.reads).toBeLessThanOrEqual(4 + shardsFor(turns.at(-1)!));
       await db.terminate();

@@ -34,7 +34,7 @@ describe('deletions that race saves of other clients', () => {
   beforeEach(() => void (project = newProject()));
   afterAll(async () => void (await Promise.all(opened.map((db) => db.terminate()))));
 
-  const rounds = scale(40, 400);
+  const rounds = scale(10, 400);
   it(`of a session that is not there, ${rounds} rounds: its first save comes before the deletion or after it, whole (seed ${seed})`, async () => {
     const [a, b, reader] = [1, 2, 3].map(() => new FirestoreSessionStore({ db: client() }));
     const random = new Random(seed);

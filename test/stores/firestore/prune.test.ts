@@ -97,7 +97,7 @@ describe('what pruning leaves reads as before', () => {
 
   it('beside other prunes and a deletion nothing is lost, and nothing is taken for lost', async () => {
     const stores = [1, 2, 3].map(() => open());
-    for (let round = 0; round < scale(5, 50); round++) {
+    for (let round = 0; round < scale(2, 50); round++) {
       const sessionId = `chat ${round}`;
       const id = (n: number): string => `${round}-${n}`;
       for (let n = 0; n < 12; n++) {
@@ -116,7 +116,7 @@ describe('what pruning leaves reads as before', () => {
     }
   });
 
-  const rounds = scale(6, 60);
+  const rounds = scale(2, 60);
   it(`${rounds} random sessions of saves, rewrites and prunes (seed ${seed})`, async () => {
     const random = new Random(seed);
     for (let round = 0; round < rounds; round++) {

@@ -9,7 +9,7 @@ beforeAll(() => void (db = openDatabase()));
 afterAll(() => db.terminate());
 
 let tapes = 0;
-sessionFencesSuite('FirestoreSessionStore', { short: 10, long: 100 }, async (use, options) => {
+sessionFencesSuite('FirestoreSessionStore', { short: 2, long: 100 }, async (use, options) => {
   const collection = `tape-${++tapes}`;
   const [a, b] = [1, 2].map(() => new FirestoreSessionStore({ ...options, db, collection }));
   await use(a!, b!);

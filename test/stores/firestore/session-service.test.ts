@@ -1,14 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
+import { afterAll } from 'vitest';
 import { sessionServiceSuite } from '../../session/session-service-suite.ts';
 import { newProject, openDatabase } from './support/database.ts';
 
+const project = newProject();
+const dbs = [openDatabase(project), openDatabase(project)];
+afterAll(() => Promise.all(dbs.map((db) => db.terminate())));
+
 sessionServiceSuite('FirestoreSessionStore', async () => {
-  const project = newProject();
-  const dbs = [openDatabase(project), openDatabase(project)];
-  const [a, b] = dbs.map((db) => new FirestoreSessionStore({ db }));
-  const close = async (): Promise<void> => {
-    await Promise.all([a!.close(), b!.close()]);
-    await Promise.all(dbs.map((db) => db.terminate()));
-  };
-  return { a: a!, b: b!, close };
+  const collection = `service-${randomUUID()}`;
+  const [a, b] = dbs.map((db) => new FirestoreSessionStore({ db, collection }));
+  return { a: a!, b: b!, close: async () => void (await Promise.all([a!.close(), b!.close()])) };
 });

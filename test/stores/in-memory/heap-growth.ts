@@ -2,7 +2,7 @@
 import { completedSnapshot, Workload } from '../../../bench/workload.ts';
 import { InMemorySessionStore } from '../../../stores/in-memory/in-memory-session-store.ts';
 
-const TURNS = 1000;
+const TURNS = 500;
 
 function heap(): number {
   for (let i = 0; i < 3; i++) globalThis.gc!();
@@ -38,7 +38,7 @@ async function playList(store: InMemorySessionStore, sessionId: string, slides: 
 }
 
 const warm = new InMemorySessionStore();
-await play(warm, 300);
+await play(warm, 100);
 await warm.close();
 
 const store = new InMemorySessionStore();

@@ -7,7 +7,7 @@ import { storeOf, type StoreSpec } from './stores.ts';
 import type { Observed, Recorded } from './tasks.ts';
 
 const WRITERS = 8;
-const TURNS = scale(25, 200);
+const TURNS = scale(10, 200);
 
 function observed({ start, end, ...call }: Recorded): Observed {
   return { ...call, start: BigInt(start), end: BigInt(end) };

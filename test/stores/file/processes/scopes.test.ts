@@ -62,7 +62,7 @@ describe(`records that processes share (seed ${seed})`, () => {
     await Promise.all(survivors.map(({ end }) => end));
   }
 
-  const rounds = scale(6, 200);
+  const rounds = scale(3, 200);
   it(
     `crash-kill: of three writers of one record one is killed at some system call and then the others, ${rounds} times: each turn counts once`,
     async () => {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { FileSessionStore } from '../../../../stores/file/file-session-store.ts';
-import { seed } from '../../../support/scale.ts';
+import { scale, seed } from '../../../support/scale.ts';
 import type { Contenders } from './fleet.ts';
 import type { Outcome } from './outcome.ts';
 import { Random } from '../../../support/random.ts';
@@ -40,7 +40,7 @@ async function checkSettled(store: FileSessionStore, id: string, results: readon
 
 /** Who settles a snapshot first has settled it. */
 export function terminalState(contenders: Contenders): void {
-  const inOne = 1000;
+  const inOne = scale(100, 1000);
   it(`terminal state: of ${inOne} races in one process each has one winner, for good`, async () => {
     const random = new Random(seed);
     const spec = { folder: contenders.folder() };
@@ -57,7 +57,7 @@ export function terminalState(contenders: Contenders): void {
     for (const [id, results] of raced) await checkSettled(store, id, results);
   });
 
-  const across = 1000;
+  const across = scale(100, 1000);
   it(`terminal state: of ${across} races of completed against aborted across processes each has one winner, for good`, async () => {
     const random = new Random(seed);
     const spec = { folder: contenders.folder() };

@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { childScript } from '../../../support/child-script.ts';
-import { scale } from '../../../support/scale.ts';
+import { isTorture, scale } from '../../../support/scale.ts';
 import { newProject, openDatabase } from '../support/database.ts';
 import type { WriterAnswer, WriterTask } from './writer.ts';
 
 const WRITER = await childScript(new URL('writer.ts', import.meta.url));
-const PROCESSES = 8;
+const PROCESSES = isTorture ? 8 : 4;
 
 const writers: ChildProcess[] = [];
 beforeAll(() => {
@@ -41,7 +41,7 @@ async function write(
 }
 
 describe(`${PROCESSES} processes on one session`, () => {
-  const turns = scale(25, 100);
+  const turns = scale(10, 100);
 
   it(`one session: ${PROCESSES} x ${turns} turns that expect the leaf they saw are all in one line, none lost`, async () => {
     const project = newProject();
@@ -94,7 +94,7 @@ describe(`${PROCESSES} processes on one session`, () => {
 });
 
 describe('4 processes on the records of one user and one app', () => {
-  const turns = scale(50, 200);
+  const turns = scale(10, 200);
 
   it(`atomic update: 4 x ${turns} increments from as many sessions give ${4 * turns}, and what each process put there stays`, async () => {
     const project = newProject();
