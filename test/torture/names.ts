@@ -35,6 +35,7 @@ export const NAMES: Readonly<Record<string, string>> = {
   HTTP: 'answers that leak nothing',
   simulation: 'a simulated store and clock',
   model: 'random tapes against the reference model',
+  options: 'the whole kit with other options of the stores',
 };
 
 /** The title of the kit's tests with random tapes has no prefix. */

@@ -10,7 +10,7 @@ export function runKit(options: FileSessionStoreOptions, kit: Pick<ConformanceOp
   // 'full' differs in when it flushes only, which its own tests count; 'fast' keeps this suite short.
   const durable = { ...options, durability: 'fast' as const };
   sessionStoreConformance({
-    name: `FileSessionStore ${JSON.stringify(options)}`,
+    name: Object.keys(options).length > 0 ? `options: FileSessionStore ${JSON.stringify(options)}` : 'FileSessionStore',
     runner: { describe, it },
     manifest: { capabilities: new FileSessionStore(tmpdir(), durable).capabilities, tenants: true, branching: true },
     ...kit,

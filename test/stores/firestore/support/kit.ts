@@ -16,7 +16,10 @@ export function runKit(
   });
   let inUse = 0;
   sessionStoreConformance({
-    name: `FirestoreSessionStore ${JSON.stringify(options)}`,
+    name:
+      Object.keys(options).length > 0
+        ? `options: FirestoreSessionStore ${JSON.stringify(options)}`
+        : 'FirestoreSessionStore',
     runner: { describe, it },
     manifest: { capabilities: new FirestoreSessionStore({ db: first }).capabilities, tenants: true, branching: true },
     ...kit,
