@@ -59,7 +59,8 @@ export async function runAction(call: ActionCall): Promise<Answer> {
 
 async function answerAsStream(call: ActionCall): Promise<Answer> {
   const stop = new AbortController();
-  const kept = call.route.kind === 'turn' ? await call.turns?.open(askerOf(call), () => stop.abort()) : undefined;
+  const asker = { agent: call.route.agent, context: call.context };
+  const kept = call.route.kind === 'turn' ? await call.turns?.open(asker, () => stop.abort()) : undefined;
   // A client without the id cannot reconnect.
   let comesBack = false;
   let hasEnded = false;
@@ -97,10 +98,6 @@ async function answerAsStream(call: ActionCall): Promise<Answer> {
   }
   comesBack = true;
   return streamAnswer(stream, kept && { [STREAM_ID_HEADER]: kept.id });
-}
-
-function askerOf({ route, context }: ActionCall): Parameters<ResumableTurns['open']>[0] {
-  return { agent: route.agent, context };
 }
 
 /** Resolves after {@link HEAD_WITHIN_MS}; never resolves if the run ends before. */

@@ -1,4 +1,3 @@
-import type { ActionContext } from 'genkit';
 import { jsonAnswer, noStreamAnswer, type Answer } from './answer/answer.ts';
 import { authenticate } from './request/authenticate.ts';
 import type { IncomingCall } from './request/call.ts';
@@ -29,26 +28,18 @@ export function createAgentServer(agents: ServedAgents, options: AgentServerOpti
   const backlog = new Backlog(settings.maxUnreadChars);
   const turns = settings.resumable && new ResumableTurns(settings.resumable, { ...settings, backlog });
 
-  const authenticateAndRun = async (route: Route, call: IncomingCall): Promise<Answer> => {
-    if (settings.stopSignal?.aborted) {
-      throw shuttingDown();
-    }
-    if (settings.contextReadsInput) {
-      const body = await readBody(call, settings);
-      return run(route, call, body, () => authenticate(call, settings, body));
-    }
-    const context = await authenticate(call, settings);
-    return run(route, call, await readBody(call, settings), async () => context);
-  };
-
-  const run = async (
-    route: Route,
-    call: IncomingCall,
-    body: CallBody,
-    findContext: () => Promise<ActionContext>,
-  ): Promise<Answer> => {
+  const answer = async (call: IncomingCall): Promise<Answer> => {
+    let body: CallBody | undefined;
     try {
-      const context = await findContext();
+      const route = await mustFindRoute(findRoute, call);
+      if (settings.stopSignal?.aborted) {
+        throw shuttingDown();
+      }
+      if (settings.contextReadsInput) {
+        body = await readBody(call, settings);
+      }
+      const context = await authenticate(call, settings, body);
+      body ??= await readBody(call, settings);
       const asker = { agent: route.agent, context };
       const streamId = call.headers[STREAM_ID_HEADER];
       if (route.kind === 'turn' && wantsStream(call) && streamId) {
@@ -60,19 +51,12 @@ export function createAgentServer(agents: ServedAgents, options: AgentServerOpti
         return await abortStream(turns, streamToAbort, asker);
       }
       validateBody(route, body);
-      return await runAction({
-        route,
-        body,
-        context,
-        wantsStream: wantsStream(call),
-        signal: call.signal,
-        timeoutMs: settings.timeoutMs,
-        backlog,
-        stopSignal: settings.stopSignal,
-        turns,
-      });
+      const { signal } = call;
+      const { timeoutMs, stopSignal } = settings;
+      const asked = { route, body, context, wantsStream: wantsStream(call), signal };
+      return await runAction({ ...asked, timeoutMs, stopSignal, backlog, turns });
     } catch (error) {
-      return answerError(error, body.text);
+      return answerError(error, body?.text);
     }
   };
 
@@ -94,13 +78,7 @@ export function createAgentServer(agents: ServedAgents, options: AgentServerOpti
         // serve() reports the error.
         () => true,
       ),
-    serve: async (call) => {
-      try {
-        return bound(await authenticateAndRun(await mustFindRoute(findRoute, call), call));
-      } catch (error) {
-        return answerError(error);
-      }
-    },
+    serve: async (call) => bound(await answer(call)),
   };
 }
 
