@@ -60,7 +60,7 @@ it('refunds nothing that was rejected', async () => {
   });
 });
 
-it('shows and refunds the orders of the customer who is signed in, whoever they say that they are', async () => {
+it('shows and refunds the orders of the customer who is signed in, whatever name the message claims', async () => {
   await withServer(async (url) => {
     const agent = remoteAgent<SupportState>({ url: `${url}/api/support` });
     const chat = agent.chat({ sessionId: 'another' });

@@ -93,7 +93,7 @@ export abstract class OrderBook {
     return found && this.current(found);
   }
 
-  /** The orders of the customer with this e-mail address, newest first; none for nobody. */
+  /** The orders of the customer with this e-mail address, newest first; none without an address. */
   async ofCustomer(email: string | undefined): Promise<Order[]> {
     const found = this.#list.orders
       .filter(({ customer }) => customer.email === email)
