@@ -55,12 +55,18 @@ export type CutMemory = ReadonlyMap<string, readonly KnownShard[]>;
 const LONGEST_INLINE_ARRAY = 8 * 1024;
 /** Any other value is lifted when its text is longer than this. */
 const LONGEST_INLINE_VALUE = 32 * 1024;
-/** A run is never ended before this length, but at the array's end, ... */
-const SHORTEST_RUN = 32 * 1024;
-/** ... always at this one, ... */
-const LONGEST_RUN = 128 * 1024;
-/** ... and in between after elements picked by their content, every so many bytes in the mean. */
-const MEAN_DISTANCE = 32 * 1024;
+
+/** How long runs of elements are, in characters of JSON text. */
+export interface RunLengths {
+  /** A run is never ended before this length, but at the array's end. */
+  readonly shortest: number;
+  /** It is always ended at this one. */
+  readonly longest: number;
+  /** In between it ends after elements picked by their content, every so many characters in the mean. */
+  readonly distance: number;
+}
+
+const USUAL_RUNS: RunLengths = { shortest: 32 * 1024, longest: 128 * 1024, distance: 32 * 1024 };
 
 /**
  * Cuts a state up.
@@ -70,9 +76,10 @@ const MEAN_DISTANCE = 32 * 1024;
  *
  * @param state An immutable JSON value.
  * @param known The memory of an earlier cut of a state that shares structure with this one.
+ * @param runs How long new runs are; those that are known stay as they are.
  */
-export function cut(state: unknown, known: CutMemory = new Map()): Cut {
-  const cutter = new Cutter(known);
+export function cut(state: unknown, known: CutMemory = new Map(), runs = USUAL_RUNS): Cut {
+  const cutter = new Cutter(known, runs);
   const skeleton = cutter.walk(state, []);
   return {
     skeleton,
@@ -88,9 +95,9 @@ export function placeOf(path: readonly string[]): string {
   return JSON.stringify(path);
 }
 
-/** The name of a shard with this text. */
-export function shardName(text: string): string {
-  return createHash('sha256').update(text, 'utf8').digest('hex');
+/** The name of a shard with this text, or with these bytes of it in UTF-8. */
+export function shardName(text: string | Uint8Array): string {
+  return createHash('sha256').update(text).digest('hex');
 }
 
 class Cutter {
@@ -99,9 +106,11 @@ class Cutter {
   readonly memory = new Map<string, readonly KnownShard[]>();
   liftedLength = 0;
   readonly #known: CutMemory;
+  readonly #lengths: RunLengths;
 
-  constructor(known: CutMemory) {
+  constructor(known: CutMemory, lengths: RunLengths) {
     this.#known = known;
+    this.#lengths = lengths;
   }
 
   /** The text of `value` without what is lifted from it. */
@@ -150,6 +159,7 @@ class Cutter {
   }
 
   #run(array: readonly unknown[], start: number): KnownShard {
+    const { shortest, longest, distance } = this.#lengths;
     const texts: string[] = [];
     let length = 1;
     let sealed = false;
@@ -157,7 +167,7 @@ class Cutter {
       const text = stringifyJson(array[index]);
       texts.push(text);
       length += text.length + 1;
-      sealed = length >= LONGEST_RUN || (length >= SHORTEST_RUN && isPicked(text));
+      sealed = length >= longest || (length >= shortest && isPicked(text, distance));
     }
     return this.#newShard(array.slice(start, start + texts.length), `[${texts.join(',')}]`, sealed);
   }
@@ -186,10 +196,10 @@ function continuesWith(array: readonly unknown[], start: number, { values, seale
 }
 
 /** Whether a run may end after the element of this text: a matter of its content alone, the likelier the longer it is. */
-function isPicked(text: string): boolean {
+function isPicked(text: string, distance: number): boolean {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
-  return (hash >>> 0) / 0x1_0000_0000 < text.length / MEAN_DISTANCE;
+  return (hash >>> 0) / 0x1_0000_0000 < text.length / distance;
 }
 
 function textOf(part: KnownShard, holds: Lift['holds']): string {

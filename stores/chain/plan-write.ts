@@ -1,7 +1,7 @@
 import { diff } from '../../src/json/diff.ts';
 import { jsonBytes } from '../../src/json/size.ts';
 import { stringifyJson, type Json } from '../../src/json/value.ts';
-import { cut, type Cut, type CutMemory } from './cut.ts';
+import { cut, type Cut, type CutMemory, type RunLengths } from './cut.ts';
 import { patchText } from './written-state.ts';
 
 /** How a state is to be written down. */
@@ -9,9 +9,17 @@ export type WritePlan =
   /** By itself: a checkpoint. */
   | { readonly kind: 'whole'; readonly cut: Cut }
   /** As what changed since the parent's state. `patch` is JSON text. */
-  | { readonly kind: 'on-parent'; readonly patch: string; readonly depth: number }
-  /** As what is written of this snapshot already, and one more patch. */
-  | { readonly kind: 'appended'; readonly patch: string };
+  | { readonly kind: 'on-parent'; readonly patch: string; readonly depth: number };
+
+/** How a state may be written down. */
+export interface WriteOptions {
+  /** How many snapshots there are from one that is whole to the next. */
+  readonly interval: number;
+  /** The memory of an earlier cut. */
+  readonly known: CutMemory | undefined;
+  /** How long runs are; see `cut`. */
+  readonly runs?: RunLengths;
+}
 
 /** A state that another one can be told from. */
 export interface Origin {
@@ -20,20 +28,13 @@ export interface Origin {
   readonly depth: number;
 }
 
-/** When a snapshot was rewritten so often, it is written down anew. */
-const MOST_PATCHES = 8;
-
 /**
  * Plans how a new snapshot's state is written: as a diff from its parent's, unless that is larger than the state, or there have been
  * `interval` - 1 of them in a row.
  *
  * @param parent The parent's state; `undefined` when there is none to build on.
  */
-export function planNew(
-  state: Json,
-  parent: Origin | undefined,
-  options: { interval: number; known: CutMemory | undefined },
-): WritePlan {
+export function planNew(state: Json, parent: Origin | undefined, options: WriteOptions): WritePlan {
   if (parent && parent.depth + 1 < options.interval) {
     const patch = patchText(diff(parent.state, state));
     if (isSmaller(patch.length, state)) return { kind: 'on-parent', patch, depth: parent.depth + 1 };
@@ -41,23 +42,9 @@ export function planNew(
   return planWhole(state, options);
 }
 
-/** Plans how a rewritten snapshot's changed state is written: as one more patch, unless there are many or they are larger than the state. */
-export function planRewrite(
-  state: Json,
-  current: Origin & { readonly patches: readonly string[] },
-  options: { interval: number; known: CutMemory | undefined },
-): WritePlan {
-  if (options.interval > 1 && current.patches.length < MOST_PATCHES) {
-    const patch = patchText(diff(current.state, state));
-    const length = current.patches.reduce((sum, text) => sum + text.length, patch.length);
-    if (isSmaller(length, state)) return { kind: 'appended', patch };
-  }
-  return planWhole(state, options);
-}
-
 /** With an interval of 1 nothing is lifted out, so that every snapshot can be read by itself. */
-export function planWhole(state: Json, options: { interval: number; known: CutMemory | undefined }): WritePlan {
-  if (options.interval > 1) return { kind: 'whole', cut: cut(state, options.known) };
+export function planWhole(state: Json, options: WriteOptions): WritePlan {
+  if (options.interval > 1) return { kind: 'whole', cut: cut(state, options.known, options.runs) };
   const skeleton = stringifyJson(state);
   return { kind: 'whole', cut: { skeleton, lifts: [], shards: [], memory: new Map(), length: skeleton.length } };
 }

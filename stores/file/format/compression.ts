@@ -21,7 +21,6 @@ export function isPacked(bytes: Uint8Array): boolean {
 }
 
 /** @throws When these are not the bytes that `pack` answered. */
-export async function unpack(bytes: Uint8Array): Promise<string> {
-  const unpacked = bytes.length <= SMALL ? inflateSync(bytes) : await inflateLater(bytes);
-  return unpacked.toString('utf8');
+export async function unpack(bytes: Uint8Array): Promise<Buffer> {
+  return bytes.length <= SMALL ? inflateSync(bytes) : inflateLater(bytes);
 }

@@ -1,9 +1,9 @@
-import { isUtf8 } from 'node:buffer';
-import { parseJson, stringifyJson, type Json } from '../../../src/json/value.ts';
+import { stringifyJson, type Json } from '../../../src/json/value.ts';
 import type { ScopeRecord } from '../../../src/store/contract.ts';
 import { assertReadable } from '../../../src/store/format.ts';
 import { hashOf } from './names.ts';
 import { FORMAT } from './snapshot-file.ts';
+import { jsonOf } from './text.ts';
 
 /** Names a save: the snapshot, and the `commit` in the head that this save wrote. */
 export interface SaveRef {
@@ -39,7 +39,7 @@ export function formatRecord(key: string, record: ScopeRecord, save: SaveRef): B
  */
 export function parseRecord(content: Buffer, name: string, what: string): RecordFile | undefined {
   const end = content.indexOf(10) + 1;
-  const json = end === 0 ? undefined : parseLine(content.subarray(0, end));
+  const json = end === 0 ? undefined : jsonOf(content.subarray(0, end));
   if (!isObject(json)) return undefined;
   const { format, scope, record } = json;
   assertReadable(format, FORMAT, what);
@@ -55,19 +55,10 @@ export function parseRecord(content: Buffer, name: string, what: string): Record
 }
 
 function saveOf(line: Buffer): SaveRef | undefined {
-  const parts = parseLine(line);
+  const parts = jsonOf(line);
   if (!Array.isArray(parts) || !parts.every((part) => typeof part === 'string')) return undefined;
   const [snapshotId, commit] = parts;
   return snapshotId === undefined || commit === undefined ? undefined : { snapshotId, commit };
-}
-
-function parseLine(line: Buffer): Json | undefined {
-  if (!isUtf8(line)) return undefined;
-  try {
-    return parseJson(line.toString('utf8'));
-  } catch {
-    return undefined;
-  }
 }
 
 function isObject(value: Json | undefined): value is Record<string, Json> {

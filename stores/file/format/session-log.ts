@@ -1,8 +1,8 @@
-import { isUtf8 } from 'node:buffer';
 import { quote } from '../../../src/errors.ts';
 import { parseJson, type Json } from '../../../src/json/value.ts';
 import { assertReadable } from '../../../src/store/format.ts';
 import { FORMAT } from './snapshot-file.ts';
+import { textOf } from './text.ts';
 
 /** The first line of a session's log. */
 export interface LogHeader {
@@ -75,10 +75,13 @@ export function parseHeader(bytes: Buffer): LogHeader {
   return { session, incarnation, log };
 }
 
+const DONE = formatLine({ done: true });
+
 /** All lines at once: no line has a line break inside. */
 function parseAll(bytes: Buffer): Record<string, Json>[] {
   try {
-    const text = isUtf8(bytes) ? bytes.toString('utf8').trimEnd() : 'none';
+    // That a line is done goes without saying where there is one behind it.
+    const text = (textOf(bytes) ?? 'none').trimEnd().replaceAll(`\n${DONE}`, '\n');
     const json = parseJson(`[${text.replaceAll('\n', ',')}]`) as Json[];
     if (json.every((one) => typeof one === 'object' && one !== null && !Array.isArray(one)))
       return json as Record<string, Json>[];

@@ -1,10 +1,10 @@
-import { isUtf8 } from 'node:buffer';
 import { quote } from '../../../src/errors.ts';
-import { parseJson, stringifyJson, type Json } from '../../../src/json/value.ts';
+import { stringifyJson, type Json } from '../../../src/json/value.ts';
 import type { SessionRecord } from '../../../src/store/contract.ts';
 import { assertReadable } from '../../../src/store/format.ts';
 import { hashOf } from './names.ts';
 import { FORMAT } from './snapshot-file.ts';
+import { jsonOf } from './text.ts';
 
 /** A session record's file that was read. */
 export interface SessionRecordFile {
@@ -33,20 +33,11 @@ export function formatSessionRecord(sessionId: string, { kind, key, revision, va
  * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it.
  */
 export function parseSessionRecord(content: Buffer, name: string): SessionRecordFile | undefined {
-  const json = parse(content);
+  const json = jsonOf(content);
   if (typeof json !== 'object' || json === null || Array.isArray(json)) return undefined;
   const { format, session: sessionId, kind, key, revision, value } = json;
   assertReadable(format, FORMAT, `A record of session ${quote(String(sessionId))}`);
   if (format !== FORMAT || typeof sessionId !== 'string' || typeof revision !== 'string') return undefined;
   if (typeof kind !== 'string' || typeof key !== 'string' || recordName(kind, key) !== name) return undefined;
   return value === undefined ? undefined : { sessionId, record: { kind, key, value, revision } };
-}
-
-function parse(content: Buffer): Json | undefined {
-  if (!isUtf8(content)) return undefined;
-  try {
-    return parseJson(content.toString('utf8'));
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,4 @@
-import { isUtf8 } from 'node:buffer';
-import { parseJson, stringifyJson, type Json } from '../../../src/json/value.ts';
+import { stringifyJson, type Json } from '../../../src/json/value.ts';
 import type { SnapshotMetadata, SnapshotStatus } from '../../../src/snapshot/snapshot.ts';
 import { SNAPSHOT_STATUSES } from '../../../src/snapshot/status.ts';
 import type { SessionDetails } from '../../../src/store/contract.ts';
@@ -8,6 +7,7 @@ import type { Cut, Lift } from '../../chain/cut.ts';
 import type { WrittenState } from '../../chain/written-state.ts';
 import type { JsonPatch } from '../../../src/json/diff.ts';
 import { isPacked, pack, unpack } from './compression.ts';
+import { jsonOf, textOf } from './text.ts';
 
 /** The version of what this store writes. A file of a higher one is refused. */
 export const FORMAT = 1;
@@ -133,8 +133,8 @@ export async function changeBody(patch: string): Promise<string> {
  * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it.
  */
 export function parseHead(line: Buffer): SnapshotHead | Unreadable {
-  const json = parseObject(line, '}');
-  return json === undefined ? 'broken' : headOf(json);
+  const json = jsonOf(line, '}');
+  return isObject(json) ? headOf(json) : 'broken';
 }
 
 /**
@@ -143,23 +143,13 @@ export function parseHead(line: Buffer): SnapshotHead | Unreadable {
  * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it.
  */
 export async function parseFile(content: Buffer): Promise<SnapshotFile | Unreadable> {
-  const json = parseObject(content);
+  const json = jsonOf(content);
   const end = content.indexOf(10) + 1;
-  if (json === undefined || end === 0) return 'broken';
+  if (!isObject(json) || end === 0) return 'broken';
   const head = headOf(json);
   if (typeof head === 'string') return head;
   const written = await writtenOf(head, json).catch(() => undefined);
   return written ? { head, written, body: content.toString('utf8', end) } : 'broken';
-}
-
-function parseObject(bytes: Buffer, ending = ''): Record<string, Json> | undefined {
-  if (!isUtf8(bytes)) return undefined;
-  try {
-    const json = parseJson(bytes.toString('utf8') + ending);
-    return isObject(json) ? json : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function headOf(json: Record<string, Json>): SnapshotHead | Unreadable {
@@ -222,7 +212,7 @@ async function writtenOf(head: SnapshotHead, json: Record<string, Json>): Promis
 async function patchOf(changes: Json | undefined): Promise<JsonPatch> {
   const packed = typeof changes === 'string' ? Buffer.from(changes, 'base64') : undefined;
   if (packed && !isPacked(packed)) throw new Error('not packed');
-  const patch = packed ? parseJson(await unpack(packed)) : changes;
+  const patch = packed ? jsonOf(await unpack(packed)) : changes;
   if (!Array.isArray(patch)) throw new Error('not a patch');
   return patch as unknown as JsonPatch;
 }

@@ -141,7 +141,12 @@ export async function readState(session: Session, state: StateRef): Promise<Snap
     const content = await readFrom(folder.store.fs, path);
     const file = typeof content === 'string' ? 'broken' : await parseFile(content.bytes);
     // Depths go down by one from diff to diff, so no chain goes in a circle.
-    if (typeof file === 'object' && isState(file.head, state)) return file;
+    if (typeof content === 'string' || typeof file === 'string' || !isState(file.head, state)) continue;
+    const node = session.index.tree.get(state.id);
+    if (node && path === folder.snapshot(state.id)) {
+      session.note(node, { head: file.head, stamp: stampOf(content.stats), isWhole: true });
+    }
+    return file;
   }
   throw new DamagedSnapshot(MISSING_BASE);
 }

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { shardName, type CutShard, type CutMemory } from '../../chain/cut.ts';
 import { readFrom } from '../disk/read-file.ts';
 import { isPacked, pack, unpack } from '../format/compression.ts';
+import { textOf } from '../format/text.ts';
 import type { Session } from '../session.ts';
 
 /** Whether a file in a session's folder is called as shards are. */
@@ -14,11 +15,10 @@ export async function readShard(session: Session, name: string): Promise<string 
   const { store } = session.tenant.folder;
   const content = await readFrom(store.fs, join(session.path, name));
   if (typeof content === 'string') return undefined;
-  const { bytes } = content;
-  const text = isPacked(bytes) ? await unpack(bytes).catch(() => undefined) : bytes.toString('utf8');
-  if (text === undefined || shardName(text) !== name) return undefined;
+  const bytes = isPacked(content.bytes) ? await unpack(content.bytes).catch(() => undefined) : content.bytes;
+  if (!bytes || shardName(bytes) !== name) return undefined;
   session.checkedShards.add(name);
-  return text;
+  return textOf(bytes);
 }
 
 /**

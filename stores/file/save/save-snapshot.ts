@@ -43,6 +43,9 @@ import { carryOut, NAME_IS_TAKEN, type Commit } from './commit.ts';
 /** How often a save may start again because others create or remove the same snapshot. */
 const MOST_ATTEMPTS = 50;
 
+/** Longer than a database's documents may be: a cold read opens a file for each run. The last one, which every checkpoint stores anew, stays short. */
+const RUNS = { shortest: 64 * 1024, longest: 256 * 1024, distance: 64 * 1024 };
+
 /** The snapshot came or went between looking and locking. */
 const AGAIN = Symbol('again');
 
@@ -267,7 +270,8 @@ export class Save<S> {
     if (state === undefined) return { state: { version, depth: 0 }, body: NO_STATE, shards: [], known: undefined };
     const origin = anchor?.known && { state: anchor.known.state, depth: anchor.head.state.depth };
     const memory = before?.memory ?? anchor?.known?.memory;
-    const plan = planNew(state, origin, { interval: this.#tenant.shared.checkpointInterval, known: memory });
+    const interval = this.#tenant.shared.checkpointInterval;
+    const plan = planNew(state, origin, { interval, known: memory, runs: RUNS });
     const known = knownFrom(state, plan, memory, anchor?.known?.length ?? 0);
     if (plan.kind === 'whole') {
       const { cut } = plan;

@@ -5,7 +5,7 @@ import { jsonEqual, parseJson, setMember, type Json } from '../../../src/json/va
 import { cut, shardName, type Cut } from '../../../stores/chain/cut.ts';
 import { fill } from '../../../stores/chain/fill.ts';
 import { materialise, type ChainReader } from '../../../stores/chain/materialise.ts';
-import { planNew, planRewrite } from '../../../stores/chain/plan-write.ts';
+import { planNew } from '../../../stores/chain/plan-write.ts';
 import { patchText, type WrittenState } from '../../../stores/chain/written-state.ts';
 
 const message = (i: number, length = 1000): Json => ({
@@ -139,22 +139,10 @@ describe('the plan of a write', () => {
     expect(planNew({}, { state: {}, depth: 0 }, options)).toMatchObject({ kind: 'whole' });
   });
 
-  it('of a rewrite adds a patch, but not for ever', () => {
-    expect(planRewrite(state, { state: parent, depth: 0, patches: ['[]'] }, options)).toMatchObject({
-      kind: 'appended',
-    });
-    const many = Array.from({ length: 8 }, () => '[]');
-    expect(planRewrite(state, { state: parent, depth: 0, patches: many }, options)).toMatchObject({ kind: 'whole' });
-  });
-
   it('with an interval of 1 is always one whole text', () => {
     const whole = { interval: 1, known: undefined };
-    const plans = [
-      planNew(state, { state: parent, depth: 0 }, whole),
-      planRewrite(state, { state: parent, depth: 0, patches: [] }, whole),
-    ];
-    for (const plan of plans)
-      expect(plan).toMatchObject({ kind: 'whole', cut: { lifts: [], skeleton: JSON.stringify(state) } });
+    const plan = planNew(state, { state: parent, depth: 0 }, whole);
+    expect(plan).toMatchObject({ kind: 'whole', cut: { lifts: [], skeleton: JSON.stringify(state) } });
   });
 });
 

@@ -1,0 +1,18 @@
+import { isAscii, isUtf8 } from 'node:buffer';
+import { parseJson, type Json } from '../../../src/json/value.ts';
+
+/** The text that UTF-8 bytes hold; `undefined`: they are no such bytes. Nearly all are ASCII, which is copied much faster. */
+export function textOf(bytes: Buffer): string | undefined {
+  if (isAscii(bytes)) return bytes.toString('latin1');
+  return isUtf8(bytes) ? bytes.toString('utf8') : undefined;
+}
+
+/** The value that JSON text in UTF-8 holds, with `ending` behind it; `undefined`: it is no such text. */
+export function jsonOf(bytes: Buffer, ending = ''): Json | undefined {
+  const text = textOf(bytes);
+  try {
+    return text === undefined ? undefined : parseJson(text + ending);
+  } catch {
+    return undefined;
+  }
+}
