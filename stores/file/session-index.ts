@@ -72,6 +72,12 @@ export class SessionIndex {
     return this.#updatedAt;
   }
 
+  /** The snapshot that was written last; `undefined`: it was removed. */
+  get lastWritten(): IndexNode | undefined {
+    const last = this.tree.lastWritten();
+    return last && this.#byPlace.get(last.place);
+  }
+
   /** Whether the snapshot that had this place was removed. */
   wasRemoved(place: number): boolean {
     return place < this.#next && !this.#byPlace.has(place);
@@ -119,8 +125,8 @@ export class SessionIndex {
       next = place + 1;
     }
     if (this.#next !== next) yield { next: this.#next };
-    const last = this.tree.lastWritten();
-    if (last && this.tree.has(last.snapshotId)) yield { rewrite: last.place, at: this.#writtenAt };
+    const last = this.lastWritten;
+    if (last) yield { rewrite: last.place, at: this.#writtenAt };
     else yield { remove: [], at: this.#writtenAt, updatedAt: this.#updatedAt };
   }
 

@@ -61,8 +61,8 @@ export class Session {
   #stamp = '';
   /** The last line that is in the index, when no later one says that it is done. */
   #unfinished: LogLine | undefined;
-  /** What comes after `#position`: a save that does not count, or not yet, or half a line. */
-  #tail: SaveLine | 'half a line' | undefined;
+  /** Something comes after `#position`: a save that does not count, or not yet, or half a line. */
+  #hasTail = false;
   /** The index was made from the snapshots' files. */
   #isRebuilt = false;
   #reading: Promise<void> = Promise.resolve();
@@ -167,6 +167,16 @@ export class Session {
     if (!isIt || head.meta.snapshotId !== node.snapshotId) throw new DamagedSnapshot(DAMAGED);
     node.seen = seen;
     return head;
+  }
+
+  /** A head that has the facts about the session: each write takes over those of the write before it. */
+  headWithDetails(): SnapshotHead | undefined {
+    const { tree, lastWritten } = this.index;
+    for (const node of new Set([lastWritten, tree.latestLeaf()])) {
+      const head = node && headUnlessDamaged(this, node);
+      if (head) return head;
+    }
+    return undefined;
   }
 
   /** Where the state of a removed snapshot is, when others stand on it. */
@@ -300,22 +310,14 @@ export class Session {
     const { fs } = this.tenant.folder.store;
     const stats = this.#position === 0 ? undefined : this.#statLog();
     if (!stats || stats.size === this.#position) return;
-    if (typeof this.#tail === 'object') this.#removePlaceholder(this.#tail.id);
     const fd = fs.open(this.#log, READ_APPEND);
     try {
       fs.truncate(fd, this.#position);
       this.#stamp = stampOf(fs.statOpen(fd));
-      this.#tail = undefined;
+      this.#hasTail = false;
     } finally {
       closeQuietly(fs, fd);
     }
-  }
-
-  /** Where there are no hard links, the writer may have died when it had reserved the name. */
-  #removePlaceholder(snapshotId: string): void {
-    const { folder } = this.tenant;
-    const path = folder.snapshot(snapshotId);
-    if (readHead(folder.store.fs, path) === 'empty') folder.store.remove(path);
   }
 
   async #rewriteLog(): Promise<void> {
@@ -336,7 +338,7 @@ export class Session {
   }
 
   #isCurrent(): boolean {
-    if (this.#tail || this.#isRebuilt) return false;
+    if (this.#hasTail || this.#isRebuilt) return false;
     const stats = this.#statLog();
     return stats ? stampOf(stats) === this.#stamp : this.#incarnation === '' && this.#stamp === NO_LOG;
   }
@@ -392,11 +394,11 @@ export class Session {
   #take(bytes: Buffer, stamp: string): void {
     // What comes after the last line break is being written, or was cut short.
     let end = bytes.lastIndexOf(10) + 1;
-    this.#tail = end < bytes.length ? 'half a line' : undefined;
+    this.#hasTail = end < bytes.length;
     const lines = end === 0 ? [] : parseLines(bytes.subarray(0, end));
     const last = lines.at(-1);
     if (last && 'save' in last && !this.#isSaved(last)) {
-      this.#tail = last;
+      this.#hasTail = true;
       lines.pop();
       end = bytes.lastIndexOf(10, end - 2) + 1;
     }
@@ -424,7 +426,7 @@ export class Session {
     this.#position = 0;
     this.#stamp = '';
     this.#unfinished = undefined;
-    this.#tail = undefined;
+    this.#hasTail = false;
     this.#isRebuilt = false;
   }
 }

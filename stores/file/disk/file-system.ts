@@ -12,12 +12,10 @@ import {
   openSync,
   read,
   readdirSync,
-  readlinkSync,
   readSync,
   renameSync,
   rmdirSync,
   statSync,
-  symlinkSync,
   unlinkSync,
   watch,
   writeSync,
@@ -52,8 +50,6 @@ export interface FileSystem {
   statTarget(path: string): Stats | undefined;
   rename(from: string, to: string): void;
   link(from: string, to: string): void;
-  symlink(content: string, path: string): void;
-  readlink(path: string): string;
   unlink(path: string): void;
   mkdir(path: string): void;
   rmdir(path: string): void;
@@ -96,9 +92,6 @@ export const nodeFileSystem: FileSystem = {
   statTarget: (path) => statSync(path, { throwIfNoEntry: false }),
   rename: renameSync,
   link: linkSync,
-  // Windows lets everybody make junctions, and privileged users only links.
-  symlink: (content, path) => symlinkSync(content, path, 'junction'),
-  readlink: (path) => readlinkSync(path, 'latin1'),
   unlink: unlinkSync,
   mkdir(path) {
     mkdirSync(path, FOLDER_MODE);
@@ -121,14 +114,6 @@ export function stampOf({ ino, size, mtimeMs, ctimeMs }: Stats): string {
 /** The `code` of a failed system call, such as `ENOENT`. */
 export function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException | undefined)?.code;
-}
-
-/** What a file system answers to a call that it does not have. */
-const UNSUPPORTED = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'UNKNOWN']);
-
-/** Whether a call failed because the file system does not have it. */
-export function isUnsupported(error: unknown): boolean {
-  return UNSUPPORTED.has(codeOf(error) ?? '');
 }
 
 /** Closes a file whose content is safe, or only was read: whether that fails does not matter. */

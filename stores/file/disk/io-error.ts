@@ -1,7 +1,7 @@
 import { GenkitError, type StatusName } from 'genkit';
 import { quote } from '../../../src/errors.ts';
 import { codeOf } from './file-system.ts';
-import { missingDirectoryError, type StoreDirectory } from './usable-directory.ts';
+import { unusableDirectoryError, type StoreDirectory } from './usable-directory.ts';
 
 /** What a function of the caller threw: it goes to the caller as it is, whatever it is. */
 export class CallerFailure {
@@ -23,7 +23,7 @@ const MEANINGS: Readonly<Record<string, { status: StatusName; reason: string }>>
   EACCES: { status: 'UNAVAILABLE', reason: 'the process may not access the files of the store' },
   EPERM: {
     status: 'UNAVAILABLE',
-    reason: 'the process may not access the files of the store, or the file system has no links',
+    reason: 'the process may not access the files of the store',
   },
   EIO: { status: 'UNAVAILABLE', reason: 'the disk failed' },
 };
@@ -56,7 +56,7 @@ function reported(
 ): unknown {
   if (error instanceof CallerFailure) return error.cause;
   if (error instanceof GenkitError || !isSystemError(error)) return error;
-  const missing = missingDirectoryError(directory, error);
+  const missing = unusableDirectoryError(directory, error);
   if (missing) return missing;
   const { status, reason } = meaningOf(error);
   const place = `${codeOf(error)} in the directory ${quote(directory.given)}`;

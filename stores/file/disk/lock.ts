@@ -1,7 +1,7 @@
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { GenkitError } from 'genkit';
 import { KeyQueue } from '../../../src/store/key-queue.ts';
-import { closeQuietly, codeOf, CREATE, isUnsupported, type FileSystem } from './file-system.ts';
+import { closeQuietly, codeOf, CREATE, type FileSystem } from './file-system.ts';
 import { formatOwner, livenessOf, newOwner, parseOwner, type Owner } from './owner.ts';
 import { readBeginning } from './read-file.ts';
 
@@ -30,8 +30,7 @@ const inThisProcess = new KeyQueue();
  * Locks between processes that share a folder.
  *
  * Each process has a mark, a file that names it as an owner. A lock is a hard link to the mark of its owner: it is made by one system call,
- * which fails where there is one already, and takes neither an inode nor a block. Where there are no hard links, a lock is a symbolic link
- * that nothing follows and whose text names the owner. While the owner lives, others wait.
+ * which fails where there is one already, and takes neither an inode nor a block. While the owner lives, others wait.
  *
  * A lock whose owner has died is taken over by claiming it: claims are links too, `<lock>.1`, then `<lock>.2` when the owner of that one has
  * died, and so on. So a lock is a chain, and its holder is the owner of the last link. After making a claim the claimer reads the chain
@@ -48,7 +47,6 @@ export class LockFolder {
   readonly #makeFolder: () => void;
   readonly #flush: (fd: number) => Promise<void>;
   #owner: { readonly nonce: string; readonly text: string } | undefined;
-  #hasLinks = true;
   #isTidied = false;
   #named = 0;
 
@@ -107,17 +105,18 @@ export class LockFolder {
     const names = this.#fs.readdir(this.path).filter((one) => OWN_NAME.test(one));
     for (const name of names) {
       const path = join(this.path, name);
-      const text = this.#read(path);
+      const isMark = name.startsWith(MARK);
+      const text = isMark ? name.slice(MARK.length) : this.#read(path);
       if (text === undefined || this.#isOwn(text) || !this.isAbandoned(text, path)) continue;
       const [lock, claim] = name.split('.', 2) as [string, string | undefined];
-      if (name.startsWith(MARK) || (claim !== undefined && !names.includes(lock))) this.#remove(path);
+      if (isMark || (claim !== undefined && !names.includes(lock))) this.#remove(path);
       else if (claim === undefined) this.#release(this.#tryAcquire(path) ?? []);
     }
   }
 
   /** Removes this process's mark; it comes back with the next lock. */
   close(): void {
-    if (this.#owner && this.#hasLinks) this.#remove(this.#mark());
+    if (this.#owner) this.#remove(this.#mark());
   }
 
   #tidyOnce(): void {
@@ -198,24 +197,12 @@ export class LockFolder {
 
   #create(path: string): boolean {
     try {
-      this.#link(path);
+      this.#fs.link(this.#mark(), path);
       return true;
     } catch (error) {
       if (codeOf(error) === 'EEXIST') return false;
       throw error;
     }
-  }
-
-  #link(path: string): void {
-    if (this.#hasLinks) {
-      try {
-        return this.#fs.link(this.#mark(), path);
-      } catch (error) {
-        if (!isUnsupported(error)) throw error;
-        this.#hasLinks = false;
-      }
-    }
-    this.#fs.symlink(this.#self().text, path);
   }
 
   /**
@@ -224,7 +211,7 @@ export class LockFolder {
    */
   async #makeMark(): Promise<void> {
     this.#makeFolder();
-    if (!this.#hasLinks || this.#fs.stat(this.#mark())) return;
+    if (this.#fs.stat(this.#mark())) return;
     const fd = this.#fs.open(this.#mark(), CREATE);
     try {
       this.#fs.write(fd, Buffer.from(this.#self().text, 'latin1'));
@@ -238,21 +225,13 @@ export class LockFolder {
   }
 
   #mark(): string {
-    return join(this.path, `${MARK}${this.#self().nonce}`);
+    return join(this.path, `${MARK}${this.#self().text}`);
   }
 
-  /** The text of a mark, or of a link to one; `undefined`: there is none. */
+  /** The text of a lock or a claim; `undefined`: there is none. */
   #read(path: string): string | undefined {
-    const stats = this.#fs.stat(path);
-    try {
-      // Windows answers an absolute path.
-      if (stats?.isSymbolicLink()) return basename(this.#fs.readlink(path));
-      const content = readBeginning(this.#fs, path, LONGEST_TEXT);
-      return typeof content === 'object' ? content.bytes.toString('latin1') : content === 'missing' ? undefined : '';
-    } catch (error) {
-      if (codeOf(error) === 'ENOENT') return undefined;
-      throw error;
-    }
+    const content = readBeginning(this.#fs, path, LONGEST_TEXT);
+    return typeof content === 'object' ? content.bytes.toString('latin1') : content === 'missing' ? undefined : '';
   }
 
   #isOwn(text: string): boolean {
@@ -274,7 +253,7 @@ export class LockFolder {
   }
 }
 
-/** How the names of marks begin. */
+/** How the names of marks begin; the owner's text follows, which stands in the file as well. */
 const MARK = 'owner-';
 /** Bytes that are read of a mark. */
 const LONGEST_TEXT = 256;
@@ -282,7 +261,7 @@ const LONGEST_TEXT = 256;
 const MOST_MARKS = 5;
 
 /** The names of marks, of locks, and of claims on them. Nothing else in the folder is the store's to remove. */
-const OWN_NAME = /^(?:owner-[0-9a-f]{12}|[0-9a-f]{64}(?:\.\d+)?)$/;
+const OWN_NAME = /^(?:owner-1\.[0-9a-f.]+|[0-9a-f]{64}(?:\.\d+)?)$/;
 
 function assertRecent(ageMs: number, what: string): void {
   if (ageMs < LONGEST_HOLD_MS) return;

@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
 import { failedPrecondition } from '../../../src/errors.ts';
-import { closeQuietly, codeOf, CREATE, isUnsupported, READ_FOLDER, type FileSystem } from './file-system.ts';
+import { closeQuietly, codeOf, CREATE, READ_FOLDER, type FileSystem } from './file-system.ts';
 import { FolderCommits } from './folder-commits.ts';
 import { LockFolder } from './lock.ts';
 
@@ -88,8 +88,10 @@ export class StoreFolder {
    * @param options.replaces Whether a file may be there; else the call fails with `EEXIST`.
    */
   move(from: string, to: string, { replaces }: { replaces: boolean }): void {
-    if (replaces) this.fs.rename(from, to);
-    else this.#moveToNew(from, to);
+    if (replaces) return this.fs.rename(from, to);
+    // Unlike a rename, a link replaces nothing.
+    this.fs.link(from, to);
+    this.removeQuietly(from);
   }
 
   /** Flushes an open file, or not, as the durability says. */
@@ -184,24 +186,6 @@ export class StoreFolder {
       this.makeFolder(this.#temporary);
       return this.fs.open(path, CREATE);
     }
-  }
-
-  /** Unlike a rename, a link replaces nothing. Where there are no links, an empty file reserves the name. */
-  #moveToNew(from: string, to: string): void {
-    try {
-      this.fs.link(from, to);
-    } catch (error) {
-      if (!isUnsupported(error)) throw error;
-      closeQuietly(this.fs, this.fs.open(to, CREATE));
-      try {
-        this.fs.rename(from, to);
-      } catch (failure) {
-        attempt(() => this.remove(to));
-        throw failure;
-      }
-      return;
-    }
-    this.removeQuietly(from);
   }
 
   async #flushEntries(path: string): Promise<void> {

@@ -44,9 +44,17 @@ export function usableDirectory(directory: unknown, fs: FileSystem): string {
   }
 }
 
-/** The error of a call that failed because the store's directory is missing and can't be made; `undefined` when the call failed otherwise. */
-export function missingDirectoryError({ given, path, fs }: StoreDirectory, error: unknown): GenkitError | undefined {
+/** What a file system without hard links answers when one is to be made. */
+const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'UNKNOWN']);
+
+/** The error of a call that failed because the store's directory is of no use, or can't be made; `undefined` when the call failed otherwise. */
+export function unusableDirectoryError({ given, path, fs }: StoreDirectory, error: unknown): GenkitError | undefined {
   const code = codeOf(error) ?? '';
+  if (NO_LINKS.has(code) && (error as NodeJS.ErrnoException).syscall === 'link') {
+    return directoryError(
+      `FileSessionStore can't use ${quote(given)}: its file system has no hard links (${code}). Give the store a directory on one that has.`,
+    );
+  }
   const reason = REASONS[code];
   // Any other call says ENOENT when the directory was removed a moment ago; the next save makes it anew.
   const isLasting = code !== 'ENOENT' || (error as NodeJS.ErrnoException).syscall === 'mkdir';

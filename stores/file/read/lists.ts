@@ -90,8 +90,7 @@ async function summaryOf(session: Session, ownerId: string | undefined): Promise
   const { tree, updatedAt } = session.index;
   const leaf = tree.latestLeaf();
   if (!leaf) return undefined;
-  await loadHeads(session, [leaf]);
-  const details = leaf.seen?.head.details;
+  const details = session.headWithDetails()?.details;
   if (ownerId !== undefined && details?.ownerId !== ownerId) return undefined;
   await loadHeads(session, tree.nodes());
   const usage = sumUsage(

@@ -7,17 +7,16 @@ import type { SeenHead } from '../session-index.ts';
 const USUAL_HEAD = 4096;
 
 /**
- * Reads the first line of a snapshot's file. `empty`: nothing is in it.
+ * Reads the first line of a snapshot's file.
  *
  * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it.
  */
-export function readHead(fs: FileSystem, path: string): SeenHead | Unreadable | 'missing' | 'empty' {
+export function readHead(fs: FileSystem, path: string): SeenHead | Unreadable | 'missing' {
   for (let length = USUAL_HEAD; ; length *= 8) {
     const content = readBeginning(fs, path, length);
     if (content === 'no-file') return 'broken';
     if (content === 'missing') return content;
     const { bytes, stats } = content;
-    if (stats.size === 0) return 'empty';
     const end = bytes.indexOf(10);
     if (end === -1 && length < stats.size) continue;
     const head = parseHead(end === -1 ? bytes : bytes.subarray(0, end));

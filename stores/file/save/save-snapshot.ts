@@ -146,7 +146,7 @@ export class Save<S> {
         place,
         write: 1,
         statuses: nextTrail([], 1, meta.status),
-        details: this.#detailsFor(session, parent),
+        details: this.#details(session, parent?.head),
       },
     });
     if (isSaved) this.#tenant.noteHome(id, session);
@@ -178,7 +178,7 @@ export class Save<S> {
       : await this.#write(state, anchor, before);
     const write = head.write + 1;
     const statuses = nextTrail(head.statuses, write, meta.status);
-    const details = this.#detailsOnRewrite(session, head);
+    const details = this.#details(session, head);
     await this.#carryOut(lock, session, part, { replaces: true, head: { ...head, meta, write, statuses, details } });
     return id;
   }
@@ -284,15 +284,9 @@ export class Save<S> {
     return { state: { version, depth }, base, body: await changeBody(plan.patch), shards: [], known };
   }
 
-  #detailsFor(session: Session, parent: LoadedSnapshot | undefined): SessionDetails | undefined {
-    const leaf = session.index.tree.latestLeaf();
-    if (!leaf) return this.#request.session;
-    const before = headUnlessDamaged(session, leaf) ?? parent?.head;
-    return mergeDetails(before?.details, this.#request.session);
-  }
-
-  #detailsOnRewrite(session: Session, head: SnapshotHead): SessionDetails | undefined {
-    return mergeDetails(head.details, this.#request.session);
+  /** @param near The head of the nearest snapshot, where no better one can be read. */
+  #details(session: Session, near: SnapshotHead | undefined): SessionDetails | undefined {
+    return mergeDetails((session.headWithDetails() ?? near)?.details, this.#request.session);
   }
 }
 

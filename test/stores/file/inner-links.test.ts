@@ -44,7 +44,7 @@ function exchange(folder: string, place: string): { outside: string } {
   if (existsSync(join(folder, place))) cpSync(join(folder, place), outside, { recursive: true });
   const dead = formatOwner({ ...newOwner(), pid: 4_194_305, nonce: NONCE });
   mkdirSync(join(outside, 'sub'));
-  for (const name of ['sub/deep.txt', `${NONCE}-0`, `owner-${NONCE}`, 'a'.repeat(64)]) {
+  for (const name of ['sub/deep.txt', `${NONCE}-0`, `owner-${dead}`, 'a'.repeat(64)]) {
     writeFileSync(join(outside, name), dead);
   }
   rmSync(join(folder, place), { recursive: true, force: true });

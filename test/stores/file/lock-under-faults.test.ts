@@ -28,7 +28,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     fails('ENOSPC')(name, args);
   },
   'a refused link': (name, args) => {
-    if (name === 'link' || name === 'symlink') fails('EPERM')(name, args);
+    if (name === 'link') fails('EPERM')(name, args);
   },
 };
 

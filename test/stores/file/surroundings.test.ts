@@ -59,7 +59,7 @@ describe('a thread', () => {
 });
 
 describe('a file system without hard links', () => {
-  it('is used with other means: an id is saved once, and what is removed while others stand on it stays', async () => {
+  it('is refused with a sentence, and nothing is saved', async () => {
     const folder = temporaryFolder();
     const fs: FileSystem = {
       ...nodeFileSystem,
@@ -67,19 +67,12 @@ describe('a file system without hard links', () => {
         throw Object.assign(new Error('EPERM'), { code: 'EPERM', syscall: 'link' });
       },
     };
-    const stores = [openStore(folder, {}, fs), openStore(folder, {}, fs)];
-    const saves = stores.map((store, i) =>
-      store.saveSnapshot('t1', (current) =>
-        current ? null : { sessionId: `s${i}`, createdAt: 'x', status: 'completed', state: {} },
-      ),
-    );
-    expect((await Promise.all(saves)).filter((id) => id === 't1')).toHaveLength(1);
-    for (let turn = 2; turn <= 4; turn++) await saveTurn(stores[turn % 2]!, turn, { wide: true });
-    const before = await stores[0]!.getSnapshot({ snapshotId: 't4' });
-    await stores[1]!.prune({ maxChainLength: 1 });
-    const cold = openStore(folder, {}, fs);
-    expect(await cold.getSnapshot({ snapshotId: 't4' })).toEqual(before);
-    expect(await cold.getSnapshot({ snapshotId: 't3' })).toBeUndefined();
+    await expect(saveTurn(openStore(folder, {}, fs), 1)).rejects.toMatchObject({
+      status: 'FAILED_PRECONDITION',
+      message: expect.stringContaining('its file system has no hard links (EPERM)'),
+    });
+    expect(leftovers(folder)).toEqual([]);
+    expect(await openStore(folder).getSnapshot({ sessionId: SESSION })).toBeUndefined();
   });
 });
 
@@ -102,7 +95,7 @@ describe('a reader', () => {
     expect(entriesBelow(join(folder, '.locks')).length).toBeGreaterThan(1);
     const made: string[] = [];
     const watching: FileSystem = { ...nodeFileSystem };
-    for (const call of ['link', 'symlink', 'mkdir', 'rename', 'write'] as const) {
+    for (const call of ['link', 'mkdir', 'rename', 'write'] as const) {
       Object.assign(watching, { [call]: (...args: unknown[]) => made.push(`${call} ${String(args[1])}`) });
     }
     const reader = openStore(folder, {}, watching);

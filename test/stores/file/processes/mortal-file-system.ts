@@ -8,18 +8,7 @@ export interface DeathPlan {
   readonly moment: 'before' | 'midway' | 'after';
 }
 
-const CHANGING = [
-  'open',
-  'write',
-  'truncate',
-  'flush',
-  'rename',
-  'link',
-  'symlink',
-  'unlink',
-  'mkdir',
-  'rmdir',
-] as const;
+const CHANGING = ['open', 'write', 'truncate', 'flush', 'rename', 'link', 'unlink', 'mkdir', 'rmdir'] as const;
 
 /** The real file system, through which the process kills itself as planned. */
 export function mortalFileSystem(plan: DeathPlan): FileSystem {

@@ -29,12 +29,15 @@ export function contentsBelow(folder: string, below = ''): Record<string, string
 
 /** What this process made comes to be that of one that has died: no process has so high a number. */
 export function killOwners(folder: string): void {
+  const dead = (text: string): string => text.replace(`.${process.pid}.`, '.4194305.');
   for (const name of readdirSync(join(folder, '.locks'))) {
     const path = join(folder, '.locks', name);
-    writeFileSync(path, readFileSync(path, 'latin1').replace(`.${process.pid}.`, '.4194305.'));
+    writeFileSync(path, dead(readFileSync(path, 'latin1')));
   }
-  for (const name of readdirSync(join(folder, '.tmp'))) {
-    renameSync(join(folder, '.tmp', name), join(folder, '.tmp', name.replace(`.${process.pid}.`, '.4194305.')));
+  for (const name of ['.locks', '.tmp'].flatMap((below) =>
+    readdirSync(join(folder, below)).map((one) => join(below, one)),
+  )) {
+    renameSync(join(folder, name), join(folder, dead(name)));
   }
 }
 

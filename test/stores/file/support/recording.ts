@@ -7,7 +7,6 @@ export type Operation =
   | { readonly call: 'truncate'; readonly path: string; readonly size: number }
   | { readonly call: 'flush' | 'close'; readonly path: string }
   | { readonly call: 'rename' | 'link'; readonly from: string; readonly to: string }
-  | { readonly call: 'symlink'; readonly content: string; readonly path: string }
   | { readonly call: 'look'; readonly path: string };
 
 /** Asked before each system call; what it throws is what the call fails with. */
@@ -93,14 +92,6 @@ export class RecordingFileSystem {
           () => fs.link(from, to),
           () => ({ call: 'link', from, to }),
         ),
-      symlink: (content, path) =>
-        call(
-          'symlink',
-          path,
-          () => fs.symlink(content, path),
-          () => ({ call: 'symlink', content, path }),
-        ),
-      readlink: (path) => look('readlink', path, () => fs.readlink(path)),
       unlink: (path) =>
         call(
           'unlink',
