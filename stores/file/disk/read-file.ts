@@ -32,6 +32,8 @@ export async function readFrom(fs: FileSystem, path: string, start = 0): Promise
 
 /** Reads the first bytes of a file, up to `length`. */
 export function readBeginning(fs: FileSystem, path: string, length: number): FileContent {
+  // Often there is none, and a call that fails costs much more than a look.
+  if (!fs.stat(path)) return 'missing';
   const opened = openFile(fs, path);
   if (typeof opened === 'string') return opened;
   const { fd, stats } = opened;
@@ -44,8 +46,6 @@ export function readBeginning(fs: FileSystem, path: string, length: number): Fil
 }
 
 function openFile(fs: FileSystem, path: string): { fd: number; stats: Stats } | 'missing' | 'no-file' {
-  // Often there is none, and a call that fails costs much more than a look.
-  if (!fs.stat(path)) return 'missing';
   let fd: number;
   try {
     fd = fs.open(path, READ);

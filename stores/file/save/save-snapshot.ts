@@ -286,6 +286,7 @@ export class Save<S> {
 
   /** @param near The head of the nearest snapshot, where no better one can be read. */
   #details(session: Session, near: SnapshotHead | undefined): SessionDetails | undefined {
+    if (session.index.tree.size === 0) return this.#request.session;
     return mergeDetails((session.headWithDetails() ?? near)?.details, this.#request.session);
   }
 }

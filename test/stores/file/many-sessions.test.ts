@@ -109,3 +109,19 @@ describe('many tenants', () => {
     await store.close();
   });
 });
+
+describe('the facts about a session', () => {
+  it('are those of the write that was last, whichever of its snapshots that was', async () => {
+    const folder = temporaryFolder();
+    const store = openStore(folder, { durability: 'fast' });
+    await store.saveSnapshot('t0', () => ({ sessionId: SESSION, createdAt: 'x', status: 'completed' }), {
+      session: { ownerId: 'ada', agent: 'support' },
+    });
+    await saveTurn(store, 1, { parent: 't0' });
+    await store.saveSnapshot('t0', (current) => ({ ...current!, note: 'seen' }), { session: { title: 'Shoes' } });
+    const facts = { ownerId: 'ada', agent: 'support', title: 'Shoes' };
+    expect((await openStore(folder).listSessions()).items).toMatchObject([facts]);
+    await saveTurn(openStore(folder), 2);
+    expect((await store.listSessions({ ownerId: 'ada' })).items).toMatchObject([facts]);
+  });
+});
