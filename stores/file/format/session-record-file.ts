@@ -1,5 +1,5 @@
 import { quote } from '../../../src/errors.ts';
-import { stringifyJson, type Json } from '../../../src/json/value.ts';
+import { stringifyJson } from '../../../src/json/value.ts';
 import type { SessionRecord } from '../../../src/store/contract.ts';
 import { assertReadable } from '../../../src/store/format.ts';
 import { hashOf } from './names.ts';

@@ -7,7 +7,7 @@ import type { Cut, Lift } from '../../chain/cut.ts';
 import type { WrittenState } from '../../chain/written-state.ts';
 import type { JsonPatch } from '../../../src/json/diff.ts';
 import { isPacked, pack, unpack } from './compression.ts';
-import { jsonOf, textOf } from './text.ts';
+import { jsonOf } from './text.ts';
 
 /** The version of what this store writes. A file of a higher one is refused. */
 export const FORMAT = 1;
