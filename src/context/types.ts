@@ -155,6 +155,9 @@ export type ContextWindow = {
    */
   middleware(options?: WindowMiddlewareOptions): ReturnType<GenerateMiddleware>;
 
+  /** Resolves when no summary is being made. A program that ends after its last turn awaits it. */
+  settled(): Promise<void>;
+
   /** Begins a turn of an agent. @internal */
   openTurn(scope: WindowScope): TurnWindow;
 };

@@ -32,6 +32,7 @@ export interface WindowSetting {
   readonly compaction: Compaction | undefined;
   /** The summaries of a session; `undefined` when the window makes none, or the conversation has no name. */
   readonly compactionsOf: (scope: WindowScope) => SessionCompactions | undefined;
+  readonly settled: () => Promise<void>;
   readonly onReport: ((report: ContextReport) => void) | undefined;
 }
 
@@ -74,6 +75,7 @@ export function contextWindow(options: ContextWindowOptions = {}): ContextWindow
   const setting = settle(options);
   return {
     middleware: (scope = {}) => windowMiddleware(setting, scope),
+    settled: () => setting.settled(),
     openTurn: (scope) => new WindowTurn(setting, scope),
   };
 }
@@ -112,6 +114,7 @@ function settle(options: ContextWindowOptions): WindowSetting {
             countText: (text) => counter.text(text),
           })
         : undefined,
+    settled: () => compactions.settled(),
     onReport: options.onReport,
   };
 }

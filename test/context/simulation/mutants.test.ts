@@ -1,0 +1,58 @@
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { scale, seed } from '../../support/scale.ts';
+import { MUTANTS, type Mutant } from './mutants.ts';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const FOLDERS = ['src', 'stores/in-memory', 'test/support', 'test/context/simulation'];
+/** `npm test` plants a few of the faults, others with each seed; the long run plants all. */
+const planted = Array.from({ length: scale(3, MUTANTS.length) }, (_, i) => MUTANTS[(seed * 5 + i) % MUTANTS.length]!);
+
+let copy: string;
+
+beforeAll(() => {
+  // Inside the checkout, so that the copy finds its packages.
+  mkdirSync(join(root, '.tmp'), { recursive: true });
+  copy = mkdtempSync(join(root, '.tmp', 'mutants-'));
+  for (const folder of FOLDERS) cpSync(join(root, folder), join(copy, folder), { recursive: true });
+});
+
+afterAll(() => rmSync(copy, { recursive: true, force: true }));
+
+/** Runs the simulation on the copy. */
+function run(): Promise<{ code: number; output: string }> {
+  return new Promise((resolve) => {
+    const args = ['--import', 'tsx', join(copy, 'test/context/simulation/run.ts'), String(seed), '40'];
+    execFile(process.execPath, args, { cwd: root, maxBuffer: 1e8 }, (error, stdout) => {
+      resolve({ code: error ? Number(error.code ?? -1) : 0, output: stdout });
+    });
+  });
+}
+
+function plant({ file, find, replace }: Mutant): () => void {
+  const path = join(copy, 'src/context', file);
+  const text = readFileSync(path, 'utf8');
+  expect(text.split(find), `${find} stands once in ${file}`).toHaveLength(2);
+  writeFileSync(path, text.replace(find, () => replace));
+  return () => writeFileSync(path, text);
+}
+
+describe('coverage: the checker finds', () => {
+  it('nothing wrong with the window itself', async () => {
+    expect(await run()).toMatchObject({ code: 0 });
+  });
+
+  it.each(planted)('$what', async (mutant) => {
+    const remove = plant(mutant);
+    try {
+      const { code, output } = await run();
+      expect(code, 'the faulty window passed').toBe(1);
+      expect(output, 'it is found as a wrong window, and not by a crash').toMatch(/^seed \d+, session \d+:/m);
+    } finally {
+      remove();
+    }
+  });
+});

@@ -1,0 +1,120 @@
+/** A fault planted into the window: the text `find` in the file is replaced. */
+export interface Mutant {
+  readonly what: string;
+  /** Below `src/context`. */
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+}
+
+/** Faults of the kinds that compactors are known for. Each must be found by the checker. */
+export const MUTANTS: readonly Mutant[] = [
+  {
+    what: 'a summary counts for any branch',
+    file: 'compaction/session-compactions.ts',
+    find: 'log.prefixHash(to) === sha256',
+    replace: 'sha256.length > 0',
+  },
+  {
+    what: 'a summary covers one message too many',
+    file: 'compaction/summarize.ts',
+    find: 'position >= summary.to)',
+    replace: 'position > summary.to)',
+  },
+  {
+    what: 'a summary covers one message too few',
+    file: 'compaction/summarize.ts',
+    find: 'position >= summary.to)',
+    replace: 'position >= summary.to - 1)',
+  },
+  {
+    what: 'the summarizer does not see the summary before',
+    file: 'compaction/session-compactions.ts',
+    find: 'transcript(previous, messages)',
+    replace: 'transcript(undefined, messages)',
+  },
+  {
+    what: 'a record says that it ends a turn later',
+    file: 'compaction/session-compactions.ts',
+    find: 'to: range.to,\n',
+    replace: 'to: Math.min(log.length, range.to + 2),\n',
+  },
+  {
+    what: 'a record has the hash of another place',
+    file: 'compaction/session-compactions.ts',
+    find: 'sha256: log.prefixHash(range.to),',
+    replace: 'sha256: log.prefixHash(range.from),',
+  },
+  {
+    what: 'the summarizer reads one message too few',
+    file: 'compaction/session-compactions.ts',
+    find: 'log.messages.slice(previous ? readFrom : 0, range.to)',
+    replace: 'log.messages.slice(previous ? readFrom : 0, range.to - 1)',
+  },
+  {
+    what: 'the summarizer begins one message too late',
+    file: 'compaction/session-compactions.ts',
+    find: 'log.messages.slice(previous ? readFrom : 0, range.to)',
+    replace: 'log.messages.slice(previous ? range.from + 1 : 0, range.to)',
+  },
+  {
+    what: 'a failed summary is taken for an empty one',
+    file: 'compaction/session-compactions.ts',
+    find: "throw new Error('It answered no text.')",
+    replace: "return { text: ' ' }",
+  },
+  {
+    what: 'the log is taken for the same when only its length grew',
+    file: 'message-log.ts',
+    find: 'isSame(messages[same]!, before.messages[same]!)',
+    replace: 'messages[same] !== undefined',
+  },
+  {
+    what: 'a tool request is torn from its response',
+    file: 'prepare/history-section.ts',
+    find: 'history.items === all ? all : completed(history.items, log)',
+    replace: 'history.items.slice(1)',
+  },
+  {
+    what: 'lastTurns keeps the oldest turns',
+    file: 'history/last-turns.ts',
+    find: 'turns.slice(Math.ceil(excess / step) * step)',
+    replace: 'turns.slice(0, count).slice(1)',
+  },
+  {
+    what: 'what a strategy left out is not reported',
+    file: 'prepare/history-section.ts',
+    find: 'if (from > next) dropped.push([next, from]);',
+    replace: '',
+  },
+  {
+    what: 'dropped messages are reported one off',
+    file: 'prepare/history-section.ts',
+    find: 'dropped.push([next, from])',
+    replace: 'dropped.push([next + 1, from + 1])',
+  },
+  {
+    what: 'a covered message is sent as well',
+    file: 'compaction/summarize.ts',
+    find: 'items: history.items.filter(({ position }) => position >= summary.to)',
+    replace: 'items: history.items',
+  },
+  {
+    what: 'the summary is reported and not sent',
+    file: 'prepare/assemble.ts',
+    find: '...(summaryInUse ? [dataMessage(',
+    replace: '...(summaryInUse && !log ? [dataMessage(',
+  },
+  {
+    what: 'the newest summary is not used when an older one fits too',
+    file: 'compaction/session-compactions.ts',
+    find: 'toSorted((a, b) => b.to - a.to)',
+    replace: 'toSorted((a, b) => a.to - b.to)',
+  },
+  {
+    what: 'parallel tool calls lose all responses but the first',
+    file: 'prepare/repair.ts',
+    find: 'return response ?? {',
+    replace: 'return (response === responses[0] ? response : undefined) ?? {',
+  },
+];
