@@ -2,6 +2,12 @@ export { contextWindow } from '../src/context/window.ts';
 export { lastTurns, type LastTurnsOptions } from '../src/context/history/last-turns.ts';
 export { tokenBudget, type TokenBudgetOptions } from '../src/context/history/token-budget.ts';
 export { clearToolOutputs, type ClearToolOutputsOptions } from '../src/context/history/clear-tool-outputs.ts';
+export {
+  compactIdle,
+  type CompactIdleOptions,
+  type CompactIdleResult,
+} from '../src/context/compaction/compact-idle.ts';
+export { endTopic } from '../src/context/compaction/end-topic.ts';
 export { summarize, type SummarizeOptions, type SummarizeStrategy } from '../src/context/compaction/summarize.ts';
 export { type Summarizer, type SummaryRequest } from '../src/context/compaction/summarizer.ts';
 export { fewShot, knowledge, type FewShotOptions, type KnowledgeOptions } from '../src/context/fetch/retrieve.ts';

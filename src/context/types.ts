@@ -2,7 +2,7 @@ import type { GenerateMiddleware } from '@genkit-ai/ai';
 import type { ActionContext, GenerateRequest, GenerateResponseData, GenerationUsage, MessageData } from 'genkit';
 import type { Registry } from 'genkit/registry';
 import type { ContextReport, Section } from '../snapshot/context-report.ts';
-import type { RecordStore } from '../store/contract.ts';
+import type { RecordStore, SnapshotStore } from '../store/contract.ts';
 
 export type {
   ContextReport,
@@ -160,7 +160,24 @@ export type ContextWindow = {
 
   /** Begins a turn of an agent. @internal */
   openTurn(scope: WindowScope): TurnWindow;
+
+  /** Notes an agent that uses the window, for {@link compactIdle}. @internal */
+  serve(agent: ServedAgent): void;
+
+  /** Summarizes what no summary of the session covers. Answers whether a summary was made. @internal */
+  compactSession(
+    scope: WindowScope,
+    session: { readonly snapshotId: string; readonly messages: readonly MessageData[] },
+  ): Promise<boolean>;
 };
+
+/** An agent with a window. */
+export interface ServedAgent {
+  readonly registry: Registry;
+  readonly name: string;
+  /** Has the capabilities `list` and `records`. */
+  readonly store: SnapshotStore & RecordStore;
+}
 
 /** The session in which a window works. */
 export interface WindowScope {

@@ -1,6 +1,8 @@
+import { generate } from '@genkit-ai/ai';
 import type { MessageData } from 'genkit';
 import { invalidArgument } from '../errors.ts';
 import { checkOptions, isFunction, isObject, isWhole, type OptionCheck } from '../store/options.ts';
+import { noteWindow } from './compaction/compact-idle.ts';
 import { Compactions } from './compaction/compactions.ts';
 import { LocalRecords } from './compaction/local-records.ts';
 import type { SessionCompactions } from './compaction/session-compactions.ts';
@@ -73,11 +75,29 @@ const CHECKS: Readonly<Record<keyof ContextWindowOptions, OptionCheck>> = {
  */
 export function contextWindow(options: ContextWindowOptions = {}): ContextWindow {
   const setting = settle(options);
-  return {
+  const window: ContextWindow = {
     middleware: (scope = {}) => windowMiddleware(setting, scope),
     settled: () => setting.settled(),
+    serve: (agent) => noteWindow(window, agent),
+    compactSession: (scope, session) => compactSession(setting, scope, session),
     openTurn: (scope) => new WindowTurn(setting, scope),
   };
+  return window;
+}
+
+async function compactSession(
+  { compaction, compactionsOf }: WindowSetting,
+  scope: WindowScope,
+  { snapshotId, messages }: Parameters<ContextWindow['compactSession']>[1],
+): Promise<boolean> {
+  const compactions = compactionsOf(scope);
+  if (!compaction || !compactions) return false;
+  await compactions.load(snapshotId);
+  const coveredTo = () => compactions.inUse(compactions.logOf(messages))?.to ?? 0;
+  const before = coveredTo();
+  const summarizer = compaction.summarizer({ generate: (options) => generate(scope.registry, options) });
+  await compactions.compact({ messages, snapshotId, summarizer });
+  return coveredTo() > before;
 }
 
 function settle(options: ContextWindowOptions): WindowSetting {

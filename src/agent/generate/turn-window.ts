@@ -4,7 +4,7 @@ import { takeCompactionRequest } from '../../session/compaction-request.ts';
 import type { TurnOutcome } from '../../session/turn.ts';
 import { viewOf, type Session } from '../../session/session.ts';
 import { addUsage, noteContext } from '../../session/usage.ts';
-import type { RecordStore } from '../../store/contract.ts';
+import type { RecordStore, SnapshotStore } from '../../store/contract.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { noteRun } from '../background/hand-over.ts';
 import type { PlacedHistory } from './prompt-history.ts';
@@ -29,7 +29,8 @@ export function isWindow(value: unknown): value is ContextWindow {
 /** Returns the function that opens the agent's window for a turn; `undefined` for an agent without one. */
 export function windowOpener<State>(agent: AgentDefinition<State>, context: unknown): OpenWindow | undefined {
   if (!isWindow(context)) return undefined;
-  const records = agent.can.records ? (agent.store as unknown as RecordStore) : undefined;
+  const records = agent.can.records ? (agent.store as unknown as SnapshotStore & RecordStore) : undefined;
+  if (records && agent.can.list) context.serve({ registry: agent.registry, name: agent.name, store: records });
   return (session, turn) => {
     const window = context.openTurn({ registry: agent.registry, sessionId: session.sessionId, records, ...turn });
     // What summaries took since the turn before is saved with this one.

@@ -1,13 +1,20 @@
-import { dynamicTool } from 'genkit/tool';
+import { defineTool } from '@genkit-ai/ai';
+import { getAsyncContext } from '@genkit-ai/core';
 import { z } from 'genkit';
+import type { Registry } from 'genkit/registry';
+
+import { CURRENT_SESSION, type Session } from '../../session/session.ts';
 
 /**
- * The tool `end_topic`: the model calls it when a task is done, and the session is summarized after the turn.
+ * The tool `end_topic` for an agent whose window summarizes: the model calls it when a task is done, and the session is summarized after the turn.
  *
- * @param onEnd Called each time.
+ * @param ai The `Genkit` instance of the agent. The tool is defined once for each.
+ * @example
+ * const support = defineAgent(ai, { name: 'support', model, tools: [lookUpOrder, endTopic(ai)], context: window, store });
  */
-export function endTopicTool(onEnd: () => void) {
-  return dynamicTool(
+export function endTopic(ai: { readonly registry: Registry }) {
+  return defineTool(
+    ai.registry,
     {
       name: 'end_topic',
       description:
@@ -17,7 +24,7 @@ export function endTopicTool(onEnd: () => void) {
       outputSchema: z.string(),
     },
     async () => {
-      onEnd();
+      getAsyncContext().getStore<Session>(CURRENT_SESSION)?.compact();
       return 'Noted.';
     },
   );

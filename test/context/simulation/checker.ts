@@ -38,7 +38,8 @@ export function violations({ earlier, request, report, readyTo }: WindowCase): s
   if (places.size !== raw.length) wrong.push('a message was sent twice');
 
   const own = new Set(marksOf(earlier));
-  for (const mark of summary) if (!own.has(mark)) wrong.push(`the summary covers ${mark}, which is in no message of this branch`);
+  for (const mark of summary)
+    if (!own.has(mark)) wrong.push(`the summary covers ${mark}, which is in no message of this branch`);
 
   let last = -1;
   earlier.forEach((message, position) => {
@@ -62,7 +63,8 @@ export function violations({ earlier, request, report, readyTo }: WindowCase): s
     last = place;
   });
 
-  if ((report.summary === undefined) !== (summary.length === 0)) wrong.push('the report and the request disagree about a summary');
+  if ((report.summary === undefined) !== (summary.length === 0))
+    wrong.push('the report and the request disagree about a summary');
   if (report.summary) {
     const { to, sha256 } = report.summary;
     if (hashOf(earlier.slice(0, to)) !== sha256) wrong.push(`the hash of the messages before ${to} is another`);
@@ -104,10 +106,13 @@ export function providerFaults(messages: readonly MessageData[]): string[] {
       const answered = (next?.role === 'tool' ? next.content : [])
         .flatMap((part) => (part.toolResponse ? [keyOf(part.toolResponse)] : []))
         .toSorted();
-      if (JSON.stringify(asked) !== JSON.stringify(answered)) faults.push(`the tool requests of message ${i} are not answered one by one`);
+      if (JSON.stringify(asked) !== JSON.stringify(answered))
+        faults.push(`the tool requests of message ${i} are not answered one by one`);
     }
-    if (role === 'tool' && !turns[i - 1]?.content.some((part) => part.toolRequest)) faults.push(`message ${i} answers no request`);
-    if (role === 'tool' && content.some((part) => !part.toolResponse)) faults.push(`message ${i} has other parts beside tool responses`);
+    if (role === 'tool' && !turns[i - 1]?.content.some((part) => part.toolRequest))
+      faults.push(`message ${i} answers no request`);
+    if (role === 'tool' && content.some((part) => !part.toolResponse))
+      faults.push(`message ${i} has other parts beside tool responses`);
     if (role === turns[i - 1]?.role) faults.push(`messages ${i - 1} and ${i} have the same role '${role}'`);
   });
   return faults;

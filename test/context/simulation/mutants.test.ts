@@ -36,7 +36,10 @@ function plant({ file, find, replace }: Mutant): () => void {
   const path = join(copy, 'src/context', file);
   const text = readFileSync(path, 'utf8');
   expect(text.split(find), `${find} stands once in ${file}`).toHaveLength(2);
-  writeFileSync(path, text.replace(find, () => replace));
+  writeFileSync(
+    path,
+    text.replace(find, () => replace),
+  );
   return () => writeFileSync(path, text);
 }
 

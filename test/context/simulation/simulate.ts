@@ -76,7 +76,10 @@ async function playSession(random: Random, sessionId: string, result: World['res
     random,
     store: new InMemorySessionStore(),
     sessionId,
-    strategies: () => strategies(summarize({ everyTurns, overlapTurns, maxTokens: 100_000, timeoutMs: 5, summarizer: summarizerOf(world) })),
+    strategies: () =>
+      strategies(
+        summarize({ everyTurns, overlapTurns, maxTokens: 100_000, timeoutMs: 5, summarizer: summarizerOf(world) }),
+      ),
     maxTokens: 1_000_000,
     result,
     marks: 0,
@@ -117,7 +120,8 @@ async function playSession(random: Random, sessionId: string, result: World['res
 /** The snapshot that a turn continues: the nearest completed one. */
 async function resumable(store: Store, snapshot: SessionSnapshot | undefined): Promise<SessionSnapshot | undefined> {
   let at = snapshot;
-  while (at && at.status !== 'completed') at = at.parentId ? await store.getSnapshot({ snapshotId: at.parentId }) : undefined;
+  while (at && at.status !== 'completed')
+    at = at.parentId ? await store.getSnapshot({ snapshotId: at.parentId }) : undefined;
   return at;
 }
 
@@ -160,11 +164,15 @@ async function turn(world: World, agent: AgentOf, base: SessionSnapshot | undefi
               })),
             },
           }
-        : { message: { role: 'user' as const, content: [{ text: `${mark(world, 'u')} ${kind === 0 ? 'ABORT' : ''}` }] } };
+        : {
+            message: { role: 'user' as const, content: [{ text: `${mark(world, 'u')} ${kind === 0 ? 'ABORT' : ''}` }] },
+          };
     const sent = chat.send(input as never, { abortSignal: abort.signal } as never);
     if (kind === 0) setImmediate(() => abort.abort());
     const response = await sent;
-    return response.finishReason === 'stop' || response.finishReason === 'interrupted' ? response.snapshotId : undefined;
+    return response.finishReason === 'stop' || response.finishReason === 'interrupted'
+      ? response.snapshotId
+      : undefined;
   } catch {
     return undefined;
   }
@@ -217,13 +225,16 @@ function check({ result }: World, report: ContextReport): void {
 /** A model with a random answer. */
 function defineModel(ai: Genkit, world: World): void {
   const { random, result } = world;
-  ai.defineModel({ name: 'simulated', supports: { multiturn: true, tools: true, systemRole: true } }, async (request) => {
-    running.getStore()!.request = request;
-    result.violations.push(...providerFaults(request.messages).map((fault) => `a provider refuses it: ${fault}`));
-    const isAborted = JSON.stringify(request.messages.at(-1)).includes('ABORT');
-    if (isAborted) await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
-    return { message: { role: 'model', content: reply() }, finishReason: 'stop' };
-  });
+  ai.defineModel(
+    { name: 'simulated', supports: { multiturn: true, tools: true, systemRole: true } },
+    async (request) => {
+      running.getStore()!.request = request;
+      result.violations.push(...providerFaults(request.messages).map((fault) => `a provider refuses it: ${fault}`));
+      const isAborted = JSON.stringify(request.messages.at(-1)).includes('ABORT');
+      if (isAborted) await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+      return { message: { role: 'model', content: reply() }, finishReason: 'stop' };
+    },
+  );
 
   function reply(): Part[] {
     const kind = random.below(14);

@@ -1,0 +1,128 @@
+import type { ActionContext } from 'genkit';
+import type { Registry } from 'genkit/registry';
+import { logger } from 'genkit/logging';
+import { describeThrown, quote } from '../../errors.ts';
+import type { SessionSummary } from '../../store/contract.ts';
+import { checkOptions, isFunction, isObject, isWhole } from '../../store/options.ts';
+import type { ContextWindow, ServedAgent } from '../types.ts';
+import { CHAIN_KEY, COMPACTION_KIND, parseChain } from './record.ts';
+
+/** Options of {@link compactIdle}. */
+export interface CompactIdleOptions {
+  /** Summarizes the sessions that were last written so long ago, in ms. Default: 900,000 (15 minutes). */
+  idleMs?: number;
+  /**
+   * Looks at the sessions that were written within this time, in ms. It should be longer than the scheduler's interval. Default: 86,400,000
+   * (a day).
+   */
+  withinMs?: number;
+  /** The context for the store: names the tenant. Default: the registry's. */
+  context?: ActionContext;
+  /** Called after each session that was looked at. */
+  onProgress?: (progress: CompactIdleResult) => void;
+}
+
+/** What {@link compactIdle} did. */
+export interface CompactIdleResult {
+  /** Idle sessions that were looked at. */
+  sessions: number;
+  /** Sessions that got a summary. */
+  compacted: number;
+  /** Sessions that could not be read or summarized; the log says why. They are tried again by the next call. */
+  failed: number;
+}
+
+const DEFAULT_IDLE_MS = 15 * 60_000;
+const DEFAULT_WITHIN_MS = 24 * 60 * 60_000;
+
+/** A registered symbol, so that the ES module and the CommonJS copy of the package find each other's windows. */
+const WINDOWS = Symbol.for('genkitx-agents.context-windows');
+
+interface ServingWindow {
+  readonly window: ContextWindow;
+  readonly agent: ServedAgent;
+}
+
+type WithWindows = Registry & { [WINDOWS]?: Map<string, ServingWindow> };
+
+/** Notes that the agent uses the window. */
+export function noteWindow(window: ContextWindow, agent: ServedAgent): void {
+  const registry: WithWindows = agent.registry;
+  if (!registry[WINDOWS]) Object.defineProperty(registry, WINDOWS, { value: new Map(), configurable: true });
+  registry[WINDOWS]!.set(agent.name, { window, agent });
+}
+
+/**
+ * Summarizes the sessions that were left in the middle of something: what no summary covers when no turn came for a while. A process that
+ * lives does this by itself (`idleMs` of `summarize`); call this from a scheduler where processes end early, as on Cloud Run.
+ *
+ * Works for all agents of `ai` that have a window with `summarize`, and a store that lists sessions and keeps session records. Several
+ * calls at once summarize nothing twice.
+ *
+ * @param ai The `Genkit` instance with the agents.
+ * @throws The store's errors from listing its sessions.
+ * @example
+ * // Every 15 minutes.
+ * const { compacted } = await compactIdle(ai);
+ */
+export async function compactIdle(
+  ai: { readonly registry: Registry },
+  options: CompactIdleOptions = {},
+): Promise<CompactIdleResult> {
+  checkOptions('compactIdle', options, {
+    idleMs: isWhole(0),
+    withinMs: isWhole(1),
+    context: isObject,
+    onProgress: isFunction,
+  });
+  const result: CompactIdleResult = { sessions: 0, compacted: 0, failed: 0 };
+  const context = ai.registry.context || options.context ? { ...ai.registry.context, ...options.context } : undefined;
+  for (const { window, agent } of (ai.registry as WithWindows)[WINDOWS]?.values() ?? []) {
+    for await (const summary of idleSessions(agent, context, options)) {
+      result.sessions++;
+      try {
+        if (await compactOne(window, agent, context, summary)) result.compacted++;
+      } catch (error) {
+        result.failed++;
+        logger.warn(`Session ${quote(summary.sessionId)} was not compacted. ${describeThrown(error)}`);
+      }
+      options.onProgress?.({ ...result });
+    }
+  }
+  return result;
+}
+
+/** The agent's idle sessions, the one written last first. */
+async function* idleSessions(
+  { store, name }: ServedAgent,
+  context: ActionContext | undefined,
+  { idleMs = DEFAULT_IDLE_MS, withinMs = DEFAULT_WITHIN_MS }: CompactIdleOptions,
+): AsyncGenerator<SessionSummary> {
+  const now = Date.now();
+  let cursor: string | undefined;
+  do {
+    const page = await store.listSessions({ ...(cursor !== undefined && { cursor }), ...(context && { context }) });
+    for (const summary of page.items) {
+      const age = now - Date.parse(summary.updatedAt);
+      if (age > withinMs) return;
+      if (age >= idleMs && (summary.agent ?? name) === name) yield summary;
+    }
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
+}
+
+async function compactOne(
+  window: ContextWindow,
+  { registry, store }: ServedAgent,
+  context: ActionContext | undefined,
+  { sessionId, updatedAt }: SessionSummary,
+): Promise<boolean> {
+  const of = { sessionId, ...(context && { context }) };
+  const [record] = await store.readRecords({ ...of, kind: COMPACTION_KIND, keys: [CHAIN_KEY] });
+  const last = parseChain(record?.value).records.at(-1);
+  if (last && last.createdAt >= updatedAt) return false;
+  const leaf = await store.getSnapshot({ ...of, frozen: true });
+  const messages = leaf?.state?.messages;
+  if (leaf?.status !== 'completed' || !messages) return false;
+  return window.compactSession({ registry, records: store, ...of }, { snapshotId: leaf.snapshotId, messages });
+}

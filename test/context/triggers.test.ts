@@ -1,0 +1,181 @@
+/** When an agent's session is summarized, and what becomes of it when the session goes on. */
+import { type MessageData } from 'genkit';
+import { defineAgent, genkit, InMemorySessionStore } from 'genkitx-agents';
+import {
+  compactIdle,
+  contextWindow,
+  endTopic,
+  lastTurns,
+  summarize,
+  type SummarizeOptions,
+  type SummaryRequest,
+} from 'genkitx-agents/context';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { scriptedModel, type ScriptedReply } from '../support/scripted-model.ts';
+import { textsOf } from './support.ts';
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function setUp(options: SummarizeOptions = {}, replies: ScriptedReply[] = []) {
+  const calls: SummaryRequest[] = [];
+  const ai = genkit();
+  const summarizer = async (request: SummaryRequest) => {
+    calls.push(request);
+    return { text: `summary ${calls.length}`, usage: { inputTokens: 100, outputTokens: 10 } };
+  };
+  const window = contextWindow({
+    maxTokens: 8_000,
+    history: [summarize({ everyTurns: 5, summarizer, ...options }), lastTurns(10)],
+  });
+  const model = scriptedModel(ai, {
+    replies,
+    otherwise: ({ index }) => ({
+      message: { role: 'model', content: [{ text: `answer ${index + 1}` }] },
+      finishReason: 'stop',
+      usage: { inputTokens: 5, outputTokens: 1 },
+    }),
+  });
+  const store = new InMemorySessionStore();
+  const stop = ai.defineTool({ name: 'stop', description: 'Ends it.' }, async () => {
+    ai.currentSession().compact();
+    return 'done';
+  });
+  const agent = defineAgent(ai, {
+    name: 'support',
+    model: model.name,
+    tools: [stop, endTopic(ai)],
+    store,
+    context: window,
+  });
+  return { ai, agent, calls, model, store, window };
+}
+
+const userTexts = ({ messages }: { messages: readonly MessageData[] }) =>
+  messages.filter(({ role }) => role === 'user').map(({ content }) => content[0]!.text);
+
+describe('a session is summarized', () => {
+  test('every five turns, and the model gets the summary in place of the turns that it covers', async () => {
+    const { agent, calls, model, window } = setUp();
+    const chat = agent.chat({ sessionId: 's' });
+    for (let i = 1; i <= 6; i++) {
+      await chat.send(`question ${i}`);
+      await window.settled();
+    }
+    expect(calls.map(userTexts)).toEqual([[1, 2, 3, 4, 5].map((i) => `question ${i}`)]);
+    const sent = textsOf(model.requests.at(-1)!);
+    expect(sent.join('\n')).toContain('summary 1');
+    expect(sent.join('\n')).not.toContain('question 5');
+    expect(sent.at(-1)).toContain('question 6');
+    expect(chat.messages, 'the session has all').toHaveLength(12);
+  });
+
+  test('after the reply: a turn is answered while the summarizer stalls', async () => {
+    const events: string[] = [];
+    let finish = (_summary: string) => {};
+    const summarizer = () =>
+      new Promise<string>((resolve) => {
+        events.push('summarizer asked');
+        finish = (summary) => {
+          events.push('summarizer answers');
+          resolve(summary);
+        };
+      });
+    const { agent, window } = setUp({ everyTurns: 1, summarizer });
+    const chat = agent.chat();
+    await chat.send('one');
+    events.push('turn 1 answered');
+    await chat.send('two');
+    events.push('turn 2 answered');
+    finish('late');
+    await vi.waitUntil(() => events.filter((event) => event === 'summarizer asked').length === 2);
+    finish('later');
+    await window.settled();
+    expect(events.filter((event) => !event.startsWith('summarizer asked'))).toEqual([
+      'turn 1 answered',
+      'turn 2 answered',
+      'summarizer answers',
+      'summarizer answers',
+    ]);
+  });
+
+  test.each([
+    ['end_topic', 'the model says that the topic has ended'],
+    ['stop', 'a tool calls session.compact()'],
+  ])('at once when %s: %s', async (name) => {
+    const { agent, calls, window } = setUp({}, [[{ toolRequest: { name, ref: '1', input: {} } }], 'Goodbye.']);
+    await agent.chat().send('That was all.');
+    await window.settled();
+    expect(calls.map(userTexts)).toEqual([['That was all.']]);
+  });
+
+  test('not when the turn failed', async () => {
+    const { agent, calls, window } = setUp({ everyTurns: 1 }, [
+      () => {
+        throw new Error('down');
+      },
+    ]);
+    await expect(agent.chat().send('one')).rejects.toThrow();
+    await window.settled();
+    expect(calls).toEqual([]);
+  });
+
+  test('by another process that looks for idle sessions, once', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    const { ai, agent, calls } = setUp();
+    await agent.chat({ sessionId: 'left' }).send('question 1');
+    vi.setSystemTime(Date.now() + 10 * 60_000);
+    await agent.chat({ sessionId: 'busy' }).send('question 1');
+    vi.setSystemTime(Date.now() + 6 * 60_000);
+    expect(await compactIdle(ai)).toEqual({ sessions: 1, compacted: 1, failed: 0 });
+    expect(calls.map(userTexts)).toEqual([['question 1']]);
+    expect(await compactIdle(ai)).toEqual({ sessions: 1, compacted: 0, failed: 0 });
+    expect(calls).toHaveLength(1);
+    await expect(compactIdle(ai, { idle: 1 } as never)).rejects.toThrow(/idle/);
+  });
+});
+
+describe('what summaries take', () => {
+  test('is in the usage of the session, beside all model calls of its turns', async () => {
+    const { agent, store, window } = setUp({ everyTurns: 1 });
+    const chat = agent.chat({ sessionId: 's' });
+    await chat.send('one');
+    await window.settled();
+    const { usage } = await chat.send('two');
+    await window.settled();
+    expect(usage, 'the second turn carries the first summary').toEqual({ inputTokens: 105, outputTokens: 11 });
+    const { items } = await store.listSessions();
+    expect(items[0]!.usage).toEqual({ inputTokens: 110, outputTokens: 12 });
+  });
+});
+
+describe('the session', () => {
+  test('has the same snapshots with a window that summarizes as without', async () => {
+    const sizes: number[] = [];
+    for (const everyTurns of [1, 1_000]) {
+      const { agent, store, window } = setUp({ everyTurns });
+      const chat = agent.chat({ sessionId: 's' });
+      for (let i = 1; i <= 12; i++) {
+        await chat.send(`question ${i}`);
+        await window.settled();
+      }
+      const { state } = (await store.getSnapshot({ sessionId: 's' }))!;
+      sizes.push(JSON.stringify(state).length);
+    }
+    expect(sizes[0]).toBe(sizes[1]);
+  });
+
+  test('takes its summaries with it when it is deleted', async () => {
+    const { agent, calls, model, store, window } = setUp({ everyTurns: 1 });
+    await agent.chat({ sessionId: 's' }).send('one');
+    await window.settled();
+    expect(calls).toHaveLength(1);
+    await store.deleteSession({ sessionId: 's' });
+    expect(await store.readRecords({ sessionId: 's' })).toEqual([]);
+    await agent.chat({ sessionId: 's' }).send('one');
+    await window.settled();
+    await agent.chat({ sessionId: 's' }).send('two');
+    expect(textsOf(model.requests.at(-1)!).join('\n')).toContain('summary 2');
+  });
+});
