@@ -64,7 +64,18 @@ for (const [name, makeFrom] of Object.entries({
     runner: { describe, it },
     manifest: { capabilities: new InMemorySessionStore().capabilities, tenants: true, branching: true },
     effort: 0.02,
-    subjects: ['lookups and errors', 'lineage', 'leaf rule', 'conditional saves', 'lists', 'scopes', 'model'],
+    subjects: [
+      'lookups and errors',
+      'lineage',
+      'leaf rule',
+      'conditional saves',
+      'watchers',
+      'lists',
+      'deleting and pruning',
+      'scopes',
+      'session records',
+      'model',
+    ],
     open: async (options) => {
       const make = (): SessionStore => migratingStore({ from: makeFrom(), to: new InMemorySessionStore(options) });
       const store = make();

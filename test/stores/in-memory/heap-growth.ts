@@ -2,7 +2,7 @@
 import { completedSnapshot, Workload } from '../../../bench/workload.ts';
 import { InMemorySessionStore } from '../../../stores/in-memory/in-memory-session-store.ts';
 
-const TURNS = 500;
+const TURNS = 300;
 
 function heap(): number {
   for (let i = 0; i < 3; i++) globalThis.gc!();
@@ -23,10 +23,10 @@ async function play(store: InMemorySessionStore, turns: number, sessionId?: stri
   return workload.information;
 }
 
-/** A list of 4,000 elements in 400 versions, each with one more at its end and, when it slides, one less at its head. */
+/** A list of 4,000 elements in 200 versions, each with one more at its end and, when it slides, one less at its head. */
 async function playList(store: InMemorySessionStore, sessionId: string, slides: boolean): Promise<void> {
   let list = Array.from({ length: 4000 }, (_, n) => ({ n }));
-  for (let i = 0; i < 400; i++) {
+  for (let i = 0; i < 200; i++) {
     list = [...list.slice(slides ? 1 : 0), { n: 4000 + i }];
     await store.saveSnapshot(undefined, () => ({
       sessionId,
