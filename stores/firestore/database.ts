@@ -8,6 +8,8 @@ import {
   type Query,
   type QueryDocumentSnapshot,
   type Timestamp,
+  type Transaction,
+  type Precondition,
 } from '@google-cloud/firestore';
 import { closed, failedPrecondition, unavailable } from '../../src/errors.ts';
 import { isConflict } from './failures.ts';
@@ -22,7 +24,7 @@ export type DocumentWrite =
 /** Bytes of one commit: the emulator refuses requests over 4 MiB, production those over 10 MiB. */
 export const LARGEST_COMMIT = 3 * 1024 * 1024;
 /** Documents of up to 1 MiB read with one request. */
-const MOST_READ_AT_ONCE = 40;
+export const MOST_READ_AT_ONCE = 40;
 /** Documents of one page of a list, or of one commit that deletes. */
 export const PAGE = 300;
 
@@ -33,6 +35,7 @@ export class Database {
   readonly #collection: string;
   readonly #timeoutMs: number;
   readonly #client: Client;
+  readonly #groups = new Map<string, SharedRead>();
   #isClosed = false;
   /** How far this machine's clock is behind Firestore's, in ms. */
   #clockOffset = 0;
@@ -74,6 +77,13 @@ export class Database {
     return found;
   }
 
+  /** {@link getAll} for calls that share a request with those of the same group in the same tick; its cost counts for the first of them. */
+  async getShared(group: string, refs: readonly DocumentReference[]): Promise<DocumentSnapshot[]> {
+    const shared = this.#groups.get(group) ?? this.#openGroup(group);
+    const end = shared.refs.push(...refs);
+    return (await shared.found).slice(end - refs.length, end);
+  }
+
   async query(query: Query): Promise<QueryDocumentSnapshot[]> {
     const { docs, readTime } = await this.#send(() => query.get());
     this.#setClock(readTime);
@@ -84,19 +94,27 @@ export class Database {
   /** All or nothing. Answers the update time of each written document. */
   async commit(writes: readonly DocumentWrite[]): Promise<Timestamp[]> {
     const batch = this.#db.batch();
-    for (const write of writes) {
-      const guard = 'at' in write && write.at ? { lastUpdateTime: write.at } : { exists: true };
-      if (write.kind === 'create') batch.create(write.ref, write.data);
-      else if (write.kind === 'set') batch.set(write.ref, write.data);
-      else if (write.kind === 'delete') batch.delete(write.ref, guard);
-      else batch.update(write.ref, write.data, guard);
-    }
+    for (const write of writes) addWrite(batch, write);
     const results = await this.#send(() => batch.commit());
     this.#setClock(results.at(-1)?.writeTime);
-    const deletes = writes.filter((write) => write.kind === 'delete').length;
-    const bytesWritten = sum(writes.map((write) => ('data' in write ? sizeOfData(write.data) : 0)));
-    this.meter.add({ writes: writes.length - deletes, deletes, bytesWritten });
+    this.#countWrites(writes);
     return results.map((result) => result.writeTime);
+  }
+
+  /** Commits the write that `decide` makes of a document, provided that the document is as it was read. */
+  async commitBeside(
+    ref: DocumentReference,
+    decide: (document: DocumentSnapshot) => Promise<DocumentWrite | undefined>,
+  ): Promise<void> {
+    const attempt = async (transaction: Transaction): Promise<DocumentWrite | undefined> => {
+      const document = await transaction.get(ref);
+      this.meter.add({ rpcs: 1, reads: 1, bytesRead: sizeOfSnapshot(document) });
+      const write = await decide(document);
+      if (write) addWrite(transaction, write);
+      return write;
+    };
+    const write = await this.#send(() => this.#db.runTransaction(attempt));
+    this.#countWrites(write ? [write] : []);
   }
 
   /** Listens to a document; answers how to end that. */
@@ -110,10 +128,10 @@ export class Database {
   }
 
   /** All documents of a query with an order, page by page. */
-  async *pages(query: Query): AsyncGenerator<QueryDocumentSnapshot[]> {
-    for (let page: QueryDocumentSnapshot[] | undefined; !page || page.length === PAGE;) {
+  async *pages(query: Query, limit = PAGE): AsyncGenerator<QueryDocumentSnapshot[]> {
+    for (let page: QueryDocumentSnapshot[] | undefined; !page || page.length === limit;) {
       const last: QueryDocumentSnapshot | undefined = page?.at(-1);
-      page = await this.query((last ? query.startAfter(last) : query).limit(PAGE));
+      page = await this.query((last ? query.startAfter(last) : query).limit(limit));
       if (page.length > 0) yield page;
     }
   }
@@ -155,6 +173,24 @@ export class Database {
     return inTime(answer, this.#timeoutMs);
   }
 
+  #openGroup(group: string): SharedRead {
+    const refs: DocumentReference[] = [];
+    // After all that this tick still begins.
+    const found = new Promise<void>((resolve) => process.nextTick(resolve)).then(() => {
+      this.#groups.delete(group);
+      return this.getAll(refs);
+    });
+    const shared = { refs, found };
+    this.#groups.set(group, shared);
+    return shared;
+  }
+
+  #countWrites(writes: readonly DocumentWrite[]): void {
+    const deletes = writes.filter((write) => write.kind === 'delete').length;
+    const bytesWritten = sum(writes.map((write) => ('data' in write ? sizeOfData(write.data) : 0)));
+    this.meter.add({ writes: writes.length - deletes, deletes, bytesWritten });
+  }
+
   #assertUsable(): void {
     if (this.#isClosed) throw closed('FirestoreSessionStore');
     if (this.#client.isTerminated) {
@@ -165,6 +201,28 @@ export class Database {
   #setClock(time: Timestamp | undefined): void {
     if (time) this.#clockOffset = time.toMillis() - Date.now();
   }
+}
+
+/** Documents that are going to be read with one request. */
+interface SharedRead {
+  readonly refs: DocumentReference[];
+  readonly found: Promise<DocumentSnapshot[]>;
+}
+
+/** What a batch and a transaction have in common. */
+interface Commit {
+  create(ref: DocumentReference, data: DocumentData): unknown;
+  set(ref: DocumentReference, data: DocumentData): unknown;
+  update(ref: DocumentReference, data: DocumentData, guard: Precondition): unknown;
+  delete(ref: DocumentReference, guard: Precondition): unknown;
+}
+
+function addWrite(commit: Commit, write: DocumentWrite): void {
+  const guard = 'at' in write && write.at ? { lastUpdateTime: write.at } : { exists: true };
+  if (write.kind === 'create') commit.create(write.ref, write.data);
+  else if (write.kind === 'set') commit.set(write.ref, write.data);
+  else if (write.kind === 'delete') commit.delete(write.ref, guard);
+  else commit.update(write.ref, write.data, guard);
 }
 
 /** The time of the commit. */

@@ -20,7 +20,7 @@ export interface FirestoreSessionStoreOptions {
    * the emulator; `close()` ends that one only.
    */
   db?: Firestore;
-  /** The collection of the snapshots; those of pointers, shards and scopes are named after it. Default: `genkit-sessions`. */
+  /** The collection of the snapshots; those of pointers, shards, scopes and records are named after it. Default: `genkit-sessions`. */
   collection?: string;
   /** Names the caller's tenant; callers see what was saved under their own prefix only. Default: one tenant for all. */
   snapshotPathPrefix?: SnapshotPathPrefix;
@@ -50,7 +50,7 @@ const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
   prune: true,
   compareLeaf: true,
   scopes: true,
-  records: false,
+  records: true,
   details: true,
   durable: true,
 });
@@ -116,7 +116,7 @@ export class FirestoreSessionStore<S = unknown> extends BaseSessionStore<S> {
   }
 
   /**
-   * Removes the snapshots and shards of an expired session. For a Cloud Function that runs when Firestore's TTL policy has removed the
+   * Removes the snapshots, shards and records of an expired session. For a Cloud Function that runs when Firestore's TTL policy has removed the
    * session's pointer, a document of `<collection>-pointers/<tenant>/pointers`; without such a function `prune` removes them.
    *
    * @param pointer The removed document, as the function's event carries it.
@@ -124,7 +124,7 @@ export class FirestoreSessionStore<S = unknown> extends BaseSessionStore<S> {
    */
   async removeExpired(pointer: DocumentSnapshot): Promise<DeleteResult> {
     const data = new TenantData('', this.#shared, pointer.ref.parent.parent!.id);
-    return removeRemains(data, readPointer(pointer).sessionId);
+    return removeRemains(data, readPointer(pointer).sessionId, () => false);
   }
 
   /** The sums of what this store object has used of Firestore so far. */

@@ -1,22 +1,23 @@
-import type { CollectionReference, DocumentReference } from '@google-cloud/firestore';
+import type { CollectionReference, DocumentReference, Timestamp } from '@google-cloud/firestore';
 import { KeyQueue } from '../../src/store/key-queue.ts';
 import { LruCache } from '../chain/lru-cache.ts';
 import type { KnownState } from '../chain/written-state.ts';
 import type { Database } from './database.ts';
 import { foreignLayout } from './format/foreign-layout.ts';
-import { documentId, recordName } from './format/names.ts';
+import { documentId, recordName, scopeName } from './format/names.ts';
 import type { Pointer, PointerDocument } from './format/pointer-document.ts';
-import type { RecordDocument } from './format/record-document.ts';
+import type { ScopeDocument } from './format/scope-document.ts';
 
 /** All states in the cache together, by the length of their JSON; a part that several share counts for each. */
 const MOST_LENGTH = 64 * 1024 * 1024;
 const MOST_POINTERS = 2000;
 const MOST_SNAPSHOTS = 20_000;
+const MOST_REVISIONS = 20_000;
 const MOST_TENANTS = 20_000;
-/** All records in the cache together, by the length of their JSON, ... */
-const MOST_RECORDS_LENGTH = 16 * 1024 * 1024;
+/** All records of apps and users in the cache together, by the length of their JSON, ... */
+const MOST_SCOPES_LENGTH = 16 * 1024 * 1024;
 /** ... of which each counts as so much more, a missing one too. */
-const RECORD_OVERHEAD = 1024;
+const SCOPE_OVERHEAD = 1024;
 
 /** Prefixes that Genkit's own store takes for a path of collections and documents. */
 const NESTED = /^[A-Za-z0-9][ -.0-~]*(?:\/[A-Za-z0-9][ -.0-~]*\/[A-Za-z0-9][ -.0-~]*)+$/;
@@ -29,17 +30,20 @@ export class Caches {
   readonly pointers = new LruCache<PointerDocument | 'absent'>(MOST_POINTERS);
   /** Snapshots that were there. */
   readonly snapshots = new LruCache<true>(MOST_SNAPSHOTS);
-  readonly records = new LruCache<RecordDocument>(MOST_RECORDS_LENGTH);
+  readonly scopes = new LruCache<ScopeDocument>(MOST_SCOPES_LENGTH);
+  /** Revisions of session records, and the times of the writes that made them. */
+  readonly revisions = new LruCache<{ readonly updateTime: Timestamp; readonly until: number }>(MOST_REVISIONS);
   /** Tenants that hold data of this store. */
   readonly tenants = new LruCache<true>(MOST_TENANTS);
 
   clear(): void {
-    for (const cache of [this.states, this.pointers, this.snapshots, this.records, this.tenants]) cache.clear();
+    for (const cache of [this.states, this.pointers, this.snapshots, this.scopes, this.revisions, this.tenants])
+      cache.clear();
   }
 }
 
 /** Saves of one process take turns, so that they need not fight over a document. Taken in this order. */
-export const newQueues = () => ({ snapshots: new KeyQueue(), records: new KeyQueue(), sessions: new KeyQueue() });
+export const newQueues = () => ({ snapshots: new KeyQueue(), scopes: new KeyQueue(), sessions: new KeyQueue() });
 
 /** Options of the store. */
 export interface StoreSettings {
@@ -69,6 +73,8 @@ export class TenantData {
   readonly pointers: CollectionReference;
   readonly shards: CollectionReference;
   /** The records of apps and users. */
+  readonly scopes: CollectionReference;
+  /** The records of sessions. */
   readonly records: CollectionReference;
 
   /** @param id The tenant's document in each collection. */
@@ -81,7 +87,8 @@ export class TenantData {
     this.snapshots = database.collection('', id, 'snapshots');
     this.pointers = database.collection('-pointers', id, 'pointers');
     this.shards = database.collection('-shards', id, 'shards');
-    this.records = database.collection('-scopes', id, 'scopes');
+    this.scopes = database.collection('-scopes', id, 'scopes');
+    this.records = database.collection('-records', id, 'records');
   }
 
   snapshotRef(snapshotId: string): DocumentReference {
@@ -93,8 +100,12 @@ export class TenantData {
   }
 
   /** @param key The record's `scopeKey`. */
-  recordRef(key: string): DocumentReference {
-    return this.records.doc(recordName(this.name, key));
+  scopeRef(key: string): DocumentReference {
+    return this.scopes.doc(scopeName(this.name, key));
+  }
+
+  recordRef(sessionId: string, kind: string, key: string): DocumentReference {
+    return this.records.doc(recordName(sessionId, kind, key));
   }
 
   /** The key of something of this tenant in a cache, a queue or the watch hub. */
@@ -116,8 +127,8 @@ export class TenantData {
   }
 
   /** @param key The record's `scopeKey`. */
-  rememberRecord(key: string, record: RecordDocument): void {
-    this.caches.records.set(this.keyOf(key), record, record.length + RECORD_OVERHEAD);
+  rememberScope(key: string, record: ScopeDocument): void {
+    this.caches.scopes.set(this.keyOf(key), record, record.length + SCOPE_OVERHEAD);
   }
 
   /** Whether a session is there: neither expired nor being removed. */

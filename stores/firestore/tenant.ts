@@ -10,20 +10,24 @@ import type {
   PruneResult,
   ScopeId,
   ScopeRecord,
+  SessionRecord,
   SessionSnapshot,
   SessionSummary,
   SnapshotMetadata,
 } from '../../src/store/contract.ts';
 import type { Lookup } from '../../src/store/lookup.ts';
 import { scopeKey } from '../../src/store/scopes.ts';
+import type { RecordRead, RecordWrite } from '../../src/store/session-records.ts';
 import { explained } from './failures.ts';
 import { listSessions, listSnapshots } from './read/lists.ts';
-import { listScopes, readScopes } from './read/records.ts';
+import { readRecords } from './read/records.ts';
+import { listScopes, readScopes } from './read/scopes.ts';
 import { handOutLoaded, SnapshotReader } from './read/snapshot-reader.ts';
 import { deleteSession } from './remove/delete-session.ts';
 import { erase, type EraseResult } from './remove/erase.ts';
 import { Prune } from './remove/prune.ts';
 import { saveSnapshot } from './save/save-snapshot.ts';
+import { writeRecord } from './save/write-record.ts';
 import type { TenantData } from './tenant-data.ts';
 import type { Watches } from './watch/watches.ts';
 
@@ -98,13 +102,25 @@ export class Tenant<S> implements TenantStore<S> {
     const { caches, database } = this.#data;
     const key = scopeKey(id);
     return this.#call('deleteScope', 'Deleting a scope', async () => {
-      caches.records.delete(this.#data.keyOf(key));
-      return (await database.remove([{ ref: this.#data.recordRef(key) }])) > 0;
+      caches.scopes.delete(this.#data.keyOf(key));
+      return (await database.remove([{ ref: this.#data.scopeRef(key) }])) > 0;
     });
   }
 
   listScopes(page: PageOptions): Promise<Page<ScopeId>> {
     return this.#call('listScopes', 'Listing the scopes', () => listScopes(this.#data, page));
+  }
+
+  readRecords(request: RecordRead): Promise<SessionRecord[]> {
+    return this.#call('readRecords', `Reading records of session ${quote(request.sessionId)}`, () =>
+      readRecords(this.#data, this.#reader, request),
+    );
+  }
+
+  writeRecord(request: RecordWrite): Promise<string | null> {
+    return this.#call('writeRecord', `Writing a record of session ${quote(request.sessionId)}`, () =>
+      writeRecord(this.#data, this.#reader, request),
+    );
   }
 
   erase(): Promise<EraseResult> {

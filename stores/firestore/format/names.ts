@@ -15,8 +15,8 @@ const KEY_LENGTH = 20;
 const OWNER_LENGTH = KEY_LENGTH + 8;
 
 /** Indexed fields and shard names hold this in place of an id: 120 bits of a hash, always 20 characters. */
-export function keyOf(kind: 'session' | 'snapshot' | 'owner', id: string): string {
-  const hash = createHash('sha256').update(`${kind}:`).update(Buffer.from(id, 'utf16le'));
+export function keyOf(what: 'session' | 'snapshot' | 'owner' | 'kind' | 'key', id: string): string {
+  const hash = createHash('sha256').update(`${what}:`).update(Buffer.from(id, 'utf16le'));
   return hash.digest('base64url').slice(0, KEY_LENGTH);
 }
 
@@ -38,9 +38,19 @@ export function ownerOfShard(name: string): string {
   return name.slice(1, 1 + OWNER_LENGTH);
 }
 
-/** The document of a record; its key stands in it. */
-export function recordName(tenant: string, key: string): string {
+/** The document of the record of an app or a user; its key stands in it. */
+export function scopeName(tenant: string, key: string): string {
   return `r${digest(Buffer.from(JSON.stringify([tenant, key]), 'utf16le'))}`;
+}
+
+/** What the names of all records of a session begin with, or of those of a kind: they are one range of document ids. */
+export function recordPrefix(sessionId: string, kind?: string): string {
+  return `r${keyOf('session', sessionId)}${kind === undefined ? '' : keyOf('kind', kind)}`;
+}
+
+/** The document of a session record. */
+export function recordName(sessionId: string, kind: string, key: string): string {
+  return recordPrefix(sessionId, kind) + keyOf('key', key);
 }
 
 const SEQ_DIGITS = 12;

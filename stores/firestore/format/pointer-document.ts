@@ -29,6 +29,8 @@ export interface Pointer {
   readonly usage: UsageCounts;
   /** The session is being removed; what is left of it counts as absent. */
   readonly isGone?: boolean;
+  /** When this incarnation began, in ms; of sessions that expire. */
+  readonly begun?: number;
   /** The way to the state of the snapshot that was first saved last, the latest leaf nearly always. */
   readonly head?: { readonly id: string; readonly chain: StateChain };
   /** When the session expires, in ms. Default: never. */
@@ -59,7 +61,7 @@ export function writtenNow({ details }: Pointer): DocumentData {
 }
 
 /** The pointer's fields, but for those of {@link writtenNow}. */
-export function pointerFields({ head, until, ...rest }: Pointer): DocumentData {
+export function pointerFields({ head, until, begun, ...rest }: Pointer): DocumentData {
   const { chain } = head ?? {};
   const info = packTextNow(JSON.stringify(rest));
   assertFitsPointer(rest.sessionId, info);
@@ -72,8 +74,14 @@ export function pointerFields({ head, until, ...rest }: Pointer): DocumentData {
     from: chain?.from ?? null,
     names: chain ? [...chain.names] : null,
     patches: chain ? [...chain.patches] : null,
-    expireAt: until === undefined ? null : Timestamp.fromMillis(until),
+    expireAt: timeField(until),
+    begun: timeField(begun),
   };
+}
+
+/** A time in ms as a field; `undefined`: never. */
+export function timeField(ms: number | undefined): Timestamp | null {
+  return ms === undefined ? null : Timestamp.fromMillis(ms);
 }
 
 /** @throws `FAILED_PRECONDITION` when another store or a newer version of this one wrote it, `DATA_LOSS` when it is damaged. */
@@ -82,13 +90,14 @@ export function readPointer(document: DocumentSnapshot, sessionId?: string): Poi
   const name = sessionId === undefined ? 'A session' : `Session ${quote(sessionId)}`;
   assertOwnDocument(data, name);
   try {
-    const info = unpackJson(data['info'] as Buffer) as unknown as Omit<Pointer, 'head' | 'until'>;
-    const { written, expireAt } = data as { written?: Timestamp | null; expireAt?: Timestamp | null };
+    const info = unpackJson(data['info'] as Buffer) as unknown as Omit<Pointer, 'head' | 'until' | 'begun'>;
+    const { written, expireAt, begun } = data as { [name in 'written' | 'expireAt' | 'begun']?: Timestamp | null };
     const head = readHead(data);
     return {
       ...info,
       ...(head && { head }),
       ...(expireAt && { until: expireAt.toMillis() }),
+      ...(begun && { begun: begun.toMillis() }),
       ...(written && { written }),
       ref: document.ref,
       updateTime: document.updateTime!,

@@ -1,75 +1,79 @@
-import type { DocumentReference, DocumentSnapshot, Timestamp } from '@google-cloud/firestore';
-import { dataLoss } from '../../../src/errors.ts';
-import { parseJson, stringifyJson } from '../../../src/json/value.ts';
-import type { ScopeRecord } from '../../../src/store/contract.ts';
-import { describeScopeKey } from '../../../src/store/scopes.ts';
-import type { DocumentWrite } from '../database.ts';
+import { FieldValue, Timestamp, type DocumentData, type QueryDocumentSnapshot } from '@google-cloud/firestore';
+import { dataLoss, quote } from '../../../src/errors.ts';
+import { parseJson, stringifyJson, type Json } from '../../../src/json/value.ts';
+import type { RecordWrite } from '../../../src/store/session-records.ts';
 import { assertOwnDocument, FORMAT } from './foreign-layout.ts';
-import { packText, packTextNow, unpackText } from './packed-text.ts';
-import { nextBy } from './snapshot-document.ts';
+import { packText, packTextNow, unpackJson, unpackText } from './packed-text.ts';
+import type { Pointer } from './pointer-document.ts';
 
-/** A record as it was read or written. */
-export interface RecordDocument {
-  readonly ref: DocumentReference;
-  /** `undefined`: there is no document. */
-  readonly updateTime: Timestamp | undefined;
-  /** Shared: copy it before it is changed or handed out. `undefined`: there is none. */
-  readonly record: ScopeRecord | undefined;
-  /** The saves that wrote it last, the latest first. */
-  readonly by: readonly string[];
-  /** The length of the record as JSON. */
-  readonly length: number;
+/** A session record's document without the value. */
+export interface RecordHead {
+  readonly sessionId: string;
+  readonly kind: string;
+  readonly key: string;
+  /** Names the write that made it. */
+  readonly revision: string;
+  /** The incarnation of the session that it was written for, where the write named a snapshot. */
+  readonly owner: string | null;
+  /** When its session expires, in ms, as known at the write; `Infinity`: never. */
+  readonly until: number;
+  readonly updateTime: Timestamp;
 }
 
-/**
- * @param key The record's `scopeKey`.
- * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it, `DATA_LOSS` when it is damaged.
- */
-export async function readRecord(document: DocumentSnapshot, key: string): Promise<RecordDocument> {
-  const { ref, updateTime } = document;
+/** Fields of {@link RecordHead}. */
+export const RECORD_FIELDS = ['v', 'name', 'revision', 'owner', 'until', 'written'] as const;
+
+/** The fields of a record that is written. */
+export async function recordFields(
+  { sessionId, kind, key }: RecordWrite,
+  value: Json,
+  { revision, until }: Pick<RecordHead, 'revision' | 'until'>,
+): Promise<DocumentData> {
+  return {
+    v: FORMAT,
+    name: packTextNow(JSON.stringify([sessionId, kind, key])),
+    value: await packText(stringifyJson(value)),
+    revision,
+    owner: null,
+    until: until === Infinity ? null : Timestamp.fromMillis(until),
+    written: FieldValue.serverTimestamp(),
+  };
+}
+
+/** @throws `FAILED_PRECONDITION` when a newer version of this store wrote it, `DATA_LOSS` when it is damaged. */
+export function readRecordHead(document: QueryDocumentSnapshot): RecordHead {
+  const { updateTime } = document;
   const data = document.data();
-  if (!data) return noRecord(ref);
-  const what = `The state of ${describeScopeKey(key)}`;
-  assertOwnDocument(data, what);
+  assertOwnDocument(data, 'A session record');
   try {
-    const text = await unpackText(data['record'] as Buffer);
-    const record = parseJson(text) as ScopeRecord;
-    return { ref, updateTime, record, by: data['by'] as string[], length: text.length };
+    const [sessionId, kind, key] = unpackJson(data['name'] as Buffer) as [string, string, string];
+    const { revision, owner, until } = data as { revision: string; owner: string | null; until: Timestamp | null };
+    return { sessionId, kind, key, revision, owner, until: until?.toMillis() ?? Infinity, updateTime };
   } catch {
+    throw dataLoss(`The session record in ${document.ref.path} is damaged. Restore it from a backup, or remove it.`);
+  }
+}
+
+/** Throws what {@link readRecordHead} throws. */
+export async function readRecord(document: QueryDocumentSnapshot): Promise<RecordHead & { readonly value: Json }> {
+  const head = readRecordHead(document);
+  try {
+    return { ...head, value: parseJson(await unpackText(document.get('value') as Buffer)) };
+  } catch {
+    const { sessionId, kind, key } = head;
     throw dataLoss(
-      `${what} can't be read: its document is damaged. Restore it from a backup, or remove it by deleteScope.`,
+      `The record ${quote(key)} of kind ${quote(kind)} of session ${quote(sessionId)} can't be read: its document is damaged. ` +
+        'Restore it from a backup, or write it anew.',
     );
   }
 }
 
-/** A write of a record. */
-export interface RecordWrite {
-  readonly key: string;
-  readonly write: DocumentWrite;
-  /** Its size. */
-  readonly bytes: number;
-  /** The record once the write is made, but for its time. */
-  readonly after: RecordDocument;
-}
-
-/** The write that replaces a record, if that is still as it was read; an empty record is none. */
-export async function writeRecord(
-  { ref, updateTime: at, by }: RecordDocument,
-  next: ScopeRecord,
-  { key, nonce }: { readonly key: string; readonly nonce: string },
-): Promise<RecordWrite> {
-  if (at && Object.keys(next).length === 0) {
-    return { key, write: { kind: 'delete', ref, at }, bytes: 0, after: noRecord(ref) };
-  }
-  const text = stringifyJson(next);
-  const record = await packText(text);
-  const saves = nextBy(by, nonce);
-  const data = { v: FORMAT, scope: packTextNow(key), record, by: saves };
-  const write: DocumentWrite = at ? { kind: 'update', ref, data, at } : { kind: 'create', ref, data };
-  const after = { ref, updateTime: undefined, record: next, by: saves, length: text.length };
-  return { key, write, bytes: record.length, after };
-}
-
-function noRecord(ref: DocumentReference): RecordDocument {
-  return { ref, updateTime: undefined, record: undefined, by: [], length: 0 };
+/**
+ * Whether a record has not expired. Its own expiry is never later than that of the session that it was written for; the session may live
+ * longer, but a session begun since is another one.
+ *
+ * @param pointer The session's pointer; `undefined`: the session is not there.
+ */
+export function isCurrent({ until }: Pick<RecordHead, 'until'>, pointer: Pointer | undefined, now: number): boolean {
+  return until > now || (pointer !== undefined && until > (pointer.begun ?? 0));
 }

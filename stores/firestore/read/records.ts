@@ -1,40 +1,46 @@
-import { FieldPath } from '@google-cloud/firestore';
-import { copyJson } from '../../../src/json/value.ts';
-import type { Page, PageOptions, ScopeId, ScopeRecord } from '../../../src/store/contract.ts';
-import { checkPage, pageOf } from '../../../src/store/page.ts';
-import { scopeOfKey } from '../../../src/store/scopes.ts';
-import { assertOwnDocument } from '../format/foreign-layout.ts';
-import { unpackText } from '../format/packed-text.ts';
-import { readRecord, type RecordDocument } from '../format/record-document.ts';
+import { FieldPath, type Query, type QueryDocumentSnapshot } from '@google-cloud/firestore';
+import type { SessionRecord } from '../../../src/store/contract.ts';
+import { byKindAndKey, type RecordRead } from '../../../src/store/session-records.ts';
+import { MOST_READ_AT_ONCE } from '../database.ts';
+import { recordPrefix } from '../format/names.ts';
+import { isCurrent, readRecord } from '../format/record-document.ts';
 import type { TenantData } from '../tenant-data.ts';
+import type { SnapshotReader } from './snapshot-reader.ts';
 
-/** The documents of records, read with one request. Keys are `scopeKey`s. */
-export async function readRecords(tenant: TenantData, keys: readonly string[]): Promise<RecordDocument[]> {
-  const documents = await tenant.database.getAll(keys.map((key) => tenant.recordRef(key)));
-  const records = await Promise.all(documents.map((document, i) => readRecord(document, keys[i]!)));
-  for (const [i, key] of keys.entries()) tenant.rememberRecord(key, records[i]!);
-  return records;
+/** The records that a request means, by kind and key. The session's pointer is read only where a record's own expiry has passed. */
+export async function readRecords(
+  tenant: TenantData,
+  reader: SnapshotReader,
+  request: RecordRead,
+): Promise<SessionRecord[]> {
+  const found = await Promise.all((await findRecords(tenant, request)).map(readRecord));
+  const now = tenant.database.now();
+  const isDoubtful = found.some(({ until }) => until <= now);
+  const pointer = isDoubtful ? await reader.livePointer(request.sessionId) : undefined;
+  const current = found.filter((record) => isCurrent(record, pointer, now));
+  for (const { revision, updateTime, until } of current) {
+    tenant.caches.revisions.set(revision, { updateTime, until }, 1);
+  }
+  return current.map(({ kind, key, value, revision }) => ({ kind, key, value, revision })).toSorted(byKindAndKey);
 }
 
-/** The records in the order of `keys`, empty ones where there are none. */
-export async function readScopes(tenant: TenantData, keys: readonly string[]): Promise<ScopeRecord[]> {
-  const distinct = [...new Set(keys)];
-  const found = await readRecords(tenant, distinct);
-  const records = new Map(found.map(({ record }, i) => [distinct[i]!, record]));
-  // A record that is named twice is handed out as two copies.
-  return keys.map((key) => copyJson(records.get(key) ?? {}));
+/** The documents of a session's records, or of those of a kind. */
+export function recordsOf({ records }: TenantData, sessionId: string, kind?: string): Query {
+  const prefix = recordPrefix(sessionId, kind);
+  return records.orderBy(FieldPath.documentId()).startAt(prefix).endBefore(`${prefix}~`);
 }
 
-/** A page of the names of all records, in the order of their documents. */
-export async function listScopes({ database, records }: TenantData, options: PageOptions): Promise<Page<ScopeId>> {
-  const { limit, after } = checkPage(options, ['string']);
-  const ordered = records.orderBy(FieldPath.documentId()).select('v', 'scope');
-  const found = await database.query((after ? ordered.startAfter(after[0]) : ordered).limit(limit + 1));
-  const keys = await Promise.all(
-    found.map((document) => {
-      assertOwnDocument(document.data(), 'A record');
-      return unpackText(document.get('scope') as Buffer);
-    }),
-  );
-  return pageOf(found, limit, ({ id }, i) => ({ position: [id], item: scopeOfKey(keys[i]!) }));
+async function findRecords(
+  tenant: TenantData,
+  { sessionId, kind, keys }: RecordRead,
+): Promise<QueryDocumentSnapshot[]> {
+  const { database } = tenant;
+  if (keys) {
+    const refs = keys.map((key) => tenant.recordRef(sessionId, kind!, key));
+    const documents = await database.getShared(tenant.keyOf(sessionId), refs);
+    return documents.filter((document): document is QueryDocumentSnapshot => document.exists);
+  }
+  const all: QueryDocumentSnapshot[] = [];
+  for await (const page of database.pages(recordsOf(tenant, sessionId, kind), MOST_READ_AT_ONCE)) all.push(...page);
+  return all;
 }

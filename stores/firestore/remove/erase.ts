@@ -11,6 +11,8 @@ export interface EraseResult {
   shards: number;
   /** Records of apps and users. */
   scopes: number;
+  /** Records of sessions. */
+  records: number;
 }
 
 /** Removes every document of a tenant; an interrupted erasure is finished by running it again. */
@@ -20,7 +22,8 @@ export async function erase(tenant: TenantData): Promise<EraseResult> {
   const result = {
     snapshots: await empty(tenant, tenant.snapshots),
     shards: await empty(tenant, tenant.shards),
-    scopes: await empty(tenant, tenant.records),
+    scopes: await empty(tenant, tenant.scopes),
+    records: await empty(tenant, tenant.records),
     sessions: await empty(tenant, tenant.pointers),
   };
   tenant.caches.clear();

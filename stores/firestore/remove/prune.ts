@@ -1,21 +1,23 @@
-import { FieldPath, type QueryDocumentSnapshot } from '@google-cloud/firestore';
+import { FieldPath, type QueryDocumentSnapshot, type Timestamp } from '@google-cloud/firestore';
 import { planRetention } from '../../../src/snapshot/retention.ts';
 import type { DeleteResult, PrunePolicy, PruneResult } from '../../../src/store/contract.ts';
+import { ORPHAN_RECORD_MS } from '../../../src/store/session-records.ts';
 import { isDataLoss, Stale } from '../failures.ts';
 import { ownerOfOrder, ownerOfShard } from '../format/names.ts';
 import { LIST_FIELDS, readPointer, type PointerDocument } from '../format/pointer-document.ts';
+import { readRecordHead, RECORD_FIELDS } from '../format/record-document.ts';
 import { HEAD_FIELDS, readHead } from '../format/snapshot-document.ts';
 import type { SnapshotReader } from '../read/snapshot-reader.ts';
 import type { TenantData } from '../tenant-data.ts';
-import { removeRemains, removeSession } from './delete-session.ts';
+import { isDeadRecord, removeRemains, removeSession } from './delete-session.ts';
 import { listOwned, PrunedSession } from './prune-session.ts';
 
 /** A session that is written all the time is left alone after so many attempts. */
 const MOST_ATTEMPTS = 10;
 
 /**
- * Removes what the policy names, session by session, then what expired sessions left, then the shards that no snapshot names. It may be
- * interrupted anywhere, and run again.
+ * Removes what the policy names, session by session, then what expired sessions left, then the shards that no snapshot names and the
+ * records that belong to no session. It may be interrupted anywhere, and run again.
  *
  * The shards are listed before anything else: a shard that a save writes or names later is not on the list, or has another update time.
  */
@@ -55,6 +57,7 @@ export class Prune {
     }
     const orphans = [...this.#shards].flatMap(([owner, shards]) => (this.#known.has(owner) ? [] : shards));
     await this.#removeShards(orphans);
+    await this.#pruneRecords();
     if (this.#damage) throw this.#damage;
     return this.#result;
   }
@@ -127,8 +130,31 @@ export class Prune {
     if (live?.owner === owner) return;
     this.#known.delete(owner);
     const found = dryRun ? await listOwned(this.#tenant, owner, []) : [];
-    const removed = dryRun ? { snapshots: found.length, shards: 0 } : await removeRemains(this.#tenant, head.sessionId);
+    const removed = dryRun
+      ? { snapshots: found.length, shards: 0 }
+      : await removeRemains(this.#tenant, head.sessionId, () => false);
     this.#count(removed);
+  }
+
+  /** Removes the records that belong to no session. */
+  async #pruneRecords(): Promise<void> {
+    const { database, records } = this.#tenant;
+    const longAgo = database.now() - ORPHAN_RECORD_MS;
+    const ordered = records.orderBy(FieldPath.documentId()).select(...RECORD_FIELDS);
+    for await (const page of database.pages(ordered)) {
+      const sessions = new Map<string, Promise<PointerDocument | undefined>>();
+      const dead: QueryDocumentSnapshot[] = [];
+      const look = async (document: QueryDocumentSnapshot): Promise<void> => {
+        const record = readRecordHead(document);
+        const { sessionId } = record;
+        const pointer = sessions.get(sessionId) ?? this.#reader.livePointer(sessionId);
+        sessions.set(sessionId, pointer);
+        const isOld = (document.get('written') as Timestamp).toMillis() <= longAgo;
+        if (isDeadRecord(this.#tenant, record, await pointer, () => isOld)) dead.push(document);
+      };
+      for (const document of page) await this.#guarded(() => look(document));
+      await this.#remove(dead);
+    }
   }
 
   #shardsOf(owner: string): QueryDocumentSnapshot[] {

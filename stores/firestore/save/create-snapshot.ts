@@ -9,6 +9,7 @@ import type { SnapshotDocument, SnapshotHead } from '../format/snapshot-document
 import { chainTo, endOf } from '../format/state-chain.ts';
 import { addUsage } from '../format/usage-counts.ts';
 import type { SnapshotReader } from '../read/snapshot-reader.ts';
+import { removeRecordsBefore } from '../remove/delete-session.ts';
 import * as writes from './commit-save.ts';
 import { planState, type BaseState } from './plan-state.ts';
 import { assertFits, type Save } from './save.ts';
@@ -60,6 +61,7 @@ async function createInSession<S>(save: Save<S>, next: SessionSnapshot<S>, sessi
   if (before.leaves.some((leaf) => leaf.id === id)) throw save.lost(id);
   if (parentId === id) refuseCycle(id, id);
   if (before.missing.includes(id) && parentId !== undefined) await assertNoCycle(reader, { id, parentId, owner });
+  if (stored?.isGone) await removeRecordsBefore(tenant, stored);
   const { isInTree, base } = await findParent(save, parentId, pointer);
   const seq = before.nextSeq;
   const plan = await planState(tenant, copyState(next, base?.known.state), {

@@ -28,7 +28,7 @@ export async function saveSnapshot<S>(tools: SaveTools, request: SaveRequest<S>)
   // In one order for all, so that no two saves wait for each other.
   const records = [...request.scopes.keys()].toSorted();
   const inTurn = records.reduceRight(
-    (work, key) => () => tenant.queues.records.run(tenant.keyOf(key), work),
+    (work, key) => () => tenant.queues.scopes.run(tenant.keyOf(key), work),
     () => insist(save, id, answer),
   );
   return tenant.queues.snapshots.run(tenant.keyOf(id), inTurn);

@@ -17,7 +17,7 @@ import { handOutLoaded, type SnapshotReader } from '../read/snapshot-reader.ts';
 import type { TenantData } from '../tenant-data.ts';
 import { commitSave, writePointer } from './commit-save.ts';
 import { isLonger } from './json-length.ts';
-import { bytesOf, planRecords, rememberRecords } from './plan-records.ts';
+import { bytesOf, planScopes, rememberScopes } from './plan-scopes.ts';
 import { NO_STATE, type StatePlan } from './plan-state.ts';
 
 /** A write of a snapshot, as watchers are notified of it. */
@@ -139,6 +139,7 @@ export class Save<S> {
     changed: Pick<Pointer, 'lineage' | 'usage'> & { readonly head: Pointer['head'] | undefined },
   ): Pointer {
     const { lineage, usage, head } = changed;
+    const begun = before ? before.begun : until && this.tenant.database.now();
     const details = before ? mergeDetails(before.details, this.request.session) : this.request.session;
     return {
       sessionId: sessionId!,
@@ -149,6 +150,7 @@ export class Save<S> {
       updatedAt: meta.updatedAt ?? meta.createdAt,
       ...(details && { details }),
       ...(head && { head }),
+      ...(begun !== undefined && { begun }),
       ...(until !== undefined && { until }),
     };
   }
@@ -166,11 +168,11 @@ export class Save<S> {
   ): Promise<Timestamp> {
     const { tenant, nonce, trust } = this;
     const { plan = NO_STATE, pointer, stored } = saved;
-    const records = await planRecords(tenant, this.request.scopes, { nonce, trust });
+    const records = await planScopes(tenant, this.request.scopes, { nonce, trust });
     const writes = [write, ...(pointer ? [writePointer(tenant, stored, pointer)] : [])];
     const all = [...writes, ...records.map((record) => record.write)];
     const [time, pointerTime, ...rest] = await commitSave(tenant, all, plan, bytesOf(records));
-    rememberRecords(tenant, records, pointer ? rest : [pointerTime!, ...rest]);
+    rememberScopes(tenant, records, pointer ? rest : [pointerTime!, ...rest]);
     if (pointer) {
       const ref = tenant.pointerRef(pointer.sessionId);
       tenant.rememberPointer(pointer.sessionId, { ...pointer, ref, updateTime: pointerTime! });

@@ -3,19 +3,23 @@ import type { Firestore } from '@google-cloud/firestore';
 import { describe, expect, it } from 'vitest';
 import { openDatabase } from './support/database.ts';
 import {
+  doubleRecords,
   fromJson,
   goOn,
   openGolden,
   readGolden,
   readGoldenRecords,
+  readGoldenSessionRecords,
   type Golden,
   type GoldenRecords,
+  type GoldenSessionRecords,
 } from './support/golden.ts';
 
 const folder = new URL('../../golden/', import.meta.url);
 const names = readdirSync(folder).toSorted();
 const files = names.filter((name) => /^firestore-\d/.test(name));
 const recordFiles = names.filter((name) => name.startsWith('firestore-records-'));
+const sessionRecordFiles = names.filter((name) => name.startsWith('firestore-session-records-'));
 
 async function restore(documents: Record<string, unknown>): Promise<Firestore> {
   const db = openDatabase();
@@ -54,8 +58,23 @@ describe('golden documents', () => {
     await db.terminate();
   });
 
+  it.each(sessionRecordFiles)('%s is read as it was written, and goes on', async (name) => {
+    const golden = JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as GoldenSessionRecords;
+    const db = await restore(golden.documents);
+    const store = openGolden(db);
+    for (const expected of golden.expected) {
+      expect(await readGoldenSessionRecords(store, expected.tenant)).toEqual(expected);
+      await doubleRecords(store, expected);
+      const { sessionRecords } = await readGoldenSessionRecords(store, expected.tenant);
+      const doubled = expected.sessionRecords.map(({ value }) => [value, value]);
+      expect(sessionRecords.map(({ value }) => value)).toEqual(doubled);
+    }
+    await db.terminate();
+  });
+
   it('there is one of each format', () => {
     expect(files).toEqual(['firestore-1.json']);
     expect(recordFiles).toEqual(['firestore-records-1.json']);
+    expect(sessionRecordFiles).toEqual(['firestore-session-records-1.json']);
   });
 });

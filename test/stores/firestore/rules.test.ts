@@ -33,6 +33,7 @@ for (const [path, mayReadOwn] of Object.entries(RULES)) {
         await store.saveSnapshot('turn', () => turn, { context: { uid }, scopes });
         const alone = { createdAt: '2026-01-01T00:00:00.000Z', parentId: 'another' };
         await store.saveSnapshot('alone', () => alone, { context: { uid } });
+        await store.writeRecord({ sessionId: 'chat', kind: 'note', key: uid, value: uid, context: { uid } });
       }
       paths = (await allDocuments(db)).map((document) => document.ref.path);
     });
@@ -43,7 +44,7 @@ for (const [path, mayReadOwn] of Object.entries(RULES)) {
 
     it(`lets a signed-in user read ${mayReadOwn ? 'the documents of their own snapshots' : 'nothing'}`, async () => {
       // A document of each collection, and of the snapshot that stands alone: its own, and that it and its parent are named.
-      expect(paths).toHaveLength(10);
+      expect(paths).toHaveLength(12);
       const ann = environment.authenticatedContext('ann').firestore();
       for (const one of paths) {
         const isOwn = one.startsWith('genkit-sessions/ann/');

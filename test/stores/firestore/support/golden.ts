@@ -1,13 +1,13 @@
 /**
  * Golden documents: what a released version of the Firestore store wrote, and what it read back. Later versions must read it. Run
- * `node --import tsx test/stores/firestore/support/golden.ts <new file>` with an emulator for a new version of the format, once for sessions and
- * once for `firestore-records-…`; never overwrite one.
+ * `node --import tsx test/stores/firestore/support/golden.ts <new file>` with an emulator for a new version of the format, once for sessions,
+ * once for `firestore-records-…` and once for `firestore-session-records-…`; never overwrite one.
  */
 import { writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { Timestamp, type Firestore } from '@google-cloud/firestore';
 import type { SessionSnapshot, SessionSnapshotInput } from 'genkit/beta';
-import type { ScopeId, ScopeRecord, SessionSummary } from '../../../../src/store/contract.ts';
+import type { ScopeId, ScopeRecord, SessionRecord, SessionSummary } from '../../../../src/store/contract.ts';
 import { completedSnapshot, Workload } from '../../../../bench/workload.ts';
 import { FirestoreSessionStore } from '../../../../stores/firestore/firestore-session-store.ts';
 import { allDocuments } from './at-rest.ts';
@@ -100,6 +100,47 @@ export async function goOn(store: FirestoreSessionStore, tenant: string): Promis
   });
 }
 
+/** Session records as text, and what they mean. */
+export interface GoldenSessionRecords {
+  documents: Record<string, unknown>;
+  expected: { tenant: string; sessionRecords: SessionRecord[] }[];
+}
+
+const SESSION = 'chat \u0000 é';
+
+async function playSessionRecords(store: FirestoreSessionStore, context: Record<string, unknown>): Promise<void> {
+  const record = { sessionId: SESSION, context };
+  await store.writeRecord({
+    ...record,
+    kind: 'note',
+    key: 'waits',
+    value: [[], { 'a.b': '\uD800', ['__proto__']: 1 }],
+  });
+  const first = { sessionId: SESSION, createdAt: '2026-01-01T00:00:00.000Z' };
+  await store.saveSnapshot('one', () => first, { context });
+  await store.writeRecord({ ...record, kind: 'a/b', key: '\uDC00', value: 'x'.repeat(500), ifSnapshot: 'one' });
+  const expectedRevision = await store.writeRecord({ ...record, kind: 'a/b', key: 'b', value: 1 });
+  await store.writeRecord({ ...record, kind: 'a/b', key: 'b', value: 2, expectedRevision });
+}
+
+export async function readGoldenSessionRecords(
+  store: FirestoreSessionStore,
+  tenant: string,
+): Promise<GoldenSessionRecords['expected'][number]> {
+  return { tenant, sessionRecords: await store.readRecords({ sessionId: SESSION, context: { tenant } }) };
+}
+
+/** Replaces each record by a list of two. */
+export async function doubleRecords(
+  store: FirestoreSessionStore,
+  { tenant, sessionRecords }: GoldenSessionRecords['expected'][number],
+): Promise<void> {
+  for (const { kind, key, value, revision } of sessionRecords) {
+    const record = { sessionId: SESSION, kind, key, context: { tenant } };
+    await store.writeRecord({ ...record, value: [value, value], expectedRevision: revision, ifSnapshot: 'one' });
+  }
+}
+
 /** JSON has neither bytes nor times. */
 export function toJson(value: unknown): unknown {
   if (value instanceof Uint8Array) return { $bytes: Buffer.from(value).toString('base64') };
@@ -121,7 +162,12 @@ export function fromJson(value: unknown): unknown {
 async function main(file: string): Promise<void> {
   const db = openDatabase();
   const store = openGolden(db);
-  const [write, read] = file.includes('records') ? [playRecords, readGoldenRecords] : [play, readGolden];
+  const [, kind = ''] = /firestore-(.*)\d+\.json$/.exec(file) ?? [];
+  const [write, read] = {
+    '': [play, readGolden] as const,
+    'records-': [playRecords, readGoldenRecords] as const,
+    'session-records-': [playSessionRecords, readGoldenSessionRecords] as const,
+  }[kind]!;
   for (const tenant of TENANTS) await write(store, { tenant });
   const documents = (await allDocuments(db)).map((document) => [document.ref.path, toJson(document.data())]);
   const expected = await Promise.all(TENANTS.map((tenant) => read(store, tenant)));

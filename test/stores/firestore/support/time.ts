@@ -7,7 +7,9 @@ export const DAY = 86_400_000;
 export async function passTime(db: Firestore, ms: number): Promise<void> {
   for (const document of await allDocuments(db)) {
     const older = Object.entries(document.data()).flatMap(([name, value]) =>
-      ['until', 'expireAt'].includes(name) && value ? [[name, Timestamp.fromMillis(value.toMillis() - ms)]] : [],
+      ['until', 'expireAt', 'begun'].includes(name) && value
+        ? [[name, Timestamp.fromMillis(value.toMillis() - ms)]]
+        : [],
     );
     if (older.length > 0) await document.ref.update(Object.fromEntries(older));
   }

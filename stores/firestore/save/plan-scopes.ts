@@ -4,8 +4,8 @@ import type { SaveRequest } from '../../../src/store/base-session-store.ts';
 import type { ScopeRecord } from '../../../src/store/contract.ts';
 import { runScopeChange } from '../../../src/store/scopes.ts';
 import { AlreadySaved } from '../failures.ts';
-import { writeRecord, type RecordDocument, type RecordWrite } from '../format/record-document.ts';
-import { readRecords } from '../read/records.ts';
+import { writeScope, type ScopeDocument, type ScopeWrite } from '../format/scope-document.ts';
+import { readScopeDocuments } from '../read/scopes.ts';
 import type { TenantData } from '../tenant-data.ts';
 import type { Trust } from './save.ts';
 
@@ -17,7 +17,7 @@ type Changes = SaveRequest<unknown>['scopes'];
 /** The change of one record; `next` is `undefined` when it stays as it is. */
 interface Step {
   readonly key: string;
-  readonly before: RecordDocument;
+  readonly before: ScopeDocument;
   readonly next: ScopeRecord | undefined;
 }
 
@@ -29,17 +29,17 @@ interface Step {
  *   Those that a change leaves as they are, or refuses, are read.
  * @throws `AlreadySaved` when an earlier commit of the save changed a record, and what a change throws.
  */
-export async function planRecords(
+export async function planScopes(
   tenant: TenantData,
   changes: Changes,
   { nonce, trust }: { nonce: string; trust: Trust },
-): Promise<RecordWrite[]> {
-  const run = (key: string, before: RecordDocument): Step => {
+): Promise<ScopeWrite[]> {
+  const run = (key: string, before: ScopeDocument): Step => {
     if (before.by.includes(nonce)) throw new AlreadySaved();
     return { key, before, next: runScopeChange(changes.get(key)!, before.record) };
   };
   const guess = (key: string): Step | undefined => {
-    const known = trust === 'cached' ? tenant.caches.records.get(tenant.keyOf(key)) : undefined;
+    const known = trust === 'cached' ? tenant.caches.scopes.get(tenant.keyOf(key)) : undefined;
     try {
       const step = known && run(key, known);
       return step?.next && step;
@@ -49,16 +49,16 @@ export async function planRecords(
   };
   const keys = [...changes.keys()];
   const guesses = keys.map(guess);
-  const read = await readRecords(
+  const read = await readScopeDocuments(
     tenant,
     keys.filter((_, i) => guesses[i] === undefined),
   );
   const steps = guesses.map((step, i) => step ?? run(keys[i]!, read.shift()!));
-  const changed = steps.flatMap(({ key, before, next }) => (next ? [writeRecord(before, next, { key, nonce })] : []));
+  const changed = steps.flatMap(({ key, before, next }) => (next ? [writeScope(before, next, { key, nonce })] : []));
   return assertFitting(await Promise.all(changed));
 }
 
-function assertFitting(written: RecordWrite[]): RecordWrite[] {
+function assertFitting(written: ScopeWrite[]): ScopeWrite[] {
   const bytes = bytesOf(written);
   if (bytes <= MOST_BYTES) return written;
   throw invalidArgument(
@@ -66,17 +66,13 @@ function assertFitting(written: RecordWrite[]): RecordWrite[] {
   );
 }
 
-export function bytesOf(written: readonly RecordWrite[]): number {
+export function bytesOf(written: readonly ScopeWrite[]): number {
   return written.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 /** Notes the records as a commit wrote them, for the next save of this process. */
-export function rememberRecords(
-  tenant: TenantData,
-  written: readonly RecordWrite[],
-  times: readonly Timestamp[],
-): void {
+export function rememberScopes(tenant: TenantData, written: readonly ScopeWrite[], times: readonly Timestamp[]): void {
   for (const [i, { key, after }] of written.entries()) {
-    tenant.rememberRecord(key, { ...after, updateTime: after.record && times[i] });
+    tenant.rememberScope(key, { ...after, updateTime: after.record && times[i] });
   }
 }

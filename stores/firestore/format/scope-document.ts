@@ -1,0 +1,75 @@
+import type { DocumentReference, DocumentSnapshot, Timestamp } from '@google-cloud/firestore';
+import { dataLoss } from '../../../src/errors.ts';
+import { parseJson, stringifyJson } from '../../../src/json/value.ts';
+import type { ScopeRecord } from '../../../src/store/contract.ts';
+import { describeScopeKey } from '../../../src/store/scopes.ts';
+import type { DocumentWrite } from '../database.ts';
+import { assertOwnDocument, FORMAT } from './foreign-layout.ts';
+import { packText, packTextNow, unpackText } from './packed-text.ts';
+import { nextBy } from './snapshot-document.ts';
+
+/** A record as it was read or written. */
+export interface ScopeDocument {
+  readonly ref: DocumentReference;
+  /** `undefined`: there is no document. */
+  readonly updateTime: Timestamp | undefined;
+  /** Shared: copy it before it is changed or handed out. `undefined`: there is none. */
+  readonly record: ScopeRecord | undefined;
+  /** The saves that wrote it last, the latest first. */
+  readonly by: readonly string[];
+  /** The length of the record as JSON. */
+  readonly length: number;
+}
+
+/**
+ * @param key The record's `scopeKey`.
+ * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it, `DATA_LOSS` when it is damaged.
+ */
+export async function readScopeDocument(document: DocumentSnapshot, key: string): Promise<ScopeDocument> {
+  const { ref, updateTime } = document;
+  const data = document.data();
+  if (!data) return noScope(ref);
+  const what = `The state of ${describeScopeKey(key)}`;
+  assertOwnDocument(data, what);
+  try {
+    const text = await unpackText(data['record'] as Buffer);
+    const record = parseJson(text) as ScopeRecord;
+    return { ref, updateTime, record, by: data['by'] as string[], length: text.length };
+  } catch {
+    throw dataLoss(
+      `${what} can't be read: its document is damaged. Restore it from a backup, or remove it by deleteScope.`,
+    );
+  }
+}
+
+/** A write of a record. */
+export interface ScopeWrite {
+  readonly key: string;
+  readonly write: DocumentWrite;
+  /** Its size. */
+  readonly bytes: number;
+  /** The record once the write is made, but for its time. */
+  readonly after: ScopeDocument;
+}
+
+/** The write that replaces a record, if that is still as it was read; an empty record is none. */
+export async function writeScope(
+  { ref, updateTime: at, by }: ScopeDocument,
+  next: ScopeRecord,
+  { key, nonce }: { readonly key: string; readonly nonce: string },
+): Promise<ScopeWrite> {
+  if (at && Object.keys(next).length === 0) {
+    return { key, write: { kind: 'delete', ref, at }, bytes: 0, after: noScope(ref) };
+  }
+  const text = stringifyJson(next);
+  const record = await packText(text);
+  const saves = nextBy(by, nonce);
+  const data = { v: FORMAT, scope: packTextNow(key), record, by: saves };
+  const write: DocumentWrite = at ? { kind: 'update', ref, data, at } : { kind: 'create', ref, data };
+  const after = { ref, updateTime: undefined, record: next, by: saves, length: text.length };
+  return { key, write, bytes: record.length, after };
+}
+
+function noScope(ref: DocumentReference): ScopeDocument {
+  return { ref, updateTime: undefined, record: undefined, by: [], length: 0 };
+}

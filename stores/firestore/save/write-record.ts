@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto';
+import type { DocumentReference, DocumentData, QueryDocumentSnapshot, Timestamp } from '@google-cloud/firestore';
+import { assertMayWrite, recordChanged, snapshotGone, type RecordWrite } from '../../../src/store/session-records.ts';
+import type { DocumentWrite } from '../database.ts';
+import { isConflict } from '../failures.ts';
+import type { PointerDocument } from '../format/pointer-document.ts';
+import { isCurrent, readRecordHead, recordFields } from '../format/record-document.ts';
+import type { SnapshotReader } from '../read/snapshot-reader.ts';
+import type { TenantData } from '../tenant-data.ts';
+
+/** A write without an expectation goes on for so long while others write the record. */
+const MOST_ATTEMPTS = 20;
+
+/** What the commit requires of the record's document: its update time, that there is none, or nothing. */
+type Guard = Timestamp | 'absent' | 'any';
+
+/**
+ * Creates, replaces or removes a record. What is expected is told to the commit, so nothing is read, unless the process does not know the
+ * write that made the expected revision. Whether the snapshot is there is read in a transaction.
+ *
+ * @returns The revision; `null`: the record was removed.
+ */
+export async function writeRecord(
+  tenant: TenantData,
+  reader: SnapshotReader,
+  request: RecordWrite,
+): Promise<string | null> {
+  const { database, caches } = tenant;
+  const { sessionId, kind, key, value } = request;
+  const ref = tenant.recordRef(sessionId, kind, key);
+  const pointer = await pointerOf(tenant, reader, sessionId);
+  const revision = randomBytes(12).toString('base64url');
+  const until = pointer?.until ?? tenant.expiry().until ?? Infinity;
+  const data = value === undefined ? undefined : await recordFields(request, value, { revision, until });
+  let guard = knownGuard(tenant, request, pointer);
+  for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+    if (guard === undefined) {
+      const document = await database.get(ref);
+      const current = document.exists ? readRecordHead(document as QueryDocumentSnapshot) : undefined;
+      // An earlier attempt was made, though its answer was lost.
+      if (current?.revision === revision) return revision;
+      const isThere = current && isCurrent(current, pointer, database.now());
+      assertMayWrite(request, isThere ? current.revision : undefined, () => true);
+      guard = current?.updateTime ?? 'absent';
+    }
+    try {
+      const updateTime = await commit(tenant, reader, request, planWrite(ref, data, guard));
+      if (updateTime && data) caches.revisions.set(revision, { updateTime, until }, 1);
+      return data ? revision : null;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      guard = undefined;
+    }
+  }
+  throw recordChanged(request);
+}
+
+/** The session's pointer, where sessions expire: an expiry that is remembered is not later than the one that holds. */
+async function pointerOf(
+  tenant: TenantData,
+  reader: SnapshotReader,
+  sessionId: string,
+): Promise<PointerDocument | undefined> {
+  if (tenant.settings.expireAfterMs === undefined) return undefined;
+  const known = tenant.pointer(sessionId);
+  return known && known !== 'absent' && tenant.isLive(known) ? known : reader.livePointer(sessionId);
+}
+
+/** What the commit is to require, if no read is needed to know it. */
+function knownGuard(
+  { caches, database }: TenantData,
+  { expectedRevision, value }: RecordWrite,
+  pointer: PointerDocument | undefined,
+): Guard | undefined {
+  if (expectedRevision === undefined) return 'any';
+  if (expectedRevision === null) return value === undefined ? undefined : 'absent';
+  const known = caches.revisions.get(expectedRevision);
+  return known && isCurrent(known, pointer, database.now()) ? known.updateTime : undefined;
+}
+
+function planWrite(ref: DocumentReference, data: DocumentData | undefined, guard: Guard): DocumentWrite | undefined {
+  if (!data) {
+    if (guard === 'absent') return undefined;
+    return { kind: 'delete', ref, ...(guard !== 'any' && { at: guard }) };
+  }
+  if (guard === 'any') return { kind: 'set', ref, data };
+  return guard === 'absent' ? { kind: 'create', ref, data } : { kind: 'update', ref, data, at: guard };
+}
+
+/** @returns The update time of the record, where the commit tells it. */
+async function commit(
+  tenant: TenantData,
+  reader: SnapshotReader,
+  request: RecordWrite,
+  write: DocumentWrite | undefined,
+): Promise<Timestamp | undefined> {
+  const { database } = tenant;
+  const { ifSnapshot, sessionId } = request;
+  if (ifSnapshot === undefined) return write && (await database.commit([write]))[0];
+  await database.commitBeside(tenant.snapshotRef(ifSnapshot), async (document) => {
+    const snapshot = await reader.snapshot(ifSnapshot, document);
+    if (snapshot?.sessionId !== sessionId) throw snapshotGone(request);
+    const { owner } = snapshot;
+    return write && 'data' in write ? { ...write, data: { ...write.data, owner } } : write;
+  });
+  return undefined;
+}
