@@ -68,11 +68,16 @@ export class StoreFolder {
     return path;
   }
 
-  /** Writes a file and moves it into its place, whole and flushed as the durability says. The folder's entries are not flushed. */
-  async replace(path: string, bytes: Uint8Array): Promise<void> {
+  /**
+   * Writes a file and moves it into its place, whole and flushed as the durability says. The folder's entries are not flushed.
+   *
+   * @param before Called right before the move; where it throws there is none.
+   */
+  async replace(path: string, bytes: Uint8Array, before = () => {}): Promise<void> {
     const made = this.writeTemporary(bytes);
     try {
       await this.flush(made.fd);
+      before();
       this.fs.rename(made.path, path);
     } catch (error) {
       this.removeQuietly(made.path);

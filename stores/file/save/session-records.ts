@@ -70,15 +70,16 @@ export class SessionRecords {
       if (isDamaged && request.expectedRevision !== undefined) throw this.#unreadable();
       const { tree } = this.#session.index;
       assertMayWrite(request, isDamaged ? undefined : current?.record.revision, () => tree.has(request.ifSnapshot!));
-      lock.assertHeld();
       if (value === undefined) {
+        lock.assertHeld();
         if (current) await this.#remove([name]);
         return null;
       }
       const revision = newNonce();
       // Without a folder of sessions the tenant would look as if it had lost it.
       const changed = new Set([this.#path, ...store.makeFolder(this.#path), ...store.makeFolder(sessions)]);
-      await store.replace(join(this.#path, name), formatSessionRecord(sessionId, { kind, key, revision, value }));
+      const bytes = formatSessionRecord(sessionId, { kind, key, revision, value });
+      await store.replace(join(this.#path, name), bytes, () => lock.assertHeld());
       try {
         for (const path of changed) await store.flushFolder(path);
       } catch (error) {

@@ -2,10 +2,11 @@ import { readdirSync, readFileSync, rmdirSync, symlinkSync, utimesSync, writeFil
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Json } from '../../../src/json/value.ts';
+import { nodeFileSystem } from '../../../stores/file/disk/file-system.ts';
 import { recordName } from '../../../stores/file/format/session-record-file.ts';
 import { Fleet } from './processes/fleet.ts';
 import { storeOf } from './processes/stores.ts';
-import { entriesBelow, flip, killOwners, temporaryFolder } from './support/folders.ts';
+import { entriesBelow, flip, killOwners, leftovers, temporaryFolder } from './support/folders.ts';
 import { MortalFileSystem } from './support/mortal.ts';
 import { RecordingFileSystem, type Operation } from './support/recording.ts';
 import { openStore, saveTurn, saveTurns, SESSION, type Store } from './support/scenarios.ts';
@@ -117,6 +118,23 @@ describe('records of a session', () => {
       status: 'FAILED_PRECONDITION',
       message: expect.stringContaining('newer version'),
     });
+  });
+
+  it('one whose flush took so long that others may hold the lock is not written', async () => {
+    const folder = temporaryFolder();
+    await openStore(folder, FAST).writeRecord({ ...SUMMARY, value: 'old' });
+    const now = Date.now;
+    let flushes = 0;
+    Date.now = () => now() + flushes * 16_000;
+    const flush = async (fd: number): Promise<void> => {
+      await nodeFileSystem.flush(fd);
+      flushes++;
+    };
+    const slow = openStore(folder, { durability: 'full' }, { ...nodeFileSystem, flush });
+    const written = slow.writeRecord({ ...SUMMARY, value: 'new' }).finally(() => (Date.now = now));
+    await expect(written).rejects.toMatchObject({ status: 'ABORTED' });
+    expect(await summaryIn(openStore(folder, FAST))).toBe('old');
+    expect(leftovers(folder)).toEqual([]);
   });
 
   for (const place of ['.records', join('.records', SESSION)]) {
