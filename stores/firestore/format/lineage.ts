@@ -38,6 +38,11 @@ export function withArrival(before: Lineage, leaf: Leaf, parentId: string | unde
   };
 }
 
+/** The lineage once a snapshot has another status. */
+export function withStatus(before: Lineage, changed: Leaf): Lineage {
+  return { ...before, leaves: before.leaves.map((leaf) => (leaf.id === changed.id ? changed : leaf)) };
+}
+
 /** What a pointer may take for its lineage, packed: about 15,000 branches whose ids are UUIDs. */
 const MOST_BYTES = 400 * 1024;
 

@@ -9,8 +9,8 @@ import { HEAD_FIELDS, readHead, stateFields, type SnapshotHead } from '../format
 import { addUsage, type UsageCounts } from '../format/usage-counts.ts';
 import type { SnapshotReader } from '../read/snapshot-reader.ts';
 import { commitSave, writePointer } from '../save/commit-save.ts';
-import { usageOf } from '../save/create-snapshot.ts';
 import { NO_STATE, planCheckpoint } from '../save/plan-state.ts';
+import { usageOf } from '../save/store-snapshot.ts';
 import type { TenantData } from '../tenant-data.ts';
 
 /** A session as pruning sees it: every snapshot without its state, and the shards and the base of each. */
@@ -115,7 +115,7 @@ export class PrunedSession {
     const missing = [...parents].filter((id) => !this.tree.has(id));
     const { nextSeq } = this.#pointer.lineage;
     const heads = [...this.#heads.values()];
-    const usage = heads.reduce<UsageCounts>((counts, head) => addUsage(counts, usageOf(head)), {});
+    const usage = heads.reduce<UsageCounts>((counts, head) => addUsage(counts, usageOf(head.meta)), {});
     return { lineage: { nextSeq, count: nodes.length, leaves, missing }, createdAt: nodes[0]!.createdAt, usage };
   }
 }

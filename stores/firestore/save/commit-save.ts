@@ -14,19 +14,16 @@ import type { TenantData } from '../tenant-data.ts';
 import type { NewShard } from './packs.ts';
 import type { StatePlan } from './plan-state.ts';
 
-/** The write of a new snapshot. */
-export function createSnapshot(tenant: TenantData, head: SnapshotHead, state: StoredState): DocumentWrite {
-  const data = { ...placeFields(head), ...headFields(head), ...stateFields(state) };
-  return { kind: 'create', ref: tenant.snapshotRef(head.meta.snapshotId), data };
-}
-
-/** The write of a snapshot that is there; without a `state` that stays as it is. */
-export function rewriteSnapshot(
-  { ref, updateTime }: SnapshotDocument,
+/** The write of a snapshot: of one that is as it was read, or of a new one. Without a `state` that stays as it is. */
+export function writeSnapshot(
+  tenant: TenantData,
   head: SnapshotHead,
   state: StoredState | undefined,
+  current: SnapshotDocument | undefined,
 ): DocumentWrite {
-  return { kind: 'update', ref, data: { ...headFields(head), ...(state && stateFields(state)) }, at: updateTime };
+  const data = { ...headFields(head), ...(state && stateFields(state)) };
+  if (current) return { kind: 'update', ref: current.ref, data, at: current.updateTime };
+  return { kind: 'create', ref: tenant.snapshotRef(head.meta.snapshotId), data: { ...placeFields(head), ...data } };
 }
 
 /** The write of a session's pointer, if that is still as it was read; `isWritten`: it counts as a write of the session. */

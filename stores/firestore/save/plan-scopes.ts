@@ -7,7 +7,6 @@ import { AlreadySaved } from '../failures.ts';
 import { writeScope, type ScopeDocument, type ScopeWrite } from '../format/scope-document.ts';
 import { readScopeDocuments } from '../read/scopes.ts';
 import type { TenantData } from '../tenant-data.ts';
-import type { Trust } from './save.ts';
 
 /** Records have to share a commit with the snapshot: nothing of them can be written before. */
 const MOST_BYTES = 2 * 1024 * 1024;
@@ -25,21 +24,21 @@ interface Step {
  * Runs the changes of records, and plans their writes.
  *
  * @param options.nonce Names the save.
- * @param options.trust `cached`: records are taken from the cache where the commit confirms them, which it does for those that it writes.
+ * @param options.isCached Whether records are taken from the cache where the commit confirms them, which it does for those that it writes.
  *   Those that a change leaves as they are, or refuses, are read.
  * @throws `AlreadySaved` when an earlier commit of the save changed a record, and what a change throws.
  */
 export async function planScopes(
   tenant: TenantData,
   changes: Changes,
-  { nonce, trust }: { nonce: string; trust: Trust },
+  { nonce, isCached }: { nonce: string; isCached: boolean },
 ): Promise<ScopeWrite[]> {
   const run = (key: string, before: ScopeDocument): Step => {
     if (before.by.includes(nonce)) throw new AlreadySaved();
     return { key, before, next: runScopeChange(changes.get(key)!, before.record) };
   };
   const guess = (key: string): Step | undefined => {
-    const known = trust === 'cached' ? tenant.caches.scopes.get(tenant.keyOf(key)) : undefined;
+    const known = isCached ? tenant.caches.scopes.get(tenant.keyOf(key)) : undefined;
     try {
       const step = known && run(key, known);
       return step?.next && step;

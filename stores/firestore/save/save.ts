@@ -168,7 +168,7 @@ export class Save<S> {
   ): Promise<Timestamp> {
     const { tenant, nonce, trust } = this;
     const { plan = NO_STATE, pointer, stored } = saved;
-    const records = await planScopes(tenant, this.request.scopes, { nonce, trust });
+    const records = await planScopes(tenant, this.request.scopes, { nonce, isCached: trust === 'cached' });
     const writes = [write, ...(pointer ? [writePointer(tenant, stored, pointer)] : [])];
     const all = [...writes, ...records.map((record) => record.write)];
     const [time, pointerTime, ...rest] = await commitSave(tenant, all, plan, bytesOf(records));

@@ -120,6 +120,31 @@ describe(`the cost of a turn, counted on the wire over ${TURNS} turns of the sta
     expect(leaf?.heartbeatAt).toBeDefined();
   });
 
+  it('a running turn without a state is stored as what changed since its parent when it is completed', async () => {
+    const store = open('stateless');
+    const workload = new Workload();
+    for (let i = 0; i < 40; i++) workload.next();
+    const { messages } = workload.state();
+    const save = async (turn: number, status: 'pending' | 'completed', withState = true): Promise<number> => {
+      const before = store.stats().bytesWritten;
+      const parentId = turn > 0 ? `stateless-${turn - 1}` : undefined;
+      const state = { sessionId: 'stateless', messages, custom: { turn } };
+      const { state: _, ...bare } = completedSnapshot(state as never, parentId);
+      const next = { ...bare, sessionId: 'stateless', status, ...(withState && { state }) };
+      await store.saveSnapshot(`stateless-${turn}`, () => next);
+      return store.stats().bytesWritten - before;
+    };
+    const whole = await save(0, 'completed');
+    for (let turn = 1; turn <= 3; turn++) {
+      await save(turn, 'pending', false);
+      expect((await open('stateless').getSnapshot({ sessionId: 'stateless' }))?.state).toBeUndefined();
+      expect(await save(turn, 'completed')).toBeLessThan(whole / 2);
+      for (const lookup of [{ sessionId: 'stateless' }, { snapshotId: `stateless-${turn}` }]) {
+        expect((await open('stateless').getSnapshot(lookup))?.state?.custom).toEqual({ turn });
+      }
+    }
+  });
+
   it('a watcher pays one read for a change of the status', async () => {
     const [store, other] = [open('watch'), open('watch')];
     const workload = new Workload();
