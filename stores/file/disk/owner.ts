@@ -24,9 +24,15 @@ export type Liveness = 'alive' | 'dead' | 'unknown';
  * @throws The system's error when the process table can't be read now: an owner that others can't recognise would be taken for dead.
  */
 export function newOwner(): Owner {
-  const pid = thisThread();
-  const started = hasProcessTable() ? mustStartOf(pid) : '0';
-  return { host: thisHost(), pid, started, nonce: randomBytes(6).toString('hex') };
+  self ??= thisThread();
+  return { ...self, nonce: randomBytes(6).toString('hex') };
+}
+
+let self: Omit<Owner, 'nonce'> | undefined;
+
+function thisThread(): Omit<Owner, 'nonce'> {
+  const pid = numberOfThread();
+  return { host: thisHost(), pid, started: hasProcessTable() ? mustStartOf(pid) : '0' };
 }
 
 /** One word, short enough for a symbolic link that needs no block of its own. */
@@ -45,6 +51,7 @@ export function parseOwner(text: string): Owner | undefined {
 /** Whether the owner still runs. Never `dead` of one that may still write; where the answer can't be had now, `alive`. */
 export function livenessOf(owner: Owner): Liveness {
   if (owner.host !== thisHost()) return 'unknown';
+  if (owner.pid === self?.pid && owner.started === self.started) return 'alive';
   if (!hasProcessTable()) return hasProcess(owner.pid) ? 'alive' : 'dead';
   try {
     const started = startOf(owner.pid);
@@ -54,7 +61,7 @@ export function livenessOf(owner: Owner): Liveness {
   }
 }
 
-function thisThread(): number {
+function numberOfThread(): number {
   try {
     return Number(/\/task\/(\d+)$/.exec(readlinkSync('/proc/thread-self'))?.[1] ?? process.pid);
   } catch (error) {
