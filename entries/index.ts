@@ -49,6 +49,7 @@ export type {
   AgentTurn,
   Artifact,
   CallOptions,
+  ContextReport,
   DetachedTask,
   MessageData,
   ModelUsage,

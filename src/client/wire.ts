@@ -3,6 +3,15 @@
  * Genkit. `test/server/types.test.ts` keeps them assignable to Genkit's, and Genkit's to them.
  */
 import type { JsonPatchOperation } from '../json/diff.ts';
+import type { ContextReport } from '../snapshot/context-report.ts';
+
+export type {
+  ContextReport,
+  MessageRange,
+  OmissionReason,
+  Section,
+  SectionReport,
+} from '../snapshot/context-report.ts';
 
 /** An image, audio, or a document. */
 export interface Media {
@@ -154,6 +163,8 @@ export interface SessionSnapshot<State = unknown> {
   error?: AgentOutput['error'];
   /** The summed usage of the turn's model calls. Absent while it runs, when no call reported any, and in snapshots of Genkit's runtime. */
   usage?: ModelUsage;
+  /** What the last model call of the turn was sent, in counts. Absent for an agent without a `context` window. */
+  contextReport?: ContextReport;
   /** The state of the conversation here. */
   state?: SessionState<State>;
 }

@@ -1,5 +1,6 @@
 import type { GenerateMiddleware } from '@genkit-ai/ai';
 import type { ActionContext, GenerateRequest, GenerateResponseData, GenerationUsage, MessageData } from 'genkit';
+import type { Artifact } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import type { ContextReport, Section } from '../snapshot/context-report.ts';
 import type { RecordStore, SnapshotStore } from '../store/contract.ts';
@@ -125,6 +126,11 @@ export interface ContextWindowOptions {
   knowledge?: ContextSource;
   /** Memories that fit the current turn. Default: none. */
   memory?: ContextSource;
+  /**
+   * Whether the model is sent the names of the session's artifacts, with the `description` in their metadata. Give the agent a tool that reads
+   * one. Default: `false`.
+   */
+  artifacts?: boolean;
   /** Budgets and ranks of sections. */
   sections?: Partial<Record<FlexibleSection, SectionOptions>>;
   /** Estimates the tokens of a text. It is corrected by what the models report. Default: the estimate of the package `tokenx`. */
@@ -186,6 +192,8 @@ export interface WindowScope {
   /** The store of the agent, if it keeps session records. */
   readonly records?: RecordStore | undefined;
   readonly context?: ActionContext | undefined;
+  /** The artifacts of the session, as they are now. */
+  readonly artifacts?: () => readonly Artifact[];
   /** The snapshot that the turn continues from. */
   readonly leafId?: string | undefined;
 }

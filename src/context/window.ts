@@ -1,7 +1,7 @@
 import { generate } from '@genkit-ai/ai';
 import type { MessageData } from 'genkit';
 import { invalidArgument } from '../errors.ts';
-import { checkOptions, isFunction, isObject, isWhole, type OptionCheck } from '../store/options.ts';
+import { checkOptions, isBoolean, isFunction, isObject, isWhole, type OptionCheck } from '../store/options.ts';
 import { noteWindow } from './compaction/compact-idle.ts';
 import { Compactions } from './compaction/compactions.ts';
 import { LocalRecords } from './compaction/local-records.ts';
@@ -29,6 +29,7 @@ export interface WindowSetting {
   readonly strategies: readonly HistoryStrategy[];
   readonly limits: SectionLimits;
   readonly sources: Sources;
+  readonly hasArtifacts: boolean;
   readonly counter: TokenCounter;
   readonly calibration: Calibration;
   readonly compaction: Compaction | undefined;
@@ -54,6 +55,7 @@ const CHECKS: Readonly<Record<keyof ContextWindowOptions, OptionCheck>> = {
   examples: isSource,
   knowledge: isSource,
   memory: isSource,
+  artifacts: isBoolean,
   sections: isObject,
   countTokens: isFunction,
   records: isObject,
@@ -75,12 +77,13 @@ const CHECKS: Readonly<Record<keyof ContextWindowOptions, OptionCheck>> = {
  */
 export function contextWindow(options: ContextWindowOptions = {}): ContextWindow {
   const setting = settle(options);
+  const own = (scope: WindowScope) => ({ ...scope, records: options.records ?? scope.records });
   const window: ContextWindow = {
-    middleware: (scope = {}) => windowMiddleware(setting, scope),
+    middleware: (use) => windowMiddleware(setting, { records: options.records, ...use }),
     settled: () => setting.settled(),
     serve: (agent) => noteWindow(window, agent),
-    compactSession: (scope, session) => compactSession(setting, scope, session),
-    openTurn: (scope) => new WindowTurn(setting, scope),
+    compactSession: (scope, session) => compactSession(setting, own(scope), session),
+    openTurn: (scope) => new WindowTurn(setting, own(scope)),
   };
   return window;
 }
@@ -102,7 +105,7 @@ async function compactSession(
 
 function settle(options: ContextWindowOptions): WindowSetting {
   checkOptions('contextWindow', options, CHECKS);
-  const { history: strategies = [], sections: limits = {}, countTokens = estimateTokens, records } = options;
+  const { history: strategies = [], sections: limits = {}, countTokens = estimateTokens } = options;
   for (const [name, limit] of Object.entries(limits)) {
     if (!FLEXIBLE.includes(name as FlexibleSection)) {
       throw invalidArgument(
@@ -120,6 +123,7 @@ function settle(options: ContextWindowOptions): WindowSetting {
     strategies,
     limits,
     sources: { examples: options.examples, memory: options.memory, knowledge: options.knowledge },
+    hasArtifacts: options.artifacts ?? false,
     counter,
     calibration: new Calibration(),
     compaction,
@@ -128,7 +132,7 @@ function settle(options: ContextWindowOptions): WindowSetting {
         ? compactions.of({
             sessionId,
             context,
-            records: scope.records ?? records ?? local,
+            records: scope.records ?? local,
             plan: compaction.plan,
             countTokens: (message: MessageData) => counter.message(message),
             countText: (text) => counter.text(text),

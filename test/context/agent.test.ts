@@ -189,3 +189,21 @@ describe('an agent with a window', () => {
     expect(chat.messages.at(-2)).toMatchObject(user('short again'));
   });
 });
+
+test('the model is sent the names of artifacts, those of a tool that has just run included', async () => {
+  const ai = genkit();
+  const scripted = scriptedModel(ai, { replies: [asks('write'), 'done'] });
+  const write = ai.defineTool({ name: 'write', description: '-' }, async () => {
+    const metadata = { description: 'Sales of May' };
+    ai.currentSession().addArtifacts([{ name: 'report.md', parts: [{ text: 'much text' }], metadata }]);
+    return 'written';
+  });
+  const context = contextWindow({ artifacts: true });
+  const agent = defineAgent(ai, { name: 'writer', model: scripted.name, tools: [write], context });
+  await agent.chat().send('Write the report.');
+  const [before, after] = scripted.requests.map((each) => textsOf(each)[0]);
+  expect(before).toBe('user: Write the report.');
+  expect(after).toMatch(
+    /^user: \[Artifacts of this conversation\..*\n\| report\.md: Sales of May\n.*Write the report\.$/s,
+  );
+});

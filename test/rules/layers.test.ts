@@ -11,12 +11,21 @@ const LAYERS: Record<string, string[]> = {
   'src/error-status.ts': [],
   'src/option-names.ts': [],
   'src/json': [],
+  // Types alone, which clients read as well.
+  'src/snapshot/context-report.ts': [],
   'src/snapshot': ['src/json', 'src/errors.ts'],
   'src/store': ['src/snapshot', 'src/json', 'src/errors.ts', 'src/option-names.ts'],
-  'src/session': ['src/store', 'src/snapshot', 'src/json', 'src/errors.ts', 'src/error-status.ts'],
-  'src/client': ['src/json', 'src/error-status.ts', 'src/option-names.ts'],
+  'src/session': [
+    'src/store',
+    'src/snapshot/context-report.ts',
+    'src/snapshot',
+    'src/json',
+    'src/errors.ts',
+    'src/error-status.ts',
+  ],
+  'src/client': ['src/json', 'src/error-status.ts', 'src/option-names.ts', 'src/snapshot/context-report.ts'],
   // The agent knows the window by its types only, so that it loads none of it.
-  'src/context/types.ts': ['src/store', 'src/snapshot'],
+  'src/context/types.ts': ['src/store', 'src/snapshot/context-report.ts', 'src/snapshot'],
   'src/context': [
     'src/context/types.ts',
     'src/session',

@@ -32,7 +32,9 @@ export function windowOpener<State>(agent: AgentDefinition<State>, context: unkn
   const records = agent.can.records ? (agent.store as unknown as SnapshotStore & RecordStore) : undefined;
   if (records && agent.can.list) context.serve({ registry: agent.registry, name: agent.name, store: records });
   return (session, turn) => {
-    const window = context.openTurn({ registry: agent.registry, sessionId: session.sessionId, records, ...turn });
+    const { registry } = agent;
+    const artifacts = () => viewOf(session).artifacts;
+    const window = context.openTurn({ registry, sessionId: session.sessionId, records, artifacts, ...turn });
     // What summaries took since the turn before is saved with this one.
     addUsage(session, window.takeUsage());
     open.set(session, window);

@@ -8,6 +8,7 @@ import type { Summarizer } from '../compaction/summarizer.ts';
 import { fetchAll } from '../fetch/fetch-all.ts';
 import { assemble, type Assembled, type Fetched } from '../prepare/assemble.ts';
 import { bounded } from '../prepare/report.ts';
+import { Omissions } from '../prepare/sections.ts';
 import { inputLimitOf } from '../tokens/model-limits.ts';
 import type { ContextReport, Summary, TurnWindow, WindowCall, WindowScope } from '../types.ts';
 import type { WindowSetting } from '../window.ts';
@@ -37,7 +38,7 @@ export class WindowTurn implements TurnWindow {
   }
 
   async call(call: WindowCall): Promise<GenerateResponseData> {
-    const fetched = await (this.#fetched ??= this.#fetch(call));
+    const fetched = [...this.#artifacts(), ...(await (this.#fetched ??= this.#fetch(call)))];
     const { maxTokens = inputLimitOf(call.model, call.request.config), calibration } = this.#setting;
     const assembled = await this.#prepare(() => this.#fit(call, fetched, maxTokens));
     try {
@@ -63,6 +64,16 @@ export class WindowTurn implements TurnWindow {
     await upload.catch((error: unknown) => {
       logger.error(`The work of a context window after a turn failed. ${describeThrown(error)}`);
     });
+  }
+
+  /** The names of the artifacts; a tool may have added one since the call before. */
+  #artifacts(): Fetched[] {
+    const artifacts = this.#setting.hasArtifacts ? (this.#scope.artifacts?.() ?? []) : [];
+    const texts = artifacts.flatMap(({ name, metadata }) => {
+      const description: unknown = metadata?.['description'];
+      return name === undefined ? [] : [typeof description === 'string' ? `${name}: ${description}` : name];
+    });
+    return [{ section: 'artifacts', texts, maxTokens: undefined, omissions: new Omissions() }];
   }
 
   /** What the turn needs from elsewhere, side by side. */
