@@ -55,7 +55,9 @@ describe('types', () => {
     expectTypeOf<keyof ours.AgentOutput>().toEqualTypeOf<keyof theirs.AgentOutput | 'usage'>();
     expectTypeOf<keyof ours.MessageData>().toEqualTypeOf<keyof theirs.MessageData>();
     expectTypeOf<keyof ours.Artifact>().toEqualTypeOf<keyof theirs.Artifact>();
-    expectTypeOf<keyof ours.SessionSnapshot>().toEqualTypeOf<keyof theirs.SessionSnapshot | 'usage' | 'contextReport'>();
+    expectTypeOf<keyof ours.SessionSnapshot>().toEqualTypeOf<
+      keyof theirs.SessionSnapshot | 'usage' | 'contextReport'
+    >();
     expectTypeOf<ours.ModelUsage>().toEqualTypeOf<Omit<GenerationUsage, 'custom'>>();
     expectTypeOf<keyof ours.AgentChunk>().toEqualTypeOf<keyof theirs.AgentChunk | 'output'>();
     expectTypeOf<ours.AgentFinishReason>().toEqualTypeOf<theirs.AgentFinishReason>();
