@@ -6,13 +6,9 @@ import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, test } from 'vitest';
 import { Random } from '../support/random.ts';
 import { scale, seed } from '../support/scale.ts';
-import { collectSpans } from '../support/spans.ts';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { deferred, model } from '../agent/helpers.ts';
 import { contextReportOf, textsOf } from './support.ts';
-
-/** Telemetry must be there before anything is traced. */
-const spans = await collectSpans();
 
 const TURNS = scale(60, 2_000);
 const WORDS = ['order', 'Lieferung', '订单', 'const x = 1;', 'refund', 'Größe', '{"id":"a7f3"}', 'thanks', '42.10'];
@@ -131,23 +127,4 @@ test('the report takes at most 1 KB, however the history is cut', async () => {
     messages: 601,
     sections: { history: { items: 200, omitted: 400 } },
   });
-});
-
-test('the spans of a window have counts and no content', async () => {
-  spans.length = 0;
-  const found = { deadlineMs: 1_000, fetch: async () => [{ text: 'secret document' }] };
-  const history = [summarize({ everyTurns: 1, summarizer: async () => 'secret notes' })];
-  const { agent, ai } = setUp(1e9, contextWindow({ knowledge: found, history }));
-  await agent.chat().send('secret question');
-  await handOverRuns(ai, { graceMs: 60_000 });
-  const ours = spans.filter(({ name }) => name.startsWith('context-'));
-  expect(ours.map(({ name }) => name).toSorted()).toEqual([
-    'context-call',
-    'context-fetch',
-    'context-prepare',
-    'context-upload',
-  ]);
-  expect(JSON.stringify(ours.map(({ attributes, events }) => ({ attributes, events })))).not.toContain('secret');
-  const prepared = ours.find(({ name }) => name === 'context-prepare')!;
-  expect(Object.keys(prepared.attributes)).toEqual(expect.arrayContaining(['genkit:metadata:context:estimatedTokens']));
 });
