@@ -1,4 +1,4 @@
-import { closed, failedPrecondition } from '../errors.ts';
+import { closed } from '../errors.ts';
 import { assertId } from '../snapshot/ids.ts';
 import { assertPolicy } from '../snapshot/retention.ts';
 import type {
@@ -59,8 +59,8 @@ export interface TenantStore<S> {
   readScopes(ids: readonly ScopeId[]): Awaitable<ScopeRecord[]>;
   deleteScope(id: ScopeId): Awaitable<boolean>;
   listScopes(page: PageOptions): Awaitable<Page<ScopeId>>;
-  readRecords?(request: RecordRead): Awaitable<SessionRecord[]>;
-  writeRecord?(request: RecordWrite): Awaitable<string | null>;
+  readRecords(request: RecordRead): Awaitable<SessionRecord[]>;
+  writeRecord(request: RecordWrite): Awaitable<string | null>;
 }
 
 /**
@@ -167,25 +167,17 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
 
   async readRecords(options: ReadRecordsOptions): Promise<SessionRecord[]> {
     const tenant = this.#tenantOf(options);
-    const request = checkRecordRead(options);
-    if (!tenant.readRecords) throw this.#withoutRecords();
-    return tenant.readRecords(request);
+    return tenant.readRecords(checkRecordRead(options));
   }
 
   async writeRecord(options: WriteRecordOptions): Promise<string | null> {
     const tenant = this.#tenantOf(options);
-    const request = checkRecordWrite(options);
-    if (!tenant.writeRecord) throw this.#withoutRecords();
-    return tenant.writeRecord(request);
+    return tenant.writeRecord(checkRecordWrite(options));
   }
 
   close(): Promise<void> {
     this.#closing ??= (async () => this.release())();
     return this.#closing;
-  }
-
-  #withoutRecords() {
-    return failedPrecondition(`${this.#name} keeps no session records; capabilities.records says so.`);
   }
 
   #tenantOf(options: SessionStoreOptions | undefined): TenantStore<S> {

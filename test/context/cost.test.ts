@@ -1,5 +1,5 @@
 /** What a window costs, counted: messages that it looks into, bytes that a provider's cache can't use again. */
-import type { MessageData, Part } from 'genkit';
+import type { MessageData } from 'genkit';
 import { defineAgent, genkit, InMemorySessionStore } from 'genkitx-agents';
 import {
   clearToolOutputs,
@@ -40,11 +40,11 @@ function setUp(context: ContextWindow, sessionId: string, turns: number) {
       const reply = turn(i);
       if (reply.length === 4 && !hasAsked) {
         hasAsked = true;
-        return reply[1]!.content as Part[];
+        return reply[1]!.content;
       }
       hasAsked = false;
       i++;
-      return reply.at(-1)!.content as Part[];
+      return reply.at(-1)!.content;
     },
   });
   const look = ai.defineTool({ name: 'look', description: 'Looks things up. '.repeat(20) }, async () => ({

@@ -182,7 +182,7 @@ describe('sources', () => {
     const { ai, scripted, ask, reports } = setUp({
       knowledge: knowledge('handbook', { deadlineMs: 50, maxTokens: 400 }),
     });
-    if (retriever) ai.defineRetriever({ name: 'handbook' }, retriever as ReturnType<typeof answers>);
+    if (retriever) ai.defineRetriever({ name: 'handbook' }, retriever);
     expect((await ask(talk(1))).text).toBe('ok');
     expect(reports[0]!.sections.knowledge).toMatchObject(report);
     expect(reports[0]!.sections.knowledge!.tokens).toBeLessThanOrEqual(400);

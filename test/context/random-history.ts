@@ -36,7 +36,7 @@ export class RandomHistory {
       [{ reasoning: this.#name() }, this.#text()],
       [],
     ]);
-    if (random.below(10) > 0) this.#say('model', reply as Part[]);
+    if (random.below(10) > 0) this.#say('model', reply);
   }
 
   #toolStep(isWhole: boolean): void {

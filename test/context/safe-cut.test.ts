@@ -102,15 +102,15 @@ describe('the strict rules', () => {
     expect(brokenRules([user('a'), asks, answers, model('b'), user('c')])).toEqual([]);
   });
 
-  test.each([
+  test.each<[string, MessageData[]]>([
     ['a model that begins', [model('a'), user('b')]],
     ['a request without a response', [user('a'), asks, user('b')]],
     ['a response without a request', [user('a'), answers]],
     ['two users', [user('a'), user('b')]],
-    ['an empty message', [user('a'), { role: 'model', content: [] } as MessageData, user('b')]],
+    ['an empty message', [user('a'), { role: 'model', content: [] }, user('b')]],
     [
       'a response for another request',
-      [user('a'), asks, { role: 'tool', content: [{ toolResponse: { name: 'look', ref: '2' } }] } as MessageData],
+      [user('a'), asks, { role: 'tool', content: [{ toolResponse: { name: 'look', ref: '2' } }] }],
     ],
     ['a model at the end', [user('a'), model('b')]],
   ])('refuse %s', (_, messages) => {

@@ -32,7 +32,7 @@ it('remoteAgent refuses a fetch that is no function', () => {
 
 it.each(['getSnapshotUrl', 'abortUrl'])('remoteAgent checks %s as it does url', (name) => {
   for (const given of ['file:///etc/passwd', 'ftp://x/', '', 5]) {
-    expect(() => remoteAgent({ url, [name]: given } as RemoteAgentOptions)).toThrow(
+    expect(() => remoteAgent({ url, [name]: given })).toThrow(
       expect.objectContaining({ status: 'INVALID_ARGUMENT', message: expect.stringContaining(name) }),
     );
   }

@@ -1,4 +1,4 @@
-import type { GenerateRequest, MessageData, Part } from 'genkit';
+import type { GenerateRequest, MessageData } from 'genkit';
 import { ContextOverflowError } from '../../errors.ts';
 import type { TokenCounter } from '../tokens/counter.ts';
 import { turnsOf } from '../turns.ts';
@@ -162,7 +162,7 @@ function otherInput(
   scaled: (tokens: number) => number,
 ): number {
   const documents = (docs ?? []).reduce(
-    (total, { content }) => total + counter.message({ role: 'user', content: content as Part[] }),
+    (total, { content }) => total + counter.message({ role: 'user', content: content }),
     0,
   );
   return scaled(documents + (output?.schema ? counter.text(JSON.stringify(output.schema)) : 0));

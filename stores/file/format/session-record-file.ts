@@ -36,7 +36,7 @@ export function parseSessionRecord(content: Buffer, name: string): SessionRecord
   const json = jsonOf(content);
   if (typeof json !== 'object' || json === null || Array.isArray(json)) return undefined;
   const { format, session: sessionId, kind, key, revision, value } = json;
-  assertReadable(format, FORMAT, `A record of session ${quote(String(sessionId))}`);
+  assertReadable(format, FORMAT, `A record of session ${quote(typeof sessionId === 'string' ? sessionId : '?')}`);
   if (format !== FORMAT || typeof sessionId !== 'string' || typeof revision !== 'string') return undefined;
   if (typeof kind !== 'string' || typeof key !== 'string' || recordName(kind, key) !== name) return undefined;
   return value === undefined ? undefined : { sessionId, record: { kind, key, value, revision } };

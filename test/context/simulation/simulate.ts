@@ -24,7 +24,7 @@ export interface SimulationResult {
   readonly violations: readonly string[];
 }
 
-type Store = InMemorySessionStore<unknown>;
+type Store = InMemorySessionStore;
 type AgentOf = ReturnType<typeof defineProcess>['agent'];
 
 /** Everything about one session that its processes share. */
@@ -167,7 +167,7 @@ async function turn(world: World, agent: AgentOf, base: SessionSnapshot | undefi
         : {
             message: { role: 'user' as const, content: [{ text: `${mark(world, 'u')} ${kind === 0 ? 'ABORT' : ''}` }] },
           };
-    const sent = chat.send(input as never, { abortSignal: abort.signal } as never);
+    const sent = chat.send(input, { abortSignal: abort.signal });
     if (kind === 0) setImmediate(() => abort.abort());
     const response = await sent;
     return response.finishReason === 'stop' || response.finishReason === 'interrupted'
@@ -206,7 +206,7 @@ function defineProcess(world: World) {
     model: 'simulated',
     system: 'Be a test.',
     tools: [lookUp, approve],
-    store: gate.store as never,
+    store: gate.store,
     context: window,
   });
   return { agent, window, kill: () => gate.close(1 + random.below(4)) };

@@ -46,7 +46,7 @@ describe('records of a session', () => {
     ]);
   });
 
-  it('a deletion that was killed at any change leaves a session without records to whoever begins it anew', async () => {
+  it('a deletion that was killed at any change leaves a session that is begun anew without records', async () => {
     for (let changes = 0, isDone = false; !isDone; changes++) {
       const folder = temporaryFolder();
       const store = openStore(folder, FAST);
