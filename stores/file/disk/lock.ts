@@ -49,6 +49,8 @@ export class LockFolder {
   #owner: { readonly nonce: string; readonly text: string } | undefined;
   #isTidied = false;
   #named = 0;
+  /** The locks that tasks of this folder hold or wait for. */
+  readonly #inUse = new Set<string>();
 
   /**
    * @param options.makeFolder Makes the folder, if it is not there.
@@ -80,15 +82,20 @@ export class LockFolder {
   run<T>(name: string, what: string, task: (lock: HeldLock) => Promise<T>): Promise<T> {
     const path = join(this.path, name);
     return inThisProcess.run(path, async () => {
-      const chain = await this.#acquire(path, what);
-      const age = stopwatch();
-      this.#tidyOnce();
+      this.#inUse.add(name);
       try {
-        return await task({ assertHeld: () => assertRecent(age(), what) });
+        const chain = await this.#acquire(path, what);
+        const age = stopwatch();
+        this.#tidyOnce();
+        try {
+          return await task({ assertHeld: () => assertRecent(age(), what) });
+        } finally {
+          // After so long another process may hold it.
+          const own = age() < LONGEST_HOLD_MS ? chain : this.#tryAcquire(path);
+          if (own) this.#release(own);
+        }
       } finally {
-        // After so long another process may hold it.
-        const own = age() < LONGEST_HOLD_MS ? chain : this.#tryAcquire(path);
-        if (own) this.#release(own);
+        this.#inUse.delete(name);
       }
     });
   }
@@ -109,6 +116,8 @@ export class LockFolder {
       const text = isMark ? name.slice(MARK.length) : this.#read(path);
       if (text === undefined || this.#isOwn(text) || !this.isAbandoned(text, path)) continue;
       const [lock, claim] = name.split('.', 2) as [string, string | undefined];
+      // A task of this process that took over from the dead has its own claim behind theirs.
+      if (this.#inUse.has(lock)) continue;
       if (isMark || (claim !== undefined && !names.includes(lock))) this.#remove(path);
       else if (claim === undefined) this.#release(this.#tryAcquire(path) ?? []);
     }

@@ -55,6 +55,19 @@ describe('a lock', () => {
     await expectTidy(locks, folder);
   });
 
+  it('that was taken over from a dead owner is held until the task ends, also while what the dead left is removed', async () => {
+    const folder = temporaryFolder();
+    const locks = open(folder);
+    const names = [A_LOCK, 'b'.repeat(64)];
+    for (const name of names) note(folder, name, deadOwner('00000000000a'));
+    // Others take the lock once one of these is gone.
+    const isHeld = (name: string) =>
+      locks.run(name, 'It', async () => {
+        expect(entriesBelow(folder)).toEqual(expect.arrayContaining([name, `${name}.1`]));
+      });
+    await Promise.all(names.map(isHeld));
+  });
+
   it('that a living process took over from a dead one is not taken', async () => {
     const folder = temporaryFolder();
     note(folder, A_LOCK, deadOwner('00000000000a'));
