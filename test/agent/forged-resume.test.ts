@@ -327,6 +327,19 @@ describe('forged resume: a refused one saves nothing', () => {
     expect(await count()).toBe(2);
   });
 
+  test('a second click on Approve of turns in the background, at once and later', async () => {
+    const { agent, moved, init, sessionId, count } = await setUpListed();
+    const detach = () => call(agent, [{ ...approve, detach: true }], init);
+    const outputs = (await Promise.all([detach(), detach(), detach()])).map(({ output }) => output);
+    const begun = outputs.filter(({ finishReason }) => finishReason === 'detached');
+    expect(begun).toHaveLength(1);
+    await agent.waitForSnapshot(begun[0]!.snapshotId!);
+    expect((await detach()).output).toMatchObject({ finishReason: 'failed', error: { status: 'FAILED_PRECONDITION' } });
+    expect(moved).toEqual([5]);
+    expect(await count()).toBe(2);
+    expect((await agent.getSnapshot({ sessionId }))?.status).toBe('completed');
+  });
+
   test('the same approval sent to the session, which has gone on', async () => {
     const { agent, sessionId, count } = await setUpListed();
     await call(agent, [approve], { sessionId });

@@ -74,7 +74,7 @@ export class BackgroundRun<State> {
     }
     this.#turns = turns.length > 0 ? turns : [{ ...NO_TURN, snapshotId: reserveSnapshotId() }];
     try {
-      this.#storing = this.#store();
+      this.#storing = current ? this.#store() : this.#storeClaimed(turns[0]);
       await this.#storing;
       this.#follow();
     } catch (error) {
@@ -162,6 +162,20 @@ export class BackgroundRun<State> {
 
   #release(): void {
     for (const release of this.#releases.splice(0)) release();
+  }
+
+  /** Claims the tools that the first turn runs again before anything is stored: a refused approval saves nothing. */
+  async #storeClaimed(first: TurnRequest | undefined): Promise<void> {
+    const { commits } = this.#options;
+    const claim = first?.input.resume?.restart?.length ? await commits.claimTools(first.snapshotId) : undefined;
+    let isStored = false;
+    try {
+      await this.#store();
+      isStored = true;
+    } finally {
+      // The turn, once it is stored, takes the claim again under its own id when it runs.
+      await claim?.end(isStored);
+    }
   }
 
   async #store(): Promise<void> {

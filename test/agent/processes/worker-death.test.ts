@@ -109,7 +109,10 @@ describe('worker death:', () => {
       await owner.kill();
       const runs = await recoverAll(rescuers, round);
       taken += runs.length;
-      expect(new Set(runs.map(({ snapshotId }) => snapshotId)).size, `each run is taken over once: ${JSON.stringify(runs)}`).toBe(runs.length);
+      expect(
+        new Set(runs.map(({ snapshotId }) => snapshotId)).size,
+        `each run is taken over once: ${JSON.stringify(runs)}`,
+      ).toBe(runs.length);
       for (const { generation, outcome } of runs)
         expect({ generation, outcome }).toEqual({ generation: 2, outcome: 'continued' });
       for (const { snapshotId } of owner.all('detached')) {
