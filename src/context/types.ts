@@ -31,11 +31,13 @@ export interface SectionOptions {
 export interface HistoryItem {
   /** Index in the session's messages, those of the prompt not counted. */
   readonly position: number;
+  /** The message; a strategy may put a changed copy in its place. */
   readonly message: MessageData;
 }
 
 /** A summary of the first messages of a session. */
 export interface Summary {
+  /** The summary itself. */
   readonly text: string;
   /** The position of the first message that it does not cover. */
   readonly to: number;
@@ -93,7 +95,9 @@ export interface ContextItem {
 export interface ContextQuery {
   /** The text of the current turn's user message. */
   readonly text: string;
+  /** The registry in which retrievers and models are looked up. */
   readonly registry: Registry;
+  /** The conversation. Default: it has no name. */
   readonly sessionId?: string | undefined;
   /** The caller's context. */
   readonly context?: ActionContext | undefined;
@@ -179,7 +183,9 @@ export type ContextWindow = {
 
 /** An agent with a window. */
 export interface ServedAgent {
+  /** The registry of the agent. */
   readonly registry: Registry;
+  /** The name of the agent. */
   readonly name: string;
   /** Has the capabilities `list` and `records`. */
   readonly store: SnapshotStore & RecordStore;
@@ -187,10 +193,13 @@ export interface ServedAgent {
 
 /** The session in which a window works. */
 export interface WindowScope {
+  /** The registry in which retrievers and models are looked up. */
   readonly registry: Registry;
+  /** The conversation. Default: it has no name, and nothing is kept. */
   readonly sessionId?: string | undefined;
   /** The store of the agent, if it keeps session records. */
   readonly records?: RecordStore | undefined;
+  /** The caller's context. */
   readonly context?: ActionContext | undefined;
   /** The artifacts of the session, as they are now. */
   readonly artifacts?: () => readonly Artifact[];
@@ -200,6 +209,7 @@ export interface WindowScope {
 
 /** One model call on its way. */
 export interface WindowCall {
+  /** The request as it would be without the window. */
   readonly request: GenerateRequest;
   /**
    * The session's message behind each message of the request; `undefined` for a message of the prompt. The objects are the same from turn to
@@ -208,6 +218,7 @@ export interface WindowCall {
   readonly origins: readonly (MessageData | undefined)[];
   /** Name of the model. */
   readonly model?: string | undefined;
+  /** Fires when the turn is aborted. */
   readonly abortSignal?: AbortSignal | undefined;
   /** Calls the model. */
   readonly next: (request: GenerateRequest) => Promise<GenerateResponseData>;

@@ -49,6 +49,7 @@ export interface ContextReport {
   readonly calls: number;
   /** The model refused the length, and was called once more at half the budget. */
   readonly hasRetried?: boolean;
+  /** What was sent and left out, by section. */
   readonly sections: Readonly<Partial<Record<Section, SectionReport>>>;
   /** Messages of the session; the current turn included. */
   readonly messages: number;
@@ -59,7 +60,12 @@ export interface ContextReport {
   /** Messages that were sent with changed content, say with a tool output replaced by a stub. */
   readonly changed?: readonly MessageRange[];
   /** The summary that was sent. It covers the messages before `to`. */
-  readonly summary?: { readonly sha256: string; readonly to: number };
+  readonly summary?: {
+    /** Names the summary. */
+    readonly sha256: string;
+    /** The position of the first message that it does not cover. */
+    readonly to: number;
+  };
   /** The lists of ranges were too long; only their beginnings are here. */
   readonly isShortened?: boolean;
 }
