@@ -1,6 +1,6 @@
 /** Whatever is cut from whatever history: every provider accepts what is left, and nothing is lost unsaid. */
 import { genkit, type GenerateRequest, type MessageData } from 'genkit';
-import { ContextOverflowError, contextWindow, type ContextReport } from 'genkitx-agents/context';
+import { ContextOverflowError, contextWindow, type ContextReport, type History } from 'genkitx-agents/context';
 import { describe, expect, test } from 'vitest';
 import { deepFreeze } from '../core/json/generate.ts';
 import { Random } from '../support/random.ts';
@@ -133,4 +133,10 @@ describe('an orphan that is in the log', () => {
     const { sent } = (await windowOf([model('Welcome!'), user('a')], {}))!;
     expect(sent.slice(1)).toEqual([user('(The assistant begins the conversation.)'), model('Welcome!'), user('a')]);
   });
+});
+
+test('a strategy that leaves out the question of the first turn gets it back', async () => {
+  const history = [({ items }: History) => ({ items: items.filter(({ position }) => position === 3) })];
+  const { sent } = (await windowOf([user('a'), model('b'), user('c'), model('d'), user('e')], { history }))!;
+  expect(sent.slice(1)).toEqual([user('c'), model('d'), user('e')]);
 });
