@@ -7,9 +7,9 @@ export {
   type CompactIdleOptions,
   type CompactIdleResult,
 } from '../src/context/compaction/compact-idle.ts';
-export { endTopic } from '../src/context/compaction/end-topic.ts';
+export { endTopic, type EndTopicInput } from '../src/context/compaction/end-topic.ts';
 export { summarize, type SummarizeOptions, type SummarizeStrategy } from '../src/context/compaction/summarize.ts';
-export { type Summarizer, type SummaryRequest } from '../src/context/compaction/summarizer.ts';
+export { type Summarizer, type Summarized, type SummaryRequest } from '../src/context/compaction/summarizer.ts';
 export { fewShot, knowledge, type FewShotOptions, type KnowledgeOptions } from '../src/context/fetch/retrieve.ts';
 export { ContextOverflowError } from '../src/errors.ts';
 export type * from '../src/context/types.ts';

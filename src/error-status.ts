@@ -3,8 +3,27 @@
  * does not use it.
  */
 
+/** The kind of an error. */
+export type ErrorStatus =
+  | 'CANCELLED'
+  | 'UNKNOWN'
+  | 'INVALID_ARGUMENT'
+  | 'DEADLINE_EXCEEDED'
+  | 'NOT_FOUND'
+  | 'ALREADY_EXISTS'
+  | 'PERMISSION_DENIED'
+  | 'UNAUTHENTICATED'
+  | 'RESOURCE_EXHAUSTED'
+  | 'FAILED_PRECONDITION'
+  | 'ABORTED'
+  | 'OUT_OF_RANGE'
+  | 'UNIMPLEMENTED'
+  | 'INTERNAL'
+  | 'UNAVAILABLE'
+  | 'DATA_LOSS';
+
 /** The HTTP status of each status, equal to that of Genkit's servers. */
-const HTTP_STATUS = {
+const HTTP_STATUS: Readonly<Record<ErrorStatus, number>> = {
   CANCELLED: 499,
   UNKNOWN: 500,
   INVALID_ARGUMENT: 400,
@@ -21,10 +40,7 @@ const HTTP_STATUS = {
   INTERNAL: 500,
   UNAVAILABLE: 503,
   DATA_LOSS: 500,
-} as const;
-
-/** The kind of an error. */
-export type ErrorStatus = keyof typeof HTTP_STATUS;
+};
 
 /** HTTP statuses of no status or of several. Proxies send some of them. */
 const BY_HTTP_STATUS: Readonly<Record<number, ErrorStatus>> = {

@@ -115,6 +115,7 @@ export interface SessionRecord {
   readonly kind: string;
   /** Its name within the kind; any id. */
   readonly key: string;
+  /** Any JSON value. */
   readonly value: Json;
   /** Changes with each write; opaque. */
   readonly revision: string;

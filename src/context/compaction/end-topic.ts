@@ -1,18 +1,26 @@
-import { defineTool } from '@genkit-ai/ai';
+import { defineTool, type ToolAction } from '@genkit-ai/ai';
 import { getAsyncContext } from '@genkit-ai/core';
 import { z } from 'genkit';
 import type { Registry } from 'genkit/registry';
 
 import { CURRENT_SESSION, type Session } from '../../session/session.ts';
 
+const inputSchema = z.object({ topic: z.string().optional().describe('The topic, in a few words.') });
+
+/** What the model says when it calls `end_topic`. */
+export interface EndTopicInput {
+  /** The topic, in a few words. */
+  topic?: string | undefined;
+}
+
 /**
  * The tool `end_topic` for an agent whose window summarizes: the model calls it when a task is done, and the session is summarized after the turn.
  *
  * @param ai The `Genkit` instance of the agent. The tool is defined once for each.
  * @example
- * const support = defineAgent(ai, { name: 'support', model, tools: [lookUpOrder, endTopic(ai)], context: window, store });
+ * const support = defineAgent(ai, { name: 'support', model, tools: [endTopic(ai)], context: window, store });
  */
-export function endTopic(ai: { readonly registry: Registry }) {
+export function endTopic(ai: { readonly registry: Registry }): ToolAction<z.ZodType<EndTopicInput>, z.ZodString> {
   return defineTool(
     ai.registry,
     {
@@ -20,7 +28,7 @@ export function endTopic(ai: { readonly registry: Registry }) {
       description:
         'Call this once when the task or topic that the conversation was about is finished and the user has what they came for. ' +
         'The conversation so far is then condensed to notes. It changes nothing for the user, and needs no announcement.',
-      inputSchema: z.object({ topic: z.string().optional().describe('The topic, in a few words.') }),
+      inputSchema,
       outputSchema: z.string(),
     },
     async () => {

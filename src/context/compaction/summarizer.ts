@@ -15,10 +15,16 @@ export interface SummaryRequest {
   readonly abortSignal: AbortSignal;
 }
 
+/** A summary, and what it took. */
+export interface Summarized {
+  /** Replaces `previous` and `messages` in later windows. */
+  readonly text: string;
+  /** The tokens of the model call; added to the session's usage. */
+  readonly usage?: GenerationUsage;
+}
+
 /** Answers the new summary: the text, or the text and what it took. */
-export type Summarizer = (
-  request: SummaryRequest,
-) => Promise<string | { readonly text: string; readonly usage?: GenerationUsage }>;
+export type Summarizer = (request: SummaryRequest) => Promise<string | Summarized>;
 
 /** The part of Genkit that the default summarizer needs. */
 export interface Generates {
