@@ -113,7 +113,10 @@ describe('a turn', () => {
       })();
       end.open();
       const error = await refusal(turn.response);
-      expect(error).toMatchObject({ status: 'INTERNAL', message: expect.stringMatching(/null/) as string });
+      expect(error).toMatchObject({
+        status: 'UNKNOWN',
+        message: expect.stringContaining('a wrong form'),
+      });
       await expect(reading).rejects.toBe(error);
       expect(seen).toEqual(['a']);
       expect(chat.messages).toEqual([]);

@@ -28,7 +28,13 @@ it('reads and copies what Genkit’s own Firestore store wrote, nested tenant pr
   const store = migratingStore({ from, to });
   expect((await store.getSnapshot({ sessionId: 'chat' }))?.state?.messages).toHaveLength(28);
   const list = listGenkitCollection(db, { collection: 'old-sessions', prefix });
-  expect(await copySessions(from, to, { list })).toEqual({ sessions: 1, snapshots: 28, scopes: 0, diverged: [] });
+  expect(await copySessions(from, to, { list })).toEqual({
+    sessions: 1,
+    snapshots: 28,
+    scopes: 0,
+    records: 0,
+    diverged: [],
+  });
   expect((await to.listSnapshots({ sessionId: 'chat' })).items.map(({ snapshotId }) => snapshotId)).toEqual(ids);
   expect((await to.getSnapshot({ snapshotId: ids[26]! }))?.state?.messages).toHaveLength(27);
 });
