@@ -20,15 +20,18 @@ export interface ContenderSpec {
   kind: 'memory' | 'file' | 'genkit-memory' | 'genkit-file';
   folder?: string;
   options?: Record<string, unknown>;
+  /** `cloned`: all objects of a state are new each time, as Genkit's own runtime hands them over. Default: `shared`, as ours does. */
+  states?: 'shared' | 'cloned';
 }
 
 /** What the parent may ask for; each request is answered by one number. */
 export type ContenderRequest =
   /**
    * Plays the next turn of the workload; answers its ms. `cold`: on a store object that has seen nothing before. `looks`: what was read is
-   * looked at, for a store that copies the state only then.
+   * looked at, for a store that copies the state only then. `watches`: answers how long the save blocked the event loop instead, at most at
+   * a stretch, in ms.
    */
-  | { do: 'turn'; resumeBy?: 'sessionId' | 'snapshotId'; cold?: boolean; looks?: boolean }
+  | { do: 'turn'; resumeBy?: 'sessionId' | 'snapshotId'; cold?: boolean; looks?: boolean; watches?: boolean }
   /** Looks the session up by its id; answers the ms. */
   | { do: 'lookup' }
   /** Saves a pending snapshot after the last turn; answers 0. */
@@ -66,18 +69,40 @@ function open(): Store {
   }
 }
 
-async function turn({ resumeBy, cold, looks }: ContenderRequest & { do: 'turn' }): Promise<number> {
-  const state = workload.next();
+async function turn({ resumeBy, cold, looks, watches }: ContenderRequest & { do: 'turn' }): Promise<number> {
+  const shared = workload.next();
+  const state = spec.states === 'cloned' ? structuredClone(shared) : shared;
   const newId = randomUUID();
   if (cold) store = open();
+  let blocked = 0;
   const ms = await timed(async () => {
     const byId = resumeBy === 'snapshotId' && leafId !== undefined;
     const leaf = await store.getSnapshot(byId ? { snapshotId: leafId! } : { sessionId: workload.sessionId });
     if (looks && leaf?.state?.messages?.length === 0) throw new Error('invariant: there are messages');
-    await store.saveSnapshot(newId, () => completedSnapshot(state, leaf?.snapshotId));
+    const save = () => store.saveSnapshot(newId, () => completedSnapshot(state, leaf?.snapshotId));
+    if (watches) blocked = await longestBlock(save);
+    else await save();
   });
   leafId = newId;
-  return ms;
+  return watches ? blocked : ms;
+}
+
+/** How long the event loop could do nothing else at a stretch while `work` ran, in ms; garbage collection included. */
+async function longestBlock(work: () => Promise<unknown>): Promise<number> {
+  let longest = 0;
+  let isRunning = true;
+  let last = performance.now();
+  const look = (): void => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+    if (isRunning) setImmediate(look);
+  };
+  setImmediate(look);
+  await work();
+  isRunning = false;
+  look();
+  return longest;
 }
 
 /** In ms; the same for all processes of the machine. */

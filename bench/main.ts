@@ -9,7 +9,7 @@ import { benchFirestore, benchFirestoreAbort, stopEmulator } from './firestore.t
 import { benchLoad } from './load.ts';
 import { removeFolders } from './measure.ts';
 import { benchPeers } from './peers.ts';
-import { Report } from './report.ts';
+import { isMachineFree, Report } from './report.ts';
 import { benchRuntime } from './runtime.ts';
 import { benchState } from './state.ts';
 import { benchCrowd, benchFile, benchInMemory } from './stores.ts';
@@ -70,13 +70,16 @@ function options(): { parts: Part[]; turns: number; check: boolean } {
 
 const { parts, turns, check } = options();
 const results = fileURLToPath(new URL('./results', import.meta.url));
+const isKept = turns === DEFAULT_TURNS && isMachineFree();
+if (!isMachineFree())
+  console.error('bench: this machine is busy: the figures are printed, but not kept in bench/results.');
 const missed: string[] = [];
 try {
   for (const part of parts) {
     const report = new Report();
     await PARTS[part](report, turns);
     // Written part by part: what fails later loses nothing.
-    missed.push(...(await report.finish(results, turns === DEFAULT_TURNS ? part : undefined)));
+    missed.push(...(await report.finish(results, isKept ? part : undefined)));
   }
 } finally {
   await stopEmulator();

@@ -74,11 +74,16 @@ export async function withContenders<T>(
 const ROUND = 10;
 
 /** Plays the workload, the contenders taking turns, round by round, in alternating order. */
-export async function race(contenders: Contender[], turns: number, report: Report): Promise<void> {
+export async function race(
+  contenders: Contender[],
+  turns: number,
+  report: Report,
+  options: { watches?: boolean } = {},
+): Promise<void> {
   for (let done = 0; done < turns; done += ROUND) {
     for (const contender of (done / ROUND) % 2 === 0 ? contenders : contenders.toReversed()) {
       for (let turn = done; turn < Math.min(done + ROUND, turns); turn++) {
-        contender.times.push(await contender.ask({ do: 'turn' }));
+        contender.times.push(await contender.ask({ do: 'turn', ...options }));
       }
     }
     report.progress(ROUND);

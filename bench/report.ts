@@ -1,5 +1,5 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { cpus } from 'node:os';
+import { cpus, loadavg } from 'node:os';
 import { Presets, SingleBar } from 'cli-progress';
 import Table from 'cli-table3';
 import { GENKIT_VERSION } from 'genkit/beta';
@@ -10,7 +10,20 @@ import type { Spread } from './measure.ts';
 /** One line of the result: ours beside a peer. Less is better in every figure. */
 export interface Figure {
   name: string;
-  unit: 'ms' | 'bytes' | '1/s' | 'reads' | 'writes' | 'requests' | 'KB' | 'MB' | 'entries' | 'turns';
+  unit:
+    | 'ms'
+    | 'bytes'
+    | '1/s'
+    | 'reads'
+    | 'writes'
+    | 'requests'
+    | 'KB'
+    | 'MB'
+    | 'entries'
+    | 'turns'
+    | 'tokens'
+    | 'messages'
+    | '%';
   ours: Spread;
   theirs: Spread;
   /** The name of the peer. Default: Genkit's own. */
@@ -41,6 +54,7 @@ export class Report {
   readonly #figures: Figure[] = [];
   readonly #charts: Chart[] = [];
   readonly #checks: Check[] = [];
+  readonly #notes: string[] = [];
   #bar: SingleBar | undefined;
 
   /** Starts a phase of so many steps. */
@@ -70,6 +84,11 @@ export class Report {
     this.#checks.push(...checks);
   }
 
+  /** Prints a sentence below the tables. */
+  note(sentence: string): void {
+    this.#notes.push(sentence);
+  }
+
   /**
    * Prints the tables, writes the figures and the charts; answers the names of the figures and the checks that missed their goal.
    *
@@ -80,12 +99,16 @@ export class Report {
     const about = machine();
     if (this.#figures.length > 0) this.#printFigures();
     if (this.#checks.length > 0) this.#printChecks();
-    console.log(`${about.date}, Node ${about.node}, ${about.cores} cores; genkit ${about.genkit}.`);
+    for (const note of this.#notes) console.log(note);
+    console.log(
+      `${about.date}, Node ${about.node}, ${about.cores} cores, load ${about.load} at the start; genkit ${about.genkit}.`,
+    );
     if (part !== undefined) {
       await mkdir(folder, { recursive: true });
       const path = `${folder}/latest.json`;
       const known = await readFile(path, 'utf8').catch(() => '{}');
-      const results = { ...about, figures: this.#figures, checks: this.#checks };
+      const notes = this.#notes.length > 0 && { notes: this.#notes };
+      const results = { ...about, figures: this.#figures, checks: this.#checks, ...notes };
       const all = { ...(JSON.parse(known) as object), [part]: results };
       await writeFile(path, `${JSON.stringify(all, null, 2)}\n`);
       for (const chart of this.#charts) await writeFile(`${folder}/${chart.file}.svg`, `${await drawChart(chart)}\n`);
@@ -150,8 +173,17 @@ function cell(value: Spread, unit: string): string {
   return `${value.median.toFixed(digits)} ${unit}${range}`;
 }
 
-function machine(): { date: string; node: string; cores: number; genkit: string } {
+/** Processes that wanted a core in the minute before the first figure was taken, on average. */
+const LOAD = Number(loadavg()[0]!.toFixed(1));
+
+/** Whether other work on the machine leaves the figures worth keeping. */
+export function isMachineFree(): boolean {
+  return LOAD <= 1.5 * cpus().length;
+}
+
+function machine(): { date: string; node: string; cores: number; load: number; genkit: string } {
   return {
+    load: LOAD,
     date: new Date().toISOString().slice(0, 10),
     node: process.versions.node,
     cores: cpus().length,

@@ -10,6 +10,9 @@ const MARKS = [10, 100, 500, 1000, 2000];
 const WINDOW = 25;
 /** How often what is no part of the race is repeated. */
 const SAMPLES = 15;
+/** The goals are those of a session of so many turns. */
+const LONG = 1000;
+const MOST = { memory: 1 / 15, fast: 1 / 20, full: 1 / 10, cold: 1 / 4 };
 
 function at(contender: Contender, mark: number): Spread {
   return spread(contender.times.slice(Math.max(0, mark - WINDOW), mark));
@@ -21,7 +24,7 @@ function compare(label: string, ours: Contender, theirs: Contender, turns: numbe
     unit: 'ms' as const,
     ours: at(ours, mark),
     theirs: at(theirs, mark),
-    ...(mark === 1000 && { goal: { atMostOfTheirs: goal } }),
+    ...(mark === LONG && { goal: { atMostOfTheirs: goal } }),
   }));
 }
 
@@ -32,7 +35,7 @@ async function repeated(count: number, measure: () => Promise<number>): Promise<
 }
 
 /** Other ways to take a turn, on the session as it is: resumed by snapshot, with a look at the state, on a store object that has seen nothing before. */
-async function otherTurns(label: string, ours: Contender, theirs: Contender): Promise<Figure[]> {
+async function otherTurns(label: string, ours: Contender, theirs: Contender, turns: number): Promise<Figure[]> {
   const cold = (contender: Contender) => repeated(SAMPLES, () => contender.ask({ do: 'turn', cold: true }));
   const bySnapshot = (contender: Contender) =>
     repeated(SAMPLES, () => contender.ask({ do: 'turn', resumeBy: 'snapshotId' }));
@@ -50,34 +53,43 @@ async function otherTurns(label: string, ours: Contender, theirs: Contender): Pr
       ours: await looking(ours),
       theirs: await looking(theirs),
     },
-    { name: `${label}, after the last turn, cold`, unit: 'ms', ours: await cold(ours), theirs: await cold(theirs) },
+    {
+      name: `${label}, after the last turn, cold`,
+      unit: 'ms',
+      ours: await cold(ours),
+      theirs: await cold(theirs),
+      ...(turns >= LONG && { goal: { atMostOfTheirs: MOST.cold } }),
+    },
   ];
 }
 
 export async function benchInMemory(report: Report, turns: number): Promise<void> {
   const specs: ContenderSpec[] = [
     { name: 'ours', kind: 'memory' },
+    { name: 'ours, cloned', kind: 'memory', states: 'cloned' },
     { name: 'genkit', kind: 'genkit-memory' },
   ];
-  await withContenders(specs, async ([ours, theirs]) => {
+  await withContenders(specs, async (contenders) => {
+    const [ours, cloned, genkit] = contenders as [Contender, Contender, Contender];
     report.start('in memory', turns);
-    await race([ours!, theirs!], turns, report);
-    report.add(...compare('in memory', ours!, theirs!, turns, 1 / 15));
+    await race(contenders, turns, report);
+    report.add(...compare('in memory', ours, genkit, turns, MOST.memory));
+    report.add(...compare('in memory, states of new objects', cloned, genkit, turns, MOST.memory));
     report.chart({
       file: 'memory',
       title: 'a store turn in memory',
       unit: 'ms',
       series: [
-        { who: 'ours', values: ours!.times },
-        { who: 'Genkit', values: theirs!.times },
+        { who: 'ours', values: ours.times },
+        { who: 'Genkit', values: genkit.times },
       ],
     });
-    const information = await ours!.ask({ do: 'information' });
+    const information = await ours.ask({ do: 'information' });
     report.add({
       name: `in memory, heap for a byte of new information after ${turns} turns`,
       unit: 'bytes',
-      ours: single((await ours!.ask({ do: 'heap' })) / information),
-      theirs: single((await theirs!.ask({ do: 'heap' })) / information),
+      ours: single((await ours.ask({ do: 'heap' })) / information),
+      theirs: single((await genkit.ask({ do: 'heap' })) / information),
       goal: { atMost: 3 },
     });
   });
@@ -89,8 +101,8 @@ export async function benchFile(report: Report, turns: number): Promise<void> {
     const [fast, full, genkit] = contenders as [Contender, Contender, Contender];
     report.start('files', turns);
     await race(contenders, turns, report);
-    report.add(...compare("files, 'fast'", fast, genkit, turns, 1 / 20));
-    report.add(...compare("files, 'full'", full, genkit, turns, 1 / 10));
+    report.add(...compare("files, 'fast'", fast, genkit, turns, MOST.fast));
+    report.add(...compare("files, 'full'", full, genkit, turns, MOST.full));
     report.chart({
       file: 'files',
       title: 'a store turn on files',
@@ -102,16 +114,54 @@ export async function benchFile(report: Report, turns: number): Promise<void> {
       ],
     });
     await addSizes(report, folder, turns, await fast.ask({ do: 'information' }));
-    report.add(...(await otherTurns("files, 'fast'", fast, genkit)));
+    report.add(...(await otherTurns("files, 'fast'", fast, genkit, turns)));
   });
   await benchBranchCheck(report, folder);
+  await benchClonedStates(report, turns);
+  await benchBlocking(report, turns);
   const prunedFolder = makeFolder();
   await withContenders(fileSpecs(prunedFolder, { maxPersistedChainLength: 20 }), async (contenders) => {
     const [fast, full, genkit] = contenders as [Contender, Contender, Contender];
     report.start('files, pruned to 20', turns);
     await race(contenders, turns, report);
-    report.add(...compare("files pruned to 20, 'fast'", fast, genkit, turns, 1 / 20));
-    report.add(...compare("files pruned to 20, 'full'", full, genkit, turns, 1 / 10));
+    report.add(...compare("files pruned to 20, 'fast'", fast, genkit, turns, MOST.fast));
+    report.add(...compare("files pruned to 20, 'full'", full, genkit, turns, MOST.full));
+  });
+}
+
+/** The same turns when all objects of a state are new each time. */
+async function benchClonedStates(report: Report, turns: number): Promise<void> {
+  const specs = fileSpecs(makeFolder(), {}).map((spec): ContenderSpec => ({ ...spec, states: 'cloned' }));
+  await withContenders(specs, async (contenders) => {
+    const [fast, full, genkit] = contenders as [Contender, Contender, Contender];
+    report.start('files, states of new objects', turns);
+    await race(contenders, turns, report);
+    report.add(...compare("files, 'fast', states of new objects", fast, genkit, turns, MOST.fast));
+    report.add(...compare("files, 'full', states of new objects", full, genkit, turns, MOST.full));
+  });
+}
+
+/** How long one save keeps the event loop from everything else. */
+async function benchBlocking(report: Report, turns: number): Promise<void> {
+  await withContenders(fileSpecs(makeFolder(), {}), async (contenders) => {
+    report.start('files, blocked event loop', turns);
+    await race(contenders, turns, report, { watches: true });
+    const [fast, full, genkit] = contenders.map(({ times }) => spread(times)) as [Spread, Spread, Spread];
+    for (const [label, ours] of [
+      ["files, 'fast'", fast],
+      ["files, 'full'", full],
+    ] as const) {
+      report.add(
+        { name: `${label}, event loop blocked by a save`, unit: 'ms', ours, theirs: genkit },
+        {
+          name: `${label}, event loop blocked by a save, longest of ${turns} turns`,
+          unit: 'ms',
+          ours: single(ours.max),
+          theirs: single(genkit.max),
+          goal: { atMostOfTheirs: 1 },
+        },
+      );
+    }
   });
 }
 
