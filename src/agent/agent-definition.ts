@@ -2,6 +2,7 @@ import type { ClientTransform, SessionState, SessionStore } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import { failedPrecondition } from '../errors.ts';
 import { copyJson } from '../json/value.ts';
+import type { ContextWindow } from '../context/types.ts';
 import type { ScopeId, StoreCapabilities } from '../store/contract.ts';
 import type { KeyQueue } from '../store/key-queue.ts';
 import type { StateSetting } from '../session/state/session-state.ts';
@@ -30,6 +31,8 @@ export interface AgentDefinition<State = unknown> {
   readonly onAbort: 'discard' | 'keep';
   readonly onConflict: OnConflict | undefined;
   readonly background: BackgroundSettings;
+  /** Decides what its model is sent. Default: the whole conversation. */
+  readonly window?: ContextWindow;
   /** The scopes of its sessions' states. */
   readonly scopes: AgentScopes;
   /** Queue of turns by session id. */

@@ -3,7 +3,7 @@ import type { ActionContext, GenerateRequest, GenerateResponseData, GenerationUs
 import type { Artifact } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import type { ContextReport, Section } from '../snapshot/context-report.ts';
-import type { RecordStore, SnapshotStore } from '../store/contract.ts';
+import type { RecordStore, SessionRecord, SnapshotStore } from '../store/contract.ts';
 
 export type {
   ContextReport,
@@ -168,6 +168,14 @@ export type ContextWindow = {
   /** Resolves when no summary is being made. A program that ends after its last turn awaits it. */
   settled(): Promise<void>;
 
+  /**
+   * Begins to read the summaries of a session while the session itself is read; `undefined` when this process knows them or the window makes
+   * none. @internal
+   */
+  prefetch(
+    scope: Pick<WindowScope, 'sessionId' | 'records' | 'context'>,
+  ): Promise<readonly SessionRecord[]> | undefined;
+
   /** Begins a turn of an agent. @internal */
   openTurn(scope: WindowScope): TurnWindow;
 
@@ -205,6 +213,8 @@ export interface WindowScope {
   readonly artifacts?: () => readonly Artifact[];
   /** The snapshot that the turn continues from. */
   readonly leafId?: string | undefined;
+  /** The answer of {@link ContextWindow.prefetch}. Default: the summaries are read when they are needed. */
+  readonly prefetched?: Promise<readonly SessionRecord[]> | undefined;
 }
 
 /** One model call on its way. */

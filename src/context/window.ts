@@ -5,7 +5,7 @@ import { checkOptions, isBoolean, isFunction, isObject, isWhole, type OptionChec
 import { noteWindow } from './compaction/compact-idle.ts';
 import { Compactions } from './compaction/compactions.ts';
 import { LocalRecords } from './compaction/local-records.ts';
-import type { SessionCompactions } from './compaction/session-compactions.ts';
+import type { SessionCompactions, SessionCompactionsOptions } from './compaction/session-compactions.ts';
 import { compactionOf, type Compaction } from './compaction/summarize.ts';
 import { WindowTurn } from './call/window-turn.ts';
 import { windowMiddleware } from './call/middleware.ts';
@@ -35,6 +35,7 @@ export interface WindowSetting {
   readonly compaction: Compaction | undefined;
   /** The summaries of a session; `undefined` when the window makes none, or the conversation has no name. */
   readonly compactionsOf: (scope: WindowScope) => SessionCompactions | undefined;
+  readonly prefetch: ContextWindow['prefetch'];
   readonly settled: () => Promise<void>;
   readonly onReport: ((report: ContextReport) => void) | undefined;
 }
@@ -83,6 +84,7 @@ export function contextWindow(options: ContextWindowOptions = {}): ContextWindow
     settled: () => setting.settled(),
     serve: (agent) => noteWindow(window, agent),
     compactSession: (scope, session) => compactSession(setting, own(scope), session),
+    prefetch: (scope) => setting.prefetch({ ...scope, records: options.records ?? scope.records }),
     openTurn: (scope) => new WindowTurn(setting, own(scope)),
   };
   return window;
@@ -118,6 +120,21 @@ function settle(options: ContextWindowOptions): WindowSetting {
   const compaction = compactionOf(strategies);
   const compactions = new Compactions();
   const local = new LocalRecords();
+  const sessionOf = ({
+    sessionId,
+    context,
+    records = local,
+  }: Parameters<ContextWindow['prefetch']>[0]): SessionCompactionsOptions | undefined =>
+    compaction && sessionId !== undefined
+      ? {
+          sessionId,
+          context,
+          records,
+          plan: compaction.plan,
+          countTokens: (message: MessageData) => counter.message(message),
+          countText: (text) => counter.text(text),
+        }
+      : undefined;
   return {
     maxTokens: options.maxTokens,
     strategies,
@@ -127,17 +144,14 @@ function settle(options: ContextWindowOptions): WindowSetting {
     counter,
     calibration: new Calibration(),
     compaction,
-    compactionsOf: ({ sessionId, context, ...scope }) =>
-      compaction && sessionId !== undefined
-        ? compactions.of({
-            sessionId,
-            context,
-            records: scope.records ?? local,
-            plan: compaction.plan,
-            countTokens: (message: MessageData) => counter.message(message),
-            countText: (text) => counter.text(text),
-          })
-        : undefined,
+    compactionsOf: (scope) => {
+      const session = sessionOf(scope);
+      return session && compactions.of(session);
+    },
+    prefetch: (scope) => {
+      const session = sessionOf(scope);
+      return session && compactions.prefetch(session);
+    },
     settled: () => compactions.settled(),
     onReport: options.onReport,
   };

@@ -14,7 +14,7 @@ import type { AgentDefinition } from '../agent-definition.ts';
 import { assertWritableInit } from '../open/client-input.ts';
 import { assertNamesAreFree, keptNames, noteAgent, type DefinedAgent } from './defined-agents.ts';
 import { promptAgentFn } from '../generate/generate-turn.ts';
-import { windowOpener } from '../generate/turn-window.ts';
+import { windowOpener, withWindow } from '../generate/turn-window.ts';
 import { contextFor, inProcessApi } from './in-process.ts';
 import { keepRecovering } from '../recover/recovery-timer.ts';
 import { runAgent } from '../turn/run-agent.ts';
@@ -63,13 +63,13 @@ export function defineAgent<State, I extends z.ZodTypeAny, O extends z.ZodTypeAn
   assertConfig('defineAgent', config);
   const { promptInput, turnOverrides } = config;
   const prompt = promptConfigOf(config);
-  const agent = settleAgent<State>(ai, prompt, config);
+  const agent = withWindow(settleAgent<State>(ai, prompt, config), config.context);
   const promptName = prompt.variant ? `${prompt.name}.${prompt.variant}` : prompt.name;
   const promptKey = `/prompt/${promptName}`;
   assertNamesAreFree(agent.registry, [promptKey]);
   definePrompt(agent.registry, prompt);
   const isHistoryOpaque = typeof prompt.messages !== 'function' && typeof prompt.messages !== 'string';
-  const openWindow = windowOpener(agent, config.context);
+  const openWindow = windowOpener(agent);
   const voice = { registry: agent.registry, promptName, promptInput, turnOverrides, isHistoryOpaque, openWindow };
   return register(agent, promptAgentFn<State>(voice), [promptKey]);
 }
@@ -97,8 +97,8 @@ export function definePromptAgent<State, I extends z.ZodTypeAny, O extends z.Zod
 ): Agent<State, OutputOf<O>> {
   assertConfig('definePromptAgent', config);
   const { promptName, promptInput, turnOverrides, description } = config;
-  const agent = settleAgent<State>(ai, { name: promptName, description }, config);
-  const openWindow = windowOpener(agent, config.context);
+  const agent = withWindow(settleAgent<State>(ai, { name: promptName, description }, config), config.context);
+  const openWindow = windowOpener(agent);
   const voice = { registry: agent.registry, promptName, promptInput, turnOverrides, openWindow };
   return register(agent, promptAgentFn<State>(voice));
 }

@@ -4,7 +4,7 @@ import { takeCompactionRequest } from '../../session/compaction-request.ts';
 import type { TurnOutcome } from '../../session/turn.ts';
 import { viewOf, type Session } from '../../session/session.ts';
 import { addUsage, noteContext } from '../../session/usage.ts';
-import type { RecordStore, SnapshotStore } from '../../store/contract.ts';
+import type { RecordStore, SessionRecord, SnapshotStore } from '../../store/contract.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { noteRun } from '../background/hand-over.ts';
 import type { PlacedHistory } from './prompt-history.ts';
@@ -26,15 +26,52 @@ export function isWindow(value: unknown): value is ContextWindow {
   return typeof (value as Partial<ContextWindow> | null | undefined)?.openTurn === 'function';
 }
 
-/** Returns the function that opens the agent's window for a turn; `undefined` for an agent without one. */
-export function windowOpener<State>(agent: AgentDefinition<State>, context: unknown): OpenWindow | undefined {
-  if (!isWindow(context)) return undefined;
-  const records = agent.can.records ? (agent.store as unknown as SnapshotStore & RecordStore) : undefined;
+/** The agent with its context window, if `context` is one. */
+export function withWindow<State>(agent: AgentDefinition<State>, context: unknown): AgentDefinition<State> {
+  if (!isWindow(context)) return agent;
+  const records = recordsOf(agent);
   if (records && agent.can.list) context.serve({ registry: agent.registry, name: agent.name, store: records });
+  return { ...agent, window: context };
+}
+
+function recordsOf<State>({ can, store }: AgentDefinition<State>): (SnapshotStore & RecordStore) | undefined {
+  return can.records ? (store as unknown as SnapshotStore & RecordStore) : undefined;
+}
+
+type Summaries = Promise<readonly SessionRecord[]>;
+
+/** What was read of the summaries of sessions that were opened and had no turn yet. */
+const prefetched = new WeakMap<object, Summaries>();
+
+/** Begins to read the summaries of a session that is about to be read: a store can read both with one request. */
+export function prefetchSummaries<State>(
+  agent: AgentDefinition<State>,
+  sessionId: string | undefined,
+  context: ActionContext | undefined,
+): Summaries | undefined {
+  if (sessionId === undefined) return undefined;
+  const reading = agent.window?.prefetch({ sessionId, context, records: recordsOf(agent) });
+  // Marks the rejection as handled: the turn may fail before this read does.
+  reading?.catch(() => {});
+  return reading;
+}
+
+/** Keeps what {@link prefetchSummaries} reads for the first turn of the session. */
+export function keepSummaries<State>(session: Session<State>, reading: Summaries | undefined): void {
+  if (reading) prefetched.set(session, reading);
+}
+
+/** Returns the function that opens the agent's window for a turn; `undefined` for an agent without one. */
+export function windowOpener<State>(agent: AgentDefinition<State>): OpenWindow | undefined {
+  const { registry, window: context } = agent;
+  if (!context) return undefined;
+  const records = recordsOf(agent);
   return (session, turn) => {
-    const { registry } = agent;
+    const { sessionId } = session;
     const artifacts = () => viewOf(session).artifacts;
-    const window = context.openTurn({ registry, sessionId: session.sessionId, records, artifacts, ...turn });
+    const summaries = prefetched.get(session);
+    prefetched.delete(session);
+    const window = context.openTurn({ registry, sessionId, records, artifacts, prefetched: summaries, ...turn });
     // What summaries took since the turn before is saved with this one.
     addUsage(session, window.takeUsage());
     open.set(session, window);

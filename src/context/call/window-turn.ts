@@ -78,12 +78,12 @@ export class WindowTurn implements TurnWindow {
 
   /** What the turn needs from elsewhere, side by side. */
   async #fetch({ origins, abortSignal }: WindowCall): Promise<Fetched[]> {
-    const { registry, sessionId, context, leafId } = this.#scope;
+    const { registry, sessionId, context, leafId, prefetched } = this.#scope;
     const last = origins.findLast((message) => message?.role === 'user');
     const text = last?.content.map((part) => part.text ?? '').join('') ?? '';
     const [fetched] = await Promise.all([
       fetchAll(this.#setting.sources, { text, registry, sessionId, context }, abortSignal),
-      this.#compactions?.load(leafId).catch((error: unknown) => {
+      this.#compactions?.load(leafId, prefetched).catch((error: unknown) => {
         const session = quote(sessionId ?? '');
         logger.warn(
           `The summaries of session ${session} could not be read; the turn goes on without. ${describeThrown(error)}`,

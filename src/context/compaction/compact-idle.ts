@@ -5,7 +5,8 @@ import { describeThrown, quote } from '../../errors.ts';
 import type { SessionSummary } from '../../store/contract.ts';
 import { checkOptions, isFunction, isObject, isWhole } from '../../store/options.ts';
 import type { ContextWindow, ServedAgent } from '../types.ts';
-import { CHAIN_KEY, COMPACTION_KIND, parseChain } from './record.ts';
+import { parseChain } from './record.ts';
+import { readChainRecord } from './session-compactions.ts';
 
 /** Options of {@link compactIdle}. */
 export interface CompactIdleOptions {
@@ -118,7 +119,7 @@ async function compactOne(
   { sessionId, updatedAt }: SessionSummary,
 ): Promise<boolean> {
   const of = { sessionId, ...(context && { context }) };
-  const [record] = await store.readRecords({ ...of, kind: COMPACTION_KIND, keys: [CHAIN_KEY] });
+  const [record] = await readChainRecord({ records: store, sessionId, context });
   const last = parseChain(record?.value).records.at(-1);
   if (last && last.createdAt >= updatedAt) return false;
   const leaf = await store.getSnapshot({ ...of, frozen: true });

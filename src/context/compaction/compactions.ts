@@ -1,5 +1,6 @@
+import type { SessionRecord } from '../../store/contract.ts';
 import { contextKey } from './context-key.ts';
-import { SessionCompactions, type SessionCompactionsOptions } from './session-compactions.ts';
+import { readChainRecord, SessionCompactions, type SessionCompactionsOptions } from './session-compactions.ts';
 
 const MOST_SESSIONS = 1_000;
 
@@ -9,12 +10,17 @@ export class Compactions {
 
   /** Those of a session; the same object from turn to turn. */
   of(options: SessionCompactionsOptions): SessionCompactions {
-    const key = JSON.stringify([contextKey(options.context), options.sessionId]);
+    const key = keyOf(options);
     const known = this.#sessions.get(key) ?? new SessionCompactions(options);
     this.#sessions.delete(key);
     this.#sessions.set(key, known);
     if (this.#sessions.size > MOST_SESSIONS) this.#forgetOldest();
     return known;
+  }
+
+  /** Reads the summaries of a session that this process does not know; `undefined` when it does. */
+  prefetch(options: SessionCompactionsOptions): Promise<readonly SessionRecord[]> | undefined {
+    return this.#sessions.get(keyOf(options))?.isKnown ? undefined : readChainRecord(options);
   }
 
   /** Resolves when no summary is being made. */
@@ -27,4 +33,8 @@ export class Compactions {
     session.close();
     this.#sessions.delete(key);
   }
+}
+
+function keyOf({ context, sessionId }: SessionCompactionsOptions): string {
+  return JSON.stringify([contextKey(context), sessionId]);
 }

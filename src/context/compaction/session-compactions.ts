@@ -2,7 +2,7 @@ import type { ActionContext, GenerationUsage, MessageData } from 'genkit';
 import { logger } from 'genkit/logging';
 import { describeThrown, quote } from '../../errors.ts';
 import { sumUsage } from '../../session/usage.ts';
-import type { RecordStore } from '../../store/contract.ts';
+import type { RecordStore, SessionRecord } from '../../store/contract.ts';
 import { MessageLog } from '../message-log.ts';
 import {
   CHAIN_KEY,
@@ -60,6 +60,16 @@ export interface EndedTurn {
   readonly isForced?: boolean;
 }
 
+/** Reads the record of a session's newest summaries. */
+export async function readChainRecord({
+  records,
+  sessionId,
+  context,
+}: Pick<SessionCompactionsOptions, 'records' | 'sessionId' | 'context'>): Promise<readonly SessionRecord[]> {
+  const of = { sessionId, kind: COMPACTION_KIND, keys: [CHAIN_KEY] };
+  return records.readRecords({ ...of, ...(context && { context }) });
+}
+
 /** How long after its own time limit a summarizer that died is waited for. */
 const LEASE_MARGIN_MS = 5_000;
 const FIRST_BACK_OFF_MS = 10_000;
@@ -98,11 +108,17 @@ export class SessionCompactions {
    *
    * @param leafId The snapshot that the session continues from. When it is not the one that this process saved last, another process had
    *   a turn, and may have written a summary.
+   * @param prefetched The answer of {@link readChainRecord}, asked together with the session. Default: it is asked now.
    */
-  async load(leafId: string | undefined): Promise<void> {
+  async load(leafId: string | undefined, prefetched?: Promise<readonly SessionRecord[]>): Promise<void> {
     if (this.#revision !== undefined && leafId === this.#leafId) return;
     this.#leafId = leafId;
-    await this.#read();
+    await this.#read(this.isKnown ? undefined : prefetched);
+  }
+
+  /** Whether this process has read the summaries, or written one. */
+  get isKnown(): boolean {
+    return this.#revision !== undefined;
   }
 
   /** The log of these messages; keeps what is known of an earlier one. */
@@ -331,19 +347,13 @@ export class SessionCompactions {
     if (this.#archived) this.#archived = [...this.#archived, ...archive];
   }
 
-  #read(): Promise<void> {
-    this.#reading ??= this.#readChain().finally(() => (this.#reading = undefined));
+  #read(prefetched?: Promise<readonly SessionRecord[]>): Promise<void> {
+    this.#reading ??= this.#readChain(prefetched).finally(() => (this.#reading = undefined));
     return this.#reading;
   }
 
-  async #readChain(): Promise<void> {
-    const { records, sessionId, context } = this.#options;
-    const [record] = await records.readRecords({
-      sessionId,
-      kind: COMPACTION_KIND,
-      keys: [CHAIN_KEY],
-      ...(context && { context }),
-    });
+  async #readChain(prefetched = readChainRecord(this.#options)): Promise<void> {
+    const [record] = await prefetched;
     this.#chain = parseChain(record?.value);
     this.#revision = record?.revision ?? null;
   }

@@ -1,5 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import type { DocumentReference, DocumentData, QueryDocumentSnapshot, Timestamp } from '@google-cloud/firestore';
+import type {
+  DocumentReference,
+  DocumentData,
+  DocumentSnapshot,
+  QueryDocumentSnapshot,
+  Timestamp,
+} from '@google-cloud/firestore';
 import { assertMayWrite, recordChanged, snapshotGone, type RecordWrite } from '../../../src/store/session-records.ts';
 import type { DocumentWrite } from '../database.ts';
 import { isConflict } from '../failures.ts';
@@ -16,7 +22,8 @@ type Guard = Timestamp | 'absent' | 'any';
 
 /**
  * Creates, replaces or removes a record. What is expected is told to the commit, so nothing is read, unless the process does not know the
- * write that made the expected revision. Whether the snapshot is there is read in a transaction.
+ * write that made the expected revision. Whether the snapshot is there is read, for a record that may not be there yet in a transaction: a
+ * session's records are removed after its snapshots.
  *
  * @returns The revision; `null`: the record was removed.
  */
@@ -97,11 +104,18 @@ async function commit(
   const { database } = tenant;
   const { ifSnapshot, sessionId } = request;
   if (ifSnapshot === undefined) return write && (await database.commit([write]))[0];
-  await database.commitBeside(tenant.snapshotRef(ifSnapshot), async (document) => {
+  const ref = tenant.snapshotRef(ifSnapshot);
+  const ownedWrite = async (document: DocumentSnapshot): Promise<DocumentWrite | undefined> => {
     const snapshot = await reader.snapshot(ifSnapshot, document);
     if (snapshot?.sessionId !== sessionId) throw snapshotGone(request);
     const { owner } = snapshot;
     return write && 'data' in write ? { ...write, data: { ...write.data, owner } } : write;
-  });
+  };
+  if (write && 'at' in write && write.at) {
+    // A deletion that comes in between has removed the record too, or still will: no transaction, which would not tell the update time.
+    const owned = await ownedWrite(await database.get(ref));
+    return (await database.commit([owned!]))[0];
+  }
+  await database.commitBeside(ref, ownedWrite);
   return undefined;
 }

@@ -344,3 +344,23 @@ describe('a write whose answer is lost', () => {
     },
   );
 });
+
+describe('a write that names a snapshot', () => {
+  it('is refused when the session is deleted between its read and its commit', async () => {
+    const store = open();
+    await store.saveSnapshot('one', () => turn());
+    const expectedRevision = await write(store);
+    const other = openDatabase(project);
+    opened.push(other);
+    let reads = 0;
+    onRequest(db, async (name) => {
+      if (name !== 'commit') return;
+      reads = (await trafficOf(() => new FirestoreSessionStore({ db: other }).deleteSession({ sessionId: 'chat' })))
+        .reads;
+    });
+    const late = write(store, { value: 2, expectedRevision, ifSnapshot: 'one' });
+    await expect(late).rejects.toMatchObject({ status: 'ABORTED' });
+    expect(reads).toBeGreaterThan(0);
+    expect(await allDocuments(db)).toEqual([]);
+  });
+});
