@@ -16,6 +16,7 @@ const ALONE_TESTS = [
   'test/agent/soak.test.ts',
   'test/agent/traces.test.ts',
   'test/agent/turn-cost.test.ts',
+  'test/context/spans.test.ts',
   'test/package/api-surface.test.ts',
   'test/session/session-state.test.ts',
 ];

@@ -1,10 +1,15 @@
-import { request as httpRequest } from 'node:http';
-import { genkit, type SessionStore } from 'genkit/beta';
+import { once } from 'node:events';
+import { createServer, request as httpRequest } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { genkit, InMemoryStreamManager, type SessionStore } from 'genkit/beta';
 import { defineAgent, InMemorySessionStore } from 'genkitx-agents';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { agentRouter } from 'genkitx-agents/server';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { deferred, recordingStore } from '../agent/helpers.ts';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { serveByHandler, serveByRouter } from './support/http.ts';
+import { stubAgent } from './support/stub-agent.ts';
+import { done, hello, streamed } from './support/stub-server.ts';
 
 const servers = { agentRouter: serveByRouter, agentHandler: serveByHandler };
 const answers = { 'a stream': 'text/event-stream', JSON: 'application/json' };
@@ -48,6 +53,42 @@ describe('abort: a connection that closes', () => {
       expect(calls.filter(({ method }) => method === 'saveSnapshot')).toEqual([]);
     },
   );
+});
+
+test('leaves no timer behind that keeps the process alive, whether its stream is kept or not', async () => {
+  const READ_TIMEOUT_MS = 54_321;
+  const setting = vi.spyOn(globalThis, 'setTimeout');
+  const clearing = vi.spyOn(globalThis, 'clearTimeout');
+  onTestFinished(() => void vi.restoreAllMocks());
+  for (const kept of [{}, { streamManager: new InMemoryStreamManager() }]) {
+    const closed = deferred();
+    const ended = deferred();
+    const agent = stubAgent('a', async (_, { onChunk }) => {
+      onChunk?.('one');
+      await closed.promise;
+      onChunk?.('two');
+      setImmediate(ended.resolve);
+      return done;
+    });
+    const router = agentRouter([agent], { anonymous: true, readTimeoutMs: READ_TIMEOUT_MS, ...kept });
+    const server = createServer((request, response) => {
+      response.once('close', closed.resolve);
+      router(request, response);
+    }).listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const headers = { 'content-type': 'application/json', ...streamed };
+    const request = httpRequest({ port, path: '/a', method: 'POST', headers }, (response) => {
+      response.once('data', () => request.destroy()).on('error', () => {});
+    });
+    request.on('error', () => {}).end(JSON.stringify({ data: hello }));
+    await ended.promise;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const timers = setting.mock.results.filter((_, i) => setting.mock.calls[i]![1] === READ_TIMEOUT_MS);
+  const left = timers.filter(({ value }) => !clearing.mock.calls.some(([cleared]) => cleared === value));
+  expect(left).toEqual([]);
 });
 
 test('a turn that is being saved when its time is up is answered, since it is there', async () => {
