@@ -21,6 +21,13 @@ const ALONE_TESTS = [
   'test/session/session-state.test.ts',
 ];
 
+/** They set up telemetry, or load other versions of the client. */
+const FIRESTORE_ALONE_TESTS = [
+  'test/stores/firestore/client-versions.test.ts',
+  'test/stores/firestore/session-state.test.ts',
+  'test/stores/firestore/spans.test.ts',
+];
+
 export default defineConfig({
   resolve: {
     alias: [
@@ -48,7 +55,21 @@ export default defineConfig({
       { extends: true, test: { name: 'alone', include: ALONE_TESTS } },
       {
         extends: true,
-        test: { name: 'firestore', include: FIRESTORE_TESTS, globalSetup: 'test/support/emulator-setup.ts' },
+        test: {
+          name: 'firestore',
+          include: FIRESTORE_TESTS,
+          exclude: FIRESTORE_ALONE_TESTS,
+          globalSetup: 'test/support/emulator-setup.ts',
+          isolate: false,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'firestore alone',
+          include: FIRESTORE_ALONE_TESTS,
+          globalSetup: 'test/support/emulator-setup.ts',
+        },
       },
     ],
   },

@@ -156,7 +156,8 @@ async function failAt(
   cpSync(template, done, { recursive: true });
   await scenario.operate(openStore(done, scenario.options));
   const after = await readAll(openStore(done, scenario.options));
-  for (let nth = 0; ; nth++) {
+  // `npm test` fills the disk at every third call.
+  for (let nth = 0; ; nth += lasting && !isTorture ? 3 : 1) {
     const code = codeOf(nth);
     const folder = temporaryFolder();
     cpSync(template, folder, { recursive: true });
