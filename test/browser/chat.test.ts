@@ -132,6 +132,21 @@ describePage('the chat page', (setting) => {
     expect(chat.complaints).toEqual([]);
   });
 
+  it('shows the turn that an edit made, also when it is saved before the page has read where it begins', async () => {
+    const chat = await setting.open();
+    const { page } = chat;
+    await chat.say('Where is order 1042?', 'shipped');
+    await page.route('**/api/snapshots*', async (route) => {
+      await page.waitForFunction(() => localStorage.getItem('support.turns') === '{}');
+      await route.continue();
+    });
+    await chat.turn(1).getByRole('button', { name: 'Edit message' }).click();
+    await page.locator('[aria-label="Edited message"]:focus').fill('Where is order 1035?');
+    await page.keyboard.press('Enter');
+    await chat.settled('Where is order 1035?');
+    await chat.expectAsked(['Where is order 1035?']);
+  });
+
   it('copies a reply, and says when each turn was and what it used', async () => {
     const chat = await setting.open();
     await chat.page.context().grantPermissions(['clipboard-read', 'clipboard-write']);

@@ -51,8 +51,10 @@ export function useConversation({ place, go, turns, version }: ConversationOptio
     if (!sessionId || !ofSession || ofSession.phase === 'running') return;
     const savedAs = ofSession.savedAs ?? savedMeanwhile(nodes, ofSession)?.snapshotId;
     if (savedAs === undefined) return;
+    // A fast turn is saved before the place that it begins at is read: then nothing of it was shown yet.
+    const isWanted = running !== undefined || snapshotId === ofSession.parentId;
     // It is shown as it streamed until its snapshot is there.
-    if (!running) turns.dismiss(sessionId);
+    if (!isWanted) turns.dismiss(sessionId);
     else if (savedAs !== snapshotId) go({ sessionId, snapshotId: savedAs, follows: true });
   }, [sessionId, snapshotId, ofSession, running, nodes, go, turns]);
 
