@@ -8,6 +8,8 @@ export {
   type CompactIdleResult,
 } from '../src/context/compaction/compact-idle.ts';
 export { endTopic, type EndTopicInput } from '../src/context/compaction/end-topic.ts';
+export { readSummary, type ReadSummaryOptions } from '../src/context/compaction/read-summary.ts';
+export type { CompactionRecord } from '../src/context/compaction/record.ts';
 export { summarize, type SummarizeOptions, type SummarizeStrategy } from '../src/context/compaction/summarize.ts';
 export { type Summarizer, type Summarized, type SummaryRequest } from '../src/context/compaction/summarizer.ts';
 export { fewShot, knowledge, type FewShotOptions, type KnowledgeOptions } from '../src/context/fetch/retrieve.ts';

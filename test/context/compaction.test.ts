@@ -2,6 +2,7 @@ import type { MessageData } from 'genkit';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LocalRecords } from '../../src/context/compaction/local-records.ts';
 import { CHAIN_KEY, COMPACTION_KIND, parseChain, type CompactionRecord } from '../../src/context/compaction/record.ts';
+import { readSummary } from '../../src/context/compaction/read-summary.ts';
 import { SessionCompactions } from '../../src/context/compaction/session-compactions.ts';
 import { summarize, type SummarizeOptions } from '../../src/context/compaction/summarize.ts';
 import type { SummaryRequest } from '../../src/context/compaction/summarizer.ts';
@@ -125,6 +126,10 @@ describe('compaction', () => {
     await other.compactions.settled();
     expect(turnsRead(calls.at(-1)!)).toEqual([5, 90, 91, 92]);
     expect(calls.at(-1)!.previous).toBe('summary 5');
+    const read = (sha256: string) => readSummary(records, { sessionId: 's', sha256 });
+    expect(await read(MessageLog.of(log).prefixHash(10))).toMatchObject({ to: 10, text: 'summary 5', model: 'custom' });
+    expect(await read(MessageLog.of(log).prefixHash(80))).toMatchObject({ to: 80, text: 'summary 40' });
+    expect(await read('unknown')).toBeUndefined();
   });
 
   it('does not make a turn wait: a summarizer that stalls is given up, and tried again later', async () => {

@@ -40,6 +40,7 @@ declare const model: string;
 declare const newStore: import('genkitx-agents').SnapshotStore;
 declare const next: import('genkitx-agents').SessionSnapshotInput;
 declare const oldStore: import('genkit/beta').SessionStore;
+declare const records: import('genkitx-agents').RecordStore;
 declare const request: Request;
 declare const state: import('genkitx-agents').ScopedState<{ step: string }, { orders: number }>;
 declare const store: import('genkitx-agents').SnapshotStore;

@@ -67,10 +67,10 @@ export function withRecord(chain: Chain, record: CompactionRecord): { chain: Cha
 /** The value of a session record as a chain. What is no chain, or one of a later version, counts as none: a summary is made anew. */
 export function parseChain(value: unknown): Chain {
   if (!isObject(value) || value['version'] !== 1 || !Array.isArray(value['records'])) return EMPTY_CHAIN;
-  const { records, archives, lease, failure } = value as { [K in keyof Chain]?: unknown };
+  const { archives, lease, failure } = value as { [K in keyof Chain]?: unknown };
   return {
     version: 1,
-    records: parseRecords(records),
+    records: parseRecords(value),
     archives: typeof archives === 'number' ? archives : 0,
     ...(isObject(lease) &&
       typeof lease['owner'] === 'string' &&
@@ -81,9 +81,10 @@ export function parseChain(value: unknown): Chain {
   };
 }
 
-/** The compactions in a list; everything else in it is left out. */
-export function parseRecords(list: unknown): CompactionRecord[] {
-  return Array.isArray(list) ? list.filter(isRecord) : [];
+/** The compactions in the value of a session record: the chain, or an archive. Everything else is left out. */
+export function parseRecords(value: unknown): CompactionRecord[] {
+  const records = isObject(value) ? (value as { readonly records?: unknown }).records : undefined;
+  return Array.isArray(records) ? records.filter(isRecord) : [];
 }
 
 function isRecord(value: unknown): value is CompactionRecord {

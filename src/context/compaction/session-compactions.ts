@@ -362,9 +362,7 @@ export class SessionCompactions {
   async #readArchives(): Promise<void> {
     const { records, sessionId, context } = this.#options;
     const all = await records.readRecords({ sessionId, kind: COMPACTION_KIND, ...(context && { context }) });
-    this.#archived = all
-      .filter(({ key }) => key !== CHAIN_KEY)
-      .flatMap(({ value }) => parseRecords((value as { records?: unknown } | null)?.records));
+    this.#archived = all.filter(({ key }) => key !== CHAIN_KEY).flatMap(({ value }) => parseRecords(value));
   }
 
   #tokens(log: MessageLog, from: number, to: number): number {
