@@ -36,8 +36,7 @@ async function main(): Promise<void> {
     background,
   });
 
-  const { kind, label, note } = model;
-  const server = await startServer({ ...config, ai, agents, store, model: { kind, label, note } });
+  const server = await startServer({ ...config, ai, agents, store, model });
   const close = async () => {
     await server.stop();
     await store.close();

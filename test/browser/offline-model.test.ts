@@ -1,5 +1,6 @@
 import type { MessageData } from 'genkit';
 import { describe, expect, it } from 'vitest';
+import { noteWriter } from '../../samples/support/models/offline-notes.ts';
 import { planReply, understand, type Intent } from '../../samples/support/models/offline-rules.ts';
 
 const user = (text: string): MessageData => ({ role: 'user', content: [{ text }] });
@@ -18,7 +19,7 @@ const ANA = { name: 'Ana Silva', email: 'ana@example.com' };
 const ABOUT_1042 = [
   user('Where is 1042?'),
   asks('findOrder', { orderId: '1042' }),
-  gets('findOrder', { order: { id: '1042', customer: ANA } }),
+  gets('findOrder', { order: { id: '1042', status: 'shipped', customer: ANA } }),
   model('It is on its way.'),
 ];
 
@@ -71,5 +72,41 @@ describe('a refund by the offline model', () => {
     };
     const plan = planReply([...asked, asks('findOrder', {}), gets('findOrder', { order: refused })]);
     expect(plan).toMatchObject({ text: expect.stringContaining('final sale') });
+  });
+});
+
+describe('the notes of the offline model', () => {
+  const { signal: abortSignal } = new AbortController();
+  const write = (messages: MessageData[], previous?: string, maxTokens = 1_000) =>
+    noteWriter(0)({ messages, previous, maxTokens, abortSignal, text: '' }) as Promise<string>;
+
+  it('have a line for each turn, go on from those before, and are the same each time', async () => {
+    const first = await write([...ABOUT_1042, user('Thanks'), model('You are welcome.')]);
+    expect(first.split('\n').slice(1)).toEqual([
+      '- “Where is 1042?” – looked up order 1042: shipped.',
+      '- “Thanks” – answered “You are welcome.”.',
+    ]);
+    const second = await write([user('Bye'), model('Good bye.')], first);
+    expect(second).toBe(`${first}\n- “Bye” – answered “Good bye.”.`);
+    expect(await write([user('Bye'), model('Good bye.')], first)).toBe(second);
+  });
+
+  it('keep the newest lines when they get long', async () => {
+    const turns = Array.from({ length: 50 }, (_, i) => [user(`Question ${i}`), model('Fine.')]).flat();
+    const lines = (await write(turns, undefined, 100)).split('\n');
+    expect(lines.join('\n').length).toBeLessThanOrEqual(300);
+    expect(lines.at(-1)).toBe('- “Question 49” – answered “Fine.”.');
+  });
+
+  it('stand in for the turns: a number alone answers the question that the last of them has', async () => {
+    const text = `[Summary.]\n| ${await write([user('I want a refund'), model('Which order shall I refund? Tell me its number.')])}\n[End of the data.]`;
+    const data = {
+      role: 'user' as const,
+      content: [{ text, metadata: { purpose: 'context-data' } }, { text: '1038' }],
+    };
+    const found = gets('findOrder', {
+      order: { id: '1038', customer: ANA, items: [], refundable: { allowed: true, amount: '€80.00', why: '' } },
+    });
+    expect(planReply([data, asks('findOrder', { orderId: '1038' }), found])).toMatchObject({ tool: 'requestRefund' });
   });
 });

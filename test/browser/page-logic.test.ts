@@ -1,8 +1,9 @@
-import type { AgentStreamChunk } from 'genkitx-agents/client';
+import type { AgentStreamChunk, ContextReport, MessageData } from 'genkitx-agents/client';
 import { describe, expect, it } from 'vitest';
 import { EMPTY, withRead, type ConversationState } from '../../samples/support/page/src/logic/conversation-state.ts';
 import { parse } from '../../samples/support/page/src/logic/place.ts';
 import { begun, further, savedMeanwhile, turnsWith } from '../../samples/support/page/src/logic/running-turn.ts';
+import { describeContext } from '../../samples/support/page/src/logic/seen-context.ts';
 import { byTurn, draw, NODE_SIZE, pathTo, turnTree } from '../../samples/support/page/src/logic/tree.ts';
 import { turnsOf } from '../../samples/support/page/src/logic/turns.ts';
 import type { SnapshotNode } from '../../samples/support/server/api-types.ts';
@@ -160,5 +161,61 @@ describe('the turns', () => {
     const failed = node('c', { parent: 'a', asked: 'Hello', status: 'failed' });
     expect(savedMeanwhile([known, failed, node('d', { parent: 'a', asked: 'Bye' })], lost)).toBeUndefined();
     expect(savedMeanwhile([known, node('e', { parent: 'a', asked: 'Hello' })], lost)?.snapshotId).toBe('e');
+  });
+});
+
+describe('what the model saw, in words', () => {
+  const message = (role: MessageData['role']): MessageData => ({ role, content: [{ text: 'x' }] });
+  /** Eight turns of two messages. */
+  const messages = Array.from({ length: 8 }, () => [message('user'), message('model')]).flat();
+  const report: ContextReport = {
+    maxTokens: 8_000,
+    estimatedTokens: 1_234,
+    inputTokens: 1_200,
+    calls: 1,
+    sections: {
+      prompt: { tokens: 100, items: 1 },
+      history: { tokens: 400, items: 4, omitted: 4, reasons: ['strategy'] },
+      summary: { tokens: 200, items: 1 },
+    },
+    messages: 15,
+    sent: [
+      [8, 10],
+      [12, 14],
+    ],
+    dropped: [
+      [6, 8],
+      [10, 12],
+    ],
+    changed: [[8, 10]],
+    summary: { sha256: 'a', to: 6 },
+  };
+
+  it('names the turns that were sent, those in the summary, those left out and why, and those that were shortened', () => {
+    expect(describeContext(report, messages)).toEqual({
+      total: 'About 1,234 of at most 8,000 tokens; the model counted 1,200.',
+      sections: [
+        { label: 'Summary', what: 'turns 1–3', tokens: 200, share: 0.5 },
+        { label: 'Earlier turns', what: 'turns 5, 7 · 4 messages', tokens: 400, share: 1 },
+        { label: 'This turn', what: '1 message', tokens: 100, share: 0.25 },
+      ],
+      leftOut: [
+        'Earlier turns: 4 messages (turns 4, 6), older than what the agent sends.',
+        'Tool outputs of turn 5: a line says what was there.',
+      ],
+      summarized: 'turns 1–3',
+    });
+  });
+
+  it('says when the model was called more than once, refused the length, counted nothing, or when the report is cut', () => {
+    const { inputTokens: _, summary: _none, ...rest } = report;
+    const { total, summarized } = describeContext(
+      { ...rest, calls: 2, hasRetried: true, isShortened: true, sections: {} },
+      messages,
+    );
+    expect(total).toBe(
+      'About 1,234 of at most 8,000 tokens; the model counted none. This is the last of 2 calls of the model. The model refused a longer one. Not all turns are listed here.',
+    );
+    expect(summarized).toBeUndefined();
   });
 });

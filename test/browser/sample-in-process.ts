@@ -1,6 +1,6 @@
 /** The sample's server in the test's own process, for models of the test's own. */
 import { join } from 'node:path';
-import { FileSessionStore, genkit, type SnapshotStore } from 'genkitx-agents';
+import { FileSessionStore, genkit, type RecordStore, type SnapshotStore } from 'genkitx-agents';
 import { genkitPluginV2, model } from 'genkit/plugin';
 import { defineAgents } from '../../samples/support/agent/define-agents.ts';
 import { FileOrderBook } from '../../samples/support/agent/file-order-book.ts';
@@ -16,7 +16,7 @@ export interface ServeOptions {
   /** How long one step of a report takes, in ms. Default: 0. */
   stepMs?: number;
   /** Default: files in the folder. */
-  store?: SnapshotStore<SupportState>;
+  store?: SnapshotStore<SupportState> & RecordStore;
 }
 
 /** @param folder What `DATA_DIR` would name. */
@@ -31,12 +31,11 @@ export async function serve(
   const reports = new FileSessionStore<ReportState>(join(folder, 'reports'));
   const book = await FileOrderBook.open(folder);
   const agents = defineAgents(ai, { book, model: answering, store, reports, stepMs });
-  const { kind, label } = answering;
   const server = await startServer({
     ai,
     agents,
     store,
-    model: { kind, label },
+    model: answering,
     customer: 'ana@example.com',
     host: '127.0.0.1',
     port,

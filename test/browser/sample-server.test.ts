@@ -83,6 +83,24 @@ describe('a turn that fails', () => {
   });
 });
 
+describe('what the page is told first', () => {
+  it('has of the model what is shown, and nothing of its plugins', async () => {
+    await withFolder(async (folder) => {
+      const server = await serve(folder, brittleModel());
+      closing.push(() => server.stop());
+      const events = await fetch(`${server.url}/api/events`);
+      const reader = events.body!.pipeThrough(new TextDecoderStream()).getReader();
+      const { value } = await reader.read();
+      await reader.cancel();
+      expect(JSON.parse(value!.replace(/^data: /, ''))).toMatchObject({
+        type: 'hello',
+        model: { kind: 'ollama', label: 'a made-up model' },
+      });
+      expect(value).not.toContain('plugins');
+    });
+  });
+});
+
 describe("a caller's mistake", () => {
   it.each([
     ['GET', '/api/sessions?cursor=zzz'],

@@ -1,5 +1,6 @@
 import { generateMiddleware, type MiddlewareRef } from 'genkit';
 import { defineAgent, type AgentConfig, type AgentsGenkit, type SnapshotStore } from 'genkitx-agents';
+import { clearToolOutputs, contextWindow, lastTurns, summarize, tokenBudget } from 'genkitx-agents/context';
 import type { SupportModel } from '../models/choose-model.ts';
 import { signedInEmail } from './customer.ts';
 import type { OrderBook } from './orders.ts';
@@ -24,7 +25,7 @@ export interface SupportAgentOptions {
 
 export type SupportAgent = ReturnType<typeof defineSupportAgent>;
 
-/** The support agent: a model, five tools, a typed state, and a store that keeps every turn. */
+/** The support agent: a model, five tools, a typed state, a store that keeps every turn, and a window of what the model is sent of them. */
 export function defineSupportAgent(
   ai: AgentsGenkit,
   { book, model, reporter, store, background }: SupportAgentOptions,
@@ -46,6 +47,15 @@ export function defineSupportAgent(
     stateSchema: SupportStateSchema,
     scopes: { user: PreferencesSchema },
     store,
+    context: contextWindow({
+      maxTokens: 8_000,
+      history: [
+        clearToolOutputs({ keepTurns: 3 }),
+        summarize({ everyTurns: 5, model: model.name, ...model.summaries }),
+        lastTurns(10),
+        tokenBudget(4_000),
+      ],
+    }),
     // A turn that is stopped keeps the question and the words so far: it can be run again from there.
     onAbort: 'keep',
     background,

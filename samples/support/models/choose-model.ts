@@ -1,7 +1,9 @@
 import type { MiddlewareRef } from 'genkit';
 import type { GenkitPlugin, GenkitPluginV2 } from 'genkit/plugin';
+import type { SummarizeOptions } from 'genkitx-agents/context';
 import type { Config } from '../config.ts';
 import { SetupError } from '../setup-error.ts';
+import { noteWriter } from './offline-notes.ts';
 import { OFFLINE_MODEL, offlinePlugin } from './offline-model.ts';
 import { findOllamaModel, withoutStreaming, type OllamaChoice } from './ollama.ts';
 
@@ -17,6 +19,8 @@ export interface SupportModel {
   plugins: (GenkitPlugin | GenkitPluginV2)[];
   /** Middleware that this model needs. */
   use: MiddlewareRef[];
+  /** How the turns that are long past are summarized. Default: by the model itself. */
+  summaries?: Pick<SummarizeOptions, 'model' | 'summarizer' | 'overlapTurns'>;
 }
 
 type ModelConfig = Pick<Config, 'model' | 'geminiApiKey' | 'offlinePaceMs'>;
@@ -25,6 +29,7 @@ type ModelConfig = Pick<Config, 'model' | 'geminiApiKey' | 'offlinePaceMs'>;
 export const STEP_PACES = 50;
 
 const GEMINI_MODEL = 'gemini-2.5-flash';
+const SMALL_GEMINI_MODEL = 'gemini-2.5-flash-lite';
 
 /**
  * Gemini when there is a key, else a local Ollama that has a model which can use tools, else the offline stand-in.
@@ -52,6 +57,7 @@ export async function geminiModel(apiKey: string | undefined): Promise<SupportMo
     label: GEMINI_MODEL,
     plugins: [googleAI({ apiKey })],
     use: [],
+    summaries: { model: `googleai/${SMALL_GEMINI_MODEL}` },
   };
 }
 
@@ -76,5 +82,7 @@ export function offlineModel(paceMs: number): SupportModel {
     note: 'It is a set of rules, not a language model. Set GEMINI_API_KEY, or start Ollama, for a real one.',
     plugins: [offlinePlugin(paceMs)],
     use: [],
+    // A note is of one turn: rules need to read no turn twice.
+    summaries: { summarizer: noteWriter(paceMs), overlapTurns: 0 },
   };
 }

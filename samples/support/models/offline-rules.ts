@@ -1,4 +1,5 @@
-import type { MessageData } from 'genkit';
+import { randomUUID } from 'node:crypto';
+import type { MessageData, Part } from 'genkit';
 import type { FindOrderOutput } from '../agent/tools/find-order.ts';
 import type { ListOrdersOutput } from '../agent/tools/list-orders.ts';
 import type { RefundOutput } from '../agent/tools/request-refund.ts';
@@ -19,7 +20,8 @@ export type Intent =
 
 type Messages = readonly MessageData[];
 
-interface Outputs {
+/** What the tools answer. */
+export interface Outputs {
   findOrder: FindOrderOutput;
   listOrders: ListOrdersOutput;
   requestRefund: RefundOutput;
@@ -39,10 +41,13 @@ const ORDER = /\b(order|package|parcel|delivery|where|when|status|track|arrive)/
 export function planReply(messages: Messages): Plan {
   const start = messages.findLastIndex(({ role }) => role === 'user');
   const turn = messages.slice(start);
-  const intent = understand(textOf(turn[0]), messages.slice(0, start));
+  // A summary comes in front of the customer's message, or in the same one.
+  const data: MessageData = { role: 'user', content: turn[0]?.content.filter(isData) ?? [] };
+  const intent = understand(textOf(turn[0]), [...messages.slice(0, start), data]);
   const step = (tool: string, input: Record<string, string>): Plan => ({
     tool,
-    ref: `${tool}-${messages.length}`,
+    // The model may be sent a part of the conversation, so nothing in it can be counted to name a request.
+    ref: randomUUID(),
     input,
   });
 
@@ -109,13 +114,20 @@ function styleIn(messages: Messages): 'brief' | 'full' {
   return /^Reply style: brief\.$/m.test(instructions) ? 'brief' : 'full';
 }
 
+/** Reads the turn before, or the last of the notes that stand in its place. */
 function wasAskedWhichRefund(before: Messages): boolean {
-  return textOf(before.at(-1)) === SAY.whichRefund;
+  const words = parts(before).map((part) => part.text ?? '');
+  const lines = words.join('\n').split('\n');
+  return lines.findLast((line) => line !== '' && !line.startsWith('['))?.includes(SAY.whichRefund) ?? false;
 }
 
+/** By the tools that were asked for; where the model is not sent them any more, by the instructions. */
 function lastOrder(before: Messages): string | undefined {
   const inputs = parts(before).map((part) => part.toolRequest?.input as { orderId?: string } | undefined);
-  return inputs.findLast((input) => input?.orderId)?.orderId;
+  const instructions = textOf(before.find(({ role }) => role === 'system'));
+  return (
+    inputs.findLast((input) => input?.orderId)?.orderId ?? /The order in question is (\d+)\./.exec(instructions)?.[1]
+  );
 }
 
 /** What a tool answered in this turn, of the type that its schema says. */
@@ -128,6 +140,11 @@ function parts(messages: Messages) {
   return messages.flatMap(({ content }) => content);
 }
 
-function textOf(message: MessageData | undefined): string {
-  return (message?.content ?? []).map((part) => part.text ?? '').join('');
+/** What was said in the message, without what the context window added. */
+export function textOf(message: MessageData | undefined): string {
+  return (message?.content ?? []).map((part) => (isData(part) ? '' : (part.text ?? ''))).join('');
+}
+
+function isData({ metadata }: Part): boolean {
+  return metadata?.['purpose'] === 'context-data';
 }

@@ -1,5 +1,5 @@
 /** What the page gets from the server besides the agents themselves. Types only, shared by both. */
-import type { ModelUsage, SessionSummary, SnapshotMetadata } from 'genkitx-agents';
+import type { ContextReport, ModelUsage, SessionSummary, SnapshotMetadata } from 'genkitx-agents';
 
 /** What was said in the turn that a snapshot closes. */
 export interface Preview {
@@ -38,6 +38,19 @@ export type SnapshotNode = Pick<SnapshotMetadata, 'snapshotId' | 'parentId' | 'c
 /** `GET api/snapshots?sessionId=<sessionId>`: the oldest first. */
 export interface SnapshotList {
   items: SnapshotNode[];
+}
+
+/** `GET api/context?snapshotId=<snapshotId>`: what the model saw in the turn that the snapshot closes. */
+export interface SeenContext {
+  /** Optional: nothing was kept, say of a turn that was stopped before the model was called. */
+  report?: ContextReport;
+  /** The summary that the model was sent. Optional: it was sent none, or it is gone. */
+  summary?: {
+    text: string;
+    /** The model that wrote it; `custom` for a function. */
+    model: string;
+    createdAt: string;
+  };
 }
 
 /** How a caller becomes known: `GET api/sign-in`, which anybody may ask. */

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import express, { type Express, type RequestHandler } from 'express';
 import { InMemoryStreamManager } from 'genkit/beta';
 import type { ContextProvider } from 'genkit/context';
-import type { SnapshotStore } from 'genkitx-agents';
+import type { RecordStore, SnapshotStore } from 'genkitx-agents';
 import { agentRouter } from 'genkitx-agents/server';
 import type { ReportAgent } from '../agent/report-agent.ts';
 import type { SupportState } from '../agent/state.ts';
@@ -11,6 +11,7 @@ import { signedInEmail } from '../agent/customer.ts';
 import type { ServerHello, SignIn } from './api-types.ts';
 import { authenticate, contextOf } from './callers.ts';
 import { callersError, internalError, notFound } from './errors.ts';
+import { contextApi } from './context-api.ts';
 import { EventStreams } from './events.ts';
 import { securityHeaders } from './guard.ts';
 import type { OpenRequests } from './leave-in-time.ts';
@@ -21,7 +22,7 @@ import { sessionsApi } from './sessions-api.ts';
 export interface Serving {
   agents: { support: SupportAgent; reporter: ReportAgent };
   /** The support agent's. */
-  store: SnapshotStore<SupportState>;
+  store: SnapshotStore<SupportState> & RecordStore;
   /** Says who is calling, and throws for who may not. */
   context: ContextProvider;
   model: ServerHello['model'];
@@ -40,7 +41,8 @@ export interface SupportAppOptions extends Serving {
 
 /** The agents, the lists of conversations, and the page. */
 export function supportApp(options: SupportAppOptions): { app: Express; events: EventStreams } {
-  const { agents, store, context, model, signIn, pageFolder, guard, requests, stop } = options;
+  const { agents, store, context, signIn, pageFolder, guard, requests, stop } = options;
+  const { kind, label, note } = options.model;
   const changes = new SessionChanges();
   changes.follow(store);
   const events = new EventStreams(changes);
@@ -58,11 +60,16 @@ export function supportApp(options: SupportAppOptions): { app: Express; events: 
   // A page that is loaded again, or lost its connection, goes on with the turn that runs.
   const streamManager = new InMemoryStreamManager();
   app.use('/api', agentRouter(agents, { context, streamManager, stopSignal: stop }));
-  app.use('/api', authenticate(context), sessionsApi(store));
+  app.use('/api', authenticate(context), sessionsApi(store), contextApi(agents.support, store));
   app.get('/api/events', (_request, response) => {
     const caller = contextOf(response);
     const canRename = store.capabilities.details;
-    events.add(response, caller, { type: 'hello', model, customer: signedInEmail(caller), canRename });
+    events.add(response, caller, {
+      type: 'hello',
+      model: { kind, label, note },
+      customer: signedInEmail(caller),
+      canRename,
+    });
   });
 
   app.use(existsSync(pageFolder) ? express.static(pageFolder) : pageMissing);

@@ -22,7 +22,8 @@ interface Props {
 export function Chat({ conversation, wentBack, online, onGoTo }: Props) {
   const { shown, path, nodes, running, busy, problem, send, answer, replace, retry, stop, dismiss } = conversation;
   const [editing, setEditing] = useState<number>();
-  const turns = turnsWith(shown?.state?.messages ?? [], running);
+  const messages = shown?.state?.messages ?? [];
+  const turns = turnsWith(messages, running);
   const isBeginning = running?.parts.length === 0;
   const log = useFollowBottom(`${shown?.snapshotId} ${running?.parts.length} ${running?.phase}`, isBeginning);
   const snapshots = byTurn(path);
@@ -54,6 +55,7 @@ export function Chat({ conversation, wentBack, online, onGoTo }: Props) {
               turn={turn}
               number={number}
               snapshot={places?.last}
+              messages={messages}
               isStreaming={isLast && isStreaming}
               ways={childrenOf(drawn, places?.last.snapshotId).length}
               onGoBack={isLast || !places ? undefined : thenFocus(() => onGoTo(places.last.snapshotId))}

@@ -1,10 +1,12 @@
 import { useEffect, useRef } from 'react';
+import type { MessageData } from 'genkitx-agents/client';
 import type { SnapshotNode } from '../../../server/api-types.ts';
 import { replyOf, type Turn } from '../logic/turns.ts';
 import { CopyButton } from './copy-button.tsx';
 import { EditText } from './edit-text.tsx';
 import { Reply } from './reply.tsx';
 import { ReportCard } from './report-card.tsx';
+import { SeenContext } from './seen-context.tsx';
 import { ToolCall } from './tool-call.tsx';
 import { TurnFacts } from './turn-facts.tsx';
 
@@ -14,6 +16,8 @@ interface Props {
   number: number;
   /** The turn as it was saved; absent while it runs. */
   snapshot?: SnapshotNode;
+  /** Of the whole conversation. */
+  messages: readonly MessageData[];
   isStreaming: boolean;
   /** How many turns go on from this one. */
   ways: number;
@@ -27,7 +31,7 @@ interface Props {
 
 /** A message of the customer, what the agent did and said about it, and what can be done with it. */
 export function TurnView(props: Props) {
-  const { turn, number, snapshot, isStreaming, ways, onGoBack, isEditing, onEditing, onReplace } = props;
+  const { turn, number, snapshot, messages, isStreaming, ways, onGoBack, isEditing, onEditing, onReplace } = props;
   const edit = useRef<HTMLButtonElement>(null);
   const wasEditing = useRef(false);
   useEffect(() => {
@@ -97,6 +101,9 @@ export function TurnView(props: Props) {
         )}
         {ways > 1 && <span className="ways">{ways} branches from here</span>}
       </footer>
+      <div className="seen-line">
+        {snapshot && <SeenContext key={snapshot.snapshotId} snapshotId={snapshot.snapshotId} messages={messages} />}
+      </div>
     </article>
   );
 }

@@ -2,7 +2,14 @@
 import { AgentError, remoteAgent } from 'genkitx-agents/client';
 import type { ReportState } from '../../../agent/report-agent.ts';
 import type { SupportState } from '../../../agent/state.ts';
-import type { BegunSession, SessionItem, SessionList, SnapshotList, SnapshotNode } from '../../../server/api-types.ts';
+import type {
+  BegunSession,
+  SeenContext,
+  SessionItem,
+  SessionList,
+  SnapshotList,
+  SnapshotNode,
+} from '../../../server/api-types.ts';
 import { authHeaders } from './auth.ts';
 
 export const SUPPORT_URL = 'api/support';
@@ -40,6 +47,11 @@ export async function deleteSession(sessionId: string): Promise<void> {
 export async function listSnapshots(sessionId: string): Promise<SnapshotNode[]> {
   const { items } = (await call(`api/snapshots?${new URLSearchParams({ sessionId })}`)) as SnapshotList;
   return items;
+}
+
+/** What the model saw in the turn that the snapshot closes. */
+export async function readContext(snapshotId: string): Promise<SeenContext> {
+  return (await call(`api/context?${new URLSearchParams({ snapshotId })}`)) as SeenContext;
 }
 
 /** Asks the server to stop a turn. Its stream then ends with what was kept. Answers whether the server knows the turn. */

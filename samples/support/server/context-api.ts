@@ -1,0 +1,35 @@
+// Express 5 hands what an async handler throws to the error handler.
+// oxlint-disable oxc/no-async-endpoint-handlers
+import { Router } from 'express';
+import { UserFacingError } from 'genkit';
+import type { RecordStore } from 'genkitx-agents';
+import { readSummary } from 'genkitx-agents/context';
+import type { SupportAgent } from '../agent/support-agent.ts';
+import type { SeenContext } from './api-types.ts';
+import { contextOf, parameter, wrong } from './callers.ts';
+
+/** What the model saw at a turn: the counts that are kept with its snapshot, and the text of the summary that they name. */
+export function contextApi(support: SupportAgent, records: RecordStore): Router {
+  const router = Router();
+
+  router.get('/context', async (request, response) => {
+    const snapshotId = parameter(request, 'snapshotId');
+    if (snapshotId === undefined) throw wrong('snapshotId is missing: name the turn with ?snapshotId=...');
+    const context = contextOf(response);
+    // The agent, not the store, knows whose session it is: for other users there is no such snapshot.
+    const snapshot = await support.getSnapshot({ snapshotId }, { context, metadataOnly: true });
+    if (!snapshot) throw new UserFacingError('NOT_FOUND', 'There is no such turn.');
+    const { sessionId, contextReport: report } = snapshot;
+    const sent = report?.summary;
+    const summary =
+      sent && sessionId !== undefined
+        ? await readSummary(records, { sessionId, sha256: sent.sha256, context })
+        : undefined;
+    response.json({
+      ...(report && { report }),
+      ...(summary && { summary: { text: summary.text, model: summary.model, createdAt: summary.createdAt } }),
+    } satisfies SeenContext);
+  });
+
+  return router;
+}
