@@ -102,6 +102,21 @@ describe('a model that refuses the length', () => {
     expect(reports.at(-1)!.estimatedTokens).toBeLessThan(1_500);
   });
 
+  test('is sent the current turn alone when that takes more than half', async () => {
+    const { scripted, ask } = setUp({ maxTokens: 2_000 }, [refuse(refusals[0]!), 'ok']);
+    const question = 'word '.repeat(1_200);
+    const response = await ask(talk(60, 10), question);
+    expect(response.text).toBe('ok');
+    expect(textsOf(scripted.requests[1]!)).toEqual(['system: Be brief.', `user: ${question}`]);
+  });
+
+  test('is not sent the same again when there is nothing to leave out', async () => {
+    const { scripted, ask } = setUp({ maxTokens: 2_000 }, [refuse(refusals[0]!)]);
+    const error: unknown = await ask([], 'word '.repeat(1_200)).catch((thrown: unknown) => thrown);
+    expect(ContextOverflowError.isInstance(error)).toBe(true);
+    expect(scripted.requests).toHaveLength(1);
+  });
+
   test('is not called a third time', async () => {
     const { scripted, ask } = setUp({ maxTokens: 2_000 }, [refuse(refusals[0]!), refuse(refusals[1]!)]);
     const error: unknown = await ask(talk(60, 10)).catch((thrown: unknown) => thrown);

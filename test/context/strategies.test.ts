@@ -1,5 +1,5 @@
 /** What each strategy leaves of a conversation, and how sections share a budget. */
-import { genkit, type MessageData, type Part } from 'genkit';
+import { genkit, type GenerateRequest, type MessageData, type Part } from 'genkit';
 import {
   clearToolOutputs,
   contextWindow,
@@ -12,6 +12,7 @@ import {
 import { describe, expect, test } from 'vitest';
 import { turnsOf } from '../../src/context/turns.ts';
 import { model, user } from '../agent/helpers.ts';
+import { textsOf } from './support.ts';
 
 const historyOf = (messages: readonly MessageData[]): History => ({
   items: messages.map((message, position) => ({ position, message })),
@@ -101,6 +102,47 @@ describe('clearToolOutputs', () => {
   test('refuses options that it can not use', () => {
     expect(() => clearToolOutputs({} as never)).toThrow('clearToolOutputs: keepTurns must be a whole number');
     expect(() => clearToolOutputs({ keepTurns: 1, tools: 'look' as never })).toThrow('a list of names of tools');
+  });
+});
+
+describe("a strategy of one's own", () => {
+  const log = [user('q1'), model('a1'), model('a2'), user('q3'), model('a3'), user('now')];
+  async function sentBy(...history: HistoryStrategy[]) {
+    const { registry } = genkit({});
+    const turn = contextWindow({ history }).openTurn({ registry });
+    const requests: GenerateRequest[] = [];
+    const next = async (request: GenerateRequest) => {
+      requests.push(request);
+      return { message: model('ok'), finishReason: 'stop' as const };
+    };
+    await turn.call({ request: { messages: log }, origins: log, next });
+    return { texts: textsOf(requests[0]!), report: turn.report! };
+  }
+
+  test.each<[string, unknown]>([
+    [
+      'throws',
+      () => {
+        throw new Error('broken');
+      },
+    ],
+    ['returns nothing', () => undefined],
+    ['returns a promise', async () => ({ items: [] })],
+    ['returns no items', () => ({ items: 'none' })],
+    ['returns items without messages', () => ({ items: [{ position: 0 }, null] })],
+    ['returns a summary of more than there is', () => ({ items: [], summary: { text: 'all', to: 1e6 } })],
+    ['returns a summary without a text', () => ({ items: [], summary: {} })],
+  ])('counts for nothing when it %s; the others still do', async (_, broken) => {
+    const { texts } = await sentBy(broken as HistoryStrategy, lastTurns(1));
+    expect(texts).toEqual(['user: q3', 'model: a3', 'user: now']);
+  });
+
+  test('can not send a message that its summary covers', async () => {
+    const summary = { text: 'They said q1 and a1.', to: 2, sha256: 'x', tokens: 9 };
+    const { texts, report } = await sentBy(({ items }) => ({ items: items.slice(1), summary }));
+    expect(texts.slice(1)).toEqual(['model: a2', 'user: q3', 'model: a3', 'user: now']);
+    expect(texts[0]).toMatch(/^user: \[Summary .*\| They said q1 and a1\./s);
+    expect(report).toMatchObject({ sent: [[2, 5]], dropped: [] });
   });
 });
 

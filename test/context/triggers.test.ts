@@ -136,6 +136,25 @@ describe('a session is summarized', () => {
   });
 });
 
+test('agents with stores of their own share a window, also for sessions of the same id', async () => {
+  const { ai, agent, store, window, calls } = setUp({ everyTurns: 1 });
+  const otherStore = new InMemorySessionStore();
+  const model = scriptedModel(ai, { name: 'other', otherwise: 'fine' });
+  const other = defineAgent(ai, { name: 'other', model: model.name, store: otherStore, context: window });
+  for (const each of [agent, other]) {
+    await each.chat({ sessionId: 'same' }).send(`for ${each === agent ? 'one' : 'the other'}`);
+    await window.settled();
+  }
+  expect(calls.map(userTexts)).toEqual([['for one'], ['for the other']]);
+  for (const [each, text] of [
+    [store, 'summary 1'],
+    [otherStore, 'summary 2'],
+  ] as const) {
+    const records = await each.readRecords({ sessionId: 'same', kind: 'compaction' });
+    expect(records.map(({ value }) => JSON.stringify(value))).toEqual([expect.stringContaining(text)]);
+  }
+});
+
 describe('what summaries take', () => {
   test('is in the usage of the session, beside all model calls of its turns', async () => {
     const { agent, store, window } = setUp({ everyTurns: 1 });

@@ -6,7 +6,7 @@ import { ContextOverflowError, describeThrown, quote } from '../../errors.ts';
 import type { SessionCompactions } from '../compaction/session-compactions.ts';
 import type { Summarizer } from '../compaction/summarizer.ts';
 import { fetchAll } from '../fetch/fetch-all.ts';
-import { assemble, type Assembled, type Fetched } from '../prepare/assemble.ts';
+import { assemble, type Assembled, type Assembly, type Fetched } from '../prepare/assemble.ts';
 import { bounded } from '../prepare/report.ts';
 import { Omissions } from '../prepare/sections.ts';
 import { inputLimitOf } from '../tokens/model-limits.ts';
@@ -47,7 +47,7 @@ export class WindowTurn implements TurnWindow {
       if (!isLengthRefusal(error)) throw error;
       const { estimatedTokens } = assembled.report;
       calibration.refuse(call.model, estimatedTokens);
-      return await this.#retry(call, fetched, Math.floor(Math.min(maxTokens, estimatedTokens) / 2));
+      return await this.#retry(call, fetched, estimatedTokens);
     }
   }
 
@@ -104,33 +104,33 @@ export class WindowTurn implements TurnWindow {
   }
 
   /** A request within the budget, and within what the model is known to accept if the current turn leaves the choice. */
-  #fit(call: WindowCall, fetched: readonly Fetched[], maxTokens: number): Assembled {
+  #fit(call: WindowCall, fetched: readonly Fetched[], mostTokens: number): Assembled {
     const known = this.#setting.calibration.limitOf(call.model);
-    if (known >= maxTokens) return this.#assemble(call, fetched, maxTokens);
-    try {
-      return this.#assemble(call, fetched, known);
-    } catch (error) {
-      if (!ContextOverflowError.isInstance(error)) throw error;
-      return this.#assemble(call, fetched, maxTokens);
-    }
+    return this.#assemble(call, fetched, { maxTokens: Math.min(known, mostTokens), mostTokens });
   }
 
-  #assemble({ request, origins, model }: WindowCall, fetched: readonly Fetched[], maxTokens: number): Assembled {
+  #assemble(
+    { request, origins, model }: WindowCall,
+    fetched: readonly Fetched[],
+    budget: Pick<Assembly, 'maxTokens' | 'mostTokens'>,
+  ): Assembled {
     const { strategies, limits, counter, calibration } = this.#setting;
     const log = origins.filter((message) => message !== undefined);
     const summaryBefore = (position: number): Summary | undefined =>
       this.#compactions?.inUse(this.#compactions.logOf(log), position);
     const factor = calibration.factorOf(model);
-    return assemble({ request, origins, strategies, limits, maxTokens, counter, factor, summaryBefore, fetched });
+    return assemble({ request, origins, strategies, limits, ...budget, counter, factor, summaryBefore, fetched });
   }
 
-  async #retry(call: WindowCall, fetched: readonly Fetched[], maxTokens: number): Promise<GenerateResponseData> {
-    const assembled = await this.#prepare(() => this.#assemble(call, fetched, maxTokens));
+  /** Calls the model once more, with half of what it refused; with more only if the current turn takes more. */
+  async #retry(call: WindowCall, fetched: readonly Fetched[], refusedTokens: number): Promise<GenerateResponseData> {
+    const budget = { maxTokens: Math.floor(refusedTokens / 2), mostTokens: refusedTokens - 1 };
+    const assembled = await this.#prepare(() => this.#assemble(call, fetched, budget));
     try {
       return await this.#send(call, { ...assembled, report: { ...assembled.report, hasRetried: true } });
     } catch (error) {
       if (!isLengthRefusal(error)) throw error;
-      const { estimatedTokens, sections } = assembled.report;
+      const { maxTokens, estimatedTokens, sections } = assembled.report;
       this.#setting.calibration.refuse(call.model, estimatedTokens);
       const tokens = Object.entries(sections).map(([name, section]) => [name, section.tokens] as const);
       const refused = new ContextOverflowError({

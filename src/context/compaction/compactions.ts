@@ -7,10 +7,12 @@ const MOST_SESSIONS = 1_000;
 /** The sessions whose summaries this process knows: those that were used last. */
 export class Compactions {
   readonly #sessions = new Map<string, SessionCompactions>();
+  /** Agents with stores of their own may share a window, and have sessions of the same id. */
+  readonly #stores = new WeakMap<object, string>();
 
   /** Those of a session; the same object from turn to turn. */
   of(options: SessionCompactionsOptions): SessionCompactions {
-    const key = keyOf(options);
+    const key = this.#keyOf(options);
     const known = this.#sessions.get(key) ?? new SessionCompactions(options);
     this.#sessions.delete(key);
     this.#sessions.set(key, known);
@@ -20,7 +22,7 @@ export class Compactions {
 
   /** Reads the summaries of a session that this process does not know; `undefined` when it does. */
   prefetch(options: SessionCompactionsOptions): Promise<readonly SessionRecord[]> | undefined {
-    return this.#sessions.get(keyOf(options))?.isKnown ? undefined : readChainRecord(options);
+    return this.#sessions.get(this.#keyOf(options))?.isKnown ? undefined : readChainRecord(options);
   }
 
   /** Resolves when no summary is being made. */
@@ -28,13 +30,15 @@ export class Compactions {
     await Promise.all([...this.#sessions.values()].map((session) => session.settled()));
   }
 
+  #keyOf({ records, context, sessionId }: SessionCompactionsOptions): string {
+    const store = this.#stores.get(records) ?? globalThis.crypto.randomUUID();
+    this.#stores.set(records, store);
+    return JSON.stringify([store, contextKey(context), sessionId]);
+  }
+
   #forgetOldest(): void {
     const [key, session] = this.#sessions.entries().next().value!;
     session.close();
     this.#sessions.delete(key);
   }
-}
-
-function keyOf({ context, sessionId }: SessionCompactionsOptions): string {
-  return JSON.stringify([contextKey(context), sessionId]);
 }

@@ -53,13 +53,22 @@ export interface Chain {
 
 export const EMPTY_CHAIN: Chain = Object.freeze({ version: 1, records: [], archives: 0 });
 
-/** Records kept in the chain before the older half is archived. */
+/** Characters of a summary at most. */
+export const MOST_CHARACTERS = 32_000;
+
+/**
+ * Records kept in the chain before the older half is archived, and characters of their summaries. With one more summary a chain is within what
+ * a session record may take, even if each character takes 6 bytes.
+ */
 const MOST_RECORDS = 16;
+const MOST_CHAIN_CHARACTERS = 48_000;
 
 /** The chain with one more record and without a lease, and the records that go to the next archive. */
 export function withRecord(chain: Chain, record: CompactionRecord): { chain: Chain; archive: CompactionRecord[] } {
   const all = [...chain.records.filter(({ sha256 }) => sha256 !== record.sha256), record];
-  const archive = all.length > MOST_RECORDS ? all.slice(0, MOST_RECORDS / 2) : [];
+  const characters = all.reduce((sum, { text }) => sum + text.length, 0);
+  const isFull = all.length > MOST_RECORDS || characters > MOST_CHAIN_CHARACTERS;
+  const archive = isFull ? all.slice(0, Math.floor(all.length / 2)) : [];
   const records = all.slice(archive.length);
   return { chain: { version: 1, records, archives: chain.archives + (archive.length > 0 ? 1 : 0) }, archive };
 }

@@ -11,6 +11,7 @@ import {
   parseChain,
   parseRecords,
   withRecord,
+  MOST_CHARACTERS,
   type Chain,
   type CompactionRecord,
 } from './record.ts';
@@ -107,11 +108,13 @@ export class SessionCompactions {
    * Reads the summaries, unless this process knows them.
    *
    * @param leafId The snapshot that the session continues from. When it is not the one that this process saved last, another process had
-   *   a turn, and may have written a summary.
+   *   a turn, and may have written a summary; also when another process was seen at it.
    * @param prefetched The answer of {@link readChainRecord}, asked together with the session. Default: it is asked now.
    */
   async load(leafId: string | undefined, prefetched?: Promise<readonly SessionRecord[]>): Promise<void> {
-    if (this.#revision !== undefined && leafId === this.#leafId) return;
+    const { lease } = this.#chain;
+    const isOthers = lease !== undefined && lease.owner !== this.#owner;
+    if (this.#revision !== undefined && leafId === this.#leafId && !isOthers) return;
     this.#leafId = leafId;
     await this.#read(this.isKnown ? undefined : prefetched);
   }
@@ -151,19 +154,13 @@ export class SessionCompactions {
 
   /** Makes the summary of all turns that have ended, now. */
   async compact(turn: EndedTurn): Promise<void> {
-    await this.#running;
     this.#start({ ...turn, isForced: true });
-    await this.#running;
+    await this.settled();
   }
 
   /** Resolves when no summary is being made. */
   async settled(): Promise<void> {
     while (this.#running) await this.#running;
-  }
-
-  /** Whether something keeps this object from being forgotten. */
-  get isBusy(): boolean {
-    return this.#running !== undefined || this.#idle !== undefined;
   }
 
   /** Stops the timer. */
@@ -253,7 +250,6 @@ export class SessionCompactions {
       await this.#write({ ...chain, failure: { attempts, notBefore: this.#now() + wait } }, turn);
       return false;
     }
-    this.#usage = sumUsage(this.#usage, asked.usage);
     const text = cut(asked.text, plan.maxTokens, countText);
     const record: CompactionRecord = {
       from: range.from,
@@ -285,13 +281,15 @@ export class SessionCompactions {
         timeUp.abort();
         reject(new Error(`It did not answer within ${plan.timeoutMs} ms.`));
       }, plan.timeoutMs);
-      timer.unref();
     });
     try {
       const text = transcript(previous, messages);
       const request = { previous, messages, text, maxTokens: plan.maxTokens, abortSignal: timeUp.signal };
       const answer: unknown = await Promise.race([summarizer(request), tooSlow]);
-      const summary = typeof answer === 'string' ? { text: answer } : (answer as { text: string });
+      const summary =
+        typeof answer === 'string' ? { text: answer } : (answer as { text: string; usage?: GenerationUsage });
+      // An empty answer is paid as well.
+      this.#usage = sumUsage(this.#usage, summary?.usage);
       if (typeof summary?.text !== 'string' || summary.text.trim() === '') throw new Error('It answered no text.');
       return summary;
     } catch (error) {
@@ -353,7 +351,10 @@ export class SessionCompactions {
   }
 
   async #readChain(prefetched = readChainRecord(this.#options)): Promise<void> {
+    const before = this.#revision;
     const [record] = await prefetched;
+    // A write of this process that came in between is newer than what was read.
+    if (this.#revision !== before) return;
     this.#chain = parseChain(record?.value);
     this.#revision = record?.revision ?? null;
   }
@@ -387,8 +388,8 @@ function turnsBetween(log: MessageLog, from: number, to: number): number[] {
 
 /** The text, at most so many tokens of it. */
 function cut(text: string, maxTokens: number, countText: (text: string) => number): string {
-  // A token is nearly always at least one byte: more characters than this are cut before they are counted.
-  let shorter = text.slice(0, maxTokens * 16);
+  // A token has 16 characters at most: more than these are cut before they are counted.
+  let shorter = text.slice(0, Math.min(maxTokens * 16, MOST_CHARACTERS));
   for (let tokens = countText(shorter); tokens > maxTokens; tokens = countText(shorter)) {
     shorter = shorter.slice(0, Math.floor((shorter.length * maxTokens) / (tokens + 1)));
   }

@@ -20,7 +20,7 @@ export interface SummarizeOptions {
   overlapTurns?: number;
   /** Summarize what is left when the session was idle for so long, in ms, while the process lives. Default: 900,000 (15 minutes). */
   idleMs?: number;
-  /** Tokens of a summary at most; a longer one is cut. Default: 1,000. */
+  /** Tokens of a summary at most; a longer one is cut, in any case after 32,000 characters. Default: 1,000. */
   maxTokens?: number;
   /** Tokens that one call of the summarizer reads at most, the previous summary aside; more is summarized by several calls. Default: 32,000. */
   maxInputTokens?: number;

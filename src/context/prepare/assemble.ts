@@ -22,7 +22,10 @@ export interface Assembly {
   readonly origins: readonly (MessageData | undefined)[];
   readonly strategies: readonly HistoryStrategy[];
   readonly limits: SectionLimits;
+  /** The sections that shrink are cut to this. */
   readonly maxTokens: number;
+  /** What can't be cut may take this much. Default: `maxTokens`. */
+  readonly mostTokens?: number;
   readonly counter: TokenCounter;
   /** What estimates are multiplied by. */
   readonly factor: number;
@@ -48,7 +51,7 @@ const FRAME_TOKENS = 50;
  * @throws ContextOverflowError
  */
 export function assemble(assembly: Assembly): Assembled {
-  const { request, maxTokens, counter, factor, limits } = assembly;
+  const { request, maxTokens, mostTokens = maxTokens, counter, factor, limits } = assembly;
   const scaled = (tokens: number) => Math.ceil(tokens * factor);
   const countTokens = (message: MessageData) => scaled(counter.message(message));
   const countText = (text: string) => scaled(counter.text(text));
@@ -76,11 +79,11 @@ export function assemble(assembly: Assembly): Assembled {
     tools: request.tools?.length ? scaled(counter.json(request.tools)) : 0,
     prompt: sum(log.slice(turnStart), countTokens),
   };
-  const room = maxTokens - fixed.instructions - fixed.tools - fixed.prompt;
+  const needed = fixed.instructions + fixed.tools + fixed.prompt;
   const flexible = [...lists.map(([list]) => list), summaries, history];
   const wanted = flexible.map(({ section, tokens }) => [section, tokens] as const);
-  if (room < 0) throw overflow(maxTokens, fixed, wanted);
-  fit(flexible, limits, room);
+  if (needed > Math.max(maxTokens, mostTokens)) throw overflow(mostTokens, fixed, wanted);
+  fit(flexible, limits, Math.max(0, maxTokens - needed));
 
   const summaryInUse = summaries.texts.length > 0 ? history.summary : undefined;
   const data = lists
@@ -110,7 +113,7 @@ export function assemble(assembly: Assembly): Assembled {
   }
   const { changed, ...ranges } = history.ranges(summaryInUse);
   const report = {
-    maxTokens,
+    maxTokens: needed > maxTokens ? mostTokens : maxTokens,
     estimatedTokens: Object.values(sections).reduce((total, { tokens }) => total + tokens, 0),
     calls: 0,
     sections,

@@ -17,11 +17,19 @@ const RULE =
 /** What ends a line anywhere, in any alphabet. */
 const LINE_END = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/;
 
+/** The text with a mark at the beginning of each line. */
+export function markedLines(text: string): string {
+  return text
+    .split(LINE_END)
+    .map((line) => `| ${line}`)
+    .join('\n');
+}
+
 /** Texts as data. No text can end the block or look like the beginning of another message, because each of its lines is marked. */
 export function dataText(section: DataSection, texts: readonly string[]): string {
   const blocks = texts.map((text, i) => {
-    const lines = text.split(LINE_END).map((line) => `| ${line}`);
-    return (texts.length > 1 ? [`${i + 1}.`, ...lines] : lines).join('\n');
+    const lines = markedLines(text);
+    return texts.length > 1 ? `${i + 1}.\n${lines}` : lines;
   });
   return `[${TITLES[section]} ${RULE}]\n${blocks.join('\n')}\n[End of the data.]`;
 }

@@ -1,15 +1,8 @@
 import type { MessageData } from 'genkit';
 import { cutToBudget, stepFor } from '../history/cut.ts';
 import { turnsOf } from '../turns.ts';
-import type {
-  History,
-  HistoryItem,
-  HistoryStrategy,
-  MessageRange,
-  OmissionReason,
-  StrategyTools,
-  Summary,
-} from '../types.ts';
+import type { HistoryItem, HistoryStrategy, MessageRange, OmissionReason, StrategyTools, Summary } from '../types.ts';
+import { applyStrategies } from './apply-strategies.ts';
 import { completed } from './repair.ts';
 import { Omissions, type Flexible } from './sections.ts';
 
@@ -27,11 +20,11 @@ export class HistorySection implements Flexible {
   /** @param log All earlier messages. */
   constructor(log: readonly MessageData[], strategies: readonly HistoryStrategy[], tools: StrategyTools) {
     const all = log.map((message, position) => ({ position, message }));
-    const history = strategies.reduce<History>((before, strategy) => strategy(before, tools), { items: all });
+    const history = applyStrategies(strategies, all, tools);
     this.summary = history.summary;
     this.#log = log;
     this.#tools = tools;
-    this.#items = history.items === all ? all : completed(history.items, log);
+    this.#items = history.items === all ? all : completed(history.items, log, this.summary?.to);
     this.#omissions.add(log.length - this.#items.length - this.#coveredBy(this.#items), 'strategy');
     this.#tokens = this.#count();
   }

@@ -6,12 +6,16 @@ import type { HistoryItem } from '../types.ts';
  * with which the first turn begins.
  *
  * @param log All earlier messages. An item's position is its index here.
+ * @param coveredTo Messages before this position are in the summary, and so never sent.
  */
-export function completed(kept: readonly HistoryItem[], log: readonly MessageData[]): HistoryItem[] {
+export function completed(kept: readonly HistoryItem[], log: readonly MessageData[], coveredTo = 0): HistoryItem[] {
   const byPosition = new Map<number, HistoryItem>();
-  for (const item of kept) if (log[item.position] !== undefined) byPosition.set(item.position, item);
+  for (const item of kept) {
+    if (item.position >= coveredTo && log[item.position] !== undefined) byPosition.set(item.position, item);
+  }
   const add = (position: number): void => {
-    if (!byPosition.has(position)) byPosition.set(position, { position, message: log[position]! });
+    if (position >= coveredTo && !byPosition.has(position))
+      byPosition.set(position, { position, message: log[position]! });
   };
   for (const { position } of kept) {
     let asked = position;
