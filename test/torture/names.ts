@@ -15,6 +15,7 @@ export const NAMES: Readonly<Record<string, string>> = {
   'tenant fence': 'hostile tenant prefixes',
   'private files': 'access rights and symbolic links',
   values: 'any JSON value, on every way into the store',
+  coverage: 'each message is sent, in one summary, or reported as dropped',
   'safe cut': 'windows of random histories, against the rules of providers',
   outage: 'a database that is away for a while',
   rewrites: 'random rewrites of snapshots',

@@ -26,9 +26,14 @@ afterAll(() => rmSync(copy, { recursive: true, force: true }));
 function run(): Promise<{ code: number; output: string }> {
   return new Promise((resolve) => {
     const args = ['--import', 'tsx', join(copy, 'test/context/simulation/run.ts'), String(seed), '40'];
-    execFile(process.execPath, args, { cwd: root, maxBuffer: 1e8 }, (error, stdout) => {
-      resolve({ code: error ? Number(error.code ?? -1) : 0, output: stdout });
-    });
+    execFile(
+      process.execPath,
+      args,
+      { cwd: root, maxBuffer: 1e8, timeout: 100_000, killSignal: 'SIGKILL' },
+      (error, stdout) => {
+        resolve({ code: error ? Number(error.code ?? -1) : 0, output: stdout });
+      },
+    );
   });
 }
 

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { mock } from 'node:test';
 import { z, type GenerateRequest, type Genkit, type MessageData, type Part } from 'genkit';
 import { genkit, type SessionSnapshot } from 'genkit/beta';
 import { contextWindow } from '../../../src/context/window.ts';
@@ -24,8 +25,11 @@ export interface SimulationResult {
   readonly violations: readonly string[];
 }
 
+/** A session of the simulation needs far fewer summaries. */
+const MOST_ANSWERS = 500;
+
 type Store = InMemorySessionStore;
-type AgentOf = ReturnType<typeof defineProcess>['agent'];
+type Process = ReturnType<typeof defineProcess>;
 
 /** Everything about one session that its processes share. */
 interface World {
@@ -36,6 +40,14 @@ interface World {
   readonly maxTokens: number;
   readonly result: { windows: number; summaries: number; dropped: number; kills: number; violations: string[] };
   marks: number;
+  /** Whether nothing fails from now on. */
+  isCalm: boolean;
+  /** Summaries that the summarizer has answered. */
+  answers: number;
+  /** Messages that the last window dropped. */
+  dropped: number;
+  /** Times that the records were deleted by hand. */
+  deletions: number;
 }
 
 /** A running turn. One that was aborted may still call the model when the next one runs. */
@@ -43,6 +55,8 @@ interface Turn {
   /** The messages that it continues. */
   readonly earlier: readonly MessageData[];
   readonly readyTo: number;
+  /** Those before the turn. */
+  readonly deletions: number;
   /** The request that the model got, until its report comes. */
   request?: GenerateRequest;
 }
@@ -52,11 +66,14 @@ const running = new AsyncLocalStorage<Turn>();
 /** Plays random sessions, each served by two processes, and checks every window that a model was sent. */
 export async function simulate(seed: number, sessions: number): Promise<SimulationResult> {
   const result: World['result'] = { windows: 0, summaries: 0, dropped: 0, kills: 0, violations: [] };
-  for (let n = 0; n < sessions && result.violations.length === 0; n++) {
-    const random = new Random(seed * 100_003 + n);
-    const before = result.violations.length;
-    await playSession(random, `session-${n}`, result);
-    if (result.violations.length > before) result.violations.unshift(`seed ${seed}, session ${n}:`);
+  mock.timers.enable({ apis: ['Date'], now: Date.now() });
+  try {
+    for (let n = 0; n < sessions && result.violations.length === 0; n++) {
+      await playSession(new Random(seed * 100_003 + n), `session-${n}`, result);
+      if (result.violations.length > 0) result.violations.unshift(`seed ${seed}, session ${n}:`);
+    }
+  } finally {
+    mock.timers.reset();
   }
   return result;
 }
@@ -83,38 +100,79 @@ async function playSession(random: Random, sessionId: string, result: World['res
     maxTokens: 1_000_000,
     result,
     marks: 0,
+    isCalm: false,
+    answers: 0,
+    dropped: 0,
+    deletions: 0,
   };
   const processes = [defineProcess(world), defineProcess(world)];
   const completed: string[] = [];
   let settledTurns = 0;
   const steps = 8 + random.below(14);
   for (let step = 0; step < steps; step++) {
+    // Leases of the dead end, and so do the pauses after a failure.
+    mock.timers.tick(random.pick([0, 0, 1, 12_000, 60_000]));
     const at = random.below(2);
-    if (random.below(12) === 0) {
-      processes[at]!.kill();
+    const isKilled = random.below(12) === 0;
+    if (isKilled) processes[at]!.kill();
+    if (random.below(25) === 0) {
+      await world.store.writeRecord({ sessionId, kind: COMPACTION_KIND, key: CHAIN_KEY, value: undefined });
+      world.deletions++;
+      settledTurns = 0;
+    }
+    const from = completed.length > 0 && random.below(5) === 0 ? random.pick(completed) : undefined;
+    const saved = await playTurn(world, processes[at]!, { from, isSettled: settledTurns >= 2 });
+    if (saved) completed.push(saved);
+    if (isKilled) {
       processes[at] = defineProcess(world);
       result.kills++;
       settledTurns = 0;
     }
-    if (random.below(25) === 0) {
-      await world.store.writeRecord({ sessionId, kind: COMPACTION_KIND, key: CHAIN_KEY, value: undefined });
-      settledTurns = 0;
-    }
-    const from = completed.length > 0 && random.below(5) === 0 ? random.pick(completed) : undefined;
-    const parent = await world.store.getSnapshot(from ? { snapshotId: from } : { sessionId });
-    const base = await resumable(world.store, parent);
-    const earlier = base?.state?.messages ?? [];
-    const ready = settledTurns >= 2 ? await readyTo(world, earlier) : 0;
-    const { agent } = processes[at]!;
-    const saved = await running.run({ earlier, readyTo: ready }, () => turn(world, agent, base));
-    if (saved) completed.push(saved);
     if (random.below(4) === 0) settledTurns = 0;
     else {
-      for (const process of processes) await process.window.settled();
+      await settled(processes);
       settledTurns++;
     }
   }
-  for (const process of processes) await process.window.settled();
+  await settled(processes);
+  await playCalmly(world, processes, everyTurns);
+}
+
+/** Turns in which nothing fails: when a summary is due it is made, and then nothing is dropped any more. */
+async function playCalmly(world: World, processes: readonly Process[], everyTurns: number): Promise<void> {
+  world.isCalm = true;
+  mock.timers.tick(3_600_000);
+  for (let turns = 0; turns <= everyTurns; turns++) {
+    const { answers } = world;
+    await playTurn(world, processes[0]!, { isSettled: true });
+    await settled(processes);
+    if (world.answers === answers) continue;
+    await playTurn(world, processes[1]!, { isSettled: true });
+    await settled(processes);
+    if (world.dropped > 0) world.result.violations.push(`after a summary ${world.dropped} messages are still dropped`);
+    return;
+  }
+  world.result.violations.push(`${everyTurns + 1} turns without a summary, although nothing failed`);
+}
+
+async function settled(processes: readonly Process[]): Promise<void> {
+  for (const { window } of processes) await window.settled();
+}
+
+/** A turn that continues the session, or an older snapshot of it. Answers the snapshot when it is completed. */
+async function playTurn(
+  world: World,
+  process: Process,
+  { from, isSettled }: { from?: string | undefined; isSettled: boolean },
+): Promise<string | undefined> {
+  const parent = await world.store.getSnapshot(from ? { snapshotId: from } : { sessionId: world.sessionId });
+  const base = await resumable(world.store, parent);
+  const earlier = base?.state?.messages ?? [];
+  // A process that goes on where it was, on an old branch, reads no records; it learns of new ones at its next summary.
+  const ready = isSettled && !from ? await readyTo(world, earlier) : 0;
+  return running.run({ earlier, readyTo: ready, deletions: world.deletions }, () =>
+    Promise.race([turn(world, process, base), process.died]),
+  );
 }
 
 /** The snapshot that a turn continues: the nearest completed one. */
@@ -137,21 +195,25 @@ async function readyTo({ store, sessionId }: World, earlier: readonly MessageDat
 /** Answers the marks of all that it read: sometimes late, sometimes nothing. */
 function summarizerOf(world: World) {
   return async ({ text }: { text: string }): Promise<string> => {
-    const kind = world.random.below(8);
+    const kind = world.isCalm ? 7 : world.random.below(8);
     if (kind === 0) throw new Error('The summarizer is down.');
     if (kind === 1) return '';
     if (kind === 2) return new Promise<never>(() => {});
     if (kind === 3) await new Promise((resolve) => setImmediate(resolve));
+    if (++world.answers > MOST_ANSWERS) {
+      world.result.violations.push('a session is summarized without end');
+      throw new Error('The session is summarized without end.');
+    }
     return [...new Set(marksOf(text))].map((mark) => `[id:${mark}]`).join(' ');
   };
 }
 
 /** One turn: with tools, an interrupt, a failure or an abort. Answers the snapshot when it is completed. */
-async function turn(world: World, agent: AgentOf, base: SessionSnapshot | undefined): Promise<string | undefined> {
+async function turn(world: World, { agent }: Process, base: SessionSnapshot | undefined): Promise<string | undefined> {
   const { random, sessionId } = world;
   const chat = agent.chat(base ? { snapshotId: base.snapshotId } : { sessionId });
   const abort = new AbortController();
-  const kind = random.below(10);
+  const kind = world.isCalm ? 9 : random.below(10);
   const last = base?.state?.messages?.at(-1);
   const waiting = last?.role === 'model' ? last.content.filter((part) => part.metadata?.['interrupt']) : [];
   try {
@@ -209,15 +271,20 @@ function defineProcess(world: World) {
     store: gate.store,
     context: window,
   });
-  return { agent, window, kill: () => gate.close(1 + random.below(4)) };
+  return { agent, window, died: gate.closed, kill: () => gate.close(random.below(8)) };
 }
 
 /** Checks the window of the last call. */
-function check({ result }: World, report: ContextReport): void {
-  const { earlier, readyTo, request } = running.getStore()!;
+function check(world: World, report: ContextReport): void {
+  const { result, deletions } = world;
+  const turn = running.getStore()!;
+  const { earlier, request } = turn;
+  // A turn that was aborted may go on while the record that it began with is deleted.
+  const readyTo = turn.deletions === deletions ? turn.readyTo : 0;
   result.windows++;
   if (report.summary) result.summaries++;
   if (report.dropped.length > 0) result.dropped++;
+  world.dropped = report.dropped.reduce((sum, [start, end]) => sum + end - start, 0);
   const found = violations({ earlier, request: request!, report, readyTo });
   result.violations.push(...found);
 }
@@ -237,7 +304,7 @@ function defineModel(ai: Genkit, world: World): void {
   );
 
   function reply(): Part[] {
-    const kind = random.below(14);
+    const kind = world.isCalm ? 13 : random.below(14);
     if (kind === 0) throw new Error('The model is down.');
     const text = { text: mark(world, 'a') };
     if (kind > 4) return [text];
@@ -252,15 +319,18 @@ function defineModel(ai: Genkit, world: World): void {
 /** The store of a process that dies: after some more calls nothing that it does has an effect. */
 function gated(store: Store) {
   let left = Infinity;
+  let noteClosed = (): void => {};
+  const closed = new Promise<undefined>((resolve) => (noteClosed = () => resolve(undefined)));
   const proxy = new Proxy(store, {
     get(target, name) {
       const member: unknown = Reflect.get(target, name, target);
       if (typeof member !== 'function') return member;
       return (...args: unknown[]) => {
         if (left-- > 0) return (member as (...a: unknown[]) => unknown).apply(target, args);
+        noteClosed();
         return new Promise<never>(() => {});
       };
     },
   });
-  return { store: proxy, close: (calls: number) => (left = calls) };
+  return { store: proxy, closed, close: (calls: number) => (left = calls) };
 }
