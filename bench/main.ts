@@ -5,6 +5,7 @@
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { benchAbort } from './abort.ts';
+import { benchContext, benchContextSpeed } from './context/main.ts';
 import { benchFirestore, benchFirestoreAbort, stopEmulator } from './firestore.ts';
 import { benchLoad } from './load.ts';
 import { removeFolders } from './measure.ts';
@@ -24,6 +25,8 @@ const PARTS = {
   'abort-local': (report: Report) => benchAbort(report),
   'abort-firestore': (report: Report, turns: number) => benchFirestoreAbort(report, turns),
   load: (report: Report, turns: number) => benchLoad(report, turns),
+  'context-size': (report: Report, turns: number) => benchContext(report, turns),
+  'context-speed': (report: Report, turns: number) => benchContextSpeed(report, turns),
   state: (report: Report) => benchState(report),
 };
 
@@ -34,6 +37,7 @@ const DEFAULT_TURNS = 1000;
 const GROUPS: Record<string, Part[]> = {
   stores: ['memory', 'file', 'crowd', 'peers'],
   abort: ['abort-local', 'abort-firestore'],
+  context: ['context-size', 'context-speed'],
 };
 
 function fail(message: string): never {
@@ -70,16 +74,14 @@ function options(): { parts: Part[]; turns: number; check: boolean } {
 
 const { parts, turns, check } = options();
 const results = fileURLToPath(new URL('./results', import.meta.url));
-const isKept = turns === DEFAULT_TURNS && isMachineFree();
-if (!isMachineFree())
-  console.error('bench: this machine is busy: the figures are printed, but not kept in bench/results.');
+if (!isMachineFree()) console.error('bench: this machine is busy: timings are printed, but not kept in bench/results.');
 const missed: string[] = [];
 try {
   for (const part of parts) {
     const report = new Report();
     await PARTS[part](report, turns);
     // Written part by part: what fails later loses nothing.
-    missed.push(...(await report.finish(results, isKept ? part : undefined)));
+    missed.push(...(await report.finish(results, turns === DEFAULT_TURNS ? part : undefined)));
   }
 } finally {
   await stopEmulator();

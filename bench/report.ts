@@ -23,12 +23,14 @@ export interface Figure {
     | 'turns'
     | 'tokens'
     | 'messages'
+    | 'snapshots'
     | '%';
   ours: Spread;
-  theirs: Spread;
+  /** Default: there is nothing to compare with. */
+  theirs?: Spread;
   /** The name of the peer. Default: Genkit's own. */
   peer?: string;
-  goal?: { atMostOfTheirs?: number; atMost?: number };
+  goal?: { atMostOfTheirs?: number; atMost?: number; isEqual?: boolean };
 }
 
 /** What a turn costs against the length of the session, one value a turn for each of those compared. */
@@ -92,7 +94,8 @@ export class Report {
   /**
    * Prints the tables, writes the figures and the charts; answers the names of the figures and the checks that missed their goal.
    *
-   * @param part What is written in `latest.json`, where the other parts stay as they are. Omitted: nothing is written.
+   * @param part What is written in `latest.json`, where the other parts stay as they are. Omitted: nothing is written. Timings that were
+   *   taken on a busy machine are not written either.
    */
   async finish(folder: string, part: string | undefined): Promise<string[]> {
     this.#bar?.stop();
@@ -103,7 +106,7 @@ export class Report {
     console.log(
       `${about.date}, Node ${about.node}, ${about.cores} cores, load ${about.load} at the start; genkit ${about.genkit}.`,
     );
-    if (part !== undefined) {
+    if (part !== undefined && (isMachineFree() || !this.#figures.some(({ unit }) => unit === 'ms'))) {
       await mkdir(folder, { recursive: true });
       const path = `${folder}/latest.json`;
       const known = await readFile(path, 'utf8').catch(() => '{}');
@@ -146,7 +149,8 @@ function verdict(wrong: string | undefined): string {
 function meetsGoal(figure: Figure): boolean {
   const { goal, ours, theirs } = figure;
   if (goal?.atMost !== undefined && ours.median > goal.atMost) return false;
-  return goal?.atMostOfTheirs === undefined || ours.median <= goal.atMostOfTheirs * theirs.median;
+  if (goal?.isEqual && ours.median !== theirs?.median) return false;
+  return goal?.atMostOfTheirs === undefined || (theirs && ours.median <= goal.atMostOfTheirs * theirs.median) === true;
 }
 
 function row(figure: Figure): string[] {
@@ -155,13 +159,14 @@ function row(figure: Figure): string[] {
   return [
     figure.name,
     cell(ours, figure.unit),
-    `${cell(theirs, figure.unit)}${peer ? ` [${peer}]` : ''}`,
-    ours.median === 0 ? '' : (theirs.median / ours.median).toFixed(1),
+    theirs ? `${cell(theirs, figure.unit)}${peer ? ` [${peer}]` : ''}` : '',
+    ours.median === 0 || !theirs ? '' : (theirs.median / ours.median).toFixed(1),
     goal ? `${describeGoal(goal)} ${verdict}` : '',
   ];
 }
 
 function describeGoal(goal: NonNullable<Figure['goal']>): string {
+  if (goal.isEqual) return 'equal';
   if (goal.atMost !== undefined) return `<= ${goal.atMost}`;
   const share = goal.atMostOfTheirs!;
   return share < 1 ? `<= 1/${Math.round(1 / share)} of peer` : `<= ${share} of peer`;

@@ -21,7 +21,10 @@ export async function drawChart({ title, unit, series }: Chart): Promise<string>
   const Plot = await library<Plot>('@observablehq/plot');
   const { parseHTML } = await library<{ parseHTML: (html: string) => { document: object } }>('linkedom');
   const points = series.flatMap(({ who, values }) => thinned(values).map((point) => ({ ...point, who })));
-  const ends = series.map(({ who }) => points.findLast((point) => point.who === who)!);
+  const labels = spaced(
+    series.map(({ who }) => points.findLast((point) => point.who === who)!),
+    points,
+  );
   const at = { x: 'turn', y: 'cost' };
   const svg = Plot.plot({
     document: parseHTML('<html></html>').document,
@@ -31,7 +34,7 @@ export async function drawChart({ title, unit, series }: Chart): Promise<string>
     marginLeft: 50,
     style: { background: 'white', color: '#222', fontFamily: 'sans-serif', fontSize: '12px' },
     x: { label: 'turns in the session' },
-    color: { range: ['#0b6e4f', '#3b6fd4', '#b23a48'] },
+    color: { range: ['#0b6e4f', '#3b6fd4', '#b23a48', '#8a5a00', '#6b3fa0'] },
     y: {
       type: 'log',
       label: `${title}, ${unit} (logarithmic)`,
@@ -40,10 +43,28 @@ export async function drawChart({ title, unit, series }: Chart): Promise<string>
     },
     marks: [
       Plot.lineY(points, { ...at, stroke: 'who', strokeWidth: 2 }),
-      Plot.text(ends, { ...at, text: 'who', fill: 'who', textAnchor: 'start', dx: 6 }),
+      Plot.text(labels, { ...at, text: 'who', fill: 'who', textAnchor: 'start', dx: 6 }),
     ],
   });
   return svg.outerHTML.replace('<svg ', '<svg xmlns="http://www.w3.org/2000/svg" ');
+}
+
+/** Heights of a label and of the axis, in pixels. */
+const LABEL = 15;
+const AXIS = 330;
+
+/** The points in places where their labels do not cover each other. */
+function spaced(ends: readonly Point[], all: readonly Point[]): Point[] {
+  const costs = all.map(({ cost }) => cost);
+  const gap = (Math.max(...costs) / Math.min(...costs)) ** (LABEL / AXIS);
+  let least = 0;
+  return ends
+    .toSorted((a, b) => a.cost - b.cost)
+    .map((end) => {
+      const cost = Math.max(end.cost, least);
+      least = cost * gap;
+      return { ...end, cost };
+    });
 }
 
 function thinned(values: readonly number[]): Omit<Point, 'who'>[] {

@@ -1,0 +1,59 @@
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
+
+/** A message as every framework sends it, whatever it calls the parts. */
+export interface Line {
+  readonly role: string;
+  readonly text: string;
+}
+
+/** The tokens of a message besides those of its text. */
+const MESSAGE_TOKENS = 4;
+
+const known = new Map<string, number>();
+
+/** Tokens by a real tokenizer. A text is counted once. */
+export function tokensOf(lines: readonly Line[]): number {
+  return lines.reduce((sum, { text }) => {
+    const tokens = known.get(text) ?? countTokens(text);
+    known.set(text, tokens);
+    return sum + tokens + MESSAGE_TOKENS;
+  }, 0);
+}
+
+/** What was sent to the models in a conversation. */
+export class Ledger {
+  /** Tokens of each turn, those of summaries included. */
+  readonly byTurn: number[] = [];
+  /** Of these, all that summarizers read. */
+  forSummaries = 0;
+  /** The largest request of the agent. */
+  largest = 0;
+
+  /** What follows belongs to the next turn. */
+  beginTurn(): void {
+    this.byTurn.push(0);
+  }
+
+  /** Notes a request of the agent. Answers its tokens, as a model reports them. */
+  agentSent(lines: readonly Line[]): number {
+    const tokens = this.#add(lines);
+    this.largest = Math.max(this.largest, tokens);
+    return tokens;
+  }
+
+  summarizerSent(lines: readonly Line[]): number {
+    const tokens = this.#add(lines);
+    this.forSummaries += tokens;
+    return tokens;
+  }
+
+  get total(): number {
+    return this.byTurn.reduce((sum, tokens) => sum + tokens, 0);
+  }
+
+  #add(lines: readonly Line[]): number {
+    const tokens = tokensOf(lines);
+    this.byTurn[this.byTurn.length - 1]! += tokens;
+    return tokens;
+  }
+}
