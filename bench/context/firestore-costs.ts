@@ -28,8 +28,10 @@ export async function benchFirestoreCosts(report: Report): Promise<void> {
   const open = (hasWindow: boolean): Play => {
     const store = new FirestoreSessionStore({ db, collection: hasWindow ? 'with' : 'without' });
     const context = contextWindow({ maxTokens: 8_000, history: WINDOWS['summarize and lastTurns']() });
+    const from = { sessionId: 'chat' };
+    const talker = genkitTalker({ store, from, isResuming: true, ...(hasWindow && { context }) });
     return async () => {
-      await genkitTalker({ store, from: { sessionId: 'chat' }, ...(hasWindow && { context }) }).send(TURN);
+      await talker.send(TURN);
       await context.settled();
     };
   };

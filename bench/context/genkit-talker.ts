@@ -23,6 +23,8 @@ export interface GenkitTalkerOptions {
   readonly store?: SessionStore;
   /** What the chat continues. Default: a new session. */
   readonly from?: { readonly sessionId: string } | { readonly snapshotId: string };
+  /** Each turn resumes `from`, as a server does. Default: the chat goes on from its last snapshot. */
+  readonly isResuming?: boolean;
   /** Called with each request of the agent. Optional. */
   readonly onRequest?: (request: GenerateRequest) => void;
   /** Called before a summary is written. Optional. */
@@ -31,7 +33,7 @@ export interface GenkitTalkerOptions {
 
 /** An agent whose model says what the turn says. It does not wait for summaries. */
 export function genkitTalker(options: GenkitTalkerOptions): Talker {
-  const { ledger, context, store = new InMemorySessionStore(), from = {}, onRequest, onSummary } = options;
+  const { ledger, context, store = new InMemorySessionStore(), from = {}, onRequest, onSummary, isResuming } = options;
   const ai = genkit({});
   let turn: ScriptedTurn;
   let summaries = 0;
@@ -61,7 +63,7 @@ export function genkitTalker(options: GenkitTalkerOptions): Talker {
   return {
     send: async (next) => {
       turn = next;
-      await chat.send(next.question);
+      await (isResuming ? agent.chat(from) : chat).send(next.question);
     },
   };
 }
