@@ -118,7 +118,7 @@ async function sendStream(stream: FrameStream, response: ServerResponse, readTim
 /** Resolves when the connection has drained or closed. A connection that takes nothing for `timeoutMs` is closed. */
 function taken(response: ServerResponse, event: 'drain' | 'finish', timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
-    // It may have closed before, and then tells nobody.
+    // It may have closed before: no event comes then.
     if (response.destroyed) {
       resolve();
       return;
