@@ -32,7 +32,10 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^genkitx-agents$/, replacement: entry('index') },
-      { find: /^genkitx-agents\/(client|context|server|testing|google-cloud|firebase)$/, replacement: entry('$1') },
+      {
+        find: /^genkitx-agents\/(client|context|privacy|server|testing|google-cloud|firebase)$/,
+        replacement: entry('$1'),
+      },
     ],
   },
   test: {

@@ -31,7 +31,7 @@ export interface Lift {
 
 /** A shard of a cut. */
 export interface CutShard {
-  /** SHA-256 of its text, in hex. */
+  /** Depends on its text alone; see {@link ShardNames}. */
   readonly name: string;
   /** The JSON text, serialised when asked for; not needed where the shard is stored already. */
   text(): string;
@@ -45,7 +45,7 @@ export interface KnownShard {
   /** Length of its JSON text. */
   readonly length: number;
   /** It ends where it does because of its content; else because there was no more, and it goes on when there is. */
-  readonly sealed: boolean;
+  readonly isEnded: boolean;
 }
 
 /** The shards of a state by the place they were lifted from; see {@link placeOf}. */
@@ -66,6 +66,17 @@ export interface RunLengths {
   readonly distance: number;
 }
 
+/** How shards are named. */
+export interface ShardNames {
+  /** The name for a text: the same for the same text. */
+  of(text: string): string;
+  /** Whether a name is one of these. A known shard whose name is not is stored anew. */
+  has(name: string): boolean;
+}
+
+/** SHA-256 of the text, in hex. */
+const PLAIN_NAMES: ShardNames = { of: shardName, has: () => true };
+
 const USUAL_RUNS: RunLengths = { shortest: 32 * 1024, longest: 128 * 1024, distance: 32 * 1024 };
 
 /**
@@ -77,9 +88,10 @@ const USUAL_RUNS: RunLengths = { shortest: 32 * 1024, longest: 128 * 1024, dista
  * @param state An immutable JSON value.
  * @param known The memory of an earlier cut of a state that shares structure with this one.
  * @param runs How long new runs are; those that are known stay as they are.
+ * @param names How shards are named. Default: by the SHA-256 of their texts.
  */
-export function cut(state: unknown, known: CutMemory = new Map(), runs = USUAL_RUNS): Cut {
-  const cutter = new Cutter(known, runs);
+export function cut(state: unknown, known: CutMemory = new Map(), runs = USUAL_RUNS, names = PLAIN_NAMES): Cut {
+  const cutter = new Cutter(known, runs, names);
   const skeleton = cutter.walk(state, []);
   return {
     skeleton,
@@ -107,10 +119,12 @@ class Cutter {
   liftedLength = 0;
   readonly #known: CutMemory;
   readonly #lengths: RunLengths;
+  readonly #names: ShardNames;
 
-  constructor(known: CutMemory, lengths: RunLengths) {
+  constructor(known: CutMemory, lengths: RunLengths, names: ShardNames) {
     this.#known = known;
     this.#lengths = lengths;
+    this.#names = names;
   }
 
   /** The text of `value` without what is lifted from it. */
@@ -118,7 +132,7 @@ class Cutter {
     if (Array.isArray(value)) return this.#array(value, path);
     if (typeof value === 'object' && value !== null) return this.#object(value, path);
     if (typeof value !== 'string' || value.length <= LONGEST_INLINE_VALUE) return stringifyJson(value);
-    const same = this.#known.get(placeOf(path))?.find((shard) => shard.values[0] === value);
+    const same = this.#knownAt(path).find((shard) => shard.values[0] === value);
     this.#lift(path, 'value', [same ?? this.#newShard([value], stringifyJson(value))], this.lifts.length);
     return 'null';
   }
@@ -142,8 +156,12 @@ class Cutter {
 
   #array(value: readonly unknown[], path: readonly string[]): string {
     if (jsonBytes(value, LONGEST_INLINE_ARRAY) <= LONGEST_INLINE_ARRAY) return stringifyJson(value);
-    this.#lift(path, 'elements', this.#runs(value, this.#known.get(placeOf(path)) ?? []), this.lifts.length);
+    this.#lift(path, 'elements', this.#runs(value, this.#knownAt(path)), this.lifts.length);
     return '[]';
+  }
+
+  #knownAt(path: readonly string[]): KnownShard[] {
+    return (this.#known.get(placeOf(path)) ?? []).filter(({ name }) => this.#names.has(name));
   }
 
   #runs(array: readonly unknown[], known: readonly KnownShard[]): KnownShard[] {
@@ -162,20 +180,20 @@ class Cutter {
     const { shortest, longest, distance } = this.#lengths;
     const texts: string[] = [];
     let length = 1;
-    let sealed = false;
-    for (let index = start; index < array.length && !sealed; index++) {
+    let isEnded = false;
+    for (let index = start; index < array.length && !isEnded; index++) {
       const text = stringifyJson(array[index]);
       texts.push(text);
       length += text.length + 1;
-      sealed = length >= longest || (length >= shortest && isPicked(text, distance));
+      isEnded = length >= longest || (length >= shortest && isPicked(text, distance));
     }
-    return this.#newShard(array.slice(start, start + texts.length), `[${texts.join(',')}]`, sealed);
+    return this.#newShard(array.slice(start, start + texts.length), `[${texts.join(',')}]`, isEnded);
   }
 
-  #newShard(values: readonly unknown[], text: string, sealed = true): KnownShard {
-    const name = shardName(text);
+  #newShard(values: readonly unknown[], text: string, isEnded = true): KnownShard {
+    const name = this.#names.of(text);
     this.shards.set(name, { name, text: () => text });
-    return { name, values, length: text.length, sealed };
+    return { name, values, length: text.length, isEnded };
   }
 
   #lift(path: readonly string[], holds: Lift['holds'], parts: readonly KnownShard[], at: number): void {
@@ -189,9 +207,9 @@ class Cutter {
 }
 
 /** Whether `run` is what the array has from `start` on. */
-function continuesWith(array: readonly unknown[], start: number, { values, sealed }: KnownShard): boolean {
+function continuesWith(array: readonly unknown[], start: number, { values, isEnded }: KnownShard): boolean {
   const end = start + values.length;
-  if (end > array.length || (!sealed && end < array.length)) return false;
+  if (end > array.length || (!isEnded && end < array.length)) return false;
   return values.every((value, index) => Object.is(value, array[start + index]));
 }
 

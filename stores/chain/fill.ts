@@ -32,7 +32,7 @@ export function fill(skeleton: Json, lifts: readonly Lift[], textOf: (name: stri
         const value = values[index]!;
         const isLast = index === parts.length - 1;
         const held = lift.holds === 'elements' ? (value as Json[]) : [value];
-        return { name, values: held, length: text.length, sealed: lift.holds === 'value' || !isLast };
+        return { name, values: held, length: text.length, isEnded: lift.holds === 'value' || !isLast };
       }),
     );
     for (const { text } of parts) length += text.length;

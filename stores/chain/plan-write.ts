@@ -1,7 +1,7 @@
 import { diff } from '../../src/json/diff.ts';
 import { jsonBytes } from '../../src/json/size.ts';
 import { stringifyJson, type Json } from '../../src/json/value.ts';
-import { cut, type Cut, type CutMemory, type RunLengths } from './cut.ts';
+import { cut, type Cut, type CutMemory, type RunLengths, type ShardNames } from './cut.ts';
 import { patchText } from './written-state.ts';
 
 /** How a state is to be written down. */
@@ -19,6 +19,8 @@ export interface WriteOptions {
   readonly known: CutMemory | undefined;
   /** How long runs are; see `cut`. */
   readonly runs?: RunLengths;
+  /** How shards are named; see `cut`. */
+  readonly names?: ShardNames | undefined;
 }
 
 /** A state that another one can be told from. */
@@ -44,7 +46,7 @@ export function planNew(state: Json, parent: Origin | undefined, options: WriteO
 
 /** With an interval of 1 nothing is lifted out, so that every snapshot can be read by itself. */
 export function planWhole(state: Json, options: WriteOptions): WritePlan {
-  if (options.interval > 1) return { kind: 'whole', cut: cut(state, options.known, options.runs) };
+  if (options.interval > 1) return { kind: 'whole', cut: cut(state, options.known, options.runs, options.names) };
   const skeleton = stringifyJson(state);
   return { kind: 'whole', cut: { skeleton, lifts: [], shards: [], memory: new Map(), length: skeleton.length } };
 }

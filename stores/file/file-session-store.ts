@@ -1,8 +1,9 @@
 import type { StoreCapabilities } from '../../src/store/contract.ts';
 import { BaseSessionStore, type TenantStore } from '../../src/store/base-session-store.ts';
-import { checkOptions, isBoolean, isFunction, isOneOf, isWhole } from '../../src/store/options.ts';
+import { checkOptions, isBoolean, isFunction, isObject, isOneOf, isWhole } from '../../src/store/options.ts';
 import type { SnapshotPathPrefix } from '../../src/store/tenant.ts';
-import { LruCache } from '../chain/lru-cache.ts';
+import type { Encryption } from '../../src/store/encryption.ts';
+import { LruCache } from '../../src/store/lru-cache.ts';
 import { nodeFileSystem, type FileSystem } from './disk/file-system.ts';
 import { reportingFailures, type Call } from './disk/io-error.ts';
 import { StoreFolder, type Durability } from './disk/store-folder.ts';
@@ -38,6 +39,11 @@ export interface FileSessionStoreOptions {
   checkpointInterval?: number;
   /** How long a save waits for other processes that save to the same session, in ms, before it throws `ABORTED`. Default: 10000. */
   lockTimeoutMs?: number;
+  /**
+   * Encrypts what is written from now on; `envelope()` of `genkitx-agents/privacy` makes one. What is in clear already is read as it is.
+   * `docs/privacy.md` lists what stays in clear. Default: all is written in clear.
+   */
+  encryption?: Encryption;
 }
 
 const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
@@ -101,6 +107,7 @@ export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
       durability: isOneOf('full', 'fast'),
       checkpointInterval: isWhole(1),
       lockTimeoutMs: isWhole(0),
+      encryption: isObject,
     });
     super('FileSessionStore', options?.snapshotPathPrefix);
     const path = usableDirectory(directory, fileSystem);
@@ -114,6 +121,7 @@ export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
       checkpointInterval: options?.checkpointInterval ?? 25,
       maxPersistedChainLength: options?.maxPersistedChainLength,
       rejectBranching: options?.rejectBranchingSessions ?? false,
+      encryption: options?.encryption,
     };
     this.#watches = new Watches(options?.snapshotWatchPollIntervalMs ?? 2000);
     this.#runner = {

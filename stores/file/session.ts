@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { join } from 'node:path';
+import { GenkitError } from 'genkit';
 import { quote } from '../../src/errors.ts';
+import type { Sealer } from '../../src/store/encryption.ts';
 import type { CutMemory } from '../chain/cut.ts';
 import { closeQuietly, CREATE, READ_APPEND, stampOf } from './disk/file-system.ts';
 import type { HeldLock } from './disk/lock.ts';
@@ -17,7 +19,7 @@ import {
   type LogLine,
   type SaveLine,
 } from './format/session-log.ts';
-import type { SnapshotHead } from './format/snapshot-file.ts';
+import { openHead, type SnapshotHead } from './format/snapshot-file.ts';
 import { readHead, readOwnHead } from './read/read-head.ts';
 import { IndexNode, SessionIndex, type SeenHead } from './session-index.ts';
 import type { ScannedSession } from './read/scan-tenant.ts';
@@ -47,6 +49,8 @@ export class Session {
   readonly id: string;
   /** The folder of what belongs to the session beside its snapshots. */
   readonly path: string;
+  /** Encrypts and decrypts what belongs to the session. */
+  readonly sealer: Sealer;
   index = new SessionIndex();
   /** Shards that this process wrote, or read and found whole. */
   readonly checkedShards = new Set<string>();
@@ -72,6 +76,7 @@ export class Session {
     this.tenant = tenant;
     this.id = id;
     this.path = tenant.folder.session(id);
+    this.sealer = tenant.folder.sealer('session', id);
   }
 
   /** Tells the session from a deleted one of the same id; empty: there is no such session. */
@@ -169,7 +174,24 @@ export class Session {
     return head;
   }
 
-  /** A head that has the facts about the session: each write takes over those of the write before it. */
+  /**
+   * The head with what is encrypted of it.
+   *
+   * @throws DamagedSnapshot, or `FAILED_PRECONDITION` without the key.
+   */
+  async opened(head: SnapshotHead): Promise<SnapshotHead> {
+    if (head.sealed === undefined) return head;
+    try {
+      const opened = await openHead(head, this.sealer);
+      const node = this.index.tree.get(head.meta.snapshotId);
+      if (node?.seen?.head === head) node.seen = { ...node.seen, head: opened };
+      return opened;
+    } catch (error) {
+      throw error instanceof GenkitError ? error : new DamagedSnapshot(DAMAGED);
+    }
+  }
+
+  /** A head that has the facts about the session: each write takes over those of the write before it. Some may be encrypted. */
   headWithDetails(): SnapshotHead | undefined {
     const { tree, lastWritten } = this.index;
     for (const node of new Set([lastWritten, tree.latestLeaf()])) {

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { Sealer, type Encryption, type KeyOwner } from '../../src/store/encryption.ts';
 import type { StoreFolder } from './disk/store-folder.ts';
 import { fileNameOf, snapshotName } from './format/names.ts';
 
@@ -16,14 +17,21 @@ export class TenantFolder {
   readonly scopes: string;
   /** A folder for each session that has records. */
   readonly allRecords: string;
+  readonly #encryption: Encryption | undefined;
 
-  constructor(store: StoreFolder, tenant: string) {
+  constructor(store: StoreFolder, tenant: string, encryption: Encryption | undefined) {
     this.store = store;
+    this.#encryption = encryption;
     this.tenant = tenant;
     this.path = join(store.path, fileNameOf(tenant));
     this.sessions = join(this.path, '.sessions');
     this.scopes = join(this.path, '.scopes');
     this.allRecords = join(this.path, '.records');
+  }
+
+  /** Encrypts and decrypts what belongs to a session, to a snapshot without one, or to a user or an app. */
+  sealer(kind: KeyOwner['kind'], id: string): Sealer {
+    return new Sealer(this.#encryption, { tenant: this.tenant, kind, id });
   }
 
   snapshot(snapshotId: string): string {

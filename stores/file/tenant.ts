@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import type { LruCache } from '../chain/lru-cache.ts';
+import type { Encryption } from '../../src/store/encryption.ts';
+import type { LruCache } from '../../src/store/lru-cache.ts';
 import { stampOf } from './disk/file-system.ts';
 import { readBeginning } from './disk/read-file.ts';
 import type { StoreFolder } from './disk/store-folder.ts';
@@ -23,6 +24,7 @@ export interface Shared {
   readonly checkpointInterval: number;
   readonly maxPersistedChainLength: number | undefined;
   readonly rejectBranching: boolean;
+  readonly encryption: Encryption | undefined;
 }
 
 /** Snapshots whose places are kept in memory, of all tenants together; one session that has more is kept all the same. */
@@ -44,7 +46,7 @@ export class Tenant implements SessionHome {
 
   constructor(shared: Shared, name: string, finish: (session: Session, line: LogLine) => Promise<void>) {
     this.shared = shared;
-    this.folder = new TenantFolder(shared.folder, name);
+    this.folder = new TenantFolder(shared.folder, name, shared.encryption);
     this.finish = finish;
   }
 

@@ -1,6 +1,6 @@
 import type { CollectionReference, DocumentReference, Timestamp } from '@google-cloud/firestore';
 import { KeyQueue } from '../../src/store/key-queue.ts';
-import { LruCache } from '../chain/lru-cache.ts';
+import { LruCache } from '../../src/store/lru-cache.ts';
 import type { KnownState } from '../chain/written-state.ts';
 import type { Database } from './database.ts';
 import { foreignLayout } from './format/foreign-layout.ts';

@@ -21,6 +21,7 @@ export const NAMES: Readonly<Record<string, string>> = {
   rewrites: 'random rewrites of snapshots',
   size: 'states larger than a document or a commit',
   contention: 'many clients, one session',
+  'damaged ciphertext': 'ciphertexts that are flipped, cut or swapped',
   'missing piece': 'any one document deleted',
   'patch fuzz': 'random pairs of states',
   'patch size': 'patches beside another library',

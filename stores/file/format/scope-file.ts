@@ -1,8 +1,10 @@
 import { stringifyJson, type Json } from '../../../src/json/value.ts';
 import type { ScopeRecord } from '../../../src/store/contract.ts';
+import type { Cipher, Sealer } from '../../../src/store/encryption.ts';
 import { assertReadable } from '../../../src/store/format.ts';
 import { hashOf } from './names.ts';
-import { FORMAT } from './snapshot-file.ts';
+import { openJson, sealText } from './sealed-text.ts';
+import { FORMAT, SEALED_FORMAT } from './snapshot-file.ts';
 import { jsonOf } from './text.ts';
 
 /** Names a save: the snapshot, and the `commit` in the head that this save wrote. */
@@ -11,11 +13,11 @@ export interface SaveRef {
   readonly commit: string;
 }
 
-/** A record's file that was read. */
+/** A record's file that was read; the record may be encrypted. */
 export interface RecordFile {
   /** The record's `scopeKey`. */
   readonly key: string;
-  readonly record: ScopeRecord;
+  readonly stored: { readonly record: ScopeRecord } | { readonly sealed: string };
   /** The save that the second line names; `undefined`: there is no such line, or it can't be read. */
   readonly save: SaveRef | undefined;
   /** Bytes of the first line, when there is more. */
@@ -28,9 +30,39 @@ export function recordNameOf(key: string): string {
 }
 
 /** A record's file: one line says whose record it is, and the record; the next one, while it is a draft, the save that is to make it. */
-export function formatRecord(key: string, record: ScopeRecord, save: SaveRef): Buffer {
-  const line = `{"format":${FORMAT},"scope":${key},"record":${stringifyJson(record)}}`;
+export async function formatRecord(
+  key: string,
+  record: ScopeRecord,
+  { save, cipher }: { save: SaveRef; cipher: Cipher | undefined },
+): Promise<Buffer> {
+  const text = stringifyJson(record);
+  // An empty record is about to be removed, which must not need the key.
+  const line =
+    cipher && !isEmpty(record)
+      ? `{"format":${SEALED_FORMAT},"scope":${key},"sealed":"${await sealText(text, cipher, PLACE)}"}`
+      : `{"format":${FORMAT},"scope":${key},"record":${text}}`;
   return Buffer.from(`${line}\n${JSON.stringify([save.snapshotId, save.commit])}\n`);
+}
+
+/** What is encrypted of a record is all of it, so it has one place. */
+const PLACE = 'record';
+
+/**
+ * The record, decrypted.
+ *
+ * @throws `FAILED_PRECONDITION` without the key, `UNAVAILABLE` when it can't be reached, any other error for damage.
+ */
+export async function openRecord({ stored }: RecordFile, sealer: Sealer): Promise<ScopeRecord> {
+  return 'record' in stored ? stored.record : ((await openJson(stored.sealed, sealer, PLACE)) as ScopeRecord);
+}
+
+/** Whether a file is that of a record without a key. */
+export function isEmptyRecord({ stored }: RecordFile): boolean {
+  return 'record' in stored && isEmpty(stored.record);
+}
+
+function isEmpty(record: ScopeRecord): boolean {
+  return Object.keys(record).length === 0;
 }
 
 /**
@@ -41,14 +73,15 @@ export function parseRecord(content: Buffer, name: string, what: string): Record
   const end = content.indexOf(10) + 1;
   const json = end === 0 ? undefined : jsonOf(content.subarray(0, end));
   if (!isObject(json)) return undefined;
-  const { format, scope, record } = json;
-  assertReadable(format, FORMAT, what);
-  const isIt = format === FORMAT && Array.isArray(scope) && recordNameOf(JSON.stringify(scope)) === name;
-  if (!isIt || !isObject(record)) return undefined;
+  const { format, scope, record, sealed } = json;
+  assertReadable(format, SEALED_FORMAT, what);
+  if (!Array.isArray(scope) || recordNameOf(JSON.stringify(scope)) !== name) return undefined;
+  const stored = format === SEALED_FORMAT ? typeof sealed === 'string' && { sealed } : isObject(record) && { record };
+  if (!stored || (format !== FORMAT && format !== SEALED_FORMAT)) return undefined;
   const isMore = end < content.length;
   return {
     key: JSON.stringify(scope),
-    record,
+    stored,
     save: isMore ? saveOf(content.subarray(end)) : undefined,
     cutAt: isMore ? end : undefined,
   };

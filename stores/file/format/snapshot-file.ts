@@ -1,3 +1,4 @@
+import { GenkitError } from 'genkit';
 import { stringifyJson, type Json } from '../../../src/json/value.ts';
 import type { SnapshotMetadata, SnapshotStatus } from '../../../src/snapshot/snapshot.ts';
 import { SNAPSHOT_STATUSES } from '../../../src/snapshot/status.ts';
@@ -6,16 +7,24 @@ import { assertReadable } from '../../../src/store/format.ts';
 import type { Cut, Lift } from '../../chain/cut.ts';
 import type { WrittenState } from '../../chain/written-state.ts';
 import type { JsonPatch } from '../../../src/json/diff.ts';
+import { divideDetails, divideMetadata } from '../../../src/store/clear-metadata.ts';
+import type { Cipher, Sealer } from '../../../src/store/encryption.ts';
 import { isPacked, pack, unpack } from './compression.ts';
+import { openJson, sealText } from './sealed-text.ts';
 import { jsonOf } from './text.ts';
 
-/** The version of what this store writes. A file of a higher one is refused. */
+/** The version of what this store writes in clear. */
 export const FORMAT = 1;
+/** The version of what it writes encrypted. A file of a higher one is refused. */
+export const SEALED_FORMAT = 2;
 
 /** The member of a snapshot's file that holds what the store itself needs to know; others whose names begin so are the store's too. */
 const OWN = 'genkitx-agents';
 const LIFTS = `${OWN}/lifts`;
 const CHANGES = `${OWN}/changes`;
+/** What is encrypted of the first line, and the whole second one. */
+const SEALED = `${OWN}/sealed`;
+const SEALED_BODY = `${OWN}/sealed-state`;
 
 /** Names one state of one snapshot. */
 export interface StateRef {
@@ -55,6 +64,8 @@ export interface SnapshotHead {
   /** Facts about the session, as of this write. */
   readonly details?: SessionDetails | undefined;
   readonly records?: RecordCommit | undefined;
+  /** What is encrypted of `meta` and `details`, which are incomplete until {@link openHead}. Default: nothing. */
+  readonly sealed?: string;
 }
 
 /** `null`: no status. */
@@ -75,6 +86,7 @@ export interface SnapshotFile {
   readonly written: WrittenState<StateRef>;
   /** Its second line, for writing it again as it is. */
   readonly body: string;
+  readonly isSealed: boolean;
 }
 
 /** `foreign`: a JSON object that this store did not write; `broken`: anything else. */
@@ -83,25 +95,69 @@ export type Unreadable = 'foreign' | 'broken';
 /**
  * The text of a snapshot's file: a JSON object in two lines, the first with one member of the store's own and the snapshot's fields, the
  * second with the state. A field of the snapshot whose name is the store's is kept inside the store's own member.
+ *
+ * @param cipher Encrypts what is no id, status, time or count of the first line; the second line is as `body` is.
  */
-export function formatFile(head: SnapshotHead, body: string): Buffer {
-  const { meta, state, isLifted, ...rest } = head;
+export async function formatFile(head: SnapshotHead, body: string, cipher: Cipher | undefined): Promise<Buffer> {
+  if (!cipher) return Buffer.from(`${headLine(head, FORMAT)}\n${body}`);
+  const { clear, secret } = divided(head);
+  const line = headLine(clear, SEALED_FORMAT);
+  return Buffer.from(`${line},"${SEALED}":"${await sealText(secret, cipher, line)}"\n${body}`);
+}
+
+/** Members in one order, whatever order they came in: what is encrypted is bound to the line. */
+function headLine({ meta, ...head }: SnapshotHead, format: number): string {
+  const { session, incarnation, place, write, statuses, details, base, records, isLifted } = head;
   const own = JSON.stringify({
-    format: FORMAT,
-    ...rest,
-    state: [state.version, state.depth],
+    format,
+    session,
+    incarnation,
+    place,
+    write,
+    statuses,
+    details,
+    base,
+    records,
+    state: [head.state.version, head.state.depth],
     ...(isLifted && { isLifted }),
   });
   const names = Object.keys(meta);
-  if (!names.some(isOwnName)) return Buffer.from(`{"${OWN}":${own},${stringifyJson(meta).slice(1, -1)}\n${body}`);
+  if (!names.some(isOwnName)) return `{"${OWN}":${own},${stringifyJson(meta).slice(1, -1)}`;
   const entries = Object.entries(meta);
   const fields = stringifyJson(Object.fromEntries(entries.filter(([name]) => isOwnName(name))));
   const free = stringifyJson(Object.fromEntries(entries.filter(([name]) => !isOwnName(name))));
-  return Buffer.from(`{"${OWN}":${own.slice(0, -1)},"fields":${fields}},${free.slice(1, -1)}\n${body}`);
+  return `{"${OWN}":${own.slice(0, -1)},"fields":${fields}},${free.slice(1, -1)}`;
 }
 
 function isOwnName(name: string): boolean {
   return name.startsWith(OWN);
+}
+
+/** What is encrypted is bound to all that is not, so that no bit of either can be changed by itself. */
+function divided(head: SnapshotHead): { readonly clear: SnapshotHead; readonly secret: string } {
+  const meta = divideMetadata(head.meta);
+  const details = divideDetails(head.details);
+  const secret = stringifyJson({ meta: meta.secret, ...(details.secret && { details: details.secret }) });
+  return { clear: { ...head, meta: meta.clear, details: details.clear }, secret };
+}
+
+/**
+ * The head with what is encrypted of it.
+ *
+ * @throws `FAILED_PRECONDITION` without the key, `UNAVAILABLE` when it can't be reached, any other error for damage.
+ */
+export async function openHead(head: SnapshotHead, sealer: Sealer): Promise<SnapshotHead> {
+  const { sealed, ...clear } = head;
+  if (sealed === undefined) return head;
+  const { meta, details } = (await openJson(sealed, sealer, headLine(clear, SEALED_FORMAT))) as unknown as {
+    meta: object;
+    details?: SessionDetails;
+  };
+  return {
+    ...clear,
+    meta: { ...clear.meta, ...meta },
+    details: details ? { ...clear.details, ...details } : clear.details,
+  };
 }
 
 /** The second line of a snapshot without a state. */
@@ -118,13 +174,28 @@ const ONE_BLOCK = 4096;
 /** What is in a file beside the patch, about. */
 const USUAL_REST = 700;
 
-/** The second line for a change of another state; a patch that would make the file larger than need be is deflated, as base64. */
-export async function changeBody(patch: string): Promise<string> {
+/** The second line for a change of another state. */
+export function changeBody(patch: string): string {
+  return `,"${CHANGES}":${patch}}\n`;
+}
+
+/** A {@link changeBody} that is to stay in clear: a patch that would make the file larger than need be is deflated, as base64. */
+export async function packedChangeBody(patch: string): Promise<string> {
   if (patch.length >= ONE_BLOCK - USUAL_REST) {
     const packed = (await pack(patch)).toString('base64');
     if (packed.length < 0.8 * patch.length) return `,"${CHANGES}":"${packed}"}\n`;
   }
-  return `,"${CHANGES}":${patch}}\n`;
+  return changeBody(patch);
+}
+
+/** A second line, encrypted. */
+export async function sealBody(body: string, state: Omit<StateRef, 'depth'>, cipher: Cipher): Promise<string> {
+  return `,"${SEALED_BODY}":"${await sealText(`{${body.replace(/^,/, '')}`, cipher, placeOf(state))}"}\n`;
+}
+
+/** A whole state or a change belongs to one snapshot, and to one version of it. */
+function placeOf({ id, version }: Omit<StateRef, 'depth'>): string {
+  return JSON.stringify(['state', id, version]);
 }
 
 /**
@@ -140,24 +211,49 @@ export function parseHead(line: Buffer): SnapshotHead | Unreadable {
 /**
  * Reads a snapshot's file.
  *
- * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it.
+ * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it, or without the key; `UNAVAILABLE` when that can't be reached.
  */
-export async function parseFile(content: Buffer): Promise<SnapshotFile | Unreadable> {
+export async function parseFile(content: Buffer, sealer: Sealer): Promise<SnapshotFile | Unreadable> {
   const json = jsonOf(content);
   const end = content.indexOf(10) + 1;
   if (!isObject(json) || end === 0) return 'broken';
-  const head = headOf(json);
-  if (typeof head === 'string') return head;
-  const written = await writtenOf(head, json).catch(() => undefined);
-  return written ? { head, written, body: content.toString('utf8', end) } : 'broken';
+  const stored = headOf(json);
+  if (typeof stored === 'string') return stored;
+  try {
+    const head = await openHead(stored, sealer);
+    const written = await writtenOf(head, head === stored ? json : await openBody(head, json, sealer));
+    return { head, written, body: content.toString('utf8', end), isSealed: head !== stored };
+  } catch (error) {
+    if (error instanceof GenkitError) throw error;
+    return 'broken';
+  }
+}
+
+async function openBody(
+  { meta, state }: SnapshotHead,
+  json: Record<string, Json>,
+  sealer: Sealer,
+): Promise<Record<string, Json>> {
+  const sealed = json[SEALED_BODY];
+  if (typeof sealed !== 'string') throw new Error('the state is not encrypted');
+  const place = placeOf({ id: meta.snapshotId, version: state.version });
+  return (await openJson(sealed, sealer, place)) as Record<string, Json>;
 }
 
 function headOf(json: Record<string, Json>): SnapshotHead | Unreadable {
-  const { [OWN]: own, [LIFTS]: _lifts, [CHANGES]: _changes, state: _state, ...rest } = json;
+  const {
+    [OWN]: own,
+    [LIFTS]: _lifts,
+    [CHANGES]: _changes,
+    [SEALED]: sealed,
+    [SEALED_BODY]: _body,
+    state: _state,
+    ...rest
+  } = json;
   if (!isObject(own)) return 'foreign';
   const { format, fields, session, incarnation, place, write, state, base, isLifted, statuses, details, records } = own;
   const meta = isObject(fields) ? { ...rest, ...fields } : rest;
-  assertReadable(format, FORMAT, `Snapshot ${JSON.stringify(meta['snapshotId'])}`);
+  assertReadable(format, SEALED_FORMAT, `Snapshot ${JSON.stringify(meta['snapshotId'])}`);
   const head = {
     meta: meta as unknown as SnapshotMetadata,
     session,
@@ -170,8 +266,9 @@ function headOf(json: Record<string, Json>): SnapshotHead | Unreadable {
     statuses,
     details,
     records,
+    ...(typeof sealed === 'string' && { sealed }),
   };
-  return format === FORMAT && isHead(head) ? head : 'broken';
+  return format === (head.sealed === undefined ? FORMAT : SEALED_FORMAT) && isHead(head) ? head : 'broken';
 }
 
 function isHead(head: { [K in keyof SnapshotHead]: unknown }): head is SnapshotHead {

@@ -13,6 +13,7 @@ import { Pace } from '../disk/pace.ts';
 import { readBeginning, readFrom } from '../disk/read-file.ts';
 import { fileNameOf } from '../format/names.ts';
 import { parseHeader, parseLines } from '../format/session-log.ts';
+import type { SnapshotHead } from '../format/snapshot-file.ts';
 import { headUnlessDamaged, type Session } from '../session.ts';
 import type { IndexNode } from '../session-index.ts';
 import type { Tenant } from '../tenant.ts';
@@ -36,12 +37,18 @@ export async function loadHeads(session: Session, nodes: Iterable<IndexNode>): P
   }
 }
 
+/** A list goes on without what can't be decrypted: a caller that asks for the snapshot is told why. */
+function openedIfPossible(session: Session, head: SnapshotHead): Promise<SnapshotHead> {
+  return session.opened(head).catch(() => head);
+}
+
 /** A page of the session's snapshots, in the order of their first saves. */
 export async function listSnapshots(session: Session, options: PageOptions): Promise<Page<SnapshotMetadata>> {
   const { limit, after: [after] = [0] } = checkPage(options, ['number']);
   await session.refresh();
   const rest = [...session.index.tree.nodes()].filter(({ place }) => place > after);
   await loadHeads(session, rest.slice(0, limit));
+  for (const { seen } of rest.slice(0, limit)) if (seen) await openedIfPossible(session, seen.head);
   return pageOf(rest, limit, (node) => ({ position: [node.place], item: metadataOf(session, node) }));
 }
 
@@ -90,7 +97,8 @@ async function summaryOf(session: Session, ownerId: string | undefined): Promise
   const { tree, updatedAt } = session.index;
   const leaf = tree.latestLeaf();
   if (!leaf) return undefined;
-  const details = session.headWithDetails()?.details;
+  const head = session.headWithDetails();
+  const details = head && (await openedIfPossible(session, head)).details;
   if (ownerId !== undefined && details?.ownerId !== ownerId) return undefined;
   await loadHeads(session, tree.nodes());
   const usage = sumUsage(

@@ -4,7 +4,7 @@ import { handOut } from '../../../src/snapshot/hand-out.ts';
 import { storedOf, type SessionSnapshot } from '../../../src/snapshot/snapshot.ts';
 import { unreadableSnapshot } from '../../../src/store/unreadable.ts';
 import type { CutMemory } from '../../chain/cut.ts';
-import type { LruCache } from '../../chain/lru-cache.ts';
+import type { LruCache } from '../../../src/store/lru-cache.ts';
 import { materialise } from '../../chain/materialise.ts';
 import type { KnownState } from '../../chain/written-state.ts';
 import { stampOf } from '../disk/file-system.ts';
@@ -45,7 +45,7 @@ export function readSnapshot(
 
 /** As {@link readSnapshot}, but reads no more of a file than its head, and that once. */
 export function readHeadOf(session: Session, snapshotId: string): Promise<SnapshotHead | undefined> {
-  return retrying(session, snapshotId, (node) => session.head(node));
+  return retrying(session, snapshotId, (node) => session.opened(session.head(node)));
 }
 
 async function retrying<T>(
@@ -65,7 +65,7 @@ async function retrying<T>(
       const again = session.index.tree.get(snapshotId);
       // The file is the same after a fresh look, so no writer is replacing it.
       const isSame = again?.place === node.place && session.stampOf(again) === stamp;
-      if (isSame && attempt > 1) throw unreadableSnapshot(snapshotId, error.message);
+      if (isSame && attempt > 1) throw unreadableSnapshot(snapshotId, error.message, session.id);
     }
   }
   throw unavailable(`Snapshot ${quote(snapshotId)} changed too often while it was read. Try again.`);
@@ -75,7 +75,7 @@ async function retrying<T>(
 export async function readLoner(folder: TenantFolder, snapshotId: string): Promise<LoadedSnapshot | undefined> {
   const content = await readFrom(folder.store.fs, folder.snapshot(snapshotId));
   if (content === 'missing') return undefined;
-  const file = content === 'no-file' ? 'broken' : await parseFile(content.bytes);
+  const file = content === 'no-file' ? 'broken' : await parseFile(content.bytes, folder.sealer('snapshot', snapshotId));
   if (typeof file === 'string' || file.head.meta.snapshotId !== snapshotId || file.written.kind === 'base') {
     throw unreadableSnapshot(snapshotId, 'its file is damaged');
   }
@@ -97,7 +97,7 @@ export function storedSnapshot({ meta, session }: SnapshotHead): ReturnType<type
 async function load(session: Session, node: IndexNode, cache: StateCache): Promise<LoadedSnapshot> {
   const head = session.head(node);
   const known = cache.get(head.state.version);
-  if (known && node.seen?.isWhole) return { head, known };
+  if (known && node.seen?.isWhole) return { head: await session.opened(head), known };
   const file = await readFile(session, node);
   return { head: file.head, known: await loadState(session, { id: node.snapshotId, ...file.head.state }, cache, file) };
 }
@@ -107,7 +107,7 @@ export async function readFile(session: Session, node: IndexNode): Promise<Snaps
   const { folder } = session.tenant;
   const content = await readFrom(folder.store.fs, folder.snapshot(node.snapshotId));
   if (content === 'missing') throw new DamagedSnapshot('its file is missing');
-  const file = content === 'no-file' ? 'broken' : await parseFile(content.bytes);
+  const file = content === 'no-file' ? 'broken' : await parseFile(content.bytes, session.sealer);
   if (typeof content === 'string' || typeof file === 'string') throw new DamagedSnapshot('its file is damaged');
   session.note(node, { head: file.head, stamp: stampOf(content.stats), isWhole: true });
   return file;
@@ -139,7 +139,7 @@ export async function readState(session: Session, state: StateRef): Promise<Snap
   const { folder } = session.tenant;
   for (const path of [folder.snapshot(state.id), session.pathOfKept(state.version)]) {
     const content = await readFrom(folder.store.fs, path);
-    const file = typeof content === 'string' ? 'broken' : await parseFile(content.bytes);
+    const file = typeof content === 'string' ? 'broken' : await parseFile(content.bytes, session.sealer);
     // Depths go down by one from diff to diff, so no chain goes in a circle.
     if (typeof content === 'string' || typeof file === 'string' || !isState(file.head, state)) continue;
     const node = session.index.tree.get(state.id);
@@ -185,7 +185,7 @@ export async function assertStored(session: Session, { head, known }: LoadedSnap
     if (known && !hasShards(session, known.memory)) throw new DamagedSnapshot(MISSING_SHARD);
   } catch (error) {
     if (!(error instanceof DamagedSnapshot)) throw error;
-    throw unreadableSnapshot(head.meta.snapshotId, error.message);
+    throw unreadableSnapshot(head.meta.snapshotId, error.message, session.id);
   }
 }
 

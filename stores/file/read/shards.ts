@@ -1,5 +1,7 @@
 import { join } from 'node:path';
-import { shardName, type CutShard, type CutMemory } from '../../chain/cut.ts';
+import { GenkitError } from 'genkit';
+import type { Cipher } from '../../../src/store/encryption.ts';
+import { shardName, type CutShard, type CutMemory, type ShardNames } from '../../chain/cut.ts';
 import { readFrom } from '../disk/read-file.ts';
 import { isPacked, pack, unpack } from '../format/compression.ts';
 import { textOf } from '../format/text.ts';
@@ -7,41 +9,64 @@ import type { Session } from '../session.ts';
 
 /** Whether a file in a session's folder is called as shards are. */
 export function isShard(name: string): boolean {
-  return /^[0-9a-f]{64}$/.test(name);
+  return /^(?:[0-9a-f]{16}-)?[0-9a-f]{64}$/.test(name);
 }
 
-/** The text of a shard, checked against its name; `undefined`: it is missing or damaged. */
+/** Encrypted shards are named under the data key that seals them: their names don't tell whether two sessions have equal contents. */
+export function sealedNames(cipher: Cipher): ShardNames {
+  const prefix = `${cipher.keyTag}-`;
+  return { of: (text) => prefix + cipher.nameOf(text), has: (name) => name.startsWith(prefix) };
+}
+
+/**
+ * The text of a shard, checked against its name; `undefined`: it is missing or damaged.
+ *
+ * @throws `FAILED_PRECONDITION` when it is encrypted, and the key is not there.
+ */
 export async function readShard(session: Session, name: string): Promise<string | undefined> {
   const { store } = session.tenant.folder;
   const content = await readFrom(store.fs, join(session.path, name));
   if (typeof content === 'string') return undefined;
-  const bytes = isPacked(content.bytes) ? await unpack(content.bytes).catch(() => undefined) : content.bytes;
-  if (!bytes || shardName(bytes) !== name) return undefined;
-  session.checkedShards.add(name);
-  return textOf(bytes);
+  try {
+    const isSealed = name.includes('-');
+    const stored = isSealed ? await session.sealer.open(content.bytes, name) : content.bytes;
+    const bytes = isPacked(stored) ? await unpack(stored) : stored;
+    if (!isSealed && shardName(bytes) !== name) return undefined;
+    session.checkedShards.add(name);
+    return textOf(bytes);
+  } catch (error) {
+    if (error instanceof GenkitError) throw error;
+    return undefined;
+  }
 }
 
 /**
  * Writes the shards that are not there yet, or are damaged. They do no harm when the save fails: nothing names them.
  *
- * A run that is sealed stays as it is for the rest of the session, and is stored once, as it is, so that a cold read need not unpack it. What
+ * A run that has ended stays as it is for the rest of the session, and is stored once, as it is, so that a cold read need not unpack it. What
  * still grows is stored anew by every checkpoint, and packed.
  *
  * @returns Whether there was one to write.
  */
-export async function writeShards(session: Session, shards: readonly CutShard[], memory: CutMemory): Promise<boolean> {
+export async function writeShards(
+  session: Session,
+  shards: readonly CutShard[],
+  memory: CutMemory,
+  cipher: Cipher | undefined,
+): Promise<boolean> {
   const { store } = session.tenant.folder;
-  const sealed = new Set(
+  const ended = new Set(
     [...memory.values()]
       .flat()
-      .filter((run) => run.sealed)
+      .filter((run) => run.isEnded)
       .map((run) => run.name),
   );
   let isWritten = false;
   for (const shard of shards) {
     if (await isStored(session, shard.name)) continue;
     const text = shard.text();
-    await store.replace(join(session.path, shard.name), sealed.has(shard.name) ? Buffer.from(text) : await pack(text));
+    const bytes = ended.has(shard.name) ? Buffer.from(text) : await pack(text);
+    await store.replace(join(session.path, shard.name), cipher ? cipher.seal(bytes, shard.name) : bytes);
     session.checkedShards.add(shard.name);
     isWritten = true;
   }

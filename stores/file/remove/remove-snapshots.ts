@@ -59,6 +59,7 @@ export async function finish(session: Session, line: LogLine): Promise<void> {
 /** The log goes last, because what it says is to be finished until then. */
 async function removeRest(session: Session): Promise<void> {
   await new SessionRecords(session).removeAll();
+  await session.sealer.forget();
   await session.remove();
 }
 

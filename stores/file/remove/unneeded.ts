@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { GenkitError } from 'genkit';
 import { isShard } from '../read/shards.ts';
 import { readFile, readState } from '../read/read-snapshot.ts';
 import { loadHeads } from '../read/lists.ts';
@@ -57,7 +58,7 @@ export async function findUnneeded(session: Session, without: ReadonlySet<string
   return names.filter((name) => (isShard(name) ? !shards.has(name) : isKept(name) && !versions.has(name)));
 }
 
-/** The shards of all states that are whole; `undefined`: one can't be read, and may need anything. */
+/** The shards of all states that are whole; `undefined`: one can't be read, or not without a key, and may need anything. */
 async function shardsOf(
   session: Session,
   without: ReadonlySet<string>,
@@ -78,7 +79,8 @@ async function shardsOf(
       add(await readState(session, { id: meta.snapshotId, version, depth: 0 }));
     }
   } catch (error) {
-    if (error instanceof DamagedSnapshot) return undefined;
+    // It may be encrypted under a key that this store does not have.
+    if (error instanceof DamagedSnapshot || error instanceof GenkitError) return undefined;
     throw error;
   }
   return shards;

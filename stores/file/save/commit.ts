@@ -1,5 +1,6 @@
 import { quote } from '../../../src/errors.ts';
 import type { ScopeChange } from '../../../src/store/contract.ts';
+import type { Cipher } from '../../../src/store/encryption.ts';
 import type { CutShard } from '../../chain/cut.ts';
 import type { KnownState } from '../../chain/written-state.ts';
 import { closeQuietly, codeOf, stampOf } from '../disk/file-system.ts';
@@ -24,6 +25,8 @@ export interface Commit {
   readonly known: KnownState | undefined;
   /** Shards of the state; those that are there already are left alone. */
   readonly shards: readonly CutShard[];
+  /** Encrypts the head, the shards; `body` is as it is to be. */
+  readonly cipher: Cipher | undefined;
   readonly scopes: ReadonlyMap<string, ScopeChange>;
   /** `undefined`: the snapshot has none. */
   readonly session: Session | undefined;
@@ -55,7 +58,7 @@ export async function carryOut(tenant: Tenant, lock: HeldLock, commit: Commit): 
   let isThere = false;
   let isSettled = true;
   const saved = await records.changing(commit.scopes, async (drafts) => {
-    const written = write(tenant, commit, drafts);
+    const written = await write(tenant, commit, drafts);
     try {
       announced = line && session!.announce(line, written.head.incarnation);
       const folders = [...(announced?.made ?? []), ...(await writeRest(tenant, commit, written.head, drafts))];
@@ -99,24 +102,28 @@ interface Written {
 }
 
 /** Writes the snapshot under a temporary name. */
-function write(tenant: Tenant, { head, body, session }: Commit, drafts: readonly RecordDraft[]): Written {
+async function write(
+  tenant: Tenant,
+  { head, body, session, cipher }: Commit,
+  drafts: readonly RecordDraft[],
+): Promise<Written> {
   const incarnation = head.incarnation || session?.incarnation || newNonce();
   const names = drafts.map(({ name }) => name);
   const records = names.length === 0 ? undefined : { commit: newNonce(), names };
   const full = { ...head, incarnation, records };
-  return { head: full, ...tenant.folder.store.writeTemporary(formatFile(full, body)) };
+  return { head: full, ...tenant.folder.store.writeTemporary(await formatFile(full, body, cipher)) };
 }
 
 /** Writes shards and drafts; answers the folders that got an entry. */
 async function writeRest(
   { folder }: Tenant,
-  { shards, known, session }: Commit,
+  { shards, known, session, cipher }: Commit,
   { meta, records }: SnapshotHead,
   drafts: readonly RecordDraft[],
 ): Promise<string[]> {
   // A snapshot without a session is no reason to make its folder, but where there is none the tenant's would look as if it had lost it.
   const changed = session ? [] : folder.store.makeFolder(folder.sessions);
-  if (session && known && (await writeShards(session, shards, known.memory))) changed.push(session.path);
+  if (session && known && (await writeShards(session, shards, known.memory, cipher))) changed.push(session.path);
   if (records) await new ScopeRecords(folder).stage(drafts, { snapshotId: meta.snapshotId, commit: records.commit });
   return changed;
 }

@@ -21,7 +21,15 @@ import type { KnownState } from '../../chain/written-state.ts';
 import { CallerFailure } from '../disk/io-error.ts';
 import type { HeldLock } from '../disk/lock.ts';
 import { hashOf } from '../format/names.ts';
-import { changeBody, NO_STATE, nextTrail, wholeBody, type SnapshotHead } from '../format/snapshot-file.ts';
+import {
+  changeBody,
+  NO_STATE,
+  nextTrail,
+  packedChangeBody,
+  sealBody,
+  wholeBody,
+  type SnapshotHead,
+} from '../format/snapshot-file.ts';
 import { timeNow } from '../format/session-log.ts';
 import { locate, type Home } from '../read/find-snapshot.ts';
 import { loadHeads } from '../read/lists.ts';
@@ -34,8 +42,9 @@ import {
   storedSnapshot,
   type LoadedSnapshot,
 } from '../read/read-snapshot.ts';
+import { sealedNames } from '../read/shards.ts';
 import { reconcile } from '../remove/remove-snapshots.ts';
-import { headUnlessDamaged, newNonce, type Session } from '../session.ts';
+import { DamagedSnapshot, headUnlessDamaged, newNonce, type Session } from '../session.ts';
 import type { IndexNode } from '../session-index.ts';
 import type { Tenant } from '../tenant.ts';
 import { carryOut, NAME_IS_TAKEN, type Commit } from './commit.ts';
@@ -52,7 +61,8 @@ const AGAIN = Symbol('again');
 type Outcome = string | null | typeof AGAIN;
 
 /** A state that is to be written, and what the head says of it. */
-type WrittenPart = Pick<Commit, 'body' | 'shards' | 'known'> & Pick<SnapshotHead, 'state' | 'base' | 'isLifted'>;
+type WrittenPart = Pick<Commit, 'body' | 'shards' | 'known' | 'cipher'> &
+  Pick<SnapshotHead, 'state' | 'base' | 'isLifted'>;
 
 /** One call of `saveSnapshot`. */
 export class Save<S> {
@@ -122,14 +132,14 @@ export class Save<S> {
     const { folder } = this.#tenant;
     const { maxPersistedChainLength: longest } = this.#tenant.shared;
     if (!isFresh && folder.store.fs.stat(folder.snapshot(id))) return AGAIN;
-    if (index.tree.has(id)) throw unreadableSnapshot(id, 'its file is missing');
+    if (index.tree.has(id)) throw unreadableSnapshot(id, 'its file is missing', session.id);
     this.#assertLeaf(session);
     if (index.tree.wouldCycle(id, parentId)) refuseCycle(id, parentId!);
     const parent = await this.#readParent(session, parentId);
     const anchor = parent && (await this.#anchorOf(session, parent));
     const meta = copyMetadata(next);
     const state = copyState(next, anchor?.known?.state ?? parent?.known?.state);
-    const part = await this.#write(state, anchor);
+    const part = await this.#write(id, state, { session, anchor });
     if (longest !== undefined) await loadHeads(session, unread(index.tree.nodes()));
     const removed =
       longest === undefined ? [] : overflow(index.tree, next, longest).map((one) => index.tree.mustGet(one));
@@ -146,7 +156,7 @@ export class Save<S> {
         place,
         write: 1,
         statuses: nextTrail([], 1, meta.status),
-        details: this.#details(session, parent?.head),
+        details: await this.#details(session, parent?.head),
       },
     });
     if (isSaved) this.#tenant.noteHome(id, session);
@@ -174,11 +184,11 @@ export class Save<S> {
     const parent = isSameState ? undefined : await this.#readParent(session, meta.parentId).catch(() => undefined);
     const anchor = parent && (await this.#anchorOf(session, parent));
     const part: WrittenPart = isSameState
-      ? { ...stateOf(head), body: (await readFile(session, tree.mustGet(id))).body, shards: [], known: before }
-      : await this.#write(state, anchor, before);
+      ? { ...stateOf(head), ...(await this.#sameBody(session, tree.mustGet(id))), shards: [], known: before }
+      : await this.#write(id, state, { session, anchor, before });
     const write = head.write + 1;
     const statuses = nextTrail(head.statuses, write, meta.status);
-    const details = this.#details(session, head);
+    const details = await this.#details(session, head);
     await this.#carryOut(lock, session, part, { replaces: true, head: { ...head, meta, write, statuses, details } });
     return id;
   }
@@ -187,12 +197,21 @@ export class Save<S> {
   async #carryOut(
     lock: HeldLock,
     session: Session | undefined,
-    { body, shards, known, ...state }: WrittenPart,
+    { body, shards, known, cipher, ...state }: WrittenPart,
     commit: Pick<Commit, 'line' | 'replaces'> & { readonly head: Omit<SnapshotHead, keyof WrittenPart> },
   ): Promise<boolean> {
     const { scopes } = this.#request;
     const head = { ...commit.head, base: undefined, isLifted: false, ...state };
-    const outcome = await carryOut(this.#tenant, lock, { ...commit, head, body, shards, known, scopes, session });
+    const outcome = await carryOut(this.#tenant, lock, {
+      ...commit,
+      head,
+      body,
+      shards,
+      known,
+      cipher,
+      scopes,
+      session,
+    });
     return outcome !== NAME_IS_TAKEN;
   }
 
@@ -223,9 +242,12 @@ export class Save<S> {
     const before = current?.head;
     const write = (before?.write ?? 0) + 1;
     const plan = state === undefined ? undefined : planWhole(state, { interval: 1, known: undefined });
-    const body = plan?.kind === 'whole' ? wholeBody(plan.cut) : NO_STATE;
-    const known = state === undefined ? undefined : { state, memory: new Map(), length: body.length };
-    const part = { state: { version: newNonce(), depth: 0 }, body, shards: [], known };
+    const plain = plan?.kind === 'whole' ? wholeBody(plan.cut) : NO_STATE;
+    const known = state === undefined ? undefined : { state, memory: new Map(), length: plain.length };
+    const version = newNonce();
+    const cipher = await this.#tenant.folder.sealer('snapshot', meta.snapshotId).cipher();
+    const body = cipher ? await sealBody(plain, { id: meta.snapshotId, version }, cipher) : plain;
+    const part = { state: { version, depth: 0 }, body, shards: [], known, cipher };
     const isSaved = await this.#carryOut(lock, undefined, part, {
       replaces: current !== undefined,
       head: {
@@ -265,34 +287,67 @@ export class Save<S> {
   }
 
   /** @param before What the snapshot's state was. */
-  async #write(state: Json | undefined, anchor: LoadedSnapshot | undefined, before?: KnownState): Promise<WrittenPart> {
+  async #write(
+    id: string,
+    state: Json | undefined,
+    {
+      session,
+      anchor,
+      before,
+    }: { session: Session; anchor: LoadedSnapshot | undefined; before?: KnownState | undefined },
+  ): Promise<WrittenPart> {
     const version = newNonce();
-    if (state === undefined) return { state: { version, depth: 0 }, body: NO_STATE, shards: [], known: undefined };
+    const cipher = await session.sealer.cipher();
+    const sealed = async (body: string): Promise<string> => (cipher ? sealBody(body, { id, version }, cipher) : body);
+    if (state === undefined) {
+      return { state: { version, depth: 0 }, body: await sealed(NO_STATE), shards: [], known: undefined, cipher };
+    }
     const origin = anchor?.known && { state: anchor.known.state, depth: anchor.head.state.depth };
     const memory = before?.memory ?? anchor?.known?.memory;
     const interval = this.#tenant.shared.checkpointInterval;
-    const plan = planNew(state, origin, { interval, known: memory, runs: RUNS });
+    const plan = planNew(state, origin, {
+      interval,
+      known: memory,
+      runs: RUNS,
+      names: cipher && sealedNames(cipher),
+    });
     const known = knownFrom(state, plan, memory, anchor?.known?.length ?? 0);
     if (plan.kind === 'whole') {
       const { cut } = plan;
       const isLifted = cut.lifts.length > 0;
-      return { state: { version, depth: 0 }, isLifted, body: wholeBody(cut), shards: cut.shards, known };
+      const body = await sealed(wholeBody(cut));
+      return { state: { version, depth: 0 }, isLifted, body, shards: cut.shards, known, cipher };
     }
     const { head } = anchor!;
     const base = { id: head.meta.snapshotId, version: head.state.version };
     const depth = head.state.depth + 1;
-    return { state: { version, depth }, base, body: await changeBody(plan.patch), shards: [], known };
+    const body = cipher ? await sealed(changeBody(plan.patch)) : await packedChangeBody(plan.patch);
+    return { state: { version, depth }, base, body, shards: [], known, cipher };
+  }
+
+  /** The second line of a file that is written again; what is encrypted already stays under its key. */
+  async #sameBody(session: Session, node: IndexNode): Promise<Pick<Commit, 'body' | 'cipher'>> {
+    const { head, body, isSealed } = await readFile(session, node);
+    const cipher = await session.sealer.cipher();
+    if (isSealed || !cipher) return { body, cipher };
+    return { body: await sealBody(body, { id: node.snapshotId, version: head.state.version }, cipher), cipher };
   }
 
   /** @param near The head of the nearest snapshot, where no better one can be read. */
-  #details(session: Session, near: SnapshotHead | undefined): SessionDetails | undefined {
+  async #details(session: Session, near: SnapshotHead | undefined): Promise<SessionDetails | undefined> {
     if (session.index.tree.size === 0) return this.#request.session;
-    return mergeDetails((session.headWithDetails() ?? near)?.details, this.#request.session);
+    const head = session.headWithDetails();
+    const before = head && (await session.opened(head).catch(undefinedIfDamaged));
+    return mergeDetails((before ?? near ?? head)?.details, this.#request.session);
   }
 }
 
 function stateOf({ state, base, isLifted }: SnapshotHead): Pick<SnapshotHead, 'state' | 'base' | 'isLifted'> {
   return { state, base, isLifted };
+}
+
+function undefinedIfDamaged(error: unknown): undefined {
+  if (!(error instanceof DamagedSnapshot)) throw error;
 }
 
 function now(): string {

@@ -1,3 +1,4 @@
+import { GenkitError } from 'genkit';
 import { dataLoss } from '../../../src/errors.ts';
 import type { Page, PageOptions, ScopeChange, ScopeId, ScopeRecord } from '../../../src/store/contract.ts';
 import { checkPage, pageOf } from '../../../src/store/page.ts';
@@ -8,7 +9,15 @@ import { Pace } from '../disk/pace.ts';
 import { readFrom } from '../disk/read-file.ts';
 import { attempt } from '../disk/store-folder.ts';
 import { hashOf } from '../format/names.ts';
-import { formatRecord, parseRecord, recordNameOf, type RecordFile, type SaveRef } from '../format/scope-file.ts';
+import {
+  formatRecord,
+  isEmptyRecord,
+  openRecord,
+  parseRecord,
+  recordNameOf,
+  type RecordFile,
+  type SaveRef,
+} from '../format/scope-file.ts';
 import type { SnapshotHead } from '../format/snapshot-file.ts';
 import { readOwnHead } from '../read/read-head.ts';
 import type { TenantFolder } from '../tenant-folder.ts';
@@ -83,6 +92,7 @@ export class ScopeRecords {
       const isThere = paths.some((path) => store.fs.stat(path) !== undefined);
       for (const path of paths) store.remove(path);
       await store.flushFolder(this.#folder.scopes);
+      await this.#folder.sealer('scope', scopeKey(id)).forget();
       return isThere;
     });
   }
@@ -115,7 +125,8 @@ export class ScopeRecords {
     const { store } = this.#folder;
     const changed = new Set([this.#folder.scopes, ...store.makeFolder(this.#folder.scopes)]);
     for (const { key, name, next } of drafts) {
-      await store.replace(this.#folder.draft(name), formatRecord(key, next, save));
+      const cipher = await this.#folder.sealer('scope', key).cipher();
+      await store.replace(this.#folder.draft(name), await formatRecord(key, next, { save, cipher }));
     }
     for (const path of changed) await store.flushFolder(path);
   }
@@ -166,7 +177,7 @@ export class ScopeRecords {
     await store.flushFolder(this.#folder.scopes);
     const settled = await this.#load(to, name);
     if (typeof settled !== 'object') return;
-    if (Object.keys(settled.record).length === 0) store.remove(to);
+    if (isEmptyRecord(settled)) store.remove(to);
     // Nothing of the session may outlive it here, not even an id.
     else if (settled.cutAt !== undefined) this.#cut(to, settled.cutAt);
   }
@@ -184,13 +195,21 @@ export class ScopeRecords {
     let draft = await this.#draft(name, id);
     for (let look = 1; draft === 'damaged' && look < MOST_LOOKS; look++) draft = await this.#draft(name, id);
     if (draft === 'damaged') throw unreadable(id);
-    return draft && this.#isMade(draft.save) ? draft.record : this.#settled(name, id);
+    return draft && this.#isMade(draft.save) ? this.#open(draft, id) : this.#settled(name, id);
   }
 
   async #settled(name: string, id: ScopeId): Promise<ScopeRecord> {
     const found = await this.#load(this.#folder.record(name), name, id);
     if (found === 'damaged') throw unreadable(id);
-    return found?.record ?? {};
+    return found ? this.#open(found, id) : {};
+  }
+
+  async #open(file: RecordFile, id: ScopeId): Promise<ScopeRecord> {
+    try {
+      return await openRecord(file, this.#folder.sealer('scope', file.key));
+    } catch (error) {
+      throw error instanceof GenkitError ? error : unreadable(id);
+    }
   }
 
   /** The key of a record that is not empty. One that is damaged can't say its own. */
@@ -198,7 +217,7 @@ export class ScopeRecords {
     const draft = await this.#draft(name);
     const found =
       typeof draft === 'object' && this.#isMade(draft.save) ? draft : await this.#load(this.#folder.record(name), name);
-    return typeof found === 'object' && Object.keys(found.record).length > 0 ? found.key : undefined;
+    return typeof found === 'object' && !isEmptyRecord(found) ? found.key : undefined;
   }
 
   /** The draft of a record; `damaged`: what is there is none, or was settled just now. */

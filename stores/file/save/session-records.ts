@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { GenkitError } from 'genkit';
 import { dataLoss, quote } from '../../../src/errors.ts';
 import type { SessionRecord } from '../../../src/store/contract.ts';
 import {
@@ -13,6 +14,7 @@ import { Pace } from '../disk/pace.ts';
 import { readFrom } from '../disk/read-file.ts';
 import {
   formatSessionRecord,
+  openSessionRecord,
   parseSessionRecord,
   recordName,
   recordPrefix,
@@ -54,7 +56,7 @@ export class SessionRecords {
     for (const name of names) {
       const record = await this.#load(name);
       if (record === 'damaged') throw this.#unreadable();
-      if (record) found.push(record.record);
+      if (record) found.push(await this.#open(record));
     }
     return found.toSorted(byKindAndKey);
   }
@@ -69,7 +71,7 @@ export class SessionRecords {
       const isDamaged = current === 'damaged';
       if (isDamaged && request.expectedRevision !== undefined) throw this.#unreadable();
       const { tree } = this.#session.index;
-      assertMayWrite(request, isDamaged ? undefined : current?.record.revision, () => tree.has(request.ifSnapshot!));
+      assertMayWrite(request, isDamaged ? undefined : current?.revision, () => tree.has(request.ifSnapshot!));
       if (value === undefined) {
         lock.assertHeld();
         if (current) await this.#remove([name]);
@@ -78,7 +80,8 @@ export class SessionRecords {
       const revision = newNonce();
       // Without a folder of sessions the tenant would look as if it had lost it.
       const changed = new Set([this.#path, ...store.makeFolder(this.#path), ...store.makeFolder(sessions)]);
-      const bytes = formatSessionRecord(sessionId, { kind, key, revision, value });
+      const cipher = await this.#session.sealer.cipher();
+      const bytes = await formatSessionRecord(sessionId, { kind, key, revision, value }, cipher);
       await store.replace(join(this.#path, name), bytes, () => lock.assertHeld());
       try {
         for (const path of changed) await store.flushFolder(path);
@@ -118,6 +121,14 @@ export class SessionRecords {
     if (content === 'missing') return undefined;
     const record = content === 'no-file' ? undefined : parseSessionRecord(content.bytes, name);
     return record?.sessionId === this.#session.id ? record : 'damaged';
+  }
+
+  async #open(record: SessionRecordFile): Promise<SessionRecord> {
+    try {
+      return await openSessionRecord(record, this.#session.sealer);
+    } catch (error) {
+      throw error instanceof GenkitError ? error : this.#unreadable();
+    }
   }
 
   /** The last one takes the folder with it. */

@@ -232,8 +232,8 @@ describe('data of a newer version', () => {
     const store = openStore(folder);
     await saveTurns(store, 2);
     const path = join(folder, 'global/t2.json');
-    writeFileSync(path, readFileSync(path, 'utf8').replace('"format":1', '"format":2'));
-    const refusal = { status: 'FAILED_PRECONDITION', message: expect.stringContaining('format 2') };
+    writeFileSync(path, readFileSync(path, 'utf8').replace('"format":1', '"format":3'));
+    const refusal = { status: 'FAILED_PRECONDITION', message: expect.stringContaining('format 3') };
     await expect(openStore(folder).getSnapshot({ snapshotId: 't2' })).rejects.toMatchObject(refusal);
     await expect(openStore(folder).getSnapshot({ sessionId: SESSION })).rejects.toMatchObject(refusal);
     await expect(saveTurn(openStore(folder), 3)).rejects.toMatchObject(refusal);

@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+import { envelope, localKeys } from 'genkitx-agents/privacy';
 import { isTorture } from '../../support/scale.ts';
 import { RANDOM } from '../../conformance/support/random-subjects.ts';
 import { runKit } from './support/kit.ts';
@@ -6,3 +8,7 @@ runKit({}, { effort: isTorture ? 0.3 : 0.06 });
 // How often a whole state is written: short sessions have what long ones need.
 runKit({ checkpointInterval: 3 }, isTorture ? { effort: 0.1 } : { effort: 0.03, subjects: RANDOM });
 if (isTorture) runKit({ checkpointInterval: 1 }, { effort: 0.1 });
+runKit(
+  { encryption: envelope({ keys: localKeys(randomBytes(32)) }) },
+  isTorture ? { effort: 0.1 } : { effort: 0.03, subjects: RANDOM },
+);

@@ -171,9 +171,9 @@ describe('bad files:', () => {
   it('a record of a newer version is refused, and left as it is', async () => {
     const { folder } = await begun();
     const path = fileOf(folder, ADA);
-    const newer = readFileSync(path, 'utf8').replace('"format":1', '"format":2');
+    const newer = readFileSync(path, 'utf8').replace('"format":1', '"format":3');
     writeFileSync(path, newer);
-    const refusal = { status: 'FAILED_PRECONDITION', message: expect.stringContaining('format 2') };
+    const refusal = { status: 'FAILED_PRECONDITION', message: expect.stringContaining('format 3') };
     const store = openStore(folder);
     await expect(store.readScopes({ scopes: [ADA] })).rejects.toMatchObject(refusal);
     await expect(saveTurn(store, 2, { scopes: [adding(ADA)] })).rejects.toMatchObject(refusal);

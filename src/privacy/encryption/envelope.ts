@@ -1,0 +1,181 @@
+import { createHmac, createSecretKey, randomBytes, type KeyObject } from 'node:crypto';
+import { invalidArgument } from '../../errors.ts';
+import {
+  formatSealHeader,
+  missingKey,
+  readSealHeader,
+  sealHeaderLength,
+  type Cipher,
+  type Encryption,
+  type KeyOwner,
+} from '../../store/encryption.ts';
+import { LruCache } from '../../store/lru-cache.ts';
+import { checkOptions, isObject } from '../../store/options.ts';
+import { decrypt, encrypt } from './aes-gcm.ts';
+import type { WrappingKeys } from './wrapping-keys.ts';
+
+/** Where encrypted data keys are kept apart from the data, so that removing them makes copies of the data unreadable, backups included. */
+export interface KeyStore {
+  /** Keeps an encrypted data key. It must be durable when the promise ends: data that needs it is written next. */
+  write(owner: KeyOwner, keyName: string, wrapped: Uint8Array): Promise<void>;
+  /** `undefined`: it is not there. */
+  read(owner: KeyOwner, keyName: string): Promise<Uint8Array | undefined>;
+  /** Removes all data keys of an owner. Called when a session, or a record of a user or an app, is deleted. */
+  delete(owner: KeyOwner): Promise<void>;
+}
+
+/** Options of {@link envelope}. */
+export interface EnvelopeOptions {
+  /** Encrypts the data keys: `localKeys(secret)` or `cloudKms(client, keyName)`. */
+  keys: WrappingKeys;
+  /** Where the encrypted data keys are kept. Default: beside the data, in everything that is encrypted. */
+  keyStore?: KeyStore;
+}
+
+/** Sessions, snapshots and records whose data keys are kept in memory, decrypted. */
+const MOST_OWNERS = 5000;
+
+/**
+ * Encryption at rest for the option `encryption` of a store: AES-256-GCM under a data key for each session, and for each record of a user or an
+ * app. The data keys are themselves encrypted with `keys`, and never leave the process in clear.
+ *
+ * @throws `INVALID_ARGUMENT` for an unknown option, or without `keys`.
+ *
+ * @example
+ * const encryption = envelope({ keys: localKeys(process.env.ENCRYPTION_SECRET!) });
+ * const store = new FileSessionStore('./.genkit/sessions', { encryption });
+ */
+export function envelope(options: EnvelopeOptions): Encryption {
+  checkOptions('envelope', options, { keys: isObject, keyStore: isObject });
+  if (!options?.keys) throw invalidArgument('envelope: keys is missing; give it localKeys(...) or cloudKms(...).');
+  return new Envelope(options);
+}
+
+/** The data keys of an owner that are in memory. */
+interface OwnerKeys {
+  /** The key that seals. */
+  current?: Promise<DataKey>;
+  /** Keys by their headers. */
+  readonly known: Map<string, Promise<DataKey>>;
+}
+
+class Envelope implements Encryption {
+  readonly #keys: WrappingKeys;
+  readonly #keyStore: KeyStore | undefined;
+  readonly #owners = new LruCache<OwnerKeys>(MOST_OWNERS);
+
+  constructor({ keys, keyStore }: EnvelopeOptions) {
+    this.#keys = keys;
+    this.#keyStore = keyStore;
+  }
+
+  /** Two processes may make two keys for one owner: all that is sealed names its own. */
+  cipher(owner: KeyOwner): Promise<Cipher> {
+    const keys = this.#keysOf(owner);
+    keys.current ??= unlessFailed(this.#newKey(owner), () => delete keys.current);
+    return keys.current;
+  }
+
+  async open(sealed: Uint8Array, owner: KeyOwner, place: string): Promise<Buffer> {
+    const length = sealHeaderLength(sealed);
+    const header = Buffer.from(sealed.subarray(0, length));
+    const keys = this.#keysOf(owner);
+    const name = header.toString('latin1');
+    let found = keys.known.get(name);
+    if (!found) {
+      found = unlessFailed(this.#unwrap(header, owner), () => keys.known.delete(name));
+      keys.known.set(name, found);
+    }
+    const key = await found;
+    if (key.wrappedBy === this.#keys.currentId) keys.current ??= found;
+    return key.open(sealed.subarray(length), place);
+  }
+
+  async forget(owner: KeyOwner): Promise<void> {
+    this.#owners.delete(nameOf(owner));
+    await this.#keyStore?.delete(owner);
+  }
+
+  #keysOf(owner: KeyOwner): OwnerKeys {
+    const name = nameOf(owner);
+    const known = this.#owners.get(name);
+    if (known) return known;
+    const made: OwnerKeys = { known: new Map() };
+    this.#owners.set(name, made, 1);
+    return made;
+  }
+
+  async #newKey(owner: KeyOwner): Promise<DataKey> {
+    const bytes = randomBytes(32);
+    const { currentId } = this.#keys;
+    const wrapped = await this.#keys.wrap(bytes, Buffer.from(contextOf(owner, currentId)));
+    if (!this.#keyStore) return new DataKey(bytes, owner, { keyId: currentId, dataKey: wrapped, isElsewhere: false });
+    const name = randomBytes(12);
+    await this.#keyStore.write(owner, name.toString('hex'), wrapped);
+    return new DataKey(bytes, owner, { keyId: currentId, dataKey: name, isElsewhere: true });
+  }
+
+  async #unwrap(bytes: Buffer, owner: KeyOwner): Promise<DataKey> {
+    const header = readSealHeader(bytes);
+    const { keyId, dataKey, isElsewhere } = header;
+    const name = Buffer.from(dataKey).toString('hex');
+    const wrapped = isElsewhere ? await this.#keyStore?.read(owner, name) : dataKey;
+    if (!wrapped) throw missingKey(`${keyId}/${name}`, owner);
+    const opened = await this.#keys.unwrap(wrapped, keyId, Buffer.from(contextOf(owner, keyId)));
+    if (!opened) throw missingKey(keyId, owner);
+    return new DataKey(opened, owner, header);
+  }
+}
+
+/** One data key: encrypts and decrypts for its owner. */
+class DataKey implements Cipher {
+  readonly keyTag: string;
+  /** The id of the key that it is encrypted with. */
+  readonly wrappedBy: string;
+  readonly #header: Buffer;
+  readonly #context: string;
+  readonly #key: KeyObject;
+  readonly #nameKey: KeyObject;
+
+  constructor(bytes: Uint8Array, owner: KeyOwner, header: Parameters<typeof formatSealHeader>[0]) {
+    this.#key = createSecretKey(bytes);
+    this.#nameKey = createSecretKey(createHmac('sha256', bytes).update('genkitx-agents names').digest());
+    this.#header = formatSealHeader(header);
+    this.#context = contextOf(owner, header.keyId);
+    this.wrappedBy = header.keyId;
+    this.keyTag = this.nameOf('').slice(0, 16);
+  }
+
+  seal(bytes: Uint8Array, place: string): Buffer {
+    return encrypt(this.#key, bytes, this.#associated(place), this.#header);
+  }
+
+  /** @param sealed Without the header. */
+  open(sealed: Uint8Array, place: string): Buffer {
+    return decrypt(this.#key, sealed, this.#associated(place));
+  }
+
+  nameOf(content: string | Uint8Array): string {
+    return createHmac('sha256', this.#nameKey).update(content).digest('hex');
+  }
+
+  #associated(place: string): Buffer {
+    return Buffer.from(`${this.#context}\n${place}`);
+  }
+}
+
+/** A text for each owner, different for different owners, and without lone surrogates. */
+function nameOf({ tenant, kind, id }: KeyOwner): string {
+  return JSON.stringify([tenant, kind, id]);
+}
+
+/** What a data key, and all that is encrypted with it, is bound to. */
+function contextOf(owner: KeyOwner, keyId: string): string {
+  return `${nameOf(owner)}${JSON.stringify(keyId)}`;
+}
+
+/** A promise that failed is not kept: the next call tries again. */
+function unlessFailed(promise: Promise<DataKey>, forget: () => void): Promise<DataKey> {
+  promise.catch(forget);
+  return promise;
+}

@@ -1,0 +1,18 @@
+/** The keys that data keys are encrypted with. They are kept apart from the data, and change rarely. */
+export interface WrappingKeys {
+  /** The id of the key that encrypts new data keys; at most 255 bytes, and no secret. */
+  readonly currentId: string;
+  /**
+   * Encrypts a data key with the current key.
+   *
+   * @param context What the data key is for. It opens with the same context only.
+   */
+  wrap(dataKey: Uint8Array, context: Uint8Array): Promise<Uint8Array>;
+  /**
+   * Decrypts a data key.
+   *
+   * @returns `undefined` when there is no key of this id.
+   * @throws `UNAVAILABLE` when the key can't be reached now, any other error when `wrapped` is not what `wrap` answered.
+   */
+  unwrap(wrapped: Uint8Array, keyId: string, context: Uint8Array): Promise<Uint8Array | undefined>;
+}

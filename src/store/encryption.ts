@@ -1,0 +1,131 @@
+import { createHash } from 'node:crypto';
+import type { GenkitError } from 'genkit';
+import { failedPrecondition, quote } from '../errors.ts';
+
+/** What one data key is for. */
+export interface KeyOwner {
+  /** The tenant that it is stored for. */
+  readonly tenant: string;
+  /** What it is: `snapshot`, one without a session; `scope`, the record of a user or an app. */
+  readonly kind: 'session' | 'snapshot' | 'scope';
+  /** The id of the session or the snapshot; of a record the text that its scope is known by in the store. */
+  readonly id: string;
+}
+
+/** Encrypts what is written for one owner, under one data key. */
+export interface Cipher {
+  /** Different for each data key, and no secret: 16 hex digits. */
+  readonly keyTag: string;
+  /** Encrypts `bytes`, and binds them to `place`: they open for the same owner and place only. */
+  seal(bytes: Uint8Array, place: string): Buffer;
+  /** A hash of `content` under the data key, 64 hex digits: equal contents have equal names under one data key, and under no two. */
+  nameOf(content: string | Uint8Array): string;
+}
+
+/**
+ * Encryption at rest, as a store knows it. `envelope()` of `genkitx-agents/privacy` makes one.
+ *
+ * What a cipher seals begins with a header in clear, which names the key that is needed to open it.
+ */
+export interface Encryption {
+  /** The cipher for what is written now. It may be used until the call of the store ends. */
+  cipher(owner: KeyOwner): Promise<Cipher>;
+  /**
+   * Decrypts what a cipher of this owner sealed for this place.
+   *
+   * @throws `FAILED_PRECONDITION` when the key is not there, `UNAVAILABLE` when it can't be reached, any other error for damage.
+   */
+  open(sealed: Uint8Array, owner: KeyOwner, place: string): Promise<Buffer>;
+  /** To be called when all that belongs to the owner is being removed: its data keys are not needed any more. */
+  forget(owner: KeyOwner): Promise<void>;
+}
+
+/** The beginning of everything that is sealed, in clear. */
+export interface SealHeader {
+  /** Names the key that the data key is encrypted with. */
+  readonly keyId: string;
+  /** The data key, encrypted; with `isElsewhere` the name that it has in another place. */
+  readonly dataKey: Uint8Array;
+  readonly isElsewhere: boolean;
+}
+
+/** The first byte: the version of the format, and where the data key is. */
+const INSIDE = 1;
+const ELSEWHERE = 2;
+const CHECKSUM_LENGTH = 4;
+
+/** Version, key id and data key, each with its length, then a checksum: what is damaged must not look as if a key were missing. */
+export function formatSealHeader({ keyId, dataKey, isElsewhere }: SealHeader): Buffer {
+  const id = Buffer.from(keyId);
+  const rest = Buffer.alloc(2);
+  rest.writeUInt16BE(dataKey.length);
+  const header = Buffer.concat([Buffer.of(isElsewhere ? ELSEWHERE : INSIDE, id.length), id, rest, dataKey]);
+  return Buffer.concat([header, checksum(header)]);
+}
+
+/** Bytes of the header that `sealed` begins with; too many when it is damaged. */
+export function sealHeaderLength(sealed: Uint8Array): number {
+  const at = 2 + (sealed[1] ?? 0);
+  return at + 2 + ((sealed[at] ?? 0) << 8) + (sealed[at + 1] ?? 0) + CHECKSUM_LENGTH;
+}
+
+/** @throws Error when it is damaged. */
+export function readSealHeader(sealed: Uint8Array): SealHeader {
+  const length = sealHeaderLength(sealed);
+  const bytes = Buffer.from(sealed.subarray(0, length));
+  const end = length - CHECKSUM_LENGTH;
+  const [version, idLength = 0] = bytes;
+  const isKnown = version === INSIDE || version === ELSEWHERE;
+  if (!isKnown || bytes.length < length || !checksum(bytes.subarray(0, end)).equals(bytes.subarray(end))) {
+    throw new Error('what is sealed begins with no header');
+  }
+  return {
+    keyId: bytes.toString('utf8', 2, 2 + idLength),
+    dataKey: bytes.subarray(4 + idLength, end),
+    isElsewhere: version === ELSEWHERE,
+  };
+}
+
+function checksum(bytes: Uint8Array): Buffer {
+  return createHash('sha256').update(bytes).digest().subarray(0, CHECKSUM_LENGTH);
+}
+
+/** The error of a store that does not have a key. */
+export function missingKey(keyId: string, owner: KeyOwner): GenkitError {
+  return failedPrecondition(
+    `${describeOwner(owner)} is encrypted under the key ${quote(keyId)}, which this store does not have. ` +
+      'Give the store an encryption that has the key.',
+  );
+}
+
+/** The owner in a message, as the beginning of a sentence. */
+export function describeOwner({ kind, id }: KeyOwner): string {
+  if (kind === 'scope') return 'A record of a user or an app';
+  return `${kind === 'session' ? 'Session' : 'Snapshot'} ${quote(id)}`;
+}
+
+/** Seals and opens what is stored for one owner, in a store with or without `encryption`. */
+export class Sealer {
+  readonly owner: KeyOwner;
+  readonly #encryption: Encryption | undefined;
+
+  constructor(encryption: Encryption | undefined, owner: KeyOwner) {
+    this.#encryption = encryption;
+    this.owner = owner;
+  }
+
+  /** The cipher for what is written now; `undefined`: it is written in clear. */
+  async cipher(): Promise<Cipher | undefined> {
+    return this.#encryption?.cipher(this.owner);
+  }
+
+  /** Throws what {@link Encryption.open} throws. */
+  async open(sealed: Uint8Array, place: string): Promise<Buffer> {
+    if (!this.#encryption) throw missingKey(readSealHeader(sealed).keyId, this.owner);
+    return this.#encryption.open(sealed, this.owner, place);
+  }
+
+  async forget(): Promise<void> {
+    await this.#encryption?.forget(this.owner);
+  }
+}

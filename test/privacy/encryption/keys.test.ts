@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest';
+import { envelope, localKeys, type KeyOwner, type WrappingKeys } from 'genkitx-agents/privacy';
+import { secret } from './support.ts';
+
+const CHAT: KeyOwner = { tenant: 'global', kind: 'session', id: 'chat' };
+
+/** Local keys, and how often they were used. */
+function countingKeys(): { keys: WrappingKeys; counts: { wrap: number; unwrap: number } } {
+  const keys = localKeys(secret('a'));
+  const counts = { wrap: 0, unwrap: 0 };
+  return {
+    counts,
+    keys: {
+      currentId: keys.currentId,
+      wrap: (...args) => {
+        counts.wrap++;
+        return keys.wrap(...args);
+      },
+      unwrap: (...args) => {
+        counts.unwrap++;
+        return keys.unwrap(...args);
+      },
+    },
+  };
+}
+
+describe('localKeys', () => {
+  it('refuses secrets that are too short, none, and what is no secret', () => {
+    for (const wrong of ['x'.repeat(31), Buffer.alloc(31), [], ['x'.repeat(32), 'short'], undefined, 7, [7]]) {
+      expect(() => localKeys(wrong as never), String(wrong)).toThrow(/localKeys: .*secret/);
+    }
+  });
+
+  it('names a secret by a hash of it, the same in every process', () => {
+    const { currentId } = localKeys(secret('a'));
+    expect(currentId).toMatch(/^[0-9a-f]{16}$/);
+    expect(localKeys([Buffer.from(secret('a')), secret('b')]).currentId).toBe(currentId);
+    expect(localKeys(secret('b')).currentId).not.toBe(currentId);
+  });
+});
+
+describe('envelope', () => {
+  it('refuses to go without keys, and unknown options', () => {
+    expect(() => envelope({} as never)).toThrow('envelope: keys is missing');
+    expect(() => envelope(undefined as never)).toThrow('envelope: keys is missing');
+    expect(() => envelope({ key: localKeys(secret('a')) } as never)).toThrow("did you mean 'keys'");
+  });
+
+  it('makes one data key an owner, and asks for one once: those that were used last stay in memory', async () => {
+    const writer = countingKeys();
+    const one = envelope({ keys: writer.keys });
+    const sealed: Buffer[] = [];
+    for (let at = 0; at < 20; at++)
+      sealed.push((await one.cipher(CHAT)).seal(Buffer.from(`text ${at}`), `place ${at}`));
+    expect(writer.counts).toEqual({ wrap: 1, unwrap: 0 });
+
+    const reader = countingKeys();
+    const two = envelope({ keys: reader.keys });
+    const texts = await Promise.all(sealed.map((bytes, at) => two.open(bytes, CHAT, `place ${at}`)));
+    expect(texts.map(String)).toEqual(sealed.map((_, at) => `text ${at}`));
+    // What it writes is under the key that it has read.
+    expect((await two.cipher(CHAT)).keyTag).toBe((await one.cipher(CHAT)).keyTag);
+    expect(reader.counts).toEqual({ wrap: 0, unwrap: 1 });
+
+    for (let at = 0; at < 5000; at++) await two.cipher({ ...CHAT, id: `other ${at}` });
+    await two.open(sealed[0]!, CHAT, 'place 0');
+    expect(reader.counts).toEqual({ wrap: 5000, unwrap: 2 });
+  });
+
+  it('opens what it sealed for its owner, place and key only', async () => {
+    const one = envelope({ keys: localKeys(secret('a')) });
+    const sealed = (await one.cipher(CHAT)).seal(Buffer.from('text'), 'place');
+    expect(String(await one.open(sealed, CHAT, 'place'))).toBe('text');
+    for (const owner of [
+      { ...CHAT, tenant: 'other' },
+      { ...CHAT, id: 'other' },
+      { ...CHAT, kind: 'snapshot' as const },
+    ]) {
+      await expect(one.open(sealed, owner, 'place'), JSON.stringify(owner)).rejects.toThrow();
+      // Not even when its own key is known.
+      await one.cipher(owner);
+      await expect(one.open(sealed, owner, 'place'), JSON.stringify(owner)).rejects.toThrow();
+    }
+    await expect(one.open(sealed, CHAT, 'another place')).rejects.toThrow();
+    const other = envelope({ keys: localKeys(secret('b')) });
+    await expect(other.open(sealed, CHAT, 'place')).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
+  });
+
+  it('tries again after keys that could not be reached', async () => {
+    const { keys } = countingKeys();
+    let failures = 2;
+    const flaky: WrappingKeys = {
+      ...keys,
+      wrap: async (...args) => (failures-- > 0 ? Promise.reject(new Error('away')) : keys.wrap(...args)),
+    };
+    const one = envelope({ keys: flaky });
+    await expect(one.cipher(CHAT)).rejects.toThrow('away');
+    await expect(one.cipher(CHAT)).rejects.toThrow('away');
+    expect((await one.cipher(CHAT)).keyTag).toMatch(/^[0-9a-f]{16}$/);
+  });
+
+  it('encrypts equal texts differently, and names them equally under one key only', async () => {
+    const one = envelope({ keys: localKeys(secret('a')) });
+    const [cipher, other] = [await one.cipher(CHAT), await one.cipher({ ...CHAT, id: 'other' })];
+    expect(cipher.seal(Buffer.from('text'), 'place')).not.toEqual(cipher.seal(Buffer.from('text'), 'place'));
+    expect(cipher.nameOf('text')).toBe(cipher.nameOf('text'));
+    expect(cipher.nameOf('text')).not.toBe(other.nameOf('text'));
+  });
+});

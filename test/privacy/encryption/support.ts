@@ -1,0 +1,107 @@
+import type { BaseSessionStore } from '../../../src/store/base-session-store.ts';
+import type { Json } from '../../../src/json/value.ts';
+import type { ScopeId, SessionSnapshotInput } from '../../../src/store/contract.ts';
+import { envelope, localKeys, type Encryption } from 'genkitx-agents/privacy';
+
+/** A store under test. */
+export type Store = BaseSessionStore<Record<string, Json>>;
+
+/** The text that must not be on the medium. */
+export const CANARY = 'xylophone-4111';
+
+export const ADA: ScopeId = { scope: 'user', appName: 'shop', userId: 'ada' };
+
+export function secret(name: string): string {
+  return `a secret for tests, called ${name}`.padEnd(40, '.');
+}
+
+/** An encryption of its own, as another process would have it; the first secret seals. */
+export function encryptionWith(...names: string[]): Encryption {
+  return envelope({ keys: localKeys(names.map(secret)) });
+}
+
+function stateOf(
+  session: string,
+  turn: number,
+  isLarge: boolean,
+): { messages: never[]; custom: Record<string, Json>; artifacts: never[] } {
+  const message = (index: number): Json => ({
+    role: index % 2 === 0 ? 'user' : 'model',
+    content: [
+      { text: `${CANARY} ${session} ${index} ${'filler '.repeat(60)}` },
+      { toolRequest: { name: 'pay', ref: '1', input: { card: CANARY } } },
+      { toolResponse: { name: 'pay', ref: '1', output: JSON.stringify({ [CANARY]: CANARY }) } },
+    ],
+  });
+  return {
+    messages: Array.from({ length: 12 * turn }, (_, index) => message(index)) as never[],
+    custom: { [CANARY]: CANARY, turn, long: `${CANARY} `.repeat(isLarge ? 3000 : 3) },
+    artifacts: [{ name: CANARY, parts: [{ text: CANARY }] }] as never[],
+  };
+}
+
+/** Snapshots of every status with text in every field, session records, and records of a user and an app. */
+export async function fillSession(store: Store, sessionId: string, turns = 6, isLarge = true): Promise<void> {
+  for (let turn = 1; turn <= turns; turn++) {
+    const parentId = turn > 1 ? `${sessionId}-${turn - 1}` : undefined;
+    await store.saveSnapshot(
+      `${sessionId}-${turn}`,
+      () => ({
+        sessionId,
+        ...(parentId && { parentId }),
+        createdAt: `2026-01-01T00:00:0${turn}.000Z`,
+        status: turn === turns ? 'pending' : 'completed',
+        usage: { inputTokens: 10, custom: { [CANARY]: 1 } },
+        finishReason: CANARY as never,
+        backgroundRun: { input: CANARY },
+        resumption: { [CANARY]: [CANARY] },
+        state: stateOf(sessionId, turn, isLarge),
+      }),
+      {
+        session: { ownerId: 'ada', agent: 'support', title: CANARY },
+        scopes: [{ id: ADA, change: (record) => ({ ...record, [`${CANARY}-${turn}`]: CANARY }) }],
+      },
+    );
+  }
+  const leaf = `${sessionId}-${turns}`;
+  await store.saveSnapshot(leaf, (current) => ({
+    ...current!,
+    status: 'failed',
+    error: { status: 'INTERNAL', message: CANARY, details: { [CANARY]: CANARY } },
+  }));
+  for (const key of ['first', 'second']) {
+    await store.writeRecord({ sessionId, kind: 'summary', key, value: { text: CANARY, key } });
+  }
+}
+
+/** A mutator that answers a completed snapshot. */
+export function completed(
+  snapshot: Omit<SessionSnapshotInput<Record<string, Json>>, 'createdAt'>,
+): () => SessionSnapshotInput<Record<string, Json>> {
+  return () => ({ createdAt: '2026-02-01T00:00:00.000Z', status: 'completed', ...snapshot });
+}
+
+/** A snapshot without a session. */
+export async function fillLoner(store: Store, snapshotId: string): Promise<void> {
+  await store.saveSnapshot(
+    snapshotId,
+    completed({
+      updatedAt: '2026-02-02T00:00:00.000Z',
+      error: { status: 'INTERNAL', message: CANARY },
+      state: { custom: { CANARY } },
+    }),
+  );
+}
+
+/** Everything that can be read of a session, or what reading it throws. */
+export async function readSession(store: Store, sessionId: string): Promise<Record<string, unknown>> {
+  const read = (promise: Promise<unknown>): Promise<unknown> => promise.catch((error: unknown) => error);
+  const all: Record<string, unknown> = { leaf: await read(store.getSnapshot({ sessionId })) };
+  for (const { snapshotId } of (await store.listSnapshots({ sessionId })).items) {
+    all[snapshotId] = await read(store.getSnapshot({ snapshotId }));
+    all[`metadata of ${snapshotId}`] = await read(store.getSnapshotMetadata({ snapshotId }));
+  }
+  const records = store.readRecords({ sessionId });
+  all['records'] = await read(records.then((found) => found.map((record) => ({ ...record, revision: 'any' }))));
+  return all;
+}
