@@ -200,19 +200,21 @@ export class SessionCompactions {
     if (next) this.#start(next);
   }
 
-  /** Makes one summary after the other, until all that is due is covered or another process is at it. */
+  /** Makes one summary after the other when one is due, until all turns are covered or another process is at it. */
   async #run(turn: EndedTurn): Promise<void> {
     if (this.#revision === undefined) await this.#read();
     if (!this.inUse(this.logOf(turn.messages)) && this.#chain.archives > 0) await this.#readArchives();
-    for (let isFirst = true; ; isFirst = false) {
+    // What one call may not read is read by the next, down to the last turn: what was dropped meanwhile must be covered.
+    for (let isWanted = turn.isForced; ;) {
       const log = this.logOf(turn.messages);
-      if (!(isFirst && turn.isForced) && !this.#isDue(log)) return;
+      if (!isWanted && !this.#isDue(log)) return;
       const previous = this.inUse(log);
       const range = this.#range(log, previous?.to ?? 0);
       if (!range || !(await this.#takeLease(turn))) return;
       // Another process may have covered it before the lease was taken.
       if (this.inUse(log) !== previous) continue;
       if (!(await this.#summarize(turn, log, range, previous))) return;
+      isWanted = true;
     }
   }
 

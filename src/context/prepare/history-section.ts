@@ -24,7 +24,7 @@ export class HistorySection implements Flexible {
     this.summary = history.summary;
     this.#log = log;
     this.#tools = tools;
-    this.#items = history.items === all ? all : completed(history.items, log, this.summary?.to);
+    this.#items = history.items === all && !this.summary ? all : completed(history.items, log, this.summary?.to);
     this.#omissions.add(log.length - this.#items.length - this.#coveredBy(this.#items), 'strategy');
     this.#tokens = this.#count();
   }

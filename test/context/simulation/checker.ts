@@ -42,6 +42,7 @@ export function violations({ earlier, request, report, readyTo }: WindowCase): s
     if (!own.has(mark)) wrong.push(`the summary covers ${mark}, which is in no message of this branch`);
 
   let last = -1;
+  let hasOlder = false;
   earlier.forEach((message, position) => {
     const marks = marksOf(message);
     if (marks.length === 0) return;
@@ -57,6 +58,8 @@ export function violations({ earlier, request, report, readyTo }: WindowCase): s
     if (isRaw && !isChanged && !marks.every((mark) => places.has(mark))) wrong.push(`${name} was sent in part`);
     if (isCovered && !marks.every((mark) => covered.has(mark))) wrong.push(`${name} is covered in part`);
     if (isDropped && position < readyTo) wrong.push(`${name} was dropped although a summary of it is ready`);
+    if (isDropped && hasOlder) wrong.push(`${name} was dropped although an older one is sent`);
+    hasOlder ||= isRaw;
     if (!isRaw || isChanged) return;
     const place = places.get(marks[0]!)!;
     if (place < last) wrong.push(`${name} was sent before an older one`);
@@ -88,32 +91,4 @@ function sorted(value: unknown): string {
     .filter(([, member]) => member !== undefined)
     .toSorted(([a], [b]) => (a < b ? -1 : 1));
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${sorted(member)}`).join(',')}}`;
-}
-
-/** What strict providers refuse: Gemini's and OpenAI's rules for roles and tool parts. Empty when they would accept it. */
-export function providerFaults(messages: readonly MessageData[]): string[] {
-  const faults: string[] = [];
-  const turns = messages.filter(({ role }) => role !== 'system');
-  if (turns[0] && turns[0].role !== 'user') faults.push(`it begins with the role '${turns[0].role}'`);
-  turns.forEach(({ role, content }, i) => {
-    if (content.length === 0) faults.push(`message ${i} is empty`);
-    const next = turns[i + 1];
-    const requests = content.filter((part) => part.toolRequest);
-    if (requests.length > 0 && role !== 'model') faults.push(`message ${i} of role '${role}' requests a tool`);
-    if (requests.length > 0) {
-      const keyOf = ({ name, ref }: { name: string; ref?: string }) => JSON.stringify([name, ref]);
-      const asked = requests.map((part) => keyOf(part.toolRequest!)).toSorted();
-      const answered = (next?.role === 'tool' ? next.content : [])
-        .flatMap((part) => (part.toolResponse ? [keyOf(part.toolResponse)] : []))
-        .toSorted();
-      if (JSON.stringify(asked) !== JSON.stringify(answered))
-        faults.push(`the tool requests of message ${i} are not answered one by one`);
-    }
-    if (role === 'tool' && !turns[i - 1]?.content.some((part) => part.toolRequest))
-      faults.push(`message ${i} answers no request`);
-    if (role === 'tool' && content.some((part) => !part.toolResponse))
-      faults.push(`message ${i} has other parts beside tool responses`);
-    if (role === turns[i - 1]?.role) faults.push(`messages ${i - 1} and ${i} have the same role '${role}'`);
-  });
-  return faults;
 }

@@ -16,16 +16,16 @@ export const MUTANTS: readonly Mutant[] = [
     replace: 'sha256.length > 0',
   },
   {
-    what: 'a summary covers one message too many',
-    file: 'compaction/summarize.ts',
-    find: 'position >= summary.to)',
-    replace: 'position > summary.to)',
+    what: 'a summary is cut in the middle',
+    file: 'compaction/session-compactions.ts',
+    find: 'cut(asked.text, plan.maxTokens, countText)',
+    replace: 'asked.text.slice(0, asked.text.length / 2)',
   },
   {
-    what: 'a summary covers one message too few',
-    file: 'compaction/summarize.ts',
-    find: 'position >= summary.to)',
-    replace: 'position >= summary.to - 1)',
+    what: 'what another process summarized is never read',
+    file: 'compaction/session-compactions.ts',
+    find: 'this.#revision !== undefined && leafId === this.#leafId && !isOthers',
+    replace: 'this.#revision !== undefined',
   },
   {
     what: 'the summarizer does not see the summary before',
@@ -72,8 +72,20 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a tool request is torn from its response',
     file: 'prepare/history-section.ts',
-    find: 'history.items === all ? all : completed(history.items, log)',
-    replace: 'history.items.slice(1)',
+    find: ': completed(history.items, log, this.summary?.to)',
+    replace: ": history.items.filter(({ message }) => message.role !== 'tool')",
+  },
+  {
+    what: 'one of two messages that are joined is lost',
+    file: 'prepare/repair.ts',
+    find: '[...last.content, ...message.content]',
+    replace: 'message.content',
+  },
+  {
+    what: 'the part of a backlog that one call may not read is forgotten',
+    file: 'compaction/session-compactions.ts',
+    find: 'isWanted = true;',
+    replace: 'return;',
   },
   {
     what: 'lastTurns keeps the oldest turns',
@@ -94,10 +106,10 @@ export const MUTANTS: readonly Mutant[] = [
     replace: 'dropped.push([next + 1, from + 1])',
   },
   {
-    what: 'a covered message is sent as well',
-    file: 'compaction/summarize.ts',
-    find: 'items: history.items.filter(({ position }) => position >= summary.to)',
-    replace: 'items: history.items',
+    what: 'covered messages are sent as well',
+    file: 'prepare/history-section.ts',
+    find: 'all && !this.summary ? all : completed(history.items, log, this.summary?.to)',
+    replace: 'all ? all : completed(all, log)',
   },
   {
     what: 'the summary is reported and not sent',

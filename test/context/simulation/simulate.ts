@@ -12,7 +12,8 @@ import type { ContextReport, HistoryStrategy } from '../../../src/context/types.
 import { defineAgent } from '../../../src/agent/define/define-agent.ts';
 import { InMemorySessionStore } from '../../../stores/in-memory/in-memory-session-store.ts';
 import { Random } from '../../support/random.ts';
-import { hashOf, marksOf, providerFaults, violations } from './checker.ts';
+import { brokenRules } from '../provider-rules.ts';
+import { hashOf, marksOf, violations } from './checker.ts';
 
 /** What a run of the simulation found. */
 export interface SimulationResult {
@@ -82,6 +83,8 @@ async function playSession(random: Random, sessionId: string, result: World['res
   const everyTurns = 1 + random.below(4);
   const overlapTurns = random.below(3);
   const keep = 1 + random.below(5);
+  // Some read a long backlog by several calls.
+  const maxInputTokens = random.pick([30, 32_000]);
   const strategies = random.pick<(summary: HistoryStrategy) => HistoryStrategy[]>([
     (summary) => [summary],
     (summary) => [summary, lastTurns(keep)],
@@ -95,7 +98,14 @@ async function playSession(random: Random, sessionId: string, result: World['res
     sessionId,
     strategies: () =>
       strategies(
-        summarize({ everyTurns, overlapTurns, maxTokens: 100_000, timeoutMs: 5, summarizer: summarizerOf(world) }),
+        summarize({
+          everyTurns,
+          overlapTurns,
+          maxInputTokens,
+          maxTokens: 100_000,
+          timeoutMs: 5,
+          summarizer: summarizerOf(world),
+        }),
       ),
     maxTokens: 1_000_000,
     result,
@@ -296,7 +306,7 @@ function defineModel(ai: Genkit, world: World): void {
     { name: 'simulated', supports: { multiturn: true, tools: true, systemRole: true } },
     async (request) => {
       running.getStore()!.request = request;
-      result.violations.push(...providerFaults(request.messages).map((fault) => `a provider refuses it: ${fault}`));
+      result.violations.push(...brokenRules(request.messages).map((fault) => `a provider refuses it: ${fault}`));
       const isAborted = JSON.stringify(request.messages.at(-1)).includes('ABORT');
       if (isAborted) await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
       return { message: { role: 'model', content: reply() }, finishReason: 'stop' };
