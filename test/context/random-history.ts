@@ -97,7 +97,15 @@ export function randomStrategies(random: Random): HistoryStrategy[] {
   const confused: HistoryStrategy = ({ items }) => ({
     items: [...items.toReversed(), ...items.slice(0, 1), { position: -1, message: { role: 'user', content: [] } }],
   });
+  const summarized: HistoryStrategy = ({ items }) => {
+    const starts = items.filter(({ message }) => message.role === 'user').map(({ position }) => position);
+    const to = Math.max(0, starts[drop % (starts.length + 1)] ?? 0);
+    // A summary that forgets to leave out what it covers is sent all the same.
+    const kept = drop % 3 === 0 ? items : items.filter(({ position }) => position >= to);
+    return { items: kept, summary: { text: 'Notes.', to, sha256: 'x', tokens: 2 } };
+  };
   const all = [
+    () => summarized,
     () => lastTurns(random.below(6), { step: 1 + random.below(3) }),
     () => tokenBudget(random.below(400), { step: 1 + random.below(100) }),
     () => clearToolOutputs({ keepTurns: random.below(3) }),

@@ -62,7 +62,9 @@ function faultsOf(log: readonly MessageData[], sent: readonly MessageData[], rep
       faults.push(`separated message ${i}`);
   });
   const states = Array.from({ length: report.messages }, () => 0);
-  for (const [from, to] of [...report.sent, ...report.dropped]) for (let i = from; i < to; i++) states[i]!++;
+  const covered = report.summary ? [[0, report.summary.to] as const] : [];
+  for (const [from, to] of [...covered, ...report.sent, ...report.dropped])
+    for (let i = from; i < to; i++) states[i]!++;
   const turnStart = states.findLastIndex((count) => count > 0) + 1;
   if (states.slice(0, turnStart).some((count) => count !== 1))
     faults.push('a message that is neither sent nor dropped, or both');
