@@ -16,6 +16,7 @@ export const NAMES: Readonly<Record<string, string>> = {
   'private files': 'access rights and symbolic links',
   values: 'any JSON value, on every way into the store',
   coverage: 'each message is sent, in one summary, or reported as dropped',
+  'same range once': 'processes that summarize the same messages',
   'safe cut': 'windows of random histories, against the rules of providers',
   outage: 'a database that is away for a while',
   rewrites: 'random rewrites of snapshots',
