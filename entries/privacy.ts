@@ -3,3 +3,33 @@ export { envelope, type EnvelopeOptions, type KeyStore } from '../src/privacy/en
 export { localKeys } from '../src/privacy/encryption/local-keys.ts';
 export type { WrappingKeys } from '../src/privacy/encryption/wrapping-keys.ts';
 export type { Cipher, Encryption, KeyOwner } from '../src/store/encryption.ts';
+export {
+  cloudDlp,
+  type CloudDlpOptions,
+  type DlpAnswer,
+  type DlpClient,
+  type DlpLikelihood,
+} from '../src/privacy/rules/cloud-dlp.ts';
+export type {
+  CodePointRange,
+  InspectedFinding,
+  InspectedLocation,
+  InspectedText,
+  InspectedType,
+  Int64,
+} from '../src/privacy/rules/inspected.ts';
+export {
+  modelArmor,
+  type ModelArmorAnswer,
+  type ModelArmorClient,
+  type ModelArmorFilterResult,
+  type ModelArmorInspection,
+  type ModelArmorOptions,
+  type ModelArmorResults,
+  type ModelArmorSdpResult,
+} from '../src/privacy/rules/model-armor.ts';
+export { HashNumbering, type NumberedHashes } from '../src/privacy/rules/numbering.ts';
+export { piiRules, type PiiKind, type PiiRulesOptions } from '../src/privacy/rules/pii/pii-rules.ts';
+export { redactText } from '../src/privacy/rules/redact-text.ts';
+export { redactValue } from '../src/privacy/rules/redact-value.ts';
+export type * from '../src/privacy/rules/types.ts';

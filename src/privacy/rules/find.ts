@@ -1,0 +1,68 @@
+import { GenkitError } from 'genkit';
+import { jsonLiterals } from './json-text.ts';
+import type { Candidate } from './overlaps.ts';
+import { spansLeftAlone } from './placeholder.ts';
+import type { FindOptions, PrivacyRule, RuleMatch } from './types.ts';
+
+/** All matches of all rules in `text`; if it is JSON, those in its strings, numbers and names. */
+export async function findAll(text: string, rules: readonly PrivacyRule[], options: FindOptions): Promise<Candidate[]> {
+  // Each level of JSON text in JSON text doubles the escapes of the one below: there are never many.
+  const literals = jsonLiterals(text);
+  if (!literals) return findPlain(text, rules, options);
+  const found: Candidate[] = [];
+  for (const literal of literals) {
+    const label = literal.label ?? options.label;
+    for (const match of await findAll(literal.text, rules, { ...options, label })) {
+      found.push({
+        ...match,
+        start: literal.originOf(match.start),
+        end: literal.originOf(match.end),
+        // A number has to become a string as a whole, or the text is no JSON any more.
+        ...(literal.isNumber && { start: literal.originOf(0), end: literal.originOf(literal.text.length) }),
+        quote: literal.isNumber ? '"' : JSON.stringify(match.quote).slice(1, -1),
+      });
+    }
+  }
+  return found;
+}
+
+async function findPlain(text: string, rules: readonly PrivacyRule[], options: FindOptions): Promise<Candidate[]> {
+  const found: Candidate[] = [];
+  if (text === '') return found;
+  for (const [rank, rule] of rules.entries()) {
+    const answer = rule.find(text, options);
+    // A rule that answers at once costs no tick: a session has thousands of texts.
+    for (const match of isPromise(answer) ? await answer : answer) {
+      assertMatch(match, text, rule);
+      const { kind, start, end, canonical = text.slice(start, end) } = match;
+      found.push({ kind, start, end, canonical, rule: rule.name, rank, quote: '' });
+    }
+  }
+  if (found.length === 0) return found;
+  const leftAlone = spansLeftAlone(text);
+  return found.filter(({ start, end }) => !leftAlone.some((span) => span.start <= start && end <= span.end));
+}
+
+function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof (value as Promise<T>).then === 'function';
+}
+
+function assertMatch({ kind, start, end }: RuleMatch, text: string, rule: PrivacyRule): void {
+  if (
+    typeof kind === 'string' &&
+    /[a-z]/i.test(kind) &&
+    isIndex(start) &&
+    isIndex(end) &&
+    start < end &&
+    end <= text.length
+  )
+    return;
+  throw new GenkitError({
+    status: 'INTERNAL',
+    message: `The privacy rule '${rule.name}' answered a match that is not in the text: it needs a kind, and 0 <= start < end <= ${text.length}.`,
+  });
+}
+
+function isIndex(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}

@@ -1,0 +1,90 @@
+import { GenkitError } from 'genkit';
+import { invalidArgument } from '../../errors.ts';
+import { inspectedMatches, type InspectedText } from './inspected.ts';
+import type { PrivacyRule } from './types.ts';
+
+/** The part of `ModelArmorClient` (`@google-cloud/modelarmor`) that is used. */
+export interface ModelArmorClient {
+  /** One text to check, and what the filters of the template say. */
+  sanitizeUserPrompt(request: {
+    name: string;
+    userPromptData: { text: string };
+  }): Promise<readonly [ModelArmorAnswer, ...unknown[]]>;
+}
+
+/** What Model Armor answers. */
+export interface ModelArmorAnswer {
+  /** The results of all filters. */
+  sanitizationResult?: ModelArmorResults | null;
+}
+
+/** The results of the filters of a template. */
+export interface ModelArmorResults {
+  /** Each filter's, by its name. */
+  filterResults?: Record<string, ModelArmorFilterResult> | null;
+}
+
+/** The result of a filter. Only that of the filter for sensitive data is read. */
+export interface ModelArmorFilterResult {
+  /** That of the filter for sensitive data. */
+  sdpFilterResult?: ModelArmorSdpResult | null;
+}
+
+/** The result of the filter for sensitive data. */
+export interface ModelArmorSdpResult {
+  /** What it found, if it inspects. */
+  inspectResult?: ModelArmorInspection | null;
+}
+
+/** What the filter for sensitive data found. */
+export interface ModelArmorInspection extends InspectedText {
+  /** Whether it ran: a name, or a number of the protocol. */
+  executionState?: unknown;
+}
+
+/** Options of {@link modelArmor}. */
+export interface ModelArmorOptions {
+  /** The template, with a filter for sensitive data that inspects: `projects/my-project/locations/europe-west3/templates/names`. */
+  readonly template: string;
+}
+
+/**
+ * A rule that asks Model Armor, one request for each text. It replaces what the template's filter for sensitive data finds; the other filters
+ * do not count. The kind of `PERSON_NAME` is `person-name`.
+ *
+ * @throws `INVALID_ARGUMENT` without a `template`. The rule throws what the client throws; `FAILED_PRECONDITION` if the template has no filter
+ * that inspects sensitive data, or the filter did not run; `RESOURCE_EXHAUSTED` if the service cut its answer.
+ * @example
+ * import { ModelArmorClient } from '@google-cloud/modelarmor';
+ * import { modelArmor } from 'genkitx-agents/privacy';
+ * const template = 'projects/my-project/locations/europe-west3/templates/names';
+ * const client = new ModelArmorClient({ apiEndpoint: 'modelarmor.europe-west3.rep.googleapis.com' });
+ * const rules = [modelArmor(client, { template })];
+ */
+export function modelArmor(client: ModelArmorClient, options: ModelArmorOptions): PrivacyRule {
+  const { template } = options;
+  if (!template)
+    throw invalidArgument("modelArmor needs a 'template': projects/my-project/locations/europe-west3/templates/names.");
+  return {
+    name: 'model-armor',
+    maxLength: 256,
+    find: async (text) => {
+      const [{ sanitizationResult }] = await client.sanitizeUserPrompt({ name: template, userPromptData: { text } });
+      const filters = Object.values(sanitizationResult?.filterResults ?? {});
+      const result = filters.map((filter) => filter.sdpFilterResult?.inspectResult).find((inspected) => inspected);
+      if (!result || result.executionState === 'EXECUTION_SKIPPED' || result.executionState === 2) {
+        throw new GenkitError({
+          status: 'FAILED_PRECONDITION',
+          message: `Model Armor did not inspect a text for sensitive data. Give the template '${template}' a filter that does, or shorter texts.`,
+        });
+      }
+      if (result.findingsTruncated) {
+        throw new GenkitError({
+          status: 'RESOURCE_EXHAUSTED',
+          message: 'Model Armor found more than it answers. Send shorter texts.',
+        });
+      }
+      return inspectedMatches(text, result.findings ?? []);
+    },
+  };
+}

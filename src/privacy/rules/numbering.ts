@@ -1,0 +1,41 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import type { Numbering } from './types.ts';
+
+/** The hashes of a session's values by kind, in the order of their numbers. It holds no value, and can be kept as JSON. */
+export type NumberedHashes = Record<string, string[]>;
+
+/** Enough that two values of a session never share one. */
+const HASH_BYTES = 16;
+
+/**
+ * Numbers values by a keyed hash. Without the secret the hashes of short values, say of phone numbers, could be found by trying all of them.
+ *
+ * @example
+ * import { HashNumbering, redactText } from 'genkitx-agents/privacy';
+ * const numbering = new HashNumbering({ secret: process.env['PRIVACY_SECRET']! });
+ * await redactText('Mail anna@example.com', [], { numbering });
+ * JSON.stringify(numbering.hashes); // Keep it, and pass it as `hashes` to go on with the same numbers.
+ */
+export class HashNumbering implements Numbering {
+  /** The hashes so far. */
+  readonly hashes: NumberedHashes;
+  readonly #secret: string | Uint8Array;
+
+  /**
+   * @param options.secret The key of the hashes. Default: a random one, for numbers that need not be found again.
+   * @param options.hashes Those of an earlier numbering with the same secret. They are copied. Default: none.
+   */
+  constructor(options: { secret?: string | Uint8Array; hashes?: Readonly<NumberedHashes> } = {}) {
+    this.#secret = options.secret ?? randomBytes(32);
+    this.hashes = Object.assign(Object.create(null), structuredClone(options.hashes));
+  }
+
+  /** The number of a value, 1 or higher. */
+  numberOf(kind: string, canonical: string): number {
+    const hash = createHmac('sha256', this.#secret).update(`${kind}\0${canonical}`).digest();
+    const short = hash.subarray(0, HASH_BYTES).toString('base64url');
+    const hashes = (this.hashes[kind] ??= []);
+    const index = hashes.indexOf(short);
+    return index === -1 ? hashes.push(short) : index + 1;
+  }
+}

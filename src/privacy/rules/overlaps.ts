@@ -1,0 +1,37 @@
+/** A match of a rule in one text. */
+export interface Candidate {
+  readonly kind: string;
+  readonly start: number;
+  readonly end: number;
+  readonly rule: string;
+  readonly canonical: string;
+  /** The place of the rule in the list of rules. */
+  readonly rank: number;
+  /** Put before and after the placeholder: quotes, where a number in JSON becomes a string. */
+  readonly quote: string;
+}
+
+/**
+ * Joins matches that overlap into one: all that a rule found is replaced. The longest gives its kind, of equally long ones that of the first
+ * rule. The result is in the order of the text.
+ */
+export function joinOverlaps(candidates: readonly Candidate[]): Candidate[] {
+  const joined: Candidate[] = [];
+  let strongest: Candidate | undefined;
+  for (const next of candidates.toSorted((a, b) => a.start - b.start || b.end - a.end || a.rank - b.rank)) {
+    const last = joined.at(-1);
+    if (!last || !strongest || next.start >= last.end) {
+      joined.push(next);
+      strongest = next;
+      continue;
+    }
+    strongest = stronger(strongest, next);
+    joined[joined.length - 1] = { ...strongest, start: last.start, end: Math.max(last.end, next.end) };
+  }
+  return joined;
+}
+
+function stronger(a: Candidate, b: Candidate): Candidate {
+  const difference = b.end - b.start - (a.end - a.start);
+  return difference > 0 || (difference === 0 && b.rank < a.rank) ? b : a;
+}
