@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { compile } from '../support/compile.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const pages = [
@@ -67,12 +68,12 @@ describe('the examples of the docs', () => {
       writeFileSync(join(homeOf(page), file), code);
       writeFileSync(join(homeOf(page), 'run.js'), RUNNER);
     }
-    complaints = compile();
+    complaints = compileExamples();
   }, TIMEOUT_MS);
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   /** Makes JavaScript of them, against the built package and with ordinary settings; what the compiler says to that. */
-  function compile(): string {
+  function compileExamples(): string {
     const setup = spawnSync(process.execPath, ['scripts/setup.mjs', '--build'], { cwd: root, encoding: 'utf8' });
     expect(setup.status, setup.stderr).toBe(0);
     const compilerOptions = {
@@ -84,8 +85,7 @@ describe('the examples of the docs', () => {
       skipLibCheck: true,
     };
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['**/*.ts'] }));
-    const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
-    return spawnSync(process.execPath, [tsc, '-p', folder], { cwd: root, encoding: 'utf8' }).stdout;
+    return compile(folder);
   }
 
   it('are there', () => {
