@@ -11,6 +11,7 @@ import type { AgentDefinition } from '../agent-definition.ts';
 import type { Caller } from '../open/agent-scopes.ts';
 import type { TurnCommits } from '../save/commit-turn.ts';
 import { noteRun } from './hand-over.ts';
+import { startHeartbeat } from './heartbeat.ts';
 import type { Intake, TurnRequest } from '../turn/intake.ts';
 import { RunLease, storedTurn } from './run-lease.ts';
 import { storedError, toRuntimeError } from '../runtime-error.ts';
@@ -249,29 +250,16 @@ export class BackgroundRun<State> {
   /** The heartbeat also detects an abort or a takeover in a store that can't be watched. */
   #startHeartbeat(): void {
     const { agent, scope, commits } = this.#options;
-    let beating = false;
-    const beat = async () => {
-      if (beating) return;
-      beating = true;
-      try {
-        // Newest first, because the last snapshot's heartbeat stands for the whole run.
-        for (const turn of this.#turns.toReversed()) {
-          const { snapshotId } = turn;
-          if (this.#ended.has(snapshotId) || this.#over) continue;
-          if (!(await commits.writer.beat(snapshotId, this.#usageOf(turn))) && !this.#ended.has(snapshotId))
-            scope.abort();
-        }
-      } catch (error) {
-        logger.warn(
-          `A heartbeat of agent '${agent.name}' could not be stored; it will be tried again. ${describeThrown(error)}`,
-        );
-      } finally {
-        beating = false;
+    const beat = async (): Promise<void> => {
+      // Newest first, because the last snapshot's heartbeat stands for the whole run.
+      for (const turn of this.#turns.toReversed()) {
+        const { snapshotId } = turn;
+        if (this.#ended.has(snapshotId) || this.#over) continue;
+        const mayContinue = await commits.writer.beat(snapshotId, this.#usageOf(turn));
+        if (!mayContinue && !this.#ended.has(snapshotId)) scope.abort();
       }
     };
-    const timer = setInterval(() => void beat(), agent.background.heartbeatIntervalMs);
-    timer.unref();
-    this.#releases.push(() => clearInterval(timer));
+    this.#releases.push(startHeartbeat(agent, beat));
   }
 }
 
