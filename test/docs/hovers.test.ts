@@ -34,6 +34,11 @@ const OPTIONS: Record<string, string> = {
   remoteAgent: "Exclude<Parameters<typeof import('genkitx-agents/client').remoteAgent>[0], string>",
   agentHandler: "Parameters<typeof import('genkitx-agents/server').agentHandler>[1]",
   agentRouter: "Parameters<typeof import('genkitx-agents/server').agentRouter>[1]",
+  piiRules: "NonNullable<Parameters<typeof import('genkitx-agents/privacy').piiRules>[0]>",
+  redactText: "NonNullable<Parameters<typeof import('genkitx-agents/privacy').redactText>[2]>",
+  redactValue: "NonNullable<Parameters<typeof import('genkitx-agents/privacy').redactValue>[2]>",
+  cloudDlp: "Parameters<typeof import('genkitx-agents/privacy').cloudDlp>[1]",
+  modelArmor: "Parameters<typeof import('genkitx-agents/privacy').modelArmor>[1]",
 };
 
 const COMPILER_TIMEOUT_MS = 300_000;

@@ -257,8 +257,8 @@ describe('piiRules', () => {
   });
 
   it('knows the formats of given countries in every way of writing', async () => {
-    expect((await redactText('601 234 567', piiRules())).findings).toEqual([]);
-    expect((await redactText('601 234 567', piiRules({ locales: ['pl'] }))).value).toBe('[PHONE_1]');
+    expect((await redactText('22 123 45 67', piiRules())).findings).toEqual([]);
+    expect((await redactText('22 123 45 67', piiRules({ locales: ['pl'] }))).value).toBe('[PHONE_1]');
   });
 
   it('refuses kinds and locales that it does not know', () => {

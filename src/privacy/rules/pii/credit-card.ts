@@ -52,10 +52,11 @@ function isGroupedLikeCard(groups: readonly DigitGroup[]): boolean {
   return sizes.slice(0, -1).every((size) => size === sizes[0]) && sizes.at(-1)! <= Math.max(sizes[0]!, 7);
 }
 
-/** No part of a fraction, a hash or a part number: letters may touch it, but no letters and digits mixed. */
+/** No article number, and no part of a fraction, a hash or a part number: letters may touch it, but no letters and digits mixed. */
 function standsAlone(text: string, start: number, end: number): boolean {
-  const before = text.slice(Math.max(0, start - 12), start);
+  const before = text.slice(Math.max(0, start - 16), start);
   const after = text.slice(end, end + 12);
+  if (/\b(?:EAN|GTIN|ISBN|UPC|IMEI)\D{0,8}$/i.test(before)) return false;
   if (/\d\.$|(?:^|[^\d,])0,$/.test(before) || /^\.\d/.test(after)) return false;
   return !/\d[A-Za-z]+$/.test(before) && !/^[A-Za-z]+\d/.test(after);
 }

@@ -5,8 +5,8 @@ import { patternRule, textBefore, type Span } from './pattern-rule.ts';
 
 /** The countries whose national formats are known when no locale is given, those first whose numbers are tried first. */
 const COUNTRIES: readonly CountryCode[] = [
-  ...(['DE', 'FR', 'GB', 'IT', 'NL', 'AT', 'CH', 'BE', 'SE', 'AU', 'JP', 'IN', 'IE', 'FI'] as const),
-  ...(['US', 'ES', 'PL', 'PT', 'BR', 'MX', 'DK', 'NO'] as const),
+  ...(['DE', 'FR', 'GB', 'IT', 'NL', 'AT', 'CH', 'BE', 'SE', 'AU', 'JP', 'IN', 'IE', 'FI', 'KR'] as const),
+  ...(['US', 'ES', 'PL', 'PT', 'BR', 'MX', 'DK', 'NO', 'CZ', 'CN'] as const),
 ];
 
 const SEPARATOR = /^[ \t]?\)?[ \t]?[-./]?[ \t]?\(?$/;
@@ -23,10 +23,12 @@ const BETWEEN =
 const OTHER_NUMBER =
   /(?:order|part|invoice|serial|ticket|case|\bref|item|sku|\bp\/?n\b|\bs\/?n\b|\bids?\b|model|batch|\blot\b|track|version|bestell|kunden|steuer|rechnung|auftrag|artikel|vertrag|commande|facture|pedido|factura|ordine|fattura)\p{L}{0,10}\.?(?: ?(?:no|nr|num|number|id|code)\b\.?)?[\s:#.=-]{0,3}$/iu;
 /** Not a telephone number, whatever stands before. */
-const DATE = /^(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{4})(?!\d)/;
+const DATE = /^(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|[0-3]?\d[-./][0-3]?\d[-./](?:19|20)\d\d)(?!\d)/;
 
-/** The sizes of digit groups that only telephone numbers have: (415) 555-2671, 1-415-555-2671, 612 34 56 78, 98765 43210, 333 123 4567. */
-const GROUPS_WITHOUT_ZERO = /^(?:(?:1,)?3,3,4|3,2,2,2|5,5)$/;
+/** The sizes of digit groups that hardly any other numbers have: (415) 555-2671, 1-415-555-2671, 612 34 56 78, 98765 43210, 131 2345 6789. */
+const GROUPS_WITHOUT_ZERO = /^(?:(?:1,)?3,3,4|3,2,2,2|3,3,3|3,4,4|5,5)$/;
+/** Countries that write 612 345 678. */
+const BY_THREES: ReadonlySet<string | undefined> = new Set(['ES', 'PL', 'PT', 'CZ']);
 const GROUPS_AFTER_BRACKET = /^(?:3,3,4|2,[45],4|3,\d,?\d?,?\d?)$/;
 
 interface Attempt {
@@ -39,7 +41,7 @@ interface Attempt {
 /**
  * Telephone numbers with `+`, and national ones that are written like those of their country, or stand after a word that announces them.
  *
- * @param countries Default: 22 countries; for those that are given, any way of writing counts that the country has.
+ * @param countries Default: 25 countries; for those that are given, any way of writing counts that the country has.
  */
 export function phone(countries?: readonly CountryCode[]): PrivacyRule {
   const own = countries ?? [];
@@ -48,7 +50,8 @@ export function phone(countries?: readonly CountryCode[]): PrivacyRule {
       // Where the groups before are a whole: at the beginning, after a date, after a number.
       let fresh = 0;
       for (let from = 0; from < run.length; from++) {
-        const isDate = DATE.test(text.slice(run[from]!.start, run[from]!.start + 11));
+        const { start } = run[from]!;
+        const isDate = text[start - 1] !== '+' && DATE.test(text.slice(start, start + 11));
         const found = isDate ? undefined : numberAt(text, run, from, from === fresh, own, label);
         if (found) yield found.span;
         if (!isDate && !found) continue;
@@ -106,7 +109,10 @@ function mayBegin(text: string, start: number, lead: string): boolean {
 }
 
 function mayEnd(text: string, end: number): boolean {
-  return !/^(?:[A-Za-z_%°€$£@\d]|[-./:]\d|[-/][A-Za-z])/.test(text.slice(end, end + 2));
+  const after = text.slice(end, end + 8);
+  return !/^(?:[A-Za-z_%°€$£@\d]|[-./:]\d|[-/][A-Za-z]|\s?(?:km|m|kg|g|mm|EUR|USD|GBP|CHF|PLN|CZK|euros?|dollars?|zł|Kč|kr|Ft|€|\$)(?!\p{L}))/iu.test(
+    after,
+  );
 }
 
 function follows(text: string, start: number, label: string | undefined): boolean {
@@ -117,7 +123,7 @@ function follows(text: string, start: number, label: string | undefined): boolea
 
 function international({ text, groups, digits }: Attempt): string | undefined {
   // A latitude and a longitude: +40.6894-074.0447
-  if (/^\+\d{1,3}\.\d{4}/.test(text)) return undefined;
+  if (/^\+\d{1,3}\.\d{4,}[+-]/.test(text)) return undefined;
   const number = parse(text);
   if (number?.isValid()) return number.number;
   return number?.isPossible() && (groups.length > 1 || digits.length >= 10) ? number.number : undefined;
@@ -153,6 +159,8 @@ function fits(number: PhoneNumber, { digits, groups, text }: Attempt): boolean {
   if (digits.startsWith('0')) return groups.length > 1 || (digits.length > 9 && isMobile(number));
   if (text.startsWith('(')) return true;
   const sizes = groups.map((group) => group.digits.length).join(',');
+  // Large numbers are written so too.
+  if (sizes === '3,3,3') return isMobile(number) && BY_THREES.has(number.country);
   const usual = number
     .formatNational()
     .replace(/^0/, '')

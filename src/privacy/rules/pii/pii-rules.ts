@@ -33,7 +33,7 @@ export interface PiiRulesOptions {
   readonly kinds?: readonly PiiKind[];
   /**
    * Languages with their countries (`de-AT`), whose national telephone numbers are then found in every way of writing them. Default: those of
-   * 22 countries, if they are grouped as it is usual there or a word announces them. Numbers with `+` are always found.
+   * 25 countries, if they are grouped as it is usual there or a word announces them. Numbers with `+` are always found.
    */
   readonly locales?: readonly string[];
 }
