@@ -302,6 +302,7 @@ const LOOK_ALIKES: readonly ((make: Maker) => string)[] = [
   (make) => make.chars(ALPHANUMERIC, 20),
   (make) => Array.from({ length: 6 }, () => make.chars(HEX, 2)).join(':'),
   (make) => `sk-learn-${make.chars(LOWER, 6)}`,
+  (make) => `pat-${Array.from({ length: 6 }, () => make.chars(LOWER, 6)).join('-')}`,
   (make) => `eyJ${make.chars(ALPHANUMERIC, 20)}`,
   // Dates and times.
   (make) => `${make.int(1990, 2026)}-${make.pad(1, 12)}-${make.pad(1, 28)}`,

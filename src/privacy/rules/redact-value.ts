@@ -1,5 +1,5 @@
 import { formatPointer, parsePointer } from '../../json/pointer.ts';
-import { copyJson, setMember } from '../../json/value.ts';
+import { inspectNested, setMember } from '../../json/value.ts';
 import { invalidArgument } from '../../errors.ts';
 import { HashNumbering } from './numbering.ts';
 import { redactOne } from './redact-text.ts';
@@ -22,7 +22,7 @@ export async function redactValue<T>(
 ): Promise<Redacted<T, ValueFinding>> {
   const { numbering = new HashNumbering(), except = [], signal } = options;
   // Refuses what is not JSON, cycles too, before the walk.
-  copyJson(value);
+  inspectNested(value, 0);
   const walk = new Walk(rules, numbering, signal);
   const redacted = (await walk.redact(value, except.map(parseExcept))) as T;
   return { value: redacted, findings: walk.findings };

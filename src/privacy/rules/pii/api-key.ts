@@ -41,11 +41,12 @@ const KEYS: readonly RegExp[] = [
   /\bSK[\da-f]{32}(?![A-Za-z\d])/g,
   /\b\d{8,10}:AA[\w-]{33}(?![A-Za-z\d])/g,
   /\b[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27,38}(?![A-Za-z\d])/g,
-  // Platforms: DigitalOcean, Databricks, Vault, Grafana, Linear, Notion, Postman, New Relic, Doppler, Heroku, Supabase, Azure storage.
+  // Platforms: Airtable, DigitalOcean, Databricks, Vault, Grafana, Linear, Notion, Postman, New Relic, Doppler, Heroku, Supabase, Azure storage.
+  /pat[A-Za-z\d]{14}\.[\da-f]{64}/g,
   /do[opr]_v1_[\da-f]{64}/g,
   /dapi[\da-f]{32}/g,
   /hv[sb]\.[\w-]{24,}/g,
-  /(?:glsa|glc|lin_api|ntn|PMAK|NRAK|sntrys|sbp|HRKU|dp\.[ps]t|pat|tfp)[_.-][\w-]{27,}/g,
+  /(?:glsa|glc|lin_api|ntn|PMAK|NRAK|sntrys|sbp|HRKU|dp\.[ps]t|tfp)[_.-][\w-]{27,}/g,
   /AccountKey=[A-Za-z\d+/]{86}==/g,
 ];
 
