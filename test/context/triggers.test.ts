@@ -170,21 +170,6 @@ describe('what summaries take', () => {
 });
 
 describe('the session', () => {
-  test('has the same snapshots with a window that summarizes as without', async () => {
-    const sizes: number[] = [];
-    for (const everyTurns of [1, 1_000]) {
-      const { agent, store, window } = setUp({ everyTurns });
-      const chat = agent.chat({ sessionId: 's' });
-      for (let i = 1; i <= 12; i++) {
-        await chat.send(`question ${i}`);
-        await window.settled();
-      }
-      const { state } = (await store.getSnapshot({ sessionId: 's' }))!;
-      sizes.push(JSON.stringify(state).length);
-    }
-    expect(sizes[0]).toBe(sizes[1]);
-  });
-
   test('takes its summaries with it when it is deleted', async () => {
     const { agent, calls, model, store, window } = setUp({ everyTurns: 1 });
     await agent.chat({ sessionId: 's' }).send('one');

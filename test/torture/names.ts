@@ -16,6 +16,8 @@ export const NAMES: Readonly<Record<string, string>> = {
   'private files': 'access rights and symbolic links',
   values: 'any JSON value, on every way into the store',
   coverage: 'each message is sent, in one summary, or reported as dropped',
+  survival: 'a long conversation with a model that accepts little',
+  'same log': 'sessions with summaries beside sessions without',
   'same range once': 'processes that summarize the same messages',
   'safe cut': 'windows of random histories, against the rules of providers',
   outage: 'a database that is away for a while',

@@ -1,0 +1,58 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import type { SessionStore } from 'genkitx-agents';
+import { expect } from 'vitest';
+import { childScript } from '../../support/child-script.ts';
+import { Random } from '../../support/random.ts';
+import { scale, seed } from '../../support/scale.ts';
+import type { TalkerPlace } from './talker-process.ts';
+import type { TalkEvent } from './talker.ts';
+
+export const TURNS = scale(40, 2_000);
+export const TURNS_OF_A_PROCESS = scale(20, 100);
+
+/** What happened in each process, one after the other. */
+export type Lives = TalkEvent[][];
+
+export const savedIn = (lives: Lives) => lives.flat().filter((event) => event === 'saved').length;
+
+/** Has process after process go on with the conversation; each is killed in the middle of something after some turns. */
+export async function talkAndDie(place: TalkerPlace): Promise<Lives> {
+  const script = await childScript(new URL('talker-process.ts', import.meta.url));
+  const random = new Random(seed);
+  const lives: Lives = [];
+  while (savedIn(lives) < TURNS) {
+    const life: TalkEvent[] = [];
+    lives.push(life);
+    const process = fork(script, [JSON.stringify({ place, seed: seed * 1_000 + lives.length })]);
+    const ended = once(process, 'close');
+    const fatal = random.pick<TalkEvent>(['asked', 'answered', 'summarizing', 'saved']);
+    process.on('message', (event: TalkEvent) => {
+      life.push(event);
+      if (event === fatal && savedIn([life]) >= TURNS_OF_A_PROCESS) process.kill('SIGKILL');
+    });
+    const [, signal] = (await ended) as [number | null, string | null];
+    expect(signal, `process ${lives.length} ended by itself`).toBe('SIGKILL');
+  }
+  return lives;
+}
+
+/** The conversation has every turn that was acknowledged, and no model call was refused that came after a refused one. */
+export async function expectSurvival(store: SessionStore, lives: Lives): Promise<void> {
+  for (const life of lives) {
+    const calls = life.filter((event) => event === 'refused' || event === 'answered');
+    expect(calls.join(), `seed ${seed}`).not.toContain('refused,refused');
+  }
+  const { state } = (await store.getSnapshot({ sessionId: 'long' }))!;
+  const turns = state!.messages!.length / 2;
+  // A process may have died before it could tell of its last turn.
+  expect(turns).toBeGreaterThanOrEqual(savedIn(lives));
+  expect(turns).toBeLessThanOrEqual(savedIn(lives) + lives.length);
+  expect(state!.messages!.map(({ role }) => role)).toEqual(
+    Array.from({ length: turns }, () => ['user', 'model']).flat(),
+  );
+  console.error(
+    `survival: ${turns} turns, ${lives.length} processes, ${lives.flat().filter((event) => event === 'refused').length} refusals, ` +
+      `${lives.flat().filter((event) => event === 'summarizing').length} calls of the summarizer`,
+  );
+}
