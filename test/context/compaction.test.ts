@@ -205,6 +205,15 @@ describe('compaction', () => {
     expect(record!.text.length).toBeLessThan(400);
   });
 
+  it('cuts no character in two', async () => {
+    const { compactions, end } = process({ maxTokens: 3, everyTurns: 1 }, () => `a${'😀'.repeat(20_000)}`);
+    end(turns(1, 1));
+    await compactions.settled();
+    const [record] = await stored();
+    expect(record!.text.length).toBeGreaterThan(40);
+    expect(Buffer.from(record!.text).toString()).toBe(record!.text);
+  });
+
   it('reads a long backlog by several calls, each of whole turns, down to the last turn', async () => {
     const { compactions, end } = process({ maxInputTokens: 40, overlapTurns: 0 });
     end(turns(1, 24));

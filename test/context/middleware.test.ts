@@ -53,6 +53,45 @@ describe('the middleware', () => {
     expect(scripted.requests).toEqual([]);
   });
 
+  test('refuses instructions that are longer than the budget', async () => {
+    const { ai, scripted } = setUp({});
+    const window = contextWindow({ maxTokens: 50 });
+    const asked = ai.generate({
+      model: scripted.name,
+      system: 'Be brief. '.repeat(100),
+      prompt: 'now',
+      use: [window.middleware()],
+    });
+    await expect(asked).rejects.toMatchObject({ status: 'FAILED_PRECONDITION', maxTokens: 50 });
+    expect(scripted.requests).toEqual([]);
+  });
+
+  test('leaves out an earlier message that is longer than the budget, and says so', async () => {
+    const { scripted, ask, reports } = setUp({ maxTokens: 500 });
+    await ask([...talk(1), user('long '.repeat(5_000)), model('I see.'), user('short'), model('Yes.')]);
+    expect(textsOf(scripted.requests[0]!).slice(1)).toEqual(['user: short', 'model: Yes.', 'user: now']);
+    expect(reports[0]).toMatchObject({ sent: [[4, 6]], dropped: [[0, 4]] });
+  });
+
+  test('leaves out a summary that is longer than the budget, and says that its messages are dropped', async () => {
+    const summary = { text: 'much '.repeat(5_000), to: 2, sha256: 'x', tokens: 5_000 };
+    const { scripted, ask, reports } = setUp({
+      maxTokens: 500,
+      history: [({ items }) => ({ items: items.slice(2), summary })],
+    });
+    await ask(talk(2));
+    expect(textsOf(scripted.requests[0]!).slice(1)).toEqual(['user: now']);
+    expect(reports[0]).toMatchObject({ sent: [], dropped: [[0, 4]] });
+  });
+
+  test('keeps to 8,000 tokens with a model whose limit is not known', async () => {
+    const { ask, reports } = setUp({});
+    await ask(talk(40, 200));
+    expect(reports[0]!.maxTokens).toBe(8_000);
+    expect(reports[0]!.estimatedTokens).toBeLessThanOrEqual(8_000);
+    expect(reports[0]!.dropped).toHaveLength(1);
+  });
+
   test('learns from what the model counts', async () => {
     const { ask, reports } = setUp({ maxTokens: 100_000 }, [
       { message: model('ok'), finishReason: 'stop', usage: { inputTokens: 600 } },

@@ -1,6 +1,6 @@
 /** A window and its summaries change what is sent, and nothing of what is stored. */
 import type { Part } from 'genkit';
-import { defineAgent, genkit, InMemorySessionStore, type SessionSnapshot } from 'genkitx-agents';
+import { defineAgent, genkit, InMemorySessionStore } from 'genkitx-agents';
 import { clearToolOutputs, contextWindow, lastTurns, summarize, type ContextWindow } from 'genkitx-agents/context';
 import { expect, test } from 'vitest';
 import { scale } from '../support/scale.ts';
@@ -8,14 +8,15 @@ import { scriptedModel } from '../support/scripted-model.ts';
 
 const TURNS = scale(40, 300);
 
+const OWN = new Set(['snapshotId', 'parentId', 'createdAt', 'updatedAt', 'usage', 'contextReport']);
+
 /** All snapshots of a session, oldest first, without ids, times, usage and the reports of windows. */
 async function exported(store: InMemorySessionStore, sessionId: string) {
-  const snapshots: Partial<SessionSnapshot>[] = [];
+  const snapshots: object[] = [];
   let snapshot = await store.getSnapshot({ sessionId });
   while (snapshot) {
-    const { snapshotId: _, parentId, createdAt, updatedAt, ...rest } = snapshot;
-    const { usage, contextReport, ...kept } = rest as typeof rest & { usage?: unknown; contextReport?: unknown };
-    snapshots.unshift(kept);
+    snapshots.unshift(Object.fromEntries(Object.entries(snapshot).filter(([name]) => !OWN.has(name))));
+    const { parentId } = snapshot;
     snapshot = parentId === undefined ? undefined : await store.getSnapshot({ snapshotId: parentId });
   }
   return snapshots;

@@ -15,7 +15,7 @@ import {
   type Chain,
   type CompactionRecord,
 } from './record.ts';
-import { transcript, type Summarizer } from './summarizer.ts';
+import { beginning, transcript, type Summarizer } from './summarizer.ts';
 
 /** When a session is compacted, and how; the options of `summarize` with their defaults filled in. */
 export interface CompactionPlan {
@@ -391,9 +391,9 @@ function turnsBetween(log: MessageLog, from: number, to: number): number[] {
 /** The text, at most so many tokens of it. */
 function cut(text: string, maxTokens: number, countText: (text: string) => number): string {
   // A token has 16 characters at most: more than these are cut before they are counted.
-  let shorter = text.slice(0, Math.min(maxTokens * 16, MOST_CHARACTERS));
+  let shorter = beginning(text, Math.min(maxTokens * 16, MOST_CHARACTERS));
   for (let tokens = countText(shorter); tokens > maxTokens; tokens = countText(shorter)) {
-    shorter = shorter.slice(0, Math.floor((shorter.length * maxTokens) / (tokens + 1)));
+    shorter = beginning(shorter, Math.floor((shorter.length * maxTokens) / (tokens + 1)));
   }
   return shorter;
 }

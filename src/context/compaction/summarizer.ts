@@ -85,5 +85,10 @@ function toolText(value: unknown): string {
 }
 
 function shorten(text: string, most: number): string {
-  return text.length > most ? `${text.slice(0, most)} [${text.length - most} more characters]` : text;
+  return text.length > most ? `${beginning(text, most)} [${text.length - most} more characters]` : text;
+}
+
+/** The first characters of a text. One that takes two places is not cut in half: no store keeps a half. */
+export function beginning(text: string, most: number): string {
+  return text.slice(0, most).replace(/[\uD800-\uDBFF]$/, '');
 }

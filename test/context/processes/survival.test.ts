@@ -3,10 +3,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FileSessionStore, InMemorySessionStore } from 'genkitx-agents';
-import { describe, test } from 'vitest';
+import { afterEach, describe, test, vi } from 'vitest';
 import { seed } from '../../support/scale.ts';
 import { expectSurvival, savedIn, talkAndDie, TURNS, TURNS_OF_A_PROCESS, type Lives } from './survival.ts';
 import { openTalker, type TalkEvent } from './talker.ts';
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 describe(`survival: ${TURNS} turns with a model that refuses more than 8,000 tokens (seed ${seed})`, () => {
   test('over files, in processes that are killed', async () => {
@@ -20,12 +24,18 @@ describe(`survival: ${TURNS} turns with a model that refuses more than 8,000 tok
   });
 
   test('in memory, with agents that know nothing of each other', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
     const store = new InMemorySessionStore();
     const lives: Lives = [];
     while (savedIn(lives) < TURNS) {
       const life: TalkEvent[] = [];
       lives.push(life);
-      const takeTurn = openTalker(store, seed * 1_000 + lives.length, (event) => life.push(event));
+      const takeTurn = openTalker({
+        store,
+        seed: seed * 1_000 + lives.length,
+        note: (event) => life.push(event),
+        pass: (ms) => vi.setSystemTime(Date.now() + ms),
+      });
       for (let i = 0; i < TURNS_OF_A_PROCESS; i++) await takeTurn();
     }
     await expectSurvival(store, lives);

@@ -5,7 +5,7 @@ import { expect } from 'vitest';
 import { childScript } from '../../support/child-script.ts';
 import { Random } from '../../support/random.ts';
 import { scale, seed } from '../../support/scale.ts';
-import type { TalkerPlace } from './talker-process.ts';
+import type { TalkerPlace, TalkerSpec } from './talker-process.ts';
 import type { TalkEvent } from './talker.ts';
 
 export const TURNS = scale(40, 2_000);
@@ -24,7 +24,8 @@ export async function talkAndDie(place: TalkerPlace): Promise<Lives> {
   while (savedIn(lives) < TURNS) {
     const life: TalkEvent[] = [];
     lives.push(life);
-    const process = fork(script, [JSON.stringify({ place, seed: seed * 1_000 + lives.length })]);
+    const spec: TalkerSpec = { place, seed: seed * 1_000 + lives.length, aheadMs: savedIn(lives) * 60_000 };
+    const process = fork(script, [JSON.stringify(spec)]);
     const ended = once(process, 'close');
     const fatal = random.pick<TalkEvent>(['asked', 'answered', 'summarizing', 'saved']);
     process.on('message', (event: TalkEvent) => {

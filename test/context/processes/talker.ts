@@ -16,8 +16,17 @@ const WORDS = ['order', 'Lieferung', '订单', 'const x = 1;', 'refund', 'Größ
 /** The model counts in its own way: a token for each three bytes. */
 const tokensOf = (value: unknown) => Math.ceil(Buffer.byteLength(JSON.stringify(value)) / 3);
 
-/** As one process has it: it knows nothing but what is in the store. Answers a function that has one turn. */
-export function openTalker(store: SessionStore, seed: number, note: (event: TalkEvent) => void): () => Promise<string> {
+/** What one process does. */
+export interface TalkerOptions {
+  readonly store: SessionStore;
+  readonly seed: number;
+  readonly note: (event: TalkEvent) => void;
+  /** Lets so much time pass, in ms: pauses and leases end as they do in a conversation of people. */
+  readonly pass: (ms: number) => void;
+}
+
+/** An agent that knows nothing but what is in the store. Answers a function that has one turn. */
+export function openTalker({ store, seed, note, pass }: TalkerOptions): () => Promise<void> {
   const random = new Random(seed);
   const ai = genkit({});
   const say = (most: number) => Array.from({ length: 1 + random.below(most) }, () => random.pick(WORDS)).join(' ');
@@ -47,8 +56,11 @@ export function openTalker(store: SessionStore, seed: number, note: (event: Talk
   const context = contextWindow({ maxTokens: 12_000, history: [summarize({ everyTurns: 30, summarizer })] });
   const agent = defineAgent(ai, { name: 'talker', model: model.name, system: 'Be brief.', store, context });
   return async () => {
-    const { snapshotId } = await agent.chat({ sessionId: 'long' }).send(say(60));
+    await agent.chat({ sessionId: 'long' }).send(say(60));
     note('saved');
-    return snapshotId!;
+    // Sometimes the next turn comes at once.
+    if (random.below(3) === 0) return;
+    await context.settled();
+    pass(60_000);
   };
 }
