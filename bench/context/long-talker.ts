@@ -38,7 +38,7 @@ export async function longTalker(
   const store = new InMemorySessionStore();
   for (let turn = 1; turn < turns; turn++) workload.next();
   const state = workload.next();
-  await store.saveSnapshot('start', () => completedSnapshot(state, undefined) as never);
+  await store.saveSnapshot('start', () => completedSnapshot(state, undefined));
   const from = { snapshotId: 'start' };
   const talker = genkitTalker({ store, from, ...(onRequest && { onRequest }), ...(context && { context }) });
   const script = scriptedTurns(turns + added).slice(turns);

@@ -138,7 +138,7 @@ interface LangChain {
 /** A conversation whose messages are trimmed before each call of the model, as LangChain's documentation shows it. */
 export async function langChainTalker(ledger: Ledger, maxTokens: number): Promise<Talker> {
   const langchain = await library<LangChain>('@langchain/core/messages');
-  const { SystemMessage, HumanMessage, AIMessage, ToolMessage, trimMessages } = langchain;
+  const { SystemMessage, HumanMessage, AIMessage, ToolMessage } = langchain;
   const messages = [new SystemMessage(INSTRUCTIONS)];
   const options = {
     maxTokens,
@@ -147,7 +147,8 @@ export async function langChainTalker(ledger: Ledger, maxTokens: number): Promis
     includeSystem: true,
     tokenCounter: (some: readonly LangChainMessage[]) => tokensOf(linesOfLangChain(some)),
   };
-  const callModel = async () => void ledger.agentSent(linesOfLangChain(await trimMessages(messages, options)));
+  const callModel = async () =>
+    void ledger.agentSent(linesOfLangChain(await langchain.trimMessages(messages, options)));
   return {
     send: async ({ question, call, reply }) => {
       messages.push(new HumanMessage(question));

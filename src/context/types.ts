@@ -213,7 +213,7 @@ export interface WindowScope {
   readonly artifacts?: () => readonly Artifact[];
   /** The snapshot that the turn continues from. */
   readonly leafId?: string | undefined;
-  /** The answer of {@link ContextWindow.prefetch}. Default: the summaries are read when they are needed. */
+  /** What `prefetch` answered. Default: the summaries are read when they are needed. */
   readonly prefetched?: Promise<readonly SessionRecord[]> | undefined;
 }
 

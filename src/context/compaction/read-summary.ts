@@ -4,6 +4,7 @@ import { COMPACTION_KIND, parseRecords, type CompactionRecord } from './record.t
 
 /** Options of {@link readSummary}. */
 export interface ReadSummaryOptions {
+  /** The session of the report. */
   sessionId: string;
   /** Names the summary, as the `summary` of a context report does. */
   sha256: string;

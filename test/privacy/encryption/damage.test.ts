@@ -124,7 +124,7 @@ describe('damaged ciphertext: files', () => {
       await store.close();
       for (const [path, bytes] of restore) writeFileSync(join(folder, path), bytes);
     }
-    // Of each damage somebody is told.
+    // Each damage is told to at least one reader.
     expect(lost).toBeGreaterThan(count);
     expect(await readAll(open())).toEqual(whole);
   });
