@@ -4,7 +4,7 @@ import type { TokenCounter } from '../tokens/counter.ts';
 import { turnsOf } from '../turns.ts';
 import type { ContextReport, FlexibleSection, HistoryStrategy, Section, SectionReport, Summary } from '../types.ts';
 import { dataMessage, dataText } from './data.ts';
-import { HistorySection } from './history-section.ts';
+import { HistorySection } from './choose-history.ts';
 import { repaired } from './repair.ts';
 import { fit, ListSection, type Omissions, type SectionLimits } from './sections.ts';
 

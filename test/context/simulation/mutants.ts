@@ -71,7 +71,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     what: 'a tool request is torn from its response',
-    file: 'prepare/history-section.ts',
+    file: 'prepare/choose-history.ts',
     find: ': completed(history.items, log, this.summary?.to)',
     replace: ": history.items.filter(({ message }) => message.role !== 'tool')",
   },
@@ -95,19 +95,19 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     what: 'what a strategy left out is not reported',
-    file: 'prepare/history-section.ts',
+    file: 'prepare/choose-history.ts',
     find: 'if (from > next) dropped.push([next, from]);',
     replace: '',
   },
   {
     what: 'dropped messages are reported one off',
-    file: 'prepare/history-section.ts',
+    file: 'prepare/choose-history.ts',
     find: 'dropped.push([next, from])',
     replace: 'dropped.push([next + 1, from + 1])',
   },
   {
     what: 'covered messages are sent as well',
-    file: 'prepare/history-section.ts',
+    file: 'prepare/choose-history.ts',
     find: 'all && !this.summary ? all : completed(history.items, log, this.summary?.to)',
     replace: 'all ? all : completed(all, log)',
   },

@@ -2,7 +2,7 @@ import type { MessageData } from 'genkit';
 import { cutToBudget, stepFor } from '../history/cut.ts';
 import { turnsOf } from '../turns.ts';
 import type { HistoryItem, HistoryStrategy, MessageRange, OmissionReason, StrategyTools, Summary } from '../types.ts';
-import { applyStrategies } from './apply-strategies.ts';
+import { applyStrategies } from './run-strategies.ts';
 import { completed } from './repair.ts';
 import { Omissions, type Flexible } from './sections.ts';
 
