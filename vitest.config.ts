@@ -9,6 +9,7 @@ const FIRESTORE_TESTS = [
   'test/stores/firestore/**/*.test.ts',
   'test/samples/**/*.test.ts',
   'test/migrate/firestore/**/*.test.ts',
+  'test/privacy/firestore/**/*.test.ts',
 ];
 
 /** They count what their process does or holds, fill its memory, or set up its telemetry, which Genkit does once a process. */

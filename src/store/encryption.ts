@@ -10,6 +10,8 @@ export interface KeyOwner {
   readonly kind: 'session' | 'snapshot' | 'scope';
   /** The id of the session or the snapshot; of a record the text that its scope is known by in the store. */
   readonly id: string;
+  /** Tells it from a deleted one of the same id, where the store has to. */
+  readonly incarnation?: string;
 }
 
 /** Encrypts what is written for one owner, under one data key. */

@@ -1,7 +1,8 @@
 import { Firestore, type DocumentSnapshot } from '@google-cloud/firestore';
 import { BaseSessionStore } from '../../src/store/base-session-store.ts';
 import type { DeleteResult, SessionStoreOptions, StoreCapabilities } from '../../src/store/contract.ts';
-import { checkOptions, isBoolean, isFunction, isWhole } from '../../src/store/options.ts';
+import type { Encryption } from '../../src/store/encryption.ts';
+import { checkOptions, isBoolean, isFunction, isObject, isWhole } from '../../src/store/options.ts';
 import { tenantOf, type SnapshotPathPrefix } from '../../src/store/tenant.ts';
 import { Database } from './database.ts';
 import { readPointer } from './format/pointer-document.ts';
@@ -39,6 +40,11 @@ export interface FirestoreSessionStoreOptions {
   maxStateBytes?: number;
   /** How long one request to Firestore may take, in ms, before the call ends as `UNAVAILABLE`. Default: 8,000. */
   requestTimeoutMs?: number;
+  /**
+   * Encrypts what is written from now on; `envelope()` of `genkitx-agents/privacy` makes one. What is in clear already is read as it is.
+   * `docs/privacy.md` lists what stays in clear. Default: all is written in clear.
+   */
+  encryption?: Encryption;
 }
 
 const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
@@ -89,6 +95,7 @@ export class FirestoreSessionStore<S = unknown> extends BaseSessionStore<S> {
       expireAfterMs: isWhole(1),
       maxStateBytes: isWhole(1),
       requestTimeoutMs: isWhole(1),
+      encryption: isObject,
     });
     super('FirestoreSessionStore', options.snapshotPathPrefix);
     const { db, collection = 'genkit-sessions', requestTimeoutMs = 8000 } = options;
@@ -100,6 +107,7 @@ export class FirestoreSessionStore<S = unknown> extends BaseSessionStore<S> {
       database: new Database(this.#db, { collection, timeoutMs: requestTimeoutMs, meter: this.#meter }),
       caches: new Caches(),
       queues: newQueues(),
+      encryption: options.encryption,
       settings: {
         checkpointInterval: options.checkpointInterval ?? 25,
         shardSize: options.shardSize ?? 512 * 1024,
@@ -124,7 +132,10 @@ export class FirestoreSessionStore<S = unknown> extends BaseSessionStore<S> {
    */
   async removeExpired(pointer: DocumentSnapshot): Promise<DeleteResult> {
     const data = new TenantData('', this.#shared, pointer.ref.parent.parent!.id);
-    return removeRemains(data, readPointer(pointer).sessionId, () => false);
+    const expired = readPointer(pointer);
+    const removed = await removeRemains(data, expired.sessionId, () => false);
+    await data.sealerOf(expired).forget();
+    return removed;
   }
 
   /** The sums of what this store object has used of Firestore so far. */

@@ -1,4 +1,5 @@
 import type { CollectionReference, DocumentReference, Timestamp } from '@google-cloud/firestore';
+import { Sealer, type Encryption } from '../../src/store/encryption.ts';
 import { KeyQueue } from '../../src/store/key-queue.ts';
 import { LruCache } from '../../src/store/lru-cache.ts';
 import type { KnownState } from '../chain/written-state.ts';
@@ -60,6 +61,15 @@ export interface Shared {
   readonly settings: StoreSettings;
   readonly caches: Caches;
   readonly queues: ReturnType<typeof newQueues>;
+  readonly encryption: Encryption | undefined;
+}
+
+/** A snapshot or a pointer, as far as it says what its content is encrypted for. */
+export interface SealedFor {
+  readonly sessionId: string | undefined;
+  /** The incarnation: a session that is begun anew has keys of its own, so those of the old one can go at any time. */
+  readonly owner: string;
+  readonly meta: { readonly snapshotId: string };
 }
 
 /** One tenant's part of the database. */
@@ -76,9 +86,13 @@ export class TenantData {
   readonly scopes: CollectionReference;
   /** The records of sessions. */
   readonly records: CollectionReference;
+  readonly #id: string;
+  readonly #encryption: Encryption | undefined;
 
   /** @param id The tenant's document in each collection. */
-  constructor(name: string, { database, settings, caches, queues }: Shared, id = documentId(name)) {
+  constructor(name: string, { database, settings, caches, queues, encryption }: Shared, id = documentId(name)) {
+    this.#id = id;
+    this.#encryption = encryption;
     this.name = name;
     this.database = database;
     this.settings = settings;
@@ -89,6 +103,21 @@ export class TenantData {
     this.shards = database.collection('-shards', id, 'shards');
     this.scopes = database.collection('-scopes', id, 'scopes');
     this.records = database.collection('-records', id, 'records');
+  }
+
+  /** Encrypts and decrypts the records of a session, or that of a user or an app. */
+  sealer(kind: 'session' | 'scope', id: string): Sealer {
+    // A function that removes what has expired knows the tenant by its document only.
+    return new Sealer(this.#encryption, { tenant: this.#id, kind, id });
+  }
+
+  /** Encrypts and decrypts snapshots: those of a session, or one without. */
+  sealerOf({ sessionId, owner, meta }: Omit<SealedFor, 'meta'> & Partial<SealedFor>): Sealer {
+    const what =
+      sessionId === undefined
+        ? { kind: 'snapshot' as const, id: meta?.snapshotId ?? '' }
+        : { kind: 'session' as const, id: sessionId };
+    return new Sealer(this.#encryption, { tenant: this.#id, ...what, incarnation: owner });
   }
 
   snapshotRef(snapshotId: string): DocumentReference {

@@ -103,7 +103,9 @@ export class Tenant<S> implements TenantStore<S> {
     const key = scopeKey(id);
     return this.#call('deleteScope', 'Deleting a scope', async () => {
       caches.scopes.delete(this.#data.keyOf(key));
-      return (await database.remove([{ ref: this.#data.scopeRef(key) }])) > 0;
+      const removed = await database.remove([{ ref: this.#data.scopeRef(key) }]);
+      await this.#data.sealer('scope', key).forget();
+      return removed > 0;
     });
   }
 

@@ -8,6 +8,7 @@ import {
   type Cipher,
   type Encryption,
   type KeyOwner,
+  type SealHeader,
 } from '../../store/encryption.ts';
 import { LruCache } from '../../store/lru-cache.ts';
 import { checkOptions, isObject } from '../../store/options.ts';
@@ -16,12 +17,17 @@ import type { WrappingKeys } from './wrapping-keys.ts';
 
 /** Where encrypted data keys are kept apart from the data, so that removing them makes copies of the data unreadable, backups included. */
 export interface KeyStore {
-  /** Keeps an encrypted data key. It must be durable when the promise ends: data that needs it is written next. */
-  write(owner: KeyOwner, keyName: string, wrapped: Uint8Array): Promise<void>;
+  /**
+   * Keeps an encrypted data key. It must be durable when the promise ends: data that needs it is written next.
+   *
+   * @param owner Names what the key is for, a session say: any text, of up to some thousand characters.
+   * @param keyName 24 hex digits.
+   */
+  write(owner: string, keyName: string, wrapped: Uint8Array): Promise<void>;
   /** `undefined`: it is not there. */
-  read(owner: KeyOwner, keyName: string): Promise<Uint8Array | undefined>;
+  read(owner: string, keyName: string): Promise<Uint8Array | undefined>;
   /** Removes all data keys of an owner. Called when a session, or a record of a user or an app, is deleted. */
-  delete(owner: KeyOwner): Promise<void>;
+  delete(owner: string): Promise<void>;
 }
 
 /** Options of {@link envelope}. */
@@ -70,8 +76,11 @@ class Envelope implements Encryption {
   }
 
   /** Two processes may make two keys for one owner: all that is sealed names its own. */
-  cipher(owner: KeyOwner): Promise<Cipher> {
+  async cipher(owner: KeyOwner): Promise<Cipher> {
     const keys = this.#keysOf(owner);
+    const { current } = keys;
+    // Another process may have deleted the session, and this one begins it anew.
+    if (current && !(await this.#isKept(owner, await current)) && keys.current === current) delete keys.current;
     keys.current ??= unlessFailed(this.#newKey(owner), () => delete keys.current);
     return keys.current;
   }
@@ -93,7 +102,7 @@ class Envelope implements Encryption {
 
   async forget(owner: KeyOwner): Promise<void> {
     this.#owners.delete(nameOf(owner));
-    await this.#keyStore?.delete(owner);
+    await this.#keyStore?.delete(nameOf(owner));
   }
 
   #keysOf(owner: KeyOwner): OwnerKeys {
@@ -111,15 +120,19 @@ class Envelope implements Encryption {
     const wrapped = await this.#keys.wrap(bytes, Buffer.from(contextOf(owner, currentId)));
     if (!this.#keyStore) return new DataKey(bytes, owner, { keyId: currentId, dataKey: wrapped, isElsewhere: false });
     const name = randomBytes(12);
-    await this.#keyStore.write(owner, name.toString('hex'), wrapped);
+    await this.#keyStore.write(nameOf(owner), name.toString('hex'), wrapped);
     return new DataKey(bytes, owner, { keyId: currentId, dataKey: name, isElsewhere: true });
+  }
+
+  async #isKept(owner: KeyOwner, { storedAs }: DataKey): Promise<boolean> {
+    return storedAs === undefined || (await this.#keyStore?.read(nameOf(owner), storedAs)) !== undefined;
   }
 
   async #unwrap(bytes: Buffer, owner: KeyOwner): Promise<DataKey> {
     const header = readSealHeader(bytes);
     const { keyId, dataKey, isElsewhere } = header;
     const name = Buffer.from(dataKey).toString('hex');
-    const wrapped = isElsewhere ? await this.#keyStore?.read(owner, name) : dataKey;
+    const wrapped = isElsewhere ? await this.#keyStore?.read(nameOf(owner), name) : dataKey;
     if (!wrapped) throw missingKey(`${keyId}/${name}`, owner);
     const opened = await this.#keys.unwrap(wrapped, keyId, Buffer.from(contextOf(owner, keyId)));
     if (!opened) throw missingKey(keyId, owner);
@@ -132,17 +145,20 @@ class DataKey implements Cipher {
   readonly keyTag: string;
   /** The id of the key that it is encrypted with. */
   readonly wrappedBy: string;
+  /** Its name in the key store; `undefined`: it is in the header. */
+  readonly storedAs: string | undefined;
   readonly #header: Buffer;
   readonly #context: string;
   readonly #key: KeyObject;
   readonly #nameKey: KeyObject;
 
-  constructor(bytes: Uint8Array, owner: KeyOwner, header: Parameters<typeof formatSealHeader>[0]) {
+  constructor(bytes: Uint8Array, owner: KeyOwner, header: SealHeader) {
     this.#key = createSecretKey(bytes);
     this.#nameKey = createSecretKey(createHmac('sha256', bytes).update('genkitx-agents names').digest());
     this.#header = formatSealHeader(header);
     this.#context = contextOf(owner, header.keyId);
     this.wrappedBy = header.keyId;
+    this.storedAs = header.isElsewhere ? Buffer.from(header.dataKey).toString('hex') : undefined;
     this.keyTag = this.nameOf('').slice(0, 16);
   }
 
@@ -165,8 +181,8 @@ class DataKey implements Cipher {
 }
 
 /** A text for each owner, different for different owners, and without lone surrogates. */
-function nameOf({ tenant, kind, id }: KeyOwner): string {
-  return JSON.stringify([tenant, kind, id]);
+function nameOf({ tenant, kind, id, incarnation }: KeyOwner): string {
+  return JSON.stringify([tenant, kind, id, ...(incarnation === undefined ? [] : [incarnation])]);
 }
 
 /** What a data key, and all that is encrypted with it, is bound to. */

@@ -14,6 +14,18 @@ export interface Pack {
   readonly lengths: readonly number[];
   /** Bytes of its shards. */
   readonly bytes: number;
+  /** The tag of the data key that it is encrypted with. Default: it is in clear. */
+  readonly key?: string | undefined;
+}
+
+/** What the ciphertext of a pack is bound to. */
+export function packPlace(runs: Pack['runs']): string {
+  return JSON.stringify(['pack', ...runs]);
+}
+
+/** What the ciphertexts of a state are bound to: one that is whole, or the change that leads to it. */
+export function statePlace(kind: 'whole' | 'diff', name: string): string {
+  return JSON.stringify([kind, name]);
 }
 
 /** The name of a run in a pack: 96 bits of the hash that a cut calls it by. A run that has its short name already keeps it. */

@@ -3,8 +3,10 @@ import { GenkitError } from 'genkit';
 import { failedPrecondition } from '../../../src/errors.ts';
 import { assertReadable } from '../../../src/store/format.ts';
 
-/** The version of the format that this store writes. A document of a higher one is refused. */
+/** The version of what this store writes in clear. */
 export const FORMAT = 1;
+/** The version of what it writes encrypted. A document of a higher one is refused. */
+export const SEALED_FORMAT = 2;
 
 /**
  * Every document of this store carries its format version; those of Genkit's own store carry none.
@@ -14,7 +16,7 @@ export const FORMAT = 1;
  */
 export function assertOwnDocument(data: DocumentData, document: string): void {
   if (typeof data['v'] !== 'number') throw foreignLayout();
-  assertReadable(data['v'], FORMAT, document);
+  assertReadable(data['v'], SEALED_FORMAT, document);
 }
 
 export function foreignLayout(): GenkitError {

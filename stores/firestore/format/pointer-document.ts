@@ -8,10 +8,12 @@ import {
 } from '@google-cloud/firestore';
 import { dataLoss, quote } from '../../../src/errors.ts';
 import type { SessionDetails, SessionSummary } from '../../../src/store/contract.ts';
-import { assertOwnDocument, FORMAT } from './foreign-layout.ts';
+import { divideDetails } from '../../../src/store/clear-metadata.ts';
+import type { Cipher, Sealer } from '../../../src/store/encryption.ts';
+import { assertOwnDocument, FORMAT, SEALED_FORMAT } from './foreign-layout.ts';
 import { assertFitsPointer, type Lineage } from './lineage.ts';
 import { keyOf } from './names.ts';
-import { packTextNow, unpackJson } from './packed-text.ts';
+import { packBoth, packTextNow, unpackBoth, unpackJson, unpackText } from './packed-text.ts';
 import type { StateChain, StoredCheckpoint } from './state-chain.ts';
 import { usageSum, type UsageCounts } from './usage-counts.ts';
 
@@ -26,6 +28,8 @@ export interface Pointer {
   /** `updatedAt`, else `createdAt`, of the snapshot written last, heartbeats aside. */
   readonly updatedAt: string;
   readonly details?: SessionDetails;
+  /** The title, encrypted; then `details` has none. */
+  readonly sealedTitle?: Buffer | undefined;
   readonly usage: UsageCounts;
   /** The session is being removed; what is left of it counts as absent. */
   readonly isGone?: boolean;
@@ -61,12 +65,13 @@ export function writtenNow({ details }: Pointer): DocumentData {
 }
 
 /** The pointer's fields, but for those of {@link writtenNow}. */
-export function pointerFields({ head, until, begun, ...rest }: Pointer): DocumentData {
+export function pointerFields({ head, until, begun, sealedTitle, ...rest }: Pointer): DocumentData {
   const { chain } = head ?? {};
-  const info = packTextNow(JSON.stringify(rest));
+  const text = JSON.stringify(rest);
+  const info = sealedTitle ? packBoth(text, sealedTitle) : packTextNow(text);
   assertFitsPointer(rest.sessionId, info);
   return {
-    v: FORMAT,
+    v: sealedTitle ? SEALED_FORMAT : FORMAT,
     info,
     head: head ? packTextNow(JSON.stringify(head.id)) : null,
     whole: chain?.base.bytes ?? null,
@@ -90,11 +95,13 @@ export function readPointer(document: DocumentSnapshot, sessionId?: string): Poi
   const name = sessionId === undefined ? 'A session' : `Session ${quote(sessionId)}`;
   assertOwnDocument(data, name);
   try {
-    const info = unpackJson(data['info'] as Buffer) as unknown as Omit<Pointer, 'head' | 'until' | 'begun'>;
+    const { clear, secret: sealedTitle } = unpackBoth(data['info'] as Buffer);
+    const info = clear as unknown as Omit<Pointer, 'head' | 'until' | 'begun'>;
     const { written, expireAt, begun } = data as { [name in 'written' | 'expireAt' | 'begun']?: Timestamp | null };
     const head = readHead(data);
     return {
       ...info,
+      ...(sealedTitle && { sealedTitle }),
       ...(head && { head }),
       ...(expireAt && { until: expireAt.toMillis() }),
       ...(begun && { begun: begun.toMillis() }),
@@ -119,6 +126,30 @@ function readHead(data: DocumentData): Pointer['head'] {
   if (!head) return undefined;
   const base: StoredCheckpoint = whole ? { bytes: whole } : { shards: far };
   return { id: unpackJson(head) as string, chain: { base, from, names, patches } };
+}
+
+/** The details with an encrypted title; one in clear is sealed too, unless `cipher` is `undefined`. */
+export function sealedDetails(
+  { owner, details, sealedTitle }: Pick<Pointer, 'owner' | 'details' | 'sealedTitle'>,
+  cipher: Cipher | undefined,
+): Pick<Pointer, 'details' | 'sealedTitle'> {
+  const { clear, secret } = divideDetails(details);
+  const isSealed = cipher !== undefined && secret !== undefined;
+  const kept = isSealed ? clear : details;
+  const title = isSealed ? packTextNow(secret.title!, { cipher, place: titlePlace(owner) }) : sealedTitle;
+  return { ...(kept && { details: kept }), ...(title && { sealedTitle: title }) };
+}
+
+/** The pointer with its title, as far as it can be decrypted: a list goes on without. */
+export async function withTitle<T extends Pointer>(pointer: T, sealer: Sealer): Promise<T> {
+  const { sealedTitle, owner, details } = pointer;
+  if (!sealedTitle) return pointer;
+  const title = await unpackText(sealedTitle, { sealer, place: titlePlace(owner) }).catch(() => undefined);
+  return title === undefined ? pointer : { ...pointer, details: { ...details, title } };
+}
+
+function titlePlace(owner: string): string {
+  return JSON.stringify(['title', owner]);
 }
 
 /** The line that a list has about the session. */

@@ -1,8 +1,10 @@
 import { FieldValue, Timestamp, type DocumentData, type QueryDocumentSnapshot } from '@google-cloud/firestore';
+import { GenkitError } from 'genkit';
 import { dataLoss, quote } from '../../../src/errors.ts';
 import { parseJson, stringifyJson, type Json } from '../../../src/json/value.ts';
+import type { Cipher, Sealer } from '../../../src/store/encryption.ts';
 import type { RecordWrite } from '../../../src/store/session-records.ts';
-import { assertOwnDocument, FORMAT } from './foreign-layout.ts';
+import { assertOwnDocument, FORMAT, SEALED_FORMAT } from './foreign-layout.ts';
 import { packText, packTextNow, unpackJson, unpackText } from './packed-text.ts';
 import type { Pointer } from './pointer-document.ts';
 
@@ -27,12 +29,13 @@ export const RECORD_FIELDS = ['v', 'name', 'revision', 'owner', 'until', 'writte
 export async function recordFields(
   { sessionId, kind, key }: RecordWrite,
   value: Json,
-  { revision, until }: Pick<RecordHead, 'revision' | 'until'>,
+  { revision, until, cipher }: Pick<RecordHead, 'revision' | 'until'> & { readonly cipher: Cipher | undefined },
 ): Promise<DocumentData> {
+  const seal = cipher && { cipher, place: placeOf({ kind, key, revision }) };
   return {
-    v: FORMAT,
+    v: cipher ? SEALED_FORMAT : FORMAT,
     name: packTextNow(JSON.stringify([sessionId, kind, key])),
-    value: await packText(stringifyJson(value)),
+    value: await packText(stringifyJson(value), seal),
     revision,
     owner: null,
     until: until === Infinity ? null : Timestamp.fromMillis(until),
@@ -54,12 +57,21 @@ export function readRecordHead(document: QueryDocumentSnapshot): RecordHead {
   }
 }
 
-/** Throws what {@link readRecordHead} throws. */
-export async function readRecord(document: QueryDocumentSnapshot): Promise<RecordHead & { readonly value: Json }> {
+function placeOf({ kind, key, revision }: Pick<RecordHead, 'kind' | 'key' | 'revision'>): string {
+  return JSON.stringify(['record', kind, key, revision]);
+}
+
+/** Throws what {@link readRecordHead} throws, `FAILED_PRECONDITION` without the key, `UNAVAILABLE` when that can't be reached. */
+export async function readRecord(
+  document: QueryDocumentSnapshot,
+  sealer: Sealer,
+): Promise<RecordHead & { readonly value: Json }> {
   const head = readRecordHead(document);
   try {
-    return { ...head, value: parseJson(await unpackText(document.get('value') as Buffer)) };
-  } catch {
+    const opener = { sealer, place: placeOf(head) };
+    return { ...head, value: parseJson(await unpackText(document.get('value') as Buffer, opener)) };
+  } catch (error) {
+    if (error instanceof GenkitError) throw error;
     const { sessionId, kind, key } = head;
     throw dataLoss(
       `The record ${quote(key)} of kind ${quote(kind)} of session ${quote(sessionId)} can't be read: its document is damaged. ` +

@@ -1,12 +1,17 @@
 import type { DocumentReference, DocumentSnapshot, Timestamp } from '@google-cloud/firestore';
+import { GenkitError } from 'genkit';
 import { dataLoss } from '../../../src/errors.ts';
 import { parseJson, stringifyJson } from '../../../src/json/value.ts';
 import type { ScopeRecord } from '../../../src/store/contract.ts';
+import type { Sealer } from '../../../src/store/encryption.ts';
 import { describeScopeKey } from '../../../src/store/scopes.ts';
 import type { DocumentWrite } from '../database.ts';
-import { assertOwnDocument, FORMAT } from './foreign-layout.ts';
+import { assertOwnDocument, FORMAT, SEALED_FORMAT } from './foreign-layout.ts';
 import { packText, packTextNow, unpackText } from './packed-text.ts';
 import { nextBy } from './snapshot-document.ts';
+
+/** What is encrypted of a record is all of it, so it has one place. */
+const PLACE = 'record';
 
 /** A record as it was read or written. */
 export interface ScopeDocument {
@@ -23,19 +28,24 @@ export interface ScopeDocument {
 
 /**
  * @param key The record's `scopeKey`.
- * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it, `DATA_LOSS` when it is damaged.
+ * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it, or without the key; `DATA_LOSS` when it is damaged.
  */
-export async function readScopeDocument(document: DocumentSnapshot, key: string): Promise<ScopeDocument> {
+export async function readScopeDocument(
+  document: DocumentSnapshot,
+  key: string,
+  sealer: Sealer,
+): Promise<ScopeDocument> {
   const { ref, updateTime } = document;
   const data = document.data();
   if (!data) return noScope(ref);
   const what = `The state of ${describeScopeKey(key)}`;
   assertOwnDocument(data, what);
   try {
-    const text = await unpackText(data['record'] as Buffer);
+    const text = await unpackText(data['record'] as Buffer, { sealer, place: PLACE });
     const record = parseJson(text) as ScopeRecord;
     return { ref, updateTime, record, by: data['by'] as string[], length: text.length };
-  } catch {
+  } catch (error) {
+    if (error instanceof GenkitError) throw error;
     throw dataLoss(
       `${what} can't be read: its document is damaged. Restore it from a backup, or remove it by deleteScope.`,
     );
@@ -56,15 +66,16 @@ export interface ScopeWrite {
 export async function writeScope(
   { ref, updateTime: at, by }: ScopeDocument,
   next: ScopeRecord,
-  { key, nonce }: { readonly key: string; readonly nonce: string },
+  { key, nonce, sealer }: { readonly key: string; readonly nonce: string; readonly sealer: Sealer },
 ): Promise<ScopeWrite> {
   if (at && Object.keys(next).length === 0) {
     return { key, write: { kind: 'delete', ref, at }, bytes: 0, after: noScope(ref) };
   }
   const text = stringifyJson(next);
-  const record = await packText(text);
+  const cipher = await sealer.cipher();
+  const record = await packText(text, cipher && { cipher, place: PLACE });
   const saves = nextBy(by, nonce);
-  const data = { v: FORMAT, scope: packTextNow(key), record, by: saves };
+  const data = { v: cipher ? SEALED_FORMAT : FORMAT, scope: packTextNow(key), record, by: saves };
   const write: DocumentWrite = at ? { kind: 'update', ref, data, at } : { kind: 'create', ref, data };
   const after = { ref, updateTime: undefined, record: next, by: saves, length: text.length };
   return { key, write, bytes: record.length, after };

@@ -1,12 +1,15 @@
 import { Timestamp, type DocumentData, type DocumentReference, type DocumentSnapshot } from '@google-cloud/firestore';
 import { quote } from '../../../src/errors.ts';
-import { stringifyJson } from '../../../src/json/value.ts';
+import { GenkitError } from 'genkit';
+import { parseJson, stringifyJson } from '../../../src/json/value.ts';
 import type { SnapshotMetadata } from '../../../src/snapshot/snapshot.ts';
+import { divideMetadata } from '../../../src/store/clear-metadata.ts';
+import type { Cipher, Sealer } from '../../../src/store/encryption.ts';
 import { unreadableSnapshot } from '../../../src/store/unreadable.ts';
 import { shardsOf } from './checkpoint.ts';
-import { assertOwnDocument, FORMAT } from './foreign-layout.ts';
-import { orderKey } from './names.ts';
-import { packTextNow, unpackJson } from './packed-text.ts';
+import { assertOwnDocument, FORMAT, SEALED_FORMAT } from './foreign-layout.ts';
+import { documentId, orderKey } from './names.ts';
+import { packBoth, packTextNow, unpackBoth, unpackText } from './packed-text.ts';
 import type { StoredCheckpoint } from './state-chain.ts';
 
 /** A state as a snapshot's document has it; `name` is its name in a {@link StateChain}. */
@@ -36,6 +39,8 @@ export interface SnapshotHead {
   readonly by: readonly string[];
   /** When its session expires, in ms, as known at the last write of this snapshot. Default: never. */
   readonly until?: number;
+  /** What is encrypted of `meta`, which is incomplete until {@link openHead}. Default: nothing. */
+  readonly sealed?: Buffer | undefined;
 }
 
 /** A snapshot's document as it was read. */
@@ -58,16 +63,41 @@ export function nextBy(by: readonly string[], nonce: string): readonly string[] 
   return [nonce, ...by].slice(0, MOST_SAVES);
 }
 
-/** Fields that a rewrite of the metadata changes. */
-export function headFields({ meta, sessionId, owner, seq, by, until }: SnapshotHead): DocumentData {
-  const rest = JSON.stringify({ session: sessionId ?? null, owner, seq, by });
+/** Fields that a rewrite of the metadata changes. What is encrypted of it is bound to all that is not. */
+export function headFields(head: SnapshotHead, cipher: Cipher | undefined): DocumentData {
+  const { sessionId, until } = head;
+  const { clear, secret } = divideMetadata(head.meta);
+  const place = headText({ ...head, meta: clear });
   const expiry = until === undefined ? null : Timestamp.fromMillis(until);
   return {
-    head: packTextNow(`{"meta":${stringifyJson(meta)},${rest.slice(1)}`),
+    ...(cipher && { v: SEALED_FORMAT }),
+    head: cipher ? packBoth(place, packTextNow(stringifyJson(secret), { cipher, place })) : packTextNow(headText(head)),
     until: expiry,
     // Firestore's TTL policy removes snapshots that no session owns; the others go with their session.
     ...(sessionId === undefined && { expireAt: expiry }),
   };
+}
+
+function headText({ meta, sessionId, owner, seq, by }: SnapshotHead): string {
+  const rest = JSON.stringify({ session: sessionId ?? null, owner, seq, by });
+  return `{"meta":${stringifyJson(meta)},${rest.slice(1)}`;
+}
+
+/**
+ * The head with what is encrypted of it.
+ *
+ * @throws `DATA_LOSS` when that is damaged, `FAILED_PRECONDITION` without the key, `UNAVAILABLE` when that can't be reached.
+ */
+export async function openHead<T extends SnapshotHead>(head: T, sealer: Sealer): Promise<T> {
+  const { sealed, meta, sessionId } = head;
+  if (!sealed) return head;
+  try {
+    const secret = parseJson(await unpackText(sealed, { sealer, place: headText(head) }));
+    return { ...head, meta: { ...meta, ...(secret as object) }, sealed: undefined };
+  } catch (error) {
+    if (error instanceof GenkitError) throw error;
+    throw unreadableSnapshot(meta.snapshotId, 'its document is damaged', sessionId);
+  }
 }
 
 /** Fields that stay as they are once the snapshot is saved. */
@@ -94,11 +124,18 @@ export function stateFields(state: StoredState): DocumentData {
 export function readHead(snapshotId: string, data: DocumentData): SnapshotHead {
   assertOwnDocument(data, `Snapshot ${quote(snapshotId)}`);
   try {
-    const { session, ...head } = unpackJson(data['head'] as Buffer) as unknown as Omit<SnapshotHead, 'sessionId'> & {
-      session: string | null;
-    };
+    const { clear, secret: sealed } = unpackBoth(data['head'] as Buffer);
+    const { session, ...head } = clear as unknown as Omit<SnapshotHead, 'sessionId'> & { session: string | null };
+    const { snapshotId: own } = head.meta;
+    // Lists know the document's id alone.
+    if (own !== snapshotId && documentId(own) !== snapshotId) throw new Error('the head of another snapshot');
     const until = data['until'] as Timestamp | null;
-    return { ...head, sessionId: session ?? undefined, ...(until && { until: until.toMillis() }) };
+    return {
+      ...head,
+      sessionId: session ?? undefined,
+      ...(until && { until: until.toMillis() }),
+      ...(sealed && { sealed }),
+    };
   } catch {
     throw unreadableSnapshot(snapshotId, 'its document is damaged');
   }

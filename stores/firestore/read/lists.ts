@@ -9,7 +9,7 @@ import type {
 } from '../../../src/store/contract.ts';
 import { checkPage, pageOf } from '../../../src/store/page.ts';
 import { orderKey } from '../format/names.ts';
-import { LIST_FIELDS, orderField, readPointer, summaryOf } from '../format/pointer-document.ts';
+import { LIST_FIELDS, orderField, readPointer, summaryOf, withTitle } from '../format/pointer-document.ts';
 import { HEAD_FIELDS, readHead } from '../format/snapshot-document.ts';
 import type { TenantData } from '../tenant-data.ts';
 import type { SnapshotReader } from './snapshot-reader.ts';
@@ -32,10 +32,10 @@ export async function listSnapshots(
       .limit(limit + 1)
       .select(...HEAD_FIELDS),
   );
-  return pageOf(found, limit, (document) => {
-    const { seq, meta } = readHead(document.id, document.data());
-    return { position: [seq], item: copyJson(meta) };
-  });
+  const heads = found.slice(0, limit).map((document) => readHead(document.id, document.data()));
+  // A list goes on without what can't be decrypted: a caller that asks for the snapshot is told why.
+  const opened = await Promise.all(heads.map((head) => reader.opened(head).catch(() => head)));
+  return pageOf(found, limit, (_, i) => ({ position: [opened[i]!.seq], item: copyJson(opened[i]!.meta) }));
 }
 
 /** A page of the tenant's sessions, or of one owner's, the one written last first; a heartbeat is no write of the session. */
@@ -49,10 +49,16 @@ export async function listSessions(tenant: TenantData, options: ListSessionsOpti
   const from = after && [new Timestamp(after[0], after[1]), after[2]];
   const found = await tenant.database.query(from ? ordered.startAfter(...from) : ordered);
   if (found.length === 0) await tenant.hasSnapshots();
-  return pageOf(found, limit, (document) => {
-    const pointer = readPointer(document);
+  const pointers = await Promise.all(
+    found.slice(0, limit).map((document) => {
+      const pointer = readPointer(document);
+      return withTitle(pointer, tenant.sealerOf(pointer));
+    }),
+  );
+  return pageOf(found, limit, ({ id }, i) => {
+    const pointer = pointers[i]!;
     const { seconds, nanoseconds } = pointer.written!;
     const item = tenant.isLive(pointer) ? summaryOf(pointer) : undefined;
-    return { position: [seconds, nanoseconds, document.id], item };
+    return { position: [seconds, nanoseconds, id], item };
   });
 }

@@ -13,7 +13,8 @@ export async function readRecords(
   reader: SnapshotReader,
   request: RecordRead,
 ): Promise<SessionRecord[]> {
-  const found = await Promise.all((await findRecords(tenant, request)).map(readRecord));
+  const sealer = tenant.sealer('session', request.sessionId);
+  const found = await Promise.all((await findRecords(tenant, request)).map((one) => readRecord(one, sealer)));
   const now = tenant.database.now();
   const isDoubtful = found.some(({ until }) => until <= now);
   const pointer = isDoubtful ? await reader.livePointer(request.sessionId) : undefined;

@@ -11,7 +11,9 @@ import type { TenantData } from '../tenant-data.ts';
 /** The documents of records, read with one request. Keys are `scopeKey`s. */
 export async function readScopeDocuments(tenant: TenantData, keys: readonly string[]): Promise<ScopeDocument[]> {
   const documents = await tenant.database.getAll(keys.map((key) => tenant.scopeRef(key)));
-  const records = await Promise.all(documents.map((document, i) => readScopeDocument(document, keys[i]!)));
+  const records = await Promise.all(
+    documents.map((document, i) => readScopeDocument(document, keys[i]!, tenant.sealer('scope', keys[i]!))),
+  );
   for (const [i, key] of keys.entries()) tenant.rememberScope(key, records[i]!);
   return records;
 }

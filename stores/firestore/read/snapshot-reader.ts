@@ -11,6 +11,7 @@ import { keyOf } from '../format/names.ts';
 import { readPointer, type PointerDocument } from '../format/pointer-document.ts';
 import {
   HEAD_FIELDS,
+  openHead,
   readHead,
   readSnapshotDocument,
   type SnapshotDocument,
@@ -52,7 +53,7 @@ export class SnapshotReader {
     const document = await this.#tenant.database.get(this.#tenant.snapshotRef(id), HEAD_FIELDS);
     if (!document.exists) return this.#none();
     const head = readHead(id, document.data()!);
-    return (await this.isAlive(head)) ? head.meta : undefined;
+    return (await this.isAlive(head)) ? (await this.opened(head)).meta : undefined;
   }
 
   /** A snapshot that is there and not expired. */
@@ -71,6 +72,11 @@ export class SnapshotReader {
     if (document.exists) caches.snapshots.set(key, true, 1);
     else caches.snapshots.delete(key);
     return document.exists ? readSnapshotDocument(snapshotId, document) : undefined;
+  }
+
+  /** The head with what is encrypted of it. Throws what {@link openHead} throws. */
+  opened<T extends SnapshotHead>(head: T): Promise<T> {
+    return openHead(head, this.#tenant.sealerOf(head));
   }
 
   /**
@@ -121,7 +127,7 @@ export class SnapshotReader {
       const snapshot = await this.snapshot(snapshotId);
       if (!snapshot) return this.#none();
       try {
-        return { snapshot, state: await this.states.stateOf(snapshot) };
+        return { snapshot: await this.opened(snapshot), state: await this.states.stateOf(snapshot) };
       } catch (error) {
         if (!isDataLoss(error) || attempt === MOST_ATTEMPTS) throw error;
         const now = await this.recheck(snapshot);
@@ -149,8 +155,9 @@ export class SnapshotReader {
           withState ? this.#prepare(pointer, leaf) : undefined,
         ]);
         const snapshot = this.read(leaf.id, document);
-        if (snapshot?.owner !== pointer.owner) throw unreadableSnapshot(leaf.id, 'its document is missing');
-        return { snapshot, state: withState ? await this.states.stateOf(snapshot, pointer) : undefined };
+        if (snapshot?.owner !== pointer.owner) throw unreadableSnapshot(leaf.id, 'its document is missing', sessionId);
+        const state = withState ? await this.states.stateOf(snapshot, pointer) : undefined;
+        return { snapshot: await this.opened(snapshot), state };
       } catch (error) {
         // It may have been removed, and the session have gone on, while it was read.
         if (!isDataLoss(error) || before?.isEqual(pointer.updateTime)) throw error;
@@ -161,10 +168,10 @@ export class SnapshotReader {
   }
 
   /** Reads the shards of the leaf's state while its document is read. */
-  async #prepare({ head }: PointerDocument, leaf: Leaf): Promise<void> {
+  async #prepare({ head, sessionId, owner }: PointerDocument, leaf: Leaf): Promise<void> {
     if (head?.id !== leaf.id) return;
     // An error is thrown when the state is asked for: the leaf may have another state by now.
-    await this.states.stateAt(head.chain, { meta: { snapshotId: leaf.id, createdAt: '' } }).catch(() => {});
+    await this.states.stateAt(head.chain, { sessionId, owner, meta: { snapshotId: leaf.id } }).catch(() => {});
   }
 
   #leafOf({ sessionId, lineage: { leaves } }: PointerDocument): Leaf {

@@ -2,17 +2,18 @@ import { GenkitError } from 'genkit';
 import { applyShared } from '../../../src/json/apply.ts';
 import type { JsonPatch } from '../../../src/json/diff.ts';
 import { parseJson } from '../../../src/json/value.ts';
+import type { Sealer } from '../../../src/store/encryption.ts';
 import { unreadableSnapshot } from '../../../src/store/unreadable.ts';
 import { fill } from '../../chain/fill.ts';
 import type { KnownState } from '../../chain/written-state.ts';
 import { isTransportFailure } from '../failures.ts';
-import { parseCheckpoint, shardsOf, type Checkpoint, type Pack } from '../format/checkpoint.ts';
+import { packPlace, parseCheckpoint, shardsOf, statePlace, type Checkpoint, type Pack } from '../format/checkpoint.ts';
 import { orderKey, ownerOfShard, shardName } from '../format/names.ts';
-import { unpackJson, unpackText } from '../format/packed-text.ts';
+import { unpackText } from '../format/packed-text.ts';
 import { readPointer, type PointerDocument } from '../format/pointer-document.ts';
 import { readSnapshotDocument, type SnapshotDocument, type StoredState } from '../format/snapshot-document.ts';
-import { chainTo, endOf, extended, type StateChain, type StoredCheckpoint } from '../format/state-chain.ts';
-import type { TenantData } from '../tenant-data.ts';
+import { chainTo, endOf, extended, type StateChain } from '../format/state-chain.ts';
+import type { SealedFor, TenantData } from '../tenant-data.ts';
 
 type DiffState = Extract<StoredState, { kind: 'diff' }>;
 
@@ -40,13 +41,13 @@ export class StateReader {
   }
 
   /** The state that a chain leads to. Throws what {@link stateOf} throws. */
-  stateAt(chain: StateChain, { meta }: Pick<SnapshotDocument, 'meta'>): Promise<KnownState> {
-    return this.#explaining(meta.snapshotId, () => this.#load(chain));
+  stateAt(chain: StateChain, place: SealedFor): Promise<KnownState> {
+    return this.#explaining(place, () => this.#load(chain, this.#tenant.sealerOf(place)));
   }
 
   /** The chain to the state of a snapshot that has one. Throws what {@link stateOf} throws. */
   chainOf(snapshot: SnapshotDocument, pointer?: PointerDocument): Promise<StateChain> {
-    return this.#explaining(snapshot.meta.snapshotId, async () => {
+    return this.#explaining(snapshot, async () => {
       const { state, seq, sessionId } = snapshot;
       if (state.kind === 'none') throw new Broken('it has no state');
       if (state.kind === 'whole') return wholeChain(state, seq);
@@ -59,15 +60,15 @@ export class StateReader {
   }
 
   /** Packs of the whole state that a chain begins with. */
-  async packsOf(chain: StateChain | undefined): Promise<readonly Pack[]> {
-    return chain ? (await this.checkpoint(chain.base)).packs : [];
+  async packsOf(chain: StateChain | undefined, place: SealedFor): Promise<readonly Pack[]> {
+    return chain ? (await this.checkpoint(chain, this.#tenant.sealerOf(place))).packs : [];
   }
 
-  /** The content of a stored whole state. */
-  async checkpoint(base: StoredCheckpoint): Promise<Checkpoint> {
-    base.checkpoint ??= parseCheckpoint(
-      base.bytes ? await unpackText(base.bytes) : await unpackText(Buffer.concat(await this.#shards(base.shards!))),
-    );
+  /** The content of the whole state that a chain begins with. */
+  async checkpoint({ base, names }: Pick<StateChain, 'base' | 'names'>, sealer: Sealer): Promise<Checkpoint> {
+    if (base.checkpoint) return base.checkpoint;
+    const bytes = base.bytes ?? Buffer.concat(await this.#shards(base.shards!));
+    base.checkpoint = parseCheckpoint(await unpackText(bytes, { sealer, place: statePlace('whole', names[0]!) }));
     return base.checkpoint;
   }
 
@@ -76,36 +77,40 @@ export class StateReader {
     return document.exists ? readPointer(document, sessionId) : undefined;
   }
 
-  async #explaining<T>(snapshotId: string, work: () => Promise<T>): Promise<T> {
+  async #explaining<T>({ sessionId, meta }: SealedFor, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      if (error instanceof Broken) throw unreadableSnapshot(snapshotId, error.message);
+      if (error instanceof Broken) throw unreadableSnapshot(meta.snapshotId, error.message, sessionId);
       if (error instanceof GenkitError || isTransportFailure(error)) throw error;
-      throw unreadableSnapshot(snapshotId, 'what is stored of its state does not fit together');
+      throw unreadableSnapshot(meta.snapshotId, 'what is stored of its state does not fit together', sessionId);
     }
   }
 
   /** Starts from the newest state of the chain that is in the cache. The work is that of the patches after it, and of one whole state at most. */
-  async #load({ base, names, patches }: StateChain): Promise<KnownState> {
+  async #load(chain: StateChain, sealer: Sealer): Promise<KnownState> {
+    const { names, patches } = chain;
     const { states } = this.#tenant.caches;
     const at = names.findLastIndex((name) => states.get(name));
-    const start = (at < 0 ? undefined : states.get(names[at]!)) ?? (await this.#whole(base));
-    const rest = patches.slice(Math.max(at, 0));
-    const apply = (state: unknown, patch: Buffer): unknown =>
-      applyShared(state, unpackJson(patch) as unknown as JsonPatch);
-    const state = { ...start, state: rest.reduce(apply, start.state) as KnownState['state'] };
-    this.#tenant.rememberState(names.at(-1)!, state);
-    return state;
+    const start = (at < 0 ? undefined : states.get(names[at]!)) ?? (await this.#whole(chain, sealer));
+    let state = start.state;
+    for (let i = Math.max(at, 0); i < patches.length; i++) {
+      const text = await unpackText(patches[i]!, { sealer, place: statePlace('diff', names[i + 1]!) });
+      state = applyShared(state, parseJson(text) as unknown as JsonPatch);
+    }
+    const known = { ...start, state };
+    this.#tenant.rememberState(names.at(-1)!, known);
+    return known;
   }
 
-  async #whole(base: StoredCheckpoint): Promise<KnownState> {
-    const checkpoint = await this.checkpoint(base);
+  async #whole(chain: StateChain, sealer: Sealer): Promise<KnownState> {
+    const checkpoint = await this.checkpoint(chain, sealer);
     const names = [...new Set(shardsOf(checkpoint))];
     const shards = new Map((await this.#shards(names)).map((data, i) => [names[i]!, data]));
     const texts = new Map<string, string>();
     for (const pack of checkpoint.packs) {
-      const text = await unpackText(Buffer.concat(pack.shards.map((name) => shards.get(name)!)));
+      const bytes = Buffer.concat(pack.shards.map((name) => shards.get(name)!));
+      const text = await unpackText(bytes, { sealer, place: packPlace(pack.runs) });
       let start = 0;
       for (const [i, run] of pack.runs.entries()) {
         const end = start + pack.lengths[i]!;

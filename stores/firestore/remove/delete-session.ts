@@ -34,7 +34,10 @@ export async function removeSession(tenant: TenantData, pointer: PointerDocument
     const [at] = await tenant.database.commit([writePointer(tenant, pointer, gone, { isWritten: false })]);
     tenant.caches.pointers.delete(tenant.keyOf(sessionId));
     const removed = await removeRemains(tenant, sessionId);
-    await tenant.database.remove([{ ref, at: at! }]);
+    await tenant.sealerOf(pointer).forget();
+    // A session that was begun anew meanwhile may have written records.
+    const isNone = (await tenant.database.remove([{ ref, at: at! }])) > 0;
+    if (isNone) await tenant.sealer('session', sessionId).forget();
     return removed;
   } catch (error) {
     if (isConflict(error)) return undefined;

@@ -40,9 +40,13 @@ export class PrunedSession {
       session.#heads.set(snapshotId, head);
       session.#shards.set(snapshotId, (document.get('shards') as string[] | null) ?? []);
     }
-    const base = pointer.head?.chain.base;
-    if (base) await reader.states.checkpoint(base);
     return session;
+  }
+
+  /** To be called before shards are asked for: finds those that the pointer needs. */
+  async readBase(): Promise<void> {
+    const { head } = this.#pointer;
+    if (head) await this.#reader.states.checkpoint(head.chain, this.#tenant.sealerOf(this.#pointer));
   }
 
   /** Names of the shards that are needed once these snapshots are gone. */
@@ -75,11 +79,12 @@ export class PrunedSession {
       if (snapshot?.state.kind !== 'diff') throw new Stale();
       const known = await states.stateOf(snapshot);
       const { owner, seq, ref, updateTime } = snapshot;
+      const cipher = await this.#tenant.sealerOf(snapshot).cipher();
       const plan = await planCheckpoint(this.#tenant, cut(known!.state, known!.memory), {
         state: known!.state,
         // The same state under the same name: snapshots may stand on it.
-        place: { name: snapshot.state.name, owner, seq },
-        packs: await states.packsOf(await states.chainOf(snapshot)),
+        place: { name: snapshot.state.name, owner, seq, cipher },
+        packs: await states.packsOf(await states.chainOf(snapshot), snapshot),
       });
       const data = stateFields(plan.state);
       await commitSave(this.#tenant, [{ kind: 'update', ref, data, at: updateTime }], plan);

@@ -1,4 +1,5 @@
 import { FieldPath, type QueryDocumentSnapshot, type Timestamp } from '@google-cloud/firestore';
+import { GenkitError } from 'genkit';
 import { planRetention } from '../../../src/snapshot/retention.ts';
 import type { DeleteResult, PrunePolicy, PruneResult } from '../../../src/store/contract.ts';
 import { ORPHAN_RECORD_MS } from '../../../src/store/session-records.ts';
@@ -14,6 +15,11 @@ import { listOwned, PrunedSession } from './prune-session.ts';
 
 /** A session that is written all the time is left alone after so many attempts. */
 const MOST_ATTEMPTS = 10;
+
+/** Without its key a session can't be read, nor when a newer version wrote it. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof GenkitError && error.status === 'FAILED_PRECONDITION';
+}
 
 /**
  * Removes what the policy names, session by session, then what expired sessions left, then the shards that no snapshot names and the
@@ -40,7 +46,7 @@ export class Prune {
     this.#result = { sessions: 0, snapshots: 0, shards: 0, dryRun };
   }
 
-  /** @throws `DATA_LOSS` when a session is damaged, once all others are done. */
+  /** @throws `DATA_LOSS` when a session is damaged, or `FAILED_PRECONDITION` when its key is not there, once all others are done. */
   async run(): Promise<PruneResult> {
     await this.#tenant.hasSnapshots();
     const { database, shards, pointers } = this.#tenant;
@@ -62,12 +68,12 @@ export class Prune {
     return this.#result;
   }
 
-  /** Damage in one session is no reason to leave the others. */
+  /** What can't be read of one session, damaged or without a key, is no reason to leave the others. */
   async #guarded(work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (error) {
-      if (!isDataLoss(error)) throw error;
+      if (!isDataLoss(error) && !isRefusal(error)) throw error;
       this.#damage ??= error;
     }
   }
@@ -99,6 +105,7 @@ export class Prune {
     const { tree } = session;
     const plan = planRetention(tree, this.#policy, this.#nowMs);
     if (plan.whole || tree.size === 0 || !this.#tenant.isLive(pointer)) return this.#removeWhole(pointer, tree.size);
+    await session.readBase();
     if (!this.#result.dryRun) await session.remove(plan.remove);
     this.#result.snapshots += plan.remove.length;
     const named = session.shardsWithout(plan.remove);
@@ -122,7 +129,9 @@ export class Prune {
       if (isAlive) this.#known.add(owner);
       const named = new Set(isAlive ? (first.get('shards') as string[] | null) : []);
       await this.#removeShards(this.#shardsOf(owner).filter(({ id }) => !named.has(id)));
-      if (!isAlive) this.#count({ snapshots: await this.#remove([first]), shards: 0 });
+      if (isAlive) return;
+      this.#count({ snapshots: await this.#remove([first]), shards: 0 });
+      if (!dryRun) await this.#tenant.sealerOf(head).forget();
       return;
     }
     this.#known.add(owner);
@@ -133,6 +142,7 @@ export class Prune {
     const removed = dryRun
       ? { snapshots: found.length, shards: 0 }
       : await removeRemains(this.#tenant, head.sessionId, () => false);
+    if (!dryRun) await this.#tenant.sealerOf(head).forget();
     this.#count(removed);
   }
 

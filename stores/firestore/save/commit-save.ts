@@ -1,4 +1,5 @@
 import type { Timestamp } from '@google-cloud/firestore';
+import type { Cipher } from '../../../src/store/encryption.ts';
 import { commitTime, LARGEST_COMMIT, PAGE, type DocumentWrite } from '../database.ts';
 import { isConflict, Stale } from '../failures.ts';
 import { pointerFields, writtenNow, type Pointer, type PointerDocument } from '../format/pointer-document.ts';
@@ -19,9 +20,9 @@ export function writeSnapshot(
   tenant: TenantData,
   head: SnapshotHead,
   state: StoredState | undefined,
-  current: SnapshotDocument | undefined,
+  { current, cipher }: { readonly current: SnapshotDocument | undefined; readonly cipher: Cipher | undefined },
 ): DocumentWrite {
-  const data = { ...headFields(head), ...(state && stateFields(state)) };
+  const data = { ...headFields(head, cipher), ...(state && stateFields(state)) };
   if (current) return { kind: 'update', ref: current.ref, data, at: current.updateTime };
   return { kind: 'create', ref: tenant.snapshotRef(head.meta.snapshotId), data: { ...placeFields(head), ...data } };
 }

@@ -1,5 +1,6 @@
+import type { Cipher } from '../../../src/store/encryption.ts';
 import type { Cut } from '../../chain/cut.ts';
-import { runName, type Pack } from '../format/checkpoint.ts';
+import { packPlace, runName, type Pack } from '../format/checkpoint.ts';
 import { shardName } from '../format/names.ts';
 import { packText } from '../format/packed-text.ts';
 
@@ -7,6 +8,13 @@ import { packText } from '../format/packed-text.ts';
 export interface NewShard {
   readonly name: string;
   readonly data: Buffer;
+}
+
+interface SplitOptions {
+  readonly owner: string;
+  readonly shardSize: number;
+  /** `undefined`: shards are in clear. */
+  readonly cipher: Cipher | undefined;
 }
 
 /** How the lifted parts of a state are stored. */
@@ -35,13 +43,12 @@ const STATE_PER_SHARD = 512 * 1024;
  * Plans how the parts of a cut are stored: what known packs hold stays there, the rest is new. Small packs are merged where a cold reader
  * would otherwise have to read too many documents, always the newest, so that what is old is seldom written again.
  */
-export async function planPacks(
-  cut: Cut,
-  known: readonly Pack[],
-  options: { owner: string; shardSize: number },
-): Promise<PackPlan> {
+export async function planPacks(cut: Cut, known: readonly Pack[], options: SplitOptions): Promise<PackPlan> {
+  const { cipher } = options;
   const lengths = lengthsOf(cut);
-  const merged = mergeNewest(drafts(cut, lengths, known, options.shardSize), options.shardSize, total(lengths));
+  // What is in clear, or under another key, is written anew.
+  const usable = known.filter((pack) => pack.key === cipher?.keyTag);
+  const merged = mergeNewest(drafts(cut, lengths, usable, options.shardSize), options.shardSize, total(lengths));
   const texts = new Map(cut.shards.map((shard) => [runName(shard.name), shard]));
   const packs: Pack[] = [];
   const shards: NewShard[] = [];
@@ -51,24 +58,30 @@ export async function planPacks(
       continue;
     }
     const parts = draft.runs.map((run) => texts.get(run)!.text());
-    const split = await splitText(parts.join(''), options);
+    const split = await splitText(parts.join(''), packPlace(draft.runs), options);
     shards.push(...split);
     packs.push({
       shards: split.map((shard) => shard.name),
       runs: draft.runs,
       lengths: parts.map((part) => part.length),
       bytes: split.reduce((sum, shard) => sum + shard.data.length, 0),
+      ...(cipher && { key: cipher.keyTag }),
     });
   }
   return { packs, shards };
 }
 
-/** Text as shards, none larger than allowed. */
+/**
+ * Text as shards, none larger than allowed.
+ *
+ * @param place What it is bound to when it is encrypted. Shards are named by their ciphertexts then, which are never the same twice.
+ */
 export async function splitText(
   text: string,
-  { owner, shardSize }: { owner: string; shardSize: number },
+  place: string,
+  { owner, shardSize, cipher }: SplitOptions,
 ): Promise<NewShard[]> {
-  const packed = await packText(text);
+  const packed = await packText(text, cipher && { cipher, place });
   const shards: NewShard[] = [];
   for (let start = 0; start < packed.length; start += shardSize) {
     // A copy, because the client would keep the whole buffer alive behind a view.

@@ -53,7 +53,9 @@ export async function planScopes(
     keys.filter((_, i) => guesses[i] === undefined),
   );
   const steps = guesses.map((step, i) => step ?? run(keys[i]!, read.shift()!));
-  const changed = steps.flatMap(({ key, before, next }) => (next ? [writeScope(before, next, { key, nonce })] : []));
+  const changed = steps.flatMap(({ key, before, next }) =>
+    next ? [writeScope(before, next, { key, nonce, sealer: tenant.sealer('scope', key) })] : [],
+  );
   return assertFitting(await Promise.all(changed));
 }
 

@@ -1,8 +1,9 @@
 import type { Json } from '../../../src/json/value.ts';
+import type { Cipher } from '../../../src/store/encryption.ts';
 import { cut, type Cut } from '../../chain/cut.ts';
 import { planNew } from '../../chain/plan-write.ts';
 import type { KnownState } from '../../chain/written-state.ts';
-import { checkpointOf, formatCheckpoint, type Pack } from '../format/checkpoint.ts';
+import { checkpointOf, formatCheckpoint, statePlace, type Pack } from '../format/checkpoint.ts';
 import { packText } from '../format/packed-text.ts';
 import type { StoredState } from '../format/snapshot-document.ts';
 import { endOf, extended, patchBytes, type StateChain } from '../format/state-chain.ts';
@@ -34,6 +35,8 @@ export interface StatePlace {
   readonly name: string;
   readonly owner: string;
   readonly seq: number;
+  /** Encrypts it; `undefined`: it is written in clear. */
+  readonly cipher: Cipher | undefined;
 }
 
 /** What is known beside a new state. */
@@ -71,11 +74,12 @@ export async function planState(
   const options = { interval: Math.max(checkpointInterval, LEAST_INTERVAL), known: memory };
   const plan = planNew(state, origin, options);
   if (plan.kind === 'on-parent') {
-    const patch = await packText(plan.patch);
+    const { name, cipher } = place;
+    const patch = await packText(plan.patch, cipher && { cipher, place: statePlace('diff', name) });
     if (patch.length <= LARGEST_PATCH) {
       const known = { ...base!.known, state, length: base!.known.length + plan.patch.length };
-      const stored = { kind: 'diff' as const, name: place.name, base: endOf(chain!), from: chain!.from, patch };
-      return { ...NO_STATE, state: stored, next: { known, chain: extended(chain!, place.name, patch) } };
+      const stored = { kind: 'diff' as const, name, base: endOf(chain!), from: chain!.from, patch };
+      return { ...NO_STATE, state: stored, next: { known, chain: extended(chain!, name, patch) } };
     }
   }
   return planCheckpoint(tenant, plan.kind === 'whole' ? plan.cut : cut(state, memory), {
@@ -89,13 +93,18 @@ export async function planState(
 export async function planCheckpoint(
   { settings: { shardSize } }: TenantData,
   whole: Cut,
-  { state, place: { owner, seq, name }, packs: known }: { state: Json; place: StatePlace; packs: readonly Pack[] },
+  {
+    state,
+    place: { owner, seq, name, cipher },
+    packs: known,
+  }: { state: Json; place: StatePlace; packs: readonly Pack[] },
 ): Promise<StatePlan> {
-  const { packs, shards } = await planPacks(whole, known, { owner, shardSize });
+  const { packs, shards } = await planPacks(whole, known, { owner, shardSize, cipher });
   const checkpoint = checkpointOf(whole, packs);
   const text = formatCheckpoint(checkpoint);
-  const bytes = await packText(text);
-  const far = bytes.length > LARGEST_INLINE ? await splitText(text, { owner, shardSize }) : [];
+  const at = statePlace('whole', name);
+  const bytes = await packText(text, cipher && { cipher, place: at });
+  const far = bytes.length > LARGEST_INLINE ? await splitText(text, at, { owner, shardSize, cipher }) : [];
   const base = far.length > 0 ? { shards: far.map((shard) => shard.name), checkpoint } : { bytes, checkpoint };
   const written = new Set(shards.map((shard) => shard.name));
   return {

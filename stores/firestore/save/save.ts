@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { DocumentSnapshot, Timestamp } from '@google-cloud/firestore';
 import { quote } from '../../../src/errors.ts';
 import type { SessionSnapshot, SnapshotStatus } from '../../../src/snapshot/snapshot.ts';
+import type { Cipher } from '../../../src/store/encryption.ts';
 import type { SaveRequest } from '../../../src/store/base-session-store.ts';
 import { assertExpectedLeaf } from '../../../src/store/lookup.ts';
 import { mergeDetails } from '../../../src/store/session-summary.ts';
@@ -10,7 +11,7 @@ import type { KnownState } from '../../chain/written-state.ts';
 import type { DocumentWrite } from '../database.ts';
 import { FinalRefusal, Stale } from '../failures.ts';
 import type { Pack } from '../format/checkpoint.ts';
-import type { Pointer, PointerDocument } from '../format/pointer-document.ts';
+import { sealedDetails, type Pointer, type PointerDocument } from '../format/pointer-document.ts';
 import type { SnapshotDocument, SnapshotHead } from '../format/snapshot-document.ts';
 import type { StateChain } from '../format/state-chain.ts';
 import { handOutLoaded, type SnapshotReader } from '../read/snapshot-reader.ts';
@@ -123,8 +124,8 @@ export class Save<S> {
    * Packs that a new whole state may name again. The commit fails where one of their shards is missing; the next attempt names none, so
    * that it writes all of the state.
    */
-  async packsOf(chain: StateChain | undefined): Promise<readonly Pack[]> {
-    return this.#trust === 'cached' ? this.reader.states.packsOf(chain) : [];
+  async packsOf(chain: StateChain | undefined, head: SnapshotHead): Promise<readonly Pack[]> {
+    return this.#trust === 'cached' ? this.reader.states.packsOf(chain, head) : [];
   }
 
   /** @throws `SessionConflictError`, `INVALID_ARGUMENT` */
@@ -136,9 +137,12 @@ export class Save<S> {
   nextPointer(
     before: PointerDocument | undefined,
     { meta, sessionId, owner, until }: SnapshotHead,
-    changed: Pick<Pointer, 'lineage' | 'usage'> & { readonly head: Pointer['head'] | undefined },
+    changed: Pick<Pointer, 'lineage' | 'usage'> & {
+      readonly head: Pointer['head'] | undefined;
+      readonly cipher: Cipher | undefined;
+    },
   ): Pointer {
-    const { lineage, usage, head } = changed;
+    const { lineage, usage, head, cipher } = changed;
     const begun = before ? before.begun : until && this.tenant.database.now();
     const details = before ? mergeDetails(before.details, this.request.session) : this.request.session;
     return {
@@ -148,7 +152,7 @@ export class Save<S> {
       usage,
       createdAt: before?.createdAt ?? meta.createdAt,
       updatedAt: meta.updatedAt ?? meta.createdAt,
-      ...(details && { details }),
+      ...sealedDetails({ owner, ...(details && { details }), sealedTitle: before?.sealedTitle }, cipher),
       ...(head && { head }),
       ...(begun !== undefined && { begun }),
       ...(until !== undefined && { until }),

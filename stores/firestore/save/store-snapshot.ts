@@ -9,6 +9,7 @@ import {
   type SessionSnapshot,
   type SessionSnapshotInput,
 } from '../../../src/snapshot/snapshot.ts';
+import type { Cipher } from '../../../src/store/encryption.ts';
 import type { KnownState } from '../../chain/written-state.ts';
 import { isConflict, isDataLoss, Stale } from '../failures.ts';
 import { EMPTY_LINEAGE, withArrival, withStatus, type Lineage } from '../format/lineage.ts';
@@ -63,10 +64,11 @@ export async function rewriteSnapshot<S>(save: Save<S>, current: SnapshotDocumen
   const { meta, sessionId } = current;
   if (!(await save.reader.isAlive(current))) await clearAway(save, current);
   const loaded = await load(save, current);
-  const answer = save.request.mutator(handOutLoaded<S>({ snapshot: current, state: loaded }));
+  const snapshot = await save.reader.opened(current);
+  const answer = save.request.mutator(handOutLoaded<S>({ snapshot, state: loaded }));
   if (answer === null) return null;
   const next = revise(meta.snapshotId, storedOf(meta, sessionId), answer, now);
-  return store(save, { next, current, loaded }, sessionId);
+  return store(save, { next, current: snapshot, loaded }, sessionId);
 }
 
 async function store<S>(save: Save<S>, revision: Revision<S>, sessionId: string | undefined): Promise<string> {
@@ -106,12 +108,9 @@ async function storeAlone<S>(save: Save<S>, revision: Revision<S>): Promise<stri
   if (!current) await save.tenant.hasSnapshots();
   const place = { sessionId: undefined, owner: current?.owner ?? newOwner('snapshot', next.snapshotId), seq: 0 };
   const head = newHead(save, revision, place);
-  return commit(
-    save,
-    revision,
-    head,
-    await planRevision(save, revision, head, { state: copyState(next, loaded?.state) }),
-  );
+  const cipher = await save.tenant.sealerOf(head).cipher();
+  const plan = await planRevision(save, revision, head, { state: copyState(next, loaded?.state), cipher });
+  return commit(save, revision, { head, plan, cipher });
 }
 
 /** Whether it is a heartbeat: then the session's pointer has nothing to learn, unless the session is to live longer. */
@@ -133,10 +132,10 @@ function isHeartbeat<S>(
   );
 }
 
-function beat<S>(save: Save<S>, revision: Revision<S>, current: SnapshotDocument): Promise<string> {
+async function beat<S>(save: Save<S>, revision: Revision<S>, current: SnapshotDocument): Promise<string> {
   const { until } = current;
   const head = newHead(save, revision, current, until === undefined ? {} : { until });
-  return commit(save, revision, head, undefined);
+  return commit(save, revision, { head, plan: undefined, cipher: await save.tenant.sealerOf(head).cipher() });
 }
 
 async function storeInSession<S>(save: Save<S>, revision: Revision<S>, sessionId: string): Promise<string> {
@@ -166,14 +165,16 @@ async function storeInSession<S>(save: Save<S>, revision: Revision<S>, sessionId
       () => state === loaded?.state,
     );
   const head = newHead(save, revision, { sessionId, owner, seq });
-  const plan = await planRevision(save, revision, head, { state, base, pointer });
+  const cipher = await tenant.sealerOf(head).cipher();
+  const plan = await planRevision(save, revision, head, { state, base, pointer, cipher });
   const leaf = { id, seq, ...(status && { status }) };
   const written = save.nextPointer(pointer, head, {
     lineage: current ? withStatus(before, leaf) : withArrival(before, leaf, parentId, isInTree),
     usage: addUsage(current ? addUsage(usage, usageOf(current.meta), -1) : usage, usageOf(head.meta)),
     head: headAfter(headBefore, plan, { id, isNewest: seq >= before.nextSeq - 1 }),
+    cipher,
   });
-  return commit(save, revision, head, plan, { pointer: written, stored });
+  return commit(save, revision, { head, plan, cipher }, { pointer: written, stored });
 }
 
 /** The way to the state of the newest snapshot that has one. */
@@ -263,30 +264,37 @@ async function baseOn(
 async function planRevision<S>(
   save: Save<S>,
   { current, loaded }: Revision<S>,
-  { owner, seq }: SnapshotHead,
-  known: { state: Json | undefined; base?: BaseState | undefined; pointer?: PointerDocument | undefined },
+  head: SnapshotHead,
+  known: {
+    state: Json | undefined;
+    base?: BaseState | undefined;
+    pointer?: PointerDocument | undefined;
+    cipher: Cipher | undefined;
+  },
 ): Promise<StatePlan | undefined> {
-  const { state, pointer } = known;
+  const { state, pointer, cipher } = known;
+  const { owner, seq } = head;
   if (current && state === loaded?.state) return undefined;
   const { states } = save.reader;
   const own = current && loaded && (await states.chainOf(current, pointer));
   const chain = own && chainTo(own, own.names.at(-2));
   const base = own ? chain && { chain, known: await states.stateAt(chain, current) } : known.base;
   return planState(save.tenant, state, {
-    place: { name: save.nonce, owner, seq },
+    place: { name: save.nonce, owner, seq, cipher },
     base,
     memory: loaded?.memory,
-    packs: () => save.packsOf(own ?? base?.chain),
+    packs: () => save.packsOf(own ?? base?.chain, head),
   });
 }
 
 async function commit<S>(
   save: Save<S>,
   { current, loaded }: Revision<S>,
-  head: SnapshotHead,
-  plan: StatePlan | undefined,
+  written: { head: SnapshotHead; plan: StatePlan | undefined; cipher: Cipher | undefined },
   pointers: Pick<Parameters<typeof save.commit>[1], 'pointer' | 'stored'> = {},
 ): Promise<string> {
-  const time = await save.commit(writeSnapshot(save.tenant, head, plan?.state, current), { plan, ...pointers });
+  const { head, plan, cipher } = written;
+  const write = writeSnapshot(save.tenant, head, plan?.state, { current, cipher });
+  const time = await save.commit(write, { plan, ...pointers });
   return save.noteSaved(head, plan ? plan.next?.known : loaded, time);
 }

@@ -38,7 +38,8 @@ export async function writeRecord(
   const pointer = await pointerOf(tenant, reader, sessionId);
   const revision = randomBytes(12).toString('base64url');
   const until = pointer?.until ?? tenant.expiry().until ?? Infinity;
-  const data = value === undefined ? undefined : await recordFields(request, value, { revision, until });
+  const cipher = await tenant.sealer('session', sessionId).cipher();
+  const data = value === undefined ? undefined : await recordFields(request, value, { revision, until, cipher });
   let guard = knownGuard(tenant, request, pointer);
   for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
     if (guard === undefined) {

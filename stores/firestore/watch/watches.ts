@@ -160,7 +160,8 @@ class Watch<S> {
     const { reader } = this.#place;
     try {
       const state = await reader.states.stateOf(snapshot);
-      this.#publish(version, () => handOutLoaded({ snapshot, state }));
+      const opened = await reader.opened(snapshot);
+      this.#publish(version, () => handOutLoaded({ snapshot: opened, state }));
     } catch (error) {
       // A state that can't be read because the snapshot has changed since: the next version is on its way.
       if (!isDataLoss(error) || (await reader.recheck(snapshot)) === 'unchanged') throw error;

@@ -1,7 +1,8 @@
 import { cpSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { envelope, localKeys, type Encryption, type KeyOwner } from 'genkitx-agents/privacy';
+import { envelope, localKeys, type Encryption } from 'genkitx-agents/privacy';
 import { FileSessionStore } from '../../../stores/file/file-session-store.ts';
 import { entriesBelow, temporaryFolder } from '../../stores/file/support/folders.ts';
 import {
@@ -9,8 +10,11 @@ import {
   CANARY,
   completed,
   encryptionWith,
+  fillGolden,
   fillLoner,
   fillSession,
+  keyStoreOf,
+  readGolden,
   readSession,
   secret,
   type Store,
@@ -75,6 +79,14 @@ describe('encrypted files', () => {
       );
     });
     expect(heard).toEqual([await plain.getSnapshot({ snapshotId: 'chat-6' }), undefined]);
+  });
+
+  it('of the first version are read as they were written', async () => {
+    const [folder, plainFolder] = [temporaryFolder(), temporaryFolder()];
+    cpSync(fileURLToPath(new URL('../../golden/file-encrypted-2', import.meta.url)), folder, { recursive: true });
+    const plain = open(plainFolder);
+    await fillGolden(plain);
+    expect(await readGolden(open(folder, encryptionWith('golden')))).toEqual(await readGolden(plain));
   });
 
   for (const [without, encryption] of [
@@ -255,15 +267,7 @@ describe('encrypted files', () => {
 
   it('with a key store: deleting a session removes its keys, and with them what a backup holds of it', async () => {
     const keys = new Map<string, Uint8Array>();
-    const nameOf = ({ tenant, kind, id }: KeyOwner, name = ''): string =>
-      `${JSON.stringify([tenant, kind, id])}${name}`;
-    const keyStore = {
-      write: async (owner: KeyOwner, name: string, wrapped: Uint8Array) => void keys.set(nameOf(owner, name), wrapped),
-      read: async (owner: KeyOwner, name: string) => keys.get(nameOf(owner, name)),
-      delete: async (owner: KeyOwner) => {
-        for (const name of keys.keys()) if (name.startsWith(nameOf(owner))) keys.delete(name);
-      },
-    };
+    const keyStore = keyStoreOf(keys);
     const encryption = (): Encryption => envelope({ keys: localKeys(secret('a')), keyStore });
     const [folder, backup] = [temporaryFolder(), temporaryFolder()];
     const store = open(folder, encryption());
@@ -286,5 +290,13 @@ describe('encrypted files', () => {
     });
     await expect(restored.readScopes({ scopes: [ADA] })).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
     expect(await readSession(restored, 'other')).toEqual(other);
+
+    // Other processes remember the old key, and must not begin the session anew with it.
+    const late = encryption();
+    const remembers = open(folder, late);
+    expect((await remembers.getSnapshot({ sessionId: 'other' }))?.snapshotId).toBe('other-6');
+    await again.deleteSession({ sessionId: 'other' });
+    await remembers.saveSnapshot('new', completed({ sessionId: 'other', state: {} }));
+    expect((await open(folder, encryption()).getSnapshot({ sessionId: 'other' }))?.snapshotId).toBe('new');
   });
 });

@@ -1,7 +1,7 @@
 import type { BaseSessionStore } from '../../../src/store/base-session-store.ts';
 import type { Json } from '../../../src/json/value.ts';
 import type { ScopeId, SessionSnapshotInput } from '../../../src/store/contract.ts';
-import { envelope, localKeys, type Encryption } from 'genkitx-agents/privacy';
+import { envelope, localKeys, type Encryption, type KeyStore } from 'genkitx-agents/privacy';
 
 /** A store under test. */
 export type Store = BaseSessionStore<Record<string, Json>>;
@@ -74,6 +74,17 @@ export async function fillSession(store: Store, sessionId: string, turns = 6, is
   }
 }
 
+/** A key store in memory; names in `keys` begin with those of the owners. */
+export function keyStoreOf(keys: Map<string, Uint8Array>): KeyStore {
+  return {
+    write: async (owner, name, wrapped) => void keys.set(owner + name, wrapped),
+    read: async (owner, name) => keys.get(owner + name),
+    delete: async (owner) => {
+      for (const name of keys.keys()) if (name.startsWith(owner)) keys.delete(name);
+    },
+  };
+}
+
 /** A mutator that answers a completed snapshot. */
 export function completed(
   snapshot: Omit<SessionSnapshotInput<Record<string, Json>>, 'createdAt'>,
@@ -93,11 +104,33 @@ export async function fillLoner(store: Store, snapshotId: string): Promise<void>
   );
 }
 
-/** Everything that can be read of a session, or what reading it throws. */
-export async function readSession(store: Store, sessionId: string): Promise<Record<string, unknown>> {
+/** What `test/golden/file-encrypted-2` and `test/golden/firestore-encrypted-2.json` hold, under the key `golden`. Never write them anew. */
+export async function fillGolden(store: Store): Promise<void> {
+  await fillSession(store, 'chat', 5, false);
+  await fillLoner(store, 'alone');
+}
+
+/** All that can be read of what {@link fillGolden} saved. */
+export async function readGolden(store: Store): Promise<Record<string, unknown>> {
+  const { items } = await store.listSessions();
+  const alone = await store.getSnapshot({ snapshotId: 'alone' });
+  return { ...(await readSession(store, 'chat')), items, alone, ada: await store.readScopes({ scopes: [ADA] }) };
+}
+
+/**
+ * Everything that can be read of a session, or what reading it throws.
+ *
+ * @param ids Its snapshots. Default: those that are listed.
+ */
+export async function readSession(
+  store: Store,
+  sessionId: string,
+  ids?: readonly string[],
+): Promise<Record<string, unknown>> {
   const read = (promise: Promise<unknown>): Promise<unknown> => promise.catch((error: unknown) => error);
   const all: Record<string, unknown> = { leaf: await read(store.getSnapshot({ sessionId })) };
-  for (const { snapshotId } of (await store.listSnapshots({ sessionId })).items) {
+  const listed = ids ?? (await store.listSnapshots({ sessionId })).items.map((item) => item.snapshotId);
+  for (const snapshotId of listed) {
     all[snapshotId] = await read(store.getSnapshot({ snapshotId }));
     all[`metadata of ${snapshotId}`] = await read(store.getSnapshotMetadata({ snapshotId }));
   }

@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+import { envelope, localKeys } from 'genkitx-agents/privacy';
 import { isTorture } from '../../support/scale.ts';
 import { runKit } from './support/kit.ts';
 
@@ -8,3 +10,7 @@ runKit(
   isTorture ? { effort: 0.03 } : { effort: 0.02, subjects: ['model'] },
 );
 if (isTorture) runKit({ checkpointInterval: 1 }, { effort: 0.02 });
+runKit(
+  { checkpointInterval: 3, shardSize: 1024, encryption: envelope({ keys: localKeys(randomBytes(32)) }) },
+  isTorture ? { effort: 0.03 } : { effort: 0.02, subjects: ['model'] },
+);

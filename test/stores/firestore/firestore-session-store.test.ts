@@ -64,7 +64,7 @@ describe('FirestoreSessionStore', () => {
   it('a document of a newer format is refused with a sentence that says so', async () => {
     const store = new FirestoreSessionStore({ db, collection: 'newer' });
     await store.saveSnapshot('one', () => ({ sessionId: 'chat', createdAt: '2026-01-01T00:00:00.000Z' }));
-    await db.doc('newer/global/snapshots/one').update({ v: 2 });
+    await db.doc('newer/global/snapshots/one').update({ v: 3 });
     const reading = new FirestoreSessionStore({ db, collection: 'newer' }).getSnapshot({ snapshotId: 'one' });
     await expect(reading).rejects.toMatchObject({
       status: 'FAILED_PRECONDITION',

@@ -208,7 +208,7 @@ describe('a record in the database', () => {
   it('that is damaged is DATA_LOSS, one of a newer version is refused, and either can be removed', async () => {
     const faults = [
       [{ record: Buffer.from('broken') }, 'DATA_LOSS', 'deleteScope'],
-      [{ v: 2 }, 'FAILED_PRECONDITION', 'newer version'],
+      [{ v: 3 }, 'FAILED_PRECONDITION', 'newer version'],
     ] as const;
     for (const [fault, status, says] of faults) {
       const store = await write(status, { n: 1 });

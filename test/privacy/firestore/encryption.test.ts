@@ -1,0 +1,304 @@
+import { readFileSync } from 'node:fs';
+import { Firestore, type QueryDocumentSnapshot } from '@google-cloud/firestore';
+import { GenkitError } from 'genkit';
+import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
+import { envelope, localKeys, type Encryption } from 'genkitx-agents/privacy';
+import { afterAll, describe, expect, it } from 'vitest';
+import { allDocuments } from '../../stores/firestore/support/at-rest.ts';
+import { openDatabase } from '../../stores/firestore/support/database.ts';
+import { fromJson } from '../../stores/firestore/support/golden.ts';
+import { Random } from '../../support/random.ts';
+import { scale, seed } from '../../support/scale.ts';
+import {
+  ADA,
+  CANARY,
+  completed,
+  encryptionWith,
+  fillGolden,
+  fillLoner,
+  fillSession,
+  keyStoreOf,
+  readGolden,
+  readSession,
+  secret,
+  type Store,
+} from '../encryption/support.ts';
+
+const databases: Firestore[] = [];
+afterAll(() => Promise.all(databases.map((db) => db.terminate())));
+
+function database(): Firestore {
+  const db = openDatabase();
+  databases.push(db);
+  return db;
+}
+
+/** Small shards, so that whole states are in many, and large checkpoints outside of their documents. */
+function open(db: Firestore, encryption?: Encryption): Store & FirestoreSessionStore {
+  const options = { db, checkpointInterval: 3, shardSize: 4096 };
+  return new FirestoreSessionStore<never>({ ...options, ...(encryption && { encryption }) }) as never;
+}
+
+/** All bytes and texts of a document, and its name. */
+function contentOf(document: QueryDocumentSnapshot): Buffer {
+  const parts: Buffer[] = [Buffer.from(document.ref.path)];
+  const visit = (value: unknown): void => {
+    if (typeof value === 'string') parts.push(Buffer.from(value));
+    else if (value instanceof Uint8Array) parts.push(Buffer.from(value));
+    else if (typeof value === 'object' && value !== null)
+      for (const entry of Object.entries(value)) entry.forEach(visit);
+  };
+  visit(document.data());
+  return Buffer.concat(parts);
+}
+
+async function collectionsWith(db: Firestore, text: string): Promise<string[]> {
+  const found = (await allDocuments(db)).filter((document) => contentOf(document).includes(text));
+  return [...new Set(found.map((document) => document.ref.parent.id))].toSorted();
+}
+
+describe('encrypted documents', () => {
+  it('hold no text of anybody: a raw scan of the database finds a canary of every field nowhere', async () => {
+    const [clear, sealed] = [database(), database()];
+    for (const [db, encryption] of [
+      [clear, undefined],
+      [sealed, encryptionWith('a')],
+    ] as const) {
+      const store = open(db, encryption);
+      // Short text is not deflated, so that what is in clear is found.
+      await fillSession(store, 'chat', 3, false);
+      await store.saveSnapshot(
+        'short',
+        completed({
+          sessionId: 'short',
+          error: { status: 'INTERNAL', message: CANARY },
+          state: { custom: { CANARY } },
+        }),
+      );
+      await store.writeRecord({ sessionId: 'short', kind: 'k', key: 'k', value: CANARY });
+      await store.saveSnapshot(
+        'short-2',
+        completed({ sessionId: 'short', parentId: 'short', state: { custom: { CANARY, more: CANARY } } }),
+        {
+          session: { title: CANARY },
+          scopes: [{ id: { scope: 'app', appName: 'shop' }, change: () => ({ CANARY }) }],
+        },
+      );
+      await fillLoner(store, 'alone');
+    }
+    expect(await collectionsWith(clear, CANARY)).toEqual(['pointers', 'records', 'scopes', 'snapshots']);
+    expect(await collectionsWith(sealed, CANARY)).toEqual([]);
+  });
+
+  it('read as they were saved in another process, lists, watchers and records included', async () => {
+    const [db, plainDb] = [database(), database()];
+    const [one, plain] = [open(db, encryptionWith('a')), open(plainDb)];
+    for (const store of [one, plain]) {
+      await fillSession(store, 'chat');
+      await fillLoner(store, 'alone');
+    }
+    const other = open(db, encryptionWith('a'));
+    expect(await readSession(other, 'chat')).toEqual(await readSession(plain, 'chat'));
+    expect(await other.getSnapshot({ snapshotId: 'alone' })).toEqual(await plain.getSnapshot({ snapshotId: 'alone' }));
+    expect(await other.readScopes({ scopes: [ADA] })).toEqual(await plain.readScopes({ scopes: [ADA] }));
+    expect((await other.listSessions({ ownerId: 'ada' })).items).toEqual((await plain.listSessions()).items);
+    expect((await other.listSnapshots({ sessionId: 'chat' })).items).toEqual(
+      (await plain.listSnapshots({ sessionId: 'chat' })).items,
+    );
+    const heard = await new Promise((resolve) => {
+      const stop = open(db, encryptionWith('a')).onSnapshotStateChange('chat-6', (snapshot) =>
+        resolve([snapshot, stop()]),
+      );
+    });
+    expect(heard).toEqual([await plain.getSnapshot({ snapshotId: 'chat-6' }), undefined]);
+    expect(await other.prune({ maxChainLength: 2 })).toMatchObject({ snapshots: 4 });
+    await plain.prune({ maxChainLength: 2 });
+    expect(await readSession(open(db, encryptionWith('a')), 'chat')).toEqual(await readSession(plain, 'chat'));
+  });
+
+  it('of the first version are read as they were written', async () => {
+    const [db, plainDb] = [database(), database()];
+    const golden = readFileSync(new URL('../../golden/firestore-encrypted-2.json', import.meta.url), 'utf8');
+    for (const [path, data] of Object.entries(JSON.parse(golden) as object))
+      await db.doc(path).set(fromJson(data) as object);
+    const plain = open(plainDb);
+    await fillGolden(plain);
+    expect(await readGolden(open(db, encryptionWith('golden')))).toEqual(await readGolden(plain));
+  });
+
+  for (const [without, encryption] of [
+    ['without encryption', undefined],
+    ['with another key', encryptionWith('b')],
+  ] as const) {
+    it(`${without} are refused with the key's id and the session, lists go on, and other sessions are not affected`, async () => {
+      const db = database();
+      const writer = open(db, encryptionWith('a'));
+      await fillSession(writer, 'chat');
+      await fillLoner(writer, 'alone');
+      const own = open(db, encryption);
+      const keyId = localKeys(secret('a')).currentId;
+      const refused = (what: string): unknown =>
+        expect.objectContaining({
+          status: 'FAILED_PRECONDITION',
+          message: expect.stringMatching(`${what}.*"${keyId}"`) as unknown,
+        });
+
+      const snapshots = await readSession(own, 'chat');
+      for (const [name, answer] of Object.entries(snapshots)) expect(answer, name).toEqual(refused('Session "chat"'));
+      expect(Object.keys(snapshots)).toHaveLength(14);
+      await expect(own.getSnapshot({ snapshotId: 'alone' })).rejects.toEqual(refused('Snapshot "alone"'));
+      await expect(own.readScopes({ scopes: [ADA] })).rejects.toEqual(refused('A record of a user or an app'));
+      const onTop = own.saveSnapshot(undefined, completed({ sessionId: 'chat', parentId: 'chat-6', state: {} }));
+      await expect(onTop).rejects.toEqual(refused('Session "chat"'));
+
+      for (const [turn, parentId] of [[1], [2, 'other-1'], [3, 'other-2']] as const) {
+        await own.saveSnapshot(
+          `other-${turn}`,
+          completed({ sessionId: 'other', ...(parentId && { parentId }), state: { custom: { turn } } }),
+        );
+      }
+      expect((await own.getSnapshot({ sessionId: 'other' }))?.state).toEqual({ custom: { turn: 3 } });
+      const { items } = await own.listSessions();
+      expect(items.map((item) => [item.sessionId, item.leafId, item.ownerId, item.title])).toEqual([
+        ['other', 'other-3', undefined, undefined],
+        ['chat', 'chat-6', 'ada', undefined],
+      ]);
+      expect((await own.listSnapshots({ sessionId: 'chat' })).items.map((item) => item.status)).toContain('failed');
+
+      // The other session is pruned, this one is left as it is.
+      await expect(own.prune({ maxChainLength: 1 })).rejects.toEqual(refused('Session "chat"'));
+      expect((await own.listSnapshots({ sessionId: 'other' })).items).toHaveLength(1);
+      expect(await readSession(open(db, encryptionWith('a')), 'chat')).toEqual(await readSession(writer, 'chat'));
+      expect(await own.deleteSession({ sessionId: 'chat' })).toMatchObject({ snapshots: 6 });
+      expect((await own.listSessions()).items.map((item) => item.sessionId)).toEqual(['other']);
+    });
+  }
+
+  it('rotate from clear to three keys, and a session that goes on needs none of the old ones', async () => {
+    const db = database();
+    await fillSession(open(db), 'chat', 3);
+    let parentId = 'chat-3';
+    const { state } = (await open(db).getSnapshot({ snapshotId: 'chat-2' }))!;
+    for (const names of [['a'], ['b', 'a'], ['c', 'b', 'a']]) {
+      for (let turn = 1; turn <= 4; turn++) {
+        const next = completed({ sessionId: 'chat', parentId, state: { ...state, custom: { key: names[0]!, turn } } });
+        parentId = (await open(db, encryptionWith(...names)).saveSnapshot(undefined, next, {
+          session: { title: CANARY },
+        }))!;
+      }
+    }
+    const newest = open(db, encryptionWith('c'));
+    const leaf = await newest.getSnapshot({ snapshotId: parentId });
+    expect(leaf?.state).toEqual({ ...state, custom: { key: 'c', turn: 4 } });
+    expect((await newest.listSessions()).items[0]?.title).toBe(CANARY);
+    const all = open(db, encryptionWith('c', 'b', 'a'));
+    for (const { snapshotId } of (await all.listSnapshots({ sessionId: 'chat' })).items) {
+      expect((await all.getSnapshot({ snapshotId }))?.state).toBeDefined();
+    }
+    await all.prune({ maxChainLength: 1 });
+    await all.deleteScope({ scope: ADA });
+    for (const key of ['first', 'second'])
+      await all.writeRecord({ sessionId: 'chat', kind: 'summary', key, value: undefined });
+    expect((await open(db, encryptionWith('c')).getSnapshot({ sessionId: 'chat' }))?.state).toEqual(leaf?.state);
+  });
+
+  it('of equal sessions have no bytes in common', async () => {
+    const db = database();
+    const store = open(db, encryptionWith('a'));
+    const words = Array.from({ length: 4000 }, (_, index) => `word ${index * 7919}`);
+    for (const session of ['one', 'two'])
+      await store.saveSnapshot(session, completed({ sessionId: session, state: { custom: { words } } }));
+    const shards = (await allDocuments(db)).filter((document) => document.ref.parent.id === 'shards');
+    expect(shards.length).toBeGreaterThan(4);
+    expect(new Set(shards.map((shard) => shard.id.slice(-22))).size).toBe(shards.length);
+    expect(new Set(shards.map((shard) => (shard.get('data') as Buffer).toString('hex'))).size).toBe(shards.length);
+  });
+
+  it('with a key store: deleting and pruning sessions removes their keys, and one that is begun anew has its own', async () => {
+    const keys = new Map<string, Uint8Array>();
+    const encryption = (): Encryption => envelope({ keys: localKeys(secret('a')), keyStore: keyStoreOf(keys) });
+    const db = database();
+    const [store, remembers] = [open(db, encryption()), open(db, encryption())];
+    for (const session of ['chat', 'other']) await fillSession(store, session);
+    expect((await remembers.getSnapshot({ sessionId: 'chat' }))?.snapshotId).toBe('chat-6');
+    const ofChat = (): string[] => [...keys.keys()].filter((name) => name.includes('"chat"'));
+    const before = ofChat();
+    expect(before).toHaveLength(2);
+    await store.deleteSession({ sessionId: 'chat' });
+    expect(ofChat()).toEqual([]);
+    await remembers.saveSnapshot('anew', completed({ sessionId: 'chat', state: {} }));
+    await remembers.writeRecord({ sessionId: 'chat', kind: 'k', key: 'k', value: 1 });
+    const fresh = open(db, encryption());
+    expect((await fresh.getSnapshot({ sessionId: 'chat' }))?.snapshotId).toBe('anew');
+    expect(await fresh.readRecords({ sessionId: 'chat' })).toHaveLength(1);
+    await fresh.deleteScope({ scope: ADA });
+    const ofOld = (name: string): boolean => before.some((one) => name.startsWith(one.slice(0, -24)));
+    expect(ofChat().filter((name) => !ofOld(name)).length).toBeGreaterThan(0);
+    // One that the process made for the old incarnation, of which it did not know that it was gone, may stay: nothing is under it.
+    await fresh.prune({ idleMs: 0 });
+    expect((await fresh.listSessions()).items).toEqual([]);
+    expect([...keys.keys()].filter((name) => !ofOld(name))).toEqual([]);
+  });
+});
+
+/** The bytes of a field, and where the ciphertext in them begins: heads and pointers have some in clear before it. */
+function bytesOf(document: QueryDocumentSnapshot, field: string): { bytes: Buffer; start: number } {
+  const bytes = document.get(field) as Buffer;
+  return { bytes, start: bytes[0] === 3 ? 5 + bytes.readUInt32BE(1) : 0 };
+}
+
+describe('damaged ciphertext: documents', () => {
+  const count = scale(24, 500);
+
+  it(`${count} damages: each snapshot and record reads as before or answers DATA_LOSS with the session, others are not affected (seed ${seed})`, async () => {
+    const db = database();
+    const encryption = encryptionWith('a');
+    const writer = open(db, encryption);
+    for (const session of ['one', 'two']) await fillSession(writer, session, 3, false);
+    const read = async (): Promise<Record<string, Record<string, unknown>>> => {
+      const store = open(db, encryption);
+      const ids = (session: string): string[] => [1, 2, 3].map((turn) => `${session}-${turn}`);
+      return { one: await readSession(store, 'one', ids('one')), two: await readSession(store, 'two', ids('two')) };
+    };
+    const whole = await read();
+    const documents = (await allDocuments(db)).filter((document) => document.ref.parent.id !== 'scopes');
+    const pieces = documents.flatMap((document) =>
+      Object.entries(document.data()).flatMap(([field, value]) =>
+        value instanceof Uint8Array &&
+        (bytesOf(document, field).start > 0 || !['head', 'info', 'name', 'scope'].includes(field))
+          ? [{ document, field }]
+          : [],
+      ),
+    );
+    const random = new Random(seed);
+    let lost = 0;
+    for (let at = 0; at < count; at++) {
+      const { document, field } = random.pick(pieces);
+      const other = random.pick(pieces.filter((piece) => piece.field === field || at % 2 === 0));
+      const { bytes: stored, start } = bytesOf(document, field);
+      const damaged = Buffer.from(stored);
+      const isSwap = at % 3 === 0 && (start === 0 || field === 'head');
+      if (!isSwap) damaged[start + random.below(damaged.length - start)]! ^= 1 << random.below(8);
+      const bytes = isSwap ? Buffer.from(other.document.get(other.field) as Buffer) : damaged;
+      await document.ref.update({ [field]: bytes });
+      const answers = await read();
+      const place = `${isSwap ? 'other bytes' : 'a flipped bit'} in ${field} of ${document.ref.path} (damage ${at})`;
+      for (const [session, snapshots] of Object.entries(whole)) {
+        for (const [name, before] of Object.entries(snapshots)) {
+          const answer = answers[session]![name];
+          if (!(answer instanceof GenkitError)) {
+            expect(answer, `${name} after ${place}`).toEqual(before);
+            continue;
+          }
+          lost++;
+          expect(answer.status, `${name} after ${place}: ${answer.message}`).toBe('DATA_LOSS');
+          // Where the head is that of another snapshot, the session can't be told.
+          expect(answer.message).toMatch(new RegExp(`"${session}(-\\d)?"`));
+        }
+      }
+      await document.ref.update({ [field]: document.get(field) as Buffer });
+    }
+    expect(lost).toBeGreaterThan(count / 2);
+    expect(await read()).toEqual(whole);
+  });
+});
