@@ -183,3 +183,52 @@ describe('the session', () => {
     expect(textsOf(model.requests.at(-1)!).join('\n')).toContain('summary 2');
   });
 });
+
+test('what another process has summarized since is read before it is dropped, and read again only then', async () => {
+  const store = new InMemorySessionStore();
+  let mayWrite = () => {};
+  const gate = new Promise<void>((resolve) => {
+    mayWrite = resolve;
+  });
+  const reads = vi.spyOn(store, 'readRecords');
+  const asProcess = (over: InMemorySessionStore) => {
+    const ai = genkit();
+    const history = [summarize({ everyTurns: 10, summarizer: async () => 'the summary' }), lastTurns(1)];
+    const window = contextWindow({ maxTokens: 8_000, history });
+    const model = scriptedModel(ai, { otherwise: () => 'fine' });
+    const stop = ai.defineTool({ name: 'stop', description: 'Ends it.' }, async () => {
+      ai.currentSession().compact();
+      return 'done';
+    });
+    const tools = [stop];
+    return {
+      agent: defineAgent(ai, { name: 'a', model: model.name, tools, store: over, context: window }),
+      model,
+      window,
+    };
+  };
+  const here = asProcess(store);
+  const slow = new Proxy(store, {
+    get: (target, name) => {
+      const member: unknown = Reflect.get(target, name, target);
+      if (typeof member !== 'function') return member;
+      return async (...args: unknown[]) => {
+        if (name === 'writeRecord') await gate;
+        return (member as (...all: unknown[]) => unknown).apply(target, args);
+      };
+    },
+  });
+  const there = asProcess(slow);
+  await here.agent.chat({ sessionId: 's' }).send('one');
+  await here.agent.chat({ sessionId: 's' }).send('two');
+  there.model.reply([{ toolRequest: { name: 'stop', ref: '1', input: {} } }]);
+  await there.agent.chat({ sessionId: 's' }).send('three');
+  await here.agent.chat({ sessionId: 's' }).send('four');
+  expect(textsOf(here.model.requests.at(-1)!).join()).not.toContain('the summary');
+  mayWrite();
+  await there.window.settled();
+  reads.mockClear();
+  await here.agent.chat({ sessionId: 's' }).send('five');
+  expect(textsOf(here.model.requests.at(-1)!).join()).toContain('the summary');
+  expect(reads).toHaveBeenCalledTimes(1);
+});

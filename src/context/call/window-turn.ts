@@ -20,6 +20,7 @@ export class WindowTurn implements TurnWindow {
   readonly #scope: WindowScope;
   readonly #compactions: SessionCompactions | undefined;
   #fetched: Promise<Fetched[]> | undefined;
+  #hasRead = false;
   #calls = 0;
   #report: ContextReport | undefined;
 
@@ -40,7 +41,9 @@ export class WindowTurn implements TurnWindow {
   async call(call: WindowCall): Promise<GenerateResponseData> {
     const fetched = [...this.#artifacts(), ...(await (this.#fetched ??= this.#fetch(call)))];
     const { maxTokens = inputLimitOf(call.model, call.request.config), calibration } = this.#setting;
-    const assembled = await this.#prepare(() => this.#fit(call, fetched, maxTokens));
+    const fit = () => this.#prepare(() => this.#fit(call, fetched, maxTokens));
+    let assembled = await fit();
+    if (assembled.report.dropped.length > 0 && (await this.#hasNewSummaries())) assembled = await fit();
     try {
       return await this.#send(call, assembled);
     } catch (error) {
@@ -81,16 +84,32 @@ export class WindowTurn implements TurnWindow {
     const { registry, sessionId, context, leafId, prefetched } = this.#scope;
     const last = origins.findLast((message) => message?.role === 'user');
     const text = last?.content.map((part) => part.text ?? '').join('') ?? '';
-    const [fetched] = await Promise.all([
+    const [fetched, hasRead] = await Promise.all([
       fetchAll(this.#setting.sources, { text, registry, sessionId, context }, abortSignal),
-      this.#compactions?.load(leafId, prefetched).catch((error: unknown) => {
-        const session = quote(sessionId ?? '');
-        logger.warn(
-          `The summaries of session ${session} could not be read; the turn goes on without. ${describeThrown(error)}`,
-        );
-      }),
+      this.#reading((compactions) => compactions.load(leafId, prefetched)),
     ]);
+    this.#hasRead = hasRead;
     return fetched;
+  }
+
+  /** Reads the summaries before anything is dropped, once in a turn, unless that was done at its beginning. */
+  async #hasNewSummaries(): Promise<boolean> {
+    if (this.#hasRead) return false;
+    this.#hasRead = true;
+    return this.#reading((compactions) => compactions.reload());
+  }
+
+  async #reading(read: (compactions: SessionCompactions) => Promise<boolean>): Promise<boolean> {
+    if (!this.#compactions) return false;
+    try {
+      return await read(this.#compactions);
+    } catch (error) {
+      const session = quote(this.#scope.sessionId ?? '');
+      logger.warn(
+        `The summaries of session ${session} could not be read; the turn goes on without. ${describeThrown(error)}`,
+      );
+      return false;
+    }
   }
 
   #prepare(assembled: () => Assembled): Promise<Assembled> {

@@ -110,13 +110,22 @@ export class SessionCompactions {
    * @param leafId The snapshot that the session continues from. When it is not the one that this process saved last, another process had
    *   a turn, and may have written a summary; also when another process was seen at it.
    * @param prefetched The answer of {@link readChainRecord}, asked together with the session. Default: it is asked now.
+   * @returns Whether they were read.
    */
-  async load(leafId: string | undefined, prefetched?: Promise<readonly SessionRecord[]>): Promise<void> {
+  async load(leafId: string | undefined, prefetched?: Promise<readonly SessionRecord[]>): Promise<boolean> {
     const { lease } = this.#chain;
     const isOthers = lease !== undefined && lease.owner !== this.#owner;
-    if (this.#revision !== undefined && leafId === this.#leafId && !isOthers) return;
+    if (this.#revision !== undefined && leafId === this.#leafId && !isOthers) return false;
     this.#leafId = leafId;
     await this.#read(this.isKnown ? undefined : prefetched);
+    return true;
+  }
+
+  /** Reads the summaries again: another process may have finished one after this process had its turn. Returns whether there are other ones. */
+  async reload(): Promise<boolean> {
+    const before = this.#revision;
+    await this.#read();
+    return this.#revision !== before;
   }
 
   /** Whether this process has read the summaries, or written one. */
