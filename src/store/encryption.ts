@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { GenkitError } from 'genkit';
-import { failedPrecondition, quote } from '../errors.ts';
+import { addressTo, failedPrecondition, quote } from '../errors.ts';
 
 /** What one data key is for. */
 export interface KeyOwner {
@@ -94,10 +94,11 @@ function checksum(bytes: Uint8Array): Buffer {
 
 /** The error of a store that does not have a key. */
 export function missingKey(keyId: string, owner: KeyOwner): GenkitError {
-  return failedPrecondition(
+  const message =
     `${describeOwner(owner)} is encrypted under the key ${quote(keyId)}, which this store does not have. ` +
-      'Give the store an encryption that has the key.',
-  );
+    'Give the store an encryption that has the key.';
+  // Clients have nothing to do with keys.
+  return addressTo('operator', failedPrecondition(message));
 }
 
 /** The owner in a message, as the beginning of a sentence. */

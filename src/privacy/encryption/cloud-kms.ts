@@ -1,4 +1,4 @@
-import { failedPrecondition, invalidArgument, quote, unavailable } from '../../errors.ts';
+import { addressTo, failedPrecondition, invalidArgument, quote, unavailable } from '../../errors.ts';
 import type { WrappingKeys } from './wrapping-keys.ts';
 
 /** What is used of a `KeyManagementServiceClient` of `@google-cloud/kms`. */
@@ -59,9 +59,9 @@ function refuse(keyName: string, error: unknown): never {
   const { code, message } = error as { code?: unknown; message?: unknown };
   // The ciphertext was damaged, or belongs to something else.
   if (code === INVALID_ARGUMENT) throw error;
-  const reason = `Cloud KMS can't use the key ${quote(keyName)}: ${String(message)}`;
-  if (NOT_ALLOWED.has(code)) throw failedPrecondition(`${reason} Let the process use the key, or enable its version.`);
-  throw unavailable(`${reason} Try again.`);
+  const reason = `Cloud KMS did not use the key ${quote(keyName)}: ${String(message)}.`;
+  if (!NOT_ALLOWED.has(code)) throw addressTo('operator', unavailable(`${reason} Try again.`));
+  throw addressTo('operator', failedPrecondition(`${reason} Let the process use the key, or enable its version.`));
 }
 
 /** A client that speaks REST answers base64. */

@@ -64,6 +64,8 @@ describe('cloudKms', () => {
   let client: KeyManagementServiceClient;
 
   beforeAll(async () => {
+    // Else the client looks for a machine of Google's.
+    process.env['METADATA_SERVER_DETECTION'] = 'none';
     client = await kms.start();
   });
   beforeEach(() => {
@@ -71,6 +73,7 @@ describe('cloudKms', () => {
     kms.failure = undefined;
   });
   afterAll(async () => {
+    delete process.env['METADATA_SERVER_DETECTION'];
     await client.close();
     kms.server.forceShutdown();
   });

@@ -16,6 +16,7 @@ import {
   keyStoreOf,
   readGolden,
   readSession,
+  saveWorkload,
   secret,
   type Store,
 } from './support.ts';
@@ -87,6 +88,18 @@ describe('encrypted files', () => {
     const plain = open(plainFolder);
     await fillGolden(plain);
     expect(await readGolden(open(folder, encryptionWith('golden')))).toEqual(await readGolden(plain));
+  });
+
+  it('take at most 1.1 times the bytes of clear ones, in a session of 200 turns', async () => {
+    const bytes: number[] = [];
+    for (const encryption of [undefined, encryptionWith('a')]) {
+      const folder = temporaryFolder();
+      const store = new FileSessionStore(folder, { durability: 'fast', ...(encryption && { encryption }) });
+      await saveWorkload(store, 200);
+      const sizes = entriesBelow(folder).map((path) => statSync(join(folder, path)));
+      bytes.push(sizes.reduce((sum, stats) => sum + (stats.isFile() ? stats.size : 0), 0));
+    }
+    expect(bytes[1]! / bytes[0]!).toBeLessThan(1.1);
   });
 
   for (const [without, encryption] of [

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { envelope, localKeys, type KeyOwner, type WrappingKeys } from 'genkitx-agents/privacy';
+import { markedAudience } from '../../../src/errors.ts';
 import { secret } from './support.ts';
 
 const CHAT: KeyOwner = { tenant: 'global', kind: 'session', id: 'chat' };
@@ -83,7 +84,10 @@ describe('envelope', () => {
     }
     await expect(one.open(sealed, CHAT, 'another place')).rejects.toThrow();
     const other = envelope({ keys: localKeys(secret('b')) });
-    await expect(other.open(sealed, CHAT, 'place')).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
+    const refusal: unknown = await other.open(sealed, CHAT, 'place').catch((error: unknown) => error);
+    expect(refusal).toMatchObject({ status: 'FAILED_PRECONDITION' });
+    // A client over HTTP learns neither the key nor that there is one.
+    expect(markedAudience(refusal)).toBe('operator');
   });
 
   it('tries again after keys that could not be reached', async () => {

@@ -1,6 +1,7 @@
+import { completedSnapshot, Workload } from '../../../bench/workload.ts';
 import type { BaseSessionStore } from '../../../src/store/base-session-store.ts';
 import type { Json } from '../../../src/json/value.ts';
-import type { ScopeId, SessionSnapshotInput } from '../../../src/store/contract.ts';
+import type { ScopeId, SessionSnapshotInput, SessionStore } from '../../../src/store/contract.ts';
 import { envelope, localKeys, type Encryption, type KeyStore } from 'genkitx-agents/privacy';
 
 /** A store under test. */
@@ -102,6 +103,16 @@ export async function fillLoner(store: Store, snapshotId: string): Promise<void>
       state: { custom: { CANARY } },
     }),
   );
+}
+
+/** The standard workload of the benchmarks. */
+export async function saveWorkload(store: SessionStore, turns: number): Promise<void> {
+  const workload = new Workload();
+  let parentId: string | undefined;
+  for (let turn = 1; turn <= turns; turn++) {
+    const next = completedSnapshot(workload.next(), parentId);
+    parentId = (await store.saveSnapshot(`turn-${turn}`, () => next))!;
+  }
 }
 
 /** What `test/golden/file-encrypted-2` and `test/golden/firestore-encrypted-2.json` hold, under the key `golden`. Never write them anew. */

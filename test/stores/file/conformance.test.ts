@@ -8,7 +8,5 @@ runKit({}, { effort: isTorture ? 0.3 : 0.06 });
 // How often a whole state is written: short sessions have what long ones need.
 runKit({ checkpointInterval: 3 }, isTorture ? { effort: 0.1 } : { effort: 0.03, subjects: RANDOM });
 if (isTorture) runKit({ checkpointInterval: 1 }, { effort: 0.1 });
-runKit(
-  { encryption: envelope({ keys: localKeys(randomBytes(32)) }) },
-  isTorture ? { effort: 0.1 } : { effort: 0.03, subjects: RANDOM },
-);
+const keys = localKeys(randomBytes(32));
+runKit({}, isTorture ? { effort: 0.1 } : { effort: 0.03, subjects: RANDOM }, () => envelope({ keys }));

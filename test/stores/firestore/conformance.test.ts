@@ -10,7 +10,9 @@ runKit(
   isTorture ? { effort: 0.03 } : { effort: 0.02, subjects: ['model'] },
 );
 if (isTorture) runKit({ checkpointInterval: 1 }, { effort: 0.02 });
+const keys = localKeys(randomBytes(32));
 runKit(
-  { checkpointInterval: 3, shardSize: 1024, encryption: envelope({ keys: localKeys(randomBytes(32)) }) },
+  { checkpointInterval: 3, shardSize: 1024 },
   isTorture ? { effort: 0.03 } : { effort: 0.02, subjects: ['model'] },
+  () => envelope({ keys }),
 );

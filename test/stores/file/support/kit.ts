@@ -3,20 +3,31 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FileSessionStore, type FileSessionStoreOptions } from 'genkitx-agents';
 import { sessionStoreConformance, type ConformanceOptions } from 'genkitx-agents/testing';
+import type { Encryption } from 'genkitx-agents/privacy';
 import { describe, it } from 'vitest';
+import { nameOf } from '../../kit-name.ts';
 
-/** Runs the conformance kit on folders of their own, each by two stores, as two processes would have it. */
-export function runKit(options: FileSessionStoreOptions, kit: Pick<ConformanceOptions, 'effort' | 'subjects'>): void {
+/**
+ * Runs the conformance kit on folders of their own, each by two stores, as two processes would have it.
+ *
+ * @param encryption Makes one for each store. Default: the stores write in clear.
+ */
+export function runKit(
+  options: FileSessionStoreOptions,
+  kit: Pick<ConformanceOptions, 'effort' | 'subjects'>,
+  encryption?: () => Encryption,
+): void {
   // 'full' differs in when it flushes only, which its own tests count; 'fast' keeps this suite short.
   const durable = { ...options, durability: 'fast' as const };
   sessionStoreConformance({
-    name: Object.keys(options).length > 0 ? `options: FileSessionStore ${JSON.stringify(options)}` : 'FileSessionStore',
+    name: nameOf('FileSessionStore', options, encryption !== undefined),
     runner: { describe, it },
     manifest: { capabilities: new FileSessionStore(tmpdir(), durable).capabilities, tenants: true, branching: true },
     ...kit,
     open: async (stage) => {
       const folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-kit-'));
-      const open = () => new FileSessionStore(folder, { ...durable, ...stage });
+      const open = () =>
+        new FileSessionStore(folder, { ...durable, ...stage, ...(encryption && { encryption: encryption() }) });
       return {
         a: open(),
         b: open(),

@@ -1,13 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { FirestoreSessionStore, type FirestoreSessionStoreOptions } from 'genkitx-agents/google-cloud';
 import { sessionStoreConformance, type ConformanceOptions } from 'genkitx-agents/testing';
+import type { Encryption } from 'genkitx-agents/privacy';
 import { afterAll, describe, it } from 'vitest';
+import { nameOf } from '../../kit-name.ts';
 import { clearProject, newProject, openDatabase } from './database.ts';
 
-/** Runs the conformance kit on the emulator, on two clients, as two processes would have them. */
+/**
+ * Runs the conformance kit on the emulator, on two clients, as two processes would have them.
+ *
+ * @param encryption Makes one for each store. Default: the stores write in clear.
+ */
 export function runKit(
   options: FirestoreSessionStoreOptions,
   kit: Pick<ConformanceOptions, 'effort' | 'subjects'>,
+  encryption?: () => Encryption,
 ): void {
   const project = newProject();
   const [first, second] = [openDatabase(project), openDatabase(project)];
@@ -16,10 +23,7 @@ export function runKit(
   });
   let inUse = 0;
   sessionStoreConformance({
-    name:
-      Object.keys(options).length > 0
-        ? `options: FirestoreSessionStore ${JSON.stringify(options)}`
-        : 'FirestoreSessionStore',
+    name: nameOf('FirestoreSessionStore', options, encryption !== undefined),
     runner: { describe, it },
     manifest: { capabilities: new FirestoreSessionStore({ db: first }).capabilities, tenants: true, branching: true },
     ...kit,
@@ -27,7 +31,13 @@ export function runKit(
       inUse++;
       const collection = `kit-${randomUUID()}`;
       const open = (db = first): FirestoreSessionStore =>
-        new FirestoreSessionStore({ db, collection, ...options, ...stage });
+        new FirestoreSessionStore({
+          db,
+          collection,
+          ...options,
+          ...stage,
+          ...(encryption && { encryption: encryption() }),
+        });
       const opened = [open(), open(second)];
       return {
         a: opened[0]!,
