@@ -169,6 +169,12 @@ describe('what summaries take', () => {
   });
 });
 
+test('end_topic is one tool for all agents of an instance', () => {
+  const ai = genkit();
+  expect(endTopic(ai)).toBe(endTopic(ai));
+  expect(endTopic(ai)).not.toBe(endTopic(genkit()));
+});
+
 describe('the session', () => {
   test('takes its summaries with it when it is deleted', async () => {
     const { agent, calls, model, store, window } = setUp({ everyTurns: 1 });

@@ -13,6 +13,10 @@ export interface EndTopicInput {
   topic?: string | undefined;
 }
 
+type EndTopic = ToolAction<z.ZodType<EndTopicInput>, z.ZodString>;
+
+const defined = new WeakMap<Registry, EndTopic>();
+
 /**
  * The tool `end_topic` for an agent whose window summarizes: the model calls it when a task is done, and the session is summarized after the turn.
  *
@@ -21,8 +25,15 @@ export interface EndTopicInput {
  * const support = defineAgent(ai, { name: 'support', model, tools: [endTopic(ai)], context: window, store });
  */
 export function endTopic(ai: { readonly registry: Registry }): ToolAction<z.ZodType<EndTopicInput>, z.ZodString> {
+  const { registry } = ai;
+  const tool = defined.get(registry) ?? define(registry);
+  defined.set(registry, tool);
+  return tool;
+}
+
+function define(registry: Registry): EndTopic {
   return defineTool(
-    ai.registry,
+    registry,
     {
       name: 'end_topic',
       description:
