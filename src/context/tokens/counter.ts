@@ -1,4 +1,5 @@
 import type { MessageData, Part } from 'genkit';
+import { invalidArgument } from '../../errors.ts';
 import { meter } from '../message-log.ts';
 
 /** What a message takes besides its content: its role, and the marks around it. */
@@ -44,7 +45,10 @@ export class TokenCounter {
   }
 
   text(text: string): number {
-    return text === '' ? 0 : this.#estimate(text);
+    if (text === '') return 0;
+    const tokens = this.#estimate(text);
+    if (tokens >= 0 && tokens < Infinity) return tokens;
+    throw invalidArgument('countTokens of a context window must answer a number of tokens, and no promise.');
   }
 
   /** Estimated tokens of a value as JSON. The last one is remembered: the tools of a model call are those of the call before. */
