@@ -101,6 +101,9 @@ describe('clearToolOutputs', () => {
 
   test('refuses options that it can not use', () => {
     expect(() => clearToolOutputs({} as never)).toThrow('clearToolOutputs: keepTurns must be a whole number');
+    expect(() => (clearToolOutputs as () => unknown)()).toThrow('clearToolOutputs: keepTurns must be a whole number');
+    expect(() => (lastTurns as () => unknown)()).toThrow('lastTurns: count must be a whole number');
+    expect(() => (tokenBudget as () => unknown)()).toThrow('tokenBudget: tokens must be a whole number');
     expect(() => clearToolOutputs({ keepTurns: 1, tools: 'look' as never })).toThrow('a list of names of tools');
   });
 });
@@ -130,6 +133,12 @@ describe("a strategy of one's own", () => {
     ['returns a promise', async () => ({ items: [] })],
     ['returns no items', () => ({ items: 'none' })],
     ['returns items without messages', () => ({ items: [{ position: 0 }, null] })],
+    ['returns parts that are none', () => ({ items: [{ position: 0, message: { role: 'user', content: [null] } }] })],
+    ['returns a message in another role', () => ({ items: [{ position: 0, message: { ...log[0], role: 'system' } }] })],
+    [
+      'changes the list that it was given',
+      ({ items }: { items: unknown[] }) => ({ items: items.splice(4, 1) && items }),
+    ],
     ['returns a summary of more than there is', () => ({ items: [], summary: { text: 'all', to: 1e6 } })],
     ['returns a summary without a text', () => ({ items: [], summary: {} })],
   ])('counts for nothing when it %s; the others still do', async (_, broken) => {

@@ -31,17 +31,16 @@ const isNameList: OptionCheck = (value) =>
  * const history = [clearToolOutputs({ keepTurns: 3, tools: ['searchOrders'] }), lastTurns(20)];
  */
 export function clearToolOutputs(options: ClearToolOutputsOptions): HistoryStrategy {
-  const { keepTurns, tools } = options;
   checkOptions(
     'clearToolOutputs',
-    { ...options, keepTurns: keepTurns ?? null },
+    { ...options, keepTurns: options?.keepTurns ?? null },
     {
       keepTurns: isWhole(0),
       tools: isNameList,
       step: isWhole(1),
     },
   );
-  const { step = Math.max(2, keepTurns) } = options;
+  const { keepTurns, tools, step = Math.max(2, keepTurns) } = options;
   const names = tools && new Set(tools);
   const stubs = new WeakMap<Part, ToolResponsePart>();
   const cleared = (message: MessageData): MessageData => {

@@ -18,7 +18,7 @@ export interface LastTurnsOptions {
  * const history = [lastTurns(10)];
  */
 export function lastTurns(count: number, options: LastTurnsOptions = {}): HistoryStrategy {
-  checkOptions('lastTurns', { count }, { count: isWhole(0) });
+  checkOptions('lastTurns', { count: count ?? null }, { count: isWhole(0) });
   checkOptions('lastTurns', options, { step: isWhole(1) });
   const { step = Math.max(1, Math.floor(count / 2)) } = options;
   return (history, { turnsOf }) => {

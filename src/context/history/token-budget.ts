@@ -19,7 +19,7 @@ export interface TokenBudgetOptions {
  * const history = [tokenBudget(4_000)];
  */
 export function tokenBudget(tokens: number, options: TokenBudgetOptions = {}): HistoryStrategy {
-  checkOptions('tokenBudget', { tokens }, { tokens: isWhole(0) });
+  checkOptions('tokenBudget', { tokens: tokens ?? null }, { tokens: isWhole(0) });
   checkOptions('tokenBudget', options, { step: isWhole(1) });
   const { step = Math.max(1, Math.floor(tokens / 2)) } = options;
   return (history, { turnsOf, countTokens }) => {

@@ -19,7 +19,7 @@ export class HistorySection implements Flexible {
 
   /** @param log All earlier messages. */
   constructor(log: readonly MessageData[], strategies: readonly HistoryStrategy[], tools: StrategyTools) {
-    const all = log.map((message, position) => ({ position, message }));
+    const all = Object.freeze(log.map((message, position) => ({ position, message })));
     const history = applyStrategies(strategies, all, tools);
     this.summary = history.summary;
     this.#log = log;

@@ -12,7 +12,7 @@ export function applyStrategies(
     (before, strategy, i) => {
       try {
         const after: unknown = strategy(before, tools);
-        if (isHistory(after, items.length)) return after;
+        if (isHistory(after, items)) return after;
         logger.error(`History strategy ${i + 1} of a context window returned no history; the turn goes on without it.`);
       } catch (error) {
         logger.error(
@@ -25,14 +25,19 @@ export function applyStrategies(
   );
 }
 
-function isHistory(value: unknown, length: number): value is History {
+function isHistory(value: unknown, all: readonly HistoryItem[]): value is History {
   const { items, summary } = (value ?? {}) as { [K in keyof History]?: unknown };
-  return Array.isArray(items) && items.every(isItem) && (summary === undefined || isSummary(summary, length));
+  if (!Array.isArray(items) || !items.every((item) => isItem(item, all))) return false;
+  return summary === undefined || isSummary(summary, all.length);
 }
 
-function isItem(value: unknown): value is HistoryItem {
+/** Whether it is a message of the session, or a changed copy of one. A message at another position is not sent. */
+function isItem(value: unknown, all: readonly HistoryItem[]): value is HistoryItem {
   const { position, message } = (value ?? {}) as Partial<HistoryItem>;
-  return Number.isInteger(position) && Array.isArray(message?.content);
+  if (!Number.isInteger(position) || !Array.isArray(message?.content)) return false;
+  const own = all[position!]?.message ?? message;
+  if (own === message) return true;
+  return own.role === message.role && message.content.every((part) => typeof part === 'object' && part !== null);
 }
 
 function isSummary(value: unknown, length: number): value is Summary {
