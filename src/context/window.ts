@@ -1,7 +1,15 @@
 import { generate } from '@genkit-ai/ai';
 import type { MessageData } from 'genkit';
 import { invalidArgument } from '../errors.ts';
-import { checkOptions, isBoolean, isFunction, isObject, isWhole, type OptionCheck } from '../store/options.ts';
+import {
+  checkOptions,
+  isBoolean,
+  isFunction,
+  isObject,
+  isRecordStore,
+  isWhole,
+  type OptionCheck,
+} from '../store/options.ts';
 import { noteWindow } from './compaction/compact-idle.ts';
 import { Compactions } from './compaction/compactions.ts';
 import { LocalRecords } from './compaction/local-records.ts';
@@ -59,7 +67,7 @@ const CHECKS: Readonly<Record<keyof ContextWindowOptions, OptionCheck>> = {
   artifacts: isBoolean,
   sections: isObject,
   countTokens: isFunction,
-  records: isObject,
+  records: isRecordStore,
   onReport: isFunction,
 };
 

@@ -1,5 +1,6 @@
 import { invalidArgument } from '../errors.ts';
 import { unknownOption } from '../option-names.ts';
+import type { RecordStore } from './contract.ts';
 
 /** Checks one option's value; answers what it must be, or `undefined` when it is fine. */
 export type OptionCheck = (value: unknown) => string | undefined;
@@ -9,6 +10,14 @@ export const isBoolean: OptionCheck = (value) => (typeof value === 'boolean' ? u
 export const isFunction: OptionCheck = (value) => (typeof value === 'function' ? undefined : 'a function');
 
 export const isObject: OptionCheck = (value) => (typeof value === 'object' && value !== null ? undefined : 'an object');
+
+/** A store that keeps session records. */
+export const isRecordStore: OptionCheck = (value) => {
+  const { readRecords, writeRecord } = (value ?? {}) as { [K in keyof RecordStore]?: unknown };
+  return typeof readRecords === 'function' && typeof writeRecord === 'function'
+    ? undefined
+    : 'a store that keeps session records';
+};
 
 /** A whole number from `least` on. */
 export function isWhole(least: number): OptionCheck {

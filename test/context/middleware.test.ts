@@ -1,11 +1,13 @@
 /** The window for plain Genkit: `ai.generate({ messages, use: [window.middleware()] })`. */
-import { genkit, GenkitError, type MessageData } from 'genkit';
+import { genkit, GenkitError, type MessageData, type Part } from 'genkit';
+import { InMemorySessionStore } from 'genkitx-agents';
 import {
   ContextOverflowError,
   contextWindow,
   fewShot,
   knowledge,
   lastTurns,
+  summarize,
   type ContextReport,
   type ContextWindowOptions,
 } from 'genkitx-agents/context';
@@ -22,7 +24,7 @@ function setUp(options: ContextWindowOptions, replies: ScriptedReply[] = []) {
   const reports: ContextReport[] = [];
   const scripted = scriptedModel(ai, { replies, otherwise: 'ok' });
   const window = contextWindow({ ...options, onReport: (report) => reports.push(report) });
-  const ask = (messages: MessageData[], prompt = 'now') =>
+  const ask = (messages: MessageData[], prompt: string | Part[] = 'now') =>
     ai.generate({ model: scripted.name, system: 'Be brief.', messages, prompt, use: [window.middleware()] });
   return { ai, scripted, ask, reports };
 }
@@ -102,6 +104,28 @@ describe('the middleware', () => {
     expect(second!.estimatedTokens / first!.estimatedTokens).toBeCloseTo(600 / first!.estimatedTokens, 1);
   });
 
+  test.each<[string, (text: string) => unknown]>([
+    ['NaN', () => NaN],
+    ['a promise', async () => 5],
+    ['less than nothing', () => -1],
+  ])('refuses a tokenizer that answers %s, before the model is called', async (_, countTokens) => {
+    const { scripted, ask } = setUp({ countTokens: countTokens as (text: string) => number });
+    await expect(ask(talk(1))).rejects.toThrow('countTokens of a context window must answer a number of tokens');
+    expect(scripted.requests).toHaveLength(0);
+  });
+
+  test('keeps its summaries with the tenant of the call', async () => {
+    const { ai, scripted } = setUp({});
+    const records = new InMemorySessionStore({ snapshotPathPrefix: (call) => String(call?.context?.['tenant']) });
+    const window = contextWindow({ records, history: [summarize({ everyTurns: 1, summarizer: async () => 'notes' })] });
+    const context = { tenant: 'a' };
+    const use = [window.middleware({ sessionId: 's' })];
+    await ai.generate({ model: scripted.name, messages: talk(3), prompt: 'now', use, context });
+    await window.settled();
+    expect(await records.readRecords({ sessionId: 's', context })).toHaveLength(1);
+    expect(await records.readRecords({ sessionId: 's' })).toEqual([]);
+  });
+
   test('is no part of the trace', async () => {
     const window = contextWindow({ history: [lastTurns(1)] });
     expect(JSON.stringify(window.middleware({ sessionId: 's' }).config)).toBe('{}');
@@ -110,6 +134,7 @@ describe('the middleware', () => {
   test.each([
     [{ sessionId: '' }, 'window.middleware: sessionId must be a text that is not blank.'],
     [{ session: 's' }, "window.middleware has no option 'session': did you mean 'sessionId'?"],
+    [{ records: {} }, 'window.middleware: records must be a store that keeps session records.'],
   ])('refuses %j', (options, message) => {
     expect(() => contextWindow().middleware(options as never)).toThrow(message);
   });
@@ -154,6 +179,15 @@ describe('a model that refuses the length', () => {
     const error: unknown = await ask([], 'word '.repeat(1_200)).catch((thrown: unknown) => thrown);
     expect(ContextOverflowError.isInstance(error)).toBe(true);
     expect(scripted.requests).toHaveLength(1);
+  });
+
+  test('teaches nothing when the request had media, whose length is not known', async () => {
+    const { ask, reports } = setUp({ maxTokens: 20_000 }, [refuse(refusals[0]!)]);
+    await expect(ask([], [{ media: { url: 'https://x/a.mp4', contentType: 'video/mp4' } }])).rejects.toThrow(
+      'do not fit',
+    );
+    await ask(talk(200, 20));
+    expect(reports.at(-1)).toMatchObject({ maxTokens: 20_000, dropped: [] });
   });
 
   test('is not called a third time', async () => {

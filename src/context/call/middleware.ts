@@ -1,6 +1,7 @@
 import { generateMiddleware } from '@genkit-ai/ai';
+import { getContext } from '@genkit-ai/core';
 import type { MessageData } from 'genkit';
-import { checkOptions, isObject, type OptionCheck } from '../../store/options.ts';
+import { checkOptions, isRecordStore, type OptionCheck } from '../../store/options.ts';
 import type { ContextWindow, WindowMiddlewareOptions } from '../types.ts';
 import type { WindowSetting } from '../window.ts';
 import { WindowTurn } from './window-turn.ts';
@@ -22,7 +23,7 @@ class Use {
   }
 
   open(registry: WindowTurnScope['registry']): WindowTurn {
-    return new WindowTurn(this.#setting, { ...this.#options, registry });
+    return new WindowTurn(this.#setting, { ...this.#options, registry, context: getContext() });
   }
 }
 
@@ -30,7 +31,9 @@ type WindowTurnScope = ConstructorParameters<typeof WindowTurn>[1];
 
 /** One middleware for all windows: a new name for each would slow down Genkit's registry. */
 const define = generateMiddleware({ name: 'genkitx-agents-context' }, ({ config, ai }) => {
-  const turn = (config as unknown as Use).open(ai.registry);
+  let turn: WindowTurn | undefined;
+  // Genkit has set the context of the call when the first hook runs, and not before.
+  const opened = () => (turn ??= (config as unknown as Use).open(ai.registry));
   let model: string | undefined;
   let said: MessageData[] = [];
   return {
@@ -39,13 +42,13 @@ const define = generateMiddleware({ name: 'genkitx-agents-context' }, ({ config,
       const response = await next(envelope, context);
       // Each step of a tool loop passes here too, inside of the first.
       if (envelope.currentTurn === 0 && response.message)
-        void turn.afterTurn({ messages: [...said, response.message] });
+        void opened().afterTurn({ messages: [...said, response.message] });
       return response;
     },
     model: async (request, context, next) => {
       const origins = originsOf(request.messages);
       said = origins.filter((message) => message !== undefined);
-      return turn.call({
+      return opened().call({
         request,
         origins,
         model,
@@ -61,7 +64,7 @@ export function windowMiddleware(
   setting: WindowSetting,
   options: WindowMiddlewareOptions,
 ): ReturnType<ContextWindow['middleware']> {
-  checkOptions('window.middleware', options, { sessionId: isId, records: isObject });
+  checkOptions('window.middleware', options, { sessionId: isId, records: isRecordStore });
   return define(new Use(setting, options));
 }
 

@@ -49,7 +49,7 @@ export class WindowTurn implements TurnWindow {
     } catch (error) {
       if (!isLengthRefusal(error)) throw error;
       const { estimatedTokens } = assembled.report;
-      calibration.refuse(call.model, estimatedTokens);
+      if (!hasMedia(assembled)) calibration.refuse(call.model, estimatedTokens);
       return await this.#retry(call, fetched, estimatedTokens);
     }
   }
@@ -150,7 +150,7 @@ export class WindowTurn implements TurnWindow {
     } catch (error) {
       if (!isLengthRefusal(error)) throw error;
       const { maxTokens, estimatedTokens, sections } = assembled.report;
-      this.#setting.calibration.refuse(call.model, estimatedTokens);
+      if (!hasMedia(assembled)) this.#setting.calibration.refuse(call.model, estimatedTokens);
       const tokens = Object.entries(sections).map(([name, section]) => [name, section.tokens] as const);
       const refused = new ContextOverflowError({
         maxTokens,
@@ -172,8 +172,7 @@ export class WindowTurn implements TurnWindow {
       return answer;
     });
     const inputTokens = response.usage?.inputTokens;
-    const hasMedia = request.messages.some(({ content }) => content.some((part) => part.media !== undefined));
-    if (!hasMedia) calibration.learn(model, report.estimatedTokens / factor, inputTokens);
+    if (!hasMedia({ request })) calibration.learn(model, report.estimatedTokens / factor, inputTokens);
     if (inputTokens !== undefined && Number.isFinite(inputTokens)) {
       this.#report = bounded({ ...this.#report, inputTokens });
     }
@@ -188,6 +187,11 @@ export class WindowTurn implements TurnWindow {
       logger.error(`onReport of a context window threw; the turn continues. ${describeThrown(error)}`);
     }
   }
+}
+
+/** Whether its tokens are a guess, from which nothing can be learned. */
+function hasMedia({ request }: Pick<Assembled, 'request'>): boolean {
+  return request.messages.some(({ content }) => content.some((part) => part.media !== undefined));
 }
 
 /** Writes figures into the current span. */
