@@ -107,6 +107,7 @@ export {
 export { migratingStore, type MigratingStoreOptions } from '../src/store/migrate/migrating-store.ts';
 export type {
   DeleteResult,
+  DeleteSessionsResult,
   ListSessionsOptions,
   Page,
   PageOptions,

@@ -33,3 +33,27 @@ export { piiRules, type PiiKind, type PiiRulesOptions } from '../src/privacy/rul
 export { redactText } from '../src/privacy/rules/redact-text.ts';
 export { redactValue } from '../src/privacy/rules/redact-value.ts';
 export type * from '../src/privacy/rules/types.ts';
+export {
+  eraseUser,
+  type EraseCounts,
+  type EraseReceipt,
+  type EraseUserOptions,
+} from '../src/privacy/rights/erase-user.ts';
+export { exportUser, type ExportUserOptions } from '../src/privacy/rights/export-user.ts';
+export type { ExportCounts, ExportedLine } from '../src/privacy/session-lines.ts';
+export {
+  applyRetention,
+  holdSession,
+  releaseSession,
+  type ArchivedSession,
+  type HeldSession,
+  type RetentionOptions,
+  type RetentionPolicy,
+  type RetentionResult,
+} from '../src/privacy/retention/apply-retention.ts';
+export {
+  archiveToBucket,
+  archiveToDirectory,
+  type ArchiveBucket,
+  type ArchiveOptions,
+} from '../src/privacy/retention/archive.ts';

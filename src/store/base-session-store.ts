@@ -41,9 +41,17 @@ export interface SaveRequest<S> {
   readonly snapshotId: string | undefined;
   readonly mutator: SnapshotMutator<S>;
   readonly expectedLeafId: string | null | undefined;
+  readonly ifSnapshot: string | undefined;
   /** By `scopeKey`. */
   readonly scopes: ReadonlyMap<string, ScopeChange>;
   readonly session: SessionDetails | undefined;
+}
+
+/** What a prune looks at. */
+export interface PruneOptions {
+  readonly dryRun: boolean;
+  /** `undefined`: all sessions, and what belongs to none. */
+  readonly sessionId: string | undefined;
 }
 
 /** One tenant of a store. Arguments arrive checked, and the store is open; the meaning of each method is that of the contract. */
@@ -54,8 +62,8 @@ export interface TenantStore<S> {
   onSnapshotStateChange(snapshotId: string, callback: (snapshot: SessionSnapshot<S>) => void): () => void;
   listSnapshots(sessionId: string, page: PageOptions): Awaitable<Page<SnapshotMetadata>>;
   listSessions(page: ListSessionsOptions): Awaitable<Page<SessionSummary>>;
-  deleteSession(sessionId: string): Awaitable<DeleteResult>;
-  prune(policy: PrunePolicy, options: { readonly dryRun: boolean }): Awaitable<PruneResult>;
+  deleteSession(sessionId: string, expectedLeafId: string | undefined): Awaitable<DeleteResult>;
+  prune(policy: PrunePolicy, options: PruneOptions): Awaitable<PruneResult>;
   readScopes(ids: readonly ScopeId[]): Awaitable<ScopeRecord[]>;
   deleteScope(id: ScopeId): Awaitable<boolean>;
   listScopes(page: PageOptions): Awaitable<Page<ScopeId>>;
@@ -105,13 +113,15 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
     const tenant = this.#tenantOf(options);
     if (snapshotId !== undefined) assertId(snapshotId, 'snapshotId');
     assertFunction(mutator, 'mutator');
-    const { expectedLeafId } = options ?? {};
+    const { expectedLeafId, ifSnapshot } = options ?? {};
     if (typeof expectedLeafId === 'string') assertId(expectedLeafId, 'expectedLeafId');
+    if (ifSnapshot !== undefined) assertId(ifSnapshot, 'ifSnapshot');
     const scopes = checkScopeChanges(options?.scopes);
     return tenant.saveSnapshot({
       snapshotId,
       mutator,
       expectedLeafId,
+      ifSnapshot,
       scopes,
       session: checkDetails(options?.session),
     });
@@ -139,15 +149,24 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
     return tenant.listSessions(options);
   }
 
-  async deleteSession(options: SessionStoreOptions & { sessionId: string }): Promise<DeleteResult> {
+  async deleteSession(
+    options: SessionStoreOptions & { sessionId: string; expectedLeafId?: string },
+  ): Promise<DeleteResult> {
     const tenant = this.#tenantOf(options);
-    return tenant.deleteSession(checkSession(options));
+    const sessionId = checkSession(options);
+    if (options.expectedLeafId !== undefined) assertId(options.expectedLeafId, 'expectedLeafId');
+    return tenant.deleteSession(sessionId, options.expectedLeafId);
   }
 
-  async prune(policy: PrunePolicy, options?: SessionStoreOptions & { dryRun?: boolean }): Promise<PruneResult> {
+  async prune(
+    policy: PrunePolicy,
+    options: SessionStoreOptions & { dryRun?: boolean; sessionId?: string } = {},
+  ): Promise<PruneResult> {
     const tenant = this.#tenantOf(options);
     assertPolicy(policy);
-    return tenant.prune(policy, { dryRun: options?.dryRun ?? false });
+    const { dryRun = false, sessionId } = options;
+    if (sessionId !== undefined) assertId(sessionId, 'sessionId');
+    return tenant.prune(policy, { dryRun, sessionId });
   }
 
   async readScopes(options: SessionStoreOptions & { scopes: readonly ScopeId[] }): Promise<ScopeRecord[]> {

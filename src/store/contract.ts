@@ -67,6 +67,11 @@ export interface SaveSnapshotOptions extends SessionStoreOptions {
    * `SessionConflictError`. Omitted: the leaf is not looked at.
    */
   expectedLeafId?: string | null;
+  /**
+   * The save succeeds only while this snapshot of the session is there, else it throws `ABORTED`. For a writer that works on behalf of a
+   * session which may be deleted in the meantime. Default: nothing is required. Needs `capabilities.compareLeaf`.
+   */
+  ifSnapshot?: string;
   /** Changes of records, made when the snapshot is saved and not otherwise; each record at most once. Needs `capabilities.scopes`. */
   scopes?: readonly ScopeChange[];
   /**
@@ -102,8 +107,8 @@ export interface ScopeChange {
   /** Whose record it is. */
   readonly id: ScopeId;
   /**
-   * Gets its own copy of the record as it is, empty when there is none, and answers what it becomes; `undefined` leaves it. It may change
-   * what it gets and answer that. Like the mutator it runs after, it may run more than once and only its last answer counts; what it
+   * Gets its own copy of the record as it is, empty when there is none, and answers what it becomes; `undefined` leaves it, and the record
+   * is still so when the snapshot is saved. It may change what it gets and answer that. Like the mutator it runs after, it may run more than once and only its last answer counts; what it
    * throws is thrown, and nothing is saved.
    */
   readonly change: (record: ScopeRecord) => ScopeRecord | undefined;
@@ -234,6 +239,14 @@ export interface DeleteResult {
   shards: number;
 }
 
+/** What {@link SnapshotStore.deleteSessions} removed. */
+export interface DeleteSessionsResult extends DeleteResult {
+  /** Sessions removed; those that were not there do not count. */
+  sessions: number;
+  /** Session records removed. */
+  records: number;
+}
+
 /** What a store can do: ask this, never probe for methods. */
 export interface StoreCapabilities {
   /** `onSnapshotStateChange` is there. */
@@ -248,7 +261,7 @@ export interface StoreCapabilities {
   delete: boolean;
   /** `prune` is there. */
   prune: boolean;
-  /** `saveSnapshot` honours `expectedLeafId`. */
+  /** `saveSnapshot` honours `expectedLeafId` and `ifSnapshot`. */
   compareLeaf: boolean;
   /** The store is a {@link ScopeStore} too, and saves take `scopes`. */
   scopes: boolean;
@@ -331,11 +344,26 @@ export interface SnapshotStore<S = unknown> extends SessionStore<S> {
   /** The tenant's sessions, the one written last first. */
   listSessions(options?: ListSessionsOptions): Promise<Page<SessionSummary>>;
 
-  /** Removes every byte of a session. */
-  deleteSession(options: SessionStoreOptions & { sessionId: string }): Promise<DeleteResult>;
+  /**
+   * Removes every byte of a session.
+   *
+   * @param options.expectedLeafId The session goes only while this snapshot is its latest leaf, else it throws `SessionConflictError`.
+   *   Default: the leaf is not looked at.
+   */
+  deleteSession(options: SessionStoreOptions & { sessionId: string; expectedLeafId?: string }): Promise<DeleteResult>;
 
-  /** Removes what the policy names in the caller's tenant; what stays reads as before. */
-  prune(policy: PrunePolicy, options?: SessionStoreOptions & { dryRun?: boolean }): Promise<PruneResult>;
+  /** `deleteSession` for many, of a store that can do it with fewer requests. Optional; the sessions go in any order. */
+  deleteSessions?(options: SessionStoreOptions & { sessionIds: readonly string[] }): Promise<DeleteSessionsResult>;
+
+  /**
+   * Removes what the policy names in the caller's tenant; what stays reads as before.
+   *
+   * @param options.sessionId Looks at this session alone. Default: at all sessions of the tenant, and at what belongs to none.
+   */
+  prune(
+    policy: PrunePolicy,
+    options?: SessionStoreOptions & { dryRun?: boolean; sessionId?: string },
+  ): Promise<PruneResult>;
 
   /** Releases watchers, timers and what else the store opened; any later call is refused. May be called twice. */
   close(): Promise<void>;

@@ -2,6 +2,7 @@ import { failedPrecondition, invalidArgument, quote, SessionConflictError } from
 import { assertId } from '../snapshot/ids.ts';
 import type { SessionTree, SnapshotNode } from '../snapshot/lineage.ts';
 import type { SnapshotLookup } from './contract.ts';
+import { snapshotGone } from './session-records.ts';
 
 /** A checked {@link SnapshotLookup}. */
 export interface Lookup {
@@ -37,6 +38,18 @@ export function checkSession(options: { readonly sessionId: string } | undefined
   const sessionId = options?.sessionId;
   assertId(sessionId, 'sessionId');
   return sessionId;
+}
+
+/**
+ * The `sessionIds` of a call on many sessions.
+ *
+ * @throws `INVALID_ARGUMENT` unless it is a list of ids.
+ */
+export function checkSessions(options: { readonly sessionIds: readonly string[] } | undefined): readonly string[] {
+  const sessionIds: unknown = options?.sessionIds;
+  if (!Array.isArray(sessionIds)) throw invalidArgument('sessionIds must be a list of session ids.');
+  for (const sessionId of sessionIds as readonly unknown[]) assertId(sessionId, 'sessionId');
+  return sessionIds as readonly string[];
 }
 
 /**
@@ -85,6 +98,22 @@ export function assertExpectedLeaf(
   if (sessionId === undefined) throw invalidArgument('expectedLeafId needs a snapshot that has a sessionId.');
   if (expected !== actual)
     throw new SessionConflictError({ sessionId, expectedLeafId: expected, actualLeafId: actual });
+}
+
+/**
+ * Decides a save that requires a snapshot of its session (`SaveSnapshotOptions.ifSnapshot`); call it inside the save's atomic part.
+ *
+ * @param hasSnapshot Whether the session has the snapshot. Asked only when the save requires one.
+ * @throws `ABORTED` when it is gone, `INVALID_ARGUMENT` when there is no session to look into.
+ */
+export function assertRequiredSnapshot(
+  ifSnapshot: string | undefined,
+  sessionId: string | undefined,
+  hasSnapshot: (snapshotId: string) => boolean,
+): void {
+  if (ifSnapshot === undefined) return;
+  if (sessionId === undefined) throw invalidArgument('ifSnapshot needs a snapshot that has a sessionId.');
+  if (!hasSnapshot(ifSnapshot)) throw snapshotGone({ sessionId, ifSnapshot });
 }
 
 /** @throws `INVALID_ARGUMENT` unless `value`, the argument that `what` names, can be called. */

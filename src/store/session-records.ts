@@ -96,10 +96,10 @@ export function recordChanged(write: Pick<RecordWrite, 'sessionId' | 'kind' | 'k
   );
 }
 
-/** The error of a write whose `ifSnapshot` does not hold. */
+/** The error of a write or a save whose `ifSnapshot` does not hold. */
 export function snapshotGone({ sessionId, ifSnapshot }: Pick<RecordWrite, 'sessionId' | 'ifSnapshot'>): GenkitError {
   return aborted(
-    `Session ${quote(sessionId)} has no snapshot ${quote(ifSnapshot!)} any more, so no record was written for it.`,
+    `Session ${quote(sessionId)} has no snapshot ${quote(ifSnapshot!)} any more, so nothing was written for it.`,
   );
 }
 

@@ -1,6 +1,6 @@
 import { quote } from '../../src/errors.ts';
 import { copyJson } from '../../src/json/value.ts';
-import type { SaveRequest, TenantStore } from '../../src/store/base-session-store.ts';
+import type { PruneOptions, SaveRequest, TenantStore } from '../../src/store/base-session-store.ts';
 import type {
   DeleteResult,
   ListSessionsOptions,
@@ -92,12 +92,12 @@ export class FileTenant<S> implements TenantStore<S> {
     );
   }
 
-  deleteSession(sessionId: string): Promise<DeleteResult> {
+  deleteSession(sessionId: string, expectedLeafId: string | undefined): Promise<DeleteResult> {
     const call = { what: `Deleting session ${quote(sessionId)}`, consequence: REMOVED_OR_NOT };
-    return this.#change(call, () => deleteSession(this.tenant.session(sessionId)));
+    return this.#change(call, () => deleteSession(this.tenant.session(sessionId), expectedLeafId));
   }
 
-  prune(policy: PrunePolicy, options: { readonly dryRun: boolean }): Promise<PruneResult> {
+  prune(policy: PrunePolicy, options: PruneOptions): Promise<PruneResult> {
     const nothing = { sessions: 0, snapshots: 0, shards: 0, dryRun: options.dryRun };
     if (options.dryRun) {
       return this.#read({ what: 'Looking what to prune' }, nothing, () => prune(this.tenant, policy, options));

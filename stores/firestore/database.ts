@@ -15,11 +15,12 @@ import { closed, failedPrecondition, unavailable } from '../../src/errors.ts';
 import { isConflict } from './failures.ts';
 import type { Meter } from './meter.ts';
 
-/** One write of a commit. What is updated or deleted must be there, and with `at` be as it was then. */
+/** One write of a commit. What is updated or deleted must be there, and with `at` be as it was then; what is `absent` must not be there. */
 export type DocumentWrite =
   | { readonly kind: 'create' | 'set'; readonly ref: DocumentReference; readonly data: DocumentData }
   | { readonly kind: 'update'; readonly ref: DocumentReference; readonly data: DocumentData; readonly at?: Timestamp }
-  | { readonly kind: 'delete'; readonly ref: DocumentReference; readonly at?: Timestamp };
+  | { readonly kind: 'delete'; readonly ref: DocumentReference; readonly at?: Timestamp }
+  | { readonly kind: 'absent'; readonly ref: DocumentReference };
 
 /** Bytes of one commit: the emulator refuses requests over 4 MiB, production those over 10 MiB. */
 export const LARGEST_COMMIT = 3 * 1024 * 1024;
@@ -63,11 +64,16 @@ export class Database {
     return found!;
   }
 
-  /** The documents in the order of `refs`; `fields` names those wanted. */
+  /**
+   * The documents in the order of `refs`.
+   *
+   * @param fields Those wanted, which are small. Default: all.
+   */
   async getAll(refs: readonly DocumentReference[], fields?: readonly string[]): Promise<DocumentSnapshot[]> {
     const found: DocumentSnapshot[] = [];
-    for (let start = 0; start < refs.length; start += MOST_READ_AT_ONCE) {
-      const some = refs.slice(start, start + MOST_READ_AT_ONCE);
+    const most = fields ? PAGE : MOST_READ_AT_ONCE;
+    for (let start = 0; start < refs.length; start += most) {
+      const some = refs.slice(start, start + most);
       const options = fields ? [{ fieldMask: [...fields] }] : [];
       const documents = await this.#send(() => this.#db.getAll(...some, ...options));
       this.#setClock(documents[0]?.readTime);
@@ -139,11 +145,12 @@ export class Database {
   /** Removes documents that are there, and with `at` as they were then; answers how many. */
   async remove(documents: readonly { readonly ref: DocumentReference; readonly at?: Timestamp }[]): Promise<number> {
     if (documents.length === 0) return 0;
+    if (documents.length > PAGE) {
+      return (await this.remove(documents.slice(0, PAGE))) + (await this.remove(documents.slice(PAGE)));
+    }
     try {
-      if (documents.length <= PAGE) {
-        await this.commit(documents.map((document) => ({ kind: 'delete', ...document })));
-        return documents.length;
-      }
+      await this.commit(documents.map((document) => ({ kind: 'delete', ...document })));
+      return documents.length;
     } catch (error) {
       // One of them was removed or written meanwhile.
       if (!isConflict(error)) throw error;
@@ -186,7 +193,7 @@ export class Database {
   }
 
   #countWrites(writes: readonly DocumentWrite[]): void {
-    const deletes = writes.filter((write) => write.kind === 'delete').length;
+    const deletes = writes.filter(({ kind }) => kind === 'delete' || kind === 'absent').length;
     const bytesWritten = sum(writes.map((write) => ('data' in write ? sizeOfData(write.data) : 0)));
     this.meter.add({ writes: writes.length - deletes, deletes, bytesWritten });
   }
@@ -222,6 +229,7 @@ function addWrite(commit: Commit, write: DocumentWrite): void {
   if (write.kind === 'create') commit.create(write.ref, write.data);
   else if (write.kind === 'set') commit.set(write.ref, write.data);
   else if (write.kind === 'delete') commit.delete(write.ref, guard);
+  else if (write.kind === 'absent') commit.delete(write.ref, { exists: false });
   else commit.update(write.ref, write.data, guard);
 }
 

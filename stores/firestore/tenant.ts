@@ -1,8 +1,9 @@
 import { quote } from '../../src/errors.ts';
 import { copyJson } from '../../src/json/value.ts';
-import type { SaveRequest, TenantStore } from '../../src/store/base-session-store.ts';
+import type { PruneOptions, SaveRequest, TenantStore } from '../../src/store/base-session-store.ts';
 import type {
   DeleteResult,
+  DeleteSessionsResult,
   ListSessionsOptions,
   Page,
   PageOptions,
@@ -23,7 +24,7 @@ import { listSessions, listSnapshots } from './read/lists.ts';
 import { readRecords } from './read/records.ts';
 import { listScopes, readScopes } from './read/scopes.ts';
 import { handOutLoaded, SnapshotReader } from './read/snapshot-reader.ts';
-import { deleteSession } from './remove/delete-session.ts';
+import { deleteSession, deleteSessions } from './remove/delete-session.ts';
 import { erase, type EraseResult } from './remove/erase.ts';
 import { Prune } from './remove/prune.ts';
 import { saveSnapshot } from './save/save-snapshot.ts';
@@ -83,14 +84,18 @@ export class Tenant<S> implements TenantStore<S> {
     return this.#call('listSessions', 'Listing the sessions', () => listSessions(this.#data, page));
   }
 
-  deleteSession(sessionId: string): Promise<DeleteResult> {
+  deleteSession(sessionId: string, expectedLeafId: string | undefined): Promise<DeleteResult> {
     const { queues } = this.#data;
     return this.#call('deleteSession', `Deleting session ${quote(sessionId)}`, () =>
-      queues.sessions.run(this.#data.keyOf(sessionId), () => deleteSession(this.#data, sessionId)),
+      queues.sessions.run(this.#data.keyOf(sessionId), () => deleteSession(this.#data, sessionId, expectedLeafId)),
     );
   }
 
-  prune(policy: PrunePolicy, options: { readonly dryRun: boolean }): Promise<PruneResult> {
+  deleteSessions(sessionIds: readonly string[]): Promise<DeleteSessionsResult> {
+    return this.#call('deleteSessions', 'Deleting sessions', () => deleteSessions(this.#data, sessionIds));
+  }
+
+  prune(policy: PrunePolicy, options: PruneOptions): Promise<PruneResult> {
     return this.#call('prune', 'Pruning', () => new Prune(this.#data, this.#reader, policy, options).run());
   }
 

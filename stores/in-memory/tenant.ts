@@ -4,7 +4,7 @@ import { assertId, reserveSnapshotId } from '../../src/snapshot/ids.ts';
 import { refuseCycle } from '../../src/snapshot/lineage.ts';
 import { planRetention } from '../../src/snapshot/retention.ts';
 import { assertStateMayChange, revise, sessionOf, type SessionSnapshotInput } from '../../src/snapshot/snapshot.ts';
-import type { SaveRequest, TenantStore } from '../../src/store/base-session-store.ts';
+import type { PruneOptions, SaveRequest, TenantStore } from '../../src/store/base-session-store.ts';
 import type {
   DeleteResult,
   ListSessionsOptions,
@@ -20,7 +20,7 @@ import type {
   SnapshotMetadata,
   SnapshotMutator,
 } from '../../src/store/contract.ts';
-import { assertExpectedLeaf, resolveLeaf, type Lookup } from '../../src/store/lookup.ts';
+import { assertExpectedLeaf, assertRequiredSnapshot, resolveLeaf, type Lookup } from '../../src/store/lookup.ts';
 import { checkPage, pageOf } from '../../src/store/page.ts';
 import { runScopeChange, scopeKey, scopeOfKey } from '../../src/store/scopes.ts';
 import type { RecordRead, RecordWrite } from '../../src/store/session-records.ts';
@@ -124,23 +124,26 @@ export class Tenant<S> implements TenantStore<S> {
     }));
   }
 
-  deleteSession(sessionId: string): DeleteResult {
+  deleteSession(sessionId: string, expectedLeafId: string | undefined): DeleteResult {
+    const leaf = this.#data.session(sessionId)?.tree.latestLeaf();
+    assertExpectedLeaf(expectedLeafId, sessionId, leaf?.snapshotId ?? null);
     const ids = [...(this.#data.session(sessionId)?.tree.nodes() ?? [])].map((record) => record.snapshotId);
     this.#remove(sessionId, ids);
     return { snapshots: ids.length, shards: 0 };
   }
 
-  prune(policy: PrunePolicy, { dryRun }: { readonly dryRun: boolean }): PruneResult {
+  prune(policy: PrunePolicy, { dryRun, sessionId: only }: PruneOptions): PruneResult {
     const result: PruneResult = { sessions: 0, snapshots: 0, shards: 0, dryRun };
     const now = Date.now();
     for (const [sessionId, { tree }] of this.#data.sessions()) {
+      if (only !== undefined && only !== sessionId) continue;
       const plan = planRetention(tree, policy, now);
       const remove = plan.whole ? [...tree.nodes()].map((record) => record.snapshotId) : plan.remove;
       if (plan.whole) result.sessions++;
       result.snapshots += remove.length;
       if (!dryRun) this.#remove(sessionId, remove);
     }
-    if (!dryRun) this.#removeOrphanRecords(now);
+    if (!dryRun && only === undefined) this.#removeOrphanRecords(now);
     return result;
   }
 
@@ -221,6 +224,7 @@ export class Tenant<S> implements TenantStore<S> {
     const tree = sessionId === undefined ? undefined : this.#data.session(sessionId)?.tree;
     const leaf = tree?.latestLeaf();
     assertExpectedLeaf(request.expectedLeafId, sessionId, leaf?.snapshotId ?? null);
+    assertRequiredSnapshot(request.ifSnapshot, sessionId, (one) => tree?.has(one) ?? false);
     if (current)
       assertStateMayChange(
         current,

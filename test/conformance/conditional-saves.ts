@@ -57,6 +57,29 @@ function expectations(kit: Kit): void {
     for (const bad of ['', ' ', 7])
       await refuses('INVALID_ARGUMENT', () => a.save('one', chat, { expectedLeafId: bad as string }));
   });
+
+  kit.test('a save that requires a snapshot of its session is refused when that is gone', async ({ a, b }) => {
+    await a.save('one', snapshot({ sessionId: 'chat' }));
+    await b.save('two', snapshot({ sessionId: 'chat', parentId: 'one' }), { ifSnapshot: 'one' });
+    await a.save('three', snapshot({ sessionId: 'chat', parentId: 'two' }), { ifSnapshot: 'one' });
+    await b.save('three', (current) => ({ ...current!, updatedAt: 'later' }), { ifSnapshot: 'two' });
+    await a.save('elsewhere', snapshot({ sessionId: 'other' }));
+    for (const ifSnapshot of ['unknown', 'elsewhere']) {
+      for (const id of ['four', 'three', undefined]) {
+        const refused = snapshot({ sessionId: 'chat', parentId: ifSnapshot, custom: { refused: true } });
+        await refuses('ABORTED', () => b.save(id, refused, { ifSnapshot }), ifSnapshot);
+      }
+    }
+    equal([await a.byId('four'), await a.leafId('chat')], [undefined, 'three'], 'what is there');
+    await refuses('INVALID_ARGUMENT', () => a.save('alone', snapshot(), { ifSnapshot: 'one' }));
+    if (!kit.capabilities.delete) return;
+    await a.deleteSession('chat');
+    const late: SaveSnapshotOptions = { ifSnapshot: 'two' };
+    await refuses('ABORTED', () => b.save('four', snapshot({ sessionId: 'chat', parentId: 'two' }), late), 'two');
+    await a.save('anew', snapshot({ sessionId: 'chat' }));
+    await refuses('ABORTED', () => b.save('four', snapshot({ sessionId: 'chat', parentId: 'two' }), late), 'two');
+    equal([await b.byId('four'), await b.leafId('chat')], [undefined, 'anew'], 'the session that was begun anew');
+  });
 }
 
 function races(kit: Kit): void {

@@ -7,7 +7,14 @@ import type { Session } from '../../session/session.ts';
 import { parseStateKey } from '../../session/state/state-keys.ts';
 import { settleLimits, StateRules } from '../../session/state/state-values.ts';
 import { assertId } from '../../snapshot/ids.ts';
-import { keepsScopes, type ScopeId, type ScopeRecord, type ScopeStore } from '../../store/contract.ts';
+import {
+  keepsScopes,
+  type ScopeChange,
+  type ScopeId,
+  type ScopeRecord,
+  type ScopeStore,
+} from '../../store/contract.ts';
+import { erasureFence, erasuresOf } from '../../store/erasure.ts';
 import { checkOptions } from '../../store/options.ts';
 import type { AgentDefinition, AgentScopes } from '../agent-definition.ts';
 import type { AgentStateOptions } from '../types.ts';
@@ -141,6 +148,25 @@ export function standInFor<State>(
 /** The owner of a session that the caller begins; none when the context names no user. */
 export function ownerFor<State>({ scopes }: AgentDefinition<State>, { userId }: Caller): SessionOwner | undefined {
   return userId === undefined ? undefined : { appName: scopes.appName, userId };
+}
+
+/**
+ * What the saves of a turn require so that they bring back nothing that is erased while it runs. Only a turn that may write where no erased
+ * session would refuse it needs it: one that begins a session, and one that changes the caller's record from another user's session. It
+ * reads one document.
+ */
+export async function readErasureFence<State>(
+  { store, can, scopes }: AgentDefinition<State>,
+  { context, userId }: Caller,
+  { isNew, owner }: { isNew: boolean; owner: SessionOwner | undefined },
+): Promise<ScopeChange | undefined> {
+  const isForeign = scopes.used.includes('user') && owner?.userId !== userId;
+  if (userId === undefined || !can.scopes || !can.details || !(isNew || isForeign)) return undefined;
+  const [seen] = await (store as SessionStore<State> & ScopeStore).readScopes({
+    context,
+    scopes: [erasuresOf(userId)],
+  });
+  return erasureFence(userId, seen!);
 }
 
 /** Reads the records of the scopes that the agent uses, one document each; `undefined` when there is nothing to read. */

@@ -10,12 +10,12 @@ import { assertId } from '../../snapshot/ids.ts';
 import { sessionOf } from '../../snapshot/snapshot.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { keepSummaries, prefetchSummaries } from '../generate/turn-window.ts';
-import { callerOf, ownerFor, placeRecords, readRecords, type Caller } from './agent-scopes.ts';
+import { callerOf, ownerFor, placeRecords, readErasureFence, readRecords, type Caller } from './agent-scopes.ts';
 import { assertNoResources, assertPlainKeys } from './client-input.ts';
 import { assertCustomState } from './custom-state.ts';
 import { readOrOffer } from './damaged-session.ts';
 import { isExpired } from './expiry.ts';
-import type { SnapshotLookup } from '../../store/contract.ts';
+import type { ScopeChange, SnapshotLookup } from '../../store/contract.ts';
 import { isHidden } from './visible-snapshot.ts';
 
 export interface OpenedSession<State> extends Waits {
@@ -27,6 +27,10 @@ export interface OpenedSession<State> extends Waits {
   readonly caller: Caller;
   /** The owner of the session. Optional: without one the session has no owner. */
   readonly owner?: SessionOwner;
+  /** The session has no snapshot that the first turn continues from; its parent, if any, is not of the session. */
+  readonly isNew?: boolean;
+  /** Refuses the saves that would bring back what is erased in the meantime. */
+  readonly erasureFence?: ScopeChange | undefined;
 }
 
 /**
@@ -86,7 +90,10 @@ export async function openSession<State>(
   keepSummaries(session, summaries);
   // A session keeps its owner when another user continues it.
   const owner = snapshot ? logOf(snapshot).owner : ownerFor(agent, caller);
-  return { session, parentId: snapshot?.snapshotId, expectedLeafId, caller, owner, ...waitsOf(snapshot) };
+  const isNew = snapshot === undefined || sessionOf(snapshot) === undefined;
+  const erasureFence = await readErasureFence(agent, caller, { isNew, owner });
+  const parentId = snapshot?.snapshotId;
+  return { session, parentId, expectedLeafId, caller, owner, isNew, erasureFence, ...waitsOf(snapshot) };
 }
 
 /**

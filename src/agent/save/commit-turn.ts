@@ -7,6 +7,7 @@ import { endTurnState, stateChangesOf } from '../../session/state/session-state.
 import { messagesSoFar, viewOf, type Session } from '../../session/session.ts';
 import { isWaiting, waitsAfter, type Waits } from '../../session/tool-requests.ts';
 import { takeUsage, type UsageField } from '../../session/usage.ts';
+import type { ScopeChange } from '../../store/contract.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { noteFailure } from '../background/last-failure.ts';
 import { assertCustomState, copyCustomState, fitsStateSchema } from '../open/custom-state.ts';
@@ -25,6 +26,10 @@ export interface TurnCommitsOptions<State> extends Waits {
   context: ActionContext | undefined;
   /** The owner of the session. Optional: without one the session has no owner. */
   owner?: SessionOwner | undefined;
+  /** The session has no snapshot that the first turn continues from; its parent, if any, is not of the session. */
+  isNew?: boolean;
+  /** Refuses the saves that would bring back what is erased in the meantime. */
+  erasureFence?: ScopeChange | undefined;
 }
 
 interface Completed {
@@ -56,8 +61,16 @@ export class TurnCommits<State> {
   #saving: Promise<TurnOutcome> | undefined;
 
   constructor(options: TurnCommitsOptions<State>) {
-    const { agent, session, parentId, expectedLeafId, context, owner, waitingSince } = options;
-    this.writer = new SnapshotWriter<State>({ agent, sessionId: session.sessionId, expectedLeafId, context, owner });
+    const { agent, session, parentId, expectedLeafId, context, owner, isNew, erasureFence, waitingSince } = options;
+    this.writer = new SnapshotWriter<State>({
+      agent,
+      sessionId: session.sessionId,
+      expectedLeafId,
+      context,
+      owner,
+      outsideParentId: isNew ? parentId : undefined,
+      erasureFence,
+    });
     this.#agent = agent;
     this.#session = session;
     this.#context = context;

@@ -32,6 +32,10 @@ export interface SnapshotWriterOptions<State> {
   context: ActionContext | undefined;
   /** The owner of the session. Optional: without one the session has no owner. */
   owner?: SessionOwner | undefined;
+  /** A parent that is no snapshot of the session. */
+  outsideParentId?: string | undefined;
+  /** Refuses the saves that would bring back what is erased in the meantime. */
+  erasureFence?: ScopeChange | undefined;
 }
 
 /** A turn's part of a snapshot. */
@@ -71,13 +75,16 @@ interface Place {
 
 /**
  * Writes the snapshots of one call of an agent. It leaves a snapshot alone that another process ended, removed, or took over. A new snapshot is
- * saved only while the session's leaf is the one that the call knows: it becomes the leaf, and would hide what other calls saved meanwhile.
+ * saved only while the session's leaf is the one that the call knows: it becomes the leaf, and would hide what other calls saved meanwhile. It is
+ * saved only while its parent is there: nothing comes back of a session that is deleted while the turn runs.
  */
 export class SnapshotWriter<State> {
   readonly #agent: AgentDefinition<State>;
   readonly #sessionId: string;
   readonly #context: ActionContext | undefined;
   readonly #owner: SessionOwner | undefined;
+  readonly #outsideParentId: string | undefined;
+  readonly #erasureFence: ScopeChange | undefined;
   /** The details of the session. Empty for a store that does not keep them. */
   readonly #details: { session?: SessionDetails };
   /** The leaf when the call opened the session, then the snapshot that it saved last; `undefined`: no check. */
@@ -90,12 +97,15 @@ export class SnapshotWriter<State> {
   readonly #writes = new KeyQueue();
   #lease: RunLease | undefined;
 
-  constructor({ agent, sessionId, expectedLeafId, context, owner }: SnapshotWriterOptions<State>) {
+  constructor(options: SnapshotWriterOptions<State>) {
+    const { agent, owner } = options;
     this.#agent = agent;
-    this.#sessionId = sessionId;
-    this.#expectedLeafId = expectedLeafId;
-    this.#context = context;
+    this.#sessionId = options.sessionId;
+    this.#expectedLeafId = options.expectedLeafId;
+    this.#context = options.context;
     this.#owner = owner;
+    this.#outsideParentId = options.outsideParentId;
+    this.#erasureFence = options.erasureFence;
     const ownerId = owner && { ownerId: owner.userId };
     this.#details = agent.can.details ? { session: { ...ownerId, agent: agent.name } } : {};
   }
@@ -272,7 +282,7 @@ export class SnapshotWriter<State> {
           context: this.#context,
           ...(isNew && this.#details),
           ...(isLooking && { expectedLeafId: this.#expectedLeafId }),
-          ...(scopes.length > 0 && { scopes }),
+          ...this.#fences({ parentId, isNew }, scopes),
         };
         const saved = await this.#store.saveSnapshot(snapshotId, mutator, options);
         if (isLooking) this.#expectedLeafId = snapshotId;
@@ -281,6 +291,17 @@ export class SnapshotWriter<State> {
         if (!SessionConflictError.isInstance(error) || !(await this.#isStillLast(parentId, error))) throw error;
       }
     }
+  }
+
+  /** What a save requires so that it brings back nothing that was deleted or erased while the turn ran; and the changes of records. */
+  #fences(
+    { parentId, isNew }: Omit<Place, 'snapshotId'>,
+    scopes: readonly ScopeChange[],
+  ): Pick<SaveSnapshotOptions, 'ifSnapshot' | 'scopes'> {
+    const parent = isNew && this.#agent.can.compareLeaf && parentId !== this.#outsideParentId ? parentId : undefined;
+    const isFenced = (isNew && parent === undefined) || scopes.length > 0;
+    const all = [...scopes, ...(isFenced && this.#erasureFence ? [this.#erasureFence] : [])];
+    return { ...(parent !== undefined && { ifSnapshot: parent }), ...(all.length > 0 && { scopes: all }) };
   }
 
   /** Passes when the leaf did not complete and the session still continues from before it. An expired run may have been taken over in the meantime. */

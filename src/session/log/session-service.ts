@@ -82,6 +82,8 @@ export class SessionService {
   readonly #onStale: OnStale;
   readonly #limits: Required<StateLimits>;
   readonly #rules: EventRules;
+  /** The store keeps the owners of sessions. */
+  readonly #isOwned: boolean;
 
   /** @throws `FAILED_PRECONDITION` for a store that can't list, delete, or compare the leaf. */
   constructor(store: SnapshotStore, options?: SessionServiceOptions) {
@@ -92,6 +94,7 @@ export class SessionService {
       throw failedPrecondition(`A SessionService needs a store with the capabilities ${missing.join(', ')}.`);
     }
     this.#store = store;
+    this.#isOwned = can.details;
     this.#reader = new SessionReader(store);
     this.#onStale = options?.onStale ?? 'reject';
     this.#limits = settleLimits(options?.limits);
@@ -113,7 +116,8 @@ export class SessionService {
     const snapshotId = reserveSnapshotId();
     const input = snapshotOf(query, { snapshotId, createdAt, draft, end: undefined, event: undefined });
     try {
-      await this.#save(snapshotId, input, draft, { context, expectedLeafId: null });
+      const owned = this.#isOwned ? { session: { ownerId: query.userId } } : {};
+      await this.#save(snapshotId, input, draft, { context, expectedLeafId: null, ...owned });
     } catch (error) {
       throw SessionConflictError.isInstance(error) ? alreadyExists(sessionId) : error;
     }

@@ -28,7 +28,7 @@ import {
   type StoreCapabilities,
   type WriteRecordOptions,
 } from '../contract.ts';
-import { assertFunction, checkLookup, checkSession } from '../lookup.ts';
+import { assertExpectedLeaf, assertFunction, checkLookup, checkSession } from '../lookup.ts';
 import { checkPage, encodeCursor } from '../page.ts';
 import { readFromBoth, writeThrough, type RecordStores } from './migrating-records.ts';
 
@@ -106,10 +106,11 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
   async saveSnapshot(
     snapshotId: string | undefined,
     mutator: SnapshotMutator<S>,
-    options: SaveSnapshotOptions = {},
+    given: SaveSnapshotOptions = {},
   ): Promise<string | null> {
     assertFunction(mutator, 'mutator');
-    const old = await this.#onlyInFrom(snapshotId, options);
+    const old = await this.#onlyInFrom(snapshotId, given);
+    const options = await this.#seenByTo(given);
     const save = (expected: SaveSnapshotOptions): Promise<string | null> =>
       this.#to.saveSnapshot(snapshotId, old ? continuing(old, mutator) : mutator, expected);
     if (options.expectedLeafId === null) await this.#assertNoLeafInFrom(mutator, options);
@@ -169,7 +170,18 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
     return bothPages(options, [(part) => this.#to.listSessions(part), second && hiding(second, isInTo)]);
   }
 
-  async deleteSession(options: SessionStoreOptions & { sessionId: string }): Promise<DeleteResult> {
+  async deleteSession(
+    options: SessionStoreOptions & { sessionId: string; expectedLeafId?: string },
+  ): Promise<DeleteResult> {
+    const { expectedLeafId, ...rest } = options;
+    if (expectedLeafId !== undefined) {
+      const leaf = await this.getSnapshotMetadata(rest);
+      assertExpectedLeaf(expectedLeafId, checkSession(rest), leaf?.snapshotId ?? null);
+    }
+    return this.#deleteSession(rest);
+  }
+
+  async #deleteSession(options: SessionStoreOptions & { sessionId: string }): Promise<DeleteResult> {
     const canDelete = this.#oldCan.delete;
     const old = canDelete ? await this.#old.deleteSession(options) : { snapshots: 0, shards: 0 };
     // `to` comes last, so that it has nothing of what others wrote meanwhile because `from` had the session.
@@ -183,7 +195,10 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
     return { snapshots: old.snapshots + snapshots, shards: old.shards + shards };
   }
 
-  async prune(policy: PrunePolicy, options?: SessionStoreOptions & { dryRun?: boolean }): Promise<PruneResult> {
+  async prune(
+    policy: PrunePolicy,
+    options?: SessionStoreOptions & { dryRun?: boolean; sessionId?: string },
+  ): Promise<PruneResult> {
     const pruned = await this.#to.prune(policy, options);
     if (!this.#oldCan.prune) return pruned;
     const { sessions, snapshots, shards } = await this.#old.prune(policy, options);
@@ -254,6 +269,14 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
       `Snapshot ${quote(snapshotId)} is in the store that migratingStore reads from, and its session went on from there, so it can't be ` +
         `rewritten. Move the session with copySessions first.`,
     );
+  }
+
+  /** The options without a required snapshot that only `from` has. */
+  async #seenByTo(options: SaveSnapshotOptions): Promise<SaveSnapshotOptions> {
+    const { ifSnapshot: snapshotId, ...rest } = options;
+    const { context } = options;
+    if (snapshotId === undefined || (await this.#to.getSnapshotMetadata({ snapshotId, context }))) return options;
+    return (await this.#oldMetadata({ snapshotId, context })) ? rest : options;
   }
 
   /** A save that expects a session without snapshots: `from` must have none either. */

@@ -1,5 +1,7 @@
 import { planRetention } from '../../../src/snapshot/retention.ts';
 import type { DeleteResult, PrunePolicy, PruneResult } from '../../../src/store/contract.ts';
+import type { PruneOptions } from '../../../src/store/base-session-store.ts';
+import { assertExpectedLeaf } from '../../../src/store/lookup.ts';
 import { Pace } from '../disk/pace.ts';
 import { isSystemError } from '../disk/io-error.ts';
 import { snapshotName } from '../format/names.ts';
@@ -19,23 +21,32 @@ const NOTHING: DeleteResult = { snapshots: 0, shards: 0 };
 const NONE: ReadonlySet<string> = new Set();
 
 /** Removes a session with everything that it left on the disk. */
-export async function deleteSession(session: Session): Promise<DeleteResult> {
+export async function deleteSession(session: Session, expectedLeafId: string | undefined): Promise<DeleteResult> {
   await session.refresh();
-  if (session.incarnation === '' && !new SessionRecords(session).exist()) return NOTHING;
-  return session.locked(() => deleteLocked(session));
+  const assertLeaf = (): void => {
+    assertExpectedLeaf(expectedLeafId, session.id, session.index.tree.latestLeaf()?.snapshotId ?? null);
+  };
+  if (session.incarnation === '' && !new SessionRecords(session).exist()) {
+    assertLeaf();
+    return NOTHING;
+  }
+  return session.locked(() => {
+    assertLeaf();
+    return deleteLocked(session);
+  });
 }
 
 /** Removes what the policy names, session by session; an interruption leaves each session as it was or as it is to be. */
 export async function prune(
   tenant: Tenant,
   policy: PrunePolicy,
-  { dryRun }: { dryRun: boolean },
+  { dryRun, sessionId: only }: PruneOptions,
 ): Promise<PruneResult> {
   const result: PruneResult = { sessions: 0, snapshots: 0, shards: 0, dryRun };
   const nowMs = Date.now();
   // First, because what the files of lost snapshots need would be removed as well.
-  if (!dryRun) await reconcileAll(tenant);
-  for await (const { sessionId } of sessionsOf(tenant)) {
+  if (!dryRun && only === undefined) await reconcileAll(tenant);
+  for await (const { sessionId } of only === undefined ? sessionsOf(tenant) : [{ sessionId: only }]) {
     const session = tenant.session(sessionId);
     await session.refresh();
     const foreseen = await foresee(session, policy, nowMs);
@@ -45,7 +56,7 @@ export async function prune(
     result.snapshots += removed.snapshots;
     result.shards += removed.shards;
   }
-  if (!dryRun) await removeOrphanRecords(tenant);
+  if (!dryRun && only === undefined) await removeOrphanRecords(tenant);
   return result;
 }
 

@@ -13,7 +13,7 @@ import {
 } from '../../../src/snapshot/snapshot.ts';
 import type { SaveRequest } from '../../../src/store/base-session-store.ts';
 import type { SessionDetails } from '../../../src/store/contract.ts';
-import { assertExpectedLeaf } from '../../../src/store/lookup.ts';
+import { assertExpectedLeaf, assertRequiredSnapshot } from '../../../src/store/lookup.ts';
 import { mergeDetails } from '../../../src/store/session-summary.ts';
 import { unreadableSnapshot } from '../../../src/store/unreadable.ts';
 import { planNew, planWhole, type WritePlan } from '../../chain/plan-write.ts';
@@ -221,7 +221,7 @@ export class Save<S> {
   }
 
   async #createLoner(lock: HeldLock, next: SessionSnapshot<S>): Promise<Outcome> {
-    assertExpectedLeaf(this.#request.expectedLeafId, undefined, null);
+    this.#assertNothingOfASession();
     return this.#commitLoner(lock, next, undefined);
   }
 
@@ -232,7 +232,7 @@ export class Save<S> {
     const answer = this.#ask(handOutLoaded<S>(current));
     if (answer === null) return null;
     const next = revise(id, storedSnapshot(current.head), answer, now);
-    assertExpectedLeaf(this.#request.expectedLeafId, undefined, null);
+    this.#assertNothingOfASession();
     return this.#commitLoner(lock, next, current);
   }
 
@@ -263,9 +263,16 @@ export class Save<S> {
     return isSaved ? meta.snapshotId : AGAIN;
   }
 
+  /** A snapshot without a session can expect nothing of one. */
+  #assertNothingOfASession(): void {
+    assertExpectedLeaf(this.#request.expectedLeafId, undefined, null);
+    assertRequiredSnapshot(this.#request.ifSnapshot, undefined, () => false);
+  }
+
   #assertLeaf(session: Session): void {
     const leaf = session.index.tree.latestLeaf();
     assertExpectedLeaf(this.#request.expectedLeafId, session.id, leaf?.snapshotId ?? null);
+    assertRequiredSnapshot(this.#request.ifSnapshot, session.id, (one) => session.index.tree.has(one));
   }
 
   /** A snapshot is never saved on top of one that can't be read. */

@@ -28,6 +28,11 @@ export function newOwner(kind: 'session' | 'snapshot', id: string): string {
   return keyOf(kind, id) + randomBytes(6).toString('base64url');
 }
 
+/** The key of the session in the name of one of its incarnations, or in what begins with that name. */
+export function sessionKeyIn(owner: string): string {
+  return owner.slice(0, KEY_LENGTH);
+}
+
 /** The name of a shard by its owner and its content. */
 export function shardName(owner: string, content: Buffer): string {
   return `s${owner}-${digest(content).slice(0, 22)}`;

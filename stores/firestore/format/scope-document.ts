@@ -62,14 +62,18 @@ export interface ScopeWrite {
   readonly after: ScopeDocument;
 }
 
-/** The write that replaces a record, if that is still as it was read; an empty record is none. */
+/**
+ * The write that replaces a record, if that is still as it was read; an empty record is none. A record that stays as it is is written too:
+ * only what a commit writes does it compare with what was read.
+ */
 export async function writeScope(
   { ref, updateTime: at, by }: ScopeDocument,
   next: ScopeRecord,
   { key, nonce, sealer }: { readonly key: string; readonly nonce: string; readonly sealer: Sealer },
 ): Promise<ScopeWrite> {
-  if (at && Object.keys(next).length === 0) {
-    return { key, write: { kind: 'delete', ref, at }, bytes: 0, after: noScope(ref) };
+  if (Object.keys(next).length === 0) {
+    const write: DocumentWrite = at ? { kind: 'delete', ref, at } : { kind: 'absent', ref };
+    return { key, write, bytes: 0, after: noScope(ref) };
   }
   const text = stringifyJson(next);
   const cipher = await sealer.cipher();

@@ -26,7 +26,7 @@ export async function readRecords(
 }
 
 /** The documents of a session's records, or of those of a kind. */
-export function recordsOf({ records }: TenantData, sessionId: string, kind?: string): Query {
+function recordsOf({ records }: TenantData, sessionId: string, kind?: string): Query {
   const prefix = recordPrefix(sessionId, kind);
   return records.orderBy(FieldPath.documentId()).startAt(prefix).endBefore(`${prefix}~`);
 }

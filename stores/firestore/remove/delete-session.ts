@@ -1,81 +1,184 @@
-import { FieldPath, type Query, type QueryDocumentSnapshot } from '@google-cloud/firestore';
-import type { DeleteResult } from '../../../src/store/contract.ts';
+import { FieldPath, Filter, type Query, type QueryDocumentSnapshot, type Timestamp } from '@google-cloud/firestore';
+import type { DeleteResult, DeleteSessionsResult } from '../../../src/store/contract.ts';
+import { assertExpectedLeaf } from '../../../src/store/lookup.ts';
+import { PAGE, type Database } from '../database.ts';
 import { isConflict } from '../failures.ts';
 import { EMPTY_LINEAGE } from '../format/lineage.ts';
-import { keyOf, ownerOfOrder, ownerOfShard } from '../format/names.ts';
-import { readPointer, type Pointer, type PointerDocument } from '../format/pointer-document.ts';
+import { keyOf, ownerOfOrder, ownerOfShard, recordPrefix, sessionKeyIn } from '../format/names.ts';
+import { LIST_FIELDS, readPointer, type Pointer, type PointerDocument } from '../format/pointer-document.ts';
 import { isCurrent, readRecordHead, RECORD_FIELDS, type RecordHead } from '../format/record-document.ts';
-import { recordsOf } from '../read/records.ts';
 import { writePointer } from '../save/commit-save.ts';
 import type { TenantData } from '../tenant-data.ts';
+
+/** Sessions whose documents one query lists: a query of Firestore takes 30 ranges. */
+const MOST_RANGES = 30;
+/** Documents of one page of a list that tells little more than their names. */
+const NAMES = 1000;
+
+type Removed = Omit<DeleteSessionsResult, 'sessions'>;
 
 /**
  * Removes a session with all its documents. Its pointer is marked first, which is when the session is gone, and removed last: a deletion
  * that is interrupted is finished by `prune`. A session that is begun anew meanwhile replaces the mark, and is another owner, so nothing of
  * it is removed.
  *
+ * @param expectedLeafId The leaf that the session must have. Optional.
  * @returns The documents that this call removed.
  */
-export async function deleteSession(tenant: TenantData, sessionId: string): Promise<DeleteResult> {
+export async function deleteSession(
+  tenant: TenantData,
+  sessionId: string,
+  expectedLeafId: string | undefined,
+): Promise<DeleteResult> {
   for (;;) {
     const document = await tenant.database.get(tenant.pointerRef(sessionId));
     const pointer = document.exists ? readPointer(document, sessionId) : undefined;
     if (!pointer) await tenant.hasSnapshots();
-    const removed = pointer ? await removeSession(tenant, pointer) : await removeRemains(tenant, sessionId);
-    if (removed) return removed;
+    const leaf = pointer && tenant.isLive(pointer) ? pointer.lineage.leaves.at(-1)?.id : undefined;
+    assertExpectedLeaf(expectedLeafId, sessionId, leaf ?? null);
+    if (pointer) {
+      const removed = await removeSession(tenant, pointer);
+      if (removed) return removed;
+    } else {
+      const { snapshots, shards } = await removeRemains(tenant, [sessionId]);
+      return { snapshots, shards };
+    }
   }
 }
 
 /** Removes a session as its pointer names it; `undefined`: the pointer was written meanwhile. */
 export async function removeSession(tenant: TenantData, pointer: PointerDocument): Promise<DeleteResult | undefined> {
-  const { sessionId, owner, createdAt, updatedAt, ref } = pointer;
-  const gone: Pointer = { sessionId, owner, createdAt, updatedAt, lineage: EMPTY_LINEAGE, usage: {}, isGone: true };
   try {
-    const [at] = await tenant.database.commit([writePointer(tenant, pointer, gone, { isWritten: false })]);
-    tenant.caches.pointers.delete(tenant.keyOf(sessionId));
-    const removed = await removeRemains(tenant, sessionId);
-    await tenant.sealerOf(pointer).forget();
-    // A session that was begun anew meanwhile may have written records.
-    const isNone = (await tenant.database.remove([{ ref, at: at! }])) > 0;
-    if (isNone) await tenant.sealer('session', sessionId).forget();
-    return removed;
+    const marked = await mark(tenant, [pointer]);
+    const { snapshots, shards } = await removeRemains(tenant, [pointer.sessionId], { gone: new Set([pointer.owner]) });
+    await removeMarked(tenant, [pointer], marked);
+    return { snapshots, shards };
   } catch (error) {
     if (isConflict(error)) return undefined;
     throw error;
   }
 }
 
+/** {@link deleteSession} for many sessions: their documents are listed and removed together. */
+export async function deleteSessions(tenant: TenantData, sessionIds: readonly string[]): Promise<DeleteSessionsResult> {
+  const result = { sessions: 0, snapshots: 0, shards: 0, records: 0 };
+  await tenant.hasSnapshots();
+  for (const ids of inParts([...new Set(sessionIds)], PAGE)) {
+    const pointers = await readPointers(tenant, ids);
+    const marked = await insistOnMarking(tenant, pointers);
+    const gone = new Set(pointers.map(({ owner }) => owner));
+    const { snapshots, shards, records } = await removeRemains(tenant, ids, { gone });
+    await removeMarked(tenant, pointers, marked);
+    result.sessions += pointers.filter((pointer) => tenant.isLive(pointer)).length;
+    result.snapshots += snapshots;
+    result.shards += shards;
+    result.records += records;
+  }
+  return result;
+}
+
+async function readPointers(tenant: TenantData, sessionIds: readonly string[]): Promise<PointerDocument[]> {
+  const refs = sessionIds.map((id) => tenant.pointerRef(id));
+  const documents = await tenant.database.getAll(refs, LIST_FIELDS);
+  return documents.flatMap((document, i) => (document.exists ? [readPointer(document, sessionIds[i])] : []));
+}
+
+/** A pointer that is marked: its session is gone. */
+type Marked = Parameters<Database['remove']>[0][number];
+
+/** @throws A conflict when one of the pointers was written meanwhile; then none is marked. */
+async function mark(tenant: TenantData, pointers: readonly PointerDocument[]): Promise<Marked[]> {
+  if (pointers.length === 0) return [];
+  const writes = pointers.map((pointer) => {
+    const { sessionId, owner, createdAt, updatedAt } = pointer;
+    const gone: Pointer = { sessionId, owner, createdAt, updatedAt, lineage: EMPTY_LINEAGE, usage: {}, isGone: true };
+    return writePointer(tenant, pointer, gone, { isWritten: false });
+  });
+  const times: Timestamp[] = await tenant.database.commit(writes);
+  for (const { sessionId } of pointers) tenant.caches.pointers.delete(tenant.keyOf(sessionId));
+  return pointers.map(({ ref }, i) => ({ ref, at: times[i]! }));
+}
+
+/** Removes marked pointers, and the data keys of their sessions. */
+async function removeMarked(
+  tenant: TenantData,
+  pointers: readonly PointerDocument[],
+  marked: readonly Marked[],
+): Promise<void> {
+  for (const pointer of pointers) await tenant.sealerOf(pointer).forget();
+  const removed = await tenant.database.remove(marked);
+  // A session that was begun anew meanwhile may have written records.
+  const ids = pointers.map(({ sessionId }) => sessionId);
+  const begun = removed === marked.length ? [] : (await readPointers(tenant, ids)).map(({ sessionId }) => sessionId);
+  for (const id of ids) if (!begun.includes(id)) await tenant.sealer('session', id).forget();
+}
+
+/** Marks the pointers, those that are written meanwhile as they are then. */
+async function insistOnMarking(tenant: TenantData, pointers: readonly PointerDocument[]): Promise<Marked[]> {
+  try {
+    return await mark(tenant, pointers);
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+  }
+  const [first, ...rest] = pointers;
+  if (rest.length === 0) return insistOnMarking(tenant, await readPointers(tenant, [first!.sessionId]));
+  const marked: Marked[] = [];
+  for (const half of inParts(pointers, Math.ceil(pointers.length / 2))) {
+    marked.push(...(await insistOnMarking(tenant, half)));
+  }
+  return marked;
+}
+
 /**
- * Removes the documents of all incarnations of a session but a live one.
+ * Removes the documents of all incarnations of sessions but live ones.
  *
- * @param isOrphan Whether a record that was not written for a certain incarnation goes too while the session is not there. Default: yes.
+ * @param options.gone Incarnations that are known to be dead. Optional: for others the sessions' pointers are read.
+ * @param options.isOrphan Whether a record that was not written for a certain incarnation goes too while the session is not there. Default:
+ *   yes.
  */
 export async function removeRemains(
   tenant: TenantData,
-  sessionId: string,
-  isOrphan: (record: RecordHead) => boolean = () => true,
-): Promise<DeleteResult> {
-  const key = keyOf('session', sessionId);
-  const snapshots = tenant.snapshots.orderBy('at').startAt(key).endBefore(`${key}~`).select('at');
-  const shards = tenant.shards.orderBy(FieldPath.documentId()).startAt(`s${key}`).endBefore(`s${key}~`).select();
-  const remove = (query: Query, isDead: IsDead): Promise<number> => removeDead(tenant, sessionId, query, isDead);
-  const removed = {
-    snapshots: await remove(snapshots, (document, live) => ownerOfOrder(document.get('at') as string) !== live?.owner),
-    shards: await remove(shards, ({ id }, live) => ownerOfShard(id) !== live?.owner),
-  };
+  sessionIds: readonly string[],
+  { gone = new Set(), isOrphan = () => true }: { gone?: ReadonlySet<string>; isOrphan?: IsOrphan } = {},
+): Promise<Removed> {
+  const prefixes = (before: string): string[] => sessionIds.map((id) => before + keyOf('session', id));
+  const byId = FieldPath.documentId();
+  const dead = { tenant, sessionIds, gone };
+  const isOfAnother = (owner: string | null, live: Pointer | undefined): boolean => owner !== live?.owner;
+  const snapshots = await removeDead({
+    ...dead,
+    queries: queriesOf(tenant.snapshots.orderBy('at').select('at'), 'at', prefixes('')),
+    ownerOf: (document) => ownerOfOrder(document.get('at') as string),
+    isDead: isOfAnother,
+  });
+  const shards = await removeDead({
+    ...dead,
+    queries: queriesOf(tenant.shards.orderBy(byId).select(), byId, prefixes('s')),
+    ownerOf: ({ id }) => ownerOfShard(id),
+    isDead: isOfAnother,
+  });
   // After the snapshots: a record that is written only if a snapshot is there can't come any more.
-  await remove(recordsOf(tenant, sessionId).select(...RECORD_FIELDS), (document, live) =>
-    isDeadRecord(tenant, readRecordHead(document), live, isOrphan),
-  );
-  return removed;
+  const records = await removeDead({
+    ...dead,
+    queries: queriesOf(
+      tenant.records.orderBy(byId).select(...RECORD_FIELDS),
+      byId,
+      sessionIds.map((id) => recordPrefix(id)),
+    ),
+    ownerOf: (document) => document.get('owner') as string | null,
+    isDead: (_owner, live, document) => isDeadRecord(tenant, readRecordHead(document), live, isOrphan),
+  });
+  return { snapshots, shards, records };
 }
+
+type IsOrphan = (record: RecordHead) => boolean;
 
 /** Whether a record is of an incarnation of its session that is gone, or of none. */
 export function isDeadRecord(
   { database }: TenantData,
   record: RecordHead,
   live: Pointer | undefined,
-  isOrphan: (record: RecordHead) => boolean,
+  isOrphan: IsOrphan,
 ): boolean {
   if (record.owner !== null && record.owner !== live?.owner) return true;
   return !isCurrent(record, live, database.now()) || (!live && isOrphan(record));
@@ -86,28 +189,88 @@ export async function removeRecordsBefore(
   tenant: TenantData,
   { sessionId, updateTime }: PointerDocument,
 ): Promise<void> {
-  const mark = updateTime.valueOf();
-  const records = recordsOf(tenant, sessionId).select();
-  await removeDead(tenant, sessionId, records, (document) => document.updateTime.valueOf() <= mark);
+  const byId = FieldPath.documentId();
+  const before = updateTime.valueOf();
+  await removeDead({
+    tenant,
+    sessionIds: [sessionId],
+    gone: new Set(),
+    queries: queriesOf(tenant.records.orderBy(byId).select(), byId, [recordPrefix(sessionId)]),
+    ownerOf: () => null,
+    isDead: (_owner, _live, document) => document.updateTime.valueOf() <= before,
+  });
 }
 
-type IsDead = (document: QueryDocumentSnapshot, live: PointerDocument | undefined) => boolean;
+/** Queries for the documents whose field begins with one of the prefixes. */
+function queriesOf(query: Query, field: string | FieldPath, prefixes: readonly string[]): Query[] {
+  return inParts(prefixes, MOST_RANGES).map((some) =>
+    query.where(
+      Filter.or(
+        ...some.map((prefix) => Filter.and(Filter.where(field, '>=', prefix), Filter.where(field, '<', `${prefix}~`))),
+      ),
+    ),
+  );
+}
+
+interface DeadDocuments {
+  readonly tenant: TenantData;
+  readonly sessionIds: readonly string[];
+  /** Incarnations that are known to be dead. */
+  readonly gone: ReadonlySet<string>;
+  readonly queries: readonly Query[];
+  /** The incarnation that a document is of, if it tells. */
+  readonly ownerOf: (document: QueryDocumentSnapshot) => string | null;
+  /** Decides by the session's pointer, if the session is there. */
+  readonly isDead: (owner: string | null, live: Pointer | undefined, document: QueryDocumentSnapshot) => boolean;
+}
 
 /** Removes documents as they are listed, until none is written meanwhile; answers how many. */
-async function removeDead(tenant: TenantData, sessionId: string, query: Query, isDead: IsDead): Promise<number> {
+async function removeDead({ tenant, sessionIds, gone, queries, ownerOf, isDead }: DeadDocuments): Promise<number> {
+  const { database } = tenant;
   let removed = 0;
   for (let left = 1; left > 0;) {
     left = 0;
-    for await (const page of tenant.database.pages(query)) {
-      const document = await tenant.database.get(tenant.pointerRef(sessionId));
-      const pointer = document.exists ? readPointer(document, sessionId) : undefined;
+    for await (const batch of batches(database, queries)) {
+      const isSure = batch.every((document) => gone.has(ownerOf(document) ?? ''));
       // An incarnation that does not live after the listing never will: new ones get new names.
-      const live = pointer && tenant.isLive(pointer) ? pointer : undefined;
-      const dead = page.filter((one) => isDead(one, live));
-      const gone = await tenant.database.remove(dead.map(({ ref, updateTime }) => ({ ref, at: updateTime })));
-      removed += gone;
-      left += dead.length - gone;
+      const pointers = isSure ? [] : await readPointers(tenant, sessionIds);
+      const live = new Map(
+        pointers.flatMap((one) => (tenant.isLive(one) ? [[keyOf('session', one.sessionId), one] as const] : [])),
+      );
+      const dead = batch.filter((document) => {
+        const owner = ownerOf(document);
+        return gone.has(owner ?? '') || isDead(owner, live.get(sessionKeyOf(document)), document);
+      });
+      const count = await database.remove(dead.map(({ ref, updateTime }) => ({ ref, at: updateTime })));
+      removed += count;
+      left += dead.length - count;
     }
   }
   return removed;
+}
+
+/** What queries list, in parts that fill a commit of deletions, but for the last one. */
+async function* batches(database: Database, queries: readonly Query[]): AsyncGenerator<QueryDocumentSnapshot[]> {
+  let batch: QueryDocumentSnapshot[] = [];
+  for (const query of queries) {
+    for await (const page of database.pages(query, NAMES)) {
+      batch.push(...page);
+      if (batch.length < PAGE) continue;
+      yield batch;
+      batch = [];
+    }
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** The key of the session that a document is of: a snapshot says it in its place, shards and records in their names. */
+function sessionKeyOf(document: QueryDocumentSnapshot): string {
+  const at = document.get('at') as string | undefined;
+  return at === undefined ? sessionKeyIn(document.id.slice(1)) : sessionKeyIn(at);
+}
+
+function inParts<T>(items: readonly T[], most: number): T[][] {
+  const parts: T[][] = [];
+  for (let start = 0; start < items.length; start += most) parts.push(items.slice(start, start + most));
+  return parts;
 }

@@ -1,10 +1,11 @@
 import { FieldPath, type QueryDocumentSnapshot, type Timestamp } from '@google-cloud/firestore';
 import { GenkitError } from 'genkit';
 import { planRetention } from '../../../src/snapshot/retention.ts';
+import type { PruneOptions } from '../../../src/store/base-session-store.ts';
 import type { DeleteResult, PrunePolicy, PruneResult } from '../../../src/store/contract.ts';
 import { ORPHAN_RECORD_MS } from '../../../src/store/session-records.ts';
 import { isDataLoss, Stale } from '../failures.ts';
-import { ownerOfOrder, ownerOfShard } from '../format/names.ts';
+import { keyOf, ownerOfOrder, ownerOfShard } from '../format/names.ts';
 import { LIST_FIELDS, readPointer, type PointerDocument } from '../format/pointer-document.ts';
 import { readRecordHead, RECORD_FIELDS } from '../format/record-document.ts';
 import { HEAD_FIELDS, readHead } from '../format/snapshot-document.ts';
@@ -32,6 +33,8 @@ export class Prune {
   readonly #reader: SnapshotReader;
   readonly #policy: PrunePolicy;
   readonly #nowMs = Date.now();
+  /** The session that is looked at; `undefined`: all. */
+  readonly #only: string | undefined;
   /** The shards of each owner. */
   readonly #shards = new Map<string, QueryDocumentSnapshot[]>();
   /** Owners that were looked at, or are there to stay: their other shards are not removed. */
@@ -39,7 +42,8 @@ export class Prune {
   readonly #result: PruneResult;
   #damage: unknown;
 
-  constructor(tenant: TenantData, reader: SnapshotReader, policy: PrunePolicy, { dryRun }: { dryRun: boolean }) {
+  constructor(tenant: TenantData, reader: SnapshotReader, policy: PrunePolicy, { dryRun, sessionId }: PruneOptions) {
+    this.#only = sessionId;
     this.#tenant = tenant;
     this.#reader = reader;
     this.#policy = policy;
@@ -51,8 +55,13 @@ export class Prune {
     await this.#tenant.hasSnapshots();
     const { database, shards, pointers } = this.#tenant;
     const byId = FieldPath.documentId();
-    for await (const page of database.pages(shards.orderBy(byId).select())) {
+    const key = this.#only === undefined ? '' : keyOf('session', this.#only);
+    for await (const page of database.pages(shards.orderBy(byId).startAt(`s${key}`).endBefore(`s${key}~`).select())) {
       for (const shard of page) this.#shardsOf(ownerOfShard(shard.id)).push(shard);
+    }
+    if (this.#only !== undefined) {
+      await this.#pruneSession(this.#only);
+      return this.#result;
     }
     for await (const page of database.pages(pointers.orderBy(byId).select(...LIST_FIELDS))) {
       for (const document of page) await this.#guarded(() => this.#pruneSession(readPointer(document).sessionId));
@@ -141,7 +150,7 @@ export class Prune {
     const found = dryRun ? await listOwned(this.#tenant, owner, []) : [];
     const removed = dryRun
       ? { snapshots: found.length, shards: 0 }
-      : await removeRemains(this.#tenant, head.sessionId, () => false);
+      : await removeRemains(this.#tenant, [head.sessionId], { isOrphan: () => false });
     if (!dryRun) await this.#tenant.sealerOf(head).forget();
     this.#count(removed);
   }

@@ -13,19 +13,11 @@ const MOST_BYTES = 2 * 1024 * 1024;
 
 type Changes = SaveRequest<unknown>['scopes'];
 
-/** The change of one record; `next` is `undefined` when it stays as it is. */
-interface Step {
-  readonly key: string;
-  readonly before: ScopeDocument;
-  readonly next: ScopeRecord | undefined;
-}
-
 /**
- * Runs the changes of records, and plans their writes.
+ * Runs the changes of records, and plans their writes. The commit confirms each record, so they are taken from the cache where it has them.
  *
  * @param options.nonce Names the save.
- * @param options.isCached Whether records are taken from the cache where the commit confirms them, which it does for those that it writes.
- *   Those that a change leaves as they are, or refuses, are read.
+ * @param options.isCached Whether records are taken from the cache. The error of a change is then not final: the record is read.
  * @throws `AlreadySaved` when an earlier commit of the save changed a record, and what a change throws.
  */
 export async function planScopes(
@@ -33,15 +25,15 @@ export async function planScopes(
   changes: Changes,
   { nonce, isCached }: { nonce: string; isCached: boolean },
 ): Promise<ScopeWrite[]> {
-  const run = (key: string, before: ScopeDocument): Step => {
+  const run = (key: string, before: ScopeDocument): Promise<ScopeWrite> => {
     if (before.by.includes(nonce)) throw new AlreadySaved();
-    return { key, before, next: runScopeChange(changes.get(key)!, before.record) };
+    const next = runScopeChange(changes.get(key)!, before.record);
+    return writeScope(before, next ?? before.record ?? {}, { key, nonce, sealer: tenant.sealer('scope', key) });
   };
-  const guess = (key: string): Step | undefined => {
+  const guess = (key: string): Promise<ScopeWrite> | undefined => {
     const known = isCached ? tenant.caches.scopes.get(tenant.keyOf(key)) : undefined;
     try {
-      const step = known && run(key, known);
-      return step?.next && step;
+      return known && run(key, known);
     } catch {
       return undefined;
     }
@@ -52,11 +44,8 @@ export async function planScopes(
     tenant,
     keys.filter((_, i) => guesses[i] === undefined),
   );
-  const steps = guesses.map((step, i) => step ?? run(keys[i]!, read.shift()!));
-  const changed = steps.flatMap(({ key, before, next }) =>
-    next ? [writeScope(before, next, { key, nonce, sealer: tenant.sealer('scope', key) })] : [],
-  );
-  return assertFitting(await Promise.all(changed));
+  const written = guesses.map((write, i) => write ?? run(keys[i]!, read.shift()!));
+  return assertFitting(await Promise.all(written));
 }
 
 function assertFitting(written: ScopeWrite[]): ScopeWrite[] {

@@ -10,6 +10,7 @@ import {
   type SessionSnapshotInput,
 } from '../../../src/snapshot/snapshot.ts';
 import type { Cipher } from '../../../src/store/encryption.ts';
+import { assertRequiredSnapshot } from '../../../src/store/lookup.ts';
 import type { KnownState } from '../../chain/written-state.ts';
 import { isConflict, isDataLoss, Stale } from '../failures.ts';
 import { EMPTY_LINEAGE, withArrival, withStatus, type Lineage } from '../format/lineage.ts';
@@ -105,6 +106,7 @@ async function clearAway<S>({ tenant }: Save<S>, { ref, updateTime }: SnapshotDo
 async function storeAlone<S>(save: Save<S>, revision: Revision<S>): Promise<string> {
   const { next, current, loaded } = revision;
   save.assertLeaf(undefined, undefined);
+  assertRequiredSnapshot(save.request.ifSnapshot, undefined, () => false);
   if (!current) await save.tenant.hasSnapshots();
   const place = { sessionId: undefined, owner: current?.owner ?? newOwner('snapshot', next.snapshotId), seq: 0 };
   const head = newHead(save, revision, place);
@@ -125,6 +127,7 @@ function isHeartbeat<S>(
     next.heartbeatAt !== meta.heartbeatAt &&
     next.status === meta.status &&
     request.expectedLeafId === undefined &&
+    request.ifSnapshot === undefined &&
     !request.session &&
     (settings.expireAfterMs === undefined || until > database.now() + settings.expireAfterMs / 2) &&
     jsonEqual(usageOf(next), usageOf(meta)) &&
@@ -156,6 +159,7 @@ async function storeInSession<S>(save: Save<S>, revision: Revision<S>, sessionId
   if (stored?.isGone) await removeRecordsBefore(tenant, stored);
   const needsParent = !current || (!loaded && next.state !== undefined);
   const { isInTree = false, base } = needsParent ? await findParent(save, parentId, pointer) : {};
+  await assertRequired(save, sessionId, pointer, isInTree ? parentId : undefined);
   const state = copyState(next, loaded?.state ?? base?.known.state);
   const isLeaf = before.leaves.some((leaf) => leaf.id === id);
   if (current)
@@ -242,6 +246,23 @@ async function findParent<S>(
     return { isInTree: false };
   }
   return { isInTree: true, base: await baseOn(reader, parent, pointer) };
+}
+
+/**
+ * @param foundId A snapshot that was found in the session.
+ * @throws `ABORTED` when the session does not have the snapshot that the save requires.
+ */
+async function assertRequired<S>(
+  save: Save<S>,
+  sessionId: string,
+  pointer: PointerDocument | undefined,
+  foundId: string | undefined,
+): Promise<void> {
+  const { ifSnapshot } = save.request;
+  if (ifSnapshot === undefined || ifSnapshot === foundId) return;
+  const isLeaf = pointer?.lineage.leaves.some(({ id }) => id === ifSnapshot) ?? false;
+  const isThere = isLeaf || (pointer && (await save.snapshot(ifSnapshot))?.owner === pointer.owner) === true;
+  assertRequiredSnapshot(ifSnapshot, sessionId, () => isThere);
 }
 
 /** The state of a completed snapshot; of another the state that its own stands on. */

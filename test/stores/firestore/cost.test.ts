@@ -252,11 +252,18 @@ describe('the cost of an agent’s turn with scopes, counted on the wire, warm',
     }
   });
 
-  it('is a read more where a turn’s change leaves the record as it was read: that it is so still has to be seen', async () => {
+  it('is the same where a turn’s change leaves the record as it was read: the commit has to see that it is so still', async () => {
     const turn = shop({ user: counts });
     const keep: Work = (state) => state.set('user:kept', 1);
     await turn(keep);
-    expect(await turn(keep)).toEqual({ reads: 4, writes: 2, deletes: 0 });
+    expect(await turn(keep)).toEqual({ reads: 3, writes: 3, deletes: 0 });
+  });
+
+  it('is a read and a deletion of nothing more for the first turn of a user’s session, which an erasure would refuse', async () => {
+    const turn = shop();
+    await turn(() => {}, 'known');
+    expect(await turn(() => {}, 'begun')).toEqual({ reads: 3, writes: 2, deletes: 1 });
+    expect(await turn(() => {}, 'begun')).toEqual({ reads: 2, writes: 2, deletes: 0 });
   });
 });
 

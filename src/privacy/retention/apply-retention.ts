@@ -1,0 +1,257 @@
+import { logger } from 'genkit/logging';
+import { describeThrown, failedPrecondition, notFound, quote, SessionConflictError } from '../../errors.ts';
+import { assertPolicy } from '../../snapshot/retention.ts';
+import {
+  capabilitiesOf,
+  keepsRecords,
+  type PrunePolicy,
+  type RecordStore,
+  type SessionStoreOptions,
+  type SessionSummary,
+  type SnapshotStore,
+} from '../../store/contract.ts';
+import { checkOptions, isBoolean, isFunction, isObject } from '../../store/options.ts';
+import { itemsOf } from '../lists.ts';
+import { jsonLines, linesOfSession } from '../session-lines.ts';
+
+type Context = SessionStoreOptions['context'];
+
+/** How long sessions are kept; the members add up. An empty one keeps all. */
+export type RetentionPolicy = PrunePolicy;
+
+/** A session that is about to be removed. */
+export interface ArchivedSession extends SessionStoreOptions {
+  /** What the list says of it. */
+  readonly summary: SessionSummary;
+  /** The session with its records and snapshots as JSON Lines, as `exportUser` writes them. May be read once or more. */
+  lines(): AsyncIterable<string>;
+}
+
+/** Options of {@link applyRetention}. */
+export interface RetentionOptions {
+  /**
+   * The tenants, each by a context that names it for the store, or a function that answers them. Default: the tenant without a context.
+   */
+  contexts?: readonly Context[] | (() => readonly Context[] | Promise<readonly Context[]>);
+  /** Removes nothing, archives nothing, and counts what would be removed. Default: `false`. */
+  dryRun?: boolean;
+  /**
+   * Awaited before a whole session is removed, say to write it elsewhere: `archiveToDirectory`, `archiveToBucket`. When it throws, the session
+   * stays, and so it does when it is written meanwhile. Snapshots that a session loses by `maxAgeMs` or `maxChainLength` are not archived.
+   * Don't use it together with a database's own expiry (`expireAfterMs` of `FirestoreSessionStore`), which removes sessions without asking.
+   */
+  archive?: (session: ArchivedSession) => Promise<void>;
+  /** Called after each session that was looked at, with what was done so far. */
+  onProgress?: (progress: RetentionResult) => void;
+  /** Ends the call between two sessions, with the signal's reason. Call it again to go on. */
+  signal?: AbortSignal;
+}
+
+/** What {@link applyRetention} did, or with `dryRun` would do. */
+export interface RetentionResult {
+  /** Sessions looked at. */
+  seen: number;
+  /** Sessions removed whole. */
+  sessions: number;
+  /** Snapshots removed, those of whole sessions included. */
+  snapshots: number;
+  /** Pieces of shared state that nothing needed any more. 0 with `dryRun`. */
+  shards: number;
+  /** Sessions that would have lost something, but have the record `hold`. */
+  held: number;
+  /** Sessions that could not be archived, read or removed; the log says why. They are tried again by the next call. */
+  failed: number;
+}
+
+/** The kind of session record that keeps retention from a session. */
+const HOLD = 'hold';
+/** A clock that jumps further than this while it is looked at is not believed, in ms. */
+const LARGEST_JUMP_MS = 60_000;
+
+/**
+ * Removes what is older than a policy allows, session by session: call it from a scheduler. A session that is written meanwhile stays, and so
+ * does one with a session record of the kind `hold`, whatever its key and value: see {@link holdSession}.
+ *
+ * It may be interrupted anywhere, and run by several processes at once. Ages are measured against this machine's clock: when it jumps by more
+ * than a minute while the call runs, nothing more is removed.
+ *
+ * @param policy For all sessions, or a function of a session's summary and its tenant's context; `undefined` keeps all of it.
+ * @throws `FAILED_PRECONDITION` for a store that can't list, delete and prune, and when the clock jumps; the store's errors from listing.
+ * @example
+ * // Every night: sessions that were not written for a year go, when they are in the archive.
+ * await applyRetention(store, { idleMs: 365 * 24 * 3_600_000 }, { archive: archiveToDirectory('/var/archive') });
+ */
+export async function applyRetention(
+  store: SnapshotStore,
+  policy:
+    | RetentionPolicy
+    | ((
+        summary: SessionSummary,
+        context: Context,
+      ) => RetentionPolicy | undefined | Promise<RetentionPolicy | undefined>),
+  options: RetentionOptions = {},
+): Promise<RetentionResult> {
+  checkOptions('applyRetention', options, {
+    contexts: (value) => (Array.isArray(value) ? undefined : isFunction(value) && 'a list or a function'),
+    dryRun: isBoolean,
+    archive: isFunction,
+    onProgress: isFunction,
+    signal: isObject,
+  });
+  const can = capabilitiesOf(store);
+  const missing = (['list', 'delete', 'prune', 'compareLeaf'] as const).filter((one) => !can[one]);
+  if (missing.length > 0) {
+    throw failedPrecondition(`applyRetention needs a store with the capabilities ${missing.join(', ')}.`);
+  }
+  if (typeof policy !== 'function') assertPolicy(policy);
+  const { contexts = [undefined] } = options;
+  const run = new Retention(store, options);
+  for (const context of typeof contexts === 'function' ? await contexts() : contexts) {
+    const policyOf = async (summary: SessionSummary) =>
+      typeof policy === 'function' ? policy(summary, context) : policy;
+    await run.tenant(context, policyOf);
+  }
+  return run.result;
+}
+
+class Retention {
+  readonly result: RetentionResult = { seen: 0, sessions: 0, snapshots: 0, shards: 0, held: 0, failed: 0 };
+  readonly #store: SnapshotStore;
+  readonly #options: RetentionOptions;
+  /** The wall clock and a clock that never jumps, when the call began. */
+  readonly #begun = { at: Date.now(), steady: performance.now() };
+
+  constructor(store: SnapshotStore, options: RetentionOptions) {
+    this.#store = store;
+    this.#options = options;
+  }
+
+  async tenant(
+    context: Context,
+    policyOf: (summary: SessionSummary) => Promise<RetentionPolicy | undefined>,
+  ): Promise<void> {
+    const { signal, onProgress } = this.#options;
+    const list = { context, limit: 1000 };
+    for await (const summary of itemsOf((page: typeof list) => this.#store.listSessions(page), list)) {
+      signal?.throwIfAborted();
+      this.#assertSteadyClock();
+      this.result.seen++;
+      try {
+        const policy = await policyOf(summary);
+        if (policy) assertPolicy(policy);
+        if (policy && this.#isDue(summary, policy)) await this.#apply(summary, policy, context);
+      } catch (error) {
+        // A session that is written meanwhile is not too old any more.
+        if (!SessionConflictError.isInstance(error)) {
+          this.result.failed++;
+          logger.warn(`Retention left session ${quote(summary.sessionId)} as it is. ${describeThrown(error)}`);
+        }
+      }
+      onProgress?.({ ...this.result });
+    }
+  }
+
+  /** Whether the policy may name anything of the session. */
+  #isDue(
+    summary: SessionSummary,
+    { maxAgeMs = Infinity, maxChainLength = Infinity, ...policy }: RetentionPolicy,
+  ): boolean {
+    const { createdAt, snapshotCount } = summary;
+    const hasOlder = snapshotCount > 1 && this.#ageOf(createdAt) > maxAgeMs;
+    return this.#isIdle(summary, policy) || hasOlder || snapshotCount > maxChainLength;
+  }
+
+  #isIdle({ updatedAt, status }: SessionSummary, { idleMs = Infinity }: RetentionPolicy): boolean {
+    return status !== 'pending' && this.#ageOf(updatedAt) > idleMs;
+  }
+
+  async #apply(summary: SessionSummary, policy: RetentionPolicy, context: Context): Promise<void> {
+    const { sessionId, leafId } = summary;
+    const { dryRun = false, archive } = this.#options;
+    if (await isHeld(this.#store, { sessionId, context })) {
+      this.result.held++;
+      return;
+    }
+    if (!this.#isIdle(summary, policy)) {
+      const { idleMs: _, ...ofSnapshots } = policy;
+      this.#count(await this.#store.prune(ofSnapshots, { context, dryRun, sessionId }));
+      return;
+    }
+    if (dryRun) {
+      this.#count({ sessions: 1, snapshots: summary.snapshotCount, shards: 0 });
+      return;
+    }
+    await archive?.({
+      summary,
+      context,
+      lines: () => jsonLines(linesOfSession(this.#store, summary, { context })),
+    });
+    this.#assertSteadyClock();
+    // Archiving took its time: the session may have been put on hold.
+    if (archive && (await isHeld(this.#store, { sessionId, context }))) {
+      this.result.held++;
+      return;
+    }
+    this.#count({ sessions: 1, ...(await this.#store.deleteSession({ sessionId, context, expectedLeafId: leafId })) });
+  }
+
+  #count({ sessions, snapshots, shards }: Pick<RetentionResult, 'sessions' | 'snapshots' | 'shards'>): void {
+    this.result.sessions += sessions;
+    this.result.snapshots += snapshots;
+    this.result.shards += shards;
+  }
+
+  /** In ms; a time that can't be read is not long ago. */
+  #ageOf(time: string): number {
+    const age = this.#begun.at - Date.parse(time);
+    return Number.isNaN(age) ? -Infinity : age;
+  }
+
+  #assertSteadyClock(): void {
+    const jumpMs = Date.now() - this.#begun.at - (performance.now() - this.#begun.steady);
+    if (Math.abs(jumpMs) <= LARGEST_JUMP_MS) return;
+    throw failedPrecondition(
+      `The clock of this machine jumped by ${Math.round(jumpMs / 1000)} s while retention ran, so nothing more was removed. ` +
+        'Set the clock right and call applyRetention again.',
+    );
+  }
+}
+
+/** Names a session for {@link holdSession}. */
+export interface HeldSession extends SessionStoreOptions {
+  /** Which session. */
+  sessionId: string;
+  /** Which hold it is, any id: a session stays until all its holds are released. Default: `hold`. */
+  key?: string;
+  /** Why, for people. Optional. */
+  reason?: string;
+}
+
+/**
+ * Keeps retention from a session, say for a lawsuit, by a session record of the kind `hold`. It does not keep anything else from it:
+ * `deleteSession`, `prune` and `eraseUser` remove it all the same.
+ *
+ * @throws `NOT_FOUND` when there is no such session, `FAILED_PRECONDITION` for a store that keeps no session records.
+ */
+export async function holdSession(store: SnapshotStore, options: HeldSession): Promise<void> {
+  const { sessionId, context, key = HOLD, reason } = options;
+  const leaf = await store.getSnapshotMetadata({ sessionId, context });
+  if (!leaf) throw notFound(`There is no session ${quote(sessionId)} to hold.`);
+  const value = { since: new Date().toISOString(), ...(reason !== undefined && { reason }) };
+  await recordsOf(store).writeRecord({ sessionId, context, kind: HOLD, key, value, ifSnapshot: leaf.snapshotId });
+}
+
+/** Ends a hold; nothing happens when there is none. */
+export async function releaseSession(store: SnapshotStore, options: Omit<HeldSession, 'reason'>): Promise<void> {
+  const { sessionId, context, key = HOLD } = options;
+  await recordsOf(store).writeRecord({ sessionId, context, kind: HOLD, key, value: undefined });
+}
+
+async function isHeld(store: SnapshotStore, session: { sessionId: string; context: Context }): Promise<boolean> {
+  return keepsRecords(store) && (await store.readRecords({ ...session, kind: HOLD })).length > 0;
+}
+
+function recordsOf(store: SnapshotStore): RecordStore {
+  if (keepsRecords(store)) return store;
+  throw failedPrecondition('Holding a session needs a store that keeps session records.');
+}

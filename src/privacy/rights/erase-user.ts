@@ -1,0 +1,159 @@
+import { reserveSnapshotId } from '../../snapshot/ids.ts';
+import { keepsRecords, keepsScopes, type SessionStoreOptions, type SnapshotStore } from '../../store/contract.ts';
+import { hashOfUser, isErasureRecord, noteErasure } from '../../store/erasure.ts';
+import { isFunction, isObject } from '../../store/options.ts';
+import { itemsOf } from '../lists.ts';
+import { checkUserCall, needsCapabilities } from './user-call.ts';
+
+/** Options of {@link eraseUser}. */
+export interface EraseUserOptions extends SessionStoreOptions {
+  /** The user, as the agents' `userId` names them. */
+  userId: string;
+  /** Called after each part of the work with what this call has removed so far. */
+  onProgress?: (progress: EraseCounts) => void;
+  /** Ends the call between two parts of the work, with the signal's reason. Call it again to go on. */
+  signal?: AbortSignal;
+}
+
+/** What an erasure removed. */
+export interface EraseCounts {
+  /** Sessions that the user owned. */
+  sessions: number;
+  /** Snapshots of these sessions. */
+  snapshots: number;
+  /** Pieces of shared state of these sessions. */
+  shards: number;
+  /** Session records of these sessions. */
+  records: number;
+  /** The user's records of all apps. */
+  scopes: number;
+}
+
+/** The answer of {@link eraseUser}. */
+export interface EraseReceipt extends EraseCounts {
+  /** SHA-256 of the user id, 64 hex digits: the receipt names nobody. */
+  userHash: string;
+  /** When nothing was left, in ISO 8601. */
+  erasedAt: string;
+}
+
+/** Sessions whose deletion is noted and carried out together. */
+const PAGE = 300;
+const RECORD = { kind: 'erasure', key: 'sessions' } as const;
+
+/**
+ * Removes everything that a store holds of a user in the tenant of `context`: the sessions that they own with all their snapshots and session
+ * records, held ones too, and their records of all apps. It may be interrupted anywhere, by the end of its process too: called again it
+ * finishes what is left, and counts that alone. A user who has nothing gets a receipt of zeros.
+ *
+ * Turns of the user that run meanwhile, in any process, bring nothing back: their saves are refused with `ABORTED`. The user may begin anew as
+ * soon as it has answered. For this a record stays that has a hash of the user id and a number. A store without `capabilities.scopes` can't
+ * keep it: there the first turn of a new session that began before may still be saved.
+ *
+ * It finds what is the user's by the owners of sessions. What they wrote into sessions of others stays, and so does what is outside of the
+ * store: logs, traces, backups, archives of retention, kept streams.
+ *
+ * @throws `FAILED_PRECONDITION` for a store that can't list sessions by their owners or delete them, and the store's errors.
+ * @example
+ * const receipt = await eraseUser(store, { userId: 'ada' });
+ */
+export async function eraseUser(store: SnapshotStore, options: EraseUserOptions): Promise<EraseReceipt> {
+  checkUserCall('eraseUser', options, { onProgress: isFunction, signal: isObject });
+  needsCapabilities('eraseUser', store, ['list', 'details', 'delete']);
+  return new Erasure(store, options).run();
+}
+
+class Erasure {
+  readonly #store: SnapshotStore;
+  readonly #options: EraseUserOptions;
+  readonly #userHash: string;
+  /** A session of the erasure's own. Its records name the sessions that are being deleted: half deleted they are in no list. */
+  readonly #journal: { readonly sessionId: string } & SessionStoreOptions;
+  readonly #counts: EraseCounts = { sessions: 0, snapshots: 0, shards: 0, records: 0, scopes: 0 };
+
+  constructor(store: SnapshotStore, options: EraseUserOptions) {
+    this.#store = store;
+    this.#options = options;
+    this.#userHash = hashOfUser(options.userId);
+    this.#journal = { sessionId: `genkitx-agents:erasure:${this.#userHash}`, context: options.context };
+  }
+
+  async run(): Promise<EraseReceipt> {
+    this.#options.signal?.throwIfAborted();
+    await this.#finishEarlier();
+    await this.#refuseRunningTurns();
+    await this.#eraseSessions();
+    // After the sessions: until then a turn in one of them may change a record.
+    await this.#eraseScopes();
+    await this.#store.deleteSession(this.#journal);
+    return { userHash: this.#userHash, ...this.#counts, erasedAt: new Date().toISOString() };
+  }
+
+  /** Deletes what an erasure was deleting when it was interrupted. */
+  async #finishEarlier(): Promise<void> {
+    if (!keepsRecords(this.#store)) return;
+    const records = await this.#store.readRecords({ ...this.#journal, kind: RECORD.kind });
+    for (const { value } of records) await this.#delete(value as string[]);
+  }
+
+  /** From here on no save counts that could bring back what is erased. */
+  async #refuseRunningTurns(): Promise<void> {
+    if (!keepsScopes(this.#store)) return;
+    const { sessionId, context } = this.#journal;
+    const createdAt = new Date().toISOString();
+    // A record changes by a save alone, so there is something to save.
+    await this.#store.saveSnapshot(reserveSnapshotId(), () => ({ sessionId, createdAt, status: 'completed' }), {
+      context,
+      scopes: [noteErasure(this.#options.userId)],
+    });
+  }
+
+  async #eraseSessions(): Promise<void> {
+    const { userId, context } = this.#options;
+    let cursor: string | undefined;
+    do {
+      const page = { ownerId: userId, context, limit: PAGE, ...(cursor && { cursor }) };
+      const { items, nextCursor } = await this.#store.listSessions(page);
+      if (items.length > 0) await this.#deleteNoted(items.map(({ sessionId }) => sessionId));
+      // From the beginning: a session that was written meanwhile is there.
+      cursor = items.length > 0 ? '' : nextCursor;
+    } while (cursor !== undefined);
+  }
+
+  async #deleteNoted(sessionIds: string[]): Promise<void> {
+    if (keepsRecords(this.#store)) await this.#store.writeRecord({ ...this.#journal, ...RECORD, value: sessionIds });
+    await this.#delete(sessionIds);
+  }
+
+  async #delete(sessionIds: readonly string[]): Promise<void> {
+    const { context } = this.#options;
+    if (this.#store.deleteSessions) {
+      this.#count(await this.#store.deleteSessions({ sessionIds, context }));
+      return;
+    }
+    for (const sessionId of sessionIds) {
+      // What can't be read can be deleted all the same.
+      const records = keepsRecords(this.#store)
+        ? await this.#store.readRecords({ sessionId, context }).catch(() => [])
+        : [];
+      const { snapshots, shards } = await this.#store.deleteSession({ sessionId, context });
+      this.#count({ sessions: snapshots > 0 ? 1 : 0, snapshots, shards, records: records.length });
+    }
+  }
+
+  async #eraseScopes(): Promise<void> {
+    const { userId, context } = this.#options;
+    const store = this.#store;
+    if (!keepsScopes(store)) return;
+    for await (const scope of itemsOf((page) => store.listScopes(page), { context, limit: 1000 })) {
+      if (scope.scope !== 'user' || scope.userId !== userId || isErasureRecord(scope)) continue;
+      this.#count({ scopes: (await store.deleteScope({ context, scope })) ? 1 : 0 });
+    }
+  }
+
+  #count(removed: Partial<EraseCounts>): void {
+    for (const [kind, count] of Object.entries(removed)) this.#counts[kind as keyof EraseCounts] += count;
+    this.#options.onProgress?.({ ...this.#counts });
+    this.#options.signal?.throwIfAborted();
+  }
+}

@@ -1,0 +1,51 @@
+import { checkUserCall, needsCapabilities } from './user-call.ts';
+import { keepsScopes, type SessionStoreOptions, type SnapshotStore } from '../../store/contract.ts';
+import { isErasureRecord } from '../../store/erasure.ts';
+import { itemsOf } from '../lists.ts';
+import { jsonLines, linesOfSession, type ExportedLine } from '../session-lines.ts';
+
+/** Options of {@link exportUser}. */
+export interface ExportUserOptions extends SessionStoreOptions {
+  /** The user, as the agents' `userId` names them. */
+  userId: string;
+}
+
+/**
+ * Everything that a store holds of a user in the tenant of `context`, as JSON Lines: the sessions that they own with all their snapshots and
+ * session records, and their records of all apps. Each line is an {@link ExportedLine} and ends in `\n`; the last one has the counts.
+ *
+ * Read it as a stream: nothing is collected in memory. A session that is written meanwhile is exported as it was at some moment of the
+ * export.
+ *
+ * @throws `FAILED_PRECONDITION` for a store that can't list sessions by their owners, and the store's errors: then the export is not whole.
+ * @example
+ * await pipeline(Readable.from(exportUser(store, { userId: 'ada' })), createWriteStream('ada.jsonl'));
+ */
+export async function* exportUser(store: SnapshotStore, options: ExportUserOptions): AsyncGenerator<string> {
+  checkUserCall('exportUser', options, {});
+  needsCapabilities('exportUser', store, ['list', 'details']);
+  yield* jsonLines(linesOfUser(store, options));
+}
+
+async function* linesOfUser(
+  store: SnapshotStore,
+  { userId, context }: ExportUserOptions,
+): AsyncGenerator<ExportedLine> {
+  const seen = new Set<string>();
+  // A session that is written while others are read moves to the beginning of the list, so the list is read until it has nothing new.
+  for (let before = -1; before < seen.size;) {
+    before = seen.size;
+    const owned = { ownerId: userId, context, limit: 1000 };
+    for await (const session of itemsOf((page: typeof owned) => store.listSessions(page), owned)) {
+      if (seen.has(session.sessionId)) continue;
+      seen.add(session.sessionId);
+      yield* linesOfSession(store, session, { context });
+    }
+  }
+  if (!keepsScopes(store)) return;
+  for await (const scope of itemsOf((page) => store.listScopes(page), { context, limit: 1000 })) {
+    if (scope.scope !== 'user' || scope.userId !== userId || isErasureRecord(scope)) continue;
+    const [values = {}] = await store.readScopes({ context, scopes: [scope] });
+    yield { kind: 'scope', scope, values };
+  }
+}

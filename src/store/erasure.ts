@@ -1,0 +1,51 @@
+import { createHash } from 'node:crypto';
+import { GenkitError } from 'genkit';
+import type { ScopeChange, ScopeId, ScopeRecord } from './contract.ts';
+
+/**
+ * An erasure of a user's data leaves a record: how often the data was erased. A writer that holds data of the user in memory reads it before
+ * it begins, and each save that could bring the data back requires that it is still so.
+ */
+
+/** No app has this name: the record's place among those of users. */
+const APP_NAME = 'genkitx-agents:erasures';
+const COUNT = 'count';
+
+/** The record of a user's erasures. It names the user by a hash. */
+export function erasuresOf(userId: string): ScopeId {
+  return { scope: 'user', appName: APP_NAME, userId: hashOfUser(userId) };
+}
+
+/** Whether it is the record of some user's erasures. */
+export function isErasureRecord({ appName }: ScopeId): boolean {
+  return appName === APP_NAME;
+}
+
+/** 64 hex digits. */
+export function hashOfUser(userId: string): string {
+  return createHash('sha256').update('user:').update(Buffer.from(userId, 'utf16le')).digest('hex');
+}
+
+/** The change that notes one more erasure. */
+export function noteErasure(userId: string): ScopeChange {
+  return { id: erasuresOf(userId), change: (record) => ({ [COUNT]: countOf(record) + 1 }) };
+}
+
+/**
+ * The change of nothing that refuses a save when the user's data was erased.
+ *
+ * @param seen The record of {@link erasuresOf} when the writer began.
+ */
+export function erasureFence(userId: string, seen: ScopeRecord): ScopeChange {
+  const count = countOf(seen);
+  const change = (record: ScopeRecord): undefined => {
+    if (countOf(record) === count) return;
+    const message = "The user's data was erased while this turn was running, so nothing of it was saved. Begin anew.";
+    throw new GenkitError({ status: 'ABORTED', message });
+  };
+  return { id: erasuresOf(userId), change };
+}
+
+function countOf(record: ScopeRecord): number {
+  return Number(record[COUNT] ?? 0);
+}

@@ -1,0 +1,236 @@
+import { createHash } from 'node:crypto';
+import { z } from 'genkit';
+import {
+  defineCustomAgent,
+  genkit,
+  type AgentInit,
+  type RecordStore,
+  type ScopeStore,
+  type SnapshotStore,
+} from 'genkitx-agents';
+import { eraseUser, exportUser, type EraseReceipt, type ExportedLine } from 'genkitx-agents/privacy';
+import { expect, it } from 'vitest';
+import { call } from '../../agent/helpers.ts';
+import { storeAround } from '../../session/store-around.ts';
+
+export type FullStore = SnapshotStore & ScopeStore & RecordStore;
+
+/** Where a store keeps its data, seen from outside. */
+export interface Medium {
+  /** A store as another process has it: it knows nothing of the others. */
+  open(): FullStore;
+  /** All that is there, whatever it is: names and bytes. */
+  look(): Promise<Map<string, string>>;
+  /** Runs `work` with the store of a process that dies after so many changes of the medium; answers whether it died. */
+  dying(changes: number, work: (store: FullStore) => Promise<unknown>): Promise<boolean>;
+}
+
+/** In all that is planted for the user, their id included. */
+const CANARY = 'canary-7d1f';
+const ADA = `ada-${CANARY}`;
+const EVE = 'eve';
+
+/** An agent of a process of its own, whose turns do what their input says, and then wait until they may end. */
+export function agentOn(store: SnapshotStore, mayEnd: () => Promise<void> = async () => {}) {
+  const config = { name: 'support', store, scopes: { user: z.record(z.string(), z.string()) }, shareSessions: true };
+  const agent = defineCustomAgent(genkit({}), config, async (sess) => {
+    await sess.run(async (input) => {
+      const text = input.message?.content[0]?.text ?? '';
+      const toolRequest = { name: 'search', ref: '1', input: { query: text } };
+      const toolResponse = { name: 'search', ref: '1', output: JSON.stringify({ found: text }) };
+      sess.addMessages([
+        { role: 'model', content: [{ toolRequest }] },
+        { role: 'tool', content: [{ toolResponse }] },
+        { role: 'model', content: [{ text }] },
+      ]);
+      sess.updateCustom(() => ({ [text]: text, long: `${text} `.repeat(300) }));
+      sess.session.addArtifacts([{ name: text, parts: [{ text }] }]);
+      sess.session.state.set('user:said', text);
+      await mayEnd();
+      if (text.endsWith('fail')) throw new Error(text);
+    });
+    return {};
+  });
+  return { agent, turn: (userId: string, text: string, init: AgentInit = {}) => call(agent, [text], init, as(userId)) };
+}
+
+export const as = (uid: string) => ({ context: { auth: { uid } } });
+
+/** Something of a user in every place that a store has; answers how many sessions they own. */
+async function plant(medium: Medium, userId: string, text: string): Promise<number> {
+  const store = medium.open();
+  const { agent, turn } = agentOn(store);
+  for (let session = 0; session < 3; session++) {
+    const sessionId = `${userId} ${session}`;
+    for (let n = 0; n < 4; n++) await turn(userId, `${text} ${n}`, { sessionId });
+    await turn(userId, `${text} fail`, { sessionId });
+    await store.writeRecord({ sessionId, kind: text, key: text, value: { text } });
+  }
+  const title = { sessionId: `${userId} title`, createdAt: new Date().toISOString(), finishReason: 'other' as const };
+  await store.saveSnapshot(
+    `${userId} titled`,
+    () => ({ ...title, status: 'failed', error: { message: text } }) as never,
+    {
+      session: { ownerId: userId, title: text },
+    },
+  );
+  const forever = agentOn(store, () => new Promise(() => {}));
+  await forever.agent.chat({ sessionId: `${userId} running` }, as(userId)).detach(text);
+  const { snapshotId } = await agent.chat({ sessionId: `${userId} detached` }, as(userId)).detach(text);
+  await agent.waitForSnapshot(snapshotId, as(userId));
+  return 6;
+}
+
+function differences(before: Map<string, string>, after: Map<string, string>): string[] {
+  const names = new Set([...before.keys(), ...after.keys()]);
+  return [...names].filter((name) => before.get(name) !== after.get(name)).toSorted();
+}
+
+/** What a medium has after an erasure of the user: what was there before, and one entry that notes the erasure. */
+async function expectErased(medium: Medium, before: Map<string, string>): Promise<void> {
+  const after = await medium.look();
+  const found = [...after].filter(([name, bytes]) => name.includes(CANARY) || bytes.includes(CANARY));
+  expect(
+    found.map(([name]) => name),
+    'entries with the canary',
+  ).toEqual([]);
+  // Locks of a file store come and go.
+  const changed = differences(before, after).filter((name) => !name.startsWith('.locks'));
+  expect(changed.length, changed.join('\n')).toBeLessThanOrEqual(1);
+  const store = medium.open();
+  expect((await store.listSessions({ ownerId: ADA })).items).toEqual([]);
+  const scopes = (await store.listScopes()).items;
+  expect(scopes.filter(({ scope, appName }) => scope === 'user' && appName === 'support')).toEqual([
+    { scope: 'user', appName: 'support', userId: EVE },
+  ]);
+}
+
+/** What any store that keeps all kinds of data must keep of the promise of `eraseUser`. */
+export function erasesUsers(open: () => Promise<Medium>): void {
+  it('removes all of a user’s data from the medium and nothing of anyone else, and says how much it was', async () => {
+    const medium = await open();
+    await plant(medium, EVE, 'other');
+    const before = await medium.look();
+    const sessions = await plant(medium, ADA, CANARY);
+    expect([...(await medium.look()).keys()].length).toBeGreaterThan(before.size + sessions);
+    const progress: number[] = [];
+    const receipt = await eraseUser(medium.open(), { userId: ADA, onProgress: (so) => progress.push(so.sessions) });
+    await expectErased(medium, before);
+    expect(receipt).toMatchObject({ sessions, snapshots: 18, records: 3, scopes: 1 });
+    const userHash = createHash('sha256').update('user:').update(Buffer.from(ADA, 'utf16le')).digest('hex');
+    expect(receipt.userHash).toBe(userHash);
+    expect(Date.parse(receipt.erasedAt)).toBeLessThanOrEqual(Date.now());
+    expect(progress.at(-1)).toBe(sessions);
+    const again = await eraseUser(medium.open(), { userId: ADA });
+    expect(again).toMatchObject({ sessions: 0, snapshots: 0, shards: 0, records: 0, scopes: 0 });
+    await expectErased(medium, before);
+  });
+
+  it('beside 20 running turns of the user in two processes: none brings anything back, and the user begins anew', async () => {
+    const medium = await open();
+    await plant(medium, EVE, 'other');
+    const before = await medium.look();
+    const planted = agentOn(medium.open());
+    for (let n = 0; n < 10; n++) await planted.turn(ADA, CANARY, { sessionId: `old ${n}` });
+    let running = 0;
+    let end: () => void = () => {};
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    let all: () => void = () => {};
+    const allRun = new Promise<void>((resolve) => (all = resolve));
+    const processes = [0, 1].map(() =>
+      agentOn(medium.open(), () => {
+        if (++running === 21) all();
+        return ended;
+      }),
+    );
+    const old = await Promise.all(
+      Array.from({ length: 10 }, async (_, n) => (await medium.open().getSnapshot({ sessionId: `old ${n}` }))!),
+    );
+    // Of each kind: new sessions without and with an id, old ones by session and by snapshot.
+    const inits: AgentInit[] = old.flatMap(({ snapshotId }, n): AgentInit[] => [
+      n % 2 === 0 ? {} : { sessionId: `new ${n}` },
+      n % 2 === 0 ? { sessionId: `old ${n}` } : { snapshotId },
+    ]);
+    const turns = inits.map((init, i) => processes[i % 2]!.turn(ADA, CANARY, init));
+    // In a session of somebody else, a turn changes a record of the user.
+    const foreign = processes[0]!.turn(ADA, CANARY, { sessionId: `${EVE} 1` });
+    await allRun;
+    await eraseUser(medium.open(), { userId: ADA });
+    await expectErased(medium, before);
+    end();
+    for (const { output } of await Promise.all([...turns, foreign])) expect(output.finishReason).toBe('failed');
+    await expectErased(medium, before);
+    const anew = await processes[1]!.turn(ADA, 'anew', { sessionId: 'new 1' });
+    expect(anew.output.finishReason).not.toBe('failed');
+    expect((await medium.open().listSessions({ ownerId: ADA })).items).toHaveLength(1);
+  });
+
+  it('killed after any number of changes and called again, it leaves nothing', async () => {
+    const medium = await open();
+    await plant(medium, EVE, 'other');
+    await eraseUser(medium.open(), { userId: ADA });
+    for (let changes = 0, died = true; died; changes += changes < 30 ? 1 : 7) {
+      const planted = agentOn(medium.open());
+      const before = await medium.look();
+      for (const sessionId of ['one', 'two']) {
+        for (let n = 0; n < 2; n++) await planted.turn(ADA, CANARY, { sessionId });
+        await medium.open().writeRecord({ sessionId, kind: CANARY, key: CANARY, value: CANARY });
+      }
+      died = await medium.dying(changes, (store) => eraseUser(store, { userId: ADA }));
+      await eraseUser(medium.open(), { userId: ADA });
+      await expectErased(medium, before);
+    }
+  });
+
+  it('ends when its signal aborts, and goes on when it is called again', async () => {
+    const medium = await open();
+    await plant(medium, EVE, 'other');
+    const before = await medium.look();
+    await plant(medium, ADA, CANARY);
+    const controller = new AbortController();
+    const stopped = eraseUser(medium.open(), {
+      userId: ADA,
+      signal: controller.signal,
+      onProgress: () => controller.abort(new Error('later')),
+    });
+    await expect(stopped).rejects.toThrow('later');
+    await eraseUser(medium.open(), { userId: ADA });
+    await expectErased(medium, before);
+  });
+
+  it('exports all that is erased, and only that', async () => {
+    const medium = await open();
+    await plant(medium, EVE, 'other');
+    const sessions = await plant(medium, ADA, CANARY);
+    const lines: ExportedLine[] = [];
+    for await (const line of exportUser(medium.open(), { userId: ADA })) lines.push(JSON.parse(line) as ExportedLine);
+    expect(lines.at(-1)).toEqual({ kind: 'end', sessions, snapshots: 18, records: 3, scopes: 1 });
+    expect(lines.filter((line) => !JSON.stringify(line).includes(CANARY))).toEqual([lines.at(-1)]);
+    expect(JSON.stringify(lines)).not.toContain(EVE);
+    const receipt: EraseReceipt = await eraseUser(medium.open(), { userId: ADA });
+    expect(receipt).toMatchObject({ sessions, snapshots: 18, records: 3, scopes: 1 });
+    const none: string[] = [];
+    for await (const line of exportUser(medium.open(), { userId: ADA })) none.push(line);
+    expect(none).toEqual(['{"kind":"end","sessions":0,"snapshots":0,"records":0,"scopes":0}\n']);
+  });
+
+  it('exports a session that is written while others are read', async () => {
+    const medium = await open();
+    const { turn } = agentOn(medium.open());
+    for (const sessionId of ['one', 'two', 'three']) await turn(ADA, CANARY, { sessionId });
+    const store = medium.open();
+    // Pages of one session: the list goes on after the first, and the last one moves before it.
+    const paged = storeAround(store, async (name, args, make) => {
+      if (name !== 'listSessions') return make();
+      const page = await store.listSessions({ ...(args[0] as object), limit: 1 });
+      if (page.items[0]?.sessionId === 'three') await turn(ADA, CANARY, { sessionId: 'one' });
+      return page;
+    });
+    const exported = new Set<string>();
+    for await (const text of exportUser(paged, { userId: ADA })) {
+      const line = JSON.parse(text) as ExportedLine;
+      if (line.kind === 'session') exported.add(line.session.sessionId);
+    }
+    expect([...exported].toSorted()).toEqual(['one', 'three', 'two']);
+  });
+}
