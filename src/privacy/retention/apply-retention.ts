@@ -16,7 +16,7 @@ import { jsonLines, linesOfSession } from '../session-lines.ts';
 
 type Context = SessionStoreOptions['context'];
 
-/** How long sessions are kept; the members add up. An empty one keeps all. */
+/** How long sessions are kept; the members add up. */
 export type RetentionPolicy = PrunePolicy;
 
 /** A session that is about to be removed. */

@@ -31,7 +31,7 @@ export interface EraseCounts {
 
 /** The answer of {@link eraseUser}. */
 export interface EraseReceipt extends EraseCounts {
-  /** SHA-256 of the user id, 64 hex digits: the receipt names nobody. */
+  /** SHA-256 of the user id, 64 hex digits: the receipt holds no id. */
   userHash: string;
   /** When nothing was left, in ISO 8601. */
   erasedAt: string;
@@ -44,7 +44,7 @@ const RECORD = { kind: 'erasure', key: 'sessions' } as const;
 /**
  * Removes everything that a store holds of a user in the tenant of `context`: the sessions that they own with all their snapshots and session
  * records, held ones too, and their records of all apps. It may be interrupted anywhere, by the end of its process too: called again it
- * finishes what is left, and counts that alone. A user who has nothing gets a receipt of zeros.
+ * finishes what is left, and counts that alone. Where there is nothing the counts are 0.
  *
  * Turns of the user that run meanwhile, in any process, bring nothing back: their saves are refused with `ABORTED`. The user may begin anew as
  * soon as it has answered. For this a record stays that has a hash of the user id and a number. A store without `capabilities.scopes` can't

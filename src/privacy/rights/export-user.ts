@@ -19,7 +19,7 @@ export interface ExportUserOptions extends SessionStoreOptions {
  *
  * @throws `FAILED_PRECONDITION` for a store that can't list sessions by their owners, and the store's errors: then the export is not whole.
  * @example
- * await pipeline(Readable.from(exportUser(store, { userId: 'ada' })), createWriteStream('ada.jsonl'));
+ * for await (const line of exportUser(store, { userId: 'ada' })) process.stdout.write(line);
  */
 export async function* exportUser(store: SnapshotStore, options: ExportUserOptions): AsyncGenerator<string> {
   checkUserCall('exportUser', options, {});

@@ -1,7 +1,6 @@
 import type { Timestamp } from '@google-cloud/firestore';
 import { invalidArgument } from '../../../src/errors.ts';
 import type { SaveRequest } from '../../../src/store/base-session-store.ts';
-import type { ScopeRecord } from '../../../src/store/contract.ts';
 import { runScopeChange } from '../../../src/store/scopes.ts';
 import { AlreadySaved } from '../failures.ts';
 import { writeScope, type ScopeDocument, type ScopeWrite } from '../format/scope-document.ts';

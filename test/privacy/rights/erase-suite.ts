@@ -152,7 +152,7 @@ export function erasesUsers(open: () => Promise<Medium>): void {
       n % 2 === 0 ? { sessionId: `old ${n}` } : { snapshotId },
     ]);
     const turns = inits.map((init, i) => processes[i % 2]!.turn(ADA, CANARY, init));
-    // In a session of somebody else, a turn changes a record of the user.
+    // In a session of another user, a turn changes a record of the user.
     const foreign = processes[0]!.turn(ADA, CANARY, { sessionId: `${EVE} 1` });
     await allRun;
     await eraseUser(medium.open(), { userId: ADA });
