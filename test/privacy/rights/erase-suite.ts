@@ -9,7 +9,7 @@ import {
   type SnapshotStore,
 } from 'genkitx-agents';
 import { eraseUser, exportUser, type EraseReceipt, type ExportedLine } from 'genkitx-agents/privacy';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { call } from '../../agent/helpers.ts';
 import { storeAround } from '../../session/store-around.ts';
 
@@ -74,7 +74,7 @@ async function plant(medium: Medium, userId: string, text: string): Promise<numb
       session: { ownerId: userId, title: text },
     },
   );
-  const forever = agentOn(store, () => new Promise(() => {}));
+  const forever = agentOn(store, () => new Promise((resolve) => onTestFinished(() => resolve())));
   await forever.agent.chat({ sessionId: `${userId} running` }, as(userId)).detach(text);
   const { snapshotId } = await agent.chat({ sessionId: `${userId} detached` }, as(userId)).detach(text);
   await agent.waitForSnapshot(snapshotId, as(userId));
