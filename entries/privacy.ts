@@ -40,7 +40,15 @@ export {
   type EraseUserOptions,
 } from '../src/privacy/rights/erase-user.ts';
 export { exportUser, type ExportUserOptions } from '../src/privacy/rights/export-user.ts';
-export type { ExportCounts, ExportedLine } from '../src/privacy/session-lines.ts';
+export type {
+  EndLine,
+  ExportCounts,
+  ExportedLine,
+  RecordLine,
+  ScopeLine,
+  SessionLine,
+  SnapshotLine,
+} from '../src/privacy/session-lines.ts';
 export {
   applyRetention,
   holdSession,
@@ -55,5 +63,6 @@ export {
   archiveToBucket,
   archiveToDirectory,
   type ArchiveBucket,
+  type ArchiveObject,
   type ArchiveOptions,
 } from '../src/privacy/retention/archive.ts';

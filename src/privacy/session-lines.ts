@@ -10,15 +10,55 @@ import {
 } from '../store/contract.ts';
 import { itemsOf } from './lists.ts';
 
-/** One line of an export or an archive. A session's line comes before those of its records and snapshots, which are in the order of their saves. */
-export type ExportedLine =
-  | { readonly kind: 'session'; readonly session: SessionSummary }
-  | { readonly kind: 'record'; readonly sessionId: string; readonly record: Omit<SessionRecord, 'revision'> }
-  | { readonly kind: 'snapshot'; readonly snapshot: SessionSnapshot }
-  | { readonly kind: 'scope'; readonly scope: ScopeId; readonly values: ScopeRecord }
-  | ({ readonly kind: 'end' } & ExportCounts);
+/**
+ * One line of an export or an archive, told apart by `kind`. A session's line comes before those of its records and of its snapshots, which are
+ * in the order of their first saves.
+ */
+export type ExportedLine = SessionLine | RecordLine | SnapshotLine | ScopeLine | EndLine;
 
-/** How many lines there were of each kind: the last line, so that a file that was cut off is recognized. */
+/** A session. */
+export interface SessionLine {
+  /** Tells the lines apart. */
+  readonly kind: 'session';
+  /** What the list says of it. */
+  readonly session: SessionSummary;
+}
+
+/** A session record. */
+export interface RecordLine {
+  /** Tells the lines apart. */
+  readonly kind: 'record';
+  /** Its session. */
+  readonly sessionId: string;
+  /** The record. */
+  readonly record: Omit<SessionRecord, 'revision'>;
+}
+
+/** A snapshot of a session. */
+export interface SnapshotLine {
+  /** Tells the lines apart. */
+  readonly kind: 'snapshot';
+  /** The snapshot with its whole state. */
+  readonly snapshot: SessionSnapshot;
+}
+
+/** The user's record of an app. */
+export interface ScopeLine {
+  /** Tells the lines apart. */
+  readonly kind: 'scope';
+  /** Names the record. */
+  readonly scope: ScopeId;
+  /** Its keys and values. */
+  readonly values: ScopeRecord;
+}
+
+/** The last line: a file without it was cut off. */
+export interface EndLine extends ExportCounts {
+  /** Tells the lines apart. */
+  readonly kind: 'end';
+}
+
+/** How many lines there were of each kind. */
 export interface ExportCounts {
   /** Sessions. */
   sessions: number;

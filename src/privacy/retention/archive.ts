@@ -6,12 +6,16 @@ import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ArchivedSession } from './apply-retention.ts';
 
+/** The part of an object of `@google-cloud/storage` that {@link archiveToBucket} needs. */
+export interface ArchiveObject {
+  /** Writes the object; it is there when the stream has finished. */
+  createWriteStream(options: { resumable: boolean; metadata: { contentType: string } }): Writable;
+}
+
 /** The part of a bucket of `@google-cloud/storage` that {@link archiveToBucket} needs. */
 export interface ArchiveBucket {
   /** The object of a name. */
-  file(name: string): {
-    createWriteStream(options: { resumable: boolean; metadata: { contentType: string } }): Writable;
-  };
+  file(name: string): ArchiveObject;
 }
 
 /** Options of {@link archiveToDirectory} and {@link archiveToBucket}. */
