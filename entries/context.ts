@@ -7,7 +7,8 @@ export {
   type CompactIdleOptions,
   type CompactIdleResult,
 } from '../src/context/compaction/compact-idle.ts';
-export { endTopic, type EndTopicInput } from '../src/context/compaction/end-topic.ts';
+export { endTopic, type EndTopicInput } from '../src/context/tools/end-topic.ts';
+export { readArtifact, type ReadArtifactInput } from '../src/context/tools/read-artifact.ts';
 export { readSummary, type ReadSummaryOptions } from '../src/context/compaction/read-summary.ts';
 export type { CompactionRecord } from '../src/context/compaction/record.ts';
 export { summarize, type SummarizeOptions, type SummarizeStrategy } from '../src/context/compaction/summarize.ts';

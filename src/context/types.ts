@@ -131,8 +131,8 @@ export interface ContextWindowOptions {
   /** Memories that fit the current turn. Default: none. */
   memory?: ContextSource;
   /**
-   * Whether the model is sent the names of the session's artifacts, with the `description` in their metadata. Give the agent a tool that reads
-   * one. Default: `false`.
+   * Whether the model is sent the names of the session's artifacts, with the `description` in their metadata. Give the agent the tool
+   * `readArtifact(ai)`, so that the model can read one. Default: `false`.
    */
   artifacts?: boolean;
   /** Budgets and ranks of sections. */

@@ -134,6 +134,19 @@ describe('a session is summarized', () => {
     expect(calls).toHaveLength(1);
     await expect(compactIdle(ai, { idle: 1 } as never)).rejects.toThrow(/idle/);
   });
+
+  test('from before its last turn, when that failed and the session is idle', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    const down = () => {
+      throw new Error('down');
+    };
+    const { ai, agent, calls } = setUp({}, ['fine', down]);
+    await agent.chat({ sessionId: 's' }).send('question 1');
+    await expect(agent.chat({ sessionId: 's' }).send('question 2')).rejects.toThrow();
+    vi.setSystemTime(Date.now() + 16 * 60_000);
+    expect(await compactIdle(ai)).toEqual({ sessions: 1, compacted: 1, failed: 0 });
+    expect(calls.map(userTexts)).toEqual([['question 1']]);
+  });
 });
 
 test('agents with stores of their own share a window, also for sessions of the same id', async () => {

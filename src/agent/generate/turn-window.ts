@@ -1,5 +1,6 @@
 import type { ActionContext, GenerateRequest, GenerateResponseData } from 'genkit';
 import type { ContextWindow, TurnWindow } from '../../context/types.ts';
+import { invalidArgument } from '../../errors.ts';
 import { takeCompactionRequest } from '../../session/compaction-request.ts';
 import type { TurnOutcome } from '../../session/turn.ts';
 import { viewOf, type Session } from '../../session/session.ts';
@@ -28,10 +29,24 @@ export function isWindow(value: unknown): value is ContextWindow {
 
 /** The agent with its context window, if `context` is one. */
 export function withWindow<State>(agent: AgentDefinition<State>, context: unknown): AgentDefinition<State> {
-  if (!isWindow(context)) return agent;
+  if (!isWindow(context)) {
+    assertNoWindow(agent.name, context);
+    return agent;
+  }
   const records = recordsOf(agent);
   if (records && agent.can.list) context.serve({ registry: agent.registry, name: agent.name, store: records });
   return { ...agent, window: context };
+}
+
+/** Genkit takes any object as the prompt's context, so a window that was not made would go unnoticed. */
+function assertNoWindow(name: string, context: unknown): void {
+  const isFactory = typeof context === 'function';
+  const strategies = (context as { history?: unknown } | null | undefined)?.history;
+  const isOptions = Array.isArray(strategies) && strategies.some((strategy) => typeof strategy === 'function');
+  if (!isFactory && !isOptions) return;
+  throw invalidArgument(
+    `Agent '${name}': context is not a context window. Write context: contextWindow({ history: [...] }).`,
+  );
 }
 
 function recordsOf<State>({ can, store }: AgentDefinition<State>): (SnapshotStore & RecordStore) | undefined {

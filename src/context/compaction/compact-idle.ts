@@ -2,6 +2,7 @@ import type { ActionContext } from 'genkit';
 import type { Registry } from 'genkit/registry';
 import { logger } from 'genkit/logging';
 import { describeThrown, quote } from '../../errors.ts';
+import { isTerminal } from '../../snapshot/status.ts';
 import type { SessionSummary } from '../../store/contract.ts';
 import { checkOptions, isFunction, isObject, isWhole } from '../../store/options.ts';
 import type { ContextWindow, ServedAgent } from '../types.ts';
@@ -120,10 +121,14 @@ async function compactOne(
 ): Promise<boolean> {
   const of = { sessionId, ...(context && { context }) };
   const [record] = await readChainRecord({ records: store, sessionId, context });
-  const last = parseChain(record?.value).records.at(-1);
-  if (last && last.createdAt >= updatedAt) return false;
-  const leaf = await store.getSnapshot({ ...of, frozen: true });
-  const messages = leaf?.state?.messages;
-  if (leaf?.status !== 'completed' || !messages) return false;
-  return window.compactSession({ registry, records: store, ...of }, { snapshotId: leaf.snapshotId, messages });
+  const newest = parseChain(record?.value).records.at(-1);
+  if (newest && newest.createdAt >= updatedAt) return false;
+  let last = await store.getSnapshot({ ...of, frozen: true });
+  // The session goes on from before a turn that failed or was aborted.
+  while (last && isTerminal(last.status) && last.status !== 'completed' && last.parentId !== undefined) {
+    last = await store.getSnapshot({ snapshotId: last.parentId, ...(context && { context }), frozen: true });
+  }
+  const messages = last?.state?.messages;
+  if (last?.status !== 'completed' || !messages) return false;
+  return window.compactSession({ registry, records: store, ...of }, { snapshotId: last.snapshotId, messages });
 }

@@ -24,8 +24,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'what another process summarized is never read',
     file: 'compaction/session-compactions.ts',
-    find: 'this.#revision !== undefined && leafId === this.#leafId && !isOthers',
-    replace: 'this.#revision !== undefined',
+    find: 'if (this.#revision !== before) return;',
+    replace: 'if (before !== undefined) return;',
   },
   {
     what: 'the summarizer does not see the summary before',

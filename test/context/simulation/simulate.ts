@@ -262,7 +262,10 @@ function defineProcess(world: World) {
   const window = contextWindow({
     maxTokens: world.maxTokens,
     history: world.strategies(),
-    onReport: (report) => check(world, report),
+    // A process that is dead calls no model; this one does when the time limit of its store's calls is up.
+    onReport: (report) => {
+      if (gate.isOpen()) check(world, report);
+    },
   });
   const lookUp = ai.defineTool(
     { name: 'lookUp', description: 'x', inputSchema: z.any(), outputSchema: z.any() },
@@ -342,5 +345,5 @@ function gated(store: Store) {
       };
     },
   });
-  return { store: proxy, closed, close: (calls: number) => (left = calls) };
+  return { store: proxy, closed, close: (calls: number) => (left = calls), isOpen: () => left > 0 };
 }
