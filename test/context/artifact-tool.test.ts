@@ -44,6 +44,6 @@ test.each([
   ['the factory', contextWindow],
   ['its options', { history: [lastTurns(3)] }],
 ])('a context that is %s and no window is refused', (_, context) => {
-  const define = () => defineAgent(genkit(), { name: 'a', model: 'm', context: context as never });
+  const define = () => defineAgent(genkit(), { name: 'a', model: 'm', context });
   expect(define).toThrow(/Write context: contextWindow\(/);
 });
