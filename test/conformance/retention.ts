@@ -70,6 +70,19 @@ function deletion(kit: Kit): void {
     equal(await a.bySession('another'), { ...again, snapshotId: 'one' }, 'the new one');
     for (const id of ['', ' ', 7]) await refuses('INVALID_ARGUMENT', () => a.deleteSession(id as string));
   });
+
+  kit.test('a deletion that expects a leaf deletes nothing of a session that has another one', async ({ a, b }) => {
+    if (!kit.capabilities.compareLeaf) return;
+    await a.save('one', snapshot({ sessionId: 'chat' }));
+    await b.save('two', snapshot({ sessionId: 'chat', parentId: 'one' }));
+    for (const expectedLeafId of ['one', 'unknown']) {
+      await refuses('ABORTED', () => a.deleteSession('chat', { expectedLeafId }), 'chat');
+    }
+    equal([await b.leafId('chat'), (await b.byId('one'))?.snapshotId], ['two', 'one'], 'the session');
+    equal((await a.deleteSession('chat', { expectedLeafId: 'two' })).snapshots, 2, 'with the leaf it expects');
+    await refuses('ABORTED', () => b.deleteSession('chat', { expectedLeafId: 'two' }), 'chat');
+    await refuses('INVALID_ARGUMENT', () => a.deleteSession('chat', { expectedLeafId: ' ' }));
+  });
 }
 
 function pruning(kit: Kit): void {
@@ -111,6 +124,24 @@ function pruning(kit: Kit): void {
     equal([sessions, snapshots], [1, 1], 'what went');
     equal(await b.bySession('idle'), undefined, 'the idle session');
     for (const id of ['active', 'running']) equal(await b.leafId(id), id, id);
+  });
+
+  kit.test('of one session alone: the others stay as they are', async ({ a, b }) => {
+    for (const session of ['x', 'y']) {
+      for (const n of [0, 1, 2]) {
+        const parent = n === 0 ? {} : { parentId: `${session} ${n - 1}` };
+        await a.save(`${session} ${n}`, snapshot({ sessionId: session, createdAt: hoursAgo(9), ...parent }));
+      }
+    }
+    const policy = { maxChainLength: 1 };
+    equal((await b.prune(policy, { sessionId: 'x', dryRun: true })).snapshots, 2, 'the dry run');
+    equal((await b.prune(policy, { sessionId: 'x' })).snapshots, 2, 'the run');
+    equal([await a.byId('x 0'), await a.byId('x 1'), await a.leafId('x')], [undefined, undefined, 'x 2'], 'x');
+    equal((await a.byId('y 0'))?.snapshotId, 'y 0', 'y');
+    const { sessions, snapshots } = await a.prune({ idleMs: HOUR }, { sessionId: 'y' });
+    equal([sessions, snapshots, await b.leafId('y'), await b.leafId('x')], [1, 3, undefined, 'x 2'], 'a whole one');
+    equal((await a.prune(policy, { sessionId: 'unknown' })).snapshots, 0, 'one that is not there');
+    await refuses('INVALID_ARGUMENT', () => a.prune(policy, { sessionId: ' ' }));
   });
 
   kit.test('a policy that is none is refused, and removes nothing', async ({ a }) => {

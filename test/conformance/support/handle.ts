@@ -99,11 +99,11 @@ export class Handle {
     return this.#full.listSessions(this.#with(options));
   }
 
-  deleteSession(sessionId: string): Promise<DeleteResult> {
-    return this.#full.deleteSession(this.#with({ sessionId }));
+  deleteSession(sessionId: string, options: { expectedLeafId?: string } = {}): Promise<DeleteResult> {
+    return this.#full.deleteSession(this.#with({ sessionId, ...options }));
   }
 
-  prune(policy: PrunePolicy, options: { dryRun?: boolean } = {}): Promise<PruneResult> {
+  prune(policy: PrunePolicy, options: { dryRun?: boolean; sessionId?: string } = {}): Promise<PruneResult> {
     return this.#full.prune(policy, this.#with(options));
   }
 
