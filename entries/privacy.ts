@@ -32,6 +32,8 @@ export { HashNumbering, type NumberedHashes } from '../src/privacy/rules/numberi
 export { piiRules, type PiiKind, type PiiRulesOptions } from '../src/privacy/rules/pii/pii-rules.ts';
 export { redactText } from '../src/privacy/rules/redact-text.ts';
 export { redactValue } from '../src/privacy/rules/redact-value.ts';
+export { redacting } from '../src/privacy/redaction/redacting-store.ts';
+export type { RedactingOptions } from '../src/privacy/redaction/options.ts';
 export type * from '../src/privacy/rules/types.ts';
 export {
   eraseUser,

@@ -30,7 +30,8 @@
  *   no age that `prune` measures.
  * - **Errors are `GenkitError`s** whose message names the id and says what to do.
  */
-import type { SessionStore, SessionStoreOptions, SnapshotMutator } from 'genkit/beta';
+import type { GenerateRequest } from 'genkit';
+import type { SessionState, SessionStore, SessionStoreOptions, SnapshotMutator } from 'genkit/beta';
 import type { Json } from '../json/value.ts';
 import type { SessionSnapshot, SnapshotMetadata, SnapshotStatus } from '../snapshot/snapshot.ts';
 
@@ -417,4 +418,20 @@ export function keepsScopes<S>(store: SessionStore<S>): store is SnapshotStore<S
 export function capabilitiesOf(store: SessionStore<never> | SessionStore): Readonly<StoreCapabilities> {
   const declared = (store as Partial<SnapshotStore>).capabilities;
   return declared ?? { ...FOREIGN_CAPABILITIES, watch: typeof store.onSnapshotStateChange === 'function' };
+}
+
+/** What a store has besides that stores something else than it is given, say placeholders. */
+export interface ChangingStore {
+  /** What is stored of a state that was saved; the state itself where nothing was changed. Both are immutable. */
+  storedState<S>(state: SessionState<S>): SessionState<S>;
+  /** The request that a model is to get instead of this one. Optional: models get what they are sent. */
+  readonly modelRequest?: (
+    request: GenerateRequest,
+    session: SessionStoreOptions & { sessionId: string },
+  ) => Promise<GenerateRequest>;
+}
+
+/** The methods of a {@link ChangingStore}, as far as the store has them. */
+export function changesOf(store: object | undefined): Partial<ChangingStore> {
+  return store ?? {};
 }

@@ -6,14 +6,14 @@ import { checkNames } from '../../client/check.ts';
 import { invalidArgument } from '../../errors.ts';
 import { isInTurn } from '../../session/state/session-state.ts';
 import { guardTemplates } from '../../session/template-text.ts';
-import type { ScopeRecord } from '../../store/contract.ts';
+import { changesOf, type ScopeRecord } from '../../store/contract.ts';
 import { TurnInputSchema } from './turn-overrides.ts';
 import { assertConfig, promptConfigOf } from './options.ts';
 import { settleAgent } from './settle-agent.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { assertWritableInit } from '../open/client-input.ts';
 import { assertNamesAreFree, keptNames, noteAgent, type DefinedAgent } from './defined-agents.ts';
-import { promptAgentFn } from '../generate/generate-turn.ts';
+import { promptAgentFn, type PromptVoice } from '../generate/generate-turn.ts';
 import { windowOpener, withWindow } from '../generate/turn-window.ts';
 import { contextFor, inProcessApi } from './in-process.ts';
 import { keepRecovering } from '../recover/recovery-timer.ts';
@@ -70,8 +70,21 @@ export function defineAgent<State, I extends z.ZodTypeAny, O extends z.ZodTypeAn
   definePrompt(agent.registry, prompt);
   const isHistoryOpaque = typeof prompt.messages !== 'function' && typeof prompt.messages !== 'string';
   const openWindow = windowOpener(agent);
-  const voice = { registry: agent.registry, promptName, promptInput, turnOverrides, isHistoryOpaque, openWindow };
+  const voice = {
+    registry: agent.registry,
+    promptName,
+    promptInput,
+    turnOverrides,
+    isHistoryOpaque,
+    openWindow,
+    ...modelRequestOf(agent),
+  };
   return register(agent, promptAgentFn<State>(voice), [promptKey]);
+}
+
+function modelRequestOf<State>({ sharedStore }: AgentDefinition<State>): Pick<PromptVoice, 'modelRequest'> {
+  const { modelRequest } = changesOf(sharedStore);
+  return modelRequest ? { modelRequest } : {};
 }
 
 /**
@@ -99,7 +112,14 @@ export function definePromptAgent<State, I extends z.ZodTypeAny, O extends z.Zod
   const { promptName, promptInput, turnOverrides, description } = config;
   const agent = withWindow(settleAgent<State>(ai, { name: promptName, description }, config), config.context);
   const openWindow = windowOpener(agent);
-  const voice = { registry: agent.registry, promptName, promptInput, turnOverrides, openWindow };
+  const voice = {
+    registry: agent.registry,
+    promptName,
+    promptInput,
+    turnOverrides,
+    openWindow,
+    ...modelRequestOf(agent),
+  };
   return register(agent, promptAgentFn<State>(voice));
 }
 

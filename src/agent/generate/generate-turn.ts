@@ -1,5 +1,11 @@
 import { generate, generateMiddleware, type PromptAction } from '@genkit-ai/ai';
-import { GenerateResponse, GenerationResponseError, GenkitError, type GenerateOptions } from 'genkit';
+import {
+  GenerateResponse,
+  GenerationResponseError,
+  GenkitError,
+  type GenerateOptions,
+  type GenerateRequest,
+} from 'genkit';
 import type { AgentFinishReason, AgentInput, AgentStreamChunk, MessageData } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import { toJsonSchema } from 'genkit/schema';
@@ -16,6 +22,7 @@ import { isPartial, TurnProgress } from './turn-progress.ts';
 import { choiceOf } from '../define/turn-overrides.ts';
 import { callWithin, type OpenWindow } from './turn-window.ts';
 import type { TurnWindow } from '../../context/types.ts';
+import type { ChangingStore } from '../../store/contract.ts';
 import type { AgentFn, TurnOverrides } from '../types.ts';
 
 /** The prompt of an agent. */
@@ -29,6 +36,8 @@ export interface PromptVoice {
   isHistoryOpaque?: boolean;
   /** Opens the agent's context window. Default: the model is sent the whole conversation. */
   openWindow?: OpenWindow | undefined;
+  /** Changes what the model is sent. Default: nothing does. */
+  modelRequest?: ChangingStore['modelRequest'];
 }
 
 /** Returns the function of an agent that answers each input with its prompt. */
@@ -38,7 +47,10 @@ export function promptAgentFn<State>(voice: PromptVoice): AgentFn<State> {
     const { session } = sess;
     const handler: TurnHandler = (input, turn) => {
       const window = voice.openWindow?.(session, { leafId: turn.parentSnapshotId, context });
-      return generateTurn({ voice, prompt, session, input, gate: gateOf(turn), window, sendChunk, abortSignal });
+      const { sessionId } = session;
+      const change = (request: GenerateRequest) => voice.modelRequest?.(request, { sessionId, context });
+      const gate = gateOf(turn);
+      return generateTurn({ voice, prompt, session, input, gate, window, change, sendChunk, abortSignal });
     };
     await sess.run(passesGate(handler));
     return { message: viewOf(sess.session).messages.at(-1), artifacts: sess.getArtifacts() };
@@ -55,6 +67,8 @@ interface GenerateTurn<State> {
   input: AgentInput;
   gate: ToolGate | undefined;
   window: TurnWindow | undefined;
+  /** The request that the model gets; `undefined` when it gets the one that it is sent. */
+  change: (request: GenerateRequest) => Promise<GenerateRequest> | undefined;
   sendChunk: (chunk: AgentStreamChunk) => void;
   abortSignal: AbortSignal;
 }
@@ -83,7 +97,7 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
   let tools: ResumedTools | undefined;
   const isOneCall = !rendered.tools?.length && !rendered.use?.length && !isStructured(rendered);
   const isAllOfIt = voice.isHistoryOpaque && !placed.hasResources && history === viewOf(session).messages;
-  if (isOneCall && isAllOfIt && !window) {
+  if (isOneCall && isAllOfIt && !window && !voice.modelRequest) {
     // A single model call on the unchanged conversation needs no middleware to observe it.
     progress.onModelCall(sent);
   } else {
@@ -93,7 +107,8 @@ async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResul
       if (!hasRestarted) progress.onRestart(history, [resume?.respond ?? []].flat());
       hasRestarted = true;
     };
-    const observer = observe({ session, progress, placed, tools, window, gate: turn.gate, onRestart });
+    const { gate, change } = turn;
+    const observer = observe({ session, progress, placed, tools, window, change, gate, onRestart });
     request.use = [...(resume ? [watchRestarts(tools)] : []), ...(rendered.use ?? []), observer];
     if (resume) request.resume = resume;
   }
@@ -166,13 +181,14 @@ interface Observers<State> {
   placed: PlacedHistory;
   tools: ResumedTools;
   window: TurnWindow | undefined;
+  change: GenerateTurn<State>['change'];
   gate: ToolGate | undefined;
   /** Called when the first of the waiting tools runs. */
   onRestart: () => void;
 }
 
 /** Middleware that observes each model call and each tool as it runs, inside of all other middleware. */
-function observe<State>({ session, progress, placed, tools, window, gate, onRestart }: Observers<State>) {
+function observe<State>({ session, progress, placed, tools, window, change, gate, onRestart }: Observers<State>) {
   let modelName: string | undefined;
   return observers({
     ...(window && {
@@ -185,7 +201,7 @@ function observe<State>({ session, progress, placed, tools, window, gate, onRest
       tools.end();
       progress.onModelCall(request.messages);
       const { abortSignal } = options;
-      const call = (fitting: typeof request) => next(fitting, options);
+      const call = async (fitting: typeof request) => next((await change(fitting)) ?? fitting, options);
       const response = await (window
         ? callWithin(window, session, { request, placed, model: modelName, abortSignal, next: call })
         : call(request));

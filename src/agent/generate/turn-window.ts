@@ -1,4 +1,4 @@
-import type { ActionContext, GenerateRequest, GenerateResponseData } from 'genkit';
+import type { ActionContext, GenerateRequest, GenerateResponseData, MessageData } from 'genkit';
 import type { ContextWindow, TurnWindow } from '../../context/types.ts';
 import { invalidArgument } from '../../errors.ts';
 import { takeCompactionRequest } from '../../session/compaction-request.ts';
@@ -115,17 +115,16 @@ export async function callWithin<State>(
   }
 }
 
-/** Called when a turn was saved. Begins what the window does after the reply; a process that shuts down waits for it as for its runs. */
+/** Called when a turn was saved, with the messages as they are stored. Begins what the window does after the reply; a process that shuts down waits for it as for its runs. */
 export function afterTurn<State>(
   { registry }: AgentDefinition<State>,
   session: Session<State>,
-  outcome: TurnOutcome,
+  { outcome, messages }: { outcome: TurnOutcome; messages: readonly MessageData[] },
 ): void {
   const window = open.get(session);
   open.delete(session);
   const isForced = takeCompactionRequest(session);
   if (!window || outcome.status !== 'completed') return;
-  const { messages } = viewOf(session);
   const work = window.afterTurn({ snapshotId: outcome.snapshotId, messages, isForced });
   let release: () => void = () => {};
   const released = new Promise<void>((resolve) => {

@@ -1,13 +1,13 @@
-import type { ActionContext } from 'genkit';
+import type { ActionContext, MessageData } from 'genkit';
 import type { AgentFinishReason, SessionState } from 'genkit/beta';
 import { quote } from '../../errors.ts';
 import type { RuntimeError, TurnOutcome } from '../../session/turn.ts';
 import type { SessionOwner } from '../../session/log/session-log.ts';
 import { endTurnState, stateChangesOf } from '../../session/state/session-state.ts';
-import { messagesSoFar, viewOf, type Session } from '../../session/session.ts';
+import { adoptMessages, messagesSoFar, viewOf, type Session } from '../../session/session.ts';
 import { isWaiting, waitsAfter, type Waits } from '../../session/tool-requests.ts';
 import { takeUsage, type UsageField } from '../../session/usage.ts';
-import type { ScopeChange } from '../../store/contract.ts';
+import { changesOf, type ScopeChange } from '../../store/contract.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { noteFailure } from '../background/last-failure.ts';
 import { assertCustomState, copyCustomState, fitsStateSchema } from '../open/custom-state.ts';
@@ -59,6 +59,8 @@ export class TurnCommits<State> {
   #savedVersion: number;
   #lastGood: LastGood<State>;
   #saving: Promise<TurnOutcome> | undefined;
+  /** The messages that were saved last, and what the store made of them, while the session still has the former. */
+  #changed: { readonly from: readonly MessageData[]; readonly to: readonly MessageData[] } | undefined;
 
   constructor(options: TurnCommitsOptions<State>) {
     const { agent, session, parentId, expectedLeafId, context, owner, isNew, erasureFence, waitingSince } = options;
@@ -102,6 +104,20 @@ export class TurnCommits<State> {
     return ResumeClaim.take<State>({ agent: this.#agent, interruptedId, turnId, context: this.#context }, store);
   }
 
+  /** The session goes on with the messages as they are stored. Called when the next turn begins: the turn that was saved may still show its own. */
+  adoptStored(): void {
+    if (!this.#changed) return;
+    const { from, to } = this.#changed;
+    this.#changed = undefined;
+    const isSaved = this.#savedVersion === this.#session.getVersion();
+    const { messages } = viewOf(this.#session);
+    adoptMessages(
+      this.#session,
+      messages.map((message, i) => (message === from[i] ? to[i]! : message)),
+    );
+    if (isSaved) this.#savedVersion = this.#session.getVersion();
+  }
+
   /** The session or its shared scopes changed after the last commit. */
   get isBehind(): boolean {
     return this.#savedVersion !== this.#session.getVersion() || stateChangesOf(this.#session).length > 0;
@@ -119,6 +135,7 @@ export class TurnCommits<State> {
   complete(snapshotId: string, { finishReason, error: unkept, hasAnswered }: Completed = {}): Promise<TurnOutcome> {
     return this.#whileSaving(async (used) => {
       try {
+        this.adoptStored();
         const version = this.#session.getVersion();
         const state = stateOf(this.#agent, this.#session);
         const scopes = stateChangesOf(this.#session);
@@ -141,7 +158,9 @@ export class TurnCommits<State> {
         endTurnState(this.#session, scopes);
         this.#savedVersion = version;
         this.#parentId = saved.snapshotId ?? snapshotId;
-        this.#lastGood = { ...saved, state, ...waits };
+        const stored = changesOf(this.#agent.sharedStore).storedState?.(state) ?? state;
+        if (stored !== state) this.#changed = { from: state.messages ?? [], to: stored.messages ?? [] };
+        this.#lastGood = { ...saved, state: stored, ...waits };
         return { status: 'completed', ...saved, ...reason, ...(unkept && { error: unkept }) };
       } catch (error) {
         return this.#fail(snapshotId, used, toRuntimeError(error));
@@ -225,6 +244,7 @@ export class TurnCommits<State> {
    * still get its end.
    */
   stateSoFar(): SessionState<State> {
+    this.adoptStored();
     const { sessionId, messages: said, artifacts } = viewOf(this.#session);
     const messages = orElse(() => [...messagesSoFar(this.#session)], [...said]);
     return orElse(() => ({ ...stateOf(this.#agent, this.#session), messages }), {

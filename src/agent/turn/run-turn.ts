@@ -72,6 +72,7 @@ async function attempt<State>(
   chunks.beginTurn();
   let outcome: TurnOutcome | undefined;
   try {
+    commits.adoptStored();
     // Added before anything can fail, so that the snapshot of a failed turn contains its prompt.
     if (input.message) session.addMessages([input.message]);
     request.begun = true;
@@ -87,7 +88,7 @@ async function attempt<State>(
     // With any other handler it is unknown whether the waiting request is the one that was approved.
     const hasAnswered = taken !== undefined && doesPassGate(handler);
     outcome = await commits.complete(context.snapshotId, { finishReason: result?.finishReason, error, hasAnswered });
-    afterTurn(agent, session, outcome);
+    afterTurn(agent, session, { outcome, messages: commits.lastGood.state.messages ?? [] });
     return result?.output === undefined ? outcome : { ...outcome, output: result.output };
   } catch (error) {
     if (error instanceof Aborted) return { status: 'aborted' };

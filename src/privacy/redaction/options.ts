@@ -1,0 +1,74 @@
+import { invalidArgument } from '../../errors.ts';
+import { checkOptions, isBoolean, isOneOf, type OptionCheck } from '../../store/options.ts';
+import type { PrivacyRule } from '../rules/types.ts';
+
+/** Options of `redacting` and `redactingStreams`. */
+export interface RedactingOptions {
+  /** What is found, say `piiRules()`. */
+  rules: readonly PrivacyRule[];
+  /**
+   * At least 32 bytes, the same in all processes. The numbers of placeholders and what is sealed depend on it. A list is for rotation: the first is
+   * used for what is written, all are tried for what is sealed. With a new first one, a value may get another number than before.
+   */
+  secret: string | Uint8Array | readonly (string | Uint8Array)[];
+  /** JSON Pointers of parts of the state that are stored as they are: `/custom/order/id`. A `*` stands for any one name or index. Default: none. */
+  except?: readonly string[];
+  /** Whether the model gets placeholders as well, from the first turn on. Default: `false`: the running turn sees the original, later ones the placeholder. */
+  beforeModel?: boolean;
+  /** When a rule throws or takes too long: `refuse` fails the save with `UNAVAILABLE`, `write` saves the text as it is. Default: `refuse`. */
+  onFailure?: 'refuse' | 'write';
+  /** How long the rules may take for one save, in ms. Default: 10,000. */
+  timeoutMs?: number;
+}
+
+/** Checked {@link RedactingOptions}. */
+export interface RedactingSettings {
+  readonly rules: readonly PrivacyRule[];
+  readonly secrets: readonly Uint8Array[];
+  readonly except: readonly string[];
+  readonly beforeModel: boolean;
+  readonly onFailure: 'refuse' | 'write';
+  readonly timeoutMs: number;
+}
+
+const MIN_SECRET_BYTES = 32;
+
+/** @throws `INVALID_ARGUMENT` */
+export function checkRedacting(owner: string, options: RedactingOptions): RedactingSettings {
+  checkOptions(owner, options, {
+    rules: isRules,
+    secret: () => undefined,
+    except: isTexts,
+    beforeModel: isBoolean,
+    onFailure: isOneOf('refuse', 'write'),
+    timeoutMs: (value) => (typeof value === 'number' && value > 0 ? undefined : 'a number above 0'),
+  });
+  if (!options?.rules) throw invalidArgument(`${owner} needs rules: rules: piiRules().`);
+  return {
+    rules: options.rules,
+    secrets: readSecrets(owner, options.secret),
+    except: options.except ?? [],
+    beforeModel: options.beforeModel ?? false,
+    onFailure: options.onFailure ?? 'refuse',
+    timeoutMs: options.timeoutMs ?? 10_000,
+  };
+}
+
+function readSecrets(owner: string, secret: RedactingOptions['secret']): Uint8Array[] {
+  const given = Array.isArray(secret) ? (secret as readonly unknown[]) : [secret];
+  return given.map((each) => {
+    const bytes = typeof each === 'string' ? new TextEncoder().encode(each) : each;
+    if (bytes instanceof Uint8Array && bytes.byteLength >= MIN_SECRET_BYTES) return bytes;
+    throw invalidArgument(
+      `${owner} needs a secret of at least ${MIN_SECRET_BYTES} bytes, or a list of them: secret: process.env['PRIVACY_SECRET'].`,
+    );
+  });
+}
+
+const isRules: OptionCheck = (value) =>
+  Array.isArray(value) && value.every((rule) => typeof (rule as Partial<PrivacyRule> | null)?.find === 'function')
+    ? undefined
+    : 'a list of rules, say piiRules()';
+
+const isTexts: OptionCheck = (value) =>
+  Array.isArray(value) && value.every((text) => typeof text === 'string') ? undefined : 'a list of JSON Pointers';

@@ -1,0 +1,284 @@
+import { createHash } from 'node:crypto';
+import type { GenkitError } from 'genkit';
+import { describeThrown, invalidArgument, unavailable } from '../../errors.ts';
+import { freeze } from '../../json/immutable.ts';
+import { formatPointer } from '../../json/pointer.ts';
+import { isOwn, setMember, stringifyJson } from '../../json/value.ts';
+import { redactText } from '../rules/redact-text.ts';
+import { redactValue } from '../rules/redact-value.ts';
+import type { Numbering, PrivacyRule, RuleMatch } from '../rules/types.ts';
+import type { RedactingSettings } from './options.ts';
+import type { OpenNumbers } from './session-numbers.ts';
+
+export type Path = readonly string[];
+
+/** A part of a value that no rule has seen yet. */
+interface Part {
+  readonly path: Path;
+  readonly value: unknown;
+  /** All that the result depends on, besides the numbers. */
+  readonly key: string;
+}
+
+/** Thrown out of a function that a store runs, when something asynchronous has to be done first. The call of the store is then made again. */
+export class NotYet extends Error {
+  constructor(readonly work: () => Promise<void>) {
+    super('Something has to be done before this can be saved.');
+  }
+}
+
+/** More rounds than a save needs, also when many others write the same snapshot at once. */
+const MAX_ROUNDS = 1000;
+
+/**
+ * Makes the call, again after each {@link NotYet}.
+ *
+ * @throws `INVALID_ARGUMENT` when it never has what it needs.
+ */
+export async function whenReady<T>(call: () => Promise<T>): Promise<T> {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!(error instanceof NotYet)) throw error;
+      await error.work();
+    }
+  }
+  throw invalidArgument(
+    'The mutator answers another text each time it runs, say the time, so no rule can search it before it is saved. Make the text before the save.',
+  );
+}
+
+export interface RedactionOptions {
+  readonly openNumbers: () => Promise<OpenNumbers>;
+  /** Redacted parts of earlier calls with the same numbers. Default: none. */
+  readonly memo?: () => Map<string, unknown>;
+  /** Parts that stay as they are. Default: none. */
+  readonly except?: readonly Path[];
+  /** Whether the store handed out this very object, frozen. Default: never. */
+  readonly isStored?: (value: object) => boolean;
+  /** Texts that no rule gets to see; `label` is the name of the member that holds it. Default: none. */
+  readonly isMachineMade?: (text: string, label: string | undefined) => boolean;
+}
+
+/**
+ * Redacts the values of one call of a store. A store runs the caller's functions within its own, which are synchronous and may run more than once,
+ * while rules may be asynchronous. So {@link apply} inserts what is known, and throws {@link NotYet} when the rules have to search something first.
+ *
+ * Only what differs from the stored value is searched: what the store has was redacted when it was saved.
+ */
+export class Redaction {
+  readonly #settings: RedactingSettings;
+  readonly #options: RedactionOptions;
+  readonly #rules: readonly PrivacyRule[];
+  /** The redacted parts of this call, by key. */
+  readonly #redacted = new Map<string, unknown>();
+  #deadline: AbortSignal | undefined;
+
+  constructor(settings: RedactingSettings, options: RedactionOptions) {
+    this.#settings = settings;
+    this.#options = options;
+    this.#rules = settings.rules.map((rule) => rememberAnswers(rule, options.isMachineMade));
+  }
+
+  /**
+   * The value with placeholders. Parts that are the same objects as in `base` are kept.
+   *
+   * @param value JSON that never changes.
+   * @throws NotYet when a part was not searched.
+   */
+  apply<T>(base: unknown, value: T): T {
+    const unsearched: Part[] = [];
+    const redacted = this.#walk(base, value, [], unsearched);
+    if (unsearched.length > 0) throw new NotYet(() => this.#search(unsearched));
+    return redacted as T;
+  }
+
+  /** {@link apply}, once everything is searched. */
+  redact<T>(base: unknown, value: T): Promise<T> {
+    return whenReady(async () => this.apply(base, value));
+  }
+
+  /** @throws `INVALID_ARGUMENT` when a rule finds something in an id: ids are stored as they are. */
+  async assertPlainIds(ids: Readonly<Record<string, string | undefined>>): Promise<void> {
+    for (const [name, id] of Object.entries(ids)) {
+      if (typeof id !== 'string' || id === '') continue;
+      const answer = await this.#guarded(() => redactText(id, this.#rules, { signal: this.#timeUp() }));
+      if (!answer || answer.findings.length === 0) continue;
+      const kinds = [...new Set(answer.findings.map(({ kind }) => kind))].join(', ');
+      throw invalidArgument(`The ${name} holds personal data (${kinds}). Ids are stored as they are: use another one.`);
+    }
+  }
+
+  #walk(base: unknown, value: unknown, path: Path, unsearched: Part[]): unknown {
+    if (value === base || typeof value === 'boolean' || value === null || value === undefined) return value;
+    if (typeof value === 'object' && this.#options.isStored?.(value)) return value;
+    if (typeof value === 'object' && !isWhole(path)) {
+      // The outermost levels are walked without a base too, so that their parts are those that later calls compare.
+      const isOuter = path.length < 2;
+      if (Array.isArray(value)) {
+        if (Array.isArray(base) || isOuter) {
+          const before: readonly unknown[] = Array.isArray(base) ? base : [];
+          return value.map((element, i) => this.#walk(before[i], element, [...path, String(i)], unsearched));
+        }
+      } else if (isMembers(base) || isOuter) {
+        return this.#walkMembers(isMembers(base) ? base : {}, value, path, unsearched);
+      }
+    }
+    return this.#lookUp(path, value, unsearched);
+  }
+
+  #walkMembers(base: object, value: object, path: Path, unsearched: Part[]): object {
+    const redacted = {};
+    for (const [name, member] of Object.entries(value)) {
+      const isKnown = isOwn(base, name);
+      if (isKnown || (path.length === 0 && WALKED_MEMBERS.has(name))) {
+        const before = isKnown ? (base as Record<string, unknown>)[name] : undefined;
+        setMember(redacted, name, this.#walk(before, member, [...path, name], unsearched));
+        continue;
+      }
+      // A new name is searched with its value.
+      const added = {};
+      setMember(added, name, member);
+      const [[newName, newMember]] = Object.entries(this.#lookUp(path, added, unsearched) as object) as [
+        [string, unknown],
+      ];
+      setMember(redacted, freeName(redacted, newName), newMember);
+    }
+    return redacted;
+  }
+
+  #lookUp(path: Path, value: unknown, unsearched: Part[]): unknown {
+    const { label } = this.#settingOf(path);
+    const isScalar = typeof value === 'string' || typeof value === 'number';
+    if (isScalar && this.#options.isMachineMade?.(String(value), label)) return value;
+    const key = this.#keyOf(path, value);
+    if (this.#redacted.has(key)) return this.#redacted.get(key);
+    const memo = this.#options.memo?.();
+    if (memo?.has(key)) return memo.get(key);
+    unsearched.push({ path, value, key });
+    return value;
+  }
+
+  /** Lets the rules search the parts. What they find has a number, and the numbers are stored, when this is done. */
+  async #search(parts: readonly Part[]): Promise<void> {
+    const found = new Set<string>();
+    const counting: Numbering = { numberOf: (kind) => found.add(kind).size };
+    await this.#redactParts(parts, counting);
+    if (found.size > 0) await this.#number(parts);
+    const memo = this.#options.memo?.();
+    for (const { key, value, path } of parts) {
+      const redacted = this.#redacted.get(key);
+      if (redacted === UNSEARCHABLE) this.#redacted.set(key, value);
+      // What was redacted is known when it comes back as well.
+      else memo?.set(key, redacted).set(this.#keyOf(path, redacted), redacted);
+    }
+  }
+
+  /** Gives what the rules find its numbers, and stores them. Other processes may number values of the session at the same time. */
+  async #number(parts: readonly Part[]): Promise<void> {
+    for (;;) {
+      const { numbering, save } = await this.#options.openNumbers();
+      await this.#redactParts(parts, numbering);
+      try {
+        return await save();
+      } catch (error) {
+        if ((error as Partial<GenkitError>).status !== 'ABORTED') throw error;
+      }
+    }
+  }
+
+  #keyOf(path: Path, value: unknown): string {
+    const { label, except } = this.#settingOf(path);
+    const text = stringifyJson([label, except, this.#options.isMachineMade !== undefined, value]);
+    return createHash('sha256').update(text).digest('base64url');
+  }
+
+  async #redactParts(parts: readonly Part[], numbering: Numbering): Promise<void> {
+    for (const part of parts) {
+      const redacted = await this.#guarded(() => this.#redactPart(part, numbering));
+      this.#redacted.set(part.key, redacted ? freeze(redacted.value) : UNSEARCHABLE);
+    }
+  }
+
+  async #redactPart({ path, value }: Part, numbering: Numbering): Promise<{ value: unknown }> {
+    const { label, except } = this.#settingOf(path);
+    const named = {};
+    setMember(named, label, value);
+    const redacted = await redactValue(named, this.#rules, { numbering, except, signal: this.#timeUp() });
+    return { value: Object.values(redacted.value)[0] };
+  }
+
+  /** Runs the rules within the time limit; `undefined` when they fail and the save is to go on. */
+  async #guarded<T>(run: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await beforeAbort(run, this.#timeUp());
+    } catch (error) {
+      if (this.#settings.onFailure === 'write') return undefined;
+      throw unavailable(
+        `The privacy rules failed, so nothing was written: ${describeThrown(error)} Try again, or set onFailure: 'write' to save what they could not search.`,
+      );
+    }
+  }
+
+  #timeUp(): AbortSignal {
+    return (this.#deadline ??= AbortSignal.timeout(this.#settings.timeoutMs));
+  }
+
+  /** The name that a part stands under, which tells the rules what it is, and the exceptions below that name. */
+  #settingOf(path: Path): { label: string; except: string[] } {
+    const label = path.findLast((token) => !/^\d+$/.test(token)) ?? 'value';
+    const except = (this.#options.except ?? [])
+      .filter((tokens) => path.every((token, i) => i >= tokens.length || tokens[i] === '*' || tokens[i] === token))
+      .map((tokens) => formatPointer([label, ...tokens.slice(path.length)]));
+    return { label, except };
+  }
+}
+
+/** The result for a part on which a rule failed, until its search is over. */
+const UNSEARCHABLE = Symbol('unsearchable');
+
+/** The members of a state whose parts are searched one by one. The name and the value of any other new member are searched together. */
+const WALKED_MEMBERS: ReadonlySet<string> = new Set(['messages', 'artifacts', 'custom']);
+
+/** A message or an artifact is one part: it is added as one, and never changed. */
+function isWhole(path: Path): boolean {
+  return path.length === 2 && (path[0] === 'messages' || path[0] === 'artifacts');
+}
+
+function isMembers(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Two names can have one placeholder. Both members are kept. */
+function freeName(members: object, name: string): string {
+  let free = name;
+  for (let copy = 2; isOwn(members, free); copy++) free = `${name} (${copy})`;
+  return free;
+}
+
+/** The rule, which is asked once for each text. */
+function rememberAnswers(rule: PrivacyRule, isMachineMade: RedactionOptions['isMachineMade']): PrivacyRule {
+  const answers = new Map<string, readonly RuleMatch[] | Promise<readonly RuleMatch[]>>();
+  return {
+    name: rule.name,
+    maxLength: rule.maxLength,
+    find: (text, options) => {
+      const key = `${options.label ?? ''}\0${text}`;
+      const known = answers.get(key) ?? (isMachineMade?.(text, options.label) ? [] : rule.find(text, options));
+      answers.set(key, known);
+      return known;
+    },
+  };
+}
+
+function beforeAbort<T>(run: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason as Error);
+    if (signal.aborted) return stop();
+    signal.addEventListener('abort', stop, { once: true });
+    run()
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener('abort', stop));
+  });
+}

@@ -1,0 +1,135 @@
+import { createHash, hkdfSync, randomUUID } from 'node:crypto';
+import { logger } from 'genkit/logging';
+import { dataLoss, describeThrown, failedPrecondition, quote } from '../../errors.ts';
+import type { JsonPatch } from '../../json/diff.ts';
+import { parseJson } from '../../json/value.ts';
+import type { RecordStore, SessionStoreOptions } from '../../store/contract.ts';
+import { LruCache } from '../../store/lru-cache.ts';
+import { decrypt, encrypt } from '../encryption/aes-gcm.ts';
+import { PRIVACY_RECORDS } from './session-numbers.ts';
+
+/** What a snapshot needs in the clear: the patch that turns the placeholders into the values. */
+export interface Seal {
+  /** The key of its first session record. */
+  readonly key: string;
+  readonly patch: JsonPatch;
+}
+
+/** The snapshot that a seal belongs to. */
+export interface SealOwner extends SessionStoreOptions {
+  readonly sessionId: string;
+  readonly snapshotId: string;
+}
+
+/** A part of a seal, as its session record holds it. */
+type SealRecord = {
+  /** Names the secret without telling it. */
+  keyId: string;
+  /** Base64 of what AES-256-GCM answers. */
+  data: string;
+};
+
+/** A session record takes 512 KiB. */
+const MAX_PART_CHARS = 400_000;
+const MAX_REMEMBERED_CHARS = 4 * 1024 * 1024;
+
+/**
+ * Keeps encrypted in session records what must come back in the clear. A seal opens only for the snapshot that it was made for. One that is too
+ * large for a record is divided: the number of its parts is the end of its key.
+ */
+export class Seals {
+  readonly #store: RecordStore;
+  readonly #keys: readonly { readonly id: string; readonly key: Uint8Array }[];
+  /** By key, which is never used twice. */
+  readonly #remembered = new LruCache<JsonPatch>(MAX_REMEMBERED_CHARS);
+
+  constructor(store: RecordStore, secrets: readonly Uint8Array[]) {
+    this.#store = store;
+    this.#keys = secrets.map((secret) => {
+      const key = new Uint8Array(hkdfSync('sha256', secret, '', 'genkitx-agents sealed values', 32));
+      return { id: createHash('sha256').update(key).digest('base64url').slice(0, 16), key };
+    });
+  }
+
+  async write(owner: SealOwner, patch: JsonPatch): Promise<Seal> {
+    const { id, key: cipherKey } = this.#keys[0]!;
+    const text = JSON.stringify(patch);
+    const data = encrypt(cipherKey, Buffer.from(text), associatedData(id, owner)).toString('base64');
+    const count = Math.ceil(data.length / MAX_PART_CHARS);
+    const key = `sealed:${randomUUID()}:${count}`;
+    for (const [i, record] of partsOf(key).entries()) {
+      const value: SealRecord = { keyId: id, data: data.slice(i * MAX_PART_CHARS, (i + 1) * MAX_PART_CHARS) };
+      await this.#store.writeRecord({ ...placeOf(owner), key: record, value });
+    }
+    this.#remembered.set(key, patch, text.length);
+    return { key, patch };
+  }
+
+  /**
+   * The seal; `undefined` when it was removed.
+   *
+   * @throws `FAILED_PRECONDITION` without the secret, `DATA_LOSS` for a seal that is damaged or belongs to another snapshot.
+   */
+  async read(owner: SealOwner, key: string): Promise<Seal | undefined> {
+    const known = this.#remembered.get(key);
+    if (known) return { key, patch: known };
+    const names = partsOf(key);
+    const records = await this.#store.readRecords({ ...placeOf(owner), keys: names });
+    if (records.length < names.length) return undefined;
+    const parts = names.map((name) => records.find((record) => record.key === name)!.value as SealRecord);
+    const text = this.#open(owner, parts);
+    const patch = parseJson(text) as unknown as JsonPatch;
+    this.#remembered.set(key, patch, text.length);
+    return { key, patch };
+  }
+
+  /** Never rejects: what can't be removed stays encrypted, and goes with the session. */
+  async remove(owner: Omit<SealOwner, 'snapshotId'>, key: string): Promise<void> {
+    this.#remembered.delete(key);
+    try {
+      // The first part last, so that a removal that is interrupted leaves nothing that can be read.
+      for (const record of partsOf(key).toReversed()) {
+        await this.#store.writeRecord({ ...placeOf(owner), key: record, value: undefined });
+      }
+    } catch (error) {
+      logger.warn(
+        `A sealed value of session ${quote(owner.sessionId)} could not be removed; it is encrypted, and goes with the session. ${describeThrown(error)}`,
+      );
+    }
+  }
+
+  clear(): void {
+    this.#remembered.clear();
+  }
+
+  #open(owner: SealOwner, parts: readonly SealRecord[]): string {
+    const { keyId } = parts[0]!;
+    const found = this.#keys.find(({ id }) => id === keyId);
+    const where = `What is sealed for snapshot ${quote(owner.snapshotId)}`;
+    if (!found) {
+      throw failedPrecondition(
+        `${where} needs the secret with the id ${quote(keyId)}. Add that secret to the list of secrets.`,
+      );
+    }
+    const bytes = Buffer.from(parts.map(({ data }) => data).join(''), 'base64');
+    try {
+      return decrypt(found.key, bytes, associatedData(keyId, owner)).toString('utf8');
+    } catch {
+      throw dataLoss(`${where} is damaged.`);
+    }
+  }
+}
+
+function associatedData(keyId: string, { sessionId, snapshotId }: SealOwner): Buffer {
+  return Buffer.from(JSON.stringify([keyId, sessionId, snapshotId]));
+}
+
+function placeOf({ sessionId, context }: Omit<SealOwner, 'snapshotId'>) {
+  return { sessionId, context, kind: PRIVACY_RECORDS };
+}
+
+/** The keys of the records of a seal, the first of which is the key itself. */
+function partsOf(key: string): string[] {
+  const count = Number(key.split(':')[2]) || 1;
+  return Array.from({ length: Math.min(count, 100) }, (_, i) => (i === 0 ? key : `${key}:${i}`));
+}

@@ -1,0 +1,72 @@
+import type { SessionState } from 'genkit/beta';
+import { applyShared } from '../../json/apply.ts';
+import type { JsonPatch } from '../../json/diff.ts';
+import type { Json } from '../../json/value.ts';
+import { copyMetadata, copyState } from '../../snapshot/own-copy.ts';
+import type { SessionSnapshot } from '../../store/contract.ts';
+
+/** A snapshot as it is stored. */
+export type StoredSnapshot = SessionSnapshot & {
+  /** The key of what is sealed for it. */
+  readonly sealed?: string;
+  readonly waitingSince?: readonly string[];
+};
+
+/** Ids and the status, which a store needs as they are. */
+type PlainMembers = Pick<SessionSnapshot, 'snapshotId' | 'sessionId' | 'parentId' | 'status'>;
+
+/** The parts of a snapshot that are searched. */
+export interface SearchedParts {
+  /** The members beside the state. */
+  readonly beside: { readonly [name: string]: unknown };
+  /** The state, without its id of the session. */
+  readonly state: Omit<SessionState, 'sessionId'>;
+}
+
+export interface SnapshotParts extends SearchedParts {
+  readonly plain: PlainMembers;
+  readonly stateSessionId: string | undefined;
+  readonly hasState: boolean;
+}
+
+/** The parts of a stored snapshot. */
+export function partsOf({ state, ...metadata }: StoredSnapshot): SnapshotParts {
+  const { snapshotId, sessionId, parentId, status, sealed: _, ...beside } = metadata;
+  const own: SessionState = state ?? {};
+  const { sessionId: id, ...rest } = own;
+  const isId = typeof id === 'string';
+  return {
+    plain: {
+      snapshotId,
+      ...(sessionId !== undefined && { sessionId }),
+      ...(parentId !== undefined && { parentId }),
+      ...(status !== undefined && { status }),
+    },
+    beside,
+    stateSessionId: isId ? id : undefined,
+    state: isId ? rest : own,
+    hasState: state !== undefined,
+  };
+}
+
+/**
+ * The parts of the answer of a mutator, as copies; what the state has in common with that of `base` is shared with it.
+ *
+ * @throws `INVALID_ARGUMENT` with the path when it holds what JSON cannot hold.
+ */
+export function copyParts(answer: SessionSnapshot, base: StoredSnapshot | undefined): SnapshotParts {
+  const state = copyState(answer, base?.state as Json | undefined) as SessionState | undefined;
+  return partsOf({ ...copyMetadata(answer), ...(state !== undefined && { state }) });
+}
+
+/** The snapshot of the parts, with what was searched put in. */
+export function joinParts({ plain, stateSessionId, hasState }: SnapshotParts, searched: SearchedParts): StoredSnapshot {
+  const id = stateSessionId !== undefined && { sessionId: stateSessionId };
+  return { ...plain, ...searched.beside, ...(hasState && { state: { ...id, ...searched.state } }) } as StoredSnapshot;
+}
+
+/** The snapshot with what was sealed in its place. */
+export function applySeal(stored: StoredSnapshot, patch: JsonPatch): SessionSnapshot {
+  const parts = partsOf(stored);
+  return joinParts(parts, applyShared({ beside: parts.beside, state: parts.state }, patch));
+}

@@ -1,0 +1,292 @@
+/** What redaction does in a turn: numbers, what the rules get to see, rules that fail, and models that get placeholders. */
+import { z } from 'genkit';
+import { genkit } from 'genkit/beta';
+import {
+  defineAgent,
+  defineCustomAgent,
+  FileSessionStore,
+  InMemorySessionStore,
+  type SessionStore,
+} from 'genkitx-agents';
+import { redacting, type PrivacyRule } from 'genkitx-agents/privacy';
+import { describe, expect, test } from 'vitest';
+import { call, user } from '../../agent/helpers.ts';
+import { scriptedModel } from '../../support/scripted-model.ts';
+import { newFolder, openStore, optionsWith, planted, Plants, SECRET } from './support.ts';
+
+const save = (store: SessionStore, sessionId: string, ...texts: string[]) =>
+  store.saveSnapshot(undefined, () => ({
+    sessionId,
+    createdAt: new Date().toISOString(),
+    status: 'completed',
+    state: { messages: texts.map(user) },
+  }));
+
+const textsOf = async (store: SessionStore, snapshotId: string | null) =>
+  (await store.getSnapshot({ snapshotId: snapshotId! }))?.state?.messages?.map(({ content }) => content[0]?.text);
+
+/** What two rules of no kind find: names of people. */
+const person: PrivacyRule = {
+  name: 'person',
+  maxLength: 5,
+  find: (text) =>
+    [...text.matchAll(/\b(?:Anna|Bob)\b/g)].map(({ index, 0: name }) => ({
+      kind: 'person',
+      start: index,
+      end: index + name.length,
+    })),
+};
+
+describe('numbers', () => {
+  test('are those of the session, also in another process; another session has its own', async () => {
+    const folder = newFolder();
+    const [a, b] = [openStore(folder, { rules: [person] }), openStore(folder, { rules: [person] })];
+    expect(await textsOf(a, await save(a, 'one', 'Anna', 'Bob and Anna'))).toEqual([
+      '[PERSON_1]',
+      '[PERSON_2] and [PERSON_1]',
+    ]);
+    expect(await textsOf(b, await save(b, 'one', 'Bob'))).toEqual(['[PERSON_2]']);
+    expect(await textsOf(b, await save(b, 'two', 'Bob'))).toEqual(['[PERSON_1]']);
+  });
+
+  test('agree where two processes write at once', async () => {
+    const folder = newFolder();
+    const stores = [openStore(folder), openStore(folder)];
+    const plants = new Plants();
+    const values = Array.from({ length: 6 }, () => plants.text());
+    const ids = await Promise.all(
+      [...values, ...values.toReversed()].map((value, i) => save(stores[i % 2]!, 'one', value)),
+    );
+    const texts = (await Promise.all(ids.map((id) => textsOf(stores[0]!, id)))).flat();
+    expect(texts.slice(0, 6)).toEqual(texts.slice(6).toReversed());
+    expect(new Set(texts).size).toBe(6);
+  });
+});
+
+describe('the rules get to see what a turn adds', () => {
+  const TURNS = 100;
+  const [asked, answered] = ['a question of some length', 'an answer that is a bit longer'];
+  const perTurn = asked.length + answered.length;
+
+  test('through our runtime, also in one call of many turns', async () => {
+    const rule = planted();
+    const store = redacting(new InMemorySessionStore(), optionsWith({ rules: [rule] }));
+    const ai = genkit({});
+    const { name } = scriptedModel(ai, { otherwise: answered });
+    const agent = defineAgent(ai, { name: 'a', model: name, store });
+    const seen: number[] = [];
+    for (let turn = 0; turn < TURNS; turn++) {
+      const before = rule.chars;
+      await call(agent, [asked], { sessionId: 'one' });
+      seen.push(rule.chars - before);
+    }
+    // Besides: names, roles, and the members beside the state.
+    expect(Math.max(...seen.slice(1))).toBeLessThan(perTurn * 4);
+    expect(seen.at(-1)).toBe(seen[5]);
+    const before = rule.chars;
+    await call(
+      agent,
+      Array.from({ length: TURNS }, () => asked),
+      { sessionId: 'two' },
+    );
+    expect(rule.chars - before).toBeLessThan(TURNS * perTurn * 4);
+  });
+
+  test("through Genkit's own agents, which read copies", async () => {
+    const rule = planted();
+    const store = redacting(new InMemorySessionStore(), optionsWith({ rules: [rule] }));
+    const ai = genkit({});
+    const plants = new Plants();
+    const { name } = scriptedModel(ai, { otherwise: answered });
+    const agent = ai.defineAgent({ name: 'a', model: name, store });
+    const seen: number[] = [];
+    let chat = agent.chat({ sessionId: 'one' });
+    for (let turn = 0; turn < TURNS; turn++) {
+      const before = rule.chars;
+      await chat.send(`${asked} ${plants.text()}`);
+      seen.push(rule.chars - before);
+      if (turn % 10 === 9) chat = agent.chat({ sessionId: 'one' });
+    }
+    expect(Math.max(...seen.slice(1))).toBeLessThan(perTurn * 6);
+    expect(seen.slice(50).reduce((a, b) => a + b)).toBeLessThan(seen.slice(1, 51).reduce((a, b) => a + b) * 1.2);
+  });
+});
+
+describe('rules', () => {
+  const outcome = (rule: Partial<PrivacyRule>, options: object = {}) => {
+    const store = redacting(new InMemorySessionStore(), {
+      rules: [{ name: 'r', maxLength: 1, find: () => [], ...rule }, planted()],
+      secret: SECRET,
+      ...options,
+    });
+    return { store, saved: save(store, 's', 'plant-0001-x') };
+  };
+
+  test('may be slow', async () => {
+    const rule = planted(() => new Promise((resolve) => void setImmediate(resolve)));
+    const store = redacting(new InMemorySessionStore(), optionsWith({ rules: [rule] }));
+    expect(await textsOf(store, await save(store, 's', 'plant-0001-x'))).toEqual(['[PLANT_1]']);
+  });
+
+  const failing: [string, Partial<PrivacyRule>][] = [
+    [
+      'throws',
+      {
+        find: () => {
+          throw new Error('no service');
+        },
+      },
+    ],
+    [
+      'rejects',
+      {
+        find: async () => {
+          throw new Error('no service');
+        },
+      },
+    ],
+    ['hangs', { find: () => new Promise(() => {}) }],
+    ['answers a match that is not in the text', { find: () => [{ kind: 'a', start: 5, end: 1000 }] }],
+  ];
+  test.each(failing)('one that %s fails the save, and nothing is written', async (_, rule) => {
+    const { store, saved } = outcome(rule, { timeoutMs: 50 });
+    await expect(saved).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+    expect((await store.listSessions()).items).toEqual([]);
+    await expect(store.writeRecord({ sessionId: 's', kind: 'k', key: 'k', value: 'x' })).rejects.toMatchObject({
+      status: 'UNAVAILABLE',
+    });
+  });
+
+  test.each(failing)("one that %s lets the save pass with onFailure: 'write', and is tried again", async (_, rule) => {
+    const { store, saved } = outcome(rule, { timeoutMs: 50, onFailure: 'write' });
+    expect(await textsOf(store, await saved)).toEqual(['plant-0001-x']);
+  });
+
+  test('refuse an id in which they find something', async () => {
+    const { store } = outcome({});
+    const id = 'plant-0001-x';
+    const refused = { status: 'INVALID_ARGUMENT', message: expect.stringContaining('personal data (plant)') };
+    const turn = { sessionId: 's', createdAt: new Date().toISOString(), status: 'completed', state: {} } as const;
+    await expect(save(store, id, 'a')).rejects.toMatchObject(refused);
+    await expect(store.saveSnapshot(id, () => turn)).rejects.toMatchObject(refused);
+    await expect(store.saveSnapshot('a', () => ({ ...turn, parentId: id }))).rejects.toMatchObject(refused);
+    await expect(store.saveSnapshot('a', () => ({ ...turn, state: { sessionId: id } }))).rejects.toMatchObject(refused);
+    await expect(store.saveSnapshot('a', () => turn, { session: { ownerId: id } })).rejects.toMatchObject(refused);
+    const scopes = [{ id: { scope: 'user', appName: 'a', userId: id } as const, change: () => ({}) }];
+    await expect(store.saveSnapshot('a', () => turn, { scopes })).rejects.toMatchObject(refused);
+    await expect(store.writeRecord({ sessionId: 's', kind: 'k', key: id, value: 1 })).rejects.toMatchObject(refused);
+  });
+
+  test('leave alone what `except` names', async () => {
+    const store = redacting(
+      new InMemorySessionStore(),
+      optionsWith({ except: ['/custom/order/id', '/custom/items/*/sku', '/messages/*/metadata/trace'] }),
+    );
+    const state = {
+      custom: {
+        order: { id: 'plant-0001-x', of: 'plant-0002-x' },
+        items: [{ sku: 'plant-0001-x', n: 'plant-0001-x' }],
+      },
+      messages: [{ ...user('plant-0001-x'), metadata: { trace: 'plant-0001-x' } }],
+    };
+    const id = await store.saveSnapshot(undefined, () => ({
+      sessionId: 's',
+      createdAt: new Date().toISOString(),
+      status: 'completed',
+      state,
+    }));
+    expect((await store.getSnapshot({ snapshotId: id! }))?.state).toMatchObject({
+      custom: { order: { id: 'plant-0001-x', of: /\[PLANT_\d\]/ }, items: [{ sku: 'plant-0001-x' }] },
+      messages: [{ metadata: { trace: 'plant-0001-x' } }],
+    });
+  });
+});
+
+describe('a running session', () => {
+  test('goes on with placeholders in its later turns, of one call too', async () => {
+    const store = redacting(new InMemorySessionStore(), optionsWith());
+    const ai = genkit({});
+    const seen: string[] = [];
+    const agent = defineCustomAgent(ai, { name: 'a', store }, async (sess) => {
+      await sess.run(async () => void seen.push(JSON.stringify(sess.getMessages())));
+      return {};
+    });
+    await call(agent, ['plant-0001-x', 'two', 'three'], { sessionId: 's' });
+    expect(seen[0]).toContain('plant-0001-x');
+    expect(seen[1]).toContain('[PLANT_1]');
+    expect(seen.slice(1).join()).not.toContain('plant-');
+  });
+});
+
+describe('beforeModel', () => {
+  test('gives the model placeholders from the first turn, in tool loops too, and nothing is sealed', async () => {
+    const folder = newFolder();
+    const store = openStore(folder, { beforeModel: true });
+    const ai = genkit({});
+    const inputs: unknown[] = [];
+    ai.defineTool({ name: 'look', description: 'Looks.', inputSchema: z.any() }, async (input) => {
+      inputs.push(input);
+      return { json: JSON.stringify({ of: 'plant-0002-x' }) };
+    });
+    const scripted = scriptedModel(ai, {
+      replies: [
+        ({ request }) => [
+          { toolRequest: { name: 'look', ref: '1', input: { q: request.messages[0]?.content[0]?.text } } },
+        ],
+        ({ request }) => `You are ${request.messages[0]?.content[0]?.text}`,
+        'again',
+      ],
+    });
+    const agent = defineAgent(ai, { name: 'a', model: scripted.name, tools: ['look'], store });
+    const { output } = await call(agent, ['plant-0001-x'], { sessionId: 's' });
+    await call(agent, ['plant-0002-x'], { sessionId: 's' });
+    expect(JSON.stringify(scripted.requests)).not.toContain('plant-');
+    expect(inputs).toEqual([{ q: '[PLANT_1]' }]);
+    expect(output.message?.content[0]?.text).toBe('You are [PLANT_1]');
+    expect(scripted.requests[2]?.messages.at(-1)?.content[0]?.text).toBe('[PLANT_2]');
+    const raw = new FileSessionStore(folder);
+    expect((await raw.readRecords({ sessionId: 's' })).map(({ key }) => key)).toEqual(['numbers']);
+    await raw.close();
+  });
+
+  test('a single call without tools is no exception; what was searched for the model is not searched again', async () => {
+    const rule = planted();
+    const store = redacting(new InMemorySessionStore(), optionsWith({ rules: [rule], beforeModel: true }));
+    const ai = genkit({});
+    const scripted = scriptedModel(ai, { otherwise: 'ok' });
+    const agent = defineAgent(ai, { name: 'a', model: scripted.name, store });
+    const long = `plant-0001-x ${'word '.repeat(1000)}`;
+    for (let turn = 0; turn < 5; turn++) await call(agent, [turn === 0 ? long : 'short'], { sessionId: 's' });
+    expect(JSON.stringify(scripted.requests)).not.toContain('plant-');
+    expect(rule.chars).toBeLessThan(long.length * 1.5);
+  });
+});
+
+describe('a mutator', () => {
+  test('that answers another text each time is refused', async () => {
+    const store = redacting(new InMemorySessionStore(), optionsWith());
+    let runs = 0;
+    const saved = store.saveSnapshot(undefined, () => ({
+      sessionId: 's',
+      createdAt: new Date().toISOString(),
+      state: { custom: { text: `run ${runs++}` } },
+    }));
+    await expect(saved).rejects.toMatchObject({
+      status: 'INVALID_ARGUMENT',
+      message: expect.stringContaining('each time'),
+    });
+  });
+
+  test('may answer another time, and its last answer counts', async () => {
+    const store = redacting(new InMemorySessionStore(), optionsWith());
+    let last = '';
+    const id = await store.saveSnapshot(undefined, () => ({
+      sessionId: 's',
+      createdAt: (last = new Date(Date.parse('2026-01-01') + last.length * performance.now()).toISOString()),
+      status: 'completed',
+      error: { message: 'plant-0001-x' },
+      state: { messages: [user('plant-0001-x')] },
+    }));
+    expect(await store.getSnapshotMetadata({ snapshotId: id! })).toMatchObject({ createdAt: last });
+  });
+});
