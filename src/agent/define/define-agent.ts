@@ -69,22 +69,18 @@ export function defineAgent<State, I extends z.ZodTypeAny, O extends z.ZodTypeAn
   assertNamesAreFree(agent.registry, [promptKey]);
   definePrompt(agent.registry, prompt);
   const isHistoryOpaque = typeof prompt.messages !== 'function' && typeof prompt.messages !== 'string';
-  const openWindow = windowOpener(agent);
-  const voice = {
-    registry: agent.registry,
-    promptName,
-    promptInput,
-    turnOverrides,
-    isHistoryOpaque,
-    openWindow,
-    ...modelRequestOf(agent),
-  };
+  const voice = { ...voiceOf(agent, { promptInput, turnOverrides }), promptName, isHistoryOpaque };
   return register(agent, promptAgentFn<State>(voice), [promptKey]);
 }
 
-function modelRequestOf<State>({ sharedStore }: AgentDefinition<State>): Pick<PromptVoice, 'modelRequest'> {
-  const { modelRequest } = changesOf(sharedStore);
-  return modelRequest ? { modelRequest } : {};
+/** What every agent with a prompt speaks with. */
+function voiceOf<State>(
+  agent: AgentDefinition<State>,
+  options: Pick<PromptVoice, 'promptInput' | 'turnOverrides'>,
+): Omit<PromptVoice, 'promptName'> {
+  const { modelRequest } = changesOf(agent.sharedStore);
+  const openWindow = windowOpener(agent);
+  return { ...options, registry: agent.registry, openWindow, ...(modelRequest && { modelRequest }) };
 }
 
 /**
@@ -111,15 +107,7 @@ export function definePromptAgent<State, I extends z.ZodTypeAny, O extends z.Zod
   assertConfig('definePromptAgent', config);
   const { promptName, promptInput, turnOverrides, description } = config;
   const agent = withWindow(settleAgent<State>(ai, { name: promptName, description }, config), config.context);
-  const openWindow = windowOpener(agent);
-  const voice = {
-    registry: agent.registry,
-    promptName,
-    promptInput,
-    turnOverrides,
-    openWindow,
-    ...modelRequestOf(agent),
-  };
+  const voice = { ...voiceOf(agent, { promptInput, turnOverrides }), promptName };
   return register(agent, promptAgentFn<State>(voice));
 }
 

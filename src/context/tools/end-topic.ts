@@ -3,6 +3,7 @@ import { getAsyncContext } from '@genkit-ai/core';
 import { z } from 'genkit';
 import type { Registry } from 'genkit/registry';
 
+import { oncePerRegistry } from './once-per-registry.ts';
 import { CURRENT_SESSION, type Session } from '../../session/session.ts';
 
 const inputSchema = z.object({ topic: z.string().optional().describe('The topic, in a few words.') });
@@ -15,7 +16,7 @@ export interface EndTopicInput {
 
 type EndTopic = ToolAction<z.ZodType<EndTopicInput>, z.ZodString>;
 
-const defined = new WeakMap<Registry, EndTopic>();
+const tool = oncePerRegistry(define);
 
 /**
  * The tool `end_topic` for an agent whose window summarizes: the model calls it when a task is done, and the session is summarized after the turn.
@@ -25,10 +26,7 @@ const defined = new WeakMap<Registry, EndTopic>();
  * const support = defineAgent(ai, { name: 'support', model, tools: [endTopic(ai)], context: window, store });
  */
 export function endTopic(ai: { readonly registry: Registry }): ToolAction<z.ZodType<EndTopicInput>, z.ZodString> {
-  const { registry } = ai;
-  const tool = defined.get(registry) ?? define(registry);
-  defined.set(registry, tool);
-  return tool;
+  return tool(ai);
 }
 
 function define(registry: Registry): EndTopic {

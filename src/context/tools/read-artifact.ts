@@ -3,6 +3,7 @@ import { getAsyncContext } from '@genkit-ai/core';
 import { z, type Part } from 'genkit';
 import type { Registry } from 'genkit/registry';
 
+import { oncePerRegistry } from './once-per-registry.ts';
 import { CURRENT_SESSION, viewOf, type Session } from '../../session/session.ts';
 
 const inputSchema = z.object({ name: z.string().describe('The name of the artifact, as it is listed.') });
@@ -15,7 +16,7 @@ export interface ReadArtifactInput {
 
 type ReadArtifact = ToolAction<z.ZodType<ReadArtifactInput>, z.ZodString>;
 
-const defined = new WeakMap<Registry, ReadArtifact>();
+const tool = oncePerRegistry(define);
 
 /**
  * The tool `read_artifact` for an agent whose window lists the session's artifacts by name (`artifacts: true`): the model gets the text of the
@@ -29,10 +30,7 @@ const defined = new WeakMap<Registry, ReadArtifact>();
 export function readArtifact(ai: {
   readonly registry: Registry;
 }): ToolAction<z.ZodType<ReadArtifactInput>, z.ZodString> {
-  const { registry } = ai;
-  const tool = defined.get(registry) ?? define(registry);
-  defined.set(registry, tool);
-  return tool;
+  return tool(ai);
 }
 
 function define(registry: Registry): ReadArtifact {
