@@ -11,5 +11,5 @@ export type { ReconnectOptions } from '../src/client/http/reconnect.ts';
 export { remoteAgent, type RemoteAgentOptions } from '../src/client/http/remote-agent.ts';
 export type { ErrorStatus } from '../src/error-status.ts';
 export type * from '../src/client/types.ts';
-export { applyPatch, PatchError, type ApplyOptions } from '../src/json/apply.ts';
+export { applyPatch, PatchError, type ApplyOptions } from '../src/json/apply-patch.ts';
 export type { JsonPatch, JsonPatchOperation } from '../src/json/diff.ts';

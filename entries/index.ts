@@ -62,7 +62,7 @@ export type {
   TurnOptions,
 } from '../src/client/types.ts';
 export { AgentInitError, SessionConflictError, StateError } from '../src/errors.ts';
-export { applyPatch, PatchError, type ApplyOptions } from '../src/json/apply.ts';
+export { applyPatch, PatchError, type ApplyOptions } from '../src/json/apply-patch.ts';
 export { diff, type JsonPatch, type JsonPatchOperation } from '../src/json/diff.ts';
 export { JsonValueError, type Json } from '../src/json/value.ts';
 export type { PlainState } from '../src/session/state/plain-state.ts';
@@ -136,7 +136,7 @@ export type {
   UsageSum,
   WriteRecordOptions,
 } from '../src/store/contract.ts';
-export type { SnapshotPathPrefix } from '../src/store/tenant.ts';
+export type { SnapshotPathPrefix } from '../src/store/name-tenant.ts';
 export { FileSessionStore, type FileSessionStoreOptions } from '../stores/file/file-session-store.ts';
 export type { Durability } from '../stores/file/disk/store-folder.ts';
 export { listGenkitDirectory, type ListGenkitDirectoryOptions } from '../stores/genkit/list-directory.ts';

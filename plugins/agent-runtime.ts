@@ -2,7 +2,7 @@ import type { GenkitPlugin } from 'genkit/plugin';
 import { isStore, isString } from '../src/agent/define/options.ts';
 import { attachDefaults, type RuntimeDefaults as AgentRuntimeOptions } from '../src/agent/define/runtime-defaults.ts';
 import { registerSessionActions } from '../src/agent/define/session-actions.ts';
-import { checkOptions, isFunction, isObject, isOneOf, isWhole } from '../src/store/options.ts';
+import { checkOptions, isFunction, isObject, isOneOf, isWhole } from '../src/store/check-options.ts';
 
 export type { AgentRuntimeOptions };
 

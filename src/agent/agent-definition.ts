@@ -4,7 +4,7 @@ import { failedPrecondition } from '../errors.ts';
 import { copyJson } from '../json/value.ts';
 import type { ContextWindow } from '../context/types.ts';
 import type { ScopeId, StoreCapabilities } from '../store/contract.ts';
-import type { KeyQueue } from '../store/key-queue.ts';
+import type { KeyQueue } from '../store/parts/key-queue.ts';
 import type { StateSetting } from '../session/state/session-state.ts';
 import type { StateSigner } from './define/state-signature.ts';
 import type { BackgroundOptions, OnConflict, SchemaOf, UserIdOf } from './types.ts';

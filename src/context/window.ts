@@ -9,7 +9,7 @@ import {
   isRecordStore,
   isWhole,
   type OptionCheck,
-} from '../store/options.ts';
+} from '../store/check-options.ts';
 import { noteWindow } from './compaction/compact-idle.ts';
 import { Compactions } from './compaction/compactions.ts';
 import { LocalRecords } from './compaction/local-records.ts';

@@ -1,5 +1,5 @@
 import { invalidArgument } from '../errors.ts';
-import type { SessionTree, SnapshotNode } from './lineage.ts';
+import type { SessionTree, SnapshotNode } from './session-tree.ts';
 
 /** The part of a retention policy that concerns the inside of one session; see `PrunePolicy`. */
 export interface RetentionPolicy {

@@ -27,11 +27,11 @@ import type {
   StoreCapabilities,
   WriteRecordOptions,
 } from './contract.ts';
-import { assertFunction, checkLookup, checkSession, type Lookup } from './lookup.ts';
-import { checkRecordRead, checkRecordWrite, type RecordRead, type RecordWrite } from './session-records.ts';
-import { checkScope, checkScopeChanges, checkScopes } from './scopes.ts';
-import { checkDetails } from './session-summary.ts';
-import { tenantOf, type SnapshotPathPrefix } from './tenant.ts';
+import { assertFunction, checkLookup, checkSession, type Lookup } from './check-lookup.ts';
+import { checkRecordRead, checkRecordWrite, type RecordRead, type RecordWrite } from './records/session-records.ts';
+import { checkScope, checkScopeChanges, checkScopes } from './records/scopes.ts';
+import { checkDetails } from './list/session-summary.ts';
+import { nameTenant, type SnapshotPathPrefix } from './name-tenant.ts';
 
 type Awaitable<T> = T | Promise<T>;
 
@@ -96,12 +96,12 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
   protected abstract release(): Awaitable<void>;
 
   async getSnapshot(lookup: SnapshotLookup): Promise<SessionSnapshot<S> | undefined> {
-    const tenant = this.#tenantOf(lookup);
+    const tenant = this.#tenantStore(lookup);
     return tenant.getSnapshot(checkLookup(lookup));
   }
 
   async getSnapshotMetadata(lookup: SnapshotLookup): Promise<SnapshotMetadata | undefined> {
-    const tenant = this.#tenantOf(lookup);
+    const tenant = this.#tenantStore(lookup);
     return tenant.getSnapshotMetadata(checkLookup(lookup));
   }
 
@@ -110,7 +110,7 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
     mutator: SnapshotMutator<S>,
     options?: SaveSnapshotOptions,
   ): Promise<string | null> {
-    const tenant = this.#tenantOf(options);
+    const tenant = this.#tenantStore(options);
     if (snapshotId !== undefined) assertId(snapshotId, 'snapshotId');
     assertFunction(mutator, 'mutator');
     const { expectedLeafId, ifSnapshot } = options ?? {};
@@ -132,19 +132,19 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
     callback: (snapshot: SessionSnapshot<S>) => void,
     options?: SessionStoreOptions,
   ): () => void {
-    const tenant = this.#tenantOf(options);
+    const tenant = this.#tenantStore(options);
     assertId(snapshotId, 'snapshotId');
     assertFunction(callback, 'callback');
     return tenant.onSnapshotStateChange(snapshotId, callback);
   }
 
   async listSnapshots(options: PageOptions & { sessionId: string }): Promise<Page<SnapshotMetadata>> {
-    const tenant = this.#tenantOf(options);
+    const tenant = this.#tenantStore(options);
     return tenant.listSnapshots(checkSession(options), options);
   }
 
   async listSessions(options: ListSessionsOptions = {}): Promise<Page<SessionSummary>> {
-    const tenant = this.#tenantOf(options);
+    const tenant = this.#tenantStore(options);
     if (options.ownerId !== undefined) assertId(options.ownerId, 'ownerId');
     return tenant.listSessions(options);
   }
@@ -152,7 +152,7 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
   async deleteSession(
     options: SessionStoreOptions & { sessionId: string; expectedLeafId?: string },
   ): Promise<DeleteResult> {
-    const tenant = this.#tenantOf(options);
+    const tenant = this.#tenantStore(options);
     const sessionId = checkSession(options);
     if (options.expectedLeafId !== undefined) assertId(options.expectedLeafId, 'expectedLeafId');
     return tenant.deleteSession(sessionId, options.expectedLeafId);
@@ -162,7 +162,7 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
     policy: PrunePolicy,
     options: SessionStoreOptions & { dryRun?: boolean; sessionId?: string } = {},
   ): Promise<PruneResult> {
-    const tenant = this.#tenantOf(options);
+    const tenant = this.#tenantStore(options);
     assertPolicy(policy);
     const { dryRun = false, sessionId } = options;
     if (sessionId !== undefined) assertId(sessionId, 'sessionId');
@@ -170,27 +170,27 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
   }
 
   async readScopes(options: SessionStoreOptions & { scopes: readonly ScopeId[] }): Promise<ScopeRecord[]> {
-    const tenant = this.#tenantOf(options);
+    const tenant = this.#tenantStore(options);
     return tenant.readScopes(checkScopes(options));
   }
 
   async deleteScope(options: SessionStoreOptions & { scope: ScopeId }): Promise<boolean> {
-    const tenant = this.#tenantOf(options);
+    const tenant = this.#tenantStore(options);
     return tenant.deleteScope(checkScope(options));
   }
 
   async listScopes(options: PageOptions = {}): Promise<Page<ScopeId>> {
-    const tenant = this.#tenantOf(options);
+    const tenant = this.#tenantStore(options);
     return tenant.listScopes(options);
   }
 
   async readRecords(options: ReadRecordsOptions): Promise<SessionRecord[]> {
-    const tenant = this.#tenantOf(options);
+    const tenant = this.#tenantStore(options);
     return tenant.readRecords(checkRecordRead(options));
   }
 
   async writeRecord(options: WriteRecordOptions): Promise<string | null> {
-    const tenant = this.#tenantOf(options);
+    const tenant = this.#tenantStore(options);
     return tenant.writeRecord(checkRecordWrite(options));
   }
 
@@ -199,8 +199,8 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
     return this.#closing;
   }
 
-  #tenantOf(options: SessionStoreOptions | undefined): TenantStore<S> {
+  #tenantStore(options: SessionStoreOptions | undefined): TenantStore<S> {
     if (this.#closing) throw closed(this.#name);
-    return this.tenant(tenantOf(this.#prefix, options));
+    return this.tenant(nameTenant(this.#prefix, options));
   }
 }

@@ -1,17 +1,17 @@
 import type { StoreCapabilities } from '../../src/store/contract.ts';
 import { BaseSessionStore, type TenantStore } from '../../src/store/base-session-store.ts';
-import { checkOptions, isBoolean, isFunction, isObject, isOneOf, isWhole } from '../../src/store/options.ts';
-import type { SnapshotPathPrefix } from '../../src/store/tenant.ts';
-import type { Encryption } from '../../src/store/encryption.ts';
-import { LruCache } from '../../src/store/lru-cache.ts';
+import { checkOptions, isBoolean, isFunction, isObject, isOneOf, isWhole } from '../../src/store/check-options.ts';
+import type { SnapshotPathPrefix } from '../../src/store/name-tenant.ts';
+import type { Encryption } from '../../src/store/encryption/encryption.ts';
+import { LruCache } from '../../src/store/parts/lru-cache.ts';
 import { nodeFileSystem, type FileSystem } from './disk/file-system.ts';
 import { reportingFailures, type Call } from './disk/io-error.ts';
 import { StoreFolder, type Durability } from './disk/store-folder.ts';
 import { usableDirectory } from './disk/usable-directory.ts';
 import { assertNotForeign } from './read/scan-tenant.ts';
 import { finish } from './remove/remove-snapshots.ts';
-import { FileTenant, type Runner } from './tenant-store.ts';
-import { MOST_SNAPSHOTS, Tenant, type Shared } from './tenant.ts';
+import { FileTenantStore, type Runner } from './file-tenant-store.ts';
+import { MOST_SNAPSHOTS, TenantSessions, type Shared } from './tenant-sessions.ts';
 import { Watches } from './watch/watches.ts';
 
 /** Options of {@link FileSessionStore}. */
@@ -86,7 +86,7 @@ export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
   readonly capabilities = CAPABILITIES;
   readonly #directory: string;
   readonly #shared: Shared;
-  readonly #tenants = new LruCache<FileTenant<S>>(MOST_TENANTS);
+  readonly #tenants = new LruCache<FileTenantStore<S>>(MOST_TENANTS);
   readonly #watches: Watches<S>;
   readonly #runner: Runner;
   /** Calls that change something, and have not ended. */
@@ -134,8 +134,8 @@ export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
     // A tenant that is watched has to stay the same, however many others were used since.
     const known = this.#watches.tenant(id) ?? this.#tenants.get(id);
     if (known) return known;
-    const tenant = new Tenant(this.#shared, id, finish);
-    const made: FileTenant<S> = new FileTenant(tenant, {
+    const tenant = new TenantSessions(this.#shared, id, finish);
+    const made: FileTenantStore<S> = new FileTenantStore(tenant, {
       runner: this.#runner,
       watch: () => this.#watches.of(id, made),
     });

@@ -1,4 +1,4 @@
-import { SessionTree, type SnapshotNode } from '../../src/snapshot/lineage.ts';
+import { SessionTree, type SnapshotNode } from '../../src/snapshot/session-tree.ts';
 import type { SnapshotMetadata, SnapshotStatus } from '../../src/snapshot/snapshot.ts';
 import { DamagedLog, type LogLine, type SaveLine } from './format/session-log.ts';
 import type { SnapshotHead } from './format/snapshot-file.ts';

@@ -3,10 +3,10 @@ import type { Stats } from 'node:fs';
 import { join } from 'node:path';
 import { GenkitError } from 'genkit';
 import { quote } from '../../src/errors.ts';
-import type { Sealer } from '../../src/store/encryption.ts';
+import type { Sealer } from '../../src/store/encryption/encryption.ts';
 import type { CutMemory } from '../chain/cut.ts';
 import { closeQuietly, CREATE, READ_APPEND, stampOf } from './disk/file-system.ts';
-import type { HeldLock } from './disk/lock.ts';
+import type { HeldLock } from './disk/lock-folder.ts';
 import { readBeginning, readFrom } from './disk/read-file.ts';
 import { attempt } from './disk/store-folder.ts';
 import { hashOf } from './format/names.ts';
@@ -124,7 +124,7 @@ export class Session {
   }
 
   /** Runs `task` on the session as it is, while no other writer can change it. */
-  locked<T>(task: (lock: HeldLock) => Promise<T>): Promise<T> {
+  withLock<T>(task: (lock: HeldLock) => Promise<T>): Promise<T> {
     const { folder } = this.tenant;
     const name = hashOf(folder.tenant, this.id, 'session');
     return folder.store.locks.run(name, `Session ${quote(this.id)}`, async (lock) => {

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { Sealer, type Encryption, type KeyOwner } from '../../src/store/encryption.ts';
+import { Sealer, type Encryption, type KeyOwner } from '../../src/store/encryption/encryption.ts';
 import type { StoreFolder } from './disk/store-folder.ts';
 import { fileNameOf, snapshotName } from './format/names.ts';
 

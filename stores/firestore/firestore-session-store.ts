@@ -6,18 +6,18 @@ import type {
   SessionStoreOptions,
   StoreCapabilities,
 } from '../../src/store/contract.ts';
-import type { Encryption } from '../../src/store/encryption.ts';
-import { checkSessions } from '../../src/store/lookup.ts';
-import { checkOptions, isBoolean, isFunction, isObject, isWhole } from '../../src/store/options.ts';
-import { tenantOf, type SnapshotPathPrefix } from '../../src/store/tenant.ts';
+import type { Encryption } from '../../src/store/encryption/encryption.ts';
+import { checkSessions } from '../../src/store/check-lookup.ts';
+import { checkOptions, isBoolean, isFunction, isObject, isWhole } from '../../src/store/check-options.ts';
+import { nameTenant, type SnapshotPathPrefix } from '../../src/store/name-tenant.ts';
 import { Database } from './database.ts';
 import { readPointer } from './format/pointer-document.ts';
 import { Meter, type FirestoreUsage } from './meter.ts';
 import { isClient, isCollectionName, isShardSize } from './option-checks.ts';
 import { removeRemains } from './remove/delete-session.ts';
 import type { EraseResult } from './remove/erase.ts';
-import { Caches, newQueues, TenantData, type Shared } from './tenant-data.ts';
-import { Tenant } from './tenant.ts';
+import { Caches, newQueues, TenantDatabase, type Shared } from './tenant-database.ts';
+import { FirestoreTenantStore } from './firestore-tenant-store.ts';
 import { Watches } from './watch/watches.ts';
 
 /** Options of {@link FirestoreSessionStore}. */
@@ -132,13 +132,13 @@ export class FirestoreSessionStore<S = unknown> extends BaseSessionStore<S> {
   async deleteSessions(
     options: SessionStoreOptions & { sessionIds: readonly string[] },
   ): Promise<DeleteSessionsResult> {
-    const tenant = this.tenant(tenantOf(this.#prefix, options));
+    const tenant = this.tenant(nameTenant(this.#prefix, options));
     return tenant.deleteSessions(checkSessions(options));
   }
 
   /** Removes everything of the caller's tenant from the database. */
   async erase(options?: SessionStoreOptions): Promise<EraseResult> {
-    return this.tenant(tenantOf(this.#prefix, options)).erase();
+    return this.tenant(nameTenant(this.#prefix, options)).erase();
   }
 
   /**
@@ -149,7 +149,7 @@ export class FirestoreSessionStore<S = unknown> extends BaseSessionStore<S> {
    * @returns The removed documents.
    */
   async removeExpired(pointer: DocumentSnapshot): Promise<DeleteResult> {
-    const data = new TenantData('', this.#shared, pointer.ref.parent.parent!.id);
+    const data = new TenantDatabase('', this.#shared, pointer.ref.parent.parent!.id);
     const expired = readPointer(pointer);
     const { snapshots, shards } = await removeRemains(data, [expired.sessionId], { isOrphan: () => false });
     await data.sealerOf(expired).forget();
@@ -161,8 +161,8 @@ export class FirestoreSessionStore<S = unknown> extends BaseSessionStore<S> {
     return this.#meter.total;
   }
 
-  protected tenant(id: string): Tenant<S> {
-    return new Tenant(new TenantData(id, this.#shared), this.#watches);
+  protected tenant(id: string): FirestoreTenantStore<S> {
+    return new FirestoreTenantStore(new TenantDatabase(id, this.#shared), this.#watches);
   }
 
   protected async release(): Promise<void> {

@@ -1,5 +1,5 @@
 import { Firestore } from '@google-cloud/firestore';
-import type { OptionCheck } from '../../src/store/options.ts';
+import type { OptionCheck } from '../../src/store/check-options.ts';
 
 /** Firestore's limit for a document is 1 MiB, names and other fields included. */
 const LARGEST_SHARD = 1_000_000;

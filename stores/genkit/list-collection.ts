@@ -1,6 +1,6 @@
 import type { Firestore } from '@google-cloud/firestore';
 import type { SessionLister } from '../../src/store/migrate/copy-sessions.ts';
-import { DEFAULT_TENANT } from '../../src/store/tenant.ts';
+import { DEFAULT_TENANT } from '../../src/store/name-tenant.ts';
 
 /** Options of {@link listGenkitCollection}. */
 export interface ListGenkitCollectionOptions {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { dataLoss, notFound } from '../../src/errors.ts';
 import { sessionOf } from '../../src/snapshot/snapshot.ts';
 import type { ListedSession, SessionLister } from '../../src/store/migrate/copy-sessions.ts';
-import { DEFAULT_TENANT } from '../../src/store/tenant.ts';
+import { DEFAULT_TENANT } from '../../src/store/name-tenant.ts';
 
 /** Options of {@link listGenkitDirectory}. */
 export interface ListGenkitDirectoryOptions {

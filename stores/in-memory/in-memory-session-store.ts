@@ -1,10 +1,10 @@
 import type { StoreCapabilities } from '../../src/store/contract.ts';
 import { BaseSessionStore, type TenantStore } from '../../src/store/base-session-store.ts';
-import { checkOptions, isBoolean, isFunction } from '../../src/store/options.ts';
-import type { SnapshotPathPrefix } from '../../src/store/tenant.ts';
-import { WatchHub } from '../../src/store/watch-hub.ts';
+import { checkOptions, isBoolean, isFunction } from '../../src/store/check-options.ts';
+import type { SnapshotPathPrefix } from '../../src/store/name-tenant.ts';
+import { WatchHub } from '../../src/store/parts/watch-hub.ts';
 import { RecentState } from './packed-state.ts';
-import { Tenant, type Shared } from './tenant.ts';
+import { InMemoryTenantStore, type Shared } from './in-memory-tenant-store.ts';
 
 /** Options of {@link InMemorySessionStore}. */
 export interface InMemorySessionStoreOptions {
@@ -65,7 +65,7 @@ export class InMemorySessionStore<S = unknown> extends BaseSessionStore<S> {
   }
 
   protected tenant(id: string): TenantStore<S> {
-    return this.#shared.tenants.get(id) ?? new Tenant(id, this.#shared);
+    return this.#shared.tenants.get(id) ?? new InMemoryTenantStore(id, this.#shared);
   }
 
   protected release(): void {

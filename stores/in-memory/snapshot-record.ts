@@ -3,7 +3,7 @@ import { copyJson } from '../../src/json/value.ts';
 import { shareJson } from '../../src/json/share.ts';
 import { handOut, type HandOutOptions } from '../../src/snapshot/hand-out.ts';
 import { copyMetadata, guarded } from '../../src/snapshot/own-copy.ts';
-import type { SnapshotNode } from '../../src/snapshot/lineage.ts';
+import type { SnapshotNode } from '../../src/snapshot/session-tree.ts';
 import {
   sessionOf,
   type SessionSnapshot,

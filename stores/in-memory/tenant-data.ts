@@ -1,6 +1,6 @@
-import { SessionTree } from '../../src/snapshot/lineage.ts';
+import { SessionTree } from '../../src/snapshot/session-tree.ts';
 import type { ScopeRecord, SessionDetails, UsageSum } from '../../src/store/contract.ts';
-import { mergeDetails, sumUsage } from '../../src/store/session-summary.ts';
+import { mergeDetails, sumUsage } from '../../src/store/list/session-summary.ts';
 import type { SnapshotRecord } from './snapshot-record.ts';
 import { TenantRecords } from './tenant-records.ts';
 

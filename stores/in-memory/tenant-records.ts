@@ -7,7 +7,7 @@ import {
   recordKey,
   type RecordRead,
   type RecordWrite,
-} from '../../src/store/session-records.ts';
+} from '../../src/store/records/session-records.ts';
 
 interface KeptRecord extends SessionRecord {
   /** When it was written, in ms since 1970. */

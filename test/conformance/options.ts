@@ -1,5 +1,5 @@
 import type { SessionStore, StoreCapabilities } from '../../src/store/contract.ts';
-import type { SnapshotPathPrefix } from '../../src/store/tenant.ts';
+import type { SnapshotPathPrefix } from '../../src/store/name-tenant.ts';
 
 /** How a test wants its store. */
 export interface OpenOptions {

@@ -11,7 +11,7 @@ import type { AgentDefinition } from '../agent-definition.ts';
 import type { Caller } from '../open/agent-scopes.ts';
 import type { TurnCommits } from '../save/commit-turn.ts';
 import { noteRun } from './hand-over.ts';
-import { startHeartbeat } from './heartbeat.ts';
+import { startLeaseRenewal } from './renew-lease.ts';
 import type { Intake, TurnRequest } from '../turn/intake.ts';
 import { RunLease, storedTurn } from './run-lease.ts';
 import { storedError, toRuntimeError } from '../runtime-error.ts';
@@ -227,7 +227,7 @@ export class BackgroundRun<State> {
   #follow(): void {
     if (this.#over) return;
     this.#watch();
-    this.#startHeartbeat();
+    this.#startLeaseRenewal();
     const ended = new Promise<void>((resolve) => (this.#onSettled = resolve));
     noteRun(this.#options.agent.registry, { ended, letGo: () => this.#letGo() });
   }
@@ -248,7 +248,7 @@ export class BackgroundRun<State> {
   }
 
   /** The heartbeat also detects an abort or a takeover in a store that can't be watched. */
-  #startHeartbeat(): void {
+  #startLeaseRenewal(): void {
     const { agent, scope, commits } = this.#options;
     const beat = async (): Promise<void> => {
       // Newest first, because the last snapshot's heartbeat stands for the whole run.
@@ -259,7 +259,7 @@ export class BackgroundRun<State> {
         if (!mayContinue && !this.#ended.has(snapshotId)) scope.abort();
       }
     };
-    this.#releases.push(startHeartbeat(agent, beat));
+    this.#releases.push(startLeaseRenewal(agent, beat));
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Registry } from 'genkit/registry';
 import { invalidArgument } from '../../errors.ts';
-import { checkOptions, isWhole } from '../../store/options.ts';
+import { checkOptions, isWhole } from '../../store/check-options.ts';
 import { registryOf } from '../define/settle-agent.ts';
 import type { GenkitOrRegistry } from '../types.ts';
 

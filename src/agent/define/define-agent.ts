@@ -13,7 +13,7 @@ import { settleAgent } from './settle-agent.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { assertWritableInit } from '../open/client-input.ts';
 import { assertNamesAreFree, keptNames, noteAgent, type DefinedAgent } from './defined-agents.ts';
-import { promptAgentFn, type PromptVoice } from '../generate/generate-turn.ts';
+import { promptAgentFn, type PromptVoice } from '../generate/call-model.ts';
 import { windowOpener, withWindow } from '../generate/turn-window.ts';
 import { contextFor, inProcessApi } from './in-process.ts';
 import { keepRecovering } from '../recover/recovery-timer.ts';

@@ -9,7 +9,7 @@ import {
   isOneOf,
   isWhole,
   type OptionCheck,
-} from '../../store/options.ts';
+} from '../../store/check-options.ts';
 import { isWindow } from '../generate/turn-window.ts';
 import type { AgentConfig, AgentStateOptions, CustomAgentConfig, PromptAgentConfig } from '../types.ts';
 

@@ -14,8 +14,8 @@ import {
   type ScopeRecord,
   type ScopeStore,
 } from '../../store/contract.ts';
-import { erasureFence, erasuresOf } from '../../store/erasure.ts';
-import { checkOptions } from '../../store/options.ts';
+import { erasureFence, erasuresOf } from '../../store/records/erasure.ts';
+import { checkOptions } from '../../store/check-options.ts';
 import type { AgentDefinition, AgentScopes } from '../agent-definition.ts';
 import type { AgentStateOptions } from '../types.ts';
 

@@ -4,7 +4,7 @@ import { visibleCustomOf } from '../../session/state/session-state.ts';
 import { adoptState } from '../../session/session.ts';
 import { metadataOf } from '../../snapshot/snapshot.ts';
 import type { SnapshotLookup, SnapshotStore } from '../../store/contract.ts';
-import { checkLookup } from '../../store/lookup.ts';
+import { checkLookup } from '../../store/check-lookup.ts';
 import { mustHaveStore, toClientState, type AgentDefinition } from '../agent-definition.ts';
 import { callerOf, placeRecords, readRecords, type Caller, type Records } from './agent-scopes.ts';
 import { readOrOffer } from './damaged-session.ts';

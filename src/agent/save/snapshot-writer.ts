@@ -14,7 +14,7 @@ import type { Waits } from '../../session/tool-requests.ts';
 import type { UsageField } from '../../session/usage.ts';
 import { isTerminal } from '../../snapshot/status.ts';
 import type { SaveSnapshotOptions, ScopeChange, SessionDetails } from '../../store/contract.ts';
-import { KeyQueue } from '../../store/key-queue.ts';
+import { KeyQueue } from '../../store/parts/key-queue.ts';
 import { mustHaveStore, type AgentDefinition } from '../agent-definition.ts';
 import { healthySnapshotOf } from '../open/damaged-session.ts';
 import { assertNotRunning, findLastCompleted } from '../open/open-session.ts';

@@ -1,4 +1,4 @@
-import { applyPatch } from '../../json/apply.ts';
+import { applyPatch } from '../../json/apply-patch.ts';
 import { putByName } from '../../json/named-list.ts';
 import { AgentError } from '../errors.ts';
 import { withoutValue } from './parts.ts';

@@ -1,7 +1,7 @@
 import { generateMiddleware } from '@genkit-ai/ai';
 import { getContext } from '@genkit-ai/core';
 import type { MessageData } from 'genkit';
-import { checkOptions, isRecordStore, type OptionCheck } from '../../store/options.ts';
+import { checkOptions, isRecordStore, type OptionCheck } from '../../store/check-options.ts';
 import type { ContextWindow, WindowMiddlewareOptions } from '../types.ts';
 import type { WindowSetting } from '../window.ts';
 import { WindowTurn } from './window-turn.ts';

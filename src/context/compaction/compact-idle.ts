@@ -4,7 +4,7 @@ import { logger } from 'genkit/logging';
 import { describeThrown, quote } from '../../errors.ts';
 import { isTerminal } from '../../snapshot/status.ts';
 import type { SessionSummary } from '../../store/contract.ts';
-import { checkOptions, isFunction, isObject, isWhole } from '../../store/options.ts';
+import { checkOptions, isFunction, isObject, isWhole } from '../../store/check-options.ts';
 import type { ContextWindow, ServedAgent } from '../types.ts';
 import { parseChain } from './record.ts';
 import { readChainRecord } from './session-compactions.ts';

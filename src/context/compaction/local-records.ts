@@ -1,5 +1,10 @@
 import type { ReadRecordsOptions, RecordStore, SessionRecord, WriteRecordOptions } from '../../store/contract.ts';
-import { assertMayWrite, byKindAndKey, checkRecordRead, checkRecordWrite } from '../../store/session-records.ts';
+import {
+  assertMayWrite,
+  byKindAndKey,
+  checkRecordRead,
+  checkRecordWrite,
+} from '../../store/records/session-records.ts';
 import { contextKey } from './context-key.ts';
 
 const MOST_SESSIONS = 1_000;

@@ -1,7 +1,7 @@
 import { rerank, retrieve } from '@genkit-ai/ai';
 import type { RerankerArgument, RetrieverArgument } from 'genkit';
 import { invalidArgument } from '../../errors.ts';
-import { checkOptions, isWhole } from '../../store/options.ts';
+import { checkOptions, isWhole } from '../../store/check-options.ts';
 import type { ContextItem, ContextQuery, ContextSource } from '../types.ts';
 
 /** Options of {@link fewShot}. */

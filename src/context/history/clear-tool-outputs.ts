@@ -1,5 +1,5 @@
 import type { MessageData, Part, ToolResponsePart } from 'genkit';
-import { checkOptions, isWhole, type OptionCheck } from '../../store/options.ts';
+import { checkOptions, isWhole, type OptionCheck } from '../../store/check-options.ts';
 import { meter } from '../message-log.ts';
 import type { HistoryStrategy } from '../types.ts';
 

@@ -1,4 +1,4 @@
-import { checkOptions, isWhole } from '../../store/options.ts';
+import { checkOptions, isWhole } from '../../store/check-options.ts';
 import type { HistoryStrategy } from '../types.ts';
 import { cutToBudget } from './cut.ts';
 

@@ -9,9 +9,9 @@ import {
   type Encryption,
   type KeyOwner,
   type SealHeader,
-} from '../../store/encryption.ts';
-import { LruCache } from '../../store/lru-cache.ts';
-import { checkOptions, isObject } from '../../store/options.ts';
+} from '../../store/encryption/encryption.ts';
+import { LruCache } from '../../store/parts/lru-cache.ts';
+import { checkOptions, isObject } from '../../store/check-options.ts';
 import { decrypt, encrypt } from './aes-gcm.ts';
 import type { WrappingKeys } from './wrapping-keys.ts';
 

@@ -1,5 +1,5 @@
 import { invalidArgument } from '../../errors.ts';
-import { checkOptions, isBoolean, isOneOf, type OptionCheck } from '../../store/options.ts';
+import { checkOptions, isBoolean, isOneOf, type OptionCheck } from '../../store/check-options.ts';
 import type { PrivacyRule } from '../rules/types.ts';
 
 /** Options of `redacting` and `redactingStreams`. */

@@ -37,11 +37,11 @@ import {
   type StoreCapabilities,
   type WriteRecordOptions,
 } from '../../store/contract.ts';
-import { assertFunction } from '../../store/lookup.ts';
-import { LruCache } from '../../store/lru-cache.ts';
-import { checkScopeChanges } from '../../store/scopes.ts';
-import { checkRecordWrite } from '../../store/session-records.ts';
-import { checkDetails } from '../../store/session-summary.ts';
+import { assertFunction } from '../../store/check-lookup.ts';
+import { LruCache } from '../../store/parts/lru-cache.ts';
+import { checkScopeChanges } from '../../store/records/scopes.ts';
+import { checkRecordWrite } from '../../store/records/session-records.ts';
+import { checkDetails } from '../../store/list/session-summary.ts';
 import { isMachineMade } from './machine-made.ts';
 import { checkRedacting, type RedactingOptions, type RedactingSettings } from './options.ts';
 import { patchToOriginal } from './originals.ts';

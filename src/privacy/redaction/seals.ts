@@ -4,7 +4,7 @@ import { dataLoss, describeThrown, failedPrecondition, quote } from '../../error
 import type { JsonPatch } from '../../json/diff.ts';
 import { parseJson } from '../../json/value.ts';
 import type { RecordStore, SessionStoreOptions } from '../../store/contract.ts';
-import { LruCache } from '../../store/lru-cache.ts';
+import { LruCache } from '../../store/parts/lru-cache.ts';
 import { decrypt, encrypt } from '../encryption/aes-gcm.ts';
 import { PRIVACY_RECORDS } from './session-numbers.ts';
 

@@ -1,5 +1,5 @@
 import type { SessionState } from 'genkit/beta';
-import { applyShared } from '../../json/apply.ts';
+import { applyShared } from '../../json/apply-patch.ts';
 import type { JsonPatch } from '../../json/diff.ts';
 import type { Json } from '../../json/value.ts';
 import { copyMetadata, copyState } from '../../snapshot/own-copy.ts';

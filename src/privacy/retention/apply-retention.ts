@@ -10,7 +10,7 @@ import {
   type SessionSummary,
   type SnapshotStore,
 } from '../../store/contract.ts';
-import { checkOptions, isBoolean, isFunction, isObject } from '../../store/options.ts';
+import { checkOptions, isBoolean, isFunction, isObject } from '../../store/check-options.ts';
 import { itemsOf } from '../lists.ts';
 import { jsonLines, linesOfSession } from '../session-lines.ts';
 

@@ -1,7 +1,7 @@
 import { reserveSnapshotId } from '../../snapshot/ids.ts';
 import { keepsRecords, keepsScopes, type SessionStoreOptions, type SnapshotStore } from '../../store/contract.ts';
-import { hashOfUser, isErasureRecord, noteErasure } from '../../store/erasure.ts';
-import { isFunction, isObject } from '../../store/options.ts';
+import { hashOfUser, isErasureRecord, noteErasure } from '../../store/records/erasure.ts';
+import { isFunction, isObject } from '../../store/check-options.ts';
 import { itemsOf } from '../lists.ts';
 import { checkUserCall, needsCapabilities } from './user-call.ts';
 

@@ -1,6 +1,6 @@
 import { checkUserCall, needsCapabilities } from './user-call.ts';
 import { keepsScopes, type SessionStoreOptions, type SnapshotStore } from '../../store/contract.ts';
-import { isErasureRecord } from '../../store/erasure.ts';
+import { isErasureRecord } from '../../store/records/erasure.ts';
 import { itemsOf } from '../lists.ts';
 import { jsonLines, linesOfSession, type ExportedLine } from '../session-lines.ts';
 

@@ -1,7 +1,7 @@
 import { failedPrecondition } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import { capabilitiesOf, type SnapshotStore, type StoreCapabilities } from '../../store/contract.ts';
-import { checkOptions, isObject, type OptionCheck } from '../../store/options.ts';
+import { checkOptions, isObject, type OptionCheck } from '../../store/check-options.ts';
 
 /** @throws `INVALID_ARGUMENT` for an unknown option, and for a `userId` that is no id. */
 export function checkUserCall(

@@ -10,7 +10,7 @@ import {
   type SaveSnapshotOptions,
   type SnapshotStore,
 } from '../../store/contract.ts';
-import { checkOptions, isObject, isOneOf, type OptionCheck } from '../../store/options.ts';
+import { checkOptions, isObject, isOneOf, type OptionCheck } from '../../store/check-options.ts';
 import { assertCurrent, checkOwner, snapshotOf } from './next-snapshot.ts';
 import {
   settleEvent,

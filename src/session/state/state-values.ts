@@ -3,7 +3,7 @@ import { StateError } from '../../errors.ts';
 import { formatPointer } from '../../json/pointer.ts';
 import { jsonBytes } from '../../json/size.ts';
 import { copyJson, JsonValueError, type Json } from '../../json/value.ts';
-import { checkOptions, isWhole } from '../../store/options.ts';
+import { checkOptions, isWhole } from '../../store/check-options.ts';
 import { formatStateKey, parseStateKey, type StateKey } from './state-keys.ts';
 
 /** Size limits for the keys and values of a session's state. */

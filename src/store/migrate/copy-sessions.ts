@@ -1,6 +1,6 @@
 import { failedPrecondition, invalidArgument } from '../../errors.ts';
 import { reserveSnapshotId } from '../../snapshot/ids.ts';
-import { byCreation } from '../../snapshot/lineage.ts';
+import { byCreation } from '../../snapshot/session-tree.ts';
 import { sessionOf, type SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import {
   capabilitiesOf,
@@ -16,7 +16,7 @@ import {
   type SessionStoreOptions,
   type SnapshotStore,
 } from '../contract.ts';
-import { recordKey } from '../session-records.ts';
+import { recordKey } from '../records/session-records.ts';
 
 /** A session as a {@link SessionLister} finds it. */
 export interface ListedSession {

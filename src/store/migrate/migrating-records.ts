@@ -9,7 +9,7 @@ import {
   type SnapshotStore,
   type WriteRecordOptions,
 } from '../contract.ts';
-import { byKindAndKey, checkRecordWrite, recordChanged, recordKey, snapshotGone } from '../session-records.ts';
+import { byKindAndKey, checkRecordWrite, recordChanged, recordKey, snapshotGone } from '../records/session-records.ts';
 
 /** The two stores of a migration. Records of `from` are read where it keeps some. */
 export interface RecordStores<S> {

@@ -28,8 +28,9 @@ import {
   type StoreCapabilities,
   type WriteRecordOptions,
 } from '../contract.ts';
-import { assertExpectedLeaf, assertFunction, checkLookup, checkSession } from '../lookup.ts';
-import { checkPage, encodeCursor } from '../page.ts';
+import { assertFunction, checkLookup, checkSession } from '../check-lookup.ts';
+import { assertExpectedLeaf } from '../choose-leaf.ts';
+import { checkPage, encodeCursor } from '../list/page.ts';
 import { readFromBoth, writeThrough, type RecordStores } from './migrating-records.ts';
 
 /** The two stores of {@link migratingStore}. */

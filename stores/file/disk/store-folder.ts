@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import { failedPrecondition } from '../../../src/errors.ts';
 import { closeQuietly, codeOf, CREATE, READ_FOLDER, type FileSystem } from './file-system.ts';
 import { FolderCommits } from './folder-commits.ts';
-import { LockFolder } from './lock.ts';
+import { LockFolder } from './lock-folder.ts';
 
 /** How much is on the disk when a save is acknowledged. */
 export type Durability = 'full' | 'fast';

@@ -1,4 +1,4 @@
-import type { Cipher, Sealer } from '../../../src/store/encryption.ts';
+import type { Cipher, Sealer } from '../../../src/store/encryption/encryption.ts';
 import { isPacked, pack, unpack } from './compression.ts';
 import { jsonOf } from './text.ts';
 import type { Json } from '../../../src/json/value.ts';

@@ -1,6 +1,6 @@
 import { quote } from '../../../src/errors.ts';
 import { parseJson, type Json } from '../../../src/json/value.ts';
-import { assertReadable } from '../../../src/store/format.ts';
+import { assertReadable } from '../../../src/store/parts/format.ts';
 import { FORMAT } from './snapshot-file.ts';
 import { textOf } from './text.ts';
 

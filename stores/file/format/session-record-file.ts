@@ -1,8 +1,8 @@
 import { quote } from '../../../src/errors.ts';
 import { stringifyJson, type Json } from '../../../src/json/value.ts';
 import type { SessionRecord } from '../../../src/store/contract.ts';
-import type { Cipher, Sealer } from '../../../src/store/encryption.ts';
-import { assertReadable } from '../../../src/store/format.ts';
+import type { Cipher, Sealer } from '../../../src/store/encryption/encryption.ts';
+import { assertReadable } from '../../../src/store/parts/format.ts';
 import { hashOf } from './names.ts';
 import { openJson, sealText } from './sealed-text.ts';
 import { FORMAT, SEALED_FORMAT } from './snapshot-file.ts';

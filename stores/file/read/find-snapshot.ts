@@ -1,9 +1,9 @@
-import { resolveLeaf } from '../../../src/store/lookup.ts';
-import { unreadableSnapshot } from '../../../src/store/unreadable.ts';
+import { chooseLeaf } from '../../../src/store/choose-leaf.ts';
+import { unreadableSnapshot } from '../../../src/store/parts/unreadable.ts';
 import type { SnapshotHead } from '../format/snapshot-file.ts';
 import type { Session } from '../session.ts';
 import type { IndexNode } from '../session-index.ts';
-import type { Tenant } from '../tenant.ts';
+import type { TenantSessions } from '../tenant-sessions.ts';
 import { readHead } from './read-head.ts';
 
 /** Where a snapshot was found; `loner`: it has no session. */
@@ -17,7 +17,7 @@ export type Home = Session | 'loner';
  * @throws `DATA_LOSS` when its file is damaged.
  */
 export async function locate(
-  tenant: Tenant,
+  tenant: TenantSessions,
   snapshotId: string,
   onUnknown: (session: Session, head: SnapshotHead) => Promise<boolean> = takeIn,
 ): Promise<Home | undefined> {
@@ -56,5 +56,5 @@ export async function findLeaf(
   { rejectBranching }: { rejectBranching: boolean },
 ): Promise<IndexNode | undefined> {
   await session.refresh();
-  return resolveLeaf(session.index.tree, session.id, rejectBranching);
+  return chooseLeaf(session.index.tree, session.id, rejectBranching);
 }

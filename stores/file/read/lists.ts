@@ -7,8 +7,8 @@ import type {
   SessionSummary,
   SnapshotMetadata,
 } from '../../../src/store/contract.ts';
-import { checkPage, pageOf } from '../../../src/store/page.ts';
-import { summarize, sumUsage } from '../../../src/store/session-summary.ts';
+import { checkPage, pageOf } from '../../../src/store/list/page.ts';
+import { summarize, sumUsage } from '../../../src/store/list/session-summary.ts';
 import { Pace } from '../disk/pace.ts';
 import { readBeginning, readFrom } from '../disk/read-file.ts';
 import { fileNameOf } from '../format/names.ts';
@@ -16,7 +16,7 @@ import { parseHeader, parseLines } from '../format/session-log.ts';
 import type { SnapshotHead } from '../format/snapshot-file.ts';
 import { headUnlessDamaged, type Session } from '../session.ts';
 import type { IndexNode } from '../session-index.ts';
-import type { Tenant } from '../tenant.ts';
+import type { TenantSessions } from '../tenant-sessions.ts';
 
 /** A session's log is read whole up to this size; of a longer one its two ends tell what a list needs. */
 const END_OF_LOG = 4096;
@@ -58,7 +58,7 @@ function metadataOf(session: Session, node: IndexNode): SnapshotMetadata {
 }
 
 /** The ids of the tenant's sessions, and when each was last written. One that can't be told from its log is opened. */
-export async function* sessionsOf(tenant: Tenant): AsyncGenerator<ListedSession> {
+export async function* sessionsOf(tenant: TenantSessions): AsyncGenerator<ListedSession> {
   const pace = new Pace();
   for (const name of await tenant.sessionNames()) {
     await pace.rest();
@@ -70,7 +70,10 @@ export async function* sessionsOf(tenant: Tenant): AsyncGenerator<ListedSession>
 }
 
 /** A page of the tenant's sessions, the one written last first. */
-export async function listSessions(tenant: Tenant, options: ListSessionsOptions): Promise<Page<SessionSummary>> {
+export async function listSessions(
+  tenant: TenantSessions,
+  options: ListSessionsOptions,
+): Promise<Page<SessionSummary>> {
   const { limit, after } = checkPage(options, ['number', 'string']);
   const { ownerId } = options;
   const position = after && { writtenAt: after[0], name: after[1] };
@@ -108,7 +111,7 @@ async function summaryOf(session: Session, ownerId: string | undefined): Promise
   return summary && updatedAt !== undefined ? { ...summary, updatedAt } : summary;
 }
 
-async function peek(tenant: Tenant, name: string): Promise<Omit<ListedSession, 'name'> | undefined> {
+async function peek(tenant: TenantSessions, name: string): Promise<Omit<ListedSession, 'name'> | undefined> {
   const { fs } = tenant.folder.store;
   const path = tenant.folder.log(name);
   const content = readBeginning(fs, path, END_OF_LOG);
@@ -129,11 +132,11 @@ async function peek(tenant: Tenant, name: string): Promise<Omit<ListedSession, '
 }
 
 /** A session whose folder is lost has none. */
-function isFolder({ folder }: Tenant, name: string): boolean {
+function isFolder({ folder }: TenantSessions, name: string): boolean {
   return folder.store.fs.stat(join(folder.sessions, name))?.isDirectory() ?? folder.kind() === 'lost';
 }
 
-async function open(tenant: Tenant, name: string): Promise<Omit<ListedSession, 'name'> | undefined> {
+async function open(tenant: TenantSessions, name: string): Promise<Omit<ListedSession, 'name'> | undefined> {
   const session = await tenant.sessionOfName(name);
   await session?.refresh();
   return session && { sessionId: session.id, writtenAt: session.index.writtenAt };

@@ -2,10 +2,10 @@ import { GenkitError } from 'genkit';
 import { quote, unavailable } from '../../../src/errors.ts';
 import { handOut } from '../../../src/snapshot/hand-out.ts';
 import { storedOf, type SessionSnapshot } from '../../../src/snapshot/snapshot.ts';
-import { unreadableSnapshot } from '../../../src/store/unreadable.ts';
+import { unreadableSnapshot } from '../../../src/store/parts/unreadable.ts';
 import type { CutMemory } from '../../chain/cut.ts';
-import type { LruCache } from '../../../src/store/lru-cache.ts';
-import { materialise } from '../../chain/materialise.ts';
+import type { LruCache } from '../../../src/store/parts/lru-cache.ts';
+import { applyDiffs } from '../../chain/apply-diffs.ts';
 import type { KnownState } from '../../chain/written-state.ts';
 import { stampOf } from '../disk/file-system.ts';
 import { isSystemError } from '../disk/io-error.ts';
@@ -121,7 +121,7 @@ export async function loadState(
   file?: SnapshotFile,
 ): Promise<KnownState | undefined> {
   try {
-    const known = await materialise<StateRef>(state, {
+    const known = await applyDiffs<StateRef>(state, {
       known: (ref) => cache.get(ref.version),
       read: async (ref) => (ref === state && file ? file : await readState(session, ref)).written,
       shards: (names) => readShards(session, names),

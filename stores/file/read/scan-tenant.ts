@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { failedPrecondition } from '../../../src/errors.ts';
-import { byCreation } from '../../../src/snapshot/lineage.ts';
+import { byCreation } from '../../../src/snapshot/session-tree.ts';
 import { Pace } from '../disk/pace.ts';
 import { readBeginning } from '../disk/read-file.ts';
 import type { StoreFolder } from '../disk/store-folder.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { GenkitError } from 'genkit';
-import type { Cipher } from '../../../src/store/encryption.ts';
+import type { Cipher } from '../../../src/store/encryption/encryption.ts';
 import { shardName, type CutShard, type CutMemory, type ShardNames } from '../../chain/cut.ts';
 import { readFrom } from '../disk/read-file.ts';
 import { isPacked, pack, unpack } from '../format/compression.ts';

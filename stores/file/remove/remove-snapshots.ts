@@ -1,7 +1,7 @@
 import { planRetention } from '../../../src/snapshot/retention.ts';
 import type { DeleteResult, PrunePolicy, PruneResult } from '../../../src/store/contract.ts';
 import type { PruneOptions } from '../../../src/store/base-session-store.ts';
-import { assertExpectedLeaf } from '../../../src/store/lookup.ts';
+import { assertExpectedLeaf } from '../../../src/store/choose-leaf.ts';
 import { Pace } from '../disk/pace.ts';
 import { isSystemError } from '../disk/io-error.ts';
 import { snapshotName } from '../format/names.ts';
@@ -14,7 +14,7 @@ import { ScopeRecords } from '../save/scope-records.ts';
 import { removeOrphanRecords, SessionRecords } from '../save/session-records.ts';
 import { headUnlessDamaged, type Session } from '../session.ts';
 import type { IndexNode } from '../session-index.ts';
-import type { Tenant } from '../tenant.ts';
+import type { TenantSessions } from '../tenant-sessions.ts';
 import { findNeeded, findUnneeded, removeNames } from './unneeded.ts';
 
 const NOTHING: DeleteResult = { snapshots: 0, shards: 0 };
@@ -30,7 +30,7 @@ export async function deleteSession(session: Session, expectedLeafId: string | u
     assertLeaf();
     return NOTHING;
   }
-  return session.locked(() => {
+  return session.withLock(() => {
     assertLeaf();
     return deleteLocked(session);
   });
@@ -38,7 +38,7 @@ export async function deleteSession(session: Session, expectedLeafId: string | u
 
 /** Removes what the policy names, session by session; an interruption leaves each session as it was or as it is to be. */
 export async function prune(
-  tenant: Tenant,
+  tenant: TenantSessions,
   policy: PrunePolicy,
   { dryRun, sessionId: only }: PruneOptions,
 ): Promise<PruneResult> {
@@ -51,7 +51,7 @@ export async function prune(
     await session.refresh();
     const foreseen = await foresee(session, policy, nowMs);
     const isNothing = foreseen.sessions + foreseen.snapshots + foreseen.shards === 0;
-    const removed = dryRun || isNothing ? foreseen : await session.locked(() => pruneLocked(session, policy, nowMs));
+    const removed = dryRun || isNothing ? foreseen : await session.withLock(() => pruneLocked(session, policy, nowMs));
     result.sessions += removed.sessions;
     result.snapshots += removed.snapshots;
     result.shards += removed.shards;
@@ -156,7 +156,7 @@ async function deleteLocked(session: Session): Promise<DeleteResult> {
 }
 
 /** Brings all files in line that no log knows: crashes left them, or logs have lost their lines. */
-async function reconcileAll(tenant: Tenant): Promise<void> {
+async function reconcileAll(tenant: TenantSessions): Promise<void> {
   const { folder } = tenant;
   await new ScopeRecords(folder).sweep();
   const known = new Set<string>();
@@ -174,7 +174,7 @@ async function reconcileAll(tenant: Tenant): Promise<void> {
   }
 }
 
-function headOrNothing(tenant: Tenant, name: string): ReturnType<typeof readOwnHead> {
+function headOrNothing(tenant: TenantSessions, name: string): ReturnType<typeof readOwnHead> {
   try {
     const found = readHead(tenant.folder.store.fs, `${tenant.folder.path}/${name}`);
     return typeof found === 'string' || snapshotName(found.head.meta.snapshotId) !== name ? undefined : found.head;
@@ -191,7 +191,7 @@ function headOrNothing(tenant: Tenant, name: string): ReturnType<typeof readOwnH
  */
 export async function reconcile(session: Session, snapshotId: string): Promise<void> {
   const { folder } = session.tenant;
-  await session.locked(async () => {
+  await session.withLock(async () => {
     const head = readOwnHead(folder.store.fs, folder.snapshot(snapshotId));
     if (head?.session !== session.id || session.index.tree.has(snapshotId)) return;
     if (session.hasLost(head)) await session.restore();

@@ -1,18 +1,18 @@
 import { quote } from '../../../src/errors.ts';
 import type { ScopeChange } from '../../../src/store/contract.ts';
-import type { Cipher } from '../../../src/store/encryption.ts';
+import type { Cipher } from '../../../src/store/encryption/encryption.ts';
 import type { CutShard } from '../../chain/cut.ts';
 import type { KnownState } from '../../chain/written-state.ts';
 import { closeQuietly, codeOf, stampOf } from '../disk/file-system.ts';
 import { outcomeUnknown } from '../disk/io-error.ts';
-import type { HeldLock } from '../disk/lock.ts';
+import type { HeldLock } from '../disk/lock-folder.ts';
 import { attempt } from '../disk/store-folder.ts';
 import { timeNow, type SaveLine } from '../format/session-log.ts';
 import { formatFile, type SnapshotHead } from '../format/snapshot-file.ts';
 import { writeShards } from '../read/shards.ts';
 import { removeFiles } from '../remove/remove-snapshots.ts';
 import { newNonce, type Announcement, type Session } from '../session.ts';
-import type { Tenant } from '../tenant.ts';
+import type { TenantSessions } from '../tenant-sessions.ts';
 import { ScopeRecords, type RecordDraft } from './scope-records.ts';
 
 /** A save that was decided and is to be carried out. */
@@ -49,7 +49,11 @@ export const NAME_IS_TAKEN = Symbol('name is taken');
  *
  * A failure before 3 leaves everything as it was; one in 4 is the next writer's to mend.
  */
-export async function carryOut(tenant: Tenant, lock: HeldLock, commit: Commit): Promise<void | typeof NAME_IS_TAKEN> {
+export async function carryOut(
+  tenant: TenantSessions,
+  lock: HeldLock,
+  commit: Commit,
+): Promise<void | typeof NAME_IS_TAKEN> {
   const { session, line, head, known } = commit;
   const records = new ScopeRecords(tenant.folder);
   await records.settle(head);
@@ -103,7 +107,7 @@ interface Written {
 
 /** Writes the snapshot under a temporary name. */
 async function write(
-  tenant: Tenant,
+  tenant: TenantSessions,
   { head, body, session, cipher }: Commit,
   drafts: readonly RecordDraft[],
 ): Promise<Written> {
@@ -116,7 +120,7 @@ async function write(
 
 /** Writes shards and drafts; answers the folders that got an entry. */
 async function writeRest(
-  { folder }: Tenant,
+  { folder }: TenantSessions,
   { shards, known, session, cipher }: Commit,
   { meta, records }: SnapshotHead,
   drafts: readonly RecordDraft[],
@@ -128,7 +132,11 @@ async function writeRest(
   return changed;
 }
 
-async function flush({ folder: { store } }: Tenant, fds: readonly number[], folders: readonly string[]): Promise<void> {
+async function flush(
+  { folder: { store } }: TenantSessions,
+  fds: readonly number[],
+  folders: readonly string[],
+): Promise<void> {
   const flushes = [
     ...fds.map((fd) => store.flush(fd)),
     ...[...new Set(folders)].map((path) => store.flushFolder(path)),
@@ -140,7 +148,7 @@ async function flush({ folder: { store } }: Tenant, fds: readonly number[], fold
 
 /** Moves the snapshot's file into its place; `before` and `after` run at the moment of that. */
 async function put(
-  { folder }: Tenant,
+  { folder }: TenantSessions,
   { session, replaces }: Commit,
   { head, path }: Written,
   { before, after }: { before: () => void; after: () => void },
@@ -176,7 +184,7 @@ async function end(
 
 /** Keeps the state for the next turn, which hardly ever needs the one before it. */
 function remember(
-  { shared: { states } }: Tenant,
+  { shared: { states } }: TenantSessions,
   { state, base, meta }: SnapshotHead,
   known: KnownState | undefined,
 ): void {

@@ -1,7 +1,7 @@
 import { quote, unavailable } from '../../../src/errors.ts';
 import type { Json } from '../../../src/json/value.ts';
 import { assertId, reserveSnapshotId } from '../../../src/snapshot/ids.ts';
-import { refuseCycle } from '../../../src/snapshot/lineage.ts';
+import { refuseCycle } from '../../../src/snapshot/session-tree.ts';
 import { copyMetadata, copyState } from '../../../src/snapshot/own-copy.ts';
 import { overflow } from '../../../src/snapshot/retention.ts';
 import {
@@ -13,13 +13,13 @@ import {
 } from '../../../src/snapshot/snapshot.ts';
 import type { SaveRequest } from '../../../src/store/base-session-store.ts';
 import type { SessionDetails } from '../../../src/store/contract.ts';
-import { assertExpectedLeaf, assertRequiredSnapshot } from '../../../src/store/lookup.ts';
-import { mergeDetails } from '../../../src/store/session-summary.ts';
-import { unreadableSnapshot } from '../../../src/store/unreadable.ts';
+import { assertExpectedLeaf, assertRequiredSnapshot } from '../../../src/store/choose-leaf.ts';
+import { mergeDetails } from '../../../src/store/list/session-summary.ts';
+import { unreadableSnapshot } from '../../../src/store/parts/unreadable.ts';
 import { planNew, planWhole, type WritePlan } from '../../chain/plan-write.ts';
 import type { KnownState } from '../../chain/written-state.ts';
 import { CallerFailure } from '../disk/io-error.ts';
-import type { HeldLock } from '../disk/lock.ts';
+import type { HeldLock } from '../disk/lock-folder.ts';
 import { hashOf } from '../format/names.ts';
 import {
   changeBody,
@@ -46,7 +46,7 @@ import { sealedNames } from '../read/shards.ts';
 import { reconcile } from '../remove/remove-snapshots.ts';
 import { DamagedSnapshot, headUnlessDamaged, newNonce, type Session } from '../session.ts';
 import type { IndexNode } from '../session-index.ts';
-import type { Tenant } from '../tenant.ts';
+import type { TenantSessions } from '../tenant-sessions.ts';
 import { carryOut, NAME_IS_TAKEN, type Commit } from './commit.ts';
 
 /** How often a save may start again because others create or remove the same snapshot. */
@@ -66,10 +66,10 @@ type WrittenPart = Pick<Commit, 'body' | 'shards' | 'known' | 'cipher'> &
 
 /** One call of `saveSnapshot`. */
 export class Save<S> {
-  readonly #tenant: Tenant;
+  readonly #tenant: TenantSessions;
   readonly #request: SaveRequest<S>;
 
-  constructor(tenant: Tenant, request: SaveRequest<S>) {
+  constructor(tenant: TenantSessions, request: SaveRequest<S>) {
     this.#tenant = tenant;
     this.#request = request;
   }
@@ -96,7 +96,7 @@ export class Save<S> {
     const home = isFresh ? undefined : await this.#locate(id);
     if (home === AGAIN) return AGAIN;
     if (home === 'loner') return this.#lockLoner(id, (lock) => this.#rewriteLoner(lock, id));
-    if (home) return home.locked((lock) => this.#rewrite(home, lock, id));
+    if (home) return home.withLock((lock) => this.#rewrite(home, lock, id));
     const answer = given ?? this.#ask(undefined);
     if (answer === null) return null;
     const next = revise(id, undefined, answer, now);
@@ -105,7 +105,7 @@ export class Save<S> {
     const sessionId = sessionOf(next);
     if (sessionId === undefined) return this.#lockLoner(id, (lock) => this.#createLoner(lock, next));
     const session = this.#tenant.session(sessionId);
-    return session.locked((lock) => this.#create(session, lock, next, isFresh));
+    return session.withLock((lock) => this.#create(session, lock, next, isFresh));
   }
 
   async #locate(id: string): Promise<Home | typeof AGAIN | undefined> {

@@ -1,8 +1,8 @@
 import { GenkitError } from 'genkit';
 import { dataLoss } from '../../../src/errors.ts';
 import type { Page, PageOptions, ScopeChange, ScopeId, ScopeRecord } from '../../../src/store/contract.ts';
-import { checkPage, pageOf } from '../../../src/store/page.ts';
-import { describeScope, runScopeChange, scopeKey, scopeOfKey } from '../../../src/store/scopes.ts';
+import { checkPage, pageOf } from '../../../src/store/list/page.ts';
+import { describeScope, runScopeChange, scopeKey, scopeOfKey } from '../../../src/store/records/scopes.ts';
 import { closeQuietly, READ_APPEND } from '../disk/file-system.ts';
 import { CallerFailure } from '../disk/io-error.ts';
 import { Pace } from '../disk/pace.ts';
@@ -86,7 +86,7 @@ export class ScopeRecords {
     const { store } = this.#folder;
     if (!this.#folder.hasScopes()) return false;
     const name = recordNameOf(scopeKey(id));
-    return this.#locked([{ name, id }], async () => {
+    return this.#withLocks([{ name, id }], async () => {
       await this.#settle(name);
       const paths = [this.#folder.record(name), this.#folder.draft(name)];
       const isThere = paths.some((path) => store.fs.stat(path) !== undefined);
@@ -106,7 +106,7 @@ export class ScopeRecords {
     commit: (drafts: readonly RecordDraft[]) => Promise<T>,
   ): Promise<T> {
     const named = [...changes].map(([key, change]) => ({ key, name: recordNameOf(key), id: change.id, change }));
-    return this.#locked(
+    return this.#withLocks(
       named.toSorted((a, b) => (a.key < b.key ? -1 : 1)),
       async () => {
         const drafts: RecordDraft[] = [];
@@ -250,12 +250,12 @@ export class ScopeRecords {
     }
   }
 
-  async #locked<T>(records: readonly { name: string; id: ScopeId }[], task: () => Promise<T>): Promise<T> {
+  async #withLocks<T>(records: readonly { name: string; id: ScopeId }[], task: () => Promise<T>): Promise<T> {
     const [first, ...rest] = records;
     if (!first) return task();
     const { name, id } = first;
     const { locks } = this.#folder.store;
-    return locks.run(this.#lockName(name), `The state of ${describeScope(id)}`, () => this.#locked(rest, task));
+    return locks.run(this.#lockName(name), `The state of ${describeScope(id)}`, () => this.#withLocks(rest, task));
   }
 
   #lockName(name: string): string {

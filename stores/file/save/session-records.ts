@@ -8,7 +8,7 @@ import {
   ORPHAN_RECORD_MS,
   type RecordRead,
   type RecordWrite,
-} from '../../../src/store/session-records.ts';
+} from '../../../src/store/records/session-records.ts';
 import { outcomeUnknown } from '../disk/io-error.ts';
 import { Pace } from '../disk/pace.ts';
 import { readFrom } from '../disk/read-file.ts';
@@ -21,7 +21,7 @@ import {
   type SessionRecordFile,
 } from '../format/session-record-file.ts';
 import { newNonce, type Session } from '../session.ts';
-import type { Tenant } from '../tenant.ts';
+import type { TenantSessions } from '../tenant-sessions.ts';
 
 /**
  * The records that belong to one session, a file each in a folder of their own, so that a save has nothing to do with them. They are
@@ -65,7 +65,7 @@ export class SessionRecords {
   write(request: RecordWrite): Promise<string | null> {
     const { sessionId, kind, key, value } = request;
     const { store, sessions } = this.#session.tenant.folder;
-    return this.#session.locked(async (lock) => {
+    return this.#session.withLock(async (lock) => {
       const name = recordName(kind, key);
       const current = this.exist() ? await this.#load(name) : undefined;
       const isDamaged = current === 'damaged';
@@ -99,7 +99,7 @@ export class SessionRecords {
 
   /** Removes those that were written long ago, when there is no such session. */
   async removeOrphans(): Promise<void> {
-    await this.#session.locked(async () => {
+    await this.#session.withLock(async () => {
       const { store } = this.#session.tenant.folder;
       if (this.#session.incarnation !== '' || !this.exist()) return;
       const isOld = (name: string): boolean => {
@@ -149,7 +149,7 @@ export class SessionRecords {
 }
 
 /** Removes the records of sessions that were never begun. */
-export async function removeOrphanRecords(tenant: Tenant): Promise<void> {
+export async function removeOrphanRecords(tenant: TenantSessions): Promise<void> {
   const { store, path, allRecords } = tenant.folder;
   if (!store.hasFolder(path) || !store.hasFolder(allRecords)) return;
   const pace = new Pace();
@@ -163,7 +163,7 @@ export async function removeOrphanRecords(tenant: Tenant): Promise<void> {
 }
 
 /** The session that the records in a folder belong to; `undefined`: none of them can be read. */
-async function sessionOf({ folder }: Tenant, path: string): Promise<string | undefined> {
+async function sessionOf({ folder }: TenantSessions, path: string): Promise<string | undefined> {
   if (!folder.store.fs.stat(path)?.isDirectory()) return undefined;
   for (const name of folder.store.namesIn(path)) {
     const content = await readFrom(folder.store.fs, join(path, name));

@@ -1,13 +1,13 @@
 import { handOut } from '../../../src/snapshot/hand-out.ts';
 import type { SessionSnapshot, SnapshotStatus } from '../../../src/store/contract.ts';
-import { WatchHub } from '../../../src/store/watch-hub.ts';
+import { WatchHub } from '../../../src/store/parts/watch-hub.ts';
 import type { KnownState } from '../../chain/written-state.ts';
 import { stampOf, type Watch } from '../disk/file-system.ts';
 import { snapshotName } from '../format/names.ts';
 import type { SnapshotHead } from '../format/snapshot-file.ts';
 import { locate } from '../read/find-snapshot.ts';
 import { readLoner, readSnapshot } from '../read/read-snapshot.ts';
-import type { Tenant } from '../tenant.ts';
+import type { TenantSessions } from '../tenant-sessions.ts';
 
 interface Watched {
   readonly snapshotId: string;
@@ -26,7 +26,7 @@ interface Watched {
  * the tenant's folder, and every so often by looking. Works while there is nothing yet; makes no folders.
  */
 export class TenantWatch<S> {
-  readonly #tenant: Tenant;
+  readonly #tenant: TenantSessions;
   readonly #hub = new WatchHub<S>();
   readonly #pollIntervalMs: number;
   readonly #onIdle: () => void;
@@ -38,7 +38,7 @@ export class TenantWatch<S> {
   #isLooking = false;
 
   /** @param options.onIdle Called when the last listener has left. */
-  constructor(tenant: Tenant, options: { pollIntervalMs: number; onIdle: () => void }) {
+  constructor(tenant: TenantSessions, options: { pollIntervalMs: number; onIdle: () => void }) {
     this.#tenant = tenant;
     this.#pollIntervalMs = options.pollIntervalMs;
     this.#onIdle = options.onIdle;

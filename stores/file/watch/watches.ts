@@ -1,9 +1,9 @@
-import type { FileTenant } from '../tenant-store.ts';
+import type { FileTenantStore } from '../file-tenant-store.ts';
 import { TenantWatch } from './tenant-watch.ts';
 
 /** The watches of a store: one for each tenant that has a listener. */
 export class Watches<S> {
-  readonly #byTenant = new Map<string, { readonly tenant: FileTenant<S>; readonly watch: TenantWatch<S> }>();
+  readonly #byTenant = new Map<string, { readonly tenant: FileTenantStore<S>; readonly watch: TenantWatch<S> }>();
   readonly #pollIntervalMs: number;
 
   constructor(pollIntervalMs: number) {
@@ -11,12 +11,12 @@ export class Watches<S> {
   }
 
   /** The tenant of this name that is watched. */
-  tenant(name: string): FileTenant<S> | undefined {
+  tenant(name: string): FileTenantStore<S> | undefined {
     return this.#byTenant.get(name)?.tenant;
   }
 
   /** The watch of a tenant, made when there is none. */
-  of(name: string, tenant: FileTenant<S>): TenantWatch<S> {
+  of(name: string, tenant: FileTenantStore<S>): TenantWatch<S> {
     const known = this.#byTenant.get(name);
     if (known) return known.watch;
     const onIdle = (): void => void this.#byTenant.delete(name);

@@ -1,7 +1,7 @@
 import type { DocumentData } from '@google-cloud/firestore';
 import { GenkitError } from 'genkit';
 import { failedPrecondition } from '../../../src/errors.ts';
-import { assertReadable } from '../../../src/store/format.ts';
+import { assertReadable } from '../../../src/store/parts/format.ts';
 
 /** The version of what this store writes in clear. */
 export const FORMAT = 1;

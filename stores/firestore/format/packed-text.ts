@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { deflateRaw, deflateRawSync, inflateRaw, inflateRawSync } from 'node:zlib';
-import type { Cipher, Sealer } from '../../../src/store/encryption.ts';
+import type { Cipher, Sealer } from '../../../src/store/encryption/encryption.ts';
 import { parseJson, type Json } from '../../../src/json/value.ts';
 
 const deflateAsync = promisify(deflateRaw);

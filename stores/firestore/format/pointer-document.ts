@@ -8,8 +8,8 @@ import {
 } from '@google-cloud/firestore';
 import { dataLoss, quote } from '../../../src/errors.ts';
 import type { SessionDetails, SessionSummary } from '../../../src/store/contract.ts';
-import { divideDetails } from '../../../src/store/clear-metadata.ts';
-import type { Cipher, Sealer } from '../../../src/store/encryption.ts';
+import { divideDetails } from '../../../src/store/encryption/clear-metadata.ts';
+import type { Cipher, Sealer } from '../../../src/store/encryption/encryption.ts';
 import { assertOwnDocument, FORMAT, SEALED_FORMAT } from './foreign-layout.ts';
 import { assertFitsPointer, type Lineage } from './lineage.ts';
 import { keyOf } from './names.ts';

@@ -2,8 +2,8 @@ import { FieldValue, Timestamp, type DocumentData, type QueryDocumentSnapshot } 
 import { GenkitError } from 'genkit';
 import { dataLoss, quote } from '../../../src/errors.ts';
 import { parseJson, stringifyJson, type Json } from '../../../src/json/value.ts';
-import type { Cipher, Sealer } from '../../../src/store/encryption.ts';
-import type { RecordWrite } from '../../../src/store/session-records.ts';
+import type { Cipher, Sealer } from '../../../src/store/encryption/encryption.ts';
+import type { RecordWrite } from '../../../src/store/records/session-records.ts';
 import { assertOwnDocument, FORMAT, SEALED_FORMAT } from './foreign-layout.ts';
 import { packText, packTextNow, unpackJson, unpackText } from './packed-text.ts';
 import type { Pointer } from './pointer-document.ts';

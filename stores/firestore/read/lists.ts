@@ -7,16 +7,16 @@ import type {
   SessionSummary,
   SnapshotMetadata,
 } from '../../../src/store/contract.ts';
-import { checkPage, pageOf } from '../../../src/store/page.ts';
+import { checkPage, pageOf } from '../../../src/store/list/page.ts';
 import { orderKey } from '../format/names.ts';
 import { LIST_FIELDS, orderField, readPointer, summaryOf, withTitle } from '../format/pointer-document.ts';
 import { HEAD_FIELDS, readHead } from '../format/snapshot-document.ts';
-import type { TenantData } from '../tenant-data.ts';
+import type { TenantDatabase } from '../tenant-database.ts';
 import type { SnapshotReader } from './snapshot-reader.ts';
 
 /** A page of the session's snapshots; positions are their places in the session's order of first saves. */
 export async function listSnapshots(
-  tenant: TenantData,
+  tenant: TenantDatabase,
   reader: SnapshotReader,
   sessionId: string,
   options: PageOptions,
@@ -39,7 +39,10 @@ export async function listSnapshots(
 }
 
 /** A page of the tenant's sessions, or of one owner's, the one written last first; a heartbeat is no write of the session. */
-export async function listSessions(tenant: TenantData, options: ListSessionsOptions): Promise<Page<SessionSummary>> {
+export async function listSessions(
+  tenant: TenantDatabase,
+  options: ListSessionsOptions,
+): Promise<Page<SessionSummary>> {
   const { limit, after } = checkPage(options, ['number', 'number', 'string']);
   const ordered = tenant.pointers
     .orderBy(orderField(options.ownerId), 'desc')

@@ -1,15 +1,15 @@
 import { FieldPath, type Query, type QueryDocumentSnapshot } from '@google-cloud/firestore';
 import type { SessionRecord } from '../../../src/store/contract.ts';
-import { byKindAndKey, type RecordRead } from '../../../src/store/session-records.ts';
+import { byKindAndKey, type RecordRead } from '../../../src/store/records/session-records.ts';
 import { MOST_READ_AT_ONCE } from '../database.ts';
 import { recordPrefix } from '../format/names.ts';
 import { isCurrent, readRecord } from '../format/record-document.ts';
-import type { TenantData } from '../tenant-data.ts';
+import type { TenantDatabase } from '../tenant-database.ts';
 import type { SnapshotReader } from './snapshot-reader.ts';
 
 /** The records that a request means, by kind and key. The session's pointer is read only where a record's own expiry has passed. */
 export async function readRecords(
-  tenant: TenantData,
+  tenant: TenantDatabase,
   reader: SnapshotReader,
   request: RecordRead,
 ): Promise<SessionRecord[]> {
@@ -26,13 +26,13 @@ export async function readRecords(
 }
 
 /** The documents of a session's records, or of those of a kind. */
-function recordsOf({ records }: TenantData, sessionId: string, kind?: string): Query {
+function recordsOf({ records }: TenantDatabase, sessionId: string, kind?: string): Query {
   const prefix = recordPrefix(sessionId, kind);
   return records.orderBy(FieldPath.documentId()).startAt(prefix).endBefore(`${prefix}~`);
 }
 
 async function findRecords(
-  tenant: TenantData,
+  tenant: TenantDatabase,
   { sessionId, kind, keys }: RecordRead,
 ): Promise<QueryDocumentSnapshot[]> {
   const { database } = tenant;

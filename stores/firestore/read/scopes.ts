@@ -1,15 +1,15 @@
 import { FieldPath } from '@google-cloud/firestore';
 import { copyJson } from '../../../src/json/value.ts';
 import type { Page, PageOptions, ScopeId, ScopeRecord } from '../../../src/store/contract.ts';
-import { checkPage, pageOf } from '../../../src/store/page.ts';
-import { scopeOfKey } from '../../../src/store/scopes.ts';
+import { checkPage, pageOf } from '../../../src/store/list/page.ts';
+import { scopeOfKey } from '../../../src/store/records/scopes.ts';
 import { assertOwnDocument } from '../format/foreign-layout.ts';
 import { unpackText } from '../format/packed-text.ts';
 import { readScopeDocument, type ScopeDocument } from '../format/scope-document.ts';
-import type { TenantData } from '../tenant-data.ts';
+import type { TenantDatabase } from '../tenant-database.ts';
 
 /** The documents of records, read with one request. Keys are `scopeKey`s. */
-export async function readScopeDocuments(tenant: TenantData, keys: readonly string[]): Promise<ScopeDocument[]> {
+export async function readScopeDocuments(tenant: TenantDatabase, keys: readonly string[]): Promise<ScopeDocument[]> {
   const documents = await tenant.database.getAll(keys.map((key) => tenant.scopeRef(key)));
   const records = await Promise.all(
     documents.map((document, i) => readScopeDocument(document, keys[i]!, tenant.sealer('scope', keys[i]!))),
@@ -19,7 +19,7 @@ export async function readScopeDocuments(tenant: TenantData, keys: readonly stri
 }
 
 /** The records in the order of `keys`, empty ones where there are none. */
-export async function readScopes(tenant: TenantData, keys: readonly string[]): Promise<ScopeRecord[]> {
+export async function readScopes(tenant: TenantDatabase, keys: readonly string[]): Promise<ScopeRecord[]> {
   const distinct = [...new Set(keys)];
   const found = await readScopeDocuments(tenant, distinct);
   const records = new Map(found.map(({ record }, i) => [distinct[i]!, record]));
@@ -28,7 +28,7 @@ export async function readScopes(tenant: TenantData, keys: readonly string[]): P
 }
 
 /** A page of the names of all records, in the order of their documents. */
-export async function listScopes({ database, scopes }: TenantData, options: PageOptions): Promise<Page<ScopeId>> {
+export async function listScopes({ database, scopes }: TenantDatabase, options: PageOptions): Promise<Page<ScopeId>> {
   const { limit, after } = checkPage(options, ['string']);
   const ordered = scopes.orderBy(FieldPath.documentId()).select('v', 'scope');
   const found = await database.query((after ? ordered.startAfter(after[0]) : ordered).limit(limit + 1));

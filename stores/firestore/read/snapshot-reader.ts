@@ -2,8 +2,9 @@ import type { DocumentSnapshot, Timestamp } from '@google-cloud/firestore';
 import { dataLoss, quote, unavailable } from '../../../src/errors.ts';
 import { handOut } from '../../../src/snapshot/hand-out.ts';
 import type { SessionSnapshot } from '../../../src/snapshot/snapshot.ts';
-import { assertNotBranched, type Lookup } from '../../../src/store/lookup.ts';
-import { unreadableSnapshot } from '../../../src/store/unreadable.ts';
+import { type Lookup } from '../../../src/store/check-lookup.ts';
+import { assertNotBranched } from '../../../src/store/choose-leaf.ts';
+import { unreadableSnapshot } from '../../../src/store/parts/unreadable.ts';
 import type { KnownState } from '../../chain/written-state.ts';
 import { isDataLoss } from '../failures.ts';
 import type { Leaf } from '../format/lineage.ts';
@@ -17,7 +18,7 @@ import {
   type SnapshotDocument,
   type SnapshotHead,
 } from '../format/snapshot-document.ts';
-import type { TenantData } from '../tenant-data.ts';
+import type { TenantDatabase } from '../tenant-database.ts';
 import { StateReader } from './state-reader.ts';
 
 /** A snapshot as it was read. Immutable: parts of its state are shared with others. */
@@ -35,9 +36,9 @@ const LOOKS_FOR_POINTER = 3;
 /** Finds a tenant's snapshots. */
 export class SnapshotReader {
   readonly states: StateReader;
-  readonly #tenant: TenantData;
+  readonly #tenant: TenantDatabase;
 
-  constructor(tenant: TenantData) {
+  constructor(tenant: TenantDatabase) {
     this.#tenant = tenant;
     this.states = new StateReader(tenant);
   }

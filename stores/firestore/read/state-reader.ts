@@ -1,9 +1,9 @@
 import { GenkitError } from 'genkit';
-import { applyShared } from '../../../src/json/apply.ts';
+import { applyShared } from '../../../src/json/apply-patch.ts';
 import type { JsonPatch } from '../../../src/json/diff.ts';
 import { parseJson } from '../../../src/json/value.ts';
-import type { Sealer } from '../../../src/store/encryption.ts';
-import { unreadableSnapshot } from '../../../src/store/unreadable.ts';
+import type { Sealer } from '../../../src/store/encryption/encryption.ts';
+import { unreadableSnapshot } from '../../../src/store/parts/unreadable.ts';
 import { fill } from '../../chain/fill.ts';
 import type { KnownState } from '../../chain/written-state.ts';
 import { isTransportFailure } from '../failures.ts';
@@ -13,7 +13,7 @@ import { unpackText } from '../format/packed-text.ts';
 import { readPointer, type PointerDocument } from '../format/pointer-document.ts';
 import { readSnapshotDocument, type SnapshotDocument, type StoredState } from '../format/snapshot-document.ts';
 import { chainTo, endOf, extended, type StateChain } from '../format/state-chain.ts';
-import type { SealedFor, TenantData } from '../tenant-data.ts';
+import type { SealedFor, TenantDatabase } from '../tenant-database.ts';
 
 type DiffState = Extract<StoredState, { kind: 'diff' }>;
 
@@ -22,9 +22,9 @@ class Broken extends Error {}
 
 /** Reads states of a tenant's snapshots. */
 export class StateReader {
-  readonly #tenant: TenantData;
+  readonly #tenant: TenantDatabase;
 
-  constructor(tenant: TenantData) {
+  constructor(tenant: TenantDatabase) {
     this.#tenant = tenant;
   }
 

@@ -1,6 +1,6 @@
 import { FieldPath, Filter, type Query, type QueryDocumentSnapshot, type Timestamp } from '@google-cloud/firestore';
 import type { DeleteResult, DeleteSessionsResult } from '../../../src/store/contract.ts';
-import { assertExpectedLeaf } from '../../../src/store/lookup.ts';
+import { assertExpectedLeaf } from '../../../src/store/choose-leaf.ts';
 import { PAGE, type Database } from '../database.ts';
 import { isConflict } from '../failures.ts';
 import { EMPTY_LINEAGE } from '../format/lineage.ts';
@@ -8,7 +8,7 @@ import { keyOf, ownerOfOrder, ownerOfShard, recordPrefix, sessionKeyIn } from '.
 import { LIST_FIELDS, readPointer, type Pointer, type PointerDocument } from '../format/pointer-document.ts';
 import { isCurrent, readRecordHead, RECORD_FIELDS, type RecordHead } from '../format/record-document.ts';
 import { writePointer } from '../save/commit-save.ts';
-import type { TenantData } from '../tenant-data.ts';
+import type { TenantDatabase } from '../tenant-database.ts';
 
 /** Sessions whose documents one query lists: a query of Firestore takes 30 ranges. */
 const MOST_RANGES = 30;
@@ -26,7 +26,7 @@ type Removed = Omit<DeleteSessionsResult, 'sessions'>;
  * @returns The documents that this call removed.
  */
 export async function deleteSession(
-  tenant: TenantData,
+  tenant: TenantDatabase,
   sessionId: string,
   expectedLeafId: string | undefined,
 ): Promise<DeleteResult> {
@@ -47,7 +47,10 @@ export async function deleteSession(
 }
 
 /** Removes a session as its pointer names it; `undefined`: the pointer was written meanwhile. */
-export async function removeSession(tenant: TenantData, pointer: PointerDocument): Promise<DeleteResult | undefined> {
+export async function removeSession(
+  tenant: TenantDatabase,
+  pointer: PointerDocument,
+): Promise<DeleteResult | undefined> {
   try {
     const marked = await mark(tenant, [pointer]);
     const { snapshots, shards } = await removeRemains(tenant, [pointer.sessionId], { gone: new Set([pointer.owner]) });
@@ -60,7 +63,10 @@ export async function removeSession(tenant: TenantData, pointer: PointerDocument
 }
 
 /** {@link deleteSession} for many sessions: their documents are listed and removed together. */
-export async function deleteSessions(tenant: TenantData, sessionIds: readonly string[]): Promise<DeleteSessionsResult> {
+export async function deleteSessions(
+  tenant: TenantDatabase,
+  sessionIds: readonly string[],
+): Promise<DeleteSessionsResult> {
   const result = { sessions: 0, snapshots: 0, shards: 0, records: 0 };
   await tenant.hasSnapshots();
   for (const ids of inParts([...new Set(sessionIds)], PAGE)) {
@@ -77,7 +83,7 @@ export async function deleteSessions(tenant: TenantData, sessionIds: readonly st
   return result;
 }
 
-async function readPointers(tenant: TenantData, sessionIds: readonly string[]): Promise<PointerDocument[]> {
+async function readPointers(tenant: TenantDatabase, sessionIds: readonly string[]): Promise<PointerDocument[]> {
   const refs = sessionIds.map((id) => tenant.pointerRef(id));
   const documents = await tenant.database.getAll(refs, LIST_FIELDS);
   return documents.flatMap((document, i) => (document.exists ? [readPointer(document, sessionIds[i])] : []));
@@ -87,7 +93,7 @@ async function readPointers(tenant: TenantData, sessionIds: readonly string[]): 
 type Marked = Parameters<Database['remove']>[0][number];
 
 /** @throws A conflict when one of the pointers was written meanwhile; then none is marked. */
-async function mark(tenant: TenantData, pointers: readonly PointerDocument[]): Promise<Marked[]> {
+async function mark(tenant: TenantDatabase, pointers: readonly PointerDocument[]): Promise<Marked[]> {
   if (pointers.length === 0) return [];
   const writes = pointers.map((pointer) => {
     const { sessionId, owner, createdAt, updatedAt } = pointer;
@@ -101,7 +107,7 @@ async function mark(tenant: TenantData, pointers: readonly PointerDocument[]): P
 
 /** Removes marked pointers, and the data keys of their sessions. */
 async function removeMarked(
-  tenant: TenantData,
+  tenant: TenantDatabase,
   pointers: readonly PointerDocument[],
   marked: readonly Marked[],
 ): Promise<void> {
@@ -114,7 +120,7 @@ async function removeMarked(
 }
 
 /** Marks the pointers, those that are written meanwhile as they are then. */
-async function insistOnMarking(tenant: TenantData, pointers: readonly PointerDocument[]): Promise<Marked[]> {
+async function insistOnMarking(tenant: TenantDatabase, pointers: readonly PointerDocument[]): Promise<Marked[]> {
   try {
     return await mark(tenant, pointers);
   } catch (error) {
@@ -137,7 +143,7 @@ async function insistOnMarking(tenant: TenantData, pointers: readonly PointerDoc
  *   yes.
  */
 export async function removeRemains(
-  tenant: TenantData,
+  tenant: TenantDatabase,
   sessionIds: readonly string[],
   { gone = new Set(), isOrphan = () => true }: { gone?: ReadonlySet<string>; isOrphan?: IsOrphan } = {},
 ): Promise<Removed> {
@@ -175,7 +181,7 @@ type IsOrphan = (record: RecordHead) => boolean;
 
 /** Whether a record is of an incarnation of its session that is gone, or of none. */
 export function isDeadRecord(
-  { database }: TenantData,
+  { database }: TenantDatabase,
   record: RecordHead,
   live: Pointer | undefined,
   isOrphan: IsOrphan,
@@ -186,7 +192,7 @@ export function isDeadRecord(
 
 /** Removes the records of an incarnation whose deletion was interrupted: all that were written before its pointer was marked. */
 export async function removeRecordsBefore(
-  tenant: TenantData,
+  tenant: TenantDatabase,
   { sessionId, updateTime }: PointerDocument,
 ): Promise<void> {
   const byId = FieldPath.documentId();
@@ -213,7 +219,7 @@ function queriesOf(query: Query, field: string | FieldPath, prefixes: readonly s
 }
 
 interface DeadDocuments {
-  readonly tenant: TenantData;
+  readonly tenant: TenantDatabase;
   readonly sessionIds: readonly string[];
   /** Incarnations that are known to be dead. */
   readonly gone: ReadonlySet<string>;

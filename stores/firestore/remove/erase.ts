@@ -1,5 +1,5 @@
 import { FieldPath, type CollectionReference } from '@google-cloud/firestore';
-import type { TenantData } from '../tenant-data.ts';
+import type { TenantDatabase } from '../tenant-database.ts';
 
 /** The documents that an erasure removed. */
 export interface EraseResult {
@@ -16,7 +16,7 @@ export interface EraseResult {
 }
 
 /** Removes every document of a tenant; an interrupted erasure is finished by running it again. */
-export async function erase(tenant: TenantData): Promise<EraseResult> {
+export async function erase(tenant: TenantDatabase): Promise<EraseResult> {
   await tenant.hasSnapshots();
   // The pointers go last, so that a session that is half erased is not begun anew.
   const result = {
@@ -30,7 +30,7 @@ export async function erase(tenant: TenantData): Promise<EraseResult> {
   return result;
 }
 
-async function empty({ database }: TenantData, collection: CollectionReference): Promise<number> {
+async function empty({ database }: TenantDatabase, collection: CollectionReference): Promise<number> {
   let removed = 0;
   for await (const page of database.pages(collection.orderBy(FieldPath.documentId()).select())) {
     removed += await database.remove(page.map(({ ref }) => ({ ref })));

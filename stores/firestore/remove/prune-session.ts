@@ -1,5 +1,5 @@
 import type { QueryDocumentSnapshot } from '@google-cloud/firestore';
-import { SessionTree } from '../../../src/snapshot/lineage.ts';
+import { SessionTree } from '../../../src/snapshot/session-tree.ts';
 import { cut } from '../../chain/cut.ts';
 import { PAGE, type DocumentWrite } from '../database.ts';
 import { Stale } from '../failures.ts';
@@ -11,25 +11,25 @@ import type { SnapshotReader } from '../read/snapshot-reader.ts';
 import { commitSave, writePointer } from '../save/commit-save.ts';
 import { NO_STATE, planCheckpoint } from '../save/plan-state.ts';
 import { usageOf } from '../save/store-snapshot.ts';
-import type { TenantData } from '../tenant-data.ts';
+import type { TenantDatabase } from '../tenant-database.ts';
 
 /** A session as pruning sees it: every snapshot without its state, and the shards and the base of each. */
 export class PrunedSession {
   readonly tree = new SessionTree();
-  readonly #tenant: TenantData;
+  readonly #tenant: TenantDatabase;
   readonly #reader: SnapshotReader;
   readonly #documents = new Map<string, QueryDocumentSnapshot>();
   readonly #heads = new Map<string, SnapshotHead>();
   readonly #shards = new Map<string, readonly string[]>();
   #pointer: PointerDocument;
 
-  private constructor(tenant: TenantData, reader: SnapshotReader, pointer: PointerDocument) {
+  private constructor(tenant: TenantDatabase, reader: SnapshotReader, pointer: PointerDocument) {
     this.#tenant = tenant;
     this.#reader = reader;
     this.#pointer = pointer;
   }
 
-  static async read(tenant: TenantData, reader: SnapshotReader, pointer: PointerDocument): Promise<PrunedSession> {
+  static async read(tenant: TenantDatabase, reader: SnapshotReader, pointer: PointerDocument): Promise<PrunedSession> {
     const session = new PrunedSession(tenant, reader, pointer);
     const fields = [...HEAD_FIELDS, 'state', 'base', 'shards'];
     for (const document of await listOwned(tenant, pointer.owner, fields)) {
@@ -127,7 +127,7 @@ export class PrunedSession {
 
 /** All snapshots of an owner, in their order. */
 export async function listOwned(
-  { database, snapshots }: TenantData,
+  { database, snapshots }: TenantDatabase,
   owner: string,
   fields: readonly string[],
 ): Promise<QueryDocumentSnapshot[]> {

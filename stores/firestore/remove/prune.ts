@@ -3,14 +3,14 @@ import { GenkitError } from 'genkit';
 import { planRetention } from '../../../src/snapshot/retention.ts';
 import type { PruneOptions } from '../../../src/store/base-session-store.ts';
 import type { DeleteResult, PrunePolicy, PruneResult } from '../../../src/store/contract.ts';
-import { ORPHAN_RECORD_MS } from '../../../src/store/session-records.ts';
+import { ORPHAN_RECORD_MS } from '../../../src/store/records/session-records.ts';
 import { isDataLoss, Stale } from '../failures.ts';
 import { keyOf, ownerOfOrder, ownerOfShard } from '../format/names.ts';
 import { LIST_FIELDS, readPointer, type PointerDocument } from '../format/pointer-document.ts';
 import { readRecordHead, RECORD_FIELDS } from '../format/record-document.ts';
 import { HEAD_FIELDS, readHead } from '../format/snapshot-document.ts';
 import type { SnapshotReader } from '../read/snapshot-reader.ts';
-import type { TenantData } from '../tenant-data.ts';
+import type { TenantDatabase } from '../tenant-database.ts';
 import { isDeadRecord, removeRemains, removeSession } from './delete-session.ts';
 import { listOwned, PrunedSession } from './prune-session.ts';
 
@@ -29,7 +29,7 @@ function isRefusal(error: unknown): boolean {
  * The shards are listed before anything else: a shard that a save writes or names later is not on the list, or has another update time.
  */
 export class Prune {
-  readonly #tenant: TenantData;
+  readonly #tenant: TenantDatabase;
   readonly #reader: SnapshotReader;
   readonly #policy: PrunePolicy;
   readonly #nowMs = Date.now();
@@ -42,7 +42,12 @@ export class Prune {
   readonly #result: PruneResult;
   #damage: unknown;
 
-  constructor(tenant: TenantData, reader: SnapshotReader, policy: PrunePolicy, { dryRun, sessionId }: PruneOptions) {
+  constructor(
+    tenant: TenantDatabase,
+    reader: SnapshotReader,
+    policy: PrunePolicy,
+    { dryRun, sessionId }: PruneOptions,
+  ) {
     this.#only = sessionId;
     this.#tenant = tenant;
     this.#reader = reader;

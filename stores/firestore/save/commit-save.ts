@@ -1,5 +1,5 @@
 import type { Timestamp } from '@google-cloud/firestore';
-import type { Cipher } from '../../../src/store/encryption.ts';
+import type { Cipher } from '../../../src/store/encryption/encryption.ts';
 import { commitTime, LARGEST_COMMIT, PAGE, type DocumentWrite } from '../database.ts';
 import { isConflict, Stale } from '../failures.ts';
 import { pointerFields, writtenNow, type Pointer, type PointerDocument } from '../format/pointer-document.ts';
@@ -11,13 +11,13 @@ import {
   type SnapshotHead,
   type StoredState,
 } from '../format/snapshot-document.ts';
-import type { TenantData } from '../tenant-data.ts';
+import type { TenantDatabase } from '../tenant-database.ts';
 import type { NewShard } from './packs.ts';
 import type { StatePlan } from './plan-state.ts';
 
 /** The write of a snapshot: of one that is as it was read, or of a new one. Without a `state` that stays as it is. */
 export function writeSnapshot(
-  tenant: TenantData,
+  tenant: TenantDatabase,
   head: SnapshotHead,
   state: StoredState | undefined,
   { current, cipher }: { readonly current: SnapshotDocument | undefined; readonly cipher: Cipher | undefined },
@@ -29,7 +29,7 @@ export function writeSnapshot(
 
 /** The write of a session's pointer, if that is still as it was read; `isWritten`: it counts as a write of the session. */
 export function writePointer(
-  tenant: TenantData,
+  tenant: TenantDatabase,
   before: PointerDocument | undefined,
   pointer: Pointer,
   { isWritten = true } = {},
@@ -48,7 +48,7 @@ export function writePointer(
  * @throws Stale when a document is not as it was expected.
  */
 export async function commitSave(
-  { database, shards }: TenantData,
+  { database, shards }: TenantDatabase,
   writes: readonly DocumentWrite[],
   plan: StatePlan,
   bytes = 0,

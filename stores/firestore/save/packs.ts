@@ -1,4 +1,4 @@
-import type { Cipher } from '../../../src/store/encryption.ts';
+import type { Cipher } from '../../../src/store/encryption/encryption.ts';
 import type { Cut } from '../../chain/cut.ts';
 import { packPlace, runName, type Pack } from '../format/checkpoint.ts';
 import { shardName } from '../format/names.ts';

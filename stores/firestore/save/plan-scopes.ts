@@ -1,11 +1,11 @@
 import type { Timestamp } from '@google-cloud/firestore';
 import { invalidArgument } from '../../../src/errors.ts';
 import type { SaveRequest } from '../../../src/store/base-session-store.ts';
-import { runScopeChange } from '../../../src/store/scopes.ts';
+import { runScopeChange } from '../../../src/store/records/scopes.ts';
 import { AlreadySaved } from '../failures.ts';
 import { writeScope, type ScopeDocument, type ScopeWrite } from '../format/scope-document.ts';
 import { readScopeDocuments } from '../read/scopes.ts';
-import type { TenantData } from '../tenant-data.ts';
+import type { TenantDatabase } from '../tenant-database.ts';
 
 /** Records have to share a commit with the snapshot: nothing of them can be written before. */
 const MOST_BYTES = 2 * 1024 * 1024;
@@ -20,7 +20,7 @@ type Changes = SaveRequest<unknown>['scopes'];
  * @throws `AlreadySaved` when an earlier commit of the save changed a record, and what a change throws.
  */
 export async function planScopes(
-  tenant: TenantData,
+  tenant: TenantDatabase,
   changes: Changes,
   { nonce, isCached }: { nonce: string; isCached: boolean },
 ): Promise<ScopeWrite[]> {
@@ -60,7 +60,11 @@ export function bytesOf(written: readonly ScopeWrite[]): number {
 }
 
 /** Notes the records as a commit wrote them, for the next save of this process. */
-export function rememberScopes(tenant: TenantData, written: readonly ScopeWrite[], times: readonly Timestamp[]): void {
+export function rememberScopes(
+  tenant: TenantDatabase,
+  written: readonly ScopeWrite[],
+  times: readonly Timestamp[],
+): void {
   for (const [i, { key, after }] of written.entries()) {
     tenant.rememberScope(key, { ...after, updateTime: after.record && times[i] });
   }

@@ -1,5 +1,5 @@
 import type { Json } from '../../../src/json/value.ts';
-import type { Cipher } from '../../../src/store/encryption.ts';
+import type { Cipher } from '../../../src/store/encryption/encryption.ts';
 import { cut, type Cut } from '../../chain/cut.ts';
 import { planNew } from '../../chain/plan-write.ts';
 import type { KnownState } from '../../chain/written-state.ts';
@@ -7,7 +7,7 @@ import { checkpointOf, formatCheckpoint, statePlace, type Pack } from '../format
 import { packText } from '../format/packed-text.ts';
 import type { StoredState } from '../format/snapshot-document.ts';
 import { endOf, extended, patchBytes, type StateChain } from '../format/state-chain.ts';
-import type { TenantData } from '../tenant-data.ts';
+import type { TenantDatabase } from '../tenant-database.ts';
 import { planPacks, splitText, type NewShard } from './packs.ts';
 
 /** How a state is going to be stored. */
@@ -63,7 +63,7 @@ const LEAST_INTERVAL = 2;
  * Plans how a state is stored: as what changed since the base, where that is short and there are not too many diffs in a row, else whole.
  */
 export async function planState(
-  tenant: TenantData,
+  tenant: TenantDatabase,
   state: Json | undefined,
   { place, base, memory = base?.known.memory, packs = async () => [] }: Known,
 ): Promise<StatePlan> {
@@ -91,7 +91,7 @@ export async function planState(
 
 /** Plans a whole state. */
 export async function planCheckpoint(
-  { settings: { shardSize } }: TenantData,
+  { settings: { shardSize } }: TenantDatabase,
   whole: Cut,
   {
     state,

@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import type { DocumentSnapshot, Timestamp } from '@google-cloud/firestore';
 import { quote } from '../../../src/errors.ts';
 import type { SessionSnapshot, SnapshotStatus } from '../../../src/snapshot/snapshot.ts';
-import type { Cipher } from '../../../src/store/encryption.ts';
+import type { Cipher } from '../../../src/store/encryption/encryption.ts';
 import type { SaveRequest } from '../../../src/store/base-session-store.ts';
-import { assertExpectedLeaf } from '../../../src/store/lookup.ts';
-import { mergeDetails } from '../../../src/store/session-summary.ts';
-import { unreadableSnapshot } from '../../../src/store/unreadable.ts';
+import { assertExpectedLeaf } from '../../../src/store/choose-leaf.ts';
+import { mergeDetails } from '../../../src/store/list/session-summary.ts';
+import { unreadableSnapshot } from '../../../src/store/parts/unreadable.ts';
 import type { KnownState } from '../../chain/written-state.ts';
 import type { DocumentWrite } from '../database.ts';
 import { FinalRefusal, Stale } from '../failures.ts';
@@ -15,7 +15,7 @@ import { sealedDetails, type Pointer, type PointerDocument } from '../format/poi
 import type { SnapshotDocument, SnapshotHead } from '../format/snapshot-document.ts';
 import type { StateChain } from '../format/state-chain.ts';
 import { handOutLoaded, type SnapshotReader } from '../read/snapshot-reader.ts';
-import type { TenantData } from '../tenant-data.ts';
+import type { TenantDatabase } from '../tenant-database.ts';
 import { commitSave, writePointer } from './commit-save.ts';
 import { isLonger } from './json-length.ts';
 import { bytesOf, planScopes, rememberScopes } from './plan-scopes.ts';
@@ -31,7 +31,7 @@ export interface SavedVersion {
 
 /** What a save needs of its tenant. */
 export interface SaveTools {
-  readonly tenant: TenantData;
+  readonly tenant: TenantDatabase;
   readonly reader: SnapshotReader;
   /** Called with each write. */
   readonly onSaved: (snapshotId: string, version: SavedVersion, snapshot: () => SessionSnapshot) => void;
@@ -46,7 +46,7 @@ export type Trust = 'cached' | 'read';
 /** One call of `saveSnapshot`, through all of its attempts. */
 export class Save<S> {
   readonly request: SaveRequest<S>;
-  readonly tenant: TenantData;
+  readonly tenant: TenantDatabase;
   readonly reader: SnapshotReader;
   /** Names this save in what it writes: a commit whose answer was lost is recognised by it. It is also the name of the state. */
   readonly nonce = randomBytes(12).toString('base64url');
@@ -205,7 +205,7 @@ export class Save<S> {
 const LONGEST_METADATA = 400 * 1024;
 
 /** Refuses a snapshot that is too large, before anything is sent. */
-export function assertFits<S>(next: SessionSnapshot<S>, { settings: { maxStateBytes } }: TenantData): void {
+export function assertFits<S>(next: SessionSnapshot<S>, { settings: { maxStateBytes } }: TenantDatabase): void {
   const { state, ...meta } = next;
   const refuse = (reason: string): never => {
     throw new FinalRefusal(`Snapshot ${quote(next.snapshotId)} can't be saved: ${reason}`);

@@ -1,5 +1,5 @@
 import { jsonEqual, type Json } from '../../../src/json/value.ts';
-import { refuseCycle } from '../../../src/snapshot/lineage.ts';
+import { refuseCycle } from '../../../src/snapshot/session-tree.ts';
 import { copyMetadata, copyState } from '../../../src/snapshot/own-copy.ts';
 import {
   assertStateMayChange,
@@ -9,8 +9,8 @@ import {
   type SessionSnapshot,
   type SessionSnapshotInput,
 } from '../../../src/snapshot/snapshot.ts';
-import type { Cipher } from '../../../src/store/encryption.ts';
-import { assertRequiredSnapshot } from '../../../src/store/lookup.ts';
+import type { Cipher } from '../../../src/store/encryption/encryption.ts';
+import { assertRequiredSnapshot } from '../../../src/store/choose-leaf.ts';
 import type { KnownState } from '../../chain/written-state.ts';
 import { isConflict, isDataLoss, Stale } from '../failures.ts';
 import { EMPTY_LINEAGE, withArrival, withStatus, type Lineage } from '../format/lineage.ts';

@@ -6,13 +6,18 @@ import type {
   QueryDocumentSnapshot,
   Timestamp,
 } from '@google-cloud/firestore';
-import { assertMayWrite, recordChanged, snapshotGone, type RecordWrite } from '../../../src/store/session-records.ts';
+import {
+  assertMayWrite,
+  recordChanged,
+  snapshotGone,
+  type RecordWrite,
+} from '../../../src/store/records/session-records.ts';
 import type { DocumentWrite } from '../database.ts';
 import { isConflict } from '../failures.ts';
 import type { PointerDocument } from '../format/pointer-document.ts';
 import { isCurrent, readRecordHead, recordFields } from '../format/record-document.ts';
 import type { SnapshotReader } from '../read/snapshot-reader.ts';
-import type { TenantData } from '../tenant-data.ts';
+import type { TenantDatabase } from '../tenant-database.ts';
 
 /** A write without an expectation goes on for so long while others write the record. */
 const MOST_ATTEMPTS = 20;
@@ -28,7 +33,7 @@ type Guard = Timestamp | 'absent' | 'any';
  * @returns The revision; `null`: the record was removed.
  */
 export async function writeRecord(
-  tenant: TenantData,
+  tenant: TenantDatabase,
   reader: SnapshotReader,
   request: RecordWrite,
 ): Promise<string | null> {
@@ -65,7 +70,7 @@ export async function writeRecord(
 
 /** The session's pointer, where sessions expire: an expiry that is remembered is not later than the one that holds. */
 async function pointerOf(
-  tenant: TenantData,
+  tenant: TenantDatabase,
   reader: SnapshotReader,
   sessionId: string,
 ): Promise<PointerDocument | undefined> {
@@ -76,7 +81,7 @@ async function pointerOf(
 
 /** What the commit is to require, if no read is needed to know it. */
 function knownGuard(
-  { caches, database }: TenantData,
+  { caches, database }: TenantDatabase,
   { expectedRevision, value }: RecordWrite,
   pointer: PointerDocument | undefined,
 ): Guard | undefined {
@@ -97,7 +102,7 @@ function planWrite(ref: DocumentReference, data: DocumentData | undefined, guard
 
 /** @returns The update time of the record, where the commit tells it. */
 async function commit(
-  tenant: TenantData,
+  tenant: TenantDatabase,
   reader: SnapshotReader,
   request: RecordWrite,
   write: DocumentWrite | undefined,

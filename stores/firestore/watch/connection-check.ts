@@ -1,4 +1,4 @@
-import type { TenantData } from '../tenant-data.ts';
+import type { TenantDatabase } from '../tenant-database.ts';
 
 /** How often the database is asked for an answer while there are watchers, in ms; a document read each time. */
 const INTERVAL_MS = 15_000;
@@ -10,13 +10,13 @@ const OUTAGE_INTERVAL_MS = 500;
  * gives up in the end; so the listeners are set up anew as soon as the database answers again.
  */
 export class ConnectionCheck {
-  readonly #tenant: TenantData;
+  readonly #tenant: TenantDatabase;
   readonly #onReturn: () => void;
   #timer: NodeJS.Timeout | undefined;
   #isDown = false;
   #isEnded = false;
 
-  constructor(tenant: TenantData, onReturn: () => void) {
+  constructor(tenant: TenantDatabase, onReturn: () => void) {
     this.#tenant = tenant;
     this.#onReturn = onReturn;
     this.#schedule();

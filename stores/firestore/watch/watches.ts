@@ -1,12 +1,12 @@
 import { logger } from 'genkit/logging';
 import { describeThrown, quote } from '../../../src/errors.ts';
 import type { SessionSnapshot } from '../../../src/snapshot/snapshot.ts';
-import { WatchHub } from '../../../src/store/watch-hub.ts';
+import { WatchHub } from '../../../src/store/parts/watch-hub.ts';
 import { isDataLoss } from '../failures.ts';
 import type { SnapshotDocument } from '../format/snapshot-document.ts';
 import { handOutLoaded, type SnapshotReader } from '../read/snapshot-reader.ts';
 import type { SavedVersion } from '../save/save.ts';
-import type { TenantData } from '../tenant-data.ts';
+import type { TenantDatabase } from '../tenant-database.ts';
 import { ConnectionCheck } from './connection-check.ts';
 
 /** Pauses before a listener that failed is set up again, in ms. */
@@ -14,7 +14,7 @@ const PAUSES = [200, 500, 1000, 2000];
 
 /** A snapshot that is watched. */
 interface Place {
-  readonly tenant: TenantData;
+  readonly tenant: TenantDatabase;
   readonly reader: SnapshotReader;
   readonly snapshotId: string;
 }

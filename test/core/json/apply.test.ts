@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { applyPatch, applyShared, PatchError } from '../../../src/json/apply.ts';
+import { applyPatch, applyShared, PatchError } from '../../../src/json/apply-patch.ts';
 import { diff, type JsonPatch, type JsonPatchOperation } from '../../../src/json/diff.ts';
 import { copyJson, jsonEqual, JsonValueError, MAX_DEPTH, parseJson, stringifyJson } from '../../../src/json/value.ts';
 import { deepFreeze, fromDeepStack, nestedArrays, nestedObjects } from './generate.ts';

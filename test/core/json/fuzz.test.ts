@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { applyPatch as applyByGenkit } from 'genkit/beta/client';
 import { applyPatch as applyByRfc6902 } from 'rfc6902';
 import { expect, test } from 'vitest';
-import { applyPatch, applyShared } from '../../../src/json/apply.ts';
+import { applyPatch, applyShared } from '../../../src/json/apply-patch.ts';
 import { diff, type JsonPatch } from '../../../src/json/diff.ts';
 import { copyJson, type Json, jsonEqual, parseJson, stringifyJson } from '../../../src/json/value.ts';
 import { Random } from '../../support/random.ts';

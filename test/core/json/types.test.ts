@@ -1,6 +1,6 @@
 import type * as genkit from 'genkit/beta';
 import { expectTypeOf, test } from 'vitest';
-import { applyPatch } from '../../../src/json/apply.ts';
+import { applyPatch } from '../../../src/json/apply-patch.ts';
 import { diff, type JsonPatch, type JsonPatchOperation } from '../../../src/json/diff.ts';
 
 test('patches are of the types that Genkit has for them', () => {

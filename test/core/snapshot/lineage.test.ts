@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { byCreation, SessionTree, type SnapshotNode } from '../../../src/snapshot/lineage.ts';
+import { byCreation, SessionTree, type SnapshotNode } from '../../../src/snapshot/session-tree.ts';
 import { random, seed } from '../../support/scale.ts';
 
 type Step = { do: 'put'; id: number; parent: number | undefined } | { do: 'remove'; id: number };

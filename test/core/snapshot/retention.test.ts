@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { SessionTree, type SnapshotNode } from '../../../src/snapshot/lineage.ts';
+import { SessionTree, type SnapshotNode } from '../../../src/snapshot/session-tree.ts';
 import {
   assertPolicy,
   beyondChainLength,

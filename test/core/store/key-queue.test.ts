@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { KeyQueue } from '../../../src/store/key-queue.ts';
+import { KeyQueue } from '../../../src/store/parts/key-queue.ts';
 import { random, seed } from '../../support/scale.ts';
 
 describe('KeyQueue', () => {

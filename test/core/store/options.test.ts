@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { capabilitiesOf, FOREIGN_CAPABILITIES, type SessionStore } from '../../../src/store/contract.ts';
-import { checkOptions, isBoolean, isFunction, isOneOf, isWhole } from '../../../src/store/options.ts';
-import { DEFAULT_TENANT, tenantOf } from '../../../src/store/tenant.ts';
+import { checkOptions, isBoolean, isFunction, isOneOf, isWhole } from '../../../src/store/check-options.ts';
+import { DEFAULT_TENANT, nameTenant } from '../../../src/store/name-tenant.ts';
 
 const CHECKS = { flag: isBoolean, prefix: isFunction, count: isWhole(1), durability: isOneOf('full', 'fast') };
 const check = (options: unknown): void => checkOptions('Store', options as object, CHECKS);
@@ -33,19 +33,21 @@ describe('checkOptions', () => {
   });
 });
 
-describe('tenantOf', () => {
+describe('nameTenant', () => {
   it('is the default one without a prefix, else what the prefix says, word for word', () => {
-    expect(tenantOf(undefined, { context: { uid: 'x' } })).toBe(DEFAULT_TENANT);
-    expect(tenantOf((options) => `../${String(options?.context?.['uid'])} `, { context: { uid: 'É' } })).toBe('../É ');
+    expect(nameTenant(undefined, { context: { uid: 'x' } })).toBe(DEFAULT_TENANT);
+    expect(nameTenant((options) => `../${String(options?.context?.['uid'])} `, { context: { uid: 'É' } })).toBe(
+      '../É ',
+    );
   });
 
   it.each([undefined, null, '', ' ', 7, {}])('refuses a prefix that answers %j', (answer) => {
-    expect(() => tenantOf(() => answer as string, undefined)).toThrow('tenant prefix');
+    expect(() => nameTenant(() => answer as string, undefined)).toThrow('tenant prefix');
   });
 
   it('refuses a promise, and leaves no rejection behind when that fails', async () => {
     const failing = Promise.reject(new Error('never seen'));
-    expect(() => tenantOf(() => failing as unknown as string, undefined)).toThrow('promise');
+    expect(() => nameTenant(() => failing as unknown as string, undefined)).toThrow('promise');
     await expect(failing).rejects.toThrow('never seen');
   });
 });

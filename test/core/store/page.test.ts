@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { checkPage, pageOf } from '../../../src/store/page.ts';
+import { checkPage, pageOf } from '../../../src/store/list/page.ts';
 import { random } from '../../support/scale.ts';
 
 const refused = (status: string): Error => expect.objectContaining({ status }) as Error;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { SessionSnapshot, SnapshotStatus } from '../../../src/store/contract.ts';
-import { WatchHub } from '../../../src/store/watch-hub.ts';
+import { WatchHub } from '../../../src/store/parts/watch-hub.ts';
 
 const turn = (status: SnapshotStatus, n = 0): SessionSnapshot => ({ snapshotId: 'one', createdAt: `${n}`, status });
 const told = (): Promise<unknown> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));

@@ -6,7 +6,7 @@ import { completedSnapshot, Workload, type WorkloadState } from '../../../bench/
 import { bytesAtRest } from '../../../bench/measure.ts';
 import { random, scale } from '../../support/scale.ts';
 import { FileSessionStore, type FileSessionStoreOptions } from '../../../stores/file/file-session-store.ts';
-import { SessionTree, type SnapshotNode } from '../../../src/snapshot/lineage.ts';
+import { SessionTree, type SnapshotNode } from '../../../src/snapshot/session-tree.ts';
 import { beyondChainLength, overflow } from '../../../src/snapshot/retention.ts';
 import { entriesBelow, temporaryFolder } from './support/folders.ts';
 import { RecordingFileSystem, type Operation } from './support/recording.ts';

@@ -1,4 +1,4 @@
-import { patternRule, textBefore, type Span } from './pattern-rule.ts';
+import { patternRule, textBefore, type Span } from './patterns/pattern-rule.ts';
 
 /** Long runs of the characters that keys have. Only these are searched for keys. */
 const TOKEN = /[\w.:/+=-]{16,}/g;

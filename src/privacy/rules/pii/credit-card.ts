@@ -1,6 +1,6 @@
 import validator from 'validator';
-import { digitRuns, type DigitGroup } from './digit-groups.ts';
-import { patternRule, type Span } from './pattern-rule.ts';
+import { digitRuns, type DigitGroup } from './patterns/digit-groups.ts';
+import { patternRule, type Span } from './patterns/pattern-rule.ts';
 
 const SEPARATOR = /^(?:[ \t]{0,2}[-./_|·•]?[ \t]{0,2}|\r?\n)$/;
 const MIN_DIGITS = 13;

@@ -1,4 +1,4 @@
-import { patternRule, textBefore, type Span } from './pattern-rule.ts';
+import { patternRule, textBefore, type Span } from './patterns/pattern-rule.ts';
 
 /** With digits: 1985-03-12, 12.03.1985, 3/12/85, 1985年3月12日, 19850312. */
 const NUMERIC =

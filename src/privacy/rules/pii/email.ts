@@ -1,5 +1,5 @@
 import validator from 'validator';
-import { patternRule, type Span } from './pattern-rule.ts';
+import { patternRule, type Span } from './patterns/pattern-rule.ts';
 
 /** An `@`; the local part before it, quoted or of letters of any alphabet; and what may be a domain. */
 const ADDRESS =

@@ -1,5 +1,5 @@
 import validator from 'validator';
-import { patternRule, type Span } from './pattern-rule.ts';
+import { patternRule, type Span } from './patterns/pattern-rule.ts';
 
 const BEGINNING = /(?<![A-Za-z\d])[A-Z]{2} ?\d\d(?=[ \t.-]{0,2}[A-Z\d])/gi;
 const LONGEST = 34;

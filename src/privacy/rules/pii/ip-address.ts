@@ -1,5 +1,5 @@
 import validator from 'validator';
-import { patternRule, textBefore, type Span } from './pattern-rule.ts';
+import { patternRule, textBefore, type Span } from './patterns/pattern-rule.ts';
 
 const V4 = /(?<![\w.-]|[\w)]\/)\d{1,3}(?:\.\d{1,3}){3}(?![\w-]|\.\w)/g;
 const V6 = /(?<![\w:.])(?:[\da-f]{0,4}:){2,8}(?:[\da-f]{1,4}|\d{1,3}(?:\.\d{1,3}){3})?(?:%[\w.-]{1,16})?(?![\w:])/gi;

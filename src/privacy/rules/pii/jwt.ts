@@ -1,4 +1,4 @@
-import { patternRule, type Span } from './pattern-rule.ts';
+import { patternRule, type Span } from './patterns/pattern-rule.ts';
 
 /** The header is base64url of JSON, which begins with `{"`. Three parts, the signature may be empty; five if it is encrypted. */
 const TOKEN = /(?<![\w-])eyJ[\w-]+\.[\w-]*\.[\w-]*(?:\.[\w-]+\.[\w-]+)?/g;

@@ -1,4 +1,4 @@
-import { patternRule, type Span } from './pattern-rule.ts';
+import { patternRule, type Span } from './patterns/pattern-rule.ts';
 
 /** `scheme://user:password@`, and `?password=`. */
 const USER_INFO = /:\/\/[^\s/?#@:"'<>]{0,128}:([^\s/?#"<>]{1,256})@(?=[\w[%*.-])/g;

@@ -1,7 +1,7 @@
 import { parsePhoneNumberFromString, type CountryCode, type PhoneNumber } from 'libphonenumber-js/max';
 import type { PrivacyRule } from '../types.ts';
-import { digitRuns, type DigitGroup } from './digit-groups.ts';
-import { patternRule, textBefore, type Span } from './pattern-rule.ts';
+import { digitRuns, type DigitGroup } from './patterns/digit-groups.ts';
+import { patternRule, textBefore, type Span } from './patterns/pattern-rule.ts';
 
 /** The countries whose national formats are known when no locale is given, those first whose numbers are tried first. */
 const COUNTRIES: readonly CountryCode[] = [

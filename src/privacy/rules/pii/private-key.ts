@@ -1,4 +1,4 @@
-import { patternRule, type Span } from './pattern-rule.ts';
+import { patternRule, type Span } from './patterns/pattern-rule.ts';
 
 const HEADER = /-----BEGIN [A-Z\d ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
 /** Up to the next line of hyphens, whatever is there: base64, headers, line ends or `\n`. */

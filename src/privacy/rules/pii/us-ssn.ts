@@ -1,4 +1,4 @@
-import { patternRule, textBefore, type Span } from './pattern-rule.ts';
+import { patternRule, textBefore, type Span } from './patterns/pattern-rule.ts';
 
 /** No area is 000, 666 or 900 and above, no group 00, no serial number 0000. */
 const NUMBER = /(?<![\w.-]|[#+/])(?!000|666|9)(\d{3})([-. ]?)(?!00)(\d\d)\2(?!0000)(\d{4})(?![\w/]|[-.]\d)/g;

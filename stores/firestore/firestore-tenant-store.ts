@@ -16,9 +16,9 @@ import type {
   SessionSummary,
   SnapshotMetadata,
 } from '../../src/store/contract.ts';
-import type { Lookup } from '../../src/store/lookup.ts';
-import { scopeKey } from '../../src/store/scopes.ts';
-import type { RecordRead, RecordWrite } from '../../src/store/session-records.ts';
+import type { Lookup } from '../../src/store/check-lookup.ts';
+import { scopeKey } from '../../src/store/records/scopes.ts';
+import type { RecordRead, RecordWrite } from '../../src/store/records/session-records.ts';
 import { explained } from './failures.ts';
 import { listSessions, listSnapshots } from './read/lists.ts';
 import { readRecords } from './read/records.ts';
@@ -29,16 +29,16 @@ import { erase, type EraseResult } from './remove/erase.ts';
 import { Prune } from './remove/prune.ts';
 import { saveSnapshot } from './save/save-snapshot.ts';
 import { writeRecord } from './save/write-record.ts';
-import type { TenantData } from './tenant-data.ts';
+import type { TenantDatabase } from './tenant-database.ts';
 import type { Watches } from './watch/watches.ts';
 
 /** One tenant: each method is a span of Genkit's tracing, and its failures are explained. */
-export class Tenant<S> implements TenantStore<S> {
-  readonly #data: TenantData;
+export class FirestoreTenantStore<S> implements TenantStore<S> {
+  readonly #data: TenantDatabase;
   readonly #reader: SnapshotReader;
   readonly #watches: Watches<S>;
 
-  constructor(data: TenantData, watches: Watches<S>) {
+  constructor(data: TenantDatabase, watches: Watches<S>) {
     this.#data = data;
     this.#reader = new SnapshotReader(data);
     this.#watches = watches;

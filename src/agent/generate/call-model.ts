@@ -50,7 +50,7 @@ export function promptAgentFn<State>(voice: PromptVoice): AgentFn<State> {
       const { sessionId } = session;
       const change = (request: GenerateRequest) => voice.modelRequest?.(request, { sessionId, context });
       const gate = gateOf(turn);
-      return generateTurn({ voice, prompt, session, input, gate, window, change, sendChunk, abortSignal });
+      return callModel({ voice, prompt, session, input, gate, window, change, sendChunk, abortSignal });
     };
     await sess.run(passesGate(handler));
     return { message: viewOf(sess.session).messages.at(-1), artifacts: sess.getArtifacts() };
@@ -74,7 +74,7 @@ interface GenerateTurn<State> {
 }
 
 /** Runs one turn of a prompt agent: renders the prompt around the conversation, calls the model and its tools, and adds the reply to the session. */
-async function generateTurn<State>(turn: GenerateTurn<State>): Promise<TurnResult> {
+async function callModel<State>(turn: GenerateTurn<State>): Promise<TurnResult> {
   const { voice, prompt, session, window, sendChunk, abortSignal } = turn;
   const render = prompt.found ?? (await prompt.find());
   const earlier = historyOf(session, turn.input);

@@ -1,5 +1,5 @@
-import type { SnapshotMetadata } from '../snapshot/snapshot.ts';
-import type { SessionDetails } from './contract.ts';
+import type { SnapshotMetadata } from '../../snapshot/snapshot.ts';
+import type { SessionDetails } from '../contract.ts';
 
 /** Members of a snapshot that an encrypted store keeps in clear: it looks snapshots up by them. All others are encrypted. */
 const CLEAR = new Set<string>([

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { GenkitError } from 'genkit';
-import { KeyQueue } from '../../../src/store/key-queue.ts';
+import { KeyQueue } from '../../../src/store/parts/key-queue.ts';
 import { closeQuietly, codeOf, CREATE, type FileSystem } from './file-system.ts';
 import { formatOwner, livenessOf, newOwner, parseOwner, type Owner } from './owner.ts';
 import { readBeginning } from './read-file.ts';

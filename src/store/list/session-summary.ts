@@ -1,7 +1,7 @@
-import { invalidArgument } from '../errors.ts';
-import { assertId } from '../snapshot/ids.ts';
-import type { SessionTree, SnapshotNode } from '../snapshot/lineage.ts';
-import type { SessionDetails, SessionSummary, UsageSum } from './contract.ts';
+import { invalidArgument } from '../../errors.ts';
+import { assertId } from '../../snapshot/ids.ts';
+import type { SessionTree, SnapshotNode } from '../../snapshot/session-tree.ts';
+import type { SessionDetails, SessionSummary, UsageSum } from '../contract.ts';
 
 /**
  * The line that `listSessions` answers about a session; `undefined` when it has no snapshot.

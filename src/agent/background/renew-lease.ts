@@ -8,7 +8,7 @@ import type { AgentDefinition } from '../agent-definition.ts';
  * @param beat Writes one heartbeat. Not called while the one before is being written; an error is logged, and the next beat tries again.
  * @returns Stops it.
  */
-export function startHeartbeat<State>(agent: AgentDefinition<State>, beat: () => Promise<void>): () => void {
+export function startLeaseRenewal<State>(agent: AgentDefinition<State>, beat: () => Promise<void>): () => void {
   let isBeating = false;
   const timer = setInterval(() => {
     if (isBeating) return;

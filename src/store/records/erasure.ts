@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { GenkitError } from 'genkit';
-import type { ScopeChange, ScopeId, ScopeRecord } from './contract.ts';
+import type { ScopeChange, ScopeId, ScopeRecord } from '../contract.ts';
 
 /**
  * An erasure of a user's data leaves a record: how often the data was erased. A writer that holds data of the user in memory reads it before

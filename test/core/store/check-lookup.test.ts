@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { SessionConflictError } from '../../../src/errors.ts';
-import { SessionTree, type SnapshotNode } from '../../../src/snapshot/lineage.ts';
-import { assertExpectedLeaf, assertFunction, checkLookup, resolveLeaf } from '../../../src/store/lookup.ts';
-import { summarize } from '../../../src/store/session-summary.ts';
+import { SessionTree, type SnapshotNode } from '../../../src/snapshot/session-tree.ts';
+import { assertFunction, checkLookup } from '../../../src/store/check-lookup.ts';
+import { assertExpectedLeaf, chooseLeaf } from '../../../src/store/choose-leaf.ts';
+import { summarize } from '../../../src/store/list/session-summary.ts';
 
 const refused = (status: string): Error => expect.objectContaining({ status }) as Error;
 
@@ -32,18 +33,18 @@ function treeOf(...nodes: [id: string, parentId?: string][]): SessionTree<Snapsh
   return tree;
 }
 
-describe('resolveLeaf', () => {
+describe('chooseLeaf', () => {
   it('answers the latest leaf, or none', () => {
-    expect(resolveLeaf(treeOf(), 'chat', true)).toBeUndefined();
-    expect(resolveLeaf(treeOf(['a'], ['b', 'a']), 'chat', true)?.snapshotId).toBe('b');
-    expect(resolveLeaf(treeOf(['a'], ['b', 'a'], ['c', 'a']), 'chat', false)?.snapshotId).toBe('c');
+    expect(chooseLeaf(treeOf(), 'chat', true)).toBeUndefined();
+    expect(chooseLeaf(treeOf(['a'], ['b', 'a']), 'chat', true)?.snapshotId).toBe('b');
+    expect(chooseLeaf(treeOf(['a'], ['b', 'a'], ['c', 'a']), 'chat', false)?.snapshotId).toBe('c');
   });
 
   it('refuses a branched session when told to, and one that runs in a circle always', () => {
     const branched = treeOf(['a'], ['b', 'a'], ['c', 'a']);
-    expect(() => resolveLeaf(branched, 'chat', true)).toThrow(refused('FAILED_PRECONDITION'));
-    expect(() => resolveLeaf(branched, 'chat', true)).toThrow('"chat" has 2 leaves');
-    expect(() => resolveLeaf(treeOf(['a', 'b'], ['b', 'a']), 'chat', false)).toThrow(refused('FAILED_PRECONDITION'));
+    expect(() => chooseLeaf(branched, 'chat', true)).toThrow(refused('FAILED_PRECONDITION'));
+    expect(() => chooseLeaf(branched, 'chat', true)).toThrow('"chat" has 2 leaves');
+    expect(() => chooseLeaf(treeOf(['a', 'b'], ['b', 'a']), 'chat', false)).toThrow(refused('FAILED_PRECONDITION'));
   });
 });
 

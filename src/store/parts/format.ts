@@ -1,4 +1,4 @@
-import { failedPrecondition } from '../errors.ts';
+import { failedPrecondition } from '../../errors.ts';
 
 /**
  * Every medium names the format it was written in; a store reads all formats up to its own.

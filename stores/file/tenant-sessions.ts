@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import type { Encryption } from '../../src/store/encryption.ts';
-import type { LruCache } from '../../src/store/lru-cache.ts';
+import type { Encryption } from '../../src/store/encryption/encryption.ts';
+import type { LruCache } from '../../src/store/parts/lru-cache.ts';
 import { stampOf } from './disk/file-system.ts';
 import { readBeginning } from './disk/read-file.ts';
 import type { StoreFolder } from './disk/store-folder.ts';
@@ -34,7 +34,7 @@ export const MOST_SNAPSHOTS = 100_000;
 const SETTLED_MS = 100;
 
 /** One tenant: its folder, its sessions, and which of them a snapshot is in. */
-export class Tenant implements SessionHome {
+export class TenantSessions implements SessionHome {
   readonly folder: TenantFolder;
   readonly shared: Shared;
   readonly finish: SessionHome['finish'];

@@ -1,5 +1,5 @@
 import type { GenkitError } from 'genkit';
-import { dataLoss, quote } from '../errors.ts';
+import { dataLoss, quote } from '../../errors.ts';
 
 /** The `DATA_LOSS` of a snapshot of which something is missing or damaged. */
 export function unreadableSnapshot(snapshotId: string, reason: string, sessionId?: string | null): GenkitError {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { GenkitError } from 'genkit';
-import { addressTo, failedPrecondition, quote } from '../errors.ts';
+import { addressTo, failedPrecondition, quote } from '../../errors.ts';
 
 /** What one data key is for. */
 export interface KeyOwner {

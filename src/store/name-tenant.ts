@@ -16,7 +16,7 @@ export type SnapshotPathPrefix = (options?: SessionStoreOptions) => string;
  *
  * @throws `INVALID_ARGUMENT` when the prefix function answers no id: better no data than another tenant's.
  */
-export function tenantOf(prefix: SnapshotPathPrefix | undefined, options: SessionStoreOptions | undefined): string {
+export function nameTenant(prefix: SnapshotPathPrefix | undefined, options: SessionStoreOptions | undefined): string {
   if (!prefix) return DEFAULT_TENANT;
   const tenant: unknown = prefix(options);
   if (tenant instanceof Promise) {

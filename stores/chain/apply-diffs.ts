@@ -1,4 +1,4 @@
-import { applyShared } from '../../src/json/apply.ts';
+import { applyShared } from '../../src/json/apply-patch.ts';
 import type { JsonPatch } from '../../src/json/diff.ts';
 import { fill } from './fill.ts';
 import type { KnownState, WrittenState } from './written-state.ts';
@@ -20,7 +20,7 @@ export interface ChainReader<Ref> {
  * @returns `undefined` when the snapshot has no state.
  * @throws What the reader throws; `Error` or `SyntaxError` when what it reads does not fit together.
  */
-export async function materialise<Ref>(ref: Ref, reader: ChainReader<Ref>): Promise<KnownState | undefined> {
+export async function applyDiffs<Ref>(ref: Ref, reader: ChainReader<Ref>): Promise<KnownState | undefined> {
   const newestFirst: JsonPatch[] = [];
   for (let at = ref; ;) {
     const known = reader.known(at);

@@ -1,7 +1,7 @@
 import type { CollectionReference, DocumentReference, Timestamp } from '@google-cloud/firestore';
-import { Sealer, type Encryption } from '../../src/store/encryption.ts';
-import { KeyQueue } from '../../src/store/key-queue.ts';
-import { LruCache } from '../../src/store/lru-cache.ts';
+import { Sealer, type Encryption } from '../../src/store/encryption/encryption.ts';
+import { KeyQueue } from '../../src/store/parts/key-queue.ts';
+import { LruCache } from '../../src/store/parts/lru-cache.ts';
 import type { KnownState } from '../chain/written-state.ts';
 import type { Database } from './database.ts';
 import { foreignLayout } from './format/foreign-layout.ts';
@@ -73,7 +73,7 @@ export interface SealedFor {
 }
 
 /** One tenant's part of the database. */
-export class TenantData {
+export class TenantDatabase {
   readonly name: string;
   readonly database: Database;
   readonly settings: StoreSettings;

@@ -1,4 +1,4 @@
-import { replaceMapped, type MappedText } from '../offset-map.ts';
+import { replaceMapped, type MappedText } from '../../offset-map.ts';
 
 /** Digits of all scripts, spaces, dashes, the full-width forms of ASCII, and characters that show nothing. */
 const UNUSUAL = /[^\P{Nd}\d]|\p{No}|[^\P{Zs} ]|[^\P{Pd}-]|[\p{Cf}\u2212\uFF01-\uFF5E]|\uFE0F|\u20E3/gu;

@@ -15,10 +15,10 @@ import type {
   SessionSummary,
   SnapshotMetadata,
 } from '../../src/store/contract.ts';
-import type { Lookup } from '../../src/store/lookup.ts';
-import { checkPage } from '../../src/store/page.ts';
-import { describeScope } from '../../src/store/scopes.ts';
-import type { RecordRead, RecordWrite } from '../../src/store/session-records.ts';
+import type { Lookup } from '../../src/store/check-lookup.ts';
+import { checkPage } from '../../src/store/list/page.ts';
+import { describeScope } from '../../src/store/records/scopes.ts';
+import type { RecordRead, RecordWrite } from '../../src/store/records/session-records.ts';
 import { REMOVED_OR_NOT, type Call } from './disk/io-error.ts';
 import { findLeaf, locate, type Home } from './read/find-snapshot.ts';
 import { listSessions, listSnapshots } from './read/lists.ts';
@@ -27,7 +27,7 @@ import { deleteSession, prune } from './remove/remove-snapshots.ts';
 import { ScopeRecords } from './save/scope-records.ts';
 import { Save } from './save/save-snapshot.ts';
 import { SessionRecords } from './save/session-records.ts';
-import type { Tenant } from './tenant.ts';
+import type { TenantSessions } from './tenant-sessions.ts';
 import type { TenantWatch } from './watch/tenant-watch.ts';
 
 /** Runs the calls of a store. */
@@ -39,13 +39,13 @@ export interface Runner {
 }
 
 /** One tenant of the file store. */
-export class FileTenant<S> implements TenantStore<S> {
-  readonly tenant: Tenant;
+export class FileTenantStore<S> implements TenantStore<S> {
+  readonly tenant: TenantSessions;
   readonly #runner: Runner;
   readonly #watch: () => TenantWatch<S>;
 
   /** @param options.watch Answers the tenant's watch, which is made when there is none. */
-  constructor(tenant: Tenant, options: { runner: Runner; watch: () => TenantWatch<S> }) {
+  constructor(tenant: TenantSessions, options: { runner: Runner; watch: () => TenantWatch<S> }) {
     this.tenant = tenant;
     this.#runner = options.runner;
     this.#watch = options.watch;

@@ -1,63 +1,14 @@
 import { failedPrecondition, invalidArgument, quote, SessionConflictError } from '../errors.ts';
 import { assertId } from '../snapshot/ids.ts';
-import type { SessionTree, SnapshotNode } from '../snapshot/lineage.ts';
-import type { SnapshotLookup } from './contract.ts';
-import { snapshotGone } from './session-records.ts';
-
-/** A checked {@link SnapshotLookup}. */
-export interface Lookup {
-  readonly by: 'snapshot' | 'session';
-  readonly id: string;
-  /** Whether the state may come frozen; see {@link SnapshotLookup}. */
-  readonly frozen?: boolean | undefined;
-}
-
-/**
- * @throws `INVALID_ARGUMENT` unless exactly one of `snapshotId` and `sessionId` is there, and is an id.
- */
-export function checkLookup(lookup: SnapshotLookup): Lookup {
-  const { snapshotId, sessionId, frozen } = lookup ?? {};
-  if ((snapshotId === undefined) === (sessionId === undefined)) {
-    const got = snapshotId === undefined ? 'neither' : 'both';
-    throw invalidArgument(`Look a snapshot up by exactly one of snapshotId and sessionId; got ${got}.`);
-  }
-  if (snapshotId !== undefined) {
-    assertId(snapshotId, 'snapshotId');
-    return { by: 'snapshot', id: snapshotId, frozen };
-  }
-  assertId(sessionId, 'sessionId');
-  return { by: 'session', id: sessionId, frozen };
-}
-
-/**
- * The `sessionId` of a call on one session.
- *
- * @throws `INVALID_ARGUMENT` unless it is there, and is an id.
- */
-export function checkSession(options: { readonly sessionId: string } | undefined): string {
-  const sessionId = options?.sessionId;
-  assertId(sessionId, 'sessionId');
-  return sessionId;
-}
-
-/**
- * The `sessionIds` of a call on many sessions.
- *
- * @throws `INVALID_ARGUMENT` unless it is a list of ids.
- */
-export function checkSessions(options: { readonly sessionIds: readonly string[] } | undefined): readonly string[] {
-  const sessionIds: unknown = options?.sessionIds;
-  if (!Array.isArray(sessionIds)) throw invalidArgument('sessionIds must be a list of session ids.');
-  for (const sessionId of sessionIds as readonly unknown[]) assertId(sessionId, 'sessionId');
-  return sessionIds as readonly string[];
-}
+import type { SessionTree, SnapshotNode } from '../snapshot/session-tree.ts';
+import { snapshotGone } from './records/session-records.ts';
 
 /**
  * The snapshot that a `sessionId` lookup means; `undefined` when the session has none.
  *
  * @throws `FAILED_PRECONDITION` when `rejectBranching` is on and the session has more than one leaf, or when foreign data runs in a circle.
  */
-export function resolveLeaf<N extends SnapshotNode>(
+export function chooseLeaf<N extends SnapshotNode>(
   tree: SessionTree<N>,
   sessionId: string,
   rejectBranching: boolean,
@@ -114,9 +65,4 @@ export function assertRequiredSnapshot(
   if (ifSnapshot === undefined) return;
   if (sessionId === undefined) throw invalidArgument('ifSnapshot needs a snapshot that has a sessionId.');
   if (!hasSnapshot(ifSnapshot)) throw snapshotGone({ sessionId, ifSnapshot });
-}
-
-/** @throws `INVALID_ARGUMENT` unless `value`, the argument that `what` names, can be called. */
-export function assertFunction(value: unknown, what: 'mutator' | 'callback'): void {
-  if (typeof value !== 'function') throw invalidArgument(`The ${what} must be a function, not ${typeof value}.`);
 }

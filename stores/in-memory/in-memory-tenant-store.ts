@@ -1,7 +1,7 @@
 import { failedPrecondition, quote } from '../../src/errors.ts';
 import { copyJson } from '../../src/json/value.ts';
 import { assertId, reserveSnapshotId } from '../../src/snapshot/ids.ts';
-import { refuseCycle } from '../../src/snapshot/lineage.ts';
+import { refuseCycle } from '../../src/snapshot/session-tree.ts';
 import { planRetention } from '../../src/snapshot/retention.ts';
 import { assertStateMayChange, revise, sessionOf, type SessionSnapshotInput } from '../../src/snapshot/snapshot.ts';
 import type { PruneOptions, SaveRequest, TenantStore } from '../../src/store/base-session-store.ts';
@@ -20,12 +20,13 @@ import type {
   SnapshotMetadata,
   SnapshotMutator,
 } from '../../src/store/contract.ts';
-import { assertExpectedLeaf, assertRequiredSnapshot, resolveLeaf, type Lookup } from '../../src/store/lookup.ts';
-import { checkPage, pageOf } from '../../src/store/page.ts';
-import { runScopeChange, scopeKey, scopeOfKey } from '../../src/store/scopes.ts';
-import type { RecordRead, RecordWrite } from '../../src/store/session-records.ts';
-import { summarize } from '../../src/store/session-summary.ts';
-import type { WatchHub } from '../../src/store/watch-hub.ts';
+import { type Lookup } from '../../src/store/check-lookup.ts';
+import { assertExpectedLeaf, assertRequiredSnapshot, chooseLeaf } from '../../src/store/choose-leaf.ts';
+import { checkPage, pageOf } from '../../src/store/list/page.ts';
+import { runScopeChange, scopeKey, scopeOfKey } from '../../src/store/records/scopes.ts';
+import type { RecordRead, RecordWrite } from '../../src/store/records/session-records.ts';
+import { summarize } from '../../src/store/list/session-summary.ts';
+import type { WatchHub } from '../../src/store/parts/watch-hub.ts';
 import type { RecentState } from './packed-state.ts';
 import { SnapshotRecord } from './snapshot-record.ts';
 import { TenantData } from './tenant-data.ts';
@@ -33,7 +34,7 @@ import { TenantData } from './tenant-data.ts';
 /** What all tenants of a store have in common. */
 export interface Shared<S> {
   /** Those that hold something. */
-  readonly tenants: Map<string, Tenant<S>>;
+  readonly tenants: Map<string, InMemoryTenantStore<S>>;
   readonly rejectBranching: boolean;
   readonly watchers: WatchHub<S>;
   readonly recent: RecentState;
@@ -54,7 +55,7 @@ interface ScopeDraft {
 }
 
 /** One tenant. Nothing is awaited between a read and a write, which makes them one step for every other caller in the process. */
-export class Tenant<S> implements TenantStore<S> {
+export class InMemoryTenantStore<S> implements TenantStore<S> {
   readonly #id: string;
   readonly #shared: Shared<S>;
   readonly #data = new TenantData();
@@ -178,7 +179,7 @@ export class Tenant<S> implements TenantStore<S> {
   #find({ by, id }: Lookup): SnapshotRecord | undefined {
     if (by === 'snapshot') return this.#data.get(id);
     const session = this.#data.session(id);
-    return session && resolveLeaf(session.tree, id, this.#shared.rejectBranching);
+    return session && chooseLeaf(session.tree, id, this.#shared.rejectBranching);
   }
 
   /** Runs the mutator: on the snapshot of the given id, or of the id that its answer names. */

@@ -1,4 +1,4 @@
-import type { PrivacyRule } from '../types.ts';
+import type { PrivacyRule } from '../../types.ts';
 import { fold } from './fold.ts';
 
 /** A value in folded text. */

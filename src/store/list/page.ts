@@ -1,5 +1,5 @@
-import { invalidArgument } from '../errors.ts';
-import type { Page, PageOptions } from './contract.ts';
+import { invalidArgument } from '../../errors.ts';
+import type { Page, PageOptions } from '../contract.ts';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1000;

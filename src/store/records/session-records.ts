@@ -1,9 +1,9 @@
 import { GenkitError } from 'genkit';
-import { invalidArgument, quote } from '../errors.ts';
-import { jsonBytes } from '../json/size.ts';
-import { copyJson, JsonValueError, type Json } from '../json/value.ts';
-import { assertId } from '../snapshot/ids.ts';
-import type { ReadRecordsOptions, SessionRecord, WriteRecordOptions } from './contract.ts';
+import { invalidArgument, quote } from '../../errors.ts';
+import { jsonBytes } from '../../json/size.ts';
+import { copyJson, JsonValueError, type Json } from '../../json/value.ts';
+import { assertId } from '../../snapshot/ids.ts';
+import type { ReadRecordsOptions, SessionRecord, WriteRecordOptions } from '../contract.ts';
 import { MAX_RECORD_BYTES } from './scopes.ts';
 
 const MAX_KEYS = 100;

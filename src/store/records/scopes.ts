@@ -1,10 +1,10 @@
-import { invalidArgument, quote, StateError } from '../errors.ts';
-import { isPlain } from '../json/fault.ts';
-import { parsePointer, formatPointer } from '../json/pointer.ts';
-import { jsonBytes } from '../json/size.ts';
-import { copyJson, jsonEqual, JsonValueError } from '../json/value.ts';
-import { assertId } from '../snapshot/ids.ts';
-import type { ScopeChange, ScopeId, ScopeRecord } from './contract.ts';
+import { invalidArgument, quote, StateError } from '../../errors.ts';
+import { isPlain } from '../../json/fault.ts';
+import { parsePointer, formatPointer } from '../../json/pointer.ts';
+import { jsonBytes } from '../../json/size.ts';
+import { copyJson, jsonEqual, JsonValueError } from '../../json/value.ts';
+import { assertId } from '../../snapshot/ids.ts';
+import type { ScopeChange, ScopeId, ScopeRecord } from '../contract.ts';
 
 /** The most that a record may take as JSON text in UTF-8: with room to spare it fits into one document of every database we know. */
 export const MAX_RECORD_BYTES = 512 * 1024;

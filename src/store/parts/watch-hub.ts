@@ -1,6 +1,6 @@
 import { logger } from 'genkit/logging';
-import { describeThrown } from '../errors.ts';
-import type { SessionSnapshot } from './contract.ts';
+import { describeThrown } from '../../errors.ts';
+import type { SessionSnapshot } from '../contract.ts';
 
 /** Called with each state of a snapshot. */
 export type SnapshotListener<S> = (snapshot: SessionSnapshot<S>) => void;
