@@ -7,7 +7,7 @@ const entry = (name: string) => fileURLToPath(new URL(`./entries/${name}.ts`, im
 /** They share one emulator, which is started for them only. */
 const FIRESTORE_TESTS = [
   'test/stores/firestore/**/*.test.ts',
-  'test/samples/**/*.test.ts',
+  'test/samples/deployed.test.ts',
   'test/migrate/firestore/**/*.test.ts',
   'test/privacy/firestore/**/*.test.ts',
 ];

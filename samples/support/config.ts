@@ -13,6 +13,10 @@ export interface Config {
   host: string;
   /** Absolute. */
   dataDir: string;
+  /** Whether personal data is replaced and conversations are encrypted. */
+  privacy: boolean;
+  /** Absolute. Not in the data folder: a copy of that is worth nothing without it. */
+  keyFile: string;
   model: ModelChoice;
   geminiApiKey?: string;
   /** Between two words of the offline model, in ms. */
@@ -27,15 +31,20 @@ export const USAGE = `npm start takes no arguments; these environment variables 
   HOST      the address to listen on (127.0.0.1, which only this machine can reach)
   DATA_DIR  where conversations and orders are kept (.data)
   MODEL     ${MODEL_CHOICES.join(', ')} (auto: Gemini when GEMINI_API_KEY is set, else Ollama when it runs, else offline)
+  PRIVACY   on: personal data is replaced before it is written, and conversations are encrypted (off)
+  KEY_FILE  the key of PRIVACY=on, made when it is not there (.data.key: the name of the data folder and .key)
   CUSTOMER  whose orders can be refunded, by e-mail address (ana@example.com)
   OFFLINE_PACE_MS  between two words of the offline model (30)`;
 
 /** @throws SetupError naming the setting that can't be used. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
+  const dataDir = resolve(env.DATA_DIR || '.data');
   return {
     port: readPort(env, 3400),
     host: env.HOST || '127.0.0.1',
-    dataDir: resolve(env.DATA_DIR || '.data'),
+    dataDir,
+    privacy: readPrivacy(env.PRIVACY || 'off'),
+    keyFile: resolve(env.KEY_FILE || `${dataDir}.key`),
     model: readModel(env.MODEL || 'auto'),
     geminiApiKey: env.GEMINI_API_KEY || env.GOOGLE_API_KEY || undefined,
     offlinePaceMs: readOfflinePace(env),
@@ -46,11 +55,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
 /**
  * Makes the folder when it is missing.
  *
+ * @param setting What names it.
  * @throws SetupError when it can't be read and written.
  */
-export function prepareFolder(folder: string): void {
+export function prepareFolder(folder: string, setting = 'DATA_DIR'): void {
   const problem = problemWith(folder);
-  if (problem) throw new SetupError(`The folder '${folder}' can't be used: ${problem}; name another with DATA_DIR.`);
+  if (problem) throw new SetupError(`The folder '${folder}' can't be used: ${problem}; name another with ${setting}.`);
 }
 
 function problemWith(folder: string): string | undefined {
@@ -80,6 +90,11 @@ function readModel(text: string): ModelChoice {
   const choice = MODEL_CHOICES.find((name) => name === text);
   if (choice) return choice;
   throw new SetupError(`MODEL must be one of ${MODEL_CHOICES.join(', ')}, not '${text}'.`);
+}
+
+function readPrivacy(text: string): boolean {
+  if (text === 'on' || text === 'off') return text === 'on';
+  throw new SetupError(`PRIVACY must be on or off, not '${text}'.`);
 }
 
 function reason(error: unknown): string {

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { FileSessionStore, genkit } from 'genkitx-agents';
+import { genkit } from 'genkitx-agents';
 import { defineAgents } from './agent/define-agents.ts';
 import { FileOrderBook } from './agent/file-order-book.ts';
 import type { ReportState } from './agent/report-agent.ts';
@@ -7,6 +7,7 @@ import type { SupportState } from './agent/state.ts';
 import { isLoopback, prepareFolder, readConfig, USAGE, type Config } from './config.ts';
 import { endInOrder } from './end-in-order.ts';
 import { chooseModel, STEP_PACES, type SupportModel } from './models/choose-model.ts';
+import { keepInClear, keepPrivately, type Keeping } from './privacy.ts';
 import { startServer, type RunningServer } from './server/start-server.ts';
 import { SetupError } from './setup-error.ts';
 
@@ -21,12 +22,13 @@ async function main(): Promise<void> {
   const config = readConfig(process.env);
   const sessions = join(config.dataDir, 'sessions');
   prepareFolder(sessions);
-  const book = await FileOrderBook.open(config.dataDir);
+  const keeping = config.privacy ? await keepPrivately(config.keyFile) : keepInClear(config.keyFile);
+  const book = await FileOrderBook.open(config.dataDir, keeping.redact);
   const model = await chooseModel(config);
 
   const ai = genkit({ plugins: model.plugins });
-  const store = new FileSessionStore<SupportState>(sessions);
-  const reports = new FileSessionStore<ReportState>(join(config.dataDir, 'reports'));
+  const store = keeping.openStore<SupportState>(sessions);
+  const reports = keeping.openStore<ReportState>(join(config.dataDir, 'reports'));
   const agents = defineAgents(ai, {
     book,
     model,
@@ -43,10 +45,14 @@ async function main(): Promise<void> {
     await reports.close();
   };
   endInOrder({ close, fail });
-  console.log(greeting(server, model, config));
+  console.log(greeting(server, model, { ...config, ...keeping }));
 }
 
-function greeting({ url }: RunningServer, { label, note }: SupportModel, { dataDir, host }: Config): string {
+function greeting(
+  { url }: RunningServer,
+  { label, note }: SupportModel,
+  { dataDir, host, notes }: Config & Keeping,
+): string {
   const body = { data: { message: { role: 'user', content: [{ text: 'Where is order 1042?' }] } } };
   const lines = [
     'The support agent is ready.',
@@ -55,6 +61,7 @@ function greeting({ url }: RunningServer, { label, note }: SupportModel, { dataD
     `  Agent      ${url}/api/support`,
     `  Model      ${label}${note ? ` (${note})` : ''}`,
     `  Data       ${dataDir}`,
+    ...notes,
     '',
     'Without a browser:',
     '',

@@ -12,18 +12,27 @@ import { OrderBook, OrderListSchema, type Order, type OrderList, type Refund } f
 export class FileOrderBook extends OrderBook {
   readonly #file: string;
   readonly #list: OrderList;
+  readonly #redact: (reason: string) => Promise<string>;
   #writing: Promise<unknown> = Promise.resolve();
 
-  private constructor(file: string, list: OrderList) {
+  private constructor(file: string, list: OrderList, redact: (reason: string) => Promise<string>) {
     super(list);
     this.#file = file;
     this.#list = list;
+    this.#redact = redact;
   }
 
-  /** @throws SetupError when the copy in `dataDir` can't be used. */
-  static async open(dataDir: string): Promise<FileOrderBook> {
+  /**
+   * @param redact What is written down of a reason, which is in the customer's words. Default: all of it.
+   * @throws SetupError when the copy in `dataDir` can't be used.
+   */
+  static async open(
+    dataDir: string,
+    redact = async (reason: string): Promise<string> => reason,
+  ): Promise<FileOrderBook> {
     const copy = join(dataDir, 'orders.json');
-    return new FileOrderBook(copy, existsSync(copy) ? await readOrders(copy) : OrderListSchema.parse(orders));
+    const list = existsSync(copy) ? await readOrders(copy) : OrderListSchema.parse(orders);
+    return new FileOrderBook(copy, list, redact);
   }
 
   protected override async current(order: Order): Promise<Order> {
@@ -33,7 +42,7 @@ export class FileOrderBook extends OrderBook {
   protected override async pay(order: Order, refund: Refund): Promise<Refund> {
     const work = this.#writing.then(async () => {
       if (order.refund) return order.refund;
-      order.refund = refund;
+      order.refund = { ...refund, reason: await this.#redact(refund.reason) };
       await writeWhole(this.#file, this.#list).catch((error: unknown) => {
         delete order.refund;
         throw error;

@@ -1,0 +1,84 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { link, open, readFile, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { FileSessionStore, type RecordStore, type SnapshotStore } from 'genkitx-agents';
+import { envelope, localKeys, piiRules, redacting, redactText } from 'genkitx-agents/privacy';
+import { prepareFolder } from './config.ts';
+import { SetupError } from './setup-error.ts';
+
+/** How conversations are kept. */
+export interface Keeping {
+  openStore<S>(folder: string): SnapshotStore<S> & RecordStore;
+  /** What the shop may write down of a text that was said. */
+  redact: (text: string) => Promise<string>;
+  /** Lines for the person who started the sample. */
+  notes: string[];
+}
+
+/** @param keyFile The one that {@link keepPrivately} would use. */
+export function keepInClear(keyFile: string): Keeping {
+  const hint = `off. Conversations that were encrypted with ${keyFile} can be read with PRIVACY=on only`;
+  return {
+    openStore: (folder) => new FileSessionStore(folder),
+    redact: async (text) => text,
+    notes: existsSync(keyFile) ? [`  Privacy    ${hint}`] : [],
+  };
+}
+
+/**
+ * Personal data is replaced before it is written, and the rest is encrypted with the key in `keyFile`, which is made when it is not there.
+ *
+ * @throws SetupError when the key file can't be used.
+ */
+export async function keepPrivately(keyFile: string): Promise<Keeping> {
+  const isNew = await makeKeyFile(keyFile);
+  const secret = await readKeyFile(keyFile);
+  const rules = piiRules();
+  const encryption = envelope({ keys: localKeys(secret) });
+  return {
+    openStore: <S>(folder: string) => redacting(new FileSessionStore<S>(folder, { encryption }), { rules, secret }),
+    redact: async (text) => (await redactText(text, rules)).value,
+    notes: [
+      '  Privacy    on: personal data is replaced, conversations are encrypted',
+      `  Key file   ${keyFile}${isNew ? ' (new: keep a copy, without it no conversation can be read)' : ''}`,
+    ],
+  };
+}
+
+/** Answers whether there was none. Of processes that start at once one makes it, and none reads half of it. */
+async function makeKeyFile(keyFile: string): Promise<boolean> {
+  if (existsSync(keyFile)) return false;
+  prepareFolder(dirname(keyFile), 'KEY_FILE');
+  const draft = `${keyFile}.${process.pid}.draft`;
+  try {
+    const file = await open(draft, 'w', 0o600);
+    try {
+      await file.writeFile(`${randomBytes(32).toString('base64')}\n`);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await link(draft, keyFile);
+    return true;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return false;
+    throw new SetupError(`The key file '${keyFile}' can't be made: ${message}; name another with KEY_FILE.`);
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+async function readKeyFile(keyFile: string): Promise<Buffer> {
+  const text = await readFile(keyFile, 'utf8').catch(({ message }: Error) => {
+    throw new SetupError(`The key file '${keyFile}' can't be read: ${message}; name another with KEY_FILE.`);
+  });
+  // Windows has no such permissions.
+  if (process.platform !== 'win32' && ((await stat(keyFile)).mode & 0o077) !== 0) {
+    throw new SetupError(`Other users can read the key file '${keyFile}'; run 'chmod 600' on it, then start again.`);
+  }
+  const secret = Buffer.from(text, 'base64');
+  if (secret.length >= 32) return secret;
+  throw new SetupError(`'${keyFile}' holds no key of at least 32 bytes in base64; name another file with KEY_FILE.`);
+}
