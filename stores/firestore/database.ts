@@ -107,20 +107,36 @@ export class Database {
     return results.map((result) => result.writeTime);
   }
 
-  /** Commits the write that `decide` makes of a document, provided that the document is as it was read. */
+  /**
+   * Commits the write that `decide` makes of a document, provided that the document is as it was read. A document is created by a commit of
+   * its own while the transaction locks the one that was read, because a transaction tells no update time; it is removed again if the lock
+   * was lost and `decide` then throws.
+   *
+   * @returns The update time of a document that was created.
+   */
   async commitBeside(
     ref: DocumentReference,
     decide: (document: DocumentSnapshot) => Promise<DocumentWrite | undefined>,
-  ): Promise<void> {
-    const attempt = async (transaction: Transaction): Promise<DocumentWrite | undefined> => {
+  ): Promise<Timestamp | undefined> {
+    let created: { readonly ref: DocumentReference; readonly at: Timestamp } | undefined;
+    const attempt = async (transaction: Transaction): Promise<readonly DocumentWrite[]> => {
       const document = await transaction.get(ref);
       this.meter.add({ rpcs: 1, reads: 1, bytesRead: sizeOfSnapshot(document) });
       const write = await decide(document);
+      if (write?.kind === 'create') {
+        created ??= { ref: write.ref, at: (await this.commit([write]))[0]! };
+        return [];
+      }
       if (write) addWrite(transaction, write);
-      return write;
+      return write ? [write] : [];
     };
-    const write = await this.#send(() => this.#db.runTransaction(attempt));
-    this.#countWrites(write ? [write] : []);
+    try {
+      this.#countWrites(await this.#send(() => this.#db.runTransaction(attempt)));
+      return created?.at;
+    } catch (error) {
+      if (created) await this.remove([created]);
+      throw error;
+    }
   }
 
   /** Listens to a document; answers how to end that. */

@@ -258,6 +258,7 @@ function removal(kit: Kit): void {
         const late = [
           { ...NOTE, value: 'late', expectedRevision: revision },
           { ...NOTE, key: 'late', value: 'late', ifSnapshot: `leaf ${round}` },
+          { ...NOTE, key: 'created', value: 'late', ifSnapshot: `leaf ${round}`, expectedRevision: null },
         ];
         const [gone, ...results] = await Promise.allSettled([
           a.deleteSession('chat'),

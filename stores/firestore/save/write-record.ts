@@ -27,8 +27,8 @@ type Guard = Timestamp | 'absent' | 'any';
 
 /**
  * Creates, replaces or removes a record. What is expected is told to the commit, so nothing is read, unless the process does not know the
- * write that made the expected revision. Whether the snapshot is there is read, for a record that may not be there yet in a transaction: a
- * session's records are removed after its snapshots.
+ * write that made the expected revision. Whether the snapshot is there is read, for a record that may not be there yet under the lock of a
+ * transaction: a session's records are removed after its snapshots.
  *
  * @returns The revision; `null`: the record was removed.
  */
@@ -118,10 +118,9 @@ async function commit(
     return write && 'data' in write ? { ...write, data: { ...write.data, owner } } : write;
   };
   if (write && 'at' in write && write.at) {
-    // A deletion that comes in between has removed the record too, or still will: no transaction, which would not tell the update time.
+    // A deletion that comes in between has removed the record too, or still will: no lock is needed.
     const owned = await ownedWrite(await database.get(ref));
     return (await database.commit([owned!]))[0];
   }
-  await database.commitBeside(ref, ownedWrite);
-  return undefined;
+  return database.commitBeside(ref, ownedWrite);
 }

@@ -84,19 +84,18 @@ describe('the cost of session records, counted on the wire', () => {
 
   it('a write that names a snapshot is a read and a write', async () => {
     await costs(() => write(store, { ifSnapshot: 'one' }), { reads: 1, writes: 1, rpcs: 2 });
-    await costs(() => write(store, { key: 'two', ifSnapshot: 'one', expectedRevision: null }), {
-      reads: 1,
-      writes: 1,
-      rpcs: 2,
-    });
     const revision = await write(store, { key: 'three', expectedRevision: null });
     const compaction = { key: 'three', ifSnapshot: 'one', expectedRevision: revision };
     await costs(() => write(store, compaction), { reads: 1, writes: 1, rpcs: 2 });
-    await costs(() => write(store, { key: 'two', ifSnapshot: 'one', value: undefined }), {
-      reads: 1,
-      deletes: 1,
-      rpcs: 2,
-    });
+    await costs(() => write(store, { ifSnapshot: 'one', value: undefined }), { reads: 1, deletes: 1, rpcs: 2 });
+  });
+
+  it('a record that is created for a snapshot, and then replaced, is a read and two writes', async () => {
+    let expectedRevision: string | null = null;
+    const create = async () => (expectedRevision = await write(store, { ifSnapshot: 'one', expectedRevision }));
+    await costs(create, { reads: 1, writes: 1, rpcs: 3 });
+    await costs(() => write(store, { value: 2, expectedRevision }), { writes: 1, rpcs: 1 });
+    expect(await valuesOf(open())).toEqual([2]);
   });
 
   it('a lookup by keys is a read for each key and one request; all of a kind are as many reads as there are', async () => {
@@ -346,21 +345,52 @@ describe('a write whose answer is lost', () => {
 });
 
 describe('a write that names a snapshot', () => {
-  it('is refused when the session is deleted between its read and its commit', async () => {
-    const store = open();
+  let store: FirestoreSessionStore;
+  let other: FirestoreSessionStore;
+  beforeEach(async () => {
+    store = open();
     await store.saveSnapshot('one', () => turn());
+    const elsewhere = openDatabase(project);
+    opened.push(elsewhere);
+    other = new FirestoreSessionStore({ db: elsewhere });
+  });
+  const remove = (): Promise<unknown> => other.deleteSession({ sessionId: 'chat' });
+
+  it('is refused when the session is deleted between its read and its commit', async () => {
     const expectedRevision = await write(store);
-    const other = openDatabase(project);
-    opened.push(other);
     let reads = 0;
     onRequest(db, async (name) => {
-      if (name !== 'commit') return;
-      reads = (await trafficOf(() => new FirestoreSessionStore({ db: other }).deleteSession({ sessionId: 'chat' })))
-        .reads;
+      if (name === 'commit') ({ reads } = await trafficOf(remove));
     });
     const late = write(store, { value: 2, expectedRevision, ifSnapshot: 'one' });
     await expect(late).rejects.toMatchObject({ status: 'ABORTED' });
     expect(reads).toBeGreaterThan(0);
+    expect(await allDocuments(db)).toEqual([]);
+  });
+
+  it('creates a record before a deletion that begins meanwhile, and the record goes with the session', async () => {
+    let deletion: Promise<unknown> | undefined;
+    onRequest(db, (name) => {
+      if (name === 'commit') deletion ??= remove();
+    });
+    await write(store, { expectedRevision: null, ifSnapshot: 'one' });
+    await deletion;
+    expect(deletion).toBeDefined();
+    expect(await allDocuments(db)).toEqual([]);
+  });
+
+  it('takes the record back that it created when its lock was lost and the session is gone', async () => {
+    let commits = 0;
+    const send = onRequest(db, async (name, request, tag) => {
+      // The first creates the record, the second ends the transaction.
+      if (name !== 'commit' || ++commits !== 2) return;
+      const { database, transaction } = request as { database: string; transaction: Uint8Array };
+      await send('rollback', { database, transaction }, tag);
+      for (const { ref } of await allDocuments(db)) if (ref.parent.id !== 'records') await ref.delete();
+      throw Object.assign(new Error('the lock is lost'), { code: 10 });
+    });
+    const late = write(store, { expectedRevision: null, ifSnapshot: 'one' });
+    await expect(late).rejects.toMatchObject({ status: 'ABORTED' });
     expect(await allDocuments(db)).toEqual([]);
   });
 });
