@@ -1,0 +1,340 @@
+/**
+ * The guarantees of a memory store, then its methods.
+ *
+ * A store keeps memories: what was learned about someone or something, across sessions. Memories lie in **scopes**: those of a user, of a
+ * session, of an app. Within the tenant that `pathPrefix({ context })` names, and for every process that shares the store's medium:
+ *
+ * - **Isolated by path.** A call sees one scope. Scopes are equal exactly when all their members are; ids are data, never paths or patterns.
+ * - **Atomic.** A commit is all or nothing. Each commit that changes something raises the scope's revision; a commit that expects another
+ *   revision is refused with `ABORTED`: 50 increments that read, commit and try again on `ABORTED` give 50.
+ * - **Once.** A commit on behalf of a job is made only while that worker holds the job, and removes the job in the same write.
+ * - **The past stays.** What a memory was before is kept as a revision, and `asOf` reads it, until the memory is removed.
+ * - **Removed is gone.** After `remove`, `erase`, or the removal of a job, no byte of it is on the medium: revisions, vectors and derived
+ *   notes go in the same write. A store that can't do it in one write does it before the call is answered, and finishes after a crash.
+ * - **Nothing is aliased, values come back as saved.** As in a session store.
+ */
+import type { ActionContext } from 'genkit';
+import type { Json } from '../../json/value.ts';
+
+/** Whose memories they are. Two are the same exactly when all their members are. */
+export type MemoryScopeId =
+  /** What is known about a user. */
+  | { readonly scope: 'user'; readonly appName: string; readonly userId: string }
+  /** What is known within a session. */
+  | { readonly scope: 'session'; readonly appName: string; readonly sessionId: string }
+  /** What everybody may know. */
+  | { readonly scope: 'app'; readonly appName: string };
+
+/** Where a memory comes from. */
+export interface MemorySource {
+  /** Names the source: a session, a document, an import. `forgetSource` takes it. */
+  readonly id: string;
+  /**
+   * `bootstrap`: what the application knew already; `explicit`: said with the wish that it be remembered; `implicit`: said in passing;
+   * `tool`: what a tool answered.
+   */
+  readonly type: 'bootstrap' | 'explicit' | 'implicit' | 'tool';
+  /** 0 to 1: how far to trust it. */
+  readonly trust: number;
+  /** What this source says, in the words of the memory. What is left when others are forgotten is made from these. */
+  readonly statement: string;
+  /** What this source says, for a memory with `data`. */
+  readonly data?: Json;
+  /** The session it was said in. */
+  readonly sessionId?: string;
+  /** The snapshot whose messages were read. */
+  readonly snapshotId?: string;
+  /** The first message, by its index in the session. */
+  readonly from?: number;
+  /** Index of the message after the last one. */
+  readonly to?: number;
+  /** SHA-256 of the messages, in hex. */
+  readonly sha256: string;
+  /** When it was said; ISO 8601. */
+  readonly at: string;
+}
+
+/** Something that was learned: plain JSON that any framework can read. */
+export interface Memory {
+  /** Names it within its scope. */
+  readonly id: string;
+  /** Whose it is. */
+  readonly scope: MemoryScopeId;
+  /** A fact, or a way to do something. */
+  readonly kind: 'declarative' | 'procedural';
+  /** Describes it, in the third person: "The user prefers a window seat". Of a memory with `data`: the same in words. */
+  readonly text: string;
+  /** The fact in the shape of the topic's schema. */
+  readonly data?: Json;
+  /** Names that schema. */
+  readonly schemaId?: string;
+  /** Labels of its topics. */
+  readonly topics: readonly string[];
+  /** 0 to 1. */
+  readonly importance: number;
+  /** 0 to 1. Rises when sources agree, falls with age and contradiction. */
+  readonly confidence: number;
+  /** When it began to hold; ISO 8601. */
+  readonly validFrom: string;
+  /** When it ceased to hold. Default: it holds. */
+  readonly validTo?: string;
+  /** The memory that replaced it. */
+  readonly supersededBy?: string;
+  /** 1 at first, one more with each change; set by the store. */
+  readonly revision: number;
+  /** ISO 8601; set by the store from the commit's `now`. */
+  readonly createdAt: string;
+  /** ISO 8601; set by the store from the commit's `now`. */
+  readonly updatedAt: string;
+  /** When it was last placed in a request. */
+  readonly lastUsedAt?: string;
+  /** When it is to be removed. Default: never. */
+  readonly expiresAt?: string;
+  /** Where it comes from, oldest first; at least one. */
+  readonly sources: readonly MemorySource[];
+  /** Further members come back as they were saved, say `approvedAt` of an app's memory or `successes` of a procedure. */
+  readonly [member: string]: unknown;
+}
+
+/** A memory before the store has set its revision and times. */
+export type MemoryDraft = Omit<Memory, 'scope' | 'revision' | 'createdAt' | 'updatedAt'>;
+
+/** What belongs to a scope and is no memory: a profile, a summary, consent, what was quarantined, how far a source was read. */
+export interface MemoryNote {
+  /** Which group of notes it is in. Kinds that begin with `index` are derived from memories: a `remove` in the scope drops them. */
+  readonly kind: string;
+  /** Its name within the kind; any id. */
+  readonly key: string;
+  /** Any JSON value of at most 512 KiB. */
+  readonly value: Json;
+}
+
+/** One change of a commit. */
+export type MemoryOperation =
+  /** Creates or replaces a memory; what it was becomes a revision. */
+  | {
+      readonly op: 'put';
+      readonly memory: MemoryDraft;
+      /** Its embedding. Default: the one it has, if its text is unchanged, else none. */
+      readonly vector?: readonly number[];
+    }
+  /** Removes a memory with its revisions and vector, and the scope's notes of kinds that begin with `index`. */
+  | { readonly op: 'remove'; readonly id: string }
+  /** Writes a note; `undefined` removes it. */
+  | { readonly op: 'note'; readonly kind: string; readonly key: string; readonly value: Json | undefined };
+
+/** Options of every method. */
+export interface MemoryStoreOptions {
+  /** Names the tenant, as in a session store. */
+  context?: ActionContext;
+}
+
+/** Options of {@link MemoryStore.commit}. */
+export interface MemoryCommitOptions extends MemoryStoreOptions {
+  /** Succeeds only while the scope has this revision, else throws `ABORTED`. Default: it is not looked at. */
+  expectedRevision?: number;
+  /** Succeeds only while this worker holds this job of the scope, else throws `ABORTED`; removes the job. Default: on behalf of no job. */
+  job?: { readonly id: string; readonly owner: string };
+  /** Milliseconds since 1970. Default: the clock of this process. */
+  now?: number;
+}
+
+/** What of a scope is to be found. */
+export interface MemoryQuery extends MemoryStoreOptions {
+  /** Nearest first, by the cosine of the embeddings; memories without one, or of other dimensions, are not found. Default: last updated first. */
+  vector?: readonly number[];
+  /** Only memories that have all of these. Default: all that hold. */
+  filter?: MemoryFilter;
+  /** As the scope was then (ISO 8601): each memory in its last revision until then. Default: as it is now. */
+  asOf?: string;
+  /** At most so many, 1 to 1,000. Default: 100. */
+  k?: number;
+  /** `nextCursor` of the page before; not with `vector`. */
+  cursor?: string;
+}
+
+/** Conditions of a {@link MemoryQuery}. */
+export interface MemoryFilter {
+  /** Only of this kind. */
+  kind?: Memory['kind'];
+  /** Only with at least one of these topics. */
+  topics?: readonly string[];
+  /** Also those that no longer hold. Default: `false`. */
+  includeInvalid?: boolean;
+}
+
+/** A memory that a query found. */
+export interface MemoryHit {
+  /** As it is, or was at `asOf`. */
+  readonly memory: Memory;
+  /** Cosine, −1 to 1; only with a `vector`. */
+  readonly similarity?: number;
+}
+
+/** What is new in a scope. */
+export interface MemoryChanges {
+  /** The scope's revision that the answer leads to; pass it as `since` next time. */
+  readonly revision: number;
+  /** Memories whose content (text, data, topics, kind, validity) changed after `since`, in the order of their change. */
+  readonly changed: readonly Memory[];
+  /** `true`: memories were removed since then, so what was built from the scope is to be built anew; `changed` then holds all memories. */
+  readonly isReset: boolean;
+}
+
+/** Messages to be learned from, waiting for a worker. */
+export interface MemoryJob {
+  /** Chosen by who adds it; the same work has the same id. */
+  readonly id: string;
+  /** Where its memories go. */
+  readonly scope: MemoryScopeId;
+  /** `waiting` for its time or a worker, `running` under a lease, `dead` after its last attempt. */
+  readonly state: 'waiting' | 'running' | 'dead';
+  /** What to do: JSON of at most 512 KiB. */
+  readonly input: Json;
+  /** `MemorySource.id` of what it reads. */
+  readonly sourceId: string;
+  /** How often a worker took it. */
+  readonly attempts: number;
+  /** ISO 8601. */
+  readonly createdAt: string;
+  /** Not before this time; ISO 8601. */
+  readonly dueAt: string;
+  /** Who holds it. */
+  readonly owner?: string;
+  /** Until when; ISO 8601. */
+  readonly leaseUntil?: string;
+  /** Why the last attempt failed. */
+  readonly error?: string;
+}
+
+/** What a worker makes of a job that it gives back. */
+export interface MemoryJobChange extends MemoryStoreOptions {
+  /** Only while this worker holds it, else `ABORTED`. `undefined`: only while nobody does. */
+  owner: string | undefined;
+  /** `renew`: the lease goes on; `waiting`: another attempt at `dueAt`; `dead`: no further one; `remove`: every byte of it goes. */
+  to: 'renew' | 'waiting' | 'dead' | 'remove';
+  /** Milliseconds of the new lease; with `renew`. */
+  leaseMs?: number;
+  /** ISO 8601; with `waiting`. Default: now. */
+  dueAt?: string;
+  /** What `attempts` becomes; a worker that stops gives its attempt back. Default: unchanged. */
+  attempts?: number;
+  /** Why. */
+  error?: string;
+  /** Milliseconds since 1970. Default: the clock of this process. */
+  now?: number;
+}
+
+/** Counts of what was removed. */
+export interface MemoryErasure {
+  memories: number;
+  revisions: number;
+  notes: number;
+  jobs: number;
+}
+
+/** A part of a list; there is more while it has a `nextCursor`. */
+interface MemoryPage<T> {
+  items: T[];
+  nextCursor?: string;
+}
+
+/** Options of lists. */
+interface MemoryPageOptions extends MemoryStoreOptions {
+  /** At most so many, 1 to 1,000. Default: 100. */
+  limit?: number;
+  /** `nextCursor` of the page before. */
+  cursor?: string;
+}
+
+/** What a store can do beyond the contract. */
+export interface MemoryStoreCapabilities {
+  /** Processes on its medium see each other's commits and jobs. */
+  readonly shared: boolean;
+  /** The most dimensions of a vector that `query` takes. `0`: it keeps no vectors. */
+  readonly vectorDimensions: number;
+}
+
+/** Keeps memories. See the top of this file for what every method guarantees. */
+export interface MemoryStore {
+  readonly capabilities: MemoryStoreCapabilities;
+
+  /**
+   * Names the tenant of a call: the same text exactly when two contexts see the same scopes. What a process caches is kept apart by it.
+   *
+   * @throws `INVALID_ARGUMENT` when the context names none, as every method does.
+   */
+  tenant(options?: MemoryStoreOptions): string;
+
+  /** The memories with these ids (at most 100), in their order; those that are not there are left out. */
+  get(scope: MemoryScopeId, ids: readonly string[], options?: MemoryStoreOptions): Promise<Memory[]>;
+
+  /** What fits a query. */
+  query(scope: MemoryScopeId, query?: MemoryQuery): Promise<MemoryPage<MemoryHit>>;
+
+  /** The scope's revision, `0` before its first commit; one read of one small document at most. */
+  revision(scope: MemoryScopeId, options?: MemoryStoreOptions): Promise<number>;
+
+  /** What changed after the revision `since` (`0`: everything there is). Reads what changed, not the scope. */
+  changes(scope: MemoryScopeId, options: MemoryStoreOptions & { since: number }): Promise<MemoryChanges>;
+
+  /**
+   * Makes up to 100 changes at once. Answers the scope's new revision. A commit of derived notes alone (kinds that begin with `index`)
+   * leaves the revision as it is.
+   */
+  commit(
+    scope: MemoryScopeId,
+    operations: readonly MemoryOperation[],
+    options?: MemoryCommitOptions,
+  ): Promise<{ revision: number }>;
+
+  /** What a memory was and is, oldest first. */
+  revisions(scope: MemoryScopeId, id: string, options?: MemoryStoreOptions): Promise<Memory[]>;
+
+  /** The memories, those that no longer hold included, that this source supports now or in a revision. */
+  bySource(scope: MemoryScopeId, sourceId: string, options?: MemoryStoreOptions): Promise<Memory[]>;
+
+  /** Notes of a kind by key, or all of the kind; together with the scope's revision, as of one moment. */
+  notes(
+    scope: MemoryScopeId,
+    kind: string,
+    options?: MemoryStoreOptions & { keys?: readonly string[] },
+  ): Promise<{ revision: number; notes: MemoryNote[] }>;
+
+  /**
+   * Adds a job. `known`: there is one with this id, in whatever state, and it stays as it is. `full`: the tenant has `maxJobs` jobs that are
+   * not dead.
+   */
+  addJob(
+    job: Pick<MemoryJob, 'id' | 'scope' | 'input' | 'sourceId'> & { dueAt?: string },
+    options: MemoryStoreOptions & { maxJobs: number; now?: number },
+  ): Promise<'added' | 'known' | 'full'>;
+
+  /**
+   * Leases the oldest job that is due, waiting or with a lease that has run out, and is the first of its scope: while a job of a scope waits
+   * or runs, no later one of that scope is handed out. Raises `attempts`.
+   */
+  claimJob(
+    options: MemoryStoreOptions & { owner: string; leaseMs: number; scope?: MemoryScopeId; now?: number },
+  ): Promise<MemoryJob | undefined>;
+
+  /** Renews, gives back, buries or removes a job. */
+  changeJob(id: string, change: MemoryJobChange): Promise<void>;
+
+  /** Jobs of the tenant, oldest first. */
+  listJobs(
+    options?: MemoryPageOptions & { state?: MemoryJob['state']; scope?: MemoryScopeId },
+  ): Promise<MemoryPage<MemoryJob>>;
+
+  /** The scopes of the tenant that hold anything, jobs included. */
+  listScopes(options?: MemoryPageOptions): Promise<MemoryPage<MemoryScopeId>>;
+
+  /** Removes memories whose `expiresAt` has passed, in all scopes of the tenant, and what an interrupted removal left. Answers how many memories. */
+  sweep(options?: MemoryStoreOptions & { now?: number }): Promise<{ removed: number }>;
+
+  /** Removes a scope with everything in it, its jobs included. Its revision goes on rising, so that a commit that expected an older one fails. */
+  erase(scope: MemoryScopeId, options?: MemoryStoreOptions): Promise<MemoryErasure>;
+
+  /** Ends what the store opened itself. */
+  close(): Promise<void>;
+}
