@@ -1,6 +1,6 @@
 /** What it takes to assemble the window of a long session when a turn was added: how long, and how many messages are looked at. */
 import { contextWindow } from 'genkitx-agents/context';
-import { meter } from '../../src/context/message-log.ts';
+import { meter } from '../../src/session/log/message-log.ts';
 import { single, spread } from '../measure.ts';
 import { Contender } from '../race.ts';
 import type { Report } from '../report.ts';

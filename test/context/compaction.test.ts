@@ -6,7 +6,7 @@ import { readSummary } from '../../src/context/compaction/read-summary.ts';
 import { SessionCompactions } from '../../src/context/compaction/session-compactions.ts';
 import { summarize, type SummarizeOptions } from '../../src/context/compaction/summarize.ts';
 import type { SummaryRequest } from '../../src/context/compaction/summarizer.ts';
-import { MessageLog, meter } from '../../src/context/message-log.ts';
+import { MessageLog, meter } from '../../src/session/log/message-log.ts';
 
 /** Counts a token a word. */
 const countText = (text: string) => text.split(/\s+/).filter(Boolean).length;

@@ -11,7 +11,7 @@ import {
   type HistoryStrategy,
 } from 'genkitx-agents/context';
 import { describe, expect, test } from 'vitest';
-import { meter } from '../../src/context/message-log.ts';
+import { meter } from '../../src/session/log/message-log.ts';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { model, user } from '../agent/helpers.ts';
 import { contextReportOf } from './support.ts';

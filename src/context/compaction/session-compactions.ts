@@ -3,7 +3,8 @@ import { logger } from 'genkit/logging';
 import { describeThrown, quote } from '../../errors.ts';
 import { sumUsage } from '../../session/usage.ts';
 import type { RecordStore, SessionRecord } from '../../store/contract.ts';
-import { MessageLog } from '../message-log.ts';
+import { MessageLog } from '../../session/log/message-log.ts';
+import { beginning } from '../../session/log/transcript.ts';
 import {
   CHAIN_KEY,
   COMPACTION_KIND,
@@ -15,7 +16,7 @@ import {
   type Chain,
   type CompactionRecord,
 } from './record.ts';
-import { beginning, transcript, type Summarizer } from './summarizer.ts';
+import { transcript, type Summarizer } from './summarizer.ts';
 
 /** When a session is compacted, and how; the options of `summarize` with their defaults filled in. */
 export interface CompactionPlan {

@@ -1,6 +1,6 @@
 import type { MessageData, Part, ToolResponsePart } from 'genkit';
+import { meter } from '../../session/log/message-log.ts';
 import { checkOptions, isWhole, type OptionCheck } from '../../store/check-options.ts';
-import { meter } from '../message-log.ts';
 import type { HistoryStrategy } from '../types.ts';
 
 /** Options of {@link clearToolOutputs}. */

@@ -1,6 +1,6 @@
 import type { MessageData, Part } from 'genkit';
 import { invalidArgument } from '../../errors.ts';
-import { meter } from '../message-log.ts';
+import { meter } from '../../session/log/message-log.ts';
 
 /** What a message takes besides its content: its role, and the marks around it. */
 const MESSAGE_TOKENS = 4;

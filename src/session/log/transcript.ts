@@ -1,0 +1,45 @@
+import type { MessageData, Part } from 'genkit';
+import { meter } from './message-log.ts';
+
+/** What ends a line anywhere, in any alphabet. */
+const LINE_END = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/;
+
+/** Tool outputs and inputs are cut to so many characters. */
+const MAX_TOOL_CHARACTERS = 2_000;
+const MAX_TEXT_CHARACTERS = 20_000;
+
+/** The text with a mark at the beginning of each line. */
+export function markedLines(text: string): string {
+  return text
+    .split(LINE_END)
+    .map((line) => `| ${line}`)
+    .join('\n');
+}
+
+/** The parts of a message as text for a model that reads about the conversation. */
+export function messageText({ content }: MessageData): string {
+  meter.messages++;
+  return content.map(partText).filter(Boolean).join('\n');
+}
+
+function partText(part: Part): string {
+  if (part.text !== undefined) return shorten(part.text, MAX_TEXT_CHARACTERS);
+  if (part.toolRequest) return `[calls ${part.toolRequest.name}: ${toolText(part.toolRequest.input)}]`;
+  if (part.toolResponse) return `[${part.toolResponse.name} answers: ${toolText(part.toolResponse.output)}]`;
+  if (part.media) return `[media: ${part.media.contentType ?? 'unknown type'}]`;
+  if (part.data !== undefined) return toolText(part.data);
+  return '';
+}
+
+function toolText(value: unknown): string {
+  return shorten(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''), MAX_TOOL_CHARACTERS);
+}
+
+function shorten(text: string, most: number): string {
+  return text.length > most ? `${beginning(text, most)} [${text.length - most} more characters]` : text;
+}
+
+/** The first characters of a text. One that takes two places is not cut in half: no store keeps a half. */
+export function beginning(text: string, most: number): string {
+  return text.slice(0, most).replace(/[\uD800-\uDBFF]$/, '');
+}
