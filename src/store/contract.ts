@@ -424,10 +424,13 @@ export function capabilitiesOf(store: SessionStore<never> | SessionStore): Reado
 export interface ChangingStore {
   /** What is stored of a state that was saved; the state itself where nothing was changed. Both are immutable. */
   storedState<S>(state: SessionState<S>): SessionState<S>;
-  /** The request that a model is to get instead of this one. Optional: models get what they are sent. */
+  /**
+   * The request that a model is to get instead of this one; `parentId` is the snapshot that the turn continues from. Optional: models get what
+   * they are sent.
+   */
   readonly modelRequest?: (
     request: GenerateRequest,
-    session: SessionStoreOptions & { sessionId: string },
+    session: SessionStoreOptions & { sessionId: string; parentId?: string | undefined },
   ) => Promise<GenerateRequest>;
 }
 

@@ -48,7 +48,8 @@ export function promptAgentFn<State>(voice: PromptVoice): AgentFn<State> {
     const handler: TurnHandler = (input, turn) => {
       const window = voice.openWindow?.(session, { leafId: turn.parentSnapshotId, context });
       const { sessionId } = session;
-      const change = (request: GenerateRequest) => voice.modelRequest?.(request, { sessionId, context });
+      const parentId = turn.parentSnapshotId;
+      const change = (request: GenerateRequest) => voice.modelRequest?.(request, { sessionId, parentId, context });
       const gate = gateOf(turn);
       return callModel({ voice, prompt, session, input, gate, window, change, sendChunk, abortSignal });
     };

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { GenkitError } from 'genkit';
 import { describeThrown, invalidArgument, unavailable } from '../../errors.ts';
 import { freeze } from '../../json/immutable.ts';
 import { formatPointer } from '../../json/pointer.ts';
@@ -180,11 +179,7 @@ export class Redaction {
     for (;;) {
       const { numbering, save } = await this.#options.openNumbers();
       await this.#redactParts(parts, numbering);
-      try {
-        return await save();
-      } catch (error) {
-        if ((error as Partial<GenkitError>).status !== 'ABORTED') throw error;
-      }
+      if (await save()) return;
     }
   }
 

@@ -3,10 +3,10 @@ import { logger } from 'genkit/logging';
 import { dataLoss, describeThrown, failedPrecondition, quote } from '../../errors.ts';
 import type { JsonPatch } from '../../json/diff.ts';
 import { parseJson } from '../../json/value.ts';
-import type { RecordStore, SessionStoreOptions } from '../../store/contract.ts';
+import type { RecordStore } from '../../store/contract.ts';
 import { LruCache } from '../../store/parts/lru-cache.ts';
 import { decrypt, encrypt } from '../encryption/aes-gcm.ts';
-import { PRIVACY_RECORDS } from './session-numbers.ts';
+import { PRIVACY_RECORDS, type RecordOwner } from './session-numbers.ts';
 
 /** What a snapshot needs in the clear: the patch that turns the placeholders into the values. */
 export interface Seal {
@@ -16,8 +16,7 @@ export interface Seal {
 }
 
 /** The snapshot that a seal belongs to. */
-export interface SealOwner extends SessionStoreOptions {
-  readonly sessionId: string;
+export interface SealOwner extends RecordOwner {
   readonly snapshotId: string;
 }
 
@@ -51,15 +50,17 @@ export class Seals {
     });
   }
 
+  /** @throws `ABORTED` when the session's `ifSnapshot` is gone. */
   async write(owner: SealOwner, patch: JsonPatch): Promise<Seal> {
     const { id, key: cipherKey } = this.#keys[0]!;
     const text = JSON.stringify(patch);
     const data = encrypt(cipherKey, Buffer.from(text), associatedData(id, owner)).toString('base64');
     const count = Math.ceil(data.length / MAX_PART_CHARS);
     const key = `sealed:${randomUUID()}:${count}`;
+    const place = { ...placeOf(owner), ...(owner.ifSnapshot !== undefined && { ifSnapshot: owner.ifSnapshot }) };
     for (const [i, record] of partsOf(key).entries()) {
       const value: SealRecord = { keyId: id, data: data.slice(i * MAX_PART_CHARS, (i + 1) * MAX_PART_CHARS) };
-      await this.#store.writeRecord({ ...placeOf(owner), key: record, value });
+      await this.#store.writeRecord({ ...place, key: record, value });
     }
     this.#remembered.set(key, patch, text.length);
     return { key, patch };
@@ -84,7 +85,7 @@ export class Seals {
   }
 
   /** Never rejects: what can't be removed stays encrypted, and goes with the session. */
-  async remove(owner: Omit<SealOwner, 'snapshotId'>, key: string): Promise<void> {
+  async remove(owner: RecordOwner, key: string): Promise<void> {
     this.#remembered.delete(key);
     try {
       // The first part last, so that a removal that is interrupted leaves nothing that can be read.
@@ -124,7 +125,7 @@ function associatedData(keyId: string, { sessionId, snapshotId }: SealOwner): Bu
   return Buffer.from(JSON.stringify([keyId, sessionId, snapshotId]));
 }
 
-function placeOf({ sessionId, context }: Omit<SealOwner, 'snapshotId'>) {
+function placeOf({ sessionId, context }: RecordOwner) {
   return { sessionId, context, kind: PRIVACY_RECORDS };
 }
 

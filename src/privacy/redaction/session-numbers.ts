@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import type { GenkitError } from 'genkit';
 import type { RecordStore, SessionStoreOptions } from '../../store/contract.ts';
 import { HashNumbering, type NumberedHashes } from '../rules/numbering.ts';
 import type { Numbering } from '../rules/types.ts';
@@ -7,30 +8,59 @@ import type { Numbering } from '../rules/types.ts';
 export const PRIVACY_RECORDS = 'privacy';
 const NUMBERS = 'numbers';
 
+/** A session whose records are written. */
+export interface RecordOwner extends SessionStoreOptions {
+  readonly sessionId: string;
+  /** A snapshot without which nothing may be written: the session was deleted. Default: nothing is required. */
+  readonly ifSnapshot?: string | undefined;
+}
+
 /** A numbering, and how to store what was added to it. */
 export interface OpenNumbers {
   readonly numbering: Numbering;
-  /** @throws `ABORTED` when another process has added numbers in the meantime. */
-  readonly save: () => Promise<void>;
+  /**
+   * Answers `false` when another process has added numbers in the meantime.
+   *
+   * @throws `ABORTED` when the session's `ifSnapshot` is gone.
+   */
+  readonly save: () => Promise<boolean>;
 }
 
 /** The numbers that the values of a session have, as the store has them now. */
 export async function openSessionNumbers(
   store: RecordStore,
   secret: Uint8Array,
-  session: SessionStoreOptions & { sessionId: string },
+  { sessionId, context, ifSnapshot }: RecordOwner,
 ): Promise<OpenNumbers> {
-  const place = { sessionId: session.sessionId, context: session.context, kind: PRIVACY_RECORDS };
-  const [record] = await store.readRecords({ ...place, keys: [NUMBERS] });
+  const place = { sessionId, context, kind: PRIVACY_RECORDS };
+  const read = async () => (await store.readRecords({ ...place, keys: [NUMBERS] }))[0];
+  const record = await read();
   const hashes = (record?.value ?? {}) as NumberedHashes;
   const before = countOf(hashes);
   const numbering = new HashNumbering({ secret, hashes });
-  const save = async (): Promise<void> => {
-    if (countOf(numbering.hashes) === before) return;
+  const save = async (): Promise<boolean> => {
+    if (countOf(numbering.hashes) === before) return true;
     const value = { ...numbering.hashes };
-    await store.writeRecord({ ...place, key: NUMBERS, value, expectedRevision: record?.revision ?? null });
+    const expectedRevision = record?.revision ?? null;
+    const write = { ...place, key: NUMBERS, value, expectedRevision, ...(ifSnapshot !== undefined && { ifSnapshot }) };
+    try {
+      await store.writeRecord(write);
+      return true;
+    } catch (error) {
+      if ((error as Partial<GenkitError>).status !== 'ABORTED') throw error;
+      if (((await read())?.revision ?? null) === expectedRevision) throw error;
+      return false;
+    }
   };
   return { numbering, save };
+}
+
+/** Removes the numbers of a session, unless another process adds one in the meantime. */
+export async function removeSessionNumbers(store: RecordStore, { sessionId, context }: RecordOwner): Promise<void> {
+  const place = { sessionId, context, kind: PRIVACY_RECORDS };
+  const [record] = await store.readRecords({ ...place, keys: [NUMBERS] });
+  if (!record) return;
+  await store.writeRecord({ ...place, key: NUMBERS, value: undefined, expectedRevision: record.revision });
 }
 
 function countOf(hashes: NumberedHashes): number {
@@ -53,5 +83,10 @@ export class SharedNumbering implements Numbering {
       .update(JSON.stringify(['shared', kind, canonical]))
       .digest();
     return 10_000 + (hash.readUInt32BE(0) % 90_000);
+  }
+
+  /** There is nothing to store. */
+  static open(secret: Uint8Array): OpenNumbers {
+    return { numbering: new SharedNumbering(secret), save: async () => true };
   }
 }

@@ -65,8 +65,16 @@ export function joinParts({ plain, stateSessionId, hasState }: SnapshotParts, se
   return { ...plain, ...searched.beside, ...(hasState && { state: { ...id, ...searched.state } }) } as StoredSnapshot;
 }
 
-/** The snapshot with what was sealed in its place. */
-export function applySeal(stored: StoredSnapshot, patch: JsonPatch): SessionSnapshot {
+/** The snapshot with what was sealed in its place, and without the key of the seal. */
+export function applyOpened(stored: StoredSnapshot, sealed: JsonPatch | undefined): SessionSnapshot {
+  if (!sealed) return withoutSeal(stored);
   const parts = partsOf(stored);
-  return joinParts(parts, applyShared({ beside: parts.beside, state: parts.state }, patch));
+  return joinParts(parts, applyShared({ beside: parts.beside, state: parts.state }, sealed));
+}
+
+/** The snapshot without the key of its seal. */
+export function withoutSeal<T extends object>(snapshot: T): T {
+  if (!('sealed' in snapshot)) return snapshot;
+  const { sealed: _, ...others } = snapshot;
+  return others as T;
 }

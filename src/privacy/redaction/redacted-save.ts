@@ -1,0 +1,276 @@
+import type { GenkitError } from 'genkit';
+import type { SessionSnapshotInput, SnapshotMutator } from 'genkit/beta';
+import { logger } from 'genkit/logging';
+import { describeThrown } from '../../errors.ts';
+import { findFault, isPlain } from '../../json/fault.ts';
+import { copyJson } from '../../json/value.ts';
+import { isWaiting } from '../../session/tool-requests.ts';
+import { reserveSnapshotId } from '../../snapshot/ids.ts';
+import { sessionOf } from '../../snapshot/snapshot.ts';
+import type { SaveSnapshotOptions, ScopeChange, ScopeRecord, SessionSnapshot } from '../../store/contract.ts';
+import { checkDetails } from '../../store/list/session-summary.ts';
+import { isMachineMade } from './machine-made.ts';
+import { patchToOriginal } from './originals.ts';
+import type { InnerStore, RedactedSessions } from './redacted-sessions.ts';
+import { NotYet, whenReady, type Redaction } from './redaction.ts';
+import type { Seal } from './seals.ts';
+import {
+  applyOpened,
+  copyParts,
+  joinParts,
+  partsOf,
+  type SearchedParts,
+  type StoredSnapshot,
+} from './snapshot-parts.ts';
+
+/** One save: redacts what the mutator answers, and seals what is still needed in the clear. */
+export class RedactedSave<S> {
+  /** The state of the last answer, and the snapshot that is stored for it. */
+  given: object | undefined;
+  stored: StoredSnapshot | undefined;
+  readonly #sessions: RedactedSessions;
+  readonly #snapshotId: string | undefined;
+  /** The id of a snapshot that the answer does not name. */
+  readonly #ownId: string;
+  readonly #mutator: SnapshotMutator<S>;
+  readonly #options: SaveSnapshotOptions;
+  readonly #inState: Redaction;
+  readonly #beside: Redaction;
+  /** The session of the last answer. */
+  #sessionId: string | undefined;
+  /** The snapshot that the last answer replaces. */
+  #current: StoredSnapshot | undefined;
+  #isAnew = false;
+  /** What was sealed for the last answer. */
+  #seal: Seal | undefined;
+  /** What was sealed for snapshots that the mutator saw, by key. */
+  readonly #opened = new Map<string, Seal | undefined>();
+
+  constructor(
+    sessions: RedactedSessions,
+    snapshotId: string | undefined,
+    mutator: SnapshotMutator<S>,
+    options: SaveSnapshotOptions,
+  ) {
+    this.#sessions = sessions;
+    this.#snapshotId = snapshotId;
+    this.#ownId = snapshotId ?? reserveSnapshotId();
+    this.#mutator = mutator;
+    this.#options = options;
+    const session = {
+      context: options.context,
+      sessionId: () => this.#sessionId,
+      ifSnapshot: () => this.#ifSnapshot,
+    };
+    this.#inState = sessions.redaction(session, { except: sessions.except });
+    this.#beside = sessions.redaction(session, { isMachineMade });
+  }
+
+  /** The id of the saved snapshot; `null` when the mutator skipped the save. */
+  async run(): Promise<string | null> {
+    const { session, scopes = [] } = this.#options;
+    await this.#sessions.assertPlain(this.#beside, { 'id of the owner': checkDetails(session)?.ownerId });
+    for (const { id } of scopes) await this.#sessions.assertPlain(this.#beside, { ...id, scope: undefined });
+    let savedId: string | null = null;
+    try {
+      savedId = await this.#save();
+    } catch (error) {
+      const { status = '' } = (error ?? {}) as Partial<GenkitError>;
+      if (REFUSALS.has(status)) await this.#removeUnused();
+      if (status === 'ABORTED') await this.#forgetUnsaved();
+      throw error;
+    }
+    if (savedId === null) await this.#removeUnused();
+    else if (this.stored) await this.#finish({ ...this.stored, snapshotId: savedId });
+    return savedId;
+  }
+
+  async #save(): Promise<string | null> {
+    const snapshotId = this.#snapshotId;
+    const store = this.#sessions.store as unknown as InnerStore<S>;
+    const redact = (current: StoredSnapshot | undefined) => this.#redactAnswer(current);
+    const isNew = this.#sessions.known(snapshotId, this.#options) === undefined;
+    // A new snapshot is searched before the store reads anything. The real call reports what is wrong. A mutator never sees a snapshot that may
+    // be out of date: it may conclude from it for good that another process owns the snapshot.
+    if (isNew) await whenReady(async () => redact(undefined)).catch(() => {});
+    const inner = { ...this.#options, ...(await this.#redactOptions()) };
+    const saver = (current: SessionSnapshot<S> | undefined) => redact(current) as SessionSnapshotInput<S> | null;
+    return whenReady(() => store.saveSnapshot(snapshotId, saver, inner));
+  }
+
+  /** The snapshot without which the session is gone. */
+  get #ifSnapshot(): string | undefined {
+    return this.#options.ifSnapshot ?? this.#current?.snapshotId;
+  }
+
+  /** The details and the changes of records that a save has besides its snapshot. */
+  async #redactOptions(): Promise<SaveSnapshotOptions> {
+    const { session, scopes } = this.#options;
+    const { title, agent } = session ?? {};
+    const texts = { ...(title !== undefined && { title }), ...(agent !== undefined && { agent }) };
+    const shared = this.#sessions.sharedRedaction();
+    return {
+      ...(session && { session: { ...session, ...(await this.#beside.redact(undefined, texts)) } }),
+      ...(scopes && {
+        scopes: scopes.map(({ id, change }) => ({ id, change: (record) => redactRecord(shared, record, change) })),
+      }),
+    };
+  }
+
+  /**
+   * The snapshot to store for what the mutator answers.
+   *
+   * @throws NotYet
+   */
+  #redactAnswer(current: StoredSnapshot | undefined): SessionSnapshotInput | null {
+    this.stored = undefined;
+    this.#current = current;
+    const opened = current && this.#openedFor(current);
+    const seen = current && (applyOpened(current, opened?.patch) as SessionSnapshot<S>);
+    const answer = this.#mutator(seen) as SessionSnapshotInput | null;
+    // The store refuses what is no snapshot.
+    if (!isSnapshotLike(answer)) return answer;
+    const snapshot = { ...answer, snapshotId: answer.snapshotId ?? this.#ownId } as SessionSnapshot;
+    const base = current ?? this.#sessions.known(answer.parentId, this.#options);
+    const parts = copyParts(snapshot, base);
+    const before = base && partsOf(base);
+    this.#setSession(sessionOf(snapshot), !current && answer.parentId === undefined);
+    this.#needPlainIds(parts);
+    const redacted: SearchedParts = {
+      beside: this.#beside.apply(before?.beside, parts.beside),
+      state: this.#inState.apply(before?.state, parts.state),
+    };
+    const sealed = this.#sealFor(redacted, parts, opened);
+    this.given = answer.state;
+    this.stored = { ...joinParts(parts, redacted), ...(sealed !== undefined && { sealed }) };
+    return this.stored;
+  }
+
+  #setSession(sessionId: string | undefined, isRoot: boolean): void {
+    this.#sessionId = sessionId;
+    if (!isRoot || this.#isAnew || sessionId === undefined) return;
+    this.#isAnew = true;
+    this.#sessions.beginAnew(sessionId, this.#options);
+  }
+
+  /** @throws NotYet */
+  #needPlainIds({ plain, stateSessionId }: ReturnType<typeof copyParts>): void {
+    const { snapshotId, sessionId, parentId } = plain;
+    const ids = { snapshotId, sessionId, parentId, 'sessionId of the state': stateSessionId };
+    if (this.#sessions.arePlain(Object.values(ids))) return;
+    throw new NotYet(() => this.#sessions.assertPlain(this.#beside, ids));
+  }
+
+  /**
+   * What is sealed for the snapshot that the mutator is to see.
+   *
+   * @throws NotYet
+   */
+  #openedFor(current: StoredSnapshot): Seal | undefined {
+    const { sealed } = current;
+    if (sealed === undefined) return undefined;
+    if (!this.#opened.has(sealed)) {
+      throw new NotYet(
+        async () => void this.#opened.set(sealed, await this.#sessions.openSeal(current, this.#options)),
+      );
+    }
+    return this.#opened.get(sealed);
+  }
+
+  /**
+   * The key of what is sealed for the snapshot; `undefined` when nothing is.
+   *
+   * @throws NotYet
+   */
+  #sealFor(
+    redacted: SearchedParts,
+    { plain, beside, state }: ReturnType<typeof copyParts>,
+    opened: Seal | undefined,
+  ): string | undefined {
+    const sessionId = this.#sessionId;
+    if (this.#sessions.settings.beforeModel || sessionId === undefined) return undefined;
+    const messages = redacted.state.messages ?? [];
+    if (plain.status !== 'pending' && !isWaiting(messages.at(-1))) return undefined;
+    // Of a turn that has ended, only the tool requests that wait are needed.
+    const needed: SearchedParts =
+      plain.status === 'pending'
+        ? { beside, state }
+        : { ...redacted, state: { ...redacted.state, messages: [...messages.slice(0, -1), state.messages!.at(-1)!] } };
+    const patch = patchToOriginal(redacted, needed);
+    if (patch.length === 0) return undefined;
+    const text = JSON.stringify(patch);
+    for (const seal of [opened, this.#seal]) if (seal && JSON.stringify(seal.patch) === text) return seal.key;
+    throw new NotYet(async () => {
+      const { context } = this.#options;
+      const unused = this.#seal;
+      const owner = { sessionId, snapshotId: plain.snapshotId, context, ifSnapshot: this.#ifSnapshot };
+      this.#seal = await this.#sessions.seals.write(owner, patch);
+      if (unused) await this.#removeSeals([unused.key]);
+    });
+  }
+
+  async #finish(stored: StoredSnapshot): Promise<void> {
+    this.#sessions.remember(stored, this.#options);
+    if (this.#sessionId !== undefined) this.#sessions.noteSaved(this.#sessionId, this.#options);
+    const before = this.#current;
+    const ended = [before?.sealed, ...(before ? [] : await this.#endedWaits(stored)), this.#seal?.key];
+    await this.#removeSeals(ended.filter((key) => key !== undefined && key !== stored.sealed) as string[]);
+  }
+
+  async #removeUnused(): Promise<void> {
+    if (this.#seal) await this.#removeSeals([this.#seal.key]);
+  }
+
+  /** The user may have been erased while the first turn of a session ran: then nothing of it stays. */
+  async #forgetUnsaved(): Promise<void> {
+    const sessionId = this.#sessionId;
+    if (sessionId === undefined || this.#current) return;
+    await this.#sessions.forgetUnsaved({ sessionId, context: this.#options.context }).catch((error: unknown) => {
+      logger.warn(
+        `The numbers of a session that was not saved could not be removed; prune removes them. ${describeThrown(error)}`,
+      );
+    });
+  }
+
+  /** The seals of the tool requests that waited until this turn. */
+  async #endedWaits({ status, parentId, waitingSince = [] }: StoredSnapshot): Promise<string[]> {
+    if (status !== 'completed' || parentId === undefined) return [];
+    const parent = await this.#sessions.find(parentId, this.#options);
+    if (parent?.status !== 'completed' || parent.sealed === undefined) return [];
+    const origins = (parent.waitingSince ?? []).filter((id) => id !== parentId);
+    if ([...origins, parentId].some((id) => waitingSince.includes(id))) return [];
+    const waited = [parent, ...(await Promise.all(origins.map((id) => this.#sessions.find(id, this.#options))))];
+    return waited.flatMap((snapshot) => snapshot?.sealed ?? []);
+  }
+
+  async #removeSeals(keys: readonly string[]): Promise<void> {
+    const sessionId = this.#sessionId;
+    if (sessionId === undefined) return;
+    const { context } = this.#options;
+    for (const key of new Set(keys)) await this.#sessions.seals.remove({ sessionId, context }, key);
+  }
+}
+
+/** After these errors nothing is stored. After another one the snapshot may be, so its seal stays. */
+const REFUSALS: ReadonlySet<string> = new Set(['ABORTED', 'FAILED_PRECONDITION', 'INVALID_ARGUMENT']);
+
+function isSnapshotLike(answer: unknown): answer is SessionSnapshotInput {
+  if (!isMembers(answer)) return false;
+  const { state } = answer as { state?: unknown };
+  return state === undefined || isMembers(state);
+}
+
+function isMembers(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && isPlain(value);
+}
+
+function redactRecord(
+  redaction: Redaction,
+  record: ScopeRecord,
+  change: ScopeChange['change'],
+): ScopeRecord | undefined {
+  const before = copyJson(record);
+  const answer = change(record);
+  if (!isMembers(answer) || findFault(answer)) return answer;
+  return redaction.apply({ record: before }, { record: copyJson(answer) }).record;
+}

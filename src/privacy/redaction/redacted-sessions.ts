@@ -1,0 +1,184 @@
+import { randomUUID } from 'node:crypto';
+import { parsePointer } from '../../json/pointer.ts';
+import { copyJson } from '../../json/value.ts';
+import { sessionOf } from '../../snapshot/snapshot.ts';
+import type { RecordStore, ScopeStore, SessionStoreOptions, SnapshotStore } from '../../store/contract.ts';
+import { LruCache } from '../../store/parts/lru-cache.ts';
+import type { RedactingSettings } from './options.ts';
+import { Redaction, type Path, type RedactionOptions } from './redaction.ts';
+import { Seals, type Seal } from './seals.ts';
+import { openSessionNumbers, removeSessionNumbers, SharedNumbering, type RecordOwner } from './session-numbers.ts';
+import type { StoredSnapshot } from './snapshot-parts.ts';
+
+/** A store that keeps session records. */
+export type InnerStore<S = unknown> = SnapshotStore<S> & ScopeStore & RecordStore;
+
+/** How many snapshots are remembered, so that the next turn of their sessions searches only what it adds. */
+const MAX_KNOWN = 256;
+/** Of how many sessions the parts that were searched lately are remembered. */
+const MAX_MEMOS = 256;
+const MAX_MEMO_PARTS = 10_000;
+const MAX_PLAIN_IDS = 10_000;
+
+/** The session of a redaction, as far as it is known when the redaction asks. */
+export interface RedactedSession extends SessionStoreOptions {
+  readonly sessionId: () => string | undefined;
+  readonly ifSnapshot?: () => string | undefined;
+}
+
+/** The redacted parts of a session. */
+interface Memo {
+  readonly parts: Map<string, unknown>;
+  /** Whether the store has a snapshot of the session. */
+  isSaved: boolean;
+}
+
+/** Redacts for the sessions of a store, and remembers what was searched. */
+export class RedactedSessions {
+  readonly store: InnerStore<never>;
+  readonly settings: RedactingSettings;
+  readonly seals: Seals;
+  /** The paths in a state that are left as they are. */
+  readonly except: readonly Path[];
+  /** Messages and artifacts as they are stored, frozen. */
+  readonly #stored = new WeakSet<object>();
+  /** Snapshots as they are stored, by caller and id. */
+  readonly #known = new LruCache<StoredSnapshot>(MAX_KNOWN);
+  /** By caller and session. */
+  readonly #memos = new LruCache<Memo>(MAX_MEMOS);
+  /** Ids in which the rules found nothing. */
+  readonly #plainIds = new Set<string>();
+
+  constructor(store: InnerStore<never>, settings: RedactingSettings) {
+    this.store = store;
+    this.settings = settings;
+    this.seals = new Seals(store, settings.secrets);
+    this.except = settings.except.map(parsePointer);
+  }
+
+  /** The secret for what is written. */
+  get secret(): Uint8Array {
+    return this.settings.secrets[0]!;
+  }
+
+  /** A redaction of what belongs to a session. */
+  redaction(
+    { context, sessionId, ifSnapshot }: RedactedSession,
+    options: Pick<RedactionOptions, 'except' | 'isMachineMade'>,
+  ): Redaction {
+    const own = new Map<string, unknown>();
+    return new Redaction(this.settings, {
+      ...options,
+      isStored: (value) => this.#stored.has(value),
+      memo: () => {
+        const id = sessionId();
+        return id === undefined ? own : this.#memoOf({ context }, id).parts;
+      },
+      openNumbers: async () => {
+        const id = sessionId();
+        if (id === undefined) return SharedNumbering.open(this.secret);
+        return openSessionNumbers(this.store, this.secret, { sessionId: id, context, ifSnapshot: ifSnapshot?.() });
+      },
+    });
+  }
+
+  /** A redaction of what many sessions share. */
+  sharedRedaction(): Redaction {
+    return new Redaction(this.settings, { openNumbers: async () => SharedNumbering.open(this.secret) });
+  }
+
+  /** Whether each of the ids was searched, and holds nothing. */
+  arePlain(ids: readonly (string | undefined)[]): boolean {
+    return ids.every((id) => id === undefined || this.#plainIds.has(id));
+  }
+
+  /** @throws `INVALID_ARGUMENT` when a rule finds something in an id. */
+  async assertPlain(redaction: Redaction, ids: Readonly<Record<string, string | undefined>>): Promise<void> {
+    const unknown = Object.entries(ids).filter(([, id]) => !this.arePlain([id]));
+    if (unknown.length === 0) return;
+    await redaction.assertPlainIds(Object.fromEntries(unknown));
+    if (this.#plainIds.size > MAX_PLAIN_IDS) this.#plainIds.clear();
+    for (const [, id] of unknown) this.#plainIds.add(id!);
+  }
+
+  remember(stored: StoredSnapshot, options: SessionStoreOptions): void {
+    this.#known.set(keyOf(options, stored.snapshotId), stored, 1);
+    for (const part of [...(stored.state?.messages ?? []), ...(stored.state?.artifacts ?? [])]) {
+      if (Object.isFrozen(part)) this.#stored.add(part);
+    }
+  }
+
+  /** The snapshot as it was stored when this process last saw it. */
+  known(snapshotId: string | undefined, options: SessionStoreOptions): StoredSnapshot | undefined {
+    return snapshotId === undefined ? undefined : this.#known.get(keyOf(options, snapshotId));
+  }
+
+  /** The metadata of a snapshot at least. */
+  async find(snapshotId: string, { context }: SessionStoreOptions): Promise<StoredSnapshot | undefined> {
+    return this.known(snapshotId, { context }) ?? (await this.store.getSnapshotMetadata({ snapshotId, context }));
+  }
+
+  /** From here on the store has a snapshot of the session. */
+  noteSaved(sessionId: string, options: SessionStoreOptions): void {
+    this.#memoOf(options, sessionId).isSaved = true;
+  }
+
+  /** A session that begins begins its numbers too: another process may have deleted the one that is known by its id. */
+  beginAnew(sessionId: string, options: SessionStoreOptions): void {
+    if (this.#memos.get(keyOf(options, sessionId))?.isSaved) this.forget(options, sessionId);
+  }
+
+  /** The session was deleted. Default: sessions that are not known by name were. */
+  forget(options: SessionStoreOptions = {}, sessionId?: string): void {
+    if (sessionId === undefined) this.#memos.clear();
+    else this.#memos.delete(keyOf(options, sessionId));
+  }
+
+  /** A session whose first snapshot was refused has no numbers. */
+  async forgetUnsaved({ sessionId, context }: RecordOwner): Promise<void> {
+    if (await this.store.getSnapshotMetadata({ sessionId, context })) return;
+    this.forget({ context }, sessionId);
+    await removeSessionNumbers(this.store, { sessionId, context });
+  }
+
+  async openSeal(stored: StoredSnapshot, { context }: SessionStoreOptions): Promise<Seal | undefined> {
+    const sessionId = sessionOf(stored);
+    if (stored.sealed === undefined || sessionId === undefined) return undefined;
+    return this.seals.read({ sessionId, snapshotId: stored.snapshotId, context }, stored.sealed);
+  }
+
+  clear(): void {
+    this.#known.clear();
+    this.#memos.clear();
+    this.seals.clear();
+  }
+
+  #memoOf(options: SessionStoreOptions, sessionId: string): Memo {
+    const key = keyOf(options, sessionId);
+    const memo = this.#memos.get(key) ?? { parts: new Map<string, unknown>(), isSaved: false };
+    if (memo.parts.size > MAX_MEMO_PARTS) memo.parts.clear();
+    this.#memos.set(key, memo, 1);
+    return memo;
+  }
+}
+
+const callers = new WeakMap<object, string>();
+
+/** A key for what belongs to a caller: tenants may use the same ids, and are told apart by their contexts. */
+function keyOf({ context }: SessionStoreOptions, id: string): string {
+  return `${context === undefined ? '' : callerOf(context)} ${id}`;
+}
+
+function callerOf(context: object): string {
+  const known = callers.get(context);
+  if (known !== undefined) return known;
+  let caller: string;
+  try {
+    caller = JSON.stringify(copyJson(context));
+  } catch {
+    // What is no JSON can't be compared.
+    caller = randomUUID();
+  }
+  callers.set(context, caller);
+  return caller;
+}
