@@ -36,7 +36,9 @@ function clocked(window: ContextWindow, add: (ms: number) => void): ContextWindo
       return {
         call: (request) => call(turn, request),
         afterTurn: (ended) => turn.afterTurn(ended),
-        takeUsage: () => turn.takeUsage(),
+        get summaryUsage() {
+          return turn.summaryUsage;
+        },
         get report() {
           return turn.report;
         },

@@ -163,6 +163,8 @@ export interface SessionSnapshot<State = unknown> {
   error?: AgentOutput['error'];
   /** The summed usage of the turn's model calls. Absent while it runs, when no call reported any, and in snapshots of Genkit's runtime. */
   usage?: ModelUsage;
+  /** What the summaries of the session took until this turn. Absent when none took any. */
+  summaryUsage?: ModelUsage;
   /** What the last model call of the turn was sent, in counts. Absent for an agent without a `context` window. */
   contextReport?: ContextReport;
   /** The state of the conversation here. */

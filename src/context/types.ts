@@ -250,6 +250,6 @@ export interface TurnWindow {
     isForced?: boolean;
   }): Promise<void>;
 
-  /** What the summaries of this session took since it was last asked. */
-  takeUsage(): GenerationUsage | undefined;
+  /** What the summaries of the session took, as far as it is known. */
+  readonly summaryUsage: GenerationUsage | undefined;
 }

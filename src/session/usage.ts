@@ -30,12 +30,12 @@ export function usageOf(session: object): GenerationUsage | undefined {
   return unsaved.get(session);
 }
 
-/** Reports of windows that are in no snapshot yet, by session. */
-const unsavedReports = new WeakMap<object, ContextReport>();
+/** What windows say about the running turns, by session. */
+const unsavedContexts = new WeakMap<object, Omit<UsageField, 'usage'>>();
 
-/** Keeps the report of the last model call for the snapshot of the running turn. */
-export function noteContext(session: object, report: ContextReport | undefined): void {
-  if (report) unsavedReports.set(session, report);
+/** Keeps what a window says after the last model call for the snapshot of the running turn. */
+export function noteContext(session: object, context: Omit<UsageField, 'usage'>): void {
+  unsavedContexts.set(session, context);
 }
 
 /** The fields of a snapshot about its model calls. */
@@ -44,13 +44,15 @@ export interface UsageField {
   readonly usage?: GenerationUsage;
   /** Missing when the agent has no context window. */
   readonly contextReport?: ContextReport;
+  /** What the summaries of the session took, all that the turn knew of. Missing when none took any. */
+  readonly summaryUsage?: GenerationUsage;
 }
 
 /** What is noted of the session's model calls, for the snapshot that is written now. Resets it. */
 export function takeUsage(session: object): UsageField {
   const usage = unsaved.get(session);
-  const contextReport = unsavedReports.get(session);
+  const context = unsavedContexts.get(session);
   unsaved.delete(session);
-  unsavedReports.delete(session);
-  return { ...(usage && { usage }), ...(contextReport && { contextReport }) };
+  unsavedContexts.delete(session);
+  return { ...(usage && { usage }), ...context };
 }

@@ -200,7 +200,10 @@ export interface SessionSummary extends SessionDetails {
   updatedAt: string;
   /** Status of the latest leaf. */
   status?: SnapshotStatus;
-  /** The `usage` of its snapshots, each numeric member added up. Absent when no snapshot has one. */
+  /**
+   * The `usage` of its snapshots, each numeric member added up, and the largest `summaryUsage` that one of them has: that is a sum of the whole
+   * session, which never falls. Absent when no snapshot has either.
+   */
   usage?: UsageSum;
 }
 

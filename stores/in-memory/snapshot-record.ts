@@ -10,6 +10,7 @@ import {
   type SnapshotMetadata,
   type StoredSnapshot,
 } from '../../src/snapshot/snapshot.ts';
+import { usageOf, type SnapshotUsage } from '../../src/store/list/session-summary.ts';
 import { pack, type PackedState, type RecentState } from './packed-state.ts';
 
 /** One snapshot as the store keeps it. Immutable: a rewrite makes a new record. */
@@ -60,9 +61,9 @@ export class SnapshotRecord implements SnapshotNode {
     return this.#metadata.status;
   }
 
-  /** What the model calls of the turn took, as the saver said. */
-  get usage(): unknown {
-    return (this.#metadata as { usage?: unknown }).usage;
+  /** What model calls took, as the saver said. */
+  get usage(): SnapshotUsage {
+    return usageOf(this.#metadata);
   }
 
   /** Whether `state` is equal to the one kept. */

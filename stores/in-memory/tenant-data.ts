@@ -1,6 +1,6 @@
 import { SessionTree } from '../../src/snapshot/session-tree.ts';
 import type { ScopeRecord, SessionDetails, UsageSum } from '../../src/store/contract.ts';
-import { mergeDetails, sumUsage } from '../../src/store/list/session-summary.ts';
+import { mergeDetails, usageOfSession } from '../../src/store/list/session-summary.ts';
 import type { SnapshotRecord } from './snapshot-record.ts';
 import { TenantRecords } from './tenant-records.ts';
 
@@ -10,9 +10,9 @@ export class SessionData {
   details: SessionDetails | undefined;
   lastCommit = 0;
 
-  /** The `usage` of its snapshots, added up. */
+  /** The usage of its snapshots. */
   usage(): { usage?: UsageSum } {
-    const usage = sumUsage([...this.tree.nodes()].map((record) => record.usage));
+    const usage = usageOfSession([...this.tree.nodes()].map((record) => record.usage));
     return usage ? { usage } : {};
   }
 }

@@ -190,6 +190,19 @@ function details(kit: Kit): void {
     equal(await sum(), { inputTokens: 7 }, 'the sum after pruning');
   });
 
+  kit.test('usage has the largest summaryUsage of the snapshots beside the sum', async ({ a, b }) => {
+    const save = (id: string, parentId: string | undefined, usages: object): Promise<unknown> =>
+      a.save(id, { ...snapshot({ sessionId: 'chat', ...(parentId && { parentId }) }), ...usages });
+    const sum = async (): Promise<unknown> => (await b.listSessions()).items[0]?.usage;
+    await save('one', undefined, { summaryUsage: { inputTokens: 100, custom: {} } });
+    equal(await sum(), { inputTokens: 100 }, 'the usage without a sum');
+    await save('two', 'one', { usage: { inputTokens: 5 }, summaryUsage: { inputTokens: 100, outputTokens: 10 } });
+    await save('branch', 'one', { usage: { inputTokens: 5 }, summaryUsage: { inputTokens: 100 } });
+    await save('three', 'two', { usage: { totalTokens: 1 } });
+    await save('three', 'two', { usage: { totalTokens: 1 }, summaryUsage: { inputTokens: 200, outputTokens: 10 } });
+    equal(await sum(), { inputTokens: 210, outputTokens: 10, totalTokens: 1 }, 'the usage');
+  });
+
   kit.test('details that are none are refused before the mutator runs', async ({ a }) => {
     for (const session of ['ada', 7, { owner: 'ada' }, { ownerId: ' ' }, { title: 7 }, { agent: 'x'.repeat(1025) }]) {
       const options = { session: session as SessionDetails };

@@ -156,12 +156,13 @@ export class ReferenceModel {
     const rows = this.#rowsOf(sessionId);
     const leaf = this.#leaves(sessionId).at(-1)!.snapshot;
     const usage: UsageSum = {};
+    const summaries: UsageSum = {};
     for (const { snapshot } of rows) {
-      const numbers = Object.entries((snapshot as { usage?: object }).usage ?? {}).filter(
-        ([, value]) => typeof value === 'number',
-      );
-      for (const [name, value] of numbers) usage[name] = (usage[name] ?? 0) + value;
+      const { usage: ofTurn, summaryUsage } = snapshot as { usage?: object; summaryUsage?: object };
+      for (const [name, value] of numbersOf(ofTurn)) usage[name] = (usage[name] ?? 0) + value;
+      for (const [name, value] of numbersOf(summaryUsage)) summaries[name] = Math.max(summaries[name] ?? 0, value);
     }
+    for (const [name, value] of numbersOf(summaries)) usage[name] = (usage[name] ?? 0) + value;
     const details = Object.entries(this.#details.get(sessionId) ?? {}).filter(([, value]) => value !== undefined);
     return {
       sessionId,
@@ -227,4 +228,8 @@ function isSame(one: unknown, other: unknown): boolean {
   } catch {
     return false;
   }
+}
+
+function numbersOf(usage: object | undefined): [string, number][] {
+  return Object.entries(usage ?? {}).filter(([, value]) => typeof value === 'number');
 }

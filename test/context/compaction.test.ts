@@ -360,18 +360,42 @@ describe('compaction', () => {
     const { compactions, end } = process({}, () => ({ text: '', usage: { inputTokens: 7 } }));
     end(turns(1, 5));
     await compactions.settled();
-    expect(compactions.takeUsage()).toEqual({ inputTokens: 7 });
+    expect(compactions.usage).toEqual({ inputTokens: 7 });
   });
 
-  it('adds up what the summaries took', async () => {
-    const { compactions, end } = process({ everyTurns: 1 }, () => ({ text: 'x', usage: { inputTokens: 7 } }));
-    end(turns(1, 1));
-    await compactions.settled();
-    end(turns(1, 2));
-    await compactions.settled();
-    expect(compactions.takeUsage()).toEqual({ inputTokens: 14 });
-    expect(compactions.takeUsage()).toBeUndefined();
-    expect((await stored()).map(({ usage }) => usage)).toEqual([{ inputTokens: 7 }, { inputTokens: 7 }]);
+  it('adds up what the summaries of all processes took, those in the archives included', async () => {
+    const processes = [1, 2].map(() => process({ everyTurns: 1 }, () => ({ text: 'x', usage: { inputTokens: 7 } })));
+    for (let n = 1; n <= 40; n++) {
+      const { compactions, end } = processes[n % 2]!;
+      await compactions.load(String(n));
+      end(turns(1, n));
+      await compactions.settled();
+      expect(compactions.usage).toEqual({ inputTokens: 7 * n });
+    }
+    expect((await stored()).map(({ usage }) => usage)).toContainEqual({ inputTokens: 7 });
+    expect((await stored()).length).toBeLessThan(40);
+  });
+
+  it('counts with its next write what a summary took that came too late', async () => {
+    let answer = (_text: string) => {};
+    const slow = () =>
+      new Promise<object>((resolve) => (answer = (text) => resolve({ text, usage: { inputTokens: 7 } })));
+    const late = process({ everyTurns: 1 }, slow);
+    late.end(turns(1, 1));
+    await vi.waitUntil(() => calls.length === 1);
+    now += 120_000;
+    const other = process({ everyTurns: 1 }, () => ({ text: 'x', usage: { inputTokens: 1 } }));
+    other.end(turns(1, 1));
+    await other.compactions.settled();
+    answer('late');
+    await late.compactions.settled();
+    await late.compactions.load('2');
+    expect(late.compactions.usage).toEqual({ inputTokens: 1 });
+    late.end(turns(1, 2));
+    await vi.waitUntil(() => calls.length === 3);
+    answer('in time');
+    await late.compactions.settled();
+    expect(late.compactions.usage).toEqual({ inputTokens: 15 });
   });
 
   it('survives a record that was deleted or damaged by hand', async () => {

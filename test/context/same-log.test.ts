@@ -8,7 +8,7 @@ import { scriptedModel } from '../support/scripted-model.ts';
 
 const TURNS = scale(40, 300);
 
-const OWN = new Set(['snapshotId', 'parentId', 'createdAt', 'updatedAt', 'usage', 'contextReport']);
+const OWN = new Set(['snapshotId', 'parentId', 'createdAt', 'updatedAt', 'usage', 'summaryUsage', 'contextReport']);
 
 /** All snapshots of a session, oldest first, without ids, times, usage and the reports of windows. */
 async function exported(store: InMemorySessionStore, sessionId: string) {

@@ -18,7 +18,11 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function setUp(options: SummarizeOptions = {}, replies: ScriptedReply[] = []) {
+function setUp(
+  options: SummarizeOptions = {},
+  replies: ScriptedReply[] = [],
+  store: InMemorySessionStore = new InMemorySessionStore(),
+) {
   const calls: SummaryRequest[] = [];
   const ai = genkit();
   const summarizer = async (request: SummaryRequest) => {
@@ -37,7 +41,6 @@ function setUp(options: SummarizeOptions = {}, replies: ScriptedReply[] = []) {
       usage: { inputTokens: 5, outputTokens: 1 },
     }),
   });
-  const store = new InMemorySessionStore();
   const stop = ai.defineTool({ name: 'stop', description: 'Ends it.' }, async () => {
     ai.currentSession().compact();
     return 'done';
@@ -169,16 +172,54 @@ test('agents with stores of their own share a window, also for sessions of the s
 });
 
 describe('what summaries take', () => {
-  test('is in the usage of the session, beside all model calls of its turns', async () => {
+  const ONE_TURN = { inputTokens: 5, outputTokens: 1 };
+  const usageOf = async (store: InMemorySessionStore) => (await store.listSessions()).items[0]!.usage;
+  const sum = (turns: number, summaries: number) => ({
+    inputTokens: 5 * turns + 100 * summaries,
+    outputTokens: turns + 10 * summaries,
+  });
+
+  test('is in the usage of the session when the next turn is saved, and in that of no turn', async () => {
     const { agent, store, window } = setUp({ everyTurns: 1 });
     const chat = agent.chat({ sessionId: 's' });
     await chat.send('one');
     await window.settled();
+    expect(await usageOf(store)).toEqual(sum(1, 0));
     const { usage } = await chat.send('two');
-    await window.settled();
-    expect(usage, 'the second turn carries the first summary').toEqual({ inputTokens: 105, outputTokens: 11 });
-    const { items } = await store.listSessions();
-    expect(items[0]!.usage).toEqual({ inputTokens: 110, outputTokens: 12 });
+    expect(usage).toEqual(ONE_TURN);
+    expect(await usageOf(store)).toEqual(sum(2, 1));
+    expect(await store.getSnapshot({ sessionId: 's' })).toMatchObject({ summaryUsage: sum(0, 1) });
+  });
+
+  test('is counted once whichever process has the next turns, also failed ones and those of branches', async () => {
+    const one = setUp({ everyTurns: 2 });
+    const { store } = one;
+    const send = async ({ agent, window }: typeof one, init: { sessionId: string } | { snapshotId: string }) => {
+      const { snapshotId } = await agent.chat(init).send('question');
+      await window.settled();
+      return snapshotId!;
+    };
+    const session = { sessionId: 's' };
+    await send(one, session);
+    const branchingPoint = await send(one, session);
+    expect(one.calls).toHaveLength(1);
+    // The first process is not heard of until later.
+    const down = () => {
+      throw new Error('down');
+    };
+    const two = setUp({ everyTurns: 2 }, [down], store);
+    await expect(send(two, session)).rejects.toThrow();
+    expect(await usageOf(store)).toEqual(sum(2, 1));
+    await send(two, session);
+    expect(await usageOf(store)).toEqual(sum(3, 1));
+    await send(two, { snapshotId: branchingPoint });
+    expect(await usageOf(store)).toEqual(sum(4, 1));
+    await send(one, { snapshotId: branchingPoint });
+    expect(await usageOf(store)).toEqual(sum(5, 1));
+    await send(one, session);
+    expect(one.calls).toHaveLength(2);
+    await send(setUp({ everyTurns: 2 }, [], store), session);
+    expect(await usageOf(store)).toEqual(sum(7, 2));
   });
 });
 

@@ -56,7 +56,7 @@ describe('types', () => {
     expectTypeOf<keyof ours.MessageData>().toEqualTypeOf<keyof theirs.MessageData>();
     expectTypeOf<keyof ours.Artifact>().toEqualTypeOf<keyof theirs.Artifact>();
     expectTypeOf<keyof ours.SessionSnapshot>().toEqualTypeOf<
-      keyof theirs.SessionSnapshot | 'usage' | 'contextReport'
+      keyof theirs.SessionSnapshot | 'usage' | 'summaryUsage' | 'contextReport'
     >();
     expectTypeOf<ours.ModelUsage>().toEqualTypeOf<Omit<GenerationUsage, 'custom'>>();
     expectTypeOf<keyof ours.AgentChunk>().toEqualTypeOf<keyof theirs.AgentChunk | 'output'>();

@@ -4,7 +4,7 @@ import { invalidArgument } from '../../errors.ts';
 import { takeCompactionRequest } from '../../session/compaction-request.ts';
 import type { TurnOutcome } from '../../session/turn.ts';
 import { viewOf, type Session } from '../../session/session.ts';
-import { addUsage, noteContext } from '../../session/usage.ts';
+import { noteContext } from '../../session/usage.ts';
 import type { RecordStore, SessionRecord, SnapshotStore } from '../../store/contract.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { noteRun } from '../background/hand-over.ts';
@@ -87,8 +87,6 @@ export function windowOpener<State>(agent: AgentDefinition<State>): OpenWindow |
     const summaries = prefetched.get(session);
     prefetched.delete(session);
     const window = context.openTurn({ registry, sessionId, records, artifacts, prefetched: summaries, ...turn });
-    // What summaries took since the turn before is saved with this one.
-    addUsage(session, window.takeUsage());
     open.set(session, window);
     return window;
   };
@@ -111,7 +109,8 @@ export async function callWithin<State>(
   try {
     return await window.call({ request, origins: placed.originsOf(request.messages), ...call });
   } finally {
-    noteContext(session, window.report);
+    const { report, summaryUsage } = window;
+    noteContext(session, { ...(report && { contextReport: report }), ...(summaryUsage && { summaryUsage }) });
   }
 }
 

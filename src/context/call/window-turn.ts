@@ -34,8 +34,8 @@ export class WindowTurn implements TurnWindow {
     return this.#report;
   }
 
-  takeUsage(): GenerationUsage | undefined {
-    return this.#compactions?.takeUsage();
+  get summaryUsage(): GenerationUsage | undefined {
+    return this.#compactions?.usage;
   }
 
   async call(call: WindowCall): Promise<GenerateResponseData> {

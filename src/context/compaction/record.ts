@@ -46,6 +46,8 @@ export interface Chain {
   readonly records: readonly CompactionRecord[];
   /** Archives written so far. */
   readonly archives: number;
+  /** What all summaries of the session took so far, also those that failed. It never falls. */
+  readonly usage?: GenerationUsage;
   readonly lease?: Lease;
   /** Failed attempts since the last record, and when the next may begin (milliseconds since 1970). */
   readonly failure?: { readonly attempts: number; readonly notBefore: number };
@@ -63,24 +65,26 @@ export const MOST_CHARACTERS = 32_000;
 const MOST_RECORDS = 16;
 const MOST_CHAIN_CHARACTERS = 48_000;
 
-/** The chain with one more record and without a lease, and the records that go to the next archive. */
+/** The chain with one more record, without a lease and a failure, and the records that go to the next archive. */
 export function withRecord(chain: Chain, record: CompactionRecord): { chain: Chain; archive: CompactionRecord[] } {
   const all = [...chain.records.filter(({ sha256 }) => sha256 !== record.sha256), record];
   const characters = all.reduce((sum, { text }) => sum + text.length, 0);
   const isFull = all.length > MOST_RECORDS || characters > MOST_CHAIN_CHARACTERS;
   const archive = isFull ? all.slice(0, Math.floor(all.length / 2)) : [];
-  const records = all.slice(archive.length);
-  return { chain: { version: 1, records, archives: chain.archives + (archive.length > 0 ? 1 : 0) }, archive };
+  const { lease: _lease, failure: _failure, ...rest } = chain;
+  const archives = chain.archives + (archive.length > 0 ? 1 : 0);
+  return { chain: { ...rest, records: all.slice(archive.length), archives }, archive };
 }
 
 /** The value of a session record as a chain. What is no chain, or one of a later version, counts as none: a summary is made anew. */
 export function parseChain(value: unknown): Chain {
   if (!isObject(value) || value['version'] !== 1 || !Array.isArray(value['records'])) return EMPTY_CHAIN;
-  const { archives, lease, failure } = value as { [K in keyof Chain]?: unknown };
+  const { archives, usage, lease, failure } = value as { [K in keyof Chain]?: unknown };
   return {
     version: 1,
     records: parseRecords(value),
     archives: typeof archives === 'number' ? archives : 0,
+    ...(isObject(usage) && { usage: usage as GenerationUsage }),
     ...(isObject(lease) &&
       typeof lease['owner'] === 'string' &&
       typeof lease['until'] === 'number' && { lease: lease as unknown as Lease }),

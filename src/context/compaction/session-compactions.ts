@@ -98,7 +98,8 @@ export class SessionCompactions {
   #running: Promise<void> | undefined;
   #next: EndedTurn | undefined;
   #idle: NodeJS.Timeout | undefined;
-  #usage: GenerationUsage | undefined;
+  /** What summarizers of this process took that is not in the chain yet. */
+  #unwritten: GenerationUsage | undefined;
 
   constructor(options: SessionCompactionsOptions) {
     this.#options = options;
@@ -144,11 +145,9 @@ export class SessionCompactions {
     return newest(this.#chain.records, log, before) ?? newest(this.#archived ?? [], log, before);
   }
 
-  /** What summaries of this process took since it was last asked. */
-  takeUsage(): GenerationUsage | undefined {
-    const usage = this.#usage;
-    this.#usage = undefined;
-    return usage;
+  /** What the summaries of the session took, of all processes. */
+  get usage(): GenerationUsage | undefined {
+    return this.#chain.usage;
   }
 
   /** Makes the summaries that are due after a turn, in the background. */
@@ -301,7 +300,7 @@ export class SessionCompactions {
       const summary =
         typeof answer === 'string' ? { text: answer } : (answer as { text: string; usage?: GenerationUsage });
       // An empty answer is paid as well.
-      this.#usage = sumUsage(this.#usage, summary?.usage);
+      this.#unwritten = sumUsage(this.#unwritten, summary?.usage);
       if (typeof summary?.text !== 'string' || summary.text.trim() === '') throw new Error('It answered no text.');
       return summary;
     } catch (error) {
@@ -327,8 +326,13 @@ export class SessionCompactions {
   }
 
   /** Replaces the chain as this process knows it. Answers false when another process has changed it, or the session is gone. */
-  async #write(chain: Chain, { snapshotId }: EndedTurn): Promise<boolean> {
+  async #write(changed: Chain, { snapshotId }: EndedTurn): Promise<boolean> {
     const { records, sessionId, context } = this.#options;
+    const unwritten = this.#unwritten;
+    const usage = sumUsage(changed.usage, unwritten);
+    const chain: Chain = { ...changed, ...(usage && { usage }) };
+    // A write whose outcome is not known must not be counted twice.
+    this.#unwritten = undefined;
     try {
       this.#revision = await records.writeRecord({
         sessionId,
@@ -344,6 +348,7 @@ export class SessionCompactions {
       return true;
     } catch (error) {
       if ((error as { status?: unknown } | null)?.status !== 'ABORTED') throw error;
+      this.#unwritten = unwritten;
       this.#revision = undefined;
       return false;
     }

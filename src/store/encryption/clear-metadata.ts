@@ -18,14 +18,14 @@ export interface Divided<T> {
   readonly secret: Partial<T>;
 }
 
-/** Numbers of `usage` are clear, because lists add them up. */
+/** Numbers of usages are clear, because lists add them up. */
 export function divideMetadata(meta: SnapshotMetadata): Divided<SnapshotMetadata> {
   const clear: [string, unknown][] = [];
   const secret: [string, unknown][] = [];
   for (const [name, value] of Object.entries(meta)) {
     if (CLEAR.has(name)) {
       clear.push([name, value]);
-    } else if (name === 'usage' && isObject(value)) {
+    } else if ((name === 'usage' || name === 'summaryUsage') && isObject(value)) {
       const counts = Object.entries(value).filter(([, count]) => typeof count === 'number');
       clear.push([name, Object.fromEntries(counts)]);
       if (counts.length < Object.keys(value).length) secret.push([name, value]);

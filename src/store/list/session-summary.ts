@@ -64,16 +64,42 @@ export function mergeDetails(
   return before || Object.keys(rest).length > 0 ? { ...before, ...rest } : undefined;
 }
 
-/** Adds the `usage` of snapshots up, each numeric member by itself; `undefined` when none has one. */
-export function sumUsage(usages: Iterable<unknown>): UsageSum | undefined {
-  let sum: UsageSum | undefined;
+/** What the metadata of a snapshot says of model calls. Any saver may put anything there. */
+export interface SnapshotUsage {
+  /** What the model calls of its turn took. */
+  readonly usage?: unknown;
+  /** What the summaries of its session took until then. */
+  readonly summaryUsage?: unknown;
+}
+
+/** The usage of a session by the metadata of its snapshots; `undefined` when none has any. */
+export function usageOfSession(snapshots: readonly SnapshotUsage[]): UsageSum | undefined {
+  const turns = sumUsage(snapshots.map(({ usage }) => usage));
+  return sumUsage([turns, largestUsage(snapshots.map(({ summaryUsage }) => summaryUsage))]);
+}
+
+export function usageOf(meta: object): SnapshotUsage {
+  const { usage, summaryUsage } = meta as SnapshotUsage;
+  return { usage, summaryUsage };
+}
+
+/** Adds up each numeric member by itself; `undefined` when there is none. */
+export function sumUsage(usages: readonly unknown[]): UsageSum | undefined {
+  return combineUsage(usages, (a, b) => a + b);
+}
+
+/** The largest of each numeric member: sums that only grow are counted once, however many snapshots have them. */
+export function largestUsage(usages: readonly unknown[]): UsageSum | undefined {
+  return combineUsage(usages, Math.max);
+}
+
+function combineUsage(usages: readonly unknown[], combine: (a: number, b: number) => number): UsageSum | undefined {
+  const combined = new Map<string, number>();
   for (const usage of usages) {
     if (typeof usage !== 'object' || usage === null) continue;
     for (const [name, value] of Object.entries(usage)) {
-      if (typeof value !== 'number') continue;
-      sum ??= {};
-      sum[name] = (sum[name] ?? 0) + value;
+      if (typeof value === 'number') combined.set(name, combine(combined.get(name) ?? 0, value));
     }
   }
-  return sum;
+  return combined.size > 0 ? Object.fromEntries(combined) : undefined;
 }

@@ -8,7 +8,7 @@ import type {
   SnapshotMetadata,
 } from '../../../src/store/contract.ts';
 import { checkPage, pageOf } from '../../../src/store/list/page.ts';
-import { summarize, sumUsage } from '../../../src/store/list/session-summary.ts';
+import { summarize, usageOf, usageOfSession } from '../../../src/store/list/session-summary.ts';
 import { Pace } from '../disk/pace.ts';
 import { readBeginning, readFrom } from '../disk/read-file.ts';
 import { fileNameOf } from '../format/names.ts';
@@ -104,9 +104,7 @@ async function summaryOf(session: Session, ownerId: string | undefined): Promise
   const details = head && (await openedIfPossible(session, head)).details;
   if (ownerId !== undefined && details?.ownerId !== ownerId) return undefined;
   await loadHeads(session, tree.nodes());
-  const usage = sumUsage(
-    [...tree.nodes()].map((node) => (node.seen?.head.meta as { usage?: unknown } | undefined)?.usage),
-  );
+  const usage = usageOfSession([...tree.nodes()].map((node) => usageOf(node.seen?.head.meta ?? {})));
   const summary = summarize(session.id, tree, { ...details, ...(usage && { usage }) });
   return summary && updatedAt !== undefined ? { ...summary, updatedAt } : summary;
 }

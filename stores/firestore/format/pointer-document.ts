@@ -7,9 +7,10 @@ import {
   type DocumentSnapshot,
 } from '@google-cloud/firestore';
 import { dataLoss, quote } from '../../../src/errors.ts';
-import type { SessionDetails, SessionSummary } from '../../../src/store/contract.ts';
+import type { SessionDetails, SessionSummary, UsageSum } from '../../../src/store/contract.ts';
 import { divideDetails } from '../../../src/store/encryption/clear-metadata.ts';
 import type { Cipher, Sealer } from '../../../src/store/encryption/encryption.ts';
+import { sumUsage } from '../../../src/store/list/session-summary.ts';
 import { assertOwnDocument, FORMAT, SEALED_FORMAT } from './foreign-layout.ts';
 import { assertFitsPointer, type Lineage } from './lineage.ts';
 import { keyOf } from './names.ts';
@@ -31,6 +32,8 @@ export interface Pointer {
   /** The title, encrypted; then `details` has none. */
   readonly sealedTitle?: Buffer | undefined;
   readonly usage: UsageCounts;
+  /** The largest `summaryUsage` of its snapshots. */
+  readonly summaryUsage?: UsageSum | undefined;
   /** The session is being removed; what is left of it counts as absent. */
   readonly isGone?: boolean;
   /** When this incarnation began, in ms; of sessions that expire. */
@@ -153,9 +156,9 @@ function titlePlace(owner: string): string {
 }
 
 /** The line that a list has about the session. */
-export function summaryOf({ sessionId, createdAt, updatedAt, lineage, details, usage }: Pointer): SessionSummary {
+export function summaryOf({ sessionId, createdAt, updatedAt, lineage, details, ...rest }: Pointer): SessionSummary {
   const leaf = lineage.leaves.at(-1)!;
-  const sum = usageSum(usage);
+  const usage = sumUsage([usageSum(rest.usage), rest.summaryUsage]);
   return {
     sessionId,
     leafId: leaf.id,
@@ -165,6 +168,6 @@ export function summaryOf({ sessionId, createdAt, updatedAt, lineage, details, u
     updatedAt,
     ...(leaf.status !== undefined && { status: leaf.status }),
     ...details,
-    ...(sum && { usage: sum }),
+    ...(usage && { usage }),
   };
 }

@@ -1,5 +1,6 @@
 import type { QueryDocumentSnapshot } from '@google-cloud/firestore';
 import { SessionTree } from '../../../src/snapshot/session-tree.ts';
+import { largestUsage, usageOf } from '../../../src/store/list/session-summary.ts';
 import { cut } from '../../chain/cut.ts';
 import { PAGE, type DocumentWrite } from '../database.ts';
 import { Stale } from '../failures.ts';
@@ -10,7 +11,6 @@ import { addUsage, type UsageCounts } from '../format/usage-counts.ts';
 import type { SnapshotReader } from '../read/snapshot-reader.ts';
 import { commitSave, writePointer } from '../save/commit-save.ts';
 import { NO_STATE, planCheckpoint } from '../save/plan-state.ts';
-import { usageOf } from '../save/store-snapshot.ts';
 import type { TenantDatabase } from '../tenant-database.ts';
 
 /** A session as pruning sees it: every snapshot without its state, and the shards and the base of each. */
@@ -110,7 +110,7 @@ export class PrunedSession {
   }
 
   /** What the pointer has to say of the snapshots that are left. */
-  #shape(): Pick<Pointer, 'lineage' | 'createdAt' | 'usage'> {
+  #shape(): Pick<Pointer, 'lineage' | 'createdAt' | 'usage' | 'summaryUsage'> {
     const leaves = this.tree.leaves().map(({ snapshotId: id, status }) => {
       const { seq } = this.#heads.get(id)!;
       return { id, seq, ...(status && { status }) };
@@ -119,9 +119,11 @@ export class PrunedSession {
     const parents = new Set(nodes.flatMap(({ parentId }) => (parentId === undefined ? [] : [parentId])));
     const missing = [...parents].filter((id) => !this.tree.has(id));
     const { nextSeq } = this.#pointer.lineage;
-    const heads = [...this.#heads.values()];
-    const usage = heads.reduce<UsageCounts>((counts, head) => addUsage(counts, usageOf(head.meta)), {});
-    return { lineage: { nextSeq, count: nodes.length, leaves, missing }, createdAt: nodes[0]!.createdAt, usage };
+    const usages = [...this.#heads.values()].map((head) => usageOf(head.meta));
+    const usage = usages.reduce<UsageCounts>((counts, one) => addUsage(counts, one.usage), {});
+    const summaryUsage = largestUsage(usages.map((one) => one.summaryUsage));
+    const lineage = { nextSeq, count: nodes.length, leaves, missing };
+    return { lineage, createdAt: nodes[0]!.createdAt, usage, summaryUsage };
   }
 }
 

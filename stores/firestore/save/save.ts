@@ -137,12 +137,12 @@ export class Save<S> {
   nextPointer(
     before: PointerDocument | undefined,
     { meta, sessionId, owner, until }: SnapshotHead,
-    changed: Pick<Pointer, 'lineage' | 'usage'> & {
+    changed: Pick<Pointer, 'lineage' | 'usage' | 'summaryUsage'> & {
       readonly head: Pointer['head'] | undefined;
       readonly cipher: Cipher | undefined;
     },
   ): Pointer {
-    const { lineage, usage, head, cipher } = changed;
+    const { lineage, usage, summaryUsage, head, cipher } = changed;
     const begun = before ? before.begun : until && this.tenant.database.now();
     const details = before ? mergeDetails(before.details, this.request.session) : this.request.session;
     return {
@@ -150,6 +150,7 @@ export class Save<S> {
       owner,
       lineage,
       usage,
+      ...(summaryUsage && { summaryUsage }),
       createdAt: before?.createdAt ?? meta.createdAt,
       updatedAt: meta.updatedAt ?? meta.createdAt,
       ...sealedDetails({ owner, ...(details && { details }), sealedTitle: before?.sealedTitle }, cipher),

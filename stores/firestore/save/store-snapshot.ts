@@ -11,6 +11,7 @@ import {
 } from '../../../src/snapshot/snapshot.ts';
 import type { Cipher } from '../../../src/store/encryption/encryption.ts';
 import { assertRequiredSnapshot } from '../../../src/store/choose-leaf.ts';
+import { largestUsage, usageOf } from '../../../src/store/list/session-summary.ts';
 import type { KnownState } from '../../chain/written-state.ts';
 import { isConflict, isDataLoss, Stale } from '../failures.ts';
 import { EMPTY_LINEAGE, withArrival, withStatus, type Lineage } from '../format/lineage.ts';
@@ -153,7 +154,7 @@ async function storeInSession<S>(save: Save<S>, revision: Revision<S>, sessionId
     return clearAway(save, current);
   }
   save.assertLeaf(sessionId, pointer);
-  const { lineage: before = EMPTY_LINEAGE, usage = {}, head: headBefore } = pointer ?? {};
+  const { lineage: before = EMPTY_LINEAGE, usage = {}, summaryUsage, head: headBefore } = pointer ?? {};
   const { owner, seq } = current ?? { owner: pointer?.owner ?? newOwner('session', sessionId), seq: before.nextSeq };
   if (!current) await assertMayArrive(save, next, before, owner);
   if (stored?.isGone) await removeRecordsBefore(tenant, stored);
@@ -174,7 +175,8 @@ async function storeInSession<S>(save: Save<S>, revision: Revision<S>, sessionId
   const leaf = { id, seq, ...(status && { status }) };
   const written = save.nextPointer(pointer, head, {
     lineage: current ? withStatus(before, leaf) : withArrival(before, leaf, parentId, isInTree),
-    usage: addUsage(current ? addUsage(usage, usageOf(current.meta), -1) : usage, usageOf(head.meta)),
+    usage: addUsage(current ? addUsage(usage, usageOf(current.meta).usage, -1) : usage, usageOf(head.meta).usage),
+    summaryUsage: largestUsage([summaryUsage, usageOf(head.meta).summaryUsage]),
     head: headAfter(headBefore, plan, { id, isNewest: seq >= before.nextSeq - 1 }),
     cipher,
   });
@@ -199,11 +201,6 @@ function newHead<S>(
   expiry = tenant.expiry(),
 ): SnapshotHead {
   return { meta: copyMetadata(next), sessionId, owner, seq, by: nextBy(current?.by ?? [], nonce), ...expiry };
-}
-
-/** Any saver may put a `usage` into the metadata. */
-export function usageOf(meta: object): unknown {
-  return (meta as { usage?: unknown }).usage;
 }
 
 /** @throws `FAILED_PRECONDITION` when a new snapshot would be its own ancestor, `DATA_LOSS` when it was there and is lost. */

@@ -50,7 +50,7 @@ export function openTalker({ store, seed, note, pass }: TalkerOptions): () => Pr
   const summarizer = async () => {
     note('summarizing');
     if (random.below(4) === 0) throw new Error('The summarizer is down.');
-    return `They talked about orders. ${say(100)}`;
+    return { text: `They talked about orders. ${say(100)}`, usage: { outputTokens: 1 } };
   };
   // The window believes that the model takes more, and summaries come too late to spare it the lesson.
   const context = contextWindow({ maxTokens: 12_000, history: [summarize({ everyTurns: 30, summarizer })] });
