@@ -17,7 +17,11 @@ export type IdKind =
   | 'title'
   | 'kind'
   | 'key'
-  | 'ifSnapshot';
+  | 'ifSnapshot'
+  | 'memory id'
+  | 'job id'
+  | 'source id'
+  | 'worker name';
 
 /**
  * Refuses what cannot be an id: anything but a string, a blank one, one longer than {@link MAX_ID_LENGTH}. Every other string is an id;

@@ -16,14 +16,16 @@ export type SnapshotPathPrefix = (options?: SessionStoreOptions) => string;
  *
  * @throws `INVALID_ARGUMENT` when the prefix function answers no id: better no data than another tenant's.
  */
-export function nameTenant(prefix: SnapshotPathPrefix | undefined, options: SessionStoreOptions | undefined): string {
+export function nameTenant(
+  prefix: SnapshotPathPrefix | undefined,
+  options: SessionStoreOptions | undefined,
+  optionName = 'snapshotPathPrefix',
+): string {
   if (!prefix) return DEFAULT_TENANT;
   const tenant: unknown = prefix(options);
   if (tenant instanceof Promise) {
     tenant.catch(() => {});
-    throw invalidArgument(
-      'snapshotPathPrefix must answer a string, not a promise; put what it needs into the context.',
-    );
+    throw invalidArgument(`${optionName} must answer a string, not a promise; put what it needs into the context.`);
   }
   assertId(tenant, 'tenant prefix');
   return tenant;

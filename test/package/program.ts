@@ -10,7 +10,17 @@ const folders = ['src', 'stores', 'plugins', 'test/conformance', 'test/support']
 /** The import path of each of the package's functions and classes; of those of one name the first path's is meant. */
 function exportedNames(): Map<string, string> {
   const paths = new Map<string, string>();
-  for (const entry of ['index', 'client', 'context', 'privacy', 'server', 'google-cloud', 'firebase', 'testing']) {
+  for (const entry of [
+    'index',
+    'client',
+    'context',
+    'memory',
+    'privacy',
+    'server',
+    'google-cloud',
+    'firebase',
+    'testing',
+  ]) {
     const text = readFileSync(join(root, 'entries', `${entry}.ts`), 'utf8');
     for (const [, list] of text.matchAll(/^export \{([^}]*)\}/gm)) {
       const names = list!.split(',').map((name) => name.trim());

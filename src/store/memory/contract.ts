@@ -5,8 +5,8 @@
  * session, of an app. Within the tenant that `pathPrefix({ context })` names, and for every process that shares the store's medium:
  *
  * - **Isolated by path.** A call sees one scope. Scopes are equal exactly when all their members are; ids are data, never paths or patterns.
- * - **Atomic.** A commit is all or nothing. Each commit that changes something raises the scope's revision; a commit that expects another
- *   revision is refused with `ABORTED`: 50 increments that read, commit and try again on `ABORTED` give 50.
+ * - **Atomic.** A commit is all or nothing. Each commit with an operation raises the scope's revision, one of derived notes alone excepted;
+ *   a commit that expects another revision is refused with `ABORTED`: 50 increments that read, commit and try again on `ABORTED` give 50.
  * - **Once.** A commit on behalf of a job is made only while that worker holds the job, and removes the job in the same write.
  * - **The past stays.** What a memory was before is kept as a revision, and `asOf` reads it, until the memory is removed.
  * - **Removed is gone.** After `remove`, `erase`, or the removal of a job, no byte of it is on the medium: revisions, vectors and derived
@@ -15,15 +15,38 @@
  */
 import type { ActionContext } from 'genkit';
 import type { Json } from '../../json/value.ts';
+import type { Page } from '../contract.ts';
 
-/** Whose memories they are. Two are the same exactly when all their members are. */
-export type MemoryScopeId =
-  /** What is known about a user. */
-  | { readonly scope: 'user'; readonly appName: string; readonly userId: string }
-  /** What is known within a session. */
-  | { readonly scope: 'session'; readonly appName: string; readonly sessionId: string }
-  /** What everybody may know. */
-  | { readonly scope: 'app'; readonly appName: string };
+/** Whose memories they are: what is known about a user, within a session, or to everybody. Two are the same exactly when all members are. */
+export type MemoryScopeId = UserMemoryScope | SessionMemoryScope | AppMemoryScope;
+
+/** What is known about a user. */
+export interface UserMemoryScope {
+  /** Says what the scope is. */
+  readonly scope: 'user';
+  /** The application: users of two applications have nothing in common. */
+  readonly appName: string;
+  /** The user. */
+  readonly userId: string;
+}
+
+/** What is known within a session. */
+export interface SessionMemoryScope {
+  /** Says what the scope is. */
+  readonly scope: 'session';
+  /** The application. */
+  readonly appName: string;
+  /** The session. */
+  readonly sessionId: string;
+}
+
+/** What everybody may know. */
+export interface AppMemoryScope {
+  /** Says what the scope is. */
+  readonly scope: 'app';
+  /** The application. */
+  readonly appName: string;
+}
 
 /** Where a memory comes from. */
 export interface MemorySource {
@@ -92,12 +115,33 @@ export interface Memory {
   readonly expiresAt?: string;
   /** Where it comes from, oldest first; at least one. */
   readonly sources: readonly MemorySource[];
-  /** Further members come back as they were saved, say `approvedAt` of an app's memory or `successes` of a procedure. */
+  /** Further members of JSON come back as they were saved, say `approvedAt` of an app's memory or `successes` of a procedure. */
   readonly [member: string]: unknown;
 }
 
-/** A memory before the store has set its revision and times. */
-export type MemoryDraft = Omit<Memory, 'scope' | 'revision' | 'createdAt' | 'updatedAt'>;
+/**
+ * A memory before the store has set its scope, revision and times; where a draft has these members they are not looked at. It takes at most
+ * 256 KiB as JSON.
+ */
+export interface MemoryDraft extends Pick<
+  Memory,
+  | 'id'
+  | 'kind'
+  | 'text'
+  | 'data'
+  | 'schemaId'
+  | 'topics'
+  | 'importance'
+  | 'confidence'
+  | 'validFrom'
+  | 'validTo'
+  | 'supersededBy'
+  | 'lastUsedAt'
+  | 'expiresAt'
+  | 'sources'
+> {
+  readonly [member: string]: unknown;
+}
 
 /** What belongs to a scope and is no memory: a profile, a summary, consent, what was quarantined, how far a source was read. */
 export interface MemoryNote {
@@ -110,18 +154,37 @@ export interface MemoryNote {
 }
 
 /** One change of a commit. */
-export type MemoryOperation =
-  /** Creates or replaces a memory; what it was becomes a revision. */
-  | {
-      readonly op: 'put';
-      readonly memory: MemoryDraft;
-      /** Its embedding. Default: the one it has, if its text is unchanged, else none. */
-      readonly vector?: readonly number[];
-    }
-  /** Removes a memory with its revisions and vector, and the scope's notes of kinds that begin with `index`. */
-  | { readonly op: 'remove'; readonly id: string }
-  /** Writes a note; `undefined` removes it. */
-  | { readonly op: 'note'; readonly kind: string; readonly key: string; readonly value: Json | undefined };
+export type MemoryOperation = PutMemory | RemoveMemory | WriteMemoryNote;
+
+/** Creates or replaces a memory; what it was becomes a revision. */
+export interface PutMemory {
+  /** Says what the operation does. */
+  readonly op: 'put';
+  /** What the memory becomes. */
+  readonly memory: MemoryDraft;
+  /** Its embedding, kept with 32 bits a number. Default: the one it has, if its text is unchanged, else none. */
+  readonly vector?: readonly number[];
+}
+
+/** Removes a memory with its revisions and vector, and the scope's notes of kinds that begin with `index`. */
+export interface RemoveMemory {
+  /** Says what the operation does. */
+  readonly op: 'remove';
+  /** The memory; it may be gone already. */
+  readonly id: string;
+}
+
+/** Writes a note, or removes it. */
+export interface WriteMemoryNote {
+  /** Says what the operation does. */
+  readonly op: 'note';
+  /** Its kind. */
+  readonly kind: string;
+  /** Its name within the kind. */
+  readonly key: string;
+  /** What it becomes; `undefined` removes it. */
+  readonly value: Json | undefined;
+}
 
 /** Options of every method. */
 export interface MemoryStoreOptions {
@@ -129,12 +192,20 @@ export interface MemoryStoreOptions {
   context?: ActionContext;
 }
 
+/** A job, and the worker that holds it. */
+export interface MemoryJobHold {
+  /** The job. */
+  readonly id: string;
+  /** The worker. */
+  readonly owner: string;
+}
+
 /** Options of {@link MemoryStore.commit}. */
 export interface MemoryCommitOptions extends MemoryStoreOptions {
   /** Succeeds only while the scope has this revision, else throws `ABORTED`. Default: it is not looked at. */
   expectedRevision?: number;
   /** Succeeds only while this worker holds this job of the scope, else throws `ABORTED`; removes the job. Default: on behalf of no job. */
-  job?: { readonly id: string; readonly owner: string };
+  job?: MemoryJobHold;
   /** Milliseconds since 1970. Default: the clock of this process. */
   now?: number;
 }
@@ -143,9 +214,11 @@ export interface MemoryCommitOptions extends MemoryStoreOptions {
 export interface MemoryQuery extends MemoryStoreOptions {
   /** Nearest first, by the cosine of the embeddings; memories without one, or of other dimensions, are not found. Default: last updated first. */
   vector?: readonly number[];
-  /** Only memories that have all of these. Default: all that hold. */
+  /**
+   * Only memories that have all of these. Default: all that hold: whose `validTo` and `expiresAt` have not come, now or at `asOf`.
+   */
   filter?: MemoryFilter;
-  /** As the scope was then (ISO 8601): each memory in its last revision until then. Default: as it is now. */
+  /** As the scope was then (ISO 8601): each memory in its last revision until then, by `updatedAt`. Default: as it is now. */
   asOf?: string;
   /** At most so many, 1 to 1,000. Default: 100. */
   k?: number;
@@ -159,7 +232,7 @@ export interface MemoryFilter {
   kind?: Memory['kind'];
   /** Only with at least one of these topics. */
   topics?: readonly string[];
-  /** Also those that no longer hold. Default: `false`. */
+  /** Also those that do not hold any more. Default: `false`. */
   includeInvalid?: boolean;
 }
 
@@ -175,7 +248,10 @@ export interface MemoryHit {
 export interface MemoryChanges {
   /** The scope's revision that the answer leads to; pass it as `since` next time. */
   readonly revision: number;
-  /** Memories whose content (text, data, topics, kind, validity) changed after `since`, in the order of their change. */
+  /**
+   * Memories whose content (text, data, schemaId, topics, kind, validFrom, validTo, supersededBy) or vector changed after `since`, in the
+   * order of their change; those that do not hold any more included.
+   */
   readonly changed: readonly Memory[];
   /** `true`: memories were removed since then, so what was built from the scope is to be built anew; `changed` then holds all memories. */
   readonly isReset: boolean;
@@ -209,7 +285,10 @@ export interface MemoryJob {
 
 /** What a worker makes of a job that it gives back. */
 export interface MemoryJobChange extends MemoryStoreOptions {
-  /** Only while this worker holds it, else `ABORTED`. `undefined`: only while nobody does. */
+  /**
+   * Only while this worker holds it, else `ABORTED`; its lease may have run out, if no other took the job. `undefined`: only while no worker
+   * holds it by a lease that lasts.
+   */
   owner: string | undefined;
   /** `renew`: the lease goes on; `waiting`: another attempt at `dueAt`; `dead`: no further one; `remove`: every byte of it goes. */
   to: 'renew' | 'waiting' | 'dead' | 'remove';
@@ -227,37 +306,56 @@ export interface MemoryJobChange extends MemoryStoreOptions {
 
 /** Counts of what was removed. */
 export interface MemoryErasure {
+  /** Memories, those that did not hold any more included. */
   memories: number;
+  /** What memories were before. */
   revisions: number;
+  /** Notes of all kinds. */
   notes: number;
+  /** Jobs in any state. */
   jobs: number;
 }
 
-/** A part of a list; there is more while it has a `nextCursor`. */
-interface MemoryPage<T> {
-  items: T[];
-  nextCursor?: string;
-}
-
 /** Options of lists. */
-interface MemoryPageOptions extends MemoryStoreOptions {
+export interface MemoryPageOptions extends MemoryStoreOptions {
   /** At most so many, 1 to 1,000. Default: 100. */
   limit?: number;
   /** `nextCursor` of the page before. */
   cursor?: string;
 }
 
+/** What a commit answers. */
+export interface MemoryCommitResult {
+  /** The scope's revision. */
+  revision: number;
+}
+
+/** Notes of a scope as of one moment. */
+export interface MemoryNotes {
+  /** The scope's revision then. */
+  revision: number;
+  /** By key, in the order of UTF-16 code units. */
+  notes: MemoryNote[];
+}
+
+/** What a sweep answers. */
+export interface MemorySweep {
+  /** How many memories it removed. */
+  removed: number;
+}
+
 /** What a store can do beyond the contract. */
 export interface MemoryStoreCapabilities {
   /** Processes on its medium see each other's commits and jobs. */
   readonly shared: boolean;
-  /** The most dimensions of a vector that `query` takes. `0`: it keeps no vectors. */
+  /** The most dimensions of a vector that `commit` and `query` take. `0`: it keeps no vectors. */
   readonly vectorDimensions: number;
 }
 
 /** Keeps memories. See the top of this file for what every method guarantees. */
 export interface MemoryStore {
-  readonly capabilities: MemoryStoreCapabilities;
+  /** What this store can do. */
+  readonly capabilities: Readonly<MemoryStoreCapabilities>;
 
   /**
    * Names the tenant of a call: the same text exactly when two contexts see the same scopes. What a process caches is kept apart by it.
@@ -270,7 +368,7 @@ export interface MemoryStore {
   get(scope: MemoryScopeId, ids: readonly string[], options?: MemoryStoreOptions): Promise<Memory[]>;
 
   /** What fits a query. */
-  query(scope: MemoryScopeId, query?: MemoryQuery): Promise<MemoryPage<MemoryHit>>;
+  query(scope: MemoryScopeId, query?: MemoryQuery): Promise<Page<MemoryHit>>;
 
   /** The scope's revision, `0` before its first commit; one read of one small document at most. */
   revision(scope: MemoryScopeId, options?: MemoryStoreOptions): Promise<number>;
@@ -279,14 +377,14 @@ export interface MemoryStore {
   changes(scope: MemoryScopeId, options: MemoryStoreOptions & { since: number }): Promise<MemoryChanges>;
 
   /**
-   * Makes up to 100 changes at once. Answers the scope's new revision. A commit of derived notes alone (kinds that begin with `index`)
-   * leaves the revision as it is.
+   * Makes up to 100 changes at once, of different memories and notes, of at most 2 MiB as JSON. Answers the scope's new revision. A commit of
+   * derived notes alone (kinds that begin with `index`) leaves the revision as it is, so does one without operations.
    */
   commit(
     scope: MemoryScopeId,
     operations: readonly MemoryOperation[],
     options?: MemoryCommitOptions,
-  ): Promise<{ revision: number }>;
+  ): Promise<MemoryCommitResult>;
 
   /** What a memory was and is, oldest first. */
   revisions(scope: MemoryScopeId, id: string, options?: MemoryStoreOptions): Promise<Memory[]>;
@@ -299,7 +397,7 @@ export interface MemoryStore {
     scope: MemoryScopeId,
     kind: string,
     options?: MemoryStoreOptions & { keys?: readonly string[] },
-  ): Promise<{ revision: number; notes: MemoryNote[] }>;
+  ): Promise<MemoryNotes>;
 
   /**
    * Adds a job. `known`: there is one with this id, in whatever state, and it stays as it is. `full`: the tenant has `maxJobs` jobs that are
@@ -311,26 +409,26 @@ export interface MemoryStore {
   ): Promise<'added' | 'known' | 'full'>;
 
   /**
-   * Leases the oldest job that is due, waiting or with a lease that has run out, and is the first of its scope: while a job of a scope waits
-   * or runs, no later one of that scope is handed out. Raises `attempts`.
+   * Leases a job that is due, waiting or with a lease that has run out, and is the first of its scope: while a job of a scope waits or runs,
+   * no later one of that scope is handed out. Of several the one that has been due longest. Raises `attempts`.
    */
   claimJob(
     options: MemoryStoreOptions & { owner: string; leaseMs: number; scope?: MemoryScopeId; now?: number },
   ): Promise<MemoryJob | undefined>;
 
-  /** Renews, gives back, buries or removes a job. */
+  /** Renews, gives back, buries or removes a job. A job that is not there is `ABORTED` for an owner, else `NOT_FOUND`. */
   changeJob(id: string, change: MemoryJobChange): Promise<void>;
 
   /** Jobs of the tenant, oldest first. */
   listJobs(
     options?: MemoryPageOptions & { state?: MemoryJob['state']; scope?: MemoryScopeId },
-  ): Promise<MemoryPage<MemoryJob>>;
+  ): Promise<Page<MemoryJob>>;
 
-  /** The scopes of the tenant that hold anything, jobs included. */
-  listScopes(options?: MemoryPageOptions): Promise<MemoryPage<MemoryScopeId>>;
+  /** The scopes of the tenant that were written to and not erased since, and those that have jobs; in an order of the store's own. */
+  listScopes(options?: MemoryPageOptions): Promise<Page<MemoryScopeId>>;
 
   /** Removes memories whose `expiresAt` has passed, in all scopes of the tenant, and what an interrupted removal left. Answers how many memories. */
-  sweep(options?: MemoryStoreOptions & { now?: number }): Promise<{ removed: number }>;
+  sweep(options?: MemoryStoreOptions & { now?: number }): Promise<MemorySweep>;
 
   /** Removes a scope with everything in it, its jobs included. Its revision goes on rising, so that a commit that expected an older one fails. */
   erase(scope: MemoryScopeId, options?: MemoryStoreOptions): Promise<MemoryErasure>;

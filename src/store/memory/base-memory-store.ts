@@ -1,0 +1,226 @@
+import { closed, invalidArgument } from '../../errors.ts';
+import { assertId } from '../../snapshot/ids.ts';
+import type { Page, PageOptions } from '../contract.ts';
+import { checkPage } from '../list/page.ts';
+import { nameTenant, type SnapshotPathPrefix } from '../name-tenant.ts';
+import {
+  checkMemoryIds,
+  checkOperations,
+  checkQuery,
+  checkWhole,
+  type CommitOperations,
+  type QueryRequest,
+} from './checks.ts';
+import type {
+  Memory,
+  MemoryChanges,
+  MemoryCommitResult,
+  MemoryCommitOptions,
+  MemoryErasure,
+  MemoryHit,
+  MemoryJob,
+  MemoryJobChange,
+  MemoryJobHold,
+  MemoryNotes,
+  MemoryOperation,
+  MemoryQuery,
+  MemoryScopeId,
+  MemoryStore,
+  MemoryStoreCapabilities,
+  MemoryStoreOptions,
+  MemorySweep,
+} from './contract.ts';
+import { checkHold, checkJobChange, newJob } from './jobs.ts';
+import { memoryScopeKey } from './scope.ts';
+
+type Awaitable<T> = T | Promise<T>;
+
+/** A checked commit. */
+export interface CommitRequest {
+  readonly operations: CommitOperations;
+  readonly expectedRevision: number | undefined;
+  readonly job: MemoryJobHold | undefined;
+  readonly now: number;
+}
+
+/** A checked `listJobs`. */
+export interface JobsRequest {
+  readonly state: MemoryJob['state'] | undefined;
+  /** By `memoryScopeKey`. */
+  readonly scope: string | undefined;
+  readonly page: PageOptions;
+}
+
+/** A checked `claimJob`. */
+export interface ClaimRequest {
+  readonly owner: string;
+  readonly leaseMs: number;
+  /** By `memoryScopeKey`; `undefined`: of any. */
+  readonly scope: string | undefined;
+  readonly now: number;
+}
+
+/** One tenant of a memory store. Scopes are named by `memoryScopeKey`, arguments arrive checked, and the store is open. */
+export interface MemoryTenant {
+  get(scope: string, ids: readonly string[]): Awaitable<Memory[]>;
+  query(scope: string, request: QueryRequest): Awaitable<Page<MemoryHit>>;
+  revision(scope: string): Awaitable<number>;
+  changes(scope: string, since: number): Awaitable<MemoryChanges>;
+  commit(scope: string, request: CommitRequest): Awaitable<MemoryCommitResult>;
+  revisions(scope: string, id: string): Awaitable<Memory[]>;
+  bySource(scope: string, sourceId: string): Awaitable<Memory[]>;
+  /** @param keys Sorted and distinct. */
+  notes(scope: string, kind: string, keys: readonly string[] | undefined): Awaitable<MemoryNotes>;
+  addJob(job: MemoryJob, maxJobs: number): Awaitable<'added' | 'known' | 'full'>;
+  claimJob(request: ClaimRequest): Awaitable<MemoryJob | undefined>;
+  changeJob(id: string, change: MemoryJobChange, now: number): Awaitable<void>;
+  listJobs(request: JobsRequest): Awaitable<Page<MemoryJob>>;
+  listScopes(page: PageOptions): Awaitable<Page<MemoryScopeId>>;
+  sweep(now: number): Awaitable<MemorySweep>;
+  erase(scope: string): Awaitable<MemoryErasure>;
+}
+
+/**
+ * The public side of a memory store: checks the arguments of each call, finds the caller's tenant, and hands over to that tenant's
+ * {@link MemoryTenant}. A store of this package extends it and writes the tenant.
+ */
+export abstract class BaseMemoryStore implements MemoryStore {
+  abstract readonly capabilities: Readonly<MemoryStoreCapabilities>;
+  readonly #name: string;
+  readonly #prefix: SnapshotPathPrefix | undefined;
+  #closing: Promise<void> | undefined;
+
+  /** @param name The class as its users know it, for messages. */
+  protected constructor(name: string, prefix: SnapshotPathPrefix | undefined) {
+    this.#name = name;
+    this.#prefix = prefix;
+  }
+
+  /** The tenant of a name; called for each call of the store. */
+  protected abstract openTenant(id: string): MemoryTenant;
+
+  /** Ends what the store opened; called once. */
+  protected abstract release(): Awaitable<void>;
+
+  tenant(options?: MemoryStoreOptions): string {
+    return nameTenant(this.#prefix, options, 'pathPrefix');
+  }
+
+  async get(scope: MemoryScopeId, ids: readonly string[], options?: MemoryStoreOptions): Promise<Memory[]> {
+    return this.#tenantOf(options).get(memoryScopeKey(scope), checkMemoryIds(ids));
+  }
+
+  async query(scope: MemoryScopeId, query: MemoryQuery = {}): Promise<Page<MemoryHit>> {
+    const request = checkQuery(query, this.capabilities.vectorDimensions);
+    return this.#tenantOf(query).query(memoryScopeKey(scope), request);
+  }
+
+  async revision(scope: MemoryScopeId, options?: MemoryStoreOptions): Promise<number> {
+    return this.#tenantOf(options).revision(memoryScopeKey(scope));
+  }
+
+  async changes(scope: MemoryScopeId, options: MemoryStoreOptions & { since: number }): Promise<MemoryChanges> {
+    const since = checkWhole(options?.since, 'since');
+    return this.#tenantOf(options).changes(memoryScopeKey(scope), since);
+  }
+
+  async commit(
+    scope: MemoryScopeId,
+    operations: readonly MemoryOperation[],
+    options: MemoryCommitOptions = {},
+  ): Promise<MemoryCommitResult> {
+    const { expectedRevision, job, now = Date.now() } = options;
+    if (expectedRevision !== undefined) checkWhole(expectedRevision, 'expectedRevision');
+    return this.#tenantOf(options).commit(memoryScopeKey(scope), {
+      operations: checkOperations(operations, this.capabilities.vectorDimensions),
+      expectedRevision,
+      job: job && checkHold(job),
+      now: checkWhole(now, 'now'),
+    });
+  }
+
+  async revisions(scope: MemoryScopeId, id: string, options?: MemoryStoreOptions): Promise<Memory[]> {
+    assertId(id, 'memory id');
+    return this.#tenantOf(options).revisions(memoryScopeKey(scope), id);
+  }
+
+  async bySource(scope: MemoryScopeId, sourceId: string, options?: MemoryStoreOptions): Promise<Memory[]> {
+    assertId(sourceId, 'source id');
+    return this.#tenantOf(options).bySource(memoryScopeKey(scope), sourceId);
+  }
+
+  async notes(
+    scope: MemoryScopeId,
+    kind: string,
+    options: MemoryStoreOptions & { keys?: readonly string[] } = {},
+  ): Promise<MemoryNotes> {
+    assertId(kind, 'kind');
+    const { keys } = options;
+    if (keys !== undefined && (!Array.isArray(keys) || keys.length > 100)) {
+      throw invalidArgument('keys must be a list of at most 100 keys of notes.');
+    }
+    for (const key of (keys ?? []) as readonly unknown[]) assertId(key, 'key');
+    const sorted = keys && [...new Set(keys as readonly string[])].toSorted();
+    return this.#tenantOf(options).notes(memoryScopeKey(scope), kind, sorted);
+  }
+
+  async addJob(
+    job: Pick<MemoryJob, 'id' | 'scope' | 'input' | 'sourceId'> & { dueAt?: string },
+    options: MemoryStoreOptions & { maxJobs: number; now?: number },
+  ): Promise<'added' | 'known' | 'full'> {
+    const maxJobs = checkWhole(options?.maxJobs, 'maxJobs');
+    return this.#tenantOf(options).addJob(newJob(job, checkWhole(options.now ?? Date.now(), 'now')), maxJobs);
+  }
+
+  async claimJob(
+    options: MemoryStoreOptions & { owner: string; leaseMs: number; scope?: MemoryScopeId; now?: number },
+  ): Promise<MemoryJob | undefined> {
+    const { owner, leaseMs, scope, now = Date.now() } = options ?? {};
+    assertId(owner, 'worker name');
+    return this.#tenantOf(options).claimJob({
+      owner,
+      leaseMs: checkWhole(leaseMs, 'leaseMs', 1),
+      scope: scope && memoryScopeKey(scope),
+      now: checkWhole(now, 'now'),
+    });
+  }
+
+  async changeJob(id: string, change: MemoryJobChange): Promise<void> {
+    assertId(id, 'job id');
+    checkJobChange(change);
+    return this.#tenantOf(change).changeJob(id, change, checkWhole(change.now ?? Date.now(), 'now'));
+  }
+
+  async listJobs(
+    options: MemoryStoreOptions & PageOptions & { state?: MemoryJob['state']; scope?: MemoryScopeId } = {},
+  ): Promise<Page<MemoryJob>> {
+    const { state, scope } = options;
+    if (state !== undefined && !['waiting', 'running', 'dead'].includes(state)) {
+      throw invalidArgument("state must be 'waiting', 'running' or 'dead'.");
+    }
+    checkPage({ limit: options.limit }, []);
+    return this.#tenantOf(options).listJobs({ state, scope: scope && memoryScopeKey(scope), page: options });
+  }
+
+  async listScopes(options: MemoryStoreOptions & PageOptions = {}): Promise<Page<MemoryScopeId>> {
+    return this.#tenantOf(options).listScopes(options);
+  }
+
+  async sweep(options: MemoryStoreOptions & { now?: number } = {}): Promise<MemorySweep> {
+    return this.#tenantOf(options).sweep(checkWhole(options.now ?? Date.now(), 'now'));
+  }
+
+  async erase(scope: MemoryScopeId, options?: MemoryStoreOptions): Promise<MemoryErasure> {
+    return this.#tenantOf(options).erase(memoryScopeKey(scope));
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= (async () => this.release())();
+    return this.#closing;
+  }
+
+  #tenantOf(options: MemoryStoreOptions | undefined): MemoryTenant {
+    if (this.#closing) throw closed(this.#name);
+    return this.openTenant(this.tenant(options));
+  }
+}

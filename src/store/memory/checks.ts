@@ -1,0 +1,240 @@
+import { invalidArgument, quote } from '../../errors.ts';
+import { freeze } from '../../json/immutable.ts';
+import { jsonBytes } from '../../json/size.ts';
+import { copyJson, JsonValueError, type Json } from '../../json/value.ts';
+import { assertId } from '../../snapshot/ids.ts';
+import { checkPage } from '../list/page.ts';
+import { MAX_RECORD_BYTES } from '../records/scopes.ts';
+import type { Memory, MemoryDraft, MemoryFilter, MemoryOperation, MemoryQuery } from './contract.ts';
+
+const MAX_OPERATIONS = 100;
+const MAX_IDS = 100;
+const MAX_MEMORY_BYTES = 256 * 1024;
+/** With room to spare a commit of so much fits into one request of every database we know. */
+const MAX_COMMIT_BYTES = 2 * 1024 * 1024;
+/** Bytes of a number of a vector, as JSON text. */
+const VECTOR_NUMBER_BYTES = 12;
+
+/** What a checked put writes; the draft is the store's own, frozen. */
+export interface PutOperation {
+  readonly memory: MemoryDraft;
+  /** Of length 1, so that the product of two is their cosine. `undefined`: see {@link MemoryOperation}. */
+  readonly vector: Float32Array | undefined;
+}
+
+/** A checked note; `undefined` removes it. */
+export interface NoteOperation {
+  readonly kind: string;
+  readonly key: string;
+  readonly value: Json | undefined;
+}
+
+/** The checked operations of a commit; no two are about the same memory or note. */
+export interface CommitOperations {
+  readonly puts: readonly PutOperation[];
+  readonly removes: readonly string[];
+  readonly notes: readonly NoteOperation[];
+  /** Whether the scope gets a new revision. */
+  readonly raisesRevision: boolean;
+}
+
+/** Whether notes of a kind are derived from memories. */
+export function isDerivedKind(kind: string): boolean {
+  return kind.startsWith('index');
+}
+
+/** @throws `INVALID_ARGUMENT` */
+export function checkOperations(operations: readonly MemoryOperation[], maxDimensions: number): CommitOperations {
+  if (!Array.isArray(operations) || operations.length > MAX_OPERATIONS) {
+    throw invalidArgument(`operations must be a list of at most ${MAX_OPERATIONS} operations.`);
+  }
+  const puts: PutOperation[] = [];
+  const removes: string[] = [];
+  const notes: NoteOperation[] = [];
+  let bytes = 0;
+  for (const operation of operations as readonly MemoryOperation[]) {
+    if (operation?.op === 'put') {
+      const memory = checkDraft(operation.memory);
+      const vector = operation.vector === undefined ? undefined : checkVector(operation.vector, maxDimensions);
+      puts.push({ memory, vector });
+      bytes += jsonBytes(memory) + (vector?.length ?? 0) * VECTOR_NUMBER_BYTES;
+    } else if (operation?.op === 'remove') {
+      assertId(operation.id, 'memory id');
+      removes.push(operation.id);
+    } else if (operation?.op === 'note') {
+      notes.push(checkNote(operation));
+      bytes += jsonBytes(notes.at(-1)!.value);
+    } else throw invalidArgument("An operation's op is 'put', 'remove' or 'note'.");
+  }
+  assertDifferent([...puts.map((put) => put.memory.id), ...removes], 'The memory');
+  assertDifferent(notes.map(noteKey), 'The note');
+  if (bytes > MAX_COMMIT_BYTES) {
+    throw invalidArgument(
+      `The operations of a commit take ${bytes} bytes as JSON; at most ${MAX_COMMIT_BYTES} are allowed. Make several commits.`,
+    );
+  }
+  const raisesRevision = puts.length + removes.length > 0 || notes.some(({ kind }) => !isDerivedKind(kind));
+  return { puts, removes, notes, raisesRevision };
+}
+
+/** A text for each note of a scope. */
+export function noteKey({ kind, key }: Pick<NoteOperation, 'kind' | 'key'>): string {
+  return JSON.stringify([kind, key]);
+}
+
+function assertDifferent(names: readonly string[], what: string): void {
+  const twice = names.find((name, i) => names.indexOf(name) < i);
+  if (twice !== undefined) {
+    throw invalidArgument(`${what} ${quote(twice)} is in two operations of a commit; make it one.`);
+  }
+}
+
+function checkNote({ kind, key, value }: NoteOperation): NoteOperation {
+  assertId(kind, 'kind');
+  assertId(key, 'key');
+  const what = `The note ${quote(key)} of kind ${quote(kind)}`;
+  return { kind, key, value: value === undefined ? value : ownJson(value, what) };
+}
+
+/**
+ * The store's own copy of a value, frozen.
+ *
+ * @throws `INVALID_ARGUMENT` when JSON can't hold it, or it is too large.
+ */
+export function ownJson<T>(value: T, what: string, maxBytes = MAX_RECORD_BYTES): T {
+  let own: T;
+  try {
+    own = copyJson(value);
+  } catch (error) {
+    if (!JsonValueError.isInstance(error)) throw error;
+    throw invalidArgument(`${what} can't be saved: ${error.message}`);
+  }
+  if (jsonBytes(own, maxBytes) > maxBytes) {
+    throw invalidArgument(`${what} would take more than ${maxBytes} bytes. Divide it, or keep large values elsewhere.`);
+  }
+  return freeze(own);
+}
+
+/** Members that the store sets. */
+const OWN_MEMBERS = new Set(['scope', 'revision', 'createdAt', 'updatedAt']);
+
+function checkDraft(given: MemoryDraft): MemoryDraft {
+  assertId(given?.id, 'memory id');
+  const what = `The memory ${quote(given.id)}`;
+  const members = Object.entries(given).filter(([name]) => !OWN_MEMBERS.has(name));
+  const draft = ownJson(Object.fromEntries(members) as unknown as MemoryDraft, what, MAX_MEMORY_BYTES);
+  const fault = faultOf(draft);
+  if (fault !== undefined) throw invalidArgument(`${what} can't be saved: ${fault}.`);
+  return draft;
+}
+
+function faultOf(draft: MemoryDraft): string | undefined {
+  const { kind, text, topics, importance, confidence, validFrom, validTo, lastUsedAt, expiresAt, sources } = draft;
+  if (kind !== 'declarative' && kind !== 'procedural') return "its kind must be 'declarative' or 'procedural'";
+  if (typeof text !== 'string') return 'its text must be a string';
+  if (!Array.isArray(topics) || !topics.every((topic) => typeof topic === 'string'))
+    return 'its topics must be strings';
+  if (!isShare(importance) || !isShare(confidence)) return 'its importance and confidence must be numbers from 0 to 1';
+  if (!isTime(validFrom)) return 'its validFrom must be a time in ISO 8601';
+  for (const [name, time] of Object.entries({ validTo, lastUsedAt, expiresAt })) {
+    if (time !== undefined && !isTime(time)) return `its ${name} must be a time in ISO 8601`;
+  }
+  const isSource = (source: Memory['sources'][number]): boolean => typeof source?.id === 'string' && source.id !== '';
+  if (!Array.isArray(sources) || sources.length === 0 || !sources.every(isSource)) {
+    return 'its sources must be a list of at least one source, each with an id';
+  }
+  return undefined;
+}
+
+function isShare(value: unknown): boolean {
+  return typeof value === 'number' && value >= 0 && value <= 1;
+}
+
+function isTime(value: unknown): value is string {
+  return typeof value === 'string' && !Number.isNaN(Date.parse(value));
+}
+
+/** @throws `INVALID_ARGUMENT` unless it is a time in ISO 8601. */
+export function checkTime(value: unknown, name: string): string {
+  if (!isTime(value)) throw invalidArgument(`${name} must be a time in ISO 8601.`);
+  return value;
+}
+
+/** @throws `INVALID_ARGUMENT` unless it is a whole number from `least` on. */
+export function checkWhole(value: unknown, name: string, least = 0): number {
+  if (!Number.isSafeInteger(value) || (value as number) < least) {
+    throw invalidArgument(`${name} must be a whole number of at least ${least}.`);
+  }
+  return value as number;
+}
+
+/**
+ * The vector, of length 1.
+ *
+ * @throws `INVALID_ARGUMENT`
+ */
+function checkVector(given: readonly number[], maxDimensions: number): Float32Array {
+  if (!Array.isArray(given) && !(given instanceof Float32Array))
+    throw invalidArgument('A vector must be a list of numbers.');
+  if (given.length === 0 || given.length > maxDimensions) {
+    throw invalidArgument(
+      maxDimensions === 0
+        ? 'This store keeps no vectors.'
+        : `A vector has ${given.length} dimensions; this store takes 1 to ${maxDimensions}.`,
+    );
+  }
+  const length = Math.hypot(...given);
+  if (!Number.isFinite(length) || length === 0) {
+    throw invalidArgument('A vector must hold finite numbers, not all of them 0.');
+  }
+  return Float32Array.from(given, (number) => number / length);
+}
+
+/** @throws `INVALID_ARGUMENT` */
+export function checkMemoryIds(ids: readonly string[]): readonly string[] {
+  if (!Array.isArray(ids) || ids.length > MAX_IDS)
+    throw invalidArgument(`ids must be a list of at most ${MAX_IDS} ids.`);
+  for (const id of ids as readonly unknown[]) assertId(id, 'memory id');
+  return ids;
+}
+
+/** A checked {@link MemoryQuery}. */
+export interface QueryRequest {
+  readonly vector: Float32Array | undefined;
+  readonly filter: MemoryFilter;
+  /** Milliseconds since 1970; `undefined`: now. */
+  readonly asOf: number | undefined;
+  readonly k: number;
+  /** The position of the last memory of the page before. */
+  readonly before: number | undefined;
+}
+
+/** @throws `INVALID_ARGUMENT` */
+export function checkQuery(query: MemoryQuery, maxDimensions: number): QueryRequest {
+  const { vector, filter = {}, asOf, k, cursor } = query;
+  const { kind, topics, includeInvalid } = filter;
+  if (kind !== undefined && kind !== 'declarative' && kind !== 'procedural') {
+    throw invalidArgument("filter.kind must be 'declarative' or 'procedural'.");
+  }
+  if (topics !== undefined && (!Array.isArray(topics) || topics.length === 0)) {
+    throw invalidArgument('filter.topics must be a list of at least one topic.');
+  }
+  if (includeInvalid !== undefined && typeof includeInvalid !== 'boolean') {
+    throw invalidArgument('filter.includeInvalid must be true or false.');
+  }
+  if (vector !== undefined && cursor !== undefined) {
+    throw invalidArgument('A query by vector has one page; ask it for more with k.');
+  }
+  if (k !== undefined) checkWhole(k, 'k', 1);
+  const { limit, after } = checkPage(
+    { ...(k !== undefined && { limit: k }), ...(cursor !== undefined && { cursor }) },
+    ['number'],
+  );
+  return {
+    vector: vector === undefined ? undefined : checkVector(vector, maxDimensions),
+    filter,
+    asOf: asOf === undefined ? undefined : Date.parse(checkTime(asOf, 'asOf')),
+    k: limit,
+    before: after?.[0],
+  };
+}

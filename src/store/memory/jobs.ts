@@ -1,0 +1,123 @@
+import { GenkitError } from 'genkit';
+import { addressTo, invalidArgument, notFound, quote } from '../../errors.ts';
+import { assertId } from '../../snapshot/ids.ts';
+import { checkTime, checkWhole, ownJson } from './checks.ts';
+import type { MemoryJob, MemoryJobChange, MemoryJobHold } from './contract.ts';
+import { describeMemoryScope, memoryScopeKey, memoryScopeOfKey } from './scope.ts';
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** @throws `INVALID_ARGUMENT` */
+export function checkHold(hold: MemoryJobHold): MemoryJobHold {
+  assertId(hold.id, 'job id');
+  assertId(hold.owner, 'worker name');
+  return hold;
+}
+
+/**
+ * The job that is to be added.
+ *
+ * @throws `INVALID_ARGUMENT`
+ */
+export function newJob(
+  { id, scope, input, sourceId, dueAt }: Pick<MemoryJob, 'id' | 'scope' | 'input' | 'sourceId'> & { dueAt?: string },
+  now: number,
+): MemoryJob {
+  assertId(id, 'job id');
+  assertId(sourceId, 'source id');
+  const at = new Date(now).toISOString();
+  return Object.freeze({
+    id,
+    scope: memoryScopeOfKey(memoryScopeKey(scope)),
+    state: 'waiting',
+    input: ownJson(input, `The input of job ${quote(id)}`),
+    sourceId,
+    attempts: 0,
+    createdAt: at,
+    dueAt: dueAt === undefined ? at : checkTime(dueAt, 'dueAt'),
+  });
+}
+
+/** When a worker may take it, in milliseconds since 1970. */
+export function readyAt(job: MemoryJob): number {
+  return job.state === 'dead' ? Infinity : Date.parse(job.state === 'running' ? job.leaseUntil! : job.dueAt);
+}
+
+export function leased(
+  job: MemoryJob,
+  { owner, leaseMs, now }: { owner: string; leaseMs: number; now: number },
+): MemoryJob {
+  const leaseUntil = new Date(now + leaseMs).toISOString();
+  return Object.freeze({ ...job, state: 'running', attempts: job.attempts + 1, owner, leaseUntil });
+}
+
+/** @throws `INVALID_ARGUMENT` */
+export function checkJobChange({ owner, to, leaseMs, dueAt, attempts, error }: MemoryJobChange): void {
+  if (owner !== undefined) assertId(owner, 'worker name');
+  if (!['renew', 'waiting', 'dead', 'remove'].includes(to)) {
+    throw invalidArgument("A job changes to 'renew', 'waiting', 'dead' or 'remove'.");
+  }
+  if (to === 'renew') {
+    checkWhole(leaseMs, 'leaseMs', 1);
+    if (owner === undefined) throw invalidArgument('Only its owner renews the lease of a job.');
+  }
+  if (dueAt !== undefined) checkTime(dueAt, 'dueAt');
+  if (attempts !== undefined) checkWhole(attempts, 'attempts');
+  if (error !== undefined && typeof error !== 'string') throw invalidArgument('error must be a string.');
+}
+
+/**
+ * What becomes of a job; `undefined`: it is removed.
+ *
+ * @throws `ABORTED` when it is not held as the change says, `NOT_FOUND` when there is none.
+ */
+export function changedJob(
+  job: MemoryJob | undefined,
+  id: string,
+  change: MemoryJobChange,
+  now: number,
+): MemoryJob | undefined {
+  const { owner, to, leaseMs, dueAt, attempts, error } = change;
+  if (owner !== undefined) assertHolds(job, { id, owner });
+  else if (!job) throw notFound(`There is no memory job ${quote(id)}.`);
+  else if (job.state === 'running' && readyAt(job) > now) {
+    throw aborted(
+      `Memory job ${quote(id)} is held by the worker ${quote(job.owner!)}. Wait until its lease has run out.`,
+    );
+  }
+  if (to === 'remove') return undefined;
+  const next: Mutable<MemoryJob> = { ...job! };
+  if (attempts !== undefined) next.attempts = attempts;
+  if (error !== undefined) next.error = error;
+  if (to === 'renew') next.leaseUntil = new Date(now + leaseMs!).toISOString();
+  else {
+    next.state = to;
+    delete next.owner;
+    delete next.leaseUntil;
+    if (to === 'waiting') next.dueAt = dueAt ?? new Date(now).toISOString();
+  }
+  return Object.freeze(next);
+}
+
+/** @throws `ABORTED` unless the worker holds the job, of the scope if one is given. */
+export function assertHolds(job: MemoryJob | undefined, { id, owner }: MemoryJobHold, scopeKey?: string): void {
+  const isHeld = job?.state === 'running' && job.owner === owner;
+  if (isHeld && (scopeKey === undefined || memoryScopeKey(job.scope) === scopeKey)) return;
+  const where = scopeKey === undefined ? '' : ` of ${describeMemoryScope(memoryScopeOfKey(scopeKey))}`;
+  throw aborted(
+    `The worker ${quote(owner)} does not hold the memory job ${quote(id)}${where} any more. Leave what it made of it; another worker has it.`,
+  );
+}
+
+/** @throws `ABORTED` unless the scope has the revision that a commit expects. */
+export function assertRevision(scopeKey: string, actual: number, expected: number | undefined): void {
+  if (expected === undefined || expected === actual) return;
+  throw aborted(
+    `The memories of ${describeMemoryScope(memoryScopeOfKey(scopeKey))} have the revision ${actual}, not ${expected} as this commit ` +
+      'expected. Read them again, and decide anew.',
+  );
+}
+
+function aborted(message: string): GenkitError {
+  return addressTo('status', new GenkitError({ status: 'ABORTED', message }));
+}

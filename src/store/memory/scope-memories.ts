@@ -1,0 +1,138 @@
+import { encodeCursor } from '../list/page.ts';
+import type { CommitOperations, QueryRequest } from './checks.ts';
+import type { Memory, MemoryChanges, MemoryHit, MemoryScopeId } from './contract.ts';
+import {
+  fits,
+  isExpired,
+  isSupportedBy,
+  nearest,
+  nextVersion,
+  sequenceOf,
+  versionAt,
+  type MemoryVersion,
+} from './version.ts';
+
+/** What a commit makes of the memories of a scope. */
+export interface MemoriesCommit {
+  /** The scope's revision after it. */
+  readonly revision: number;
+  readonly versions: readonly MemoryVersion[];
+  /** Those that were there. */
+  readonly removed: readonly string[];
+}
+
+/**
+ * The memories of one scope, in this process.
+ *
+ * Invariant: `#memories` holds the versions of each memory, oldest first; the memory that was put last is the last one.
+ */
+export class ScopeMemories {
+  readonly #scope: MemoryScopeId;
+  readonly #memories = new Map<string, readonly MemoryVersion[]>();
+  #revision = 0;
+  /** The revision in which memories were removed last. */
+  #resetRevision = 0;
+
+  constructor(scope: MemoryScopeId) {
+    this.#scope = scope;
+  }
+
+  get revision(): number {
+    return this.#revision;
+  }
+
+  get resetRevision(): number {
+    return this.#resetRevision;
+  }
+
+  /** What a commit will make, without making it. */
+  plan({ puts, removes, raisesRevision }: CommitOperations, now: number): MemoriesCommit {
+    const revision = this.#revision + Number(raisesRevision);
+    const versions = puts.map((put, i) => {
+      const current = this.#current(put.memory.id);
+      return nextVersion(put, current, { scope: this.#scope, sequence: sequenceOf(revision) + i, now });
+    });
+    return { revision, versions, removed: removes.filter((id) => this.#memories.has(id)) };
+  }
+
+  apply({ revision, versions, removed }: MemoriesCommit): void {
+    this.#revision = revision;
+    for (const version of versions) {
+      const { id } = version.memory;
+      const before = this.#memories.get(id) ?? [];
+      this.#memories.delete(id);
+      this.#memories.set(id, [...before, version]);
+    }
+    for (const id of removed) this.#memories.delete(id);
+    if (removed.length > 0) this.#resetRevision = revision;
+  }
+
+  /** Removes all; answers how many memories, and versions of them from before. */
+  clear(): { memories: number; revisions: number } {
+    const memories = this.#memories.size;
+    const revisions = this.versions().length - memories;
+    this.#memories.clear();
+    this.#resetRevision = ++this.#revision;
+    return { memories, revisions };
+  }
+
+  /** All versions of all memories, in their order. */
+  versions(): MemoryVersion[] {
+    return [...this.#memories.values()].flat().toSorted((x, y) => x.sequence - y.sequence);
+  }
+
+  get(ids: readonly string[]): Memory[] {
+    return ids.flatMap((id) => this.#current(id)?.memory ?? []);
+  }
+
+  revisions(id: string): Memory[] {
+    return (this.#memories.get(id) ?? []).map(({ memory }) => memory);
+  }
+
+  bySource(sourceId: string): Memory[] {
+    const found = [...this.#memories.values()].filter((versions) => isSupportedBy(versions, sourceId));
+    return found.map((versions) => versions.at(-1)!.memory);
+  }
+
+  expired(now: number): string[] {
+    return [...this.#memories].filter(([, versions]) => isExpired(versions.at(-1)!.memory, now)).map(([id]) => id);
+  }
+
+  changes(since: number): MemoryChanges {
+    const isReset = since < this.#resetRevision || since > this.#revision;
+    const first = isReset ? 0 : sequenceOf(since + 1);
+    const changed: MemoryVersion[] = [];
+    for (const versions of [...this.#memories.values()].toReversed()) {
+      const current = versions.at(-1)!;
+      if (current.sequence < first) break;
+      if (current.contentSequence >= first) changed.push(current);
+    }
+    changed.sort((x, y) => x.contentSequence - y.contentSequence);
+    return { revision: this.#revision, changed: changed.map(({ memory }) => memory), isReset };
+  }
+
+  query(request: QueryRequest): { items: MemoryHit[]; nextCursor?: string } {
+    const { vector, k, before = Infinity } = request;
+    const fitting = this.#at(request.asOf).filter((version) => version.sequence < before && fits(version, request));
+    if (vector) {
+      return {
+        items: nearest(fitting, vector, k).map(({ version, similarity }) => ({ memory: version.memory, similarity })),
+      };
+    }
+    const page = fitting.slice(0, k);
+    const items = page.map(({ memory }) => ({ memory }));
+    return fitting.length > k ? { items, nextCursor: encodeCursor([page.at(-1)!.sequence]) } : { items };
+  }
+
+  /** The last one first. */
+  #at(time: number | undefined): MemoryVersion[] {
+    const all = [...this.#memories.values()];
+    if (time === undefined) return all.map((versions) => versions.at(-1)!).toReversed();
+    const then = all.flatMap((versions) => versionAt(versions, time) ?? []);
+    return then.toSorted((x, y) => y.sequence - x.sequence);
+  }
+
+  #current(id: string): MemoryVersion | undefined {
+    return this.#memories.get(id)?.at(-1);
+  }
+}

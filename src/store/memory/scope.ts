@@ -1,0 +1,52 @@
+import { invalidArgument, quote } from '../../errors.ts';
+import { assertId } from '../../snapshot/ids.ts';
+import type { MemoryScopeId } from './contract.ts';
+
+/** The members of each kind of scope beside `scope`, in the order of their key. */
+const MEMBERS = {
+  user: ['appName', 'userId'],
+  session: ['appName', 'sessionId'],
+  app: ['appName'],
+} as const;
+
+/**
+ * A text for each scope, different for different scopes: for maps, and for names that are made by hashing.
+ *
+ * @throws `INVALID_ARGUMENT` when `scope` is none.
+ */
+export function memoryScopeKey(scope: MemoryScopeId): string {
+  const given = (scope ?? {}) as unknown as Record<string, unknown>;
+  const kind = given['scope'] as MemoryScopeId['scope'];
+  if (typeof scope !== 'object' || !Object.hasOwn(MEMBERS, kind)) {
+    throw invalidArgument(
+      "A scope is { scope: 'user', appName, userId }, { scope: 'session', appName, sessionId } or { scope: 'app', appName }.",
+    );
+  }
+  const names: readonly string[] = MEMBERS[kind];
+  const more = Object.keys(given).find((name) => name !== 'scope' && !names.includes(name));
+  if (more !== undefined) throw invalidArgument(`The scope '${kind}' has no member ${quote(more)}.`);
+  return JSON.stringify([
+    kind,
+    ...MEMBERS[kind].map((name) => {
+      const id = given[name];
+      assertId(id, name);
+      return id;
+    }),
+  ]);
+}
+
+/** The scope that a {@link memoryScopeKey} names. */
+export function memoryScopeOfKey(key: string): MemoryScopeId {
+  const [kind, ...ids] = JSON.parse(key) as [MemoryScopeId['scope'], ...string[]];
+  const members = MEMBERS[kind].map((name, i) => [name, ids[i]]);
+  return Object.freeze({ scope: kind, ...Object.fromEntries(members) }) as MemoryScopeId;
+}
+
+/** A scope in a message: `user "ada" of app "shop"`. */
+export function describeMemoryScope(scope: MemoryScopeId): string {
+  const app = `app ${quote(scope.appName)}`;
+  if (scope.scope === 'app') return app;
+  return scope.scope === 'user'
+    ? `user ${quote(scope.userId)} of ${app}`
+    : `session ${quote(scope.sessionId)} of ${app}`;
+}

@@ -1,0 +1,109 @@
+import { freeze } from '../../json/immutable.ts';
+import { jsonEqual } from '../../json/value.ts';
+import type { PutOperation, QueryRequest } from './checks.ts';
+import type { Memory, MemoryScopeId } from './contract.ts';
+
+/** A memory as one commit left it. */
+export interface MemoryVersion {
+  readonly memory: Memory;
+  /** Its place in the order of all versions of its scope: see {@link sequenceOf}. */
+  readonly sequence: number;
+  /** The sequence of the version in which its content changed last. */
+  readonly contentSequence: number;
+  /** Of length 1. */
+  readonly vector: Float32Array | undefined;
+}
+
+/** More than the operations of a commit. */
+const SEQUENCES_A_REVISION = 128;
+
+/** The sequence of the first version of a scope's revision; those of the revisions before are smaller. */
+export function sequenceOf(revision: number): number {
+  return revision * SEQUENCES_A_REVISION;
+}
+
+/** What changed it means that what was derived from the memory no longer fits it. */
+const CONTENT = ['text', 'data', 'schemaId', 'topics', 'kind', 'validFrom', 'validTo', 'supersededBy'] as const;
+
+/** The version that a put makes. */
+export function nextVersion(
+  { memory: draft, vector: given }: PutOperation,
+  current: MemoryVersion | undefined,
+  { scope, sequence, now }: { scope: MemoryScopeId; sequence: number; now: number },
+): MemoryVersion {
+  const at = new Date(now).toISOString();
+  const was = current?.memory;
+  const memory: Memory = freeze({
+    ...draft,
+    scope,
+    revision: (was?.revision ?? 0) + 1,
+    createdAt: was?.createdAt ?? at,
+    updatedAt: at,
+  });
+  const vector = given ?? (was?.text === memory.text ? current?.vector : undefined);
+  const isSame =
+    was && !given && vector === current.vector && CONTENT.every((name) => jsonEqual(was[name], memory[name]));
+  return { memory, sequence, contentSequence: isSame ? current.contentSequence : sequence, vector };
+}
+
+/** Whether a query asks for it. */
+export function fits({ memory }: MemoryVersion, { filter, asOf = Date.now() }: QueryRequest): boolean {
+  const { kind, topics, includeInvalid } = filter;
+  if (kind !== undefined && memory.kind !== kind) return false;
+  if (topics && !topics.some((topic) => memory.topics.includes(topic))) return false;
+  return includeInvalid === true || (isAfter(memory.validTo, asOf) && isAfter(memory.expiresAt, asOf));
+}
+
+function isAfter(end: string | undefined, time: number): boolean {
+  return end === undefined || Date.parse(end) > time;
+}
+
+/** Whether its `expiresAt` has passed. */
+export function isExpired({ expiresAt }: Memory, now: number): boolean {
+  return !isAfter(expiresAt, now);
+}
+
+/** The version that was the last at a time; the oldest come first. */
+export function versionAt(versions: readonly MemoryVersion[], time: number): MemoryVersion | undefined {
+  return versions.findLast(({ memory }) => Date.parse(memory.updatedAt) <= time);
+}
+
+/** Whether a source supports one of these versions. */
+export function isSupportedBy(versions: readonly MemoryVersion[], sourceId: string): boolean {
+  return versions.some(({ memory }) => memory.sources.some(({ id }) => id === sourceId));
+}
+
+/** A version with the cosine of its vector and that of a query. */
+export interface NearVersion {
+  readonly version: MemoryVersion;
+  readonly similarity: number;
+}
+
+/** The `k` nearest, nearest first; those without a vector of as many dimensions are left out. */
+export function nearest(versions: Iterable<MemoryVersion>, vector: Float32Array, k: number): NearVersion[] {
+  const found: NearVersion[] = [];
+  for (const version of versions) {
+    if (version.vector?.length !== vector.length) continue;
+    const similarity = cosine(version.vector, vector);
+    const last = found[k - 1];
+    if (last && similarity <= last.similarity) continue;
+    let at = Math.min(found.length, k - 1);
+    for (; at > 0 && found[at - 1]!.similarity < similarity; at--) found[at] = found[at - 1]!;
+    found[at] = { version, similarity };
+  }
+  return found;
+}
+
+/** Four sums, which the processor adds up side by side. */
+function cosine(x: Float32Array, y: Float32Array): number {
+  let [a, b, c, d] = [0, 0, 0, 0];
+  let i = 0;
+  for (; i + 3 < x.length; i += 4) {
+    a += x[i]! * y[i]!;
+    b += x[i + 1]! * y[i + 1]!;
+    c += x[i + 2]! * y[i + 2]!;
+    d += x[i + 3]! * y[i + 3]!;
+  }
+  for (; i < x.length; i++) a += x[i]! * y[i]!;
+  return Math.max(-1, Math.min(1, a + b + c + d));
+}

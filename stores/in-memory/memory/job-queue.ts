@@ -1,0 +1,76 @@
+import type { Page } from '../../../src/store/contract.ts';
+import type { ClaimRequest, JobsRequest } from '../../../src/store/memory/base-memory-store.ts';
+import type { MemoryJob, MemoryJobChange, MemoryJobHold } from '../../../src/store/memory/contract.ts';
+import { assertHolds, changedJob, leased, readyAt } from '../../../src/store/memory/jobs.ts';
+import { memoryScopeKey } from '../../../src/store/memory/scope.ts';
+import { checkPage, pageOf } from '../../../src/store/list/page.ts';
+
+interface Entry {
+  job: MemoryJob;
+  readonly number: number;
+  readonly scope: string;
+}
+
+/** The jobs of one tenant, oldest first. */
+export class JobQueue {
+  readonly #jobs = new Map<string, Entry>();
+  #added = 0;
+
+  add(job: MemoryJob, maxJobs: number): 'added' | 'known' | 'full' {
+    if (this.#jobs.has(job.id)) return 'known';
+    const alive = [...this.#jobs.values()].filter((entry) => entry.job.state !== 'dead');
+    if (alive.length >= maxJobs) return 'full';
+    this.#jobs.set(job.id, { job, number: ++this.#added, scope: memoryScopeKey(job.scope) });
+    return 'added';
+  }
+
+  claim({ scope, ...claim }: ClaimRequest): MemoryJob | undefined {
+    const seen = new Set<string>();
+    let best: Entry | undefined;
+    for (const entry of this.#jobs.values()) {
+      if (entry.job.state === 'dead' || seen.has(entry.scope)) continue;
+      seen.add(entry.scope);
+      const isOurs = scope === undefined || entry.scope === scope;
+      if (isOurs && readyAt(entry.job) <= claim.now && !(best && readyAt(best.job) <= readyAt(entry.job))) best = entry;
+    }
+    if (!best) return undefined;
+    best.job = leased(best.job, claim);
+    return best.job;
+  }
+
+  change(id: string, change: MemoryJobChange, now: number): void {
+    const entry = this.#jobs.get(id);
+    const next = changedJob(entry?.job, id, change, now);
+    if (next) entry!.job = next;
+    else this.#jobs.delete(id);
+  }
+
+  assertHeld(hold: MemoryJobHold, scope: string): void {
+    assertHolds(this.#jobs.get(hold.id)?.job, hold, scope);
+  }
+
+  remove(id: string): void {
+    this.#jobs.delete(id);
+  }
+
+  list({ state, scope, page }: JobsRequest): Page<MemoryJob> {
+    const { limit, after: [after] = [0] } = checkPage(page, ['number']);
+    const rest = [...this.#jobs.values()].filter(
+      (entry) =>
+        entry.number > after &&
+        (state ?? entry.job.state) === entry.job.state &&
+        (scope ?? entry.scope) === entry.scope,
+    );
+    return pageOf(rest, limit, ({ number, job }) => ({ position: [number], item: job }));
+  }
+
+  scopes(): Set<string> {
+    return new Set([...this.#jobs.values()].map(({ scope }) => scope));
+  }
+
+  removeScope(scope: string): number {
+    const ids = [...this.#jobs].filter(([, entry]) => entry.scope === scope).map(([id]) => id);
+    for (const id of ids) this.#jobs.delete(id);
+    return ids.length;
+  }
+}

@@ -1,0 +1,152 @@
+import type { Json } from '../../../src/json/value.ts';
+import type { Page, PageOptions } from '../../../src/store/contract.ts';
+import type {
+  ClaimRequest,
+  CommitRequest,
+  JobsRequest,
+  MemoryTenant,
+} from '../../../src/store/memory/base-memory-store.ts';
+import { isDerivedKind, type NoteOperation, type QueryRequest } from '../../../src/store/memory/checks.ts';
+import type {
+  Memory,
+  MemoryChanges,
+  MemoryCommitResult,
+  MemoryErasure,
+  MemoryHit,
+  MemoryJob,
+  MemoryJobChange,
+  MemoryNotes,
+  MemoryScopeId,
+  MemorySweep,
+} from '../../../src/store/memory/contract.ts';
+import { assertRevision } from '../../../src/store/memory/jobs.ts';
+import { memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
+import { ScopeMemories } from '../../../src/store/memory/scope-memories.ts';
+import { checkPage, pageOf } from '../../../src/store/list/page.ts';
+import { JobQueue } from './job-queue.ts';
+
+interface Scope {
+  readonly memories: ScopeMemories;
+  /** The notes of each kind, by key. */
+  readonly notes: Map<string, Map<string, Json>>;
+  /** What is left of an erased scope is its revision. */
+  isErased: boolean;
+}
+
+/** One tenant. Nothing is awaited between a read and a write, which makes them one step for every other caller in the process. */
+export class InMemoryMemoryTenant implements MemoryTenant {
+  readonly #scopes = new Map<string, Scope>();
+  readonly #jobs = new JobQueue();
+
+  get(scope: string, ids: readonly string[]): Memory[] {
+    return this.#read(scope).memories.get(ids);
+  }
+
+  query(scope: string, request: QueryRequest): Page<MemoryHit> {
+    return this.#read(scope).memories.query(request);
+  }
+
+  revision(scope: string): number {
+    return this.#read(scope).memories.revision;
+  }
+
+  changes(scope: string, since: number): MemoryChanges {
+    return this.#read(scope).memories.changes(since);
+  }
+
+  revisions(scope: string, id: string): Memory[] {
+    return this.#read(scope).memories.revisions(id);
+  }
+
+  bySource(scope: string, sourceId: string): Memory[] {
+    return this.#read(scope).memories.bySource(sourceId);
+  }
+
+  commit(key: string, { operations, expectedRevision, job, now }: CommitRequest): MemoryCommitResult {
+    const scope = this.#read(key);
+    const { memories } = scope;
+    assertRevision(key, memories.revision, expectedRevision);
+    if (job) this.#jobs.assertHeld(job, key);
+    const commit = memories.plan(operations, now);
+    memories.apply(commit);
+    if (commit.removed.length > 0) removeDerived(scope);
+    for (const note of operations.notes) writeNote(scope, note);
+    if (job) this.#jobs.remove(job.id);
+    if (operations.raisesRevision || operations.notes.length > 0) {
+      this.#scopes.set(key, scope);
+      scope.isErased = false;
+    }
+    return { revision: memories.revision };
+  }
+
+  notes(key: string, kind: string, keys: readonly string[] | undefined): MemoryNotes {
+    const { memories, notes } = this.#read(key);
+    const ofKind = notes.get(kind) ?? new Map<string, Json>();
+    const wanted = (keys ?? [...ofKind.keys()].toSorted()).filter((one) => ofKind.has(one));
+    return { revision: memories.revision, notes: wanted.map((one) => ({ kind, key: one, value: ofKind.get(one)! })) };
+  }
+
+  addJob(job: MemoryJob, maxJobs: number): 'added' | 'known' | 'full' {
+    return this.#jobs.add(job, maxJobs);
+  }
+
+  claimJob(request: ClaimRequest): MemoryJob | undefined {
+    return this.#jobs.claim(request);
+  }
+
+  changeJob(id: string, change: MemoryJobChange, now: number): void {
+    this.#jobs.change(id, change, now);
+  }
+
+  listJobs(request: JobsRequest): Page<MemoryJob> {
+    return this.#jobs.list(request);
+  }
+
+  listScopes(options: PageOptions): Page<MemoryScopeId> {
+    const { limit, after: [after] = [''] } = checkPage(options, ['string']);
+    const written = [...this.#scopes].filter(([, { isErased }]) => !isErased).map(([key]) => key);
+    const keys = [...new Set([...written, ...this.#jobs.scopes()])].filter((key) => key > after).toSorted();
+    return pageOf(keys, limit, (key) => ({ position: [key], item: memoryScopeOfKey(key) }));
+  }
+
+  sweep(now: number): MemorySweep {
+    let removed = 0;
+    for (const scope of this.#scopes.values()) {
+      const { memories } = scope;
+      const expired = memories.expired(now);
+      if (expired.length === 0) continue;
+      memories.apply({ revision: memories.revision + 1, versions: [], removed: expired });
+      removeDerived(scope);
+      removed += expired.length;
+    }
+    return { removed };
+  }
+
+  erase(key: string): MemoryErasure {
+    const jobs = this.#jobs.removeScope(key);
+    const scope = this.#scopes.get(key);
+    if (!scope) return { memories: 0, revisions: 0, notes: 0, jobs };
+    const notes = [...scope.notes.values()].reduce((sum, ofKind) => sum + ofKind.size, 0);
+    scope.notes.clear();
+    scope.isErased = true;
+    return { ...scope.memories.clear(), notes, jobs };
+  }
+
+  /** The scope; one that was never written to is not kept. */
+  #read(key: string): Scope {
+    const known = this.#scopes.get(key);
+    return known ?? { memories: new ScopeMemories(memoryScopeOfKey(key)), notes: new Map(), isErased: false };
+  }
+}
+
+function writeNote({ notes }: Scope, { kind, key, value }: NoteOperation): void {
+  const ofKind = notes.get(kind) ?? new Map<string, Json>();
+  if (value === undefined) ofKind.delete(key);
+  else ofKind.set(key, value);
+  if (ofKind.size > 0) notes.set(kind, ofKind);
+  else notes.delete(kind);
+}
+
+function removeDerived({ notes }: Scope): void {
+  for (const kind of notes.keys()) if (isDerivedKind(kind)) notes.delete(kind);
+}
