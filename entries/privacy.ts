@@ -33,6 +33,7 @@ export { piiRules, type PiiKind, type PiiRulesOptions } from '../src/privacy/rul
 export { redactText } from '../src/privacy/rules/redact-text.ts';
 export { redactValue } from '../src/privacy/rules/redact-value.ts';
 export { redacting } from '../src/privacy/redaction/redacting-store.ts';
+export { redactingStreams } from '../src/privacy/redaction/streams/redacting-streams.ts';
 export type { RedactingOptions } from '../src/privacy/redaction/options.ts';
 export type * from '../src/privacy/rules/types.ts';
 export {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { describeThrown, invalidArgument, unavailable } from '../../errors.ts';
+import { invalidArgument } from '../../errors.ts';
 import { freeze } from '../../json/immutable.ts';
 import { formatPointer } from '../../json/pointer.ts';
 import { isOwn, setMember, stringifyJson } from '../../json/value.ts';
@@ -7,6 +7,7 @@ import { redactText } from '../rules/redact-text.ts';
 import { redactValue } from '../rules/redact-value.ts';
 import type { Numbering, PrivacyRule, RuleMatch } from '../rules/types.ts';
 import type { RedactingSettings } from './options.ts';
+import { runRules } from './run-rules.ts';
 import type { OpenNumbers } from './session-numbers.ts';
 
 export type Path = readonly string[];
@@ -204,16 +205,9 @@ export class Redaction {
     return { value: Object.values(redacted.value)[0] };
   }
 
-  /** Runs the rules within the time limit; `undefined` when they fail and the save is to go on. */
-  async #guarded<T>(run: () => Promise<T>): Promise<T | undefined> {
-    try {
-      return await beforeAbort(run, this.#timeUp());
-    } catch (error) {
-      if (this.#settings.onFailure === 'write') return undefined;
-      throw unavailable(
-        `The privacy rules failed, so nothing was written: ${describeThrown(error)} Try again, or set onFailure: 'write' to save what they could not search.`,
-      );
-    }
+  /** Within the time limit of the call. */
+  #guarded<T>(run: () => Promise<T>): Promise<T | undefined> {
+    return runRules(this.#settings, this.#timeUp(), run);
   }
 
   #timeUp(): AbortSignal {
@@ -265,15 +259,4 @@ function rememberAnswers(rule: PrivacyRule, isMachineMade: RedactionOptions['isM
       return known;
     },
   };
-}
-
-function beforeAbort<T>(run: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason as Error);
-    if (signal.aborted) return stop();
-    signal.addEventListener('abort', stop, { once: true });
-    run()
-      .then(resolve, reject)
-      .finally(() => signal.removeEventListener('abort', stop));
-  });
 }

@@ -1,0 +1,127 @@
+import { formatPointer } from '../../../json/pointer.ts';
+
+/** A text of an item that goes on in the next items. */
+export interface TextSlot {
+  /** Texts with the same name are pieces of one: `text`, `reasoning`. */
+  readonly name: string;
+  /** Its place in the value. */
+  readonly pointer: string;
+  readonly text: string;
+  readonly replace: (text: string) => void;
+}
+
+/** One value of a stream: a chunk, or a frame of a chunk that has several. */
+export interface StreamItem {
+  /** May be changed. */
+  value: unknown;
+  /** Written before the value, where the chunk is text of server-sent events: `data: `. */
+  readonly prefix: string | undefined;
+}
+
+/** A frame of server-sent events, as this package's servers and Genkit's write them. */
+const FRAME = /^(data: |error: )(.*)$/s;
+const FRAME_END = '\n\n';
+
+/** The values of a chunk, as copies that are JSON. A text that holds no frames is one value. */
+export function itemsOf(chunk: unknown): StreamItem[] {
+  if (typeof chunk !== 'string') {
+    const text = JSON.stringify(chunk) as string | undefined;
+    return [{ value: text === undefined ? null : JSON.parse(text), prefix: undefined }];
+  }
+  return framesOf(chunk) ?? [{ value: chunk, prefix: undefined }];
+}
+
+function framesOf(text: string): StreamItem[] | undefined {
+  if (!text.endsWith(FRAME_END)) return undefined;
+  const items: StreamItem[] = [];
+  for (const frame of text.slice(0, -FRAME_END.length).split(FRAME_END)) {
+    const match = FRAME.exec(frame);
+    if (!match) return undefined;
+    try {
+      items.push({ value: JSON.parse(match[2]!), prefix: match[1]! });
+    } catch {
+      return undefined;
+    }
+  }
+  return items;
+}
+
+/** The chunks of the values: frames that follow one another are one chunk, as text. */
+export function chunksOf(items: readonly StreamItem[]): unknown[] {
+  const chunks: unknown[] = [];
+  let isText = false;
+  for (const { value, prefix } of items) {
+    const chunk = prefix === undefined ? value : `${prefix}${JSON.stringify(value)}${FRAME_END}`;
+    if (isText && prefix !== undefined) chunks[chunks.length - 1] = `${String(chunks.at(-1))}${String(chunk)}`;
+    else chunks.push(chunk);
+    isText = prefix !== undefined;
+  }
+  return chunks;
+}
+
+type Members = Record<string, unknown>;
+
+/** A part of a message that is under way. */
+interface MessageChunk {
+  readonly role: unknown;
+  readonly index: unknown;
+  readonly content: readonly unknown[];
+  /** Its place in the value. */
+  readonly path: string[];
+}
+
+/** The texts of an item that go on in the next items: of the model's message, or the item itself. */
+export function slotsOf(item: StreamItem): TextSlot[] {
+  if (typeof item.value === 'string' && item.prefix === undefined) {
+    const replace = (text: string) => (item.value = text);
+    return [{ name: 'text', pointer: '', text: item.value, replace }];
+  }
+  const message = messageOf(item);
+  if (!message) return [];
+  const { content, path } = message;
+  return content.flatMap((part, i) =>
+    ['text', 'reasoning'].flatMap((name): TextSlot[] => {
+      const text = membersOf(part)[name];
+      if (typeof text !== 'string') return [];
+      const replace = (redacted: string) => ((part as Members)[name] = redacted);
+      return [{ name, pointer: formatPointer([...path, 'content', i, name]), text, replace }];
+    }),
+  );
+}
+
+/** Names the message that an item belongs to; `undefined`: none, and nothing ends with it. */
+export function messageNameOf(item: StreamItem): string | undefined {
+  const chunk = chunkOf(item);
+  if (chunk.value['turnEnd'] !== undefined) return 'end of a turn';
+  const message = messageOf(item);
+  return message && `${String(message.role)} ${String(message.index)}`;
+}
+
+/** A tool request that is still being made has a beginning of its input, in which no rule can find a value. It is left out. */
+export function dropPartialInputs(item: StreamItem): void {
+  for (const part of messageOf(item)?.content ?? []) {
+    const request = membersOf(membersOf(part)['toolRequest']);
+    if (request['partial'] === true) delete request['input'];
+  }
+}
+
+/** The chunk of an agent or a model, which a frame has in `message`. */
+function chunkOf({ value, prefix }: StreamItem): { value: Members; path: string[] } {
+  const members = membersOf(value);
+  return prefix === undefined
+    ? { value: members, path: [] }
+    : { value: membersOf(members['message']), path: ['message'] };
+}
+
+/** The chunk of a message, of an agent or of a model itself. */
+function messageOf(item: StreamItem): MessageChunk | undefined {
+  const { value, path } = chunkOf(item);
+  const isOfAgent = value['modelChunk'] !== undefined;
+  const { role, index, content } = isOfAgent ? membersOf(value['modelChunk']) : value;
+  if (!Array.isArray(content)) return undefined;
+  return { role, index, content, path: isOfAgent ? [...path, 'modelChunk'] : path };
+}
+
+function membersOf(value: unknown): Members {
+  return typeof value === 'object' && value !== null ? (value as Members) : {};
+}
