@@ -5,10 +5,12 @@
 import {
   FileSessionStore as GenkitFileStore,
   InMemorySessionStore as GenkitInMemoryStore,
+  type SessionState,
   type SessionStore,
 } from 'genkit/beta';
 import { FileSessionStore, InMemorySessionStore } from 'genkitx-agents';
-import { randomUUID } from 'node:crypto';
+import { envelope, localKeys, piiRules, redacting, type PrivacyRule } from 'genkitx-agents/privacy';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { heapInUse, timed } from './measure.ts';
 import { completedSnapshot, Workload, type WorkloadState } from './workload.ts';
 
@@ -20,8 +22,13 @@ export interface ContenderSpec {
   kind: 'memory' | 'file' | 'genkit-memory' | 'genkit-file';
   folder?: string;
   options?: Record<string, unknown>;
-  /** `cloned`: all objects of a state are new each time, as Genkit's own runtime hands them over. Default: `shared`, as ours does. */
-  states?: 'shared' | 'cloned';
+  /**
+   * `cloned`: all objects of a state are new each time, as Genkit's own runtime hands them over. `read`: what was stored before is as it was
+   * read, frozen, as ours does. Default: `shared`: the messages stay the same objects.
+   */
+  states?: 'shared' | 'cloned' | 'read';
+  /** With redaction by all rules and encryption, of files. Default: false. */
+  isPrivate?: boolean;
 }
 
 /** What the parent may ask for; each request is answered by one number. */
@@ -47,10 +54,13 @@ export type ContenderRequest =
   /** Answers the bytes of heap that the store took since the process was ready. */
   | { do: 'heap' }
   /** Answers the bytes of new information so far. */
-  | { do: 'information' };
+  | { do: 'information' }
+  /** Answers the characters that each privacy rule has searched so far. */
+  | { do: 'searched' };
 
 const spec = JSON.parse(process.argv[2]!) as ContenderSpec;
 const workload = new Workload();
+let searched = 0;
 let store = open();
 let leafId: string | undefined;
 const heapBefore = heapInUse();
@@ -61,12 +71,40 @@ function open(): Store {
     case 'memory':
       return new InMemorySessionStore<WorkloadState>(options);
     case 'file':
-      return new FileSessionStore<WorkloadState>(folder!, options);
+      return spec.isPrivate ? openPrivate() : new FileSessionStore<WorkloadState>(folder!, options);
     case 'genkit-memory':
       return new GenkitInMemoryStore<WorkloadState>(options);
     case 'genkit-file':
       return new GenkitFileStore<WorkloadState>(folder!, options);
   }
+}
+
+function openPrivate(): Store {
+  const secret = randomBytes(32);
+  const encryption = envelope({ keys: localKeys(secret) });
+  const [first, ...rules] = piiRules();
+  const counted: PrivacyRule = {
+    ...first!,
+    find: (text, options) => {
+      searched += text.length;
+      return first!.find(text, options);
+    },
+  };
+  const files = new FileSessionStore<WorkloadState>(spec.folder!, { ...spec.options, encryption });
+  return redacting(files, { rules: [counted, ...rules], secret });
+}
+
+/** The state of the next turn on top of what was read. */
+function onTopOf(
+  read: SessionState<WorkloadState> | undefined,
+  next: SessionState<WorkloadState>,
+): SessionState<WorkloadState> {
+  const { messages = [], artifacts = [] } = read ?? {};
+  return {
+    ...next,
+    messages: [...messages, ...next.messages!.slice(messages.length)],
+    artifacts: [...artifacts, ...next.artifacts!.slice(artifacts.length)],
+  };
 }
 
 async function turn({ resumeBy, cold, looks, watches }: ContenderRequest & { do: 'turn' }): Promise<number> {
@@ -77,9 +115,11 @@ async function turn({ resumeBy, cold, looks, watches }: ContenderRequest & { do:
   let blocked = 0;
   const ms = await timed(async () => {
     const byId = resumeBy === 'snapshotId' && leafId !== undefined;
-    const leaf = await store.getSnapshot(byId ? { snapshotId: leafId! } : { sessionId: workload.sessionId });
+    const lookup = byId ? { snapshotId: leafId! } : { sessionId: workload.sessionId };
+    const leaf = await store.getSnapshot({ ...lookup, ...(spec.states === 'read' && { frozen: true }) });
     if (looks && leaf?.state?.messages?.length === 0) throw new Error('invariant: there are messages');
-    const save = () => store.saveSnapshot(newId, () => completedSnapshot(state, leaf?.snapshotId));
+    const next = spec.states === 'read' ? onTopOf(leaf?.state, state) : state;
+    const save = () => store.saveSnapshot(newId, () => completedSnapshot(next, leaf?.snapshotId));
     if (watches) blocked = await longestBlock(save);
     else await save();
   });
@@ -182,6 +222,8 @@ async function answer(request: ContenderRequest): Promise<number> {
       return heap();
     case 'information':
       return workload.information;
+    case 'searched':
+      return searched;
   }
 }
 

@@ -11,6 +11,7 @@ import { benchLoad } from './load.ts';
 import { removeFolders } from './measure.ts';
 import { benchPeers } from './peers.ts';
 import { isMachineFree, Report } from './report.ts';
+import { benchErase, benchPrivateTurns } from './privacy.ts';
 import { benchRuntime } from './runtime.ts';
 import { benchState } from './state.ts';
 import { benchCrowd, benchFile, benchInMemory } from './stores.ts';
@@ -28,6 +29,8 @@ const PARTS = {
   'context-size': (report: Report, turns: number) => benchContext(report, turns),
   'context-speed': (report: Report, turns: number) => benchContextSpeed(report, turns),
   state: (report: Report) => benchState(report),
+  'privacy-turns': (report: Report, turns: number) => benchPrivateTurns(report, turns),
+  'privacy-erase': (report: Report, turns: number) => benchErase(report, turns),
 };
 
 type Part = keyof typeof PARTS;
@@ -38,6 +41,7 @@ const GROUPS: Record<string, Part[]> = {
   stores: ['memory', 'file', 'crowd', 'peers'],
   abort: ['abort-local', 'abort-firestore'],
   context: ['context-size', 'context-speed'],
+  privacy: ['privacy-turns', 'privacy-erase'],
 };
 
 function fail(message: string): never {

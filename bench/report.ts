@@ -23,6 +23,7 @@ export interface Figure {
     | 'turns'
     | 'tokens'
     | 'messages'
+    | 'characters'
     | 'snapshots'
     | '%';
   ours: Spread;

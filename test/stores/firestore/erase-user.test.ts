@@ -6,6 +6,7 @@ import { erasesUsers } from '../../privacy/rights/erase-suite.ts';
 import { scale } from '../../support/scale.ts';
 import { allDocuments } from './support/at-rest.ts';
 import { openDatabase } from './support/database.ts';
+import { plantUser } from './support/plant-user.ts';
 import { trafficOf, trafficSoFar } from './support/transport.ts';
 
 /** Small shards, so that every kind of document is there. */
@@ -71,25 +72,7 @@ describe('eraseUser on Firestore', () => {
     const sessions = scale(150, 1000);
     it(`${sessions} of 10 turns and a record each: at most 2 requests for 100 documents`, async () => {
       const store = new FirestoreSessionStore({ db });
-      const plant = async (n: number): Promise<void> => {
-        const sessionId = `session ${n}`;
-        for (let turn = 0; turn < 10; turn++) {
-          const parent = turn === 0 ? {} : { parentId: `${n} ${turn - 1}` };
-          const createdAt = new Date().toISOString();
-          const snapshot = {
-            sessionId,
-            ...parent,
-            createdAt,
-            status: 'completed',
-            state: { custom: { turn } },
-          } as const;
-          await store.saveSnapshot(`${n} ${turn}`, () => snapshot, { session: { ownerId: 'ada' } });
-        }
-        await store.writeRecord({ sessionId, kind: 'summary', key: 'latest', value: 'all of it' });
-      };
-      for (let at = 0; at < sessions; at += 10) {
-        await Promise.all(Array.from({ length: 10 }, (_, i) => plant(at + i)));
-      }
+      await plantUser(store, { userId: 'ada', sessions });
       const documents = (await allDocuments(db)).length;
       expect(documents).toBe(sessions * 12);
       const erase = (userId: string) => eraseUser(new FirestoreSessionStore({ db }), { userId });
