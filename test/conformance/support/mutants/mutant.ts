@@ -47,6 +47,11 @@ export function replacing(replace: (sound: Methods) => Partial<Methods>): Mutant
   };
 }
 
+/** The options of a call without one of them. */
+export function without<T extends object>(options: T | undefined, name: keyof T): T {
+  return Object.fromEntries(Object.entries(options ?? {}).filter(([key]) => key !== name)) as T;
+}
+
 /** Changes each answer of a mutator before the store sees it. */
 export function answering(
   change: (answer: SessionSnapshotInput, current?: SessionSnapshot) => SessionSnapshotInput,

@@ -1,6 +1,6 @@
 import type { ReadRecordsOptions, SessionRecord, WriteRecordOptions } from '../../../../src/store/contract.ts';
 import { InMemorySessionStore } from '../../../../stores/in-memory/in-memory-session-store.ts';
-import { replacing, type Methods, type Mutant } from './mutant.ts';
+import { replacing, without, type Methods, type Mutant } from './mutant.ts';
 
 /** A sound store that writes something else than it was asked to. */
 function writing(
@@ -9,12 +9,6 @@ function writing(
   return replacing((sound) => ({
     writeRecord: async (options) => sound.writeRecord(options && (await change(options, sound))),
   }));
-}
-
-function without(options: WriteRecordOptions, name: 'expectedRevision' | 'ifSnapshot'): WriteRecordOptions {
-  const rest = { ...options };
-  delete rest[name];
-  return rest;
 }
 
 /** A sound store that answers something else than it has read. */

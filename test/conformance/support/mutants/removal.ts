@@ -1,4 +1,4 @@
-import { contentOf, replacing, type Mutant } from './mutant.ts';
+import { contentOf, replacing, without, type Mutant } from './mutant.ts';
 
 /** Lists, deleting, pruning, closing. */
 export const removals: readonly Mutant[] = [
@@ -47,6 +47,13 @@ export const removals: readonly Mutant[] = [
     subject: 'lists',
     make: replacing((sound) => ({
       listSessions: (options = {}) => sound.listSessions({ ...options, ownerId: undefined }),
+    })),
+  },
+  {
+    fault: 'does not compare the leaf that a deletion expects',
+    subject: 'deleting and pruning',
+    make: replacing((sound) => ({
+      deleteSession: (options) => sound.deleteSession(without(options, 'expectedLeafId')),
     })),
   },
   {

@@ -1,6 +1,6 @@
 import { sessionOf } from '../../../../src/snapshot/snapshot.ts';
 import type { SnapshotMutator, SnapshotStatus } from '../../../../src/store/contract.ts';
-import { replacing, type Mutant } from './mutant.ts';
+import { replacing, without, type Mutant } from './mutant.ts';
 
 /** Statuses and atomic saves. */
 export const terminals: readonly Mutant[] = [
@@ -87,7 +87,14 @@ export const terminals: readonly Mutant[] = [
     fault: 'does not compare the expected leaf',
     subject: 'conditional saves',
     make: replacing((sound) => ({
-      saveSnapshot: (id, mutator, options) => sound.saveSnapshot(id, mutator, { context: options?.context }),
+      saveSnapshot: (id, mutator, options) => sound.saveSnapshot(id, mutator, without(options, 'expectedLeafId')),
+    })),
+  },
+  {
+    fault: 'saves for snapshots that are gone',
+    subject: 'conditional saves',
+    make: replacing((sound) => ({
+      saveSnapshot: (id, mutator, options) => sound.saveSnapshot(id, mutator, without(options, 'ifSnapshot')),
     })),
   },
 ];
