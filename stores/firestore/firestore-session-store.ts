@@ -39,7 +39,8 @@ export interface FirestoreSessionStoreOptions {
   rejectBranchingSessions?: boolean;
   /**
    * A session expires so long after its last write, in ms: it reads as absent at once, and its pointer carries `expireAt` for a TTL policy
-   * of Firestore. `prune` or `removeExpired` removes the rest. Give all stores of a collection the same value. Default: never.
+   * of Firestore. `prune` or `removeExpired` removes the rest. Give all stores of a collection the same value. One on hold (`holdSession`) stays.
+   * Don't use it together with `archive` of `applyRetention`: Firestore removes what expired without asking. Default: never.
    */
   expireAfterMs?: number;
   /** The largest state, in bytes of JSON; a larger one is refused before anything is sent. Default: 100 MB. */

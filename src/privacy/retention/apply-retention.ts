@@ -10,6 +10,7 @@ import {
   type SessionSummary,
   type SnapshotStore,
 } from '../../store/contract.ts';
+import { HOLD_RECORDS } from '../../store/records/session-records.ts';
 import { checkOptions, isBoolean, isFunction, isObject } from '../../store/check-options.ts';
 import { itemsOf } from '../lists.ts';
 import { jsonLines, linesOfSession } from '../session-lines.ts';
@@ -38,7 +39,8 @@ export interface RetentionOptions {
   /**
    * Awaited before a whole session is removed, say to write it elsewhere: `archiveToDirectory`, `archiveToBucket`. When it throws, the session
    * stays, and so it does when it is written meanwhile. Snapshots that a session loses by `maxAgeMs` or `maxChainLength` are not archived.
-   * Don't use it together with a database's own expiry (`expireAfterMs` of `FirestoreSessionStore`), which removes sessions without asking.
+   * Don't use it together with a database's own expiry (`expireAfterMs` of `FirestoreSessionStore`), which removes sessions without asking:
+   * choose one of the two.
    */
   archive?: (session: ArchivedSession) => Promise<void>;
   /** Called after each session that was looked at, with what was done so far. */
@@ -63,8 +65,6 @@ export interface RetentionResult {
   failed: number;
 }
 
-/** The kind of session record that keeps retention from a session. */
-const HOLD = 'hold';
 /** A clock that jumps further than this while it is looked at is not believed, in ms. */
 const LARGEST_JUMP_MS = 60_000;
 
@@ -228,27 +228,34 @@ export interface HeldSession extends SessionStoreOptions {
 }
 
 /**
- * Keeps retention from a session, say for a lawsuit, by a session record of the kind `hold`. It does not keep anything else from it:
- * `deleteSession`, `prune` and `eraseUser` remove it all the same.
+ * Keeps retention from a session, say for a lawsuit, by a session record of the kind `hold`. On hold it does not expire
+ * either (`expireAfterMs` of `FirestoreSessionStore`). `deleteSession`, `prune` and `eraseUser` remove it all the same.
  *
  * @throws `NOT_FOUND` when there is no such session, `FAILED_PRECONDITION` for a store that keeps no session records.
  */
 export async function holdSession(store: SnapshotStore, options: HeldSession): Promise<void> {
-  const { sessionId, context, key = HOLD, reason } = options;
+  const { sessionId, context, key = HOLD_RECORDS, reason } = options;
   const leaf = await store.getSnapshotMetadata({ sessionId, context });
   if (!leaf) throw notFound(`There is no session ${quote(sessionId)} to hold.`);
   const value = { since: new Date().toISOString(), ...(reason !== undefined && { reason }) };
-  await recordsOf(store).writeRecord({ sessionId, context, kind: HOLD, key, value, ifSnapshot: leaf.snapshotId });
+  await recordsOf(store).writeRecord({
+    sessionId,
+    context,
+    kind: HOLD_RECORDS,
+    key,
+    value,
+    ifSnapshot: leaf.snapshotId,
+  });
 }
 
 /** Ends a hold; nothing happens when there is none. */
 export async function releaseSession(store: SnapshotStore, options: Omit<HeldSession, 'reason'>): Promise<void> {
-  const { sessionId, context, key = HOLD } = options;
-  await recordsOf(store).writeRecord({ sessionId, context, kind: HOLD, key, value: undefined });
+  const { sessionId, context, key = HOLD_RECORDS } = options;
+  await recordsOf(store).writeRecord({ sessionId, context, kind: HOLD_RECORDS, key, value: undefined });
 }
 
 async function isHeld(store: SnapshotStore, session: { sessionId: string; context: Context }): Promise<boolean> {
-  return keepsRecords(store) && (await store.readRecords({ ...session, kind: HOLD })).length > 0;
+  return keepsRecords(store) && (await store.readRecords({ ...session, kind: HOLD_RECORDS })).length > 0;
 }
 
 function recordsOf(store: SnapshotStore): RecordStore {

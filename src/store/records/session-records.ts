@@ -8,6 +8,9 @@ import { MAX_RECORD_BYTES } from './scopes.ts';
 
 const MAX_KEYS = 100;
 
+/** The kind of the records that put a session on hold: while it has one, it does not expire. */
+export const HOLD_RECORDS = 'hold';
+
 /** How long records are kept for a session that has no snapshot yet, in ms. */
 export const ORPHAN_RECORD_MS = 3_600_000;
 

@@ -36,6 +36,8 @@ export interface Pointer {
   readonly summaryUsage?: UsageSum | undefined;
   /** The session is being removed; what is left of it counts as absent. */
   readonly isGone?: boolean;
+  /** Names of the records that hold the session: it does not expire. Default: none. */
+  readonly holds?: readonly string[];
   /** When this incarnation began, in ms; of sessions that expire. */
   readonly begun?: number;
   /** The way to the state of the snapshot that was first saved last, the latest leaf nearly always. */
@@ -67,8 +69,9 @@ export function writtenNow({ details }: Pointer): DocumentData {
   return { written: now, owned: ownerId === undefined ? null : { [keyOf('owner', ownerId)]: now } };
 }
 
-/** The pointer's fields, but for those of {@link writtenNow}. */
-export function pointerFields({ head, until, begun, sealedTitle, ...rest }: Pointer): DocumentData {
+/** The pointer's fields, but for those of {@link writtenNow}. One that was read may be given changed. */
+export function pointerFields(pointer: Pointer & Partial<PointerDocument>): DocumentData {
+  const { head, until, begun, sealedTitle, ref: _ref, updateTime: _updateTime, written: _written, ...rest } = pointer;
   const { chain } = head ?? {};
   const text = JSON.stringify(rest);
   const info = sealedTitle ? packBoth(text, sealedTitle) : packTextNow(text);

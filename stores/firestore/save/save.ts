@@ -156,7 +156,7 @@ export class Save<S> {
       ...sealedDetails({ owner, ...(details && { details }), sealedTitle: before?.sealedTitle }, cipher),
       ...(head && { head }),
       ...(begun !== undefined && { begun }),
-      ...(until !== undefined && { until }),
+      ...(before?.holds ? { holds: before.holds } : until !== undefined && { until }),
     };
   }
 

@@ -8,6 +8,7 @@ import type {
 } from '@google-cloud/firestore';
 import {
   assertMayWrite,
+  HOLD_RECORDS,
   recordChanged,
   snapshotGone,
   type RecordWrite,
@@ -15,9 +16,11 @@ import {
 import type { DocumentWrite } from '../database.ts';
 import { isConflict } from '../failures.ts';
 import type { PointerDocument } from '../format/pointer-document.ts';
+import { keyOf } from '../format/names.ts';
 import { isCurrent, readRecordHead, recordFields } from '../format/record-document.ts';
 import type { SnapshotReader } from '../read/snapshot-reader.ts';
 import type { TenantDatabase } from '../tenant-database.ts';
+import { writePointer } from './commit-save.ts';
 
 /** A write without an expectation goes on for so long while others write the record. */
 const MOST_ATTEMPTS = 20;
@@ -57,7 +60,9 @@ export async function writeRecord(
       guard = current?.updateTime ?? 'absent';
     }
     try {
-      const updateTime = await commit(tenant, reader, request, planWrite(ref, data, guard));
+      const write = planWrite(ref, data, guard);
+      const commitWrite = kind === HOLD_RECORDS ? commitHold : commit;
+      const updateTime = await commitWrite(tenant, reader, request, write);
       if (updateTime && data) caches.revisions.set(revision, { updateTime, until }, 1);
       return data ? revision : null;
     } catch (error) {
@@ -123,4 +128,31 @@ async function commit(
     return (await database.commit([owned!]))[0];
   }
   return database.commitBeside(ref, ownedWrite);
+}
+
+/**
+ * Commits a record that holds a session, or its removal, with the session's pointer. That lists the holds, and carries no expiry while there
+ * is one.
+ */
+async function commitHold(
+  tenant: TenantDatabase,
+  reader: SnapshotReader,
+  request: RecordWrite,
+  write: DocumentWrite | undefined,
+): Promise<Timestamp | undefined> {
+  const { ifSnapshot, sessionId, value } = request;
+  const pointer = await reader.livePointer(sessionId);
+  const snapshot = ifSnapshot === undefined ? undefined : await reader.snapshot(ifSnapshot);
+  if (ifSnapshot !== undefined && (!pointer || snapshot?.owner !== pointer.owner)) throw snapshotGone(request);
+  const owner = snapshot?.owner ?? null;
+  const writes: DocumentWrite[] = write ? ['data' in write ? { ...write, data: { ...write.data, owner } } : write] : [];
+  if (pointer) {
+    const name = keyOf('key', request.key);
+    const { holds: before = [], until: _, ...rest } = pointer;
+    const holds = [...before.filter((other) => other !== name), ...(value === undefined ? [] : [name])];
+    const changed = { ...rest, ...(holds.length > 0 ? { holds } : tenant.expiry()) };
+    writes.push(writePointer(tenant, pointer, changed, { isWritten: false }));
+    tenant.caches.pointers.delete(tenant.keyOf(sessionId));
+  }
+  return writes.length > 0 ? (await tenant.database.commit(writes))[0] : undefined;
 }
