@@ -35,7 +35,7 @@ const LAYERS: Record<string, string[]> = {
     'src/errors.ts',
     'src/option-names.ts',
   ],
-  'src/react': ['src/client', 'src/json'],
+  'src/memory': ['src/session', 'src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
   'src/privacy': ['src/session', 'src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
   'src/agent': [
     'src/client',

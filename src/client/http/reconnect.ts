@@ -38,12 +38,10 @@ export function readPolicy(options: ReconnectOptions | false = {}): ReconnectPol
 
 /** A turn whose stream can be requested again. */
 export interface ResumableStream {
-  /** The answer that the stream began with. Default: the stream is requested. */
-  first?: Response;
+  first: Response;
   /** Requests the stream again, from its beginning. */
   again: () => Promise<Response>;
   onChunk: (chunk: AgentStreamChunk) => void;
-  onReconnecting?: (isReconnecting: boolean) => void;
   policy: ReconnectPolicy;
   /** Longest frame, in characters. */
   maxFrameChars?: number;
@@ -58,10 +56,8 @@ export interface ResumableStream {
  * @throws AgentError as {@link readTurn}; `UNAVAILABLE` when the server has dropped the stream, or the attempts are used up.
  */
 export async function readResumableTurn(stream: ResumableStream): Promise<AgentOutput> {
-  const { first, policy, signal, onReconnecting } = stream;
-  const again = async () => mustHaveStream(await stream.again());
-  let connect = first ? () => Promise.resolve(first) : again;
-  let isReconnecting = false;
+  const { policy, signal } = stream;
+  let connect = () => Promise.resolve(stream.first);
   let received = 0;
   let failed = 0;
   for (;;) {
@@ -76,23 +72,15 @@ export async function readResumableTurn(stream: ResumableStream): Promise<AgentO
     };
     try {
       const response = await connect();
-      if (isReconnecting) {
-        isReconnecting = false;
-        onReconnecting?.(false);
-      }
       return await reachable(() => readTurn(response, onChunk, stream.maxFrameChars));
     } catch (error) {
       if (!(error instanceof ConnectionLostError) || signal.aborted || failed >= policy.attempts) {
         throw error;
       }
     }
-    if (!isReconnecting) {
-      isReconnecting = true;
-      onReconnecting?.(true);
-    }
     await pause(delayBefore(failed, policy), signal);
     failed += 1;
-    connect = again;
+    connect = async () => mustHaveStream(await stream.again());
   }
 }
 

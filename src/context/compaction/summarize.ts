@@ -1,6 +1,5 @@
 import type { ModelArgument } from 'genkit';
 import { invalidArgument } from '../../errors.ts';
-import { checkOptions, isActionArgument, isFunction, isWhole, type OptionCheck } from '../../store/check-options.ts';
 import type { History, HistoryStrategy, StrategyTools } from '../types.ts';
 import type { CompactionPlan } from './session-compactions.ts';
 import { modelSummarizer, type Generates, type Summarizer } from './summarizer.ts';
@@ -41,9 +40,6 @@ export interface Compaction {
   readonly summarizer: (ai: Generates) => Summarizer;
 }
 
-/** A longer timer of Node's fires at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
 const DEFAULTS = {
   overlapTurns: 1,
   idleMs: 15 * 60_000,
@@ -52,18 +48,16 @@ const DEFAULTS = {
   timeoutMs: 60_000,
 };
 
-const CHECKS: Readonly<Record<keyof SummarizeOptions, OptionCheck>> = {
-  model: isActionArgument,
-  summarizer: isFunction,
-  everyTurns: isWhole(1),
-  everyMessages: isWhole(1),
-  everyTokens: isWhole(1),
-  overlapTurns: isWhole(0),
-  idleMs: isWhole(1, LONGEST_TIMER_MS),
-  maxTokens: isWhole(1),
-  maxInputTokens: isWhole(1),
-  timeoutMs: isWhole(1, LONGEST_TIMER_MS),
-};
+const NUMBERS = [
+  'everyTurns',
+  'everyMessages',
+  'everyTokens',
+  'overlapTurns',
+  'idleMs',
+  'maxTokens',
+  'maxInputTokens',
+  'timeoutMs',
+] as const;
 
 /**
  * Replaces the oldest messages by a summary. The summary is made after the reply, in the background: a turn uses what is ready and never
@@ -71,12 +65,12 @@ const CHECKS: Readonly<Record<keyof SummarizeOptions, OptionCheck>> = {
  *
  * While no summary is ready, later strategies hold the budget. A summarizer that fails is tried again with a later turn.
  *
- * @throws `INVALID_ARGUMENT` for an option that is unknown or of the wrong type.
+ * @throws `INVALID_ARGUMENT` for an option that is unknown or no number.
  * @example
  * const history = [summarize({ everyTurns: 5, model: 'googleai/gemini-2.5-flash-lite' }), lastTurns(10)];
  */
 export function summarize(options: SummarizeOptions = {}): SummarizeStrategy {
-  checkOptions('summarize', options, CHECKS);
+  assertOptions(options);
   const { model, summarizer, ...numbers } = options;
   const isCounting = options.everyMessages !== undefined || options.everyTokens !== undefined;
   const plan: CompactionPlan = {
@@ -96,15 +90,26 @@ export function summarize(options: SummarizeOptions = {}): SummarizeStrategy {
   }
 }
 
-/**
- * The compaction of the strategy `summarize`.
- *
- * @throws `INVALID_ARGUMENT` when there are several.
- */
+/** The compaction of the first `summarize` among the strategies. */
 export function compactionOf(strategies: readonly HistoryStrategy[]): Compaction | undefined {
-  const all = strategies.flatMap((strategy) => (strategy as Partial<SummarizeStrategy>).compaction ?? []);
-  if (all.length > 1) throw invalidArgument('contextWindow: history may have one summarize only.');
-  return all[0];
+  return strategies.map((strategy) => (strategy as Partial<SummarizeStrategy>).compaction).find(Boolean);
+}
+
+function assertOptions(options: SummarizeOptions): void {
+  for (const [name, value] of Object.entries(options)) {
+    if (name === 'model') continue;
+    if (name === 'summarizer') {
+      if (value === undefined || typeof value === 'function') continue;
+      throw invalidArgument('summarize: summarizer must be a function.');
+    }
+    const number = NUMBERS.find((one) => one === name);
+    if (!number) {
+      throw invalidArgument(`summarize has no option '${name}'; it has model, summarizer, ${NUMBERS.join(', ')}.`);
+    }
+    const least = number === 'overlapTurns' ? 0 : 1;
+    if (value === undefined || (Number.isFinite(value) && (value as number) >= least)) continue;
+    throw invalidArgument(`summarize: ${name} must be a number of at least ${least}.`);
+  }
 }
 
 function nameOf(model: ModelArgument | undefined): string {

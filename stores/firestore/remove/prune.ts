@@ -152,11 +152,12 @@ export class Prune {
     const live = await this.#reader.livePointer(head.sessionId);
     if (live?.owner === owner) return;
     this.#known.delete(owner);
-    if (dryRun) {
-      return this.#count({ snapshots: (await listOwned(this.#tenant, owner, [])).length, shards: 0 });
-    }
-    await this.#tenant.sealerOf(head).forget();
-    this.#count(await removeRemains(this.#tenant, [head.sessionId], { isOrphan: () => false }));
+    const found = dryRun ? await listOwned(this.#tenant, owner, []) : [];
+    const removed = dryRun
+      ? { snapshots: found.length, shards: 0 }
+      : await removeRemains(this.#tenant, [head.sessionId], { isOrphan: () => false });
+    if (!dryRun) await this.#tenant.sealerOf(head).forget();
+    this.#count(removed);
   }
 
   /** Removes the records that belong to no session. */

@@ -1,4 +1,4 @@
-import type { Runner } from '../options.ts';
+import { sessionStoreConformance, type ConformanceOptions } from '../index.ts';
 
 /** How one test of the suite ended. */
 export interface Result {
@@ -17,11 +17,8 @@ interface Test {
 const LONGEST_MS = 60_000;
 
 /** Runs the suite outside any test runner, once, without a tenant prefix of its own, and answers how each test ended. */
-export async function runSuite<Options extends { runner?: Runner }>(
-  options: Options,
-  define: (options: Options) => void,
-): Promise<Result[]> {
-  const tests = collect(options, define);
+export async function runSuite(options: ConformanceOptions): Promise<Result[]> {
+  const tests = collect(options);
   const results: Result[] = [];
   for (const test of tests) {
     const result: Result = { subject: test.subject, test: test.name };
@@ -59,7 +56,7 @@ export function caughtBy(results: readonly Result[]): string[] {
   return [...new Set(results.filter((result) => 'error' in result).map((result) => result.subject))];
 }
 
-function collect<Options extends { runner?: Runner }>(options: Options, define: (options: Options) => void): Test[] {
+function collect(options: ConformanceOptions): Test[] {
   const tests: Test[] = [];
   const path: string[] = [];
   const runner = {
@@ -72,7 +69,7 @@ function collect<Options extends { runner?: Runner }>(options: Options, define: 
       tests.push({ subject: path.at(-1)!, name, body });
     },
   };
-  define({ ...options, runner });
+  sessionStoreConformance({ ...options, runner });
   // The same tests come again under a tenant prefix.
   const isSecond = (test: Test, i: number): boolean =>
     tests.findIndex((other) => other.subject === test.subject && other.name === test.name) < i;

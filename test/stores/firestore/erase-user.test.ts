@@ -1,9 +1,8 @@
 import type { Firestore } from '@google-cloud/firestore';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
-import { envelope, eraseUser, localKeys, type KeyStore } from 'genkitx-agents/privacy';
+import { eraseUser } from 'genkitx-agents/privacy';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { keyStoreOf, mortalKeyStore, secret } from '../../privacy/encryption/support.ts';
-import { erasesKeys, erasesUsers, type Medium } from '../../privacy/rights/erase-suite.ts';
+import { erasesUsers } from '../../privacy/rights/erase-suite.ts';
 import { scale } from '../../support/scale.ts';
 import { allDocuments } from './support/at-rest.ts';
 import { openDatabase } from './support/database.ts';
@@ -11,42 +10,29 @@ import { plantUser } from './support/plant-user.ts';
 import { trafficOf, trafficSoFar } from './support/transport.ts';
 
 /** Small shards, so that every kind of document is there. */
-function open(db: Firestore, keyStore?: KeyStore): FirestoreSessionStore {
-  const encryption = keyStore && envelope({ keys: localKeys(secret('a')), keyStore });
-  return new FirestoreSessionStore({ db, shardSize: 2048, ...(encryption && { encryption }) });
-}
-
-interface Mortal {
-  /** Counts a commit, or another change that the process makes. */
-  step: () => void;
-  dieAfter: (changes: number) => void;
-  isDead: () => boolean;
-}
+const open = (db: Firestore): FirestoreSessionStore => new FirestoreSessionStore({ db, shardSize: 2048 });
 
 /** Commits of a client fail from some number on, as if its process had died. */
-function mortal(db: Firestore): Mortal {
+function mortal(db: Firestore): { dieAfter: (commits: number) => void; isDead: () => boolean } {
   let left = Infinity;
-  const step = (): void => {
-    if (left-- <= 0) throw new Error('killed');
-  };
   const batch = db.batch.bind(db);
   db.batch = () => {
     const made = batch();
     const commit = made.commit.bind(made);
     made.commit = async () => {
-      step();
+      if (left-- <= 0) throw new Error('killed');
       return commit();
     };
     return made;
   };
-  return { step, dieAfter: (changes) => void (left = changes), isDead: () => left < 0 };
+  return { dieAfter: (commits) => void (left = commits), isDead: () => left < 0 };
 }
 
 describe('eraseUser on Firestore', () => {
   const clients: Firestore[] = [];
   const stores: FirestoreSessionStore[] = [];
-  const opened = (db: Firestore, keyStore?: KeyStore): FirestoreSessionStore => {
-    const store = open(db, keyStore);
+  const opened = (db: Firestore): FirestoreSessionStore => {
+    const store = open(db);
     stores.push(store);
     return store;
   };
@@ -55,11 +41,11 @@ describe('eraseUser on Firestore', () => {
     await Promise.all(clients.map((db) => db.terminate()));
   });
 
-  const medium = (keys?: Map<string, Uint8Array>): Medium => {
+  erasesUsers(async () => {
     const first = openDatabase();
     clients.push(first);
     return {
-      open: () => opened(first, keys && keyStoreOf(keys)),
+      open: () => opened(first),
       look: async () => {
         const documents = await allDocuments(first);
         return new Map(documents.map((document) => [document.ref.path, textOf(document.data())]));
@@ -67,23 +53,12 @@ describe('eraseUser on Firestore', () => {
       dying: async (changes, work) => {
         const db = openDatabase((first as unknown as { projectId: string }).projectId);
         clients.push(db);
-        const { step, dieAfter, isDead } = mortal(db);
-        const store = opened(db, keys && mortalKeyStore(keyStoreOf(keys), step));
+        const { dieAfter, isDead } = mortal(db);
         dieAfter(changes);
-        await work(store).catch(() => {});
+        await work(opened(db)).catch(() => {});
         return isDead();
       },
     };
-  };
-
-  erasesUsers(async () => medium());
-
-  describe('encrypted, with a key store', () => {
-    let keys: Map<string, Uint8Array>;
-    erasesKeys(
-      async () => medium((keys = new Map())),
-      () => keys,
-    );
   });
 
   describe('of many sessions', () => {

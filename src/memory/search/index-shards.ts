@@ -1,0 +1,130 @@
+import { randomUUID } from 'node:crypto';
+import { jsonBytes } from '../../json/size.ts';
+import type { Json } from '../../json/value.ts';
+import type {
+  Memory,
+  MemoryOperation,
+  MemoryScopeId,
+  MemoryStore,
+  MemoryStoreOptions,
+} from '../../store/memory/contract.ts';
+
+/** The kind of the notes: derived, so a removal in the scope drops them. */
+const KIND = 'index-search';
+const HEAD = 'head';
+const FORMAT = 1;
+/** A note may take 512 KiB, a commit 2 MiB. */
+const MAX_SHARD_BYTES = 480 * 1024;
+const SHARDS_A_COMMIT = 3;
+/** Above this share of entries that later ones replace, all is written anew. */
+const MAX_REPLACED = 0.5;
+
+interface Head {
+  readonly format: number;
+  /** The shards hold what the scope was in this revision. */
+  readonly revision: number;
+  /** Of each shard, in their order. */
+  readonly tags: readonly string[];
+}
+
+/** A memory, and the scope's revision in which it was as it stands here; since then its confidence may have changed, say. */
+export interface IndexEntry {
+  readonly memory: Memory;
+  readonly readAt: number;
+}
+
+interface Shard {
+  /** Made anew with each write, so that shards of two writers are never taken for one whole. */
+  readonly tag: string;
+  readonly entries: readonly IndexEntry[];
+}
+
+/** What the notes of a scope hold. A memory may be in several shards; its last entry counts. */
+export class IndexShards {
+  static readonly none: IndexShards = new IndexShards(0, [], undefined);
+
+  readonly revision: number;
+  readonly #tags: readonly string[];
+  /** The last one has room for more. */
+  readonly #last: Shard | undefined;
+  /** How many entries all have. */
+  readonly #entries: number;
+
+  private constructor(revision: number, tags: readonly string[], last: Shard | undefined, entries = 0) {
+    this.revision = revision;
+    this.#tags = tags;
+    this.#last = last;
+    this.#entries = entries;
+  }
+
+  /** What is stored, oldest first; nothing where that is not a whole of one writer. */
+  static async read(
+    store: MemoryStore,
+    scope: MemoryScopeId,
+    options: MemoryStoreOptions,
+  ): Promise<{ shards: IndexShards; entries: IndexEntry[] }> {
+    const { notes } = await store.notes(scope, KIND, options);
+    const values = new Map(notes.map(({ key, value }) => [key, value]));
+    const head = values.get(HEAD) as Head | undefined;
+    if (head?.format !== FORMAT) return { shards: IndexShards.none, entries: [] };
+    const found = head.tags.map((_, i) => values.get(`${i}`) as Shard | undefined);
+    const isWhole = found.every((shard, i) => shard?.tag === head.tags[i]);
+    if (!isWhole) return { shards: IndexShards.none, entries: [] };
+    const entries = (found as Shard[]).flatMap((shard) => shard.entries);
+    return { shards: new IndexShards(head.revision, head.tags, found.at(-1), entries.length), entries };
+  }
+
+  /** Whether these are the ones that are stored. */
+  async isStored(store: MemoryStore, scope: MemoryScopeId, options: MemoryStoreOptions): Promise<boolean> {
+    const { notes } = await store.notes(scope, KIND, { ...options, keys: [HEAD] });
+    const head = notes[0]?.value as Head | undefined;
+    return head?.tags.at(-1) === this.#tags.at(-1);
+  }
+
+  /**
+   * Stores what changed; `all` is the scope as it is, for when the shards are to be written anew. Answers what is stored then.
+   *
+   * @throws `ABORTED` when the scope has another revision: what was removed since then must not come back with a shard.
+   */
+  async write(
+    store: MemoryStore,
+    scope: MemoryScopeId,
+    content: { revision: number; changed: readonly IndexEntry[]; all: readonly IndexEntry[] },
+    options: MemoryStoreOptions,
+  ): Promise<IndexShards> {
+    const { revision, changed, all } = content;
+    const count = this.#entries + changed.length;
+    const isRenewed = this.#last === undefined || count - all.length > MAX_REPLACED * count;
+    const kept = isRenewed ? [] : this.#tags.slice(0, -1);
+    const written = cut(isRenewed ? all : [...this.#last.entries, ...changed]);
+    const tags = [...kept, ...written.map(({ tag }) => tag)];
+    const commitOptions = { ...options, expectedRevision: revision };
+    for (let i = 0; i < written.length; i += SHARDS_A_COMMIT) {
+      const notes = written.slice(i, i + SHARDS_A_COMMIT).map((shard, j) => note(`${kept.length + i + j}`, shard));
+      await store.commit(scope, notes, commitOptions);
+    }
+    const dropped = this.#tags.slice(tags.length).map((_, i) => note(`${tags.length + i}`, undefined));
+    await store.commit(scope, [note(HEAD, { format: FORMAT, revision, tags }), ...dropped.slice(0, 99)], commitOptions);
+    return new IndexShards(revision, tags, written.at(-1), isRenewed ? all.length : count);
+  }
+}
+
+function note(key: string, value: Head | Shard | undefined): MemoryOperation {
+  return { op: 'note', kind: KIND, key, value: value as Json | undefined };
+}
+
+/** An entry too large for a shard gets one of its own. */
+function cut(entries: readonly IndexEntry[]): Shard[] {
+  const parts: IndexEntry[][] = [];
+  let room = 0;
+  for (const entry of entries) {
+    const bytes = jsonBytes(entry) + 1;
+    if (bytes > room) {
+      parts.push([]);
+      room = MAX_SHARD_BYTES;
+    }
+    parts.at(-1)!.push(entry);
+    room -= bytes;
+  }
+  return parts.map((part) => ({ tag: randomUUID(), entries: part }));
+}

@@ -1,0 +1,130 @@
+import { stemmer as danish } from '@orama/stemmers/danish';
+import { stemmer as dutch } from '@orama/stemmers/dutch';
+import { stemmer as english } from '@orama/stemmers/english';
+import { stemmer as finnish } from '@orama/stemmers/finnish';
+import { stemmer as french } from '@orama/stemmers/french';
+import { stemmer as german } from '@orama/stemmers/german';
+import { stemmer as italian } from '@orama/stemmers/italian';
+import { stemmer as norwegian } from '@orama/stemmers/norwegian';
+import { stemmer as portuguese } from '@orama/stemmers/portuguese';
+import { stemmer as russian } from '@orama/stemmers/russian';
+import { stemmer as spanish } from '@orama/stemmers/spanish';
+import { stemmer as swedish } from '@orama/stemmers/swedish';
+import { stopwords as danishStopWords } from '@orama/stopwords/danish';
+import { stopwords as dutchStopWords } from '@orama/stopwords/dutch';
+import { stopwords as englishStopWords } from '@orama/stopwords/english';
+import { stopwords as finnishStopWords } from '@orama/stopwords/finnish';
+import { stopwords as frenchStopWords } from '@orama/stopwords/french';
+import { stopwords as germanStopWords } from '@orama/stopwords/german';
+import { stopwords as italianStopWords } from '@orama/stopwords/italian';
+import { stopwords as norwegianStopWords } from '@orama/stopwords/norwegian';
+import { stopwords as portugueseStopWords } from '@orama/stopwords/portuguese';
+import { stopwords as russianStopWords } from '@orama/stopwords/russian';
+import { stopwords as spanishStopWords } from '@orama/stopwords/spanish';
+import { stopwords as swedishStopWords } from '@orama/stopwords/swedish';
+
+/** A language whose stems and stop words are known. */
+export type MemoryLanguage =
+  | 'danish'
+  | 'dutch'
+  | 'english'
+  | 'finnish'
+  | 'french'
+  | 'german'
+  | 'italian'
+  | 'norwegian'
+  | 'portuguese'
+  | 'russian'
+  | 'spanish'
+  | 'swedish';
+
+const STEMMERS = {
+  danish: { stem: danish, stopWords: danishStopWords },
+  dutch: { stem: dutch, stopWords: dutchStopWords },
+  english: { stem: english, stopWords: englishStopWords },
+  finnish: { stem: finnish, stopWords: finnishStopWords },
+  french: { stem: french, stopWords: frenchStopWords },
+  german: { stem: german, stopWords: germanStopWords },
+  italian: { stem: italian, stopWords: italianStopWords },
+  norwegian: { stem: norwegian, stopWords: norwegianStopWords },
+  portuguese: { stem: portuguese, stopWords: portugueseStopWords },
+  russian: { stem: russian, stopWords: russianStopWords },
+  spanish: { stem: spanish, stopWords: spanishStopWords },
+  swedish: { stem: swedish, stopWords: swedishStopWords },
+} as const satisfies Record<MemoryLanguage, unknown>;
+
+export const MEMORY_LANGUAGES = Object.keys(STEMMERS) as MemoryLanguage[];
+
+/** Those that are told apart when the application names none. */
+export const DEFAULT_LANGUAGES: readonly MemoryLanguage[] = [
+  'english',
+  'german',
+  'french',
+  'spanish',
+  'italian',
+  'portuguese',
+  'dutch',
+];
+
+/** Another language than the first needs so many stop words more: short texts hold words that several languages have. */
+const MARGIN = 2;
+/** So much of a text tells its language. */
+const SAMPLE_WORDS = 64;
+const MAX_KNOWN_STEMS = 100_000;
+
+/** Tells the language of a text, and makes index terms of its words. */
+export class Stems {
+  readonly languages: readonly MemoryLanguage[];
+  /** For each stop word, the languages that have it, as bits. */
+  readonly #stopWords = new Map<string, number>();
+  readonly #stems: Map<string, string>[];
+
+  /** @param languages A text that could be of several is taken to be of the first. */
+  constructor(languages: readonly MemoryLanguage[]) {
+    this.languages = languages;
+    this.#stems = languages.map(() => new Map<string, string>());
+    languages.forEach((language, bit) => {
+      for (const word of STEMMERS[language].stopWords) {
+        this.#stopWords.set(word, (this.#stopWords.get(word) ?? 0) | (1 << bit));
+      }
+    });
+  }
+
+  /** The language of a text, as an index into `languages`: that with the most stop words in it. */
+  languageOf(words: readonly string[]): number {
+    const counts = this.languages.map(() => 0);
+    for (const word of words.slice(0, SAMPLE_WORDS)) {
+      const bits = this.#stopWords.get(word) ?? 0;
+      for (let bit = 0; bits >> bit > 0; bit++) counts[bit]! += (bits >> bit) & 1;
+    }
+    const most = Math.max(...counts);
+    return most >= counts[0]! + MARGIN ? counts.indexOf(most) : 0;
+  }
+
+  withoutStopWords(words: readonly string[], language: number): string[] {
+    return words.filter((word) => ((this.#stopWords.get(word) ?? 0) & (1 << language)) === 0);
+  }
+
+  isStopWordOfAny(word: string): boolean {
+    return this.#stopWords.has(word);
+  }
+
+  /** The term that stands for a word: its stem, without accents and apostrophes. */
+  stem(word: string, language: number): string {
+    const known = this.#stems[language]!;
+    let stem = known.get(word);
+    if (stem === undefined) {
+      if (known.size >= MAX_KNOWN_STEMS) known.clear();
+      stem = STEMMERS[this.languages[language]!].stem(withoutAffix(word)).normalize('NFD').replace(/\p{M}/gu, '');
+      known.set(word, stem);
+    }
+    return stem;
+  }
+}
+
+/** "Anna's" is about Anna, "l'eau" about eau. */
+function withoutAffix(word: string): string {
+  const at = word.indexOf("'");
+  if (at < 0) return word;
+  return at <= 2 && at < word.length - 2 ? word.slice(at + 1) : word.slice(0, at);
+}

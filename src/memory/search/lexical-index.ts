@@ -1,0 +1,128 @@
+import MiniSearch from 'minisearch';
+import type { Memory } from '../../store/memory/contract.ts';
+import { dateTerms, DateWords } from './dates.ts';
+import { DialogueMap, dialoguePlaces } from './dialogue.ts';
+import type { Stems } from './languages.ts';
+import { wordsOf } from './words.ts';
+
+/** `d` is MiniSearch's own default. */
+const BM25 = { k: 0.9, b: 0.4, d: 0.5 };
+/** What the date of a message counts against its words. */
+const DATE_BOOST = 0.5;
+/** Of a longer query so many different terms count: its first ones. */
+const MAX_TERMS = 48;
+/** So many hits share their score with their neighbours. */
+const MAX_SPREADING = 500;
+
+/** A memory that shares terms with a query, or stands in a dialogue beside one that does. */
+export interface LexicalHit {
+  readonly memory: Memory;
+  /** Compares hits of the same search. */
+  readonly score: number;
+}
+
+/** What a search by words found. */
+export interface LexicalHits {
+  /** Best first. */
+  readonly hits: readonly LexicalHit[];
+  /** 0 to 1: the share of the query's terms that the best of them has. */
+  readonly coverage: number;
+}
+
+/** The terms of the memories of one scope. */
+export class LexicalIndex {
+  readonly #stems: Stems;
+  readonly #dates: DateWords;
+  readonly #memories = new Map<string, Memory>();
+  readonly #dialogue = new DialogueMap();
+  /** The languages that memories were written in, as indexes into `Stems.languages`. */
+  readonly #languages = new Set<number>();
+  readonly #terms: MiniSearch<Memory>;
+
+  constructor(stems: Stems) {
+    this.#stems = stems;
+    this.#dates = new DateWords(stems.languages, (word) => stems.isStopWordOfAny(word));
+    this.#terms = new MiniSearch<Memory>({
+      fields: ['text', 'date'],
+      extractField: (memory, field) => this.#field(memory, field),
+      tokenize: (terms) => terms.split(' ').filter((term) => term !== ''),
+      processTerm: (term) => term,
+      searchOptions: { boost: { date: DATE_BOOST }, bm25: BM25 },
+    });
+  }
+
+  get size(): number {
+    return this.#memories.size;
+  }
+
+  memories(): IterableIterator<Memory> {
+    return this.#memories.values();
+  }
+
+  /** Adds a memory, or replaces the one with its id. */
+  put(memory: Memory): void {
+    this.remove(memory.id);
+    this.#memories.set(memory.id, memory);
+    this.#dialogue.add(memory);
+    this.#terms.add(memory);
+  }
+
+  /** Takes over what is no content: confidence, importance, sources. */
+  refresh(memory: Memory): void {
+    if (this.#memories.has(memory.id)) this.#memories.set(memory.id, memory);
+  }
+
+  remove(id: string): void {
+    const known = this.#memories.get(id);
+    if (!known) return;
+    this.#memories.delete(id);
+    this.#dialogue.remove(known);
+    this.#terms.discard(id);
+  }
+
+  get(id: string): Memory | undefined {
+    return this.#memories.get(id);
+  }
+
+  search(query: string, fits: (memory: Memory) => boolean): LexicalHits {
+    const terms = this.#queryTerms(query);
+    const results = terms.length === 0 ? [] : this.#terms.search(terms.join(' ')).slice(0, MAX_SPREADING);
+    // MiniSearch multiplies by the number of terms that matched; the root of it is left.
+    const found = new Map(
+      results.map(({ id, score, queryTerms }) => [id as string, score / Math.sqrt(queryTerms.length)]),
+    );
+    const spread = this.#dialogue.spread(found, (id) => dialoguePlaces(this.#memories.get(id)!));
+    const hits = [...spread].map(([id, score]) => ({ memory: this.#memories.get(id)!, score }));
+    const most = results.reduce((count, { queryTerms }) => Math.max(count, queryTerms.length), 0);
+    return {
+      hits: hits.filter(({ memory }) => fits(memory)).sort((a, b) => b.score - a.score),
+      coverage: terms.length === 0 ? 0 : most / terms.length,
+    };
+  }
+
+  /** A word is looked for in the stems of each language that the scope has. */
+  #queryTerms(query: string): string[] {
+    const words = wordsOf(query);
+    const content = this.#stems.withoutStopWords(words, this.#stems.languageOf(words));
+    const languages = this.#languages.size > 0 ? [...this.#languages] : [0];
+    const stems = content.flatMap((word) => languages.map((language) => this.#stems.stem(word, language)));
+    return [...new Set([...stems, ...this.#dates.termsOf(words)])].filter((term) => term !== '').slice(0, MAX_TERMS);
+  }
+
+  #field(memory: Memory, field: string): string {
+    if (field === 'id') return memory.id;
+    if (field === 'date') return dialoguePlaces(memory).length > 0 ? dateTerms(memory.sources[0]!.at).join(' ') : '';
+    const words = wordsOf(textOf(memory));
+    const language = this.#stems.languageOf(words);
+    this.#languages.add(language);
+    return this.#stems
+      .withoutStopWords(words, language)
+      .map((word) => this.#stems.stem(word, language))
+      .join(' ');
+  }
+}
+
+/** With the name of the one who said it, if the memory has a `speaker`. */
+function textOf({ text, speaker }: Memory): string {
+  return typeof speaker === 'string' && !text.startsWith(speaker) ? `${speaker} ${text}` : text;
+}

@@ -1,0 +1,147 @@
+import { GenkitError } from 'genkit';
+import { invalidArgument } from '../../errors.ts';
+import { checkOptions, isFunction, isObject, isWhole, type OptionCheck } from '../../store/check-options.ts';
+import type { MemoryScopeId, MemoryStore, MemoryStoreOptions } from '../../store/memory/contract.ts';
+import { memoryScopeKey } from '../../store/memory/scope.ts';
+import { LruCache } from '../../store/parts/lru-cache.ts';
+import { Deadline, SYSTEM_CLOCK, type SearchClock } from './deadline.ts';
+import { DEFAULT_LANGUAGES, MEMORY_LANGUAGES, Stems } from './languages.ts';
+import { ScopeIndex } from './scope-index.ts';
+import type { SearchWeights } from './score.ts';
+import { CANDIDATES, SearchRun } from './search-run.ts';
+import type { FoundMemory, MemorySearchOptions, MemorySearchRequest, MemorySearchResult } from './types.ts';
+
+const MIB = 1024 * 1024;
+const DEFAULT_WEIGHTS = { recency: 0.1, importance: 0.1, confidence: 0.5, halfLifeMs: 30 * 86_400_000 };
+
+const isNumber: OptionCheck = (value) => (Number.isFinite(value) ? undefined : 'a number');
+const isString: OptionCheck = (value) => (typeof value === 'string' ? undefined : 'a string');
+const isTime: OptionCheck = (value) =>
+  typeof value === 'string' && !Number.isNaN(Date.parse(value)) ? undefined : 'an ISO 8601 time';
+const isStrings: OptionCheck = (value) =>
+  Array.isArray(value) && value.every((item) => typeof item === 'string') ? undefined : 'a list of strings';
+const isLanguages: OptionCheck = (value) =>
+  Array.isArray(value) && value.length > 0 && value.every((item) => (MEMORY_LANGUAGES as unknown[]).includes(item))
+    ? undefined
+    : `a list of ${MEMORY_LANGUAGES.join(', ')}`;
+
+const OPTIONS = {
+  embed: isFunction,
+  languages: isLanguages,
+  weights: isObject,
+  rerank: isFunction,
+  rewriteQuery: isFunction,
+  cacheSize: isWhole(0),
+  maxIndexBytes: isWhole(0),
+  clock: isObject,
+};
+const WEIGHTS = { recency: isNumber, importance: isNumber, confidence: isNumber, halfLifeMs: isWhole(1) };
+const REQUEST = {
+  scope: isObject,
+  query: isString,
+  k: (value: unknown) =>
+    Number.isInteger(value) && Number(value) >= 1 && Number(value) <= CANDIDATES ? undefined : `1 to ${CANDIDATES}`,
+  minScore: isNumber,
+  topics: isStrings,
+  kind: (value: unknown) =>
+    value === 'declarative' || value === 'procedural' ? undefined : "'declarative' or 'procedural'",
+  asOf: isTime,
+  deadlineMs: isWhole(0),
+  abortSignal: isObject,
+  context: isObject,
+};
+
+/**
+ * Finds memories by their words and, with `embed`, by their meaning.
+ *
+ * Keeps an index of each scope that was searched in this process, and before each search takes over what has changed in the store. A store, an
+ * embedder or a reranker that fails or hangs costs the caller the deadline at most; the report says what was left out.
+ */
+export class MemorySearch {
+  readonly #store: MemoryStore;
+  readonly #options: MemorySearchOptions;
+  readonly #weights: Required<SearchWeights>;
+  readonly #clock: SearchClock;
+  readonly #stems: Stems;
+  readonly #indexes: LruCache<ScopeIndex>;
+  readonly #results: LruCache<FoundMemory[]>;
+
+  /** @throws `INVALID_ARGUMENT` for an option that is unknown or of the wrong type. */
+  constructor(store: MemoryStore, options: MemorySearchOptions = {}) {
+    checkOptions('MemorySearch', options, OPTIONS);
+    checkOptions('MemorySearch: weights', options.weights, WEIGHTS);
+    const { languages = DEFAULT_LANGUAGES, cacheSize = 0, maxIndexBytes = 256 * MIB, clock = SYSTEM_CLOCK } = options;
+    this.#store = store;
+    this.#options = options;
+    this.#weights = { ...DEFAULT_WEIGHTS, ...options.weights };
+    this.#clock = clock;
+    this.#stems = new Stems(languages);
+    this.#indexes = new LruCache(maxIndexBytes);
+    this.#results = new LruCache(cacheSize);
+  }
+
+  /**
+   * Finds the memories that fit a query best. What it answers is the caller's own copy.
+   *
+   * @throws `INVALID_ARGUMENT` for a request that no store could answer; the reason of `abortSignal` when that aborts.
+   */
+  async search(request: MemorySearchRequest): Promise<MemorySearchResult> {
+    checkOptions('search', request, REQUEST);
+    if (typeof request?.query !== 'string') throw invalidArgument('search needs a query.');
+    const key = this.#keyOf(request.scope, request);
+    request.abortSignal?.throwIfAborted();
+    const deadline = new Deadline(this.#clock, request.deadlineMs ?? 200, request.abortSignal);
+    const run = new SearchRun(
+      {
+        store: this.#store,
+        options: this.#options,
+        weights: this.#weights,
+        stems: this.#stems,
+        results: this.#results,
+        key,
+        scopeIndex: this.#indexOf(key, request.scope),
+        now: () => this.#clock.now(),
+        keepIndex: (index) => this.#indexes.set(key, index, index.weight),
+      },
+      request,
+      deadline,
+    );
+    try {
+      const result = await run.result();
+      request.abortSignal?.throwIfAborted();
+      return result;
+    } finally {
+      deadline.end();
+    }
+  }
+
+  /**
+   * Stores the index of a scope in shards, so that another process need not read the scope's memories. For the worker, after a commit: a turn
+   * does not wait for it. Writes what is new, and all of it after a removal. Answers whether something was stored: `false` too when the scope
+   * has changed in the meantime; the next commit's call stores that.
+   */
+  async saveIndex(scope: MemoryScopeId, options: MemoryStoreOptions = {}): Promise<boolean> {
+    const key = this.#keyOf(scope, options);
+    const index = this.#indexOf(key, scope);
+    try {
+      return await index.save({ context: options.context });
+    } catch (error) {
+      if (error instanceof GenkitError && error.status === 'ABORTED') return false;
+      throw error;
+    } finally {
+      this.#indexes.set(key, index, index.weight);
+    }
+  }
+
+  #keyOf(scope: MemoryScopeId, { context }: MemoryStoreOptions): string {
+    return JSON.stringify([this.#store.tenant({ context }), memoryScopeKey(scope)]);
+  }
+
+  #indexOf(key: string, scope: MemoryScopeId): ScopeIndex {
+    const known = this.#indexes.get(key);
+    if (known) return known;
+    const index = new ScopeIndex(this.#store, scope, this.#stems, () => this.#clock.now());
+    this.#indexes.set(key, index, 0);
+    return index;
+  }
+}

@@ -1,0 +1,229 @@
+import { GenkitError } from 'genkit';
+import { setImmediate } from 'node:timers/promises';
+import { describeThrown } from '../../errors.ts';
+import { copyJson, type Json } from '../../json/value.ts';
+import type { Memory, MemoryHit, MemoryStore } from '../../store/memory/contract.ts';
+import type { LruCache } from '../../store/parts/lru-cache.ts';
+import { LATE, type Deadline } from './deadline.ts';
+import type { Stems } from './languages.ts';
+import { LexicalIndex, type LexicalHits } from './lexical-index.ts';
+import type { ScopeIndex } from './scope-index.ts';
+import { holdsAt, rankShare, scoreOf, type ScoreParts, type SearchWeights } from './score.ts';
+import type {
+  FoundMemory,
+  MemorySearchOptions,
+  MemorySearchReport,
+  MemorySearchRequest,
+  MemorySearchResult,
+  SearchStep,
+} from './types.ts';
+
+/** So many memories are fused and reranked. */
+export const CANDIDATES = 50;
+const PAGE = 1_000;
+const NOTHING: LexicalHits = { hits: [], coverage: 0 };
+
+/** What a search works with. */
+export interface SearchParts {
+  readonly store: MemoryStore;
+  readonly options: MemorySearchOptions;
+  readonly weights: Required<SearchWeights>;
+  readonly stems: Stems;
+  readonly results: LruCache<readonly FoundMemory[]>;
+  /** Names the tenant and the scope. */
+  readonly key: string;
+  readonly scopeIndex: ScopeIndex;
+  readonly now: () => number;
+  /** To be called when the index has changed. */
+  readonly keepIndex: (index: ScopeIndex) => void;
+}
+
+type Step = 'lexical' | 'semantic' | 'rewrite' | 'rerank';
+
+interface Candidate extends Pick<ScoreParts, 'lexical' | 'semantic' | 'relevance'> {
+  readonly memory: Memory;
+}
+
+/** One search. */
+export class SearchRun {
+  readonly #parts: SearchParts;
+  readonly #request: MemorySearchRequest;
+  readonly #deadline: Deadline;
+  readonly #steps: Record<Step, SearchStep> = { lexical: 'off', semantic: 'off', rewrite: 'off', rerank: 'off' };
+  readonly #errors: string[] = [];
+  #revision: number | undefined;
+
+  constructor(parts: SearchParts, request: MemorySearchRequest, deadline: Deadline) {
+    this.#parts = parts;
+    this.#request = request;
+    this.#deadline = deadline;
+  }
+
+  async result(): Promise<MemorySearchResult> {
+    const { results, options } = this.#parts;
+    const query = await this.#rewritten();
+    const indexing = this.#index();
+    // What is cached is known only when the revision is.
+    if (options.cacheSize) await indexing;
+    const key = JSON.stringify([this.#parts.key, this.#revision, { ...this.#request, ...NOT_IN_KEY }, query]);
+    const known = this.#isWhole() && this.#steps.lexical === 'done' ? results.get(key) : undefined;
+    if (known)
+      return this.#answer(
+        known.filter(({ memory }) => this.#fits(memory)),
+        true,
+      );
+    const [index, nearest] = await Promise.all([indexing, this.#nearest(query)]);
+    const lexical = index?.search(query, (memory) => this.#fits(memory)) ?? NOTHING;
+    const fused = await this.#reranked(query, this.#fused(lexical, nearest));
+    const found = await this.#exact(this.#scored(fused).slice(0, this.#request.k ?? 10));
+    const memories = found.filter(({ score }) => score >= (this.#request.minScore ?? -Infinity));
+    if (this.#isWhole() && this.#request.asOf === undefined) results.set(key, memories, 1);
+    return this.#answer(memories, false);
+  }
+
+  /** Waits for a step until the deadline. Of a step that is late or fails there is no answer; the caller's own mistakes are thrown. */
+  async #step<T>(name: Step, work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      const answer = this.#deadline.signal.aborted ? LATE : await this.#deadline.wait(work());
+      this.#steps[name] = answer === LATE ? 'late' : 'done';
+      return answer === LATE ? undefined : answer;
+    } catch (error) {
+      if (error instanceof GenkitError && error.status === 'INVALID_ARGUMENT') throw error;
+      this.#steps[name] = 'failed';
+      this.#errors.push(`${name}: ${describeThrown(error)}`);
+      return undefined;
+    }
+  }
+
+  async #rewritten(): Promise<string> {
+    const { query } = this.#request;
+    const { rewriteQuery } = this.#parts.options;
+    if (!rewriteQuery) return query;
+    const rewritten = await this.#step('rewrite', () => rewriteQuery(query, this.#deadline.signal));
+    return typeof rewritten === 'string' ? rewritten : query;
+  }
+
+  async #index(): Promise<LexicalIndex | undefined> {
+    const { scopeIndex, keepIndex } = this.#parts;
+    const { asOf, context } = this.#request;
+    if (asOf !== undefined) return this.#step('lexical', () => this.#pastIndex(asOf));
+    await this.#step('lexical', async () => {
+      await scopeIndex.update({ context });
+      keepIndex(scopeIndex);
+    });
+    if (scopeIndex.index) this.#revision = scopeIndex.revision;
+    return scopeIndex.index;
+  }
+
+  /** Of all that held then. */
+  async #pastIndex(asOf: string): Promise<LexicalIndex> {
+    const { store, stems } = this.#parts;
+    const { scope, context, topics, kind } = this.#request;
+    const index = new LexicalIndex(stems);
+    let cursor: string | undefined;
+    do {
+      const page = await store.query(scope, { context, asOf, cursor, k: PAGE, filter: { topics, kind } });
+      for (const { memory } of page.items) index.put(memory);
+      cursor = page.nextCursor;
+      await setImmediate();
+    } while (cursor !== undefined && !this.#deadline.signal.aborted);
+    return index;
+  }
+
+  async #nearest(query: string): Promise<readonly MemoryHit[]> {
+    const { embed } = this.#parts.options;
+    if (!embed || query.trim() === '') return [];
+    const { scope, context, topics, kind, asOf } = this.#request;
+    const hits = await this.#step('semantic', async () => {
+      const vector = await embed(query, this.#deadline.signal);
+      const filter = { topics, kind };
+      return (await this.#parts.store.query(scope, { context, asOf, filter, vector, k: CANDIDATES })).items;
+    });
+    return hits?.filter(({ memory }) => this.#fits(memory)) ?? [];
+  }
+
+  /** By reciprocal ranks where both have found something. */
+  #fused({ hits, coverage }: LexicalHits, nearest: readonly MemoryHit[]): Candidate[] {
+    const best = hits[0]?.score ?? 0;
+    const words = hits.slice(0, CANDIDATES).map(({ memory, score }, rank): Candidate => {
+      const relevance = nearest.length > 0 ? rankShare(rank) / 2 : (score / best) * Math.min(1, 2 * coverage);
+      return { memory, lexical: score, relevance };
+    });
+    const found = new Map(words.map((candidate) => [candidate.memory.id, candidate]));
+    nearest.forEach(({ memory, similarity = 0 }, rank) => {
+      const known = found.get(memory.id);
+      const share = hits.length > 0 ? rankShare(rank) / 2 : Math.max(0, similarity);
+      found.set(memory.id, { ...known, memory, semantic: similarity, relevance: (known?.relevance ?? 0) + share });
+    });
+    return [...found.values()].sort((a, b) => b.relevance - a.relevance).slice(0, CANDIDATES);
+  }
+
+  async #reranked(query: string, candidates: Candidate[]): Promise<Candidate[]> {
+    const { rerank } = this.#parts.options;
+    if (!rerank || candidates.length === 0) return candidates;
+    const memories = candidates.map(({ memory }) => copied(memory));
+    const ranks = await this.#step('rerank', () => rerank(query, memories, this.#deadline.signal));
+    if (!ranks) return candidates;
+    const ranked = candidates.map((candidate, i) => ({ candidate, rank: ranks[i] ?? -Infinity }));
+    ranked.sort((a, b) => b.rank - a.rank);
+    return ranked.map(({ candidate }, rank) => ({ ...candidate, relevance: rankShare(rank) }));
+  }
+
+  #scored(candidates: readonly Candidate[]): FoundMemory[] {
+    const { weights, now } = this.#parts;
+    const time = this.#request.asOf === undefined ? now() : Date.parse(this.#request.asOf);
+    return candidates
+      .map(({ memory, ...found }) => ({ memory, ...scoreOf(memory, found, time, weights) }))
+      .sort((a, b) => b.score - a.score);
+  }
+
+  /** The index knows contents. Confidence and importance, and what was removed a moment ago, are asked of the store. */
+  async #exact(found: readonly FoundMemory[]): Promise<FoundMemory[]> {
+    const { scopeIndex } = this.#parts;
+    const { asOf, context } = this.#request;
+    if (asOf !== undefined || found.length === 0 || this.#steps.lexical !== 'done') return [...found];
+    const memories = found.map(({ memory }) => memory);
+    const exact = await this.#step('lexical', () => scopeIndex.exact(memories, { context }));
+    if (!exact) return [...found];
+    const byId = new Map(exact.map((memory) => [memory.id, memory]));
+    return this.#scored(
+      found.flatMap(({ memory: { id }, parts }) => {
+        const memory = byId.get(id);
+        return memory && this.#fits(memory) ? { memory, ...foundParts(parts) } : [];
+      }),
+    );
+  }
+
+  #fits(memory: Memory): boolean {
+    const { topics, kind, asOf } = this.#request;
+    if (kind !== undefined && memory.kind !== kind) return false;
+    if (topics !== undefined && !topics.some((topic) => memory.topics.includes(topic))) return false;
+    return asOf !== undefined || holdsAt(memory, this.#parts.now());
+  }
+
+  #isWhole(): boolean {
+    return Object.values(this.#steps).every((step) => step === 'done' || step === 'off');
+  }
+
+  #answer(memories: readonly FoundMemory[], isCached: boolean): MemorySearchResult {
+    const report: MemorySearchReport = {
+      ...this.#steps,
+      deadlinePassed: this.#deadline.isPassed && Object.values(this.#steps).includes('late'),
+      revision: this.#revision,
+      isCached,
+      errors: this.#errors,
+    };
+    return { memories: memories.map((found) => ({ ...found, memory: copied(found.memory) })), report };
+  }
+}
+
+/** What does not change what a search finds. */
+const NOT_IN_KEY = { context: undefined, abortSignal: undefined, deadlineMs: undefined, scope: undefined };
+
+function foundParts({ lexical, semantic, relevance }: ScoreParts): Omit<Candidate, 'memory'> {
+  return { ...(lexical !== undefined && { lexical }), ...(semantic !== undefined && { semantic }), relevance };
+}
+
+function copied(memory: Memory): Memory {
+  return copyJson(memory as unknown as Json) as unknown as Memory;
+}

@@ -1,0 +1,296 @@
+import {
+  MemorySearch,
+  type MemoryScopeId,
+  type MemorySearchRequest,
+  type MemorySearchResult,
+  type SnapshotPathPrefix,
+} from 'genkitx-agents/memory';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { ADA, BOB, draft, InMemoryMemoryStore, message, NOON, put, TestClock, watched } from './support.ts';
+
+let store: InMemoryMemoryStore;
+let search: MemorySearch;
+const clock = new TestClock();
+
+beforeEach(() => {
+  store = new InMemoryMemoryStore();
+  search = new MemorySearch(store, { clock });
+});
+
+const ids = ({ memories }: MemorySearchResult): string[] => memories.map(({ memory }) => memory.id);
+const find = async (query: string, more: Partial<MemorySearchRequest> = {}): Promise<string[]> =>
+  ids(await search.search({ scope: ADA, query, ...more }));
+
+describe('what is found', () => {
+  it('finds a memory by other forms of its words, best first', async () => {
+    await put(
+      store,
+      ADA,
+      draft('seat', 'The user prefers window seats'),
+      draft('tea', 'The user drinks tea'),
+      draft('flight', 'The user was seated in row 3'),
+    );
+    expect(await find('Which seat does she like by the window?')).toEqual(['seat', 'flight']);
+  });
+
+  it('finds nothing for words that say nothing, and nothing in an empty scope', async () => {
+    await put(store, ADA, draft('a', 'What is it that the user has?'));
+    expect(await find('what is that and where was it')).toEqual([]);
+    expect(await find('window', { scope: BOB })).toEqual([]);
+  });
+
+  it('scores by relevance, recency, importance and confidence, as its parts say', async () => {
+    const [source] = draft('', '').sources;
+    const old = [{ ...source!, at: new Date(NOON - 30 * 86_400_000).toISOString() }];
+    await put(
+      store,
+      ADA,
+      draft('old', 'Likes espresso', { sources: old, importance: 1, confidence: 0.2 }),
+      draft('new', 'Likes espresso'),
+    );
+    const { memories } = await search.search({ scope: ADA, query: 'espresso' });
+    expect(memories.map(({ memory }) => memory.id)).toEqual(['new', 'old']);
+    const { score, parts } = memories[1]!;
+    expect(parts).toMatchObject({ relevance: 1, importance: 1, confidence: 0.2 });
+    expect(parts.recency).toBeCloseTo(0.5, 5);
+    expect(score).toBeCloseTo((1 + 0.1 * 0.5 + 0.1) * (0.5 + 0.5 * 0.2), 5);
+  });
+
+  it('takes weights', async () => {
+    await put(
+      store,
+      ADA,
+      draft('sure', 'espresso', { confidence: 1 }),
+      draft('vital', 'espresso', { confidence: 0, importance: 1 }),
+    );
+    const weighing = new MemorySearch(store, { clock, weights: { confidence: 0, importance: 5 } });
+    expect(ids(await weighing.search({ scope: ADA, query: 'espresso' }))).toEqual(['vital', 'sure']);
+    expect(await find('espresso')).toEqual(['sure', 'vital']);
+  });
+
+  it('keeps to k, minScore, topics and kind', async () => {
+    await put(
+      store,
+      ADA,
+      draft('one', 'espresso', { topics: ['drinks'] }),
+      draft('two', 'espresso with milk and sugar', { topics: ['food'] }),
+      draft('how', 'To make espresso, grind beans', { kind: 'procedural' }),
+    );
+    expect(await find('espresso', { k: 1 })).toEqual(['one']);
+    expect(await find('espresso', { topics: ['food'] })).toEqual(['two']);
+    expect(await find('espresso', { kind: 'procedural' })).toEqual(['how']);
+    expect(await find('espresso', { minScore: 2 })).toEqual([]);
+  });
+
+  it('gives the neighbours of a message, and its session, a part of its score', async () => {
+    await put(
+      store,
+      ADA,
+      message('s1', 0, 'Hello there'),
+      message('s1', 1, 'How is the pottery class?'),
+      message('s1', 2, 'I quit last week.'),
+      message('s1', 3, 'Oh no!'),
+      message('s1', 9, 'Good night'),
+      message('s2', 2, 'I quit last week.'),
+    );
+    const { memories } = await search.search({ scope: ADA, query: 'pottery' });
+    const shares = Object.fromEntries(
+      memories.map(({ memory, parts }) => [memory.id, parts.lexical! / memories[0]!.parts.lexical!]),
+    );
+    expect(Object.keys(shares).toSorted()).toEqual(['s1-0', 's1-1', 's1-2', 's1-3']);
+    expect(shares['s1-0']).toBeCloseTo((0.5 + 0.2) / 1.2, 5);
+    expect(shares['s1-2']).toBeCloseTo((0.5 + 0.2) / 1.2, 5);
+    expect(shares['s1-3']).toBeCloseTo((0.25 + 0.2) / 1.2, 5);
+  });
+
+  it('finds a message by the month in which it was said', async () => {
+    const [source] = draft('', '').sources;
+    const said = (id: string, at: string) =>
+      draft(id, 'We went hiking', { sources: [{ ...source!, sessionId: id, from: 0, to: 1, at }] });
+    await put(store, ADA, said('may', '2025-05-08T10:00:00Z'), said('june', '2025-06-08T10:00:00Z'));
+    expect((await find('Where did we hike in May 2025?'))[0]).toBe('may');
+    expect((await find('Where did we hike in June?'))[0]).toBe('june');
+  });
+
+  it('answers copies: a caller that changes one changes nothing', async () => {
+    await put(store, ADA, draft('a', 'espresso'));
+    const { memories } = await search.search({ scope: ADA, query: 'espresso' });
+    (memories[0]!.memory as { text: string }).text = 'changed';
+    expect((await search.search({ scope: ADA, query: 'espresso' })).memories[0]!.memory.text).toBe('espresso');
+  });
+});
+
+describe('languages', () => {
+  it.each([
+    [
+      'german',
+      'Er wohnt seit dem Sommer in einer neuen Wohnung bei den Großeltern',
+      'Wo sind die Wohnungen, in denen er wohnte?',
+    ],
+    [
+      'french',
+      "L'utilisateur est allé dans les montagnes avec ses enfants",
+      'Quelle montagne est-ce que les enfants ont vue ?',
+    ],
+    ['spanish', 'La usuaria no come los mariscos que le gustan a su hermano', '¿Por qué no come el marisco?'],
+    ['english', "Anna's allergies are to peanuts and to nothing else", 'What is Anna allergic to, is it a peanut?'],
+  ])('tells %s by its stop words, without being told', async (_, text, query) => {
+    await put(store, ADA, draft('it', text), draft('other', 'Completely unrelated espresso'));
+    expect(await find(query)).toEqual(['it']);
+  });
+
+  it('takes the languages of the application', async () => {
+    const swedish = new MemorySearch(store, { languages: ['swedish'], clock });
+    await put(store, ADA, draft('it', 'Hunden heter Fido och är snäll'));
+    expect(ids(await swedish.search({ scope: ADA, query: 'Vad heter hundarna?' }))).toEqual(['it']);
+    expect(() => new MemorySearch(store, { languages: ['klingon' as 'english'] })).toThrow(
+      /languages must be a list of danish/,
+    );
+  });
+
+  it('finds words of scripts without spaces', async () => {
+    await put(store, ADA, draft('tea', '彼女は緑茶が好きです'), draft('car', '新しい車を買った'));
+    expect(await find('緑茶は好き？')).toEqual(['tea']);
+  });
+});
+
+describe('the index of a scope', () => {
+  it('never mixes scopes and tenants', async () => {
+    const pathPrefix: SnapshotPathPrefix = (options) => (options?.context?.['tenant'] as string | undefined) ?? 'none';
+    store = new InMemoryMemoryStore({ pathPrefix });
+    search = new MemorySearch(store, { clock, cacheSize: 10 });
+    const scopes: MemoryScopeId[] = [
+      ...['ada', 'Ada', '*', '..', 'ada/..', 'а\u0064а', 'ada"]', '__proto__'].map(
+        (userId) => ({ scope: 'user', appName: 'app', userId }) as const,
+      ),
+      { scope: 'session', appName: 'app', sessionId: 'ada' },
+      { scope: 'app', appName: 'app' },
+    ];
+    const tenants = ['acme', 'Acme', 'none'];
+    const places = tenants.flatMap((tenant) => scopes.map((scope) => ({ tenant, scope })));
+    for (const [i, { tenant, scope }] of places.entries()) {
+      await store.commit(scope, [{ op: 'put', memory: draft(`m${i}`, `canary of ada place${i}`) }], {
+        context: { tenant },
+      });
+    }
+    for (let round = 0; round < 2; round++) {
+      for (const [i, { tenant, scope }] of places.entries()) {
+        expect(await find('canary ada', { scope, context: { tenant } })).toEqual([`m${i}`]);
+      }
+    }
+  });
+
+  it('follows what another handle adds, changes, invalidates and removes', async () => {
+    const other = new MemorySearch(store, { clock });
+    await put(store, ADA, draft('a', 'likes espresso'), draft('b', 'likes tea'));
+    expect(await find('espresso')).toEqual(['a']);
+    await put(store, ADA, draft('c', 'hates espresso'), draft('a', 'likes cocoa'));
+    expect(await find('espresso')).toEqual(['c']);
+    expect(await find('cocoa')).toEqual(['a']);
+    await put(store, ADA, draft('c', 'hates espresso', { validTo: '2026-05-01T11:30:00.000Z' }));
+    expect(await find('espresso')).toEqual([]);
+    await store.commit(ADA, [{ op: 'remove', id: 'a' }]);
+    expect(await find('cocoa')).toEqual([]);
+    expect(await find('tea')).toEqual(['b']);
+    await store.erase(ADA);
+    expect(await find('tea')).toEqual([]);
+    expect(ids(await other.search({ scope: ADA, query: 'tea' }))).toEqual([]);
+  });
+
+  it('answers the confidence that a memory has now, though that is no content', async () => {
+    await put(store, ADA, draft('a', 'espresso', { confidence: 0.2 }));
+    await find('espresso');
+    await put(store, ADA, draft('a', 'espresso', { confidence: 0.9 }));
+    const { memories } = await search.search({ scope: ADA, query: 'espresso' });
+    expect([memories[0]!.memory.confidence, memories[0]!.parts.confidence]).toEqual([0.9, 0.9]);
+  });
+
+  it('asks a store that has not changed one thing only', async () => {
+    const { store: counted, calls } = watched(store);
+    search = new MemorySearch(counted, { clock });
+    await put(store, ADA, draft('a', 'espresso'));
+    await find('espresso');
+    calls.length = 0;
+    expect(await find('espresso')).toEqual(['a']);
+    expect(calls).toEqual([{ method: 'changes', read: 0 }]);
+  });
+
+  it('hides what has ceased to hold or has expired since it was indexed', async () => {
+    const ends = new Date(NOON + 1_000_000).toISOString();
+    await put(
+      store,
+      ADA,
+      draft('valid', 'espresso', { validTo: ends }),
+      draft('kept', 'espresso', { expiresAt: ends }),
+      draft('stays', 'espresso'),
+    );
+    expect((await find('espresso')).toSorted()).toEqual(['kept', 'stays', 'valid']);
+    clock.pass(1_000_000);
+    expect(await find('espresso')).toEqual(['stays']);
+  });
+
+  it('keeps within its bytes by dropping scopes, and reads them again', async () => {
+    const small = new MemorySearch(store, { clock, maxIndexBytes: 1 });
+    await put(store, ADA, draft('a', 'espresso'));
+    for (let round = 0; round < 2; round++)
+      expect(ids(await small.search({ scope: ADA, query: 'espresso' }))).toEqual(['a']);
+  });
+});
+
+describe('asOf', () => {
+  it('finds what held then, by the words that it had then', async () => {
+    const at = (hour: number): number => Date.parse(`2026-04-01T${hour}:00:00.000Z`);
+    const from = new Date(at(10)).toISOString();
+    const commit = (text: string, hour: number, more = {}) =>
+      store.commit(ADA, [{ op: 'put', memory: draft('home', text, { validFrom: from, ...more }) }], { now: at(hour) });
+    await commit('lives in Denver', 10);
+    await commit('lives in Lisbon', 12);
+    await commit('lives in Lisbon', 14, { validTo: new Date(at(14)).toISOString() });
+    expect(await find('Denver')).toEqual([]);
+    expect(await find('Lisbon')).toEqual([]);
+    expect(await find('Denver', { asOf: new Date(at(11)).toISOString() })).toEqual(['home']);
+    expect(await find('Lisbon', { asOf: new Date(at(11)).toISOString() })).toEqual([]);
+    expect(await find('Lisbon', { asOf: new Date(at(13)).toISOString() })).toEqual(['home']);
+    expect(await find('Lisbon', { asOf: new Date(at(15)).toISOString() })).toEqual([]);
+  });
+});
+
+describe('hostile queries', () => {
+  const long = 'espresso '.repeat(12_000);
+  it.each([
+    ['operators', 'espresso AND NOT (tea) -milk +sugar "a b" *:* ~2 ^5 \\'],
+    ['a pattern', '.*espresso(a+)+$ [[[ ((('],
+    ['emoji', '☕️ espresso 👩‍👩‍👧 \ud800'],
+    ['100 KB', long],
+    ['prototype words', '__proto__ constructor toString hasOwnProperty espresso'],
+    ['control characters', 'espresso\u0000\u0007\u202e'],
+    ['a long word', `${'e'.repeat(100_000)} espresso`],
+  ])('survives %s', async (name, query) => {
+    await put(
+      store,
+      ADA,
+      draft('a', `drinks espresso, constructor of __proto__ ${name}`),
+      draft('b', long.slice(0, 50_000)),
+    );
+    const found = await find(query);
+    expect(found).toEqual(name === 'a long word' ? [] : expect.arrayContaining(['a', 'b']));
+  });
+
+  it.each(['', ' ', '*', '👍', '\u0000', '?'])('finds nothing for %j', async (query) => {
+    await put(store, ADA, draft('a', 'espresso'));
+    expect(await find(query)).toEqual([]);
+  });
+
+  it('refuses what is no request', async () => {
+    const refused = (request: object) => expect(search.search({ scope: ADA, query: 'a', ...request })).rejects;
+    await refused({ query: 5 }).toMatchObject({ status: 'INVALID_ARGUMENT' });
+    await refused({ query: undefined }).toMatchObject({ status: 'INVALID_ARGUMENT' });
+    await refused({ k: 51 }).toMatchObject({ status: 'INVALID_ARGUMENT' });
+    await refused({ asOf: 'yesterday' }).toMatchObject({ status: 'INVALID_ARGUMENT' });
+    await refused({ topK: 3 }).toThrow(/topK/);
+    await refused({ scope: { scope: 'user', appName: 'barista' } }).toMatchObject({ status: 'INVALID_ARGUMENT' });
+    await refused({ scope: { scope: 'user', appName: 'barista', userId: 'ada', more: 1 } }).toMatchObject({
+      status: 'INVALID_ARGUMENT',
+    });
+  });
+});
