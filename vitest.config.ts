@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/longest-first.ts';
 
 const entry = (name: string) => fileURLToPath(new URL(`./entries/${name}.ts`, import.meta.url));
 
@@ -34,7 +35,7 @@ export default defineConfig({
     alias: [
       { find: /^genkitx-agents$/, replacement: entry('index') },
       {
-        find: /^genkitx-agents\/(client|context|memory|privacy|server|testing|google-cloud|firebase)$/,
+        find: /^genkitx-agents\/(client|context|memory|privacy|react|server|testing|google-cloud|firebase)$/,
         replacement: entry('$1'),
       },
     ],
@@ -43,8 +44,9 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     pool: 'forks',
-    // Many tests wait for other processes, for the emulator above all: while one waits another runs, also on two cores.
-    maxWorkers: Math.max(2, availableParallelism()),
+    // Many tests wait for other processes, for the emulator and the browser above all: while one waits another runs.
+    maxWorkers: 2 * availableParallelism(),
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         extends: true,

@@ -1,3 +1,4 @@
+export { auditing, type AccessEvent, type AuditingOptions } from '../src/privacy/audit/auditing.ts';
 export { cloudKms, type KmsClient } from '../src/privacy/encryption/cloud-kms.ts';
 export { envelope, type EnvelopeOptions, type KeyStore } from '../src/privacy/encryption/envelope.ts';
 export { localKeys } from '../src/privacy/encryption/local-keys.ts';

@@ -1,4 +1,10 @@
 export {
+  memoryStoreConformance,
+  type MemoryConformanceOptions,
+  type OpenMemoryOptions,
+  type OpenMemoryStores,
+} from '../test/conformance/memory/index.ts';
+export {
   sessionStoreConformance,
   type ConformanceOptions,
   type OpenOptions,

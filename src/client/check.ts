@@ -10,7 +10,13 @@ export type AllNames<T> = Readonly<Record<keyof T, true>>;
 const INIT: AllNames<AgentInit> = { sessionId: true, snapshotId: true, state: true };
 const LOOKUP = { sessionId: true, snapshotId: true };
 const RESUME: AllNames<NonNullable<AgentInput['resume']>> = { respond: true, restart: true };
-const TURN_OPTIONS: AllNames<TurnOptions> = { abortSignal: true, model: true, config: true };
+const TURN_OPTIONS: AllNames<TurnOptions> = {
+  abortSignal: true,
+  model: true,
+  config: true,
+  onStreamId: true,
+  onReconnecting: true,
+};
 const INPUT: AllNames<AgentInput> & { model: true; config: true } = {
   message: true,
   resume: true,

@@ -13,6 +13,10 @@ export interface TransportCall {
   abortSignal: AbortSignal;
   /** Called with each chunk, in order, before the output resolves; never after it. */
   onChunk: (chunk: AgentStreamChunk) => void;
+  /** Called with the id of the turn's stream, if it is kept. */
+  onStreamId?: (streamId: string) => void;
+  /** Called with `true` when the connection broke and is being opened again, and with `false` when it is there again. */
+  onReconnecting?: (isReconnecting: boolean) => void;
 }
 
 /** Options of {@link AgentTransport.getSnapshot}. */
@@ -31,6 +35,12 @@ export interface AgentTransport {
 
   /** Runs one turn. A failed turn resolves with `finishReason: 'failed'`; the promise rejects only if no turn began. */
   runTurn(input: AgentInput, init: AgentInit, call: TransportCall): Promise<AgentOutput>;
+
+  /** Reads a turn that runs already, from its first chunk. Missing where streams are not kept. */
+  followTurn?(streamId: string, call: TransportCall): Promise<AgentOutput>;
+
+  /** Aborts a turn whose stream is kept, which then ends with what was saved. Returns whether the server knows it. */
+  stopTurn?(streamId: string): Promise<boolean>;
 
   /** Reads a snapshot; `undefined` when there is none. Needs an agent with a store. */
   getSnapshot(lookup: SnapshotLookup, options?: TransportRead): Promise<SessionSnapshot | undefined>;

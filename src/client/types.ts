@@ -44,6 +44,13 @@ export interface TurnOptions {
   model?: string;
   /** Changes of the model's configuration for this turn. The agent has to allow them (`turnOverrides`). Default: no changes. */
   config?: Record<string, unknown>;
+  /**
+   * Called with the id of the turn's stream, when the server keeps it: {@link AgentChat.followStream} of another page, or of this one after a
+   * reload, reads the turn by it. Default: none.
+   */
+  onStreamId?: (streamId: string) => void;
+  /** Called with `true` when the connection broke and is being opened again, and with `false` when it is there again. Default: none. */
+  onReconnecting?: (isReconnecting: boolean) => void;
 }
 
 /** Options of a call that is not a turn. */
@@ -198,6 +205,12 @@ export interface AgentTurn<State = unknown, O = unknown> {
 
   /** Aborts the turn: its response resolves with `finishReason: 'aborted'`. */
   abort(): void;
+
+  /**
+   * Asks the agent to stop. The stream then ends with what the agent saved of the turn, whose snapshot `response` names. A server that can't be
+   * asked is left: then as {@link AgentTurn.abort}.
+   */
+  stop(): Promise<void>;
 }
 
 /** A turn that runs in the background. */
@@ -261,6 +274,16 @@ export interface AgentChat<State = unknown, O = unknown> {
 
   /** As {@link AgentChat.resume}, with the chunks as they arrive. */
   resumeStream(resume: AgentInput['resume'], options?: TurnOptions): AgentTurn<State, O>;
+
+  /**
+   * Reads a turn that runs already, or that ended a short while ago, from its first chunk. Nothing is sent to the model. The chat has to be at the
+   * snapshot that the turn continues from.
+   *
+   * @param streamId As `onStreamId` was given it.
+   * @param input The input of the turn, which is in no chunk. Default: none.
+   * @throws AgentError `UNAVAILABLE` when the server has no such stream, `FAILED_PRECONDITION` for an agent that is not reached over HTTP.
+   */
+  followStream(streamId: string, input?: AgentInput, options?: TurnOptions): AgentTurn<State, O>;
 
   /**
    * Runs a turn in the background. Resolves as soon as the turn is stored.

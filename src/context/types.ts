@@ -111,6 +111,8 @@ export interface ContextSource {
   readonly fetch: (query: ContextQuery) => Promise<readonly ContextItem[]>;
   /** Tokens at most. Default: the section's own budget. */
   readonly maxTokens?: number;
+  /** What it finds is the same in each turn, so it is sent before the history. Default: `false`. */
+  readonly isFixed?: boolean;
   /** Milliseconds that a turn waits for it at most; then the turn goes on without. */
   readonly deadlineMs: number;
 }
@@ -124,7 +126,7 @@ export interface ContextWindowOptions {
   maxTokens?: number;
   /** Decide what of the earlier turns is sent; applied in order. Default: all of it, as far as it fits `maxTokens`; the oldest turns go first. */
   history?: readonly HistoryStrategy[];
-  /** Examples that fit the current turn. See {@link fewShot}. Default: none. */
+  /** Examples, a list or those that fit the current turn. See {@link fewShot}. Default: none. */
   examples?: ContextSource;
   /** Documents that fit the current turn. See {@link knowledge}. Default: none. */
   knowledge?: ContextSource;

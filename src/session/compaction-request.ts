@@ -1,3 +1,6 @@
+import { logger } from 'genkit/logging';
+import { quote } from '../errors.ts';
+
 /** Sessions that are to be summarized after the running turn. */
 const requests = new WeakSet<object>();
 
@@ -9,4 +12,12 @@ export function requestCompaction(session: object): void {
 /** Whether that was asked for since the last call. */
 export function takeCompactionRequest(session: object): boolean {
   return requests.delete(session);
+}
+
+/** Says that nothing was done about a request. */
+export function warnNotCompacted(sessionId: string): void {
+  logger.warn(
+    `Session ${quote(sessionId)} is not summarized: session.compact() and the tool end_topic need a context window with summarize, ` +
+      'as the context of the agent, or as window.middleware({ sessionId }) of the model call that ends the turn.',
+  );
 }

@@ -9,7 +9,20 @@ export const isBoolean: OptionCheck = (value) => (typeof value === 'boolean' ? u
 
 export const isFunction: OptionCheck = (value) => (typeof value === 'function' ? undefined : 'a function');
 
-export const isObject: OptionCheck = (value) => (typeof value === 'object' && value !== null ? undefined : 'an object');
+export const isObject: OptionCheck = (value) => (isPlain(value) ? undefined : 'an object');
+
+/** The name of an action of Genkit, say of a model or a retriever; the action itself, or a reference to it. */
+export const isActionArgument: OptionCheck = (value) => {
+  const { name, __action } = (value ?? {}) as { name?: unknown; __action?: { name?: unknown } };
+  const named = typeof value === 'string' ? value : (__action?.name ?? (typeof value === 'object' && name));
+  return typeof named === 'string' && named.trim() !== ''
+    ? undefined
+    : 'defined with Genkit, or the name of one that is';
+};
+
+function isPlain(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
 /** A store that keeps session records. */
 export const isRecordStore: OptionCheck = (value) => {
@@ -19,10 +32,13 @@ export const isRecordStore: OptionCheck = (value) => {
     : 'a store that keeps session records';
 };
 
-/** A whole number from `least` on. */
-export function isWhole(least: number): OptionCheck {
+/** A whole number from `least` on, up to `most`. */
+export function isWhole(least: number, most = Infinity): OptionCheck {
+  const range = most === Infinity ? `of at least ${least}` : `from ${least} to ${most}`;
   return (value) =>
-    Number.isInteger(value) && (value as number) >= least ? undefined : `a whole number of at least ${least}`;
+    Number.isInteger(value) && (value as number) >= least && (value as number) <= most
+      ? undefined
+      : `a whole number ${range}`;
 }
 
 /** One of these strings. */
@@ -41,7 +57,7 @@ export function checkOptions(
   checks: Readonly<Record<string, OptionCheck>>,
 ): void {
   if (options === undefined) return;
-  if (typeof options !== 'object' || options === null) throw invalidArgument(`${owner}: options must be an object.`);
+  if (!isPlain(options)) throw invalidArgument(`${owner}: options must be an object.`);
   for (const [name, value] of Object.entries(options)) {
     const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
     if (!check) throw invalidArgument(unknownOption(owner, name, Object.keys(checks)));

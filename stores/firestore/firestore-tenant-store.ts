@@ -108,9 +108,9 @@ export class FirestoreTenantStore<S> implements TenantStore<S> {
     const key = scopeKey(id);
     return this.#call('deleteScope', 'Deleting a scope', async () => {
       caches.scopes.delete(this.#data.keyOf(key));
-      const removed = await database.remove([{ ref: this.#data.scopeRef(key) }]);
+      // The key first: a deletion that is interrupted is repeated, because the record is still listed.
       await this.#data.sealer('scope', key).forget();
-      return removed > 0;
+      return (await database.remove([{ ref: this.#data.scopeRef(key) }])) > 0;
     });
   }
 

@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium, type Browser } from 'playwright-core';
-import { build } from 'vite';
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
 import { offlineModel, type SupportModel } from '../../samples/support/models/choose-model.ts';
 import type { RunningServer } from '../../samples/support/server/start-server.ts';
@@ -41,7 +40,10 @@ export function describePage(name: string, tests: (setting: Setting) => void): v
 
     beforeAll(async () => {
       // `npm test` builds the page before; this is for running a file alone.
-      if (!existsSync(PAGE)) await build({ configFile: PAGE_CONFIG, logLevel: 'warn' });
+      if (!existsSync(PAGE)) {
+        const { build } = await import('vite');
+        await build({ configFile: PAGE_CONFIG, logLevel: 'warn' });
+      }
       home = await mkdtemp(join(tmpdir(), 'support-sample-'));
       server = await serve(home, offlineModel(0));
       browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });

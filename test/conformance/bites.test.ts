@@ -11,10 +11,10 @@ import {
 } from 'genkit/beta';
 import { afterAll, describe, expect, it } from 'vitest';
 import { InMemorySessionStore } from '../../stores/in-memory/in-memory-session-store.ts';
-import type { ConformanceOptions, OpenOptions, OpenStores } from './index.ts';
+import { sessionStoreConformance, type ConformanceOptions, type OpenOptions, type OpenStores } from './index.ts';
 import { Connection } from './support/connection.ts';
 import { MUTANTS } from './support/mutants/index.ts';
-import { caughtBy, runSuite, type Result } from './support/run-suite.ts';
+import { caughtBy, runSuite as run, type Result } from './support/run-suite.ts';
 
 /** Enough to be caught; the suite repeats more often where it is meant to find the unknown. */
 const QUICK = { seed: 1, effort: 0.1, shrink: false, watchTimeoutMs: 250 };
@@ -24,6 +24,8 @@ const page = fileURLToPath(new URL('../../docs/conformance.md', import.meta.url)
 /** The rows of the page's two tables. */
 const faults: string[] = [];
 const failures = new Map<string, Map<string, string>>();
+
+const runSuite = (options: ConformanceOptions): Promise<Result[]> => run(options, sessionStoreConformance);
 
 function suiteOf(make: (options: OpenOptions) => SessionStore): ConformanceOptions {
   return {

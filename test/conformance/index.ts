@@ -2,13 +2,14 @@ import { aliasing } from './aliasing.ts';
 import { atRandom } from './at-random.ts';
 import { atomic } from './atomic.ts';
 import { conditionalSaves } from './conditional-saves.ts';
+import { globalRunner } from './global-runner.ts';
 import { ids } from './ids.ts';
 import { leafRule } from './leaf-rule.ts';
 import { lineage } from './lineage.ts';
 import { lists } from './lists.ts';
 import { lookups } from './lookups.ts';
 import { model } from './model.ts';
-import type { ConformanceOptions, Runner } from './options.ts';
+import type { ConformanceOptions } from './options.ts';
 import { reopening } from './reopening.ts';
 import { retention } from './retention.ts';
 import { rewrites } from './rewrites.ts';
@@ -68,7 +69,7 @@ const SUBJECTS: readonly Subject[] = [
  * });
  */
 export function sessionStoreConformance(options: ConformanceOptions): void {
-  const runner = options.runner ?? globalRunner();
+  const runner = options.runner ?? globalRunner('sessionStoreConformance');
   const asked = SUBJECTS.filter(({ name }) => options.subjects?.includes(name) ?? true);
   const define = (title: string, subjects: readonly Subject[], underTenant: boolean): void => {
     const kit = new Kit(options, runner, underTenant);
@@ -82,15 +83,4 @@ export function sessionStoreConformance(options: ConformanceOptions): void {
   define(title, asked, false);
   const usingNames = asked.filter((subject) => subject.usesNames);
   if (options.manifest.tenants) define(`${title} under a tenant prefix`, usingNames, true);
-}
-
-function globalRunner(): Runner {
-  const { describe, it, test } = globalThis as Partial<Runner> & { test?: Runner['it'] };
-  const define = it ?? test;
-  if (!describe || !define) {
-    throw new Error(
-      'sessionStoreConformance finds no describe and it; pass those of your test runner as runner: { describe, it }.',
-    );
-  }
-  return { describe, it: define };
 }

@@ -425,8 +425,12 @@ describe('compaction', () => {
 
   it('refuses options that it can not use', () => {
     expect(() => summarize({ everyTurn: 5 } as never)).toThrow(/has no option 'everyTurn'/);
-    expect(() => summarize({ everyTurns: 0 })).toThrow(/everyTurns must be a number of at least 1/);
+    expect(() => summarize({ everyTurns: 0 })).toThrow(/everyTurns must be a whole number of at least 1/);
+    expect(() => summarize({ everyTurns: 2.5 })).toThrow(/everyTurns must be a whole number of at least 1/);
+    expect(() => summarize({ idleMs: 2 ** 31 })).toThrow(/idleMs must be a whole number from 1 to 2147483647/);
     expect(() => summarize({ summarizer: 'x' as never })).toThrow(/summarizer must be a function/);
+    expect(() => summarize({ model: 42 as never })).toThrow(/model must be defined with Genkit, or the name/);
+    expect(() => summarize(null as never)).toThrow(/summarize: options must be an object/);
   });
 });
 

@@ -178,13 +178,17 @@ describe('a model that refuses the length', () => {
     const { scripted, ask } = setUp({ maxTokens: 2_000 }, [refuse(refusals[0]!)]);
     const error: unknown = await ask([], 'word '.repeat(1_200)).catch((thrown: unknown) => thrown);
     expect(ContextOverflowError.isInstance(error)).toBe(true);
+    expect(error).toMatchObject({
+      message: expect.stringContaining('The model refused the length of its input, and nothing more can be left out'),
+      cause: { status: 'INVALID_ARGUMENT', message: expect.stringContaining(refusals[0]!) },
+    });
     expect(scripted.requests).toHaveLength(1);
   });
 
   test('teaches nothing when the request had media, whose length is not known', async () => {
     const { ask, reports } = setUp({ maxTokens: 20_000 }, [refuse(refusals[0]!)]);
     await expect(ask([], [{ media: { url: 'https://x/a.mp4', contentType: 'video/mp4' } }])).rejects.toThrow(
-      'do not fit',
+      'nothing more can be left out',
     );
     await ask(talk(200, 20));
     expect(reports.at(-1)).toMatchObject({ maxTokens: 20_000, dropped: [] });
@@ -234,6 +238,36 @@ describe('sources', () => {
     expect(last).toMatch(/ \+ now$/);
     expect(last).not.toMatch(/too many|Page 3/);
     expect(reports[0]!.sections).toMatchObject({ examples: { items: 1 }, knowledge: { items: 2 } });
+  });
+
+  test('that are a list are placed before the history, the same in each turn', async () => {
+    const { scripted, ask, reports } = setUp({ examples: fewShot(['Q: where? A: here.', 'too many'], { k: 1 }) });
+    await ask(talk(1));
+    expect(textsOf(scripted.requests[0]!)[1]).toMatch(/^user: \[Examples .*\n\| Q: where\? A: here\.\n\[End.* \+ /s);
+    expect(textsOf(scripted.requests[0]!).join()).not.toContain('too many');
+    expect(reports[0]!.sections).toMatchObject({ examples: { items: 1 } });
+  });
+
+  test.each([
+    [() => fewShot(42 as never), 'fewShot: examples must be a retriever, the name of one, or a list of texts.'],
+    [() => fewShot([42] as never), 'fewShot: examples must be'],
+    [() => (fewShot as () => unknown)(), 'fewShot: examples must be'],
+    [
+      () => knowledge({ maxTokens: 20 } as never),
+      'knowledge: retriever must be defined with Genkit, or the name of one',
+    ],
+    [() => knowledge((() => []) as never), 'knowledge: retriever must be'],
+    [() => knowledge('handbook', { reranker: 42 as never }), 'knowledge: reranker must be defined with Genkit'],
+  ])('that can not be used are refused: %s', (make, message) => {
+    expect(make).toThrow(message);
+  });
+
+  test('are retrievers, or references to them', async () => {
+    const { ai, ask, scripted } = setUp({ knowledge: knowledge({ name: 'handbook', info: {} }) });
+    const retriever = ai.defineRetriever({ name: 'handbook' }, answers('Page 1'));
+    await ask(talk(1));
+    expect(textsOf(scripted.requests[0]!).at(-1)).toContain('Page 1');
+    expect(() => [knowledge(retriever), fewShot(retriever), summarize({ model: scripted.name })]).not.toThrow();
   });
 
   test('are asked once, side by side, and serve the whole tool loop', async () => {

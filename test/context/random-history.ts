@@ -97,6 +97,8 @@ export function randomStrategies(random: Random): HistoryStrategy[] {
   const confused: HistoryStrategy = ({ items }) => ({
     items: [...items.toReversed(), ...items.slice(0, 1), { position: -1, message: { role: 'user', content: [] } }],
   });
+  const withStep = (kept: number, most: number) =>
+    [kept, { step: 1 + random.below(Math.max(1, Math.min(kept, most))) }] as const;
   const summarized: HistoryStrategy = ({ items }) => {
     const starts = items.filter(({ message }) => message.role === 'user').map(({ position }) => position);
     const to = Math.max(0, starts[drop % (starts.length + 1)] ?? 0);
@@ -106,8 +108,8 @@ export function randomStrategies(random: Random): HistoryStrategy[] {
   };
   const all = [
     () => summarized,
-    () => lastTurns(random.below(6), { step: 1 + random.below(3) }),
-    () => tokenBudget(random.below(400), { step: 1 + random.below(100) }),
+    () => lastTurns(...withStep(random.below(6), 3)),
+    () => tokenBudget(...withStep(random.below(400), 100)),
     () => clearToolOutputs({ keepTurns: random.below(3) }),
     () => careless,
     () => confused,

@@ -4,6 +4,7 @@ import {
   clearToolOutputs,
   contextWindow,
   lastTurns,
+  summarize,
   tokenBudget,
   type ContextSource,
   type History,
@@ -38,6 +39,12 @@ describe('lastTurns', () => {
 
   test.each([[-1], [1.5], ['3'], [undefined]])('refuses to keep %j turns', (count) => {
     expect(() => lastTurns((count ?? null) as never)).toThrow('lastTurns: count must be a whole number of at least 0.');
+  });
+
+  test('refuses to leave out more at once than it keeps, as a token budget does', () => {
+    expect(() => lastTurns(3, { step: 10 })).toThrow('lastTurns: step must be a whole number from 1 to 3.');
+    expect(() => tokenBudget(300, { step: 301 })).toThrow('tokenBudget: step must be a whole number from 1 to 300.');
+    expect(lastTurns(0, { step: 1 })).toBeTypeOf('function');
   });
 });
 
@@ -203,6 +210,9 @@ describe('sections', () => {
     [{ sections: { prompt: { rank: 1 } } }, "section 'prompt' can't be limited"],
     [{ sections: { history: { max: 1 } } }, "sections.history has no option 'max'"],
     [{ history: [1] }, 'history must be a list of history strategies'],
+    [{ history: [summarize(), lastTurns(3), summarize()] }, 'history may have one summarize only'],
+    [{ sections: [] }, 'sections must be an object'],
+    [[], 'options must be an object'],
     [{ maxTokens: 0 }, 'maxTokens must be a whole number of at least 1'],
     [{ knowledge: 'handbook' }, 'knowledge must be made by fewShot or knowledge'],
     [{ budget: 1 }, "contextWindow has no option 'budget'"],

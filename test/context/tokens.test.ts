@@ -83,6 +83,10 @@ describe('a message', () => {
 
 test.each([
   ['googleai/gemini-2.5-flash', {}, 1_048_576],
+  ['googleai/gemini-2.5-flash-image', {}, 32_768],
+  ['googleai/gemini-2.5-flash-preview-tts', {}, 8_192],
+  ['openai/gpt-5-mini', {}, 272_000],
+  ['openai/gpt-5-chat-latest', {}, 128_000 - 16_384],
   ['openai/gpt-4o-mini', {}, 128_000 - 16_384],
   ['openai/gpt-4o', { maxOutputTokens: 1_000 }, 127_000],
   ['anthropic/claude-sonnet-4', {}, 168_000],

@@ -1,6 +1,7 @@
 /** When an agent's session is summarized, and what becomes of it when the session goes on. */
 import { type MessageData } from 'genkit';
-import { defineAgent, genkit, InMemorySessionStore } from 'genkitx-agents';
+import { logger } from 'genkit/logging';
+import { defineAgent, defineCustomAgent, genkit, InMemorySessionStore } from 'genkitx-agents';
 import {
   compactIdle,
   contextWindow,
@@ -113,6 +114,39 @@ describe('a session is summarized', () => {
     expect(calls.map(userTexts)).toEqual([['That was all.']]);
   });
 
+  test('when a tool of a custom agent asks for it, whose model calls go through the window', async () => {
+    const { ai, calls, model, store, window } = setUp({}, [[{ toolRequest: { name: 'stop', ref: '1', input: {} } }]]);
+    const agent = defineCustomAgent(ai, { name: 'custom', store }, async (sess) => {
+      await sess.run(async () => {
+        const messages = sess.getMessages();
+        const use = [window.middleware({ sessionId: sess.sessionId })];
+        const { message } = await ai.generate({ model: model.name, messages, tools: ['stop'], use });
+        sess.addMessages([message!]);
+      });
+      return { message: sess.getMessages().at(-1) };
+    });
+    await agent.chat().send('That was all.');
+    await window.settled();
+    expect(calls.map(userTexts)).toEqual([['That was all.']]);
+  });
+
+  test.each([
+    ['the agent has no window', undefined],
+    ['the window has no summarize', contextWindow({ history: [lastTurns(2)] })],
+  ])('never when %s: the log says so', async (_, context) => {
+    const ai = genkit();
+    const { name: model } = scriptedModel(ai, {
+      replies: [[{ toolRequest: { name: 'end_topic', input: {} } }], 'Bye.'],
+    });
+    const store = new InMemorySessionStore();
+    const agent = defineAgent(ai, { name: 'plain', model, store, tools: [endTopic(ai)], ...(context && { context }) });
+    const warn = vi.spyOn(logger, 'warn').mockImplementation(() => {});
+    await agent.chat({ sessionId: 's' }).send('That was all.');
+    await vi.waitUntil(() => warn.mock.calls.length > 0);
+    expect(warn.mock.calls).toEqual([[expect.stringContaining('Session "s" is not summarized')]]);
+    warn.mockRestore();
+  });
+
   test('not when the turn failed', async () => {
     const { agent, calls, window } = setUp({ everyTurns: 1 }, [
       () => {
@@ -136,6 +170,7 @@ describe('a session is summarized', () => {
     expect(await compactIdle(ai)).toEqual({ sessions: 1, compacted: 0, failed: 0 });
     expect(calls).toHaveLength(1);
     await expect(compactIdle(ai, { idle: 1 } as never)).rejects.toThrow(/idle/);
+    await expect((compactIdle as () => Promise<unknown>)()).rejects.toMatchObject({ status: 'INVALID_ARGUMENT' });
   });
 
   test('from before its last turn, when that failed and the session is idle', async () => {

@@ -25,10 +25,10 @@ interface Example {
 
 function examplesOf(page: string): Example[] {
   const text = readFileSync(join(root, page), 'utf8');
-  return [...text.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map((match) => {
+  return [...text.matchAll(/^```(tsx?)\n([\s\S]*?)^```$/gm)].map((match) => {
     const line = text.slice(0, match.index).split('\n').length;
-    const code = match[1]!;
-    return { page, line, code, file: /^\/\/ ([\w-]+\.ts)\n/.exec(code)?.[1] ?? `line-${line}.ts` };
+    const [, kind, code = ''] = match;
+    return { page, line, code, file: /^\/\/ ([\w-]+\.ts)\n/.exec(code)?.[1] ?? `line-${line}.${kind}` };
   });
 }
 
@@ -80,11 +80,12 @@ describe('the examples of the docs', () => {
       module: 'nodenext',
       target: 'es2022',
       lib: ['ES2023'],
+      jsx: 'react-jsx',
       types: ['node'],
       strict: true,
       skipLibCheck: true,
     };
-    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['**/*.ts'] }));
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['**/*.ts', '**/*.tsx'] }));
     return compile(folder);
   }
 
@@ -100,7 +101,7 @@ describe('the examples of the docs', () => {
     'on %s run and print what they say',
     async (page) => {
       const own = examples.filter((example) => example.page === page);
-      const files = own.map(({ file }) => file.replace(/ts$/, 'js'));
+      const files = own.map(({ file }) => file.replace(/tsx?$/, 'js'));
       const options = { cwd: homeOf(page), env: { ...process.env, GENKIT_ENV: 'prod' }, timeout: TIMEOUT_MS };
       const { stdout } = await promisify(execFile)(process.execPath, ['run.js', ...files], options);
       const printed = JSON.parse(stdout) as Record<string, string>;

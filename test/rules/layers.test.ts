@@ -36,6 +36,7 @@ const LAYERS: Record<string, string[]> = {
     'src/option-names.ts',
   ],
   'src/memory': ['src/session', 'src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
+  'src/react': ['src/client', 'src/json'],
   'src/privacy': ['src/session', 'src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
   'src/agent': [
     'src/client',

@@ -3,8 +3,8 @@
  * `npm run torture -- crash-kill one-session` picks names, with a dash for a space; `SEED=7 npm run torture` repeats a run.
  * `--short` repeats a fifth as often.
  */
+import { availableParallelism } from 'node:os';
 import { startVitest } from 'vitest/node';
-import { LongestFirst } from './longest-first.ts';
 import { NAMES, patternOf } from './names.ts';
 import { Tally } from './tally.ts';
 
@@ -30,8 +30,7 @@ const vitest = await startVitest('test', [], {
   testNamePattern: patternOf(wanted),
   testTimeout: 60 * 60_000,
   // Many of them wait for other processes, one for ten minutes: while one waits another runs. More would starve each other.
-  maxWorkers: 2,
-  sequence: { sequencer: LongestFirst },
+  maxWorkers: availableParallelism() + 1,
 });
 const stray = vitest.state.getUnhandledErrors();
 for (const error of stray) console.error('outside of the tests:', error);

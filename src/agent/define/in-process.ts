@@ -26,9 +26,9 @@ export function inProcessApi<State, Output>(
   const context = () => contextFor(agent.registry, given);
   const transport: AgentTransport = {
     stateManagement: agent.store ? 'server' : 'client',
-    runTurn: async (input, init, call) => {
+    runTurn: async (input, init, { abortSignal, onChunk }) => {
       // Skips the channel and the web stream, which a single input does not need.
-      const { result } = await action.run(input, { init, ...call, ...(given && { context: given }) });
+      const { result } = await action.run(input, { init, abortSignal, onChunk, ...(given && { context: given }) });
       return result;
     },
     getSnapshot: async (lookup, { abortSignal, metadataOnly, waitMs } = {}) => {

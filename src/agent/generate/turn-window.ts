@@ -1,7 +1,7 @@
 import type { ActionContext, GenerateRequest, GenerateResponseData, MessageData } from 'genkit';
 import type { ContextWindow, TurnWindow } from '../../context/types.ts';
 import { invalidArgument } from '../../errors.ts';
-import { takeCompactionRequest } from '../../session/compaction-request.ts';
+import { takeCompactionRequest, warnNotCompacted } from '../../session/compaction-request.ts';
 import type { TurnOutcome } from '../../session/turn.ts';
 import { viewOf, type Session } from '../../session/session.ts';
 import { noteContext } from '../../session/usage.ts';
@@ -123,7 +123,11 @@ export function afterTurn<State>(
   const window = open.get(session);
   open.delete(session);
   const isForced = takeCompactionRequest(session);
-  if (!window || outcome.status !== 'completed') return;
+  if (outcome.status !== 'completed') return;
+  if (!window) {
+    if (isForced) warnNotCompacted(session.sessionId);
+    return;
+  }
   const work = window.afterTurn({ snapshotId: outcome.snapshotId, messages, isForced });
   let release: () => void = () => {};
   const released = new Promise<void>((resolve) => {

@@ -60,7 +60,15 @@ export class Chat<State, O = unknown> implements AgentChat<State, O> {
     return this.sendStream(input, options).response;
   }
 
-  sendStream(given: string | AgentInput, givenOptions?: TurnOptions): AgentTurn<State, O> {
+  sendStream(given: string | AgentInput, options?: TurnOptions): AgentTurn<State, O> {
+    return this.#start(given, options);
+  }
+
+  followStream(streamId: string, input: AgentInput = {}, options?: TurnOptions): AgentTurn<State, O> {
+    return this.#start(input, options, streamId);
+  }
+
+  #start(given: string | AgentInput, givenOptions?: TurnOptions, streamId?: string): AgentTurn<State, O> {
     let input: AgentInput;
     let options: TurnOptions;
     try {
@@ -85,6 +93,7 @@ export class Chat<State, O = unknown> implements AgentChat<State, O> {
       conversation: this.#conversation,
       input,
       options,
+      streamId,
       onEnd: () => {
         this.#isRunning = false;
         this.#running = undefined;

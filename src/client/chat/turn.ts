@@ -5,14 +5,24 @@ import { causeOf } from '../error-cause.ts';
 import { ReplayStream } from '../http/replay-stream.ts';
 import { TurnResponse } from './response.ts';
 import { followSignal } from '../signals.ts';
-import type { AgentTransport } from '../transport.ts';
-import type { AgentChunk, AgentInput, AgentOutput, AgentStreamChunk, AgentTurn, TurnOptions } from '../types.ts';
+import type { AgentTransport, TransportCall } from '../transport.ts';
+import type {
+  AgentChunk,
+  AgentInit,
+  AgentInput,
+  AgentOutput,
+  AgentStreamChunk,
+  AgentTurn,
+  TurnOptions,
+} from '../types.ts';
 
 export interface TurnSetting<State> {
   transport: AgentTransport;
   conversation: Conversation<State>;
   input: AgentInput;
   options: TurnOptions;
+  /** The turn runs already: its stream is read, and nothing is sent. */
+  streamId?: string;
   /** Called when the turn has ended, before its response settles. */
   onEnd: () => void;
 }
@@ -27,6 +37,9 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
   readonly #chunks = new ReplayStream<AgentChunk<State, O>>();
   readonly #controller = new AbortController();
   readonly #conversation: Conversation<State>;
+  readonly #transport: AgentTransport;
+  /** The id of the kept stream, once it is known. */
+  #streamId: string | undefined;
   /** The model's text so far: in this turn, and in its current message. */
   #said = { turn: '', reply: '' };
   /** The index of that message in the turn. */
@@ -38,6 +51,8 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
 
   constructor(setting: TurnSetting<State>) {
     this.#conversation = setting.conversation;
+    this.#transport = setting.transport;
+    this.#streamId = setting.streamId;
     this.stream = this.#chunks;
     this.response = this.#run(setting);
     // This also marks a rejection as handled: a caller that reads only the stream gets the error there.
@@ -49,6 +64,13 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
 
   abort(): void {
     this.#controller.abort();
+  }
+
+  async stop(): Promise<void> {
+    const isAsked = this.#streamId !== undefined && (await this.#transport.stopTurn?.(this.#streamId));
+    if (!isAsked) {
+      this.abort();
+    }
   }
 
   async #run(setting: TurnSetting<State>): Promise<TurnResponse<State, O>> {
@@ -66,8 +88,7 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
       this.#conversation.begin(setting.input);
       const { signal: abortSignal } = this.#controller;
       abortSignal.throwIfAborted();
-      const { input, transport } = setting;
-      output = (await transport.runTurn(input, init, { abortSignal, onChunk: this.#onChunk })) as AgentOutput<State>;
+      output = (await this.#callAgent(setting, init)) as AgentOutput<State>;
       this.#assertRead();
     } catch (error) {
       output = this.#outputWithout(error);
@@ -81,6 +102,26 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
       setting.onEnd();
     }
     return this.#judge(output, cause);
+  }
+
+  #callAgent({ transport, input, options, streamId }: TurnSetting<State>, init: AgentInit): Promise<AgentOutput> {
+    const { onStreamId, onReconnecting } = options;
+    const call: TransportCall = {
+      abortSignal: this.#controller.signal,
+      onChunk: this.#onChunk,
+      onStreamId: (id) => {
+        this.#streamId = id;
+        onStreamId?.(id);
+      },
+      onReconnecting,
+    };
+    if (streamId === undefined) {
+      return transport.runTurn(input, init, call);
+    }
+    if (!transport.followTurn) {
+      throw new AgentError({ status: 'FAILED_PRECONDITION', message: 'Only streams of agents over HTTP are kept.' });
+    }
+    return transport.followTurn(streamId, call);
   }
 
   /** Never throws: the transport calls it, in process during the agent's own work. */
@@ -166,5 +207,5 @@ export function refusedTurn<State, O>(refusal: AgentError): AgentTurn<State, O> 
   };
   const response = refused();
   response.catch(() => {});
-  return { stream, response, abort: () => {} };
+  return { stream, response, abort: () => {}, stop: async () => {} };
 }

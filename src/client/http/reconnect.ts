@@ -38,10 +38,12 @@ export function readPolicy(options: ReconnectOptions | false = {}): ReconnectPol
 
 /** A turn whose stream can be requested again. */
 export interface ResumableStream {
-  first: Response;
+  /** The answer that the stream began with. Default: the stream is requested. */
+  first?: Response;
   /** Requests the stream again, from its beginning. */
   again: () => Promise<Response>;
   onChunk: (chunk: AgentStreamChunk) => void;
+  onReconnecting?: (isReconnecting: boolean) => void;
   policy: ReconnectPolicy;
   /** Longest frame, in characters. */
   maxFrameChars?: number;
@@ -56,8 +58,10 @@ export interface ResumableStream {
  * @throws AgentError as {@link readTurn}; `UNAVAILABLE` when the server has dropped the stream, or the attempts are used up.
  */
 export async function readResumableTurn(stream: ResumableStream): Promise<AgentOutput> {
-  const { policy, signal } = stream;
-  let connect = () => Promise.resolve(stream.first);
+  const { first, policy, signal, onReconnecting } = stream;
+  const again = async () => mustHaveStream(await stream.again());
+  let connect = first ? () => Promise.resolve(first) : again;
+  let isReconnecting = false;
   let received = 0;
   let failed = 0;
   for (;;) {
@@ -72,15 +76,23 @@ export async function readResumableTurn(stream: ResumableStream): Promise<AgentO
     };
     try {
       const response = await connect();
+      if (isReconnecting) {
+        isReconnecting = false;
+        onReconnecting?.(false);
+      }
       return await reachable(() => readTurn(response, onChunk, stream.maxFrameChars));
     } catch (error) {
       if (!(error instanceof ConnectionLostError) || signal.aborted || failed >= policy.attempts) {
         throw error;
       }
     }
+    if (!isReconnecting) {
+      isReconnecting = true;
+      onReconnecting?.(true);
+    }
     await pause(delayBefore(failed, policy), signal);
     failed += 1;
-    connect = async () => mustHaveStream(await stream.again());
+    connect = again;
   }
 }
 

@@ -90,17 +90,30 @@ class HttpTransport implements AgentTransport {
     this.stateManagement = options.stateManagement;
   }
 
-  async runTurn(input: AgentInput, init: AgentInit, { abortSignal, onChunk }: TransportCall): Promise<AgentOutput> {
+  async runTurn(input: AgentInput, init: AgentInit, call: TransportCall): Promise<AgentOutput> {
     const { url, maxFrameChars } = this.#options;
+    const { abortSignal, onChunk, onStreamId } = call;
     const first = await this.#post({ url, body: { data: input, init }, stream: true, abortSignal });
     const streamId = first.headers.get(STREAM_ID_HEADER);
     if (!streamId) {
       return reachable(() => readTurn(first, onChunk, maxFrameChars));
     }
+    onStreamId?.(streamId);
+    return this.#readKept(streamId, call, first);
+  }
+
+  followTurn(streamId: string, call: TransportCall): Promise<AgentOutput> {
+    return this.#readKept(streamId, call);
+  }
+
+  /** @param first The answer that the stream began with. Default: the stream is requested. */
+  async #readKept(streamId: string, call: TransportCall, first?: Response): Promise<AgentOutput> {
+    const { url, maxFrameChars } = this.#options;
+    const { abortSignal, onChunk, onReconnecting } = call;
     const headers = { [STREAM_ID_HEADER]: streamId };
     // Sent without the input, so that a server without kept streams does not run another turn.
     const again = () => this.#post({ url, body: {}, stream: true, headers, abortSignal });
-    const onAbort = () => this.#abortStream(streamId);
+    const onAbort = () => void this.stopTurn(streamId);
     abortSignal.addEventListener('abort', onAbort, { once: true });
     if (abortSignal.aborted) {
       onAbort();
@@ -110,6 +123,7 @@ class HttpTransport implements AgentTransport {
         first,
         again,
         onChunk,
+        onReconnecting,
         policy: this.#reconnect,
         signal: abortSignal,
         maxFrameChars,
@@ -120,11 +134,14 @@ class HttpTransport implements AgentTransport {
   }
 
   /** A kept turn continues when its connection closes, so the server must be told to abort it. Genkit's server does not support this. */
-  #abortStream(streamId: string): void {
-    this.#post({ url: this.#abortUrl, body: { data: { streamId } } }).then(
-      (response) => response.body?.cancel(),
-      () => {},
-    );
+  async stopTurn(streamId: string): Promise<boolean> {
+    try {
+      const response = await this.#post({ url: this.#abortUrl, body: { data: { streamId } } });
+      await response.body?.cancel();
+      return response.ok;
+    } catch {
+      return false;
+    }
   }
 
   async getSnapshot(

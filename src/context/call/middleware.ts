@@ -1,6 +1,8 @@
 import { generateMiddleware } from '@genkit-ai/ai';
-import { getContext } from '@genkit-ai/core';
+import { getAsyncContext, getContext } from '@genkit-ai/core';
 import type { MessageData } from 'genkit';
+import { takeCompactionRequest } from '../../session/compaction-request.ts';
+import { CURRENT_SESSION, type Session } from '../../session/session.ts';
 import { checkOptions, isRecordStore, type OptionCheck } from '../../store/check-options.ts';
 import type { ContextWindow, WindowMiddlewareOptions } from '../types.ts';
 import type { WindowSetting } from '../window.ts';
@@ -22,6 +24,12 @@ class Use {
     this.#options = options;
   }
 
+  /** Whether the session that is running asked to be summarized, if it is that of this window. */
+  takeCompactionRequest(): boolean {
+    const session = getAsyncContext().getStore<Session>(CURRENT_SESSION);
+    return session !== undefined && session.sessionId === this.#options.sessionId && takeCompactionRequest(session);
+  }
+
   open(registry: WindowTurnScope['registry']): WindowTurn {
     return new WindowTurn(this.#setting, { ...this.#options, registry, context: getContext() });
   }
@@ -41,8 +49,10 @@ const define = generateMiddleware({ name: 'genkitx-agents-context' }, ({ config,
       model = envelope.request.model;
       const response = await next(envelope, context);
       // Each step of a tool loop passes here too, inside of the first.
-      if (envelope.currentTurn === 0 && response.message)
-        void opened().afterTurn({ messages: [...said, response.message] });
+      if (envelope.currentTurn === 0 && response.message) {
+        const isForced = (config as unknown as Use).takeCompactionRequest();
+        void opened().afterTurn({ messages: [...said, response.message], isForced });
+      }
       return response;
     },
     model: async (request, context, next) => {

@@ -3,6 +3,7 @@ import type { GenerateResponseData, GenerationUsage } from 'genkit';
 import { logger } from 'genkit/logging';
 import { runInNewSpan, setCustomMetadataAttributes } from 'genkit/tracing';
 import { ContextOverflowError, describeThrown, quote } from '../../errors.ts';
+import { warnNotCompacted } from '../../session/compaction-request.ts';
 import type { SessionCompactions } from '../compaction/session-compactions.ts';
 import type { Summarizer } from '../compaction/summarizer.ts';
 import { fetchAll } from '../fetch/fetch-all.ts';
@@ -50,13 +51,16 @@ export class WindowTurn implements TurnWindow {
       if (!isLengthRefusal(error)) throw error;
       const { estimatedTokens } = assembled.report;
       if (!hasMedia(assembled)) calibration.refuse(call.model, estimatedTokens);
-      return await this.#retry(call, fetched, estimatedTokens);
+      return await this.#retry(call, fetched, { refusal: error, refusedTokens: estimatedTokens });
     }
   }
 
   async afterTurn({ snapshotId, messages, isForced = false }: Parameters<TurnWindow['afterTurn']>[0]): Promise<void> {
     const { compaction } = this.#setting;
-    if (!compaction || !this.#compactions) return;
+    if (!compaction || !this.#compactions) {
+      if (isForced) warnNotCompacted(this.#scope.sessionId ?? '');
+      return;
+    }
     const { registry } = this.#scope;
     const summarizer: Summarizer = compaction.summarizer({ generate: (options) => generate(registry, options) });
     const compactions = this.#compactions;
@@ -142,9 +146,19 @@ export class WindowTurn implements TurnWindow {
   }
 
   /** Calls the model once more, with half of what it refused; with more only if the current turn takes more. */
-  async #retry(call: WindowCall, fetched: readonly Fetched[], refusedTokens: number): Promise<GenerateResponseData> {
+  async #retry(
+    call: WindowCall,
+    fetched: readonly Fetched[],
+    { refusal, refusedTokens }: { readonly refusal: unknown; readonly refusedTokens: number },
+  ): Promise<GenerateResponseData> {
     const budget = { maxTokens: Math.floor(refusedTokens / 2), mostTokens: refusedTokens - 1 };
-    const assembled = await this.#prepare(() => this.#assemble(call, fetched, budget));
+    const assembled = await this.#prepare(() => this.#assemble(call, fetched, budget)).catch((error: unknown) => {
+      if (!ContextOverflowError.isInstance(error)) throw error;
+      const { maxTokens, sections } = error;
+      const reason =
+        'The model refused the length of its input, and nothing more can be left out: the instructions, the tools and the current turn take as much. Shorten them, or use a model that accepts more.';
+      throw overflow({ maxTokens, sections, reason }, refusal);
+    });
     try {
       return await this.#send(call, { ...assembled, report: { ...assembled.report, hasRetried: true } });
     } catch (error) {
@@ -152,13 +166,8 @@ export class WindowTurn implements TurnWindow {
       const { maxTokens, estimatedTokens, sections } = assembled.report;
       if (!hasMedia(assembled)) this.#setting.calibration.refuse(call.model, estimatedTokens);
       const tokens = Object.entries(sections).map(([name, section]) => [name, section.tokens] as const);
-      const refused = new ContextOverflowError({
-        maxTokens,
-        sections: Object.fromEntries(tokens),
-        reason: 'The model refused the length of its input twice, the second time at half the budget.',
-      });
-      refused.cause = error;
-      throw refused;
+      const reason = 'The model refused the length of its input twice, the second time at half the budget.';
+      throw overflow({ maxTokens, sections: Object.fromEntries(tokens), reason }, error);
     }
   }
 
@@ -187,6 +196,10 @@ export class WindowTurn implements TurnWindow {
       logger.error(`onReport of a context window threw; the turn continues. ${describeThrown(error)}`);
     }
   }
+}
+
+function overflow(of: ConstructorParameters<typeof ContextOverflowError>[0], cause: unknown): ContextOverflowError {
+  return Object.assign(new ContextOverflowError(of), { cause });
 }
 
 /** Whether its tokens are a guess, from which nothing can be learned. */

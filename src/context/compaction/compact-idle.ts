@@ -1,7 +1,7 @@
 import type { ActionContext } from 'genkit';
 import type { Registry } from 'genkit/registry';
 import { logger } from 'genkit/logging';
-import { describeThrown, quote } from '../../errors.ts';
+import { describeThrown, invalidArgument, quote } from '../../errors.ts';
 import { isTerminal } from '../../snapshot/status.ts';
 import type { SessionSummary } from '../../store/contract.ts';
 import { checkOptions, isFunction, isObject, isWhole } from '../../store/check-options.ts';
@@ -62,7 +62,7 @@ export function noteWindow(window: ContextWindow, agent: ServedAgent): void {
  * calls at once summarize nothing twice.
  *
  * @param ai The `Genkit` instance with the agents.
- * @throws The store's errors from listing its sessions.
+ * @throws `INVALID_ARGUMENT` for an option that is unknown or of the wrong type; the store's errors from listing its sessions.
  * @example
  * // Every 15 minutes.
  * const { compacted } = await compactIdle(ai);
@@ -71,6 +71,9 @@ export async function compactIdle(
   ai: { readonly registry: Registry },
   options: CompactIdleOptions = {},
 ): Promise<CompactIdleResult> {
+  if (typeof (ai as Partial<typeof ai> | null | undefined)?.registry !== 'object') {
+    throw invalidArgument('compactIdle needs the Genkit instance of the agents as its first argument.');
+  }
   checkOptions('compactIdle', options, {
     idleMs: isWhole(0),
     withinMs: isWhole(1),

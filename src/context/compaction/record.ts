@@ -84,7 +84,7 @@ export function parseChain(value: unknown): Chain {
     version: 1,
     records: parseRecords(value),
     archives: typeof archives === 'number' ? archives : 0,
-    ...(isObject(usage) && { usage: usage as GenerationUsage }),
+    ...(isObject(usage) && { usage }),
     ...(isObject(lease) &&
       typeof lease['owner'] === 'string' &&
       typeof lease['until'] === 'number' && { lease: lease as unknown as Lease }),

@@ -1,5 +1,6 @@
 import type { ModelArgument } from 'genkit';
 import { invalidArgument } from '../../errors.ts';
+import { checkOptions, isActionArgument, isFunction, isWhole, type OptionCheck } from '../../store/check-options.ts';
 import type { History, HistoryStrategy, StrategyTools } from '../types.ts';
 import type { CompactionPlan } from './session-compactions.ts';
 import { modelSummarizer, type Generates, type Summarizer } from './summarizer.ts';
@@ -40,6 +41,9 @@ export interface Compaction {
   readonly summarizer: (ai: Generates) => Summarizer;
 }
 
+/** A longer timer of Node's fires at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 const DEFAULTS = {
   overlapTurns: 1,
   idleMs: 15 * 60_000,
@@ -48,16 +52,18 @@ const DEFAULTS = {
   timeoutMs: 60_000,
 };
 
-const NUMBERS = [
-  'everyTurns',
-  'everyMessages',
-  'everyTokens',
-  'overlapTurns',
-  'idleMs',
-  'maxTokens',
-  'maxInputTokens',
-  'timeoutMs',
-] as const;
+const CHECKS: Readonly<Record<keyof SummarizeOptions, OptionCheck>> = {
+  model: isActionArgument,
+  summarizer: isFunction,
+  everyTurns: isWhole(1),
+  everyMessages: isWhole(1),
+  everyTokens: isWhole(1),
+  overlapTurns: isWhole(0),
+  idleMs: isWhole(1, LONGEST_TIMER_MS),
+  maxTokens: isWhole(1),
+  maxInputTokens: isWhole(1),
+  timeoutMs: isWhole(1, LONGEST_TIMER_MS),
+};
 
 /**
  * Replaces the oldest messages by a summary. The summary is made after the reply, in the background: a turn uses what is ready and never
@@ -65,12 +71,12 @@ const NUMBERS = [
  *
  * While no summary is ready, later strategies hold the budget. A summarizer that fails is tried again with a later turn.
  *
- * @throws `INVALID_ARGUMENT` for an option that is unknown or no number.
+ * @throws `INVALID_ARGUMENT` for an option that is unknown or of the wrong type.
  * @example
  * const history = [summarize({ everyTurns: 5, model: 'googleai/gemini-2.5-flash-lite' }), lastTurns(10)];
  */
 export function summarize(options: SummarizeOptions = {}): SummarizeStrategy {
-  assertOptions(options);
+  checkOptions('summarize', options, CHECKS);
   const { model, summarizer, ...numbers } = options;
   const isCounting = options.everyMessages !== undefined || options.everyTokens !== undefined;
   const plan: CompactionPlan = {
@@ -90,26 +96,15 @@ export function summarize(options: SummarizeOptions = {}): SummarizeStrategy {
   }
 }
 
-/** The compaction of the first `summarize` among the strategies. */
+/**
+ * The compaction of the strategy `summarize`.
+ *
+ * @throws `INVALID_ARGUMENT` when there are several.
+ */
 export function compactionOf(strategies: readonly HistoryStrategy[]): Compaction | undefined {
-  return strategies.map((strategy) => (strategy as Partial<SummarizeStrategy>).compaction).find(Boolean);
-}
-
-function assertOptions(options: SummarizeOptions): void {
-  for (const [name, value] of Object.entries(options)) {
-    if (name === 'model') continue;
-    if (name === 'summarizer') {
-      if (value === undefined || typeof value === 'function') continue;
-      throw invalidArgument('summarize: summarizer must be a function.');
-    }
-    const number = NUMBERS.find((one) => one === name);
-    if (!number) {
-      throw invalidArgument(`summarize has no option '${name}'; it has model, summarizer, ${NUMBERS.join(', ')}.`);
-    }
-    const least = number === 'overlapTurns' ? 0 : 1;
-    if (value === undefined || (Number.isFinite(value) && (value as number) >= least)) continue;
-    throw invalidArgument(`summarize: ${name} must be a number of at least ${least}.`);
-  }
+  const all = strategies.flatMap((strategy) => (strategy as Partial<SummarizeStrategy>).compaction ?? []);
+  if (all.length > 1) throw invalidArgument('contextWindow: history may have one summarize only.');
+  return all[0];
 }
 
 function nameOf(model: ModelArgument | undefined): string {

@@ -36,7 +36,7 @@ async function fetchOne(
   query: Omit<ContextQuery, 'abortSignal'>,
   signal: AbortSignal | undefined,
 ): Promise<Fetched> {
-  const { maxTokens, deadlineMs } = source;
+  const { maxTokens, deadlineMs, isFixed = false } = source;
   const ended = new AbortController();
   const abortSignal = signal ? AbortSignal.any([signal, ended.signal]) : ended.signal;
   let timer: NodeJS.Timeout | undefined;
@@ -59,7 +59,7 @@ async function fetchOne(
     const fitting = texts.filter((text) => text !== '' && text.length <= most);
     const omissions = new Omissions();
     omissions.add(texts.length - fitting.length, 'section');
-    return { section, maxTokens, texts: fitting, omissions };
+    return { section, maxTokens, isFixed, texts: fitting, omissions };
   } catch (error) {
     logger.warn(`The source of the section '${section}' failed; the turn goes on without. ${describeThrown(error)}`);
     return without('failed');

@@ -1,12 +1,11 @@
 import { rerank, retrieve } from '@genkit-ai/ai';
 import type { RerankerArgument, RetrieverArgument } from 'genkit';
-import { invalidArgument } from '../../errors.ts';
-import { checkOptions, isWhole } from '../../store/check-options.ts';
+import { checkOptions, isActionArgument, isWhole, type OptionCheck } from '../../store/check-options.ts';
 import type { ContextItem, ContextQuery, ContextSource } from '../types.ts';
 
 /** Options of {@link fewShot}. */
 export interface FewShotOptions {
-  /** Examples at most. Default: 3. */
+  /** Examples at most. Default: 3; of a list, all. */
   k?: number;
   /** Tokens of the examples at most. Default: no limit of their own. */
   maxTokens?: number;
@@ -28,22 +27,38 @@ export interface KnowledgeOptions {
   candidates?: number;
 }
 
+const isExampleSource: OptionCheck = (value) => {
+  const isFine = isList(value)
+    ? value.every((text) => typeof text === 'string')
+    : isActionArgument(value) === undefined;
+  return isFine ? undefined : 'a retriever, the name of one, or a list of texts';
+};
+
+function isList(value: unknown): value is readonly string[] {
+  return Array.isArray(value);
+}
+
 const NUMBERS = { k: isWhole(1), maxTokens: isWhole(0), deadlineMs: isWhole(1) };
 
 /**
  * Finds examples that fit the user's message: documents whose text is an example, say a question with its answer. They are placed as data, next
- * to the prompt. A retriever that fails or is late costs the turn its deadline at most.
+ * to the prompt. A retriever that fails or is late costs the turn its deadline at most. A list of examples is the same in each turn, so it is
+ * placed before the history, where providers cache it.
  *
- * @param retriever Any Genkit retriever; a name is looked up on first use.
+ * @param examples Any Genkit retriever; a name is looked up on first use. Or a list of examples, the most important one first.
  * @throws `INVALID_ARGUMENT` for an option that is unknown or of the wrong type.
  * @example
  * const examples = fewShot('answeredQuestions', { k: 3, maxTokens: 800 });
  */
-export function fewShot(retriever: RetrieverArgument, options: FewShotOptions = {}): ContextSource {
-  assertRetriever('fewShot', retriever);
+export function fewShot(examples: RetrieverArgument | readonly string[], options: FewShotOptions = {}): ContextSource {
+  checkOptions('fewShot', { examples: examples ?? null }, { examples: isExampleSource });
   checkOptions('fewShot', options, NUMBERS);
-  const { k = 3, maxTokens, deadlineMs = 2_000 } = options;
-  return { maxTokens, deadlineMs, fetch: async (query) => found(query, retriever, k) };
+  const { k, maxTokens, deadlineMs = 2_000 } = options;
+  if (isList(examples)) {
+    const items = examples.slice(0, k).map((text) => ({ text }));
+    return { maxTokens, deadlineMs, isFixed: true, fetch: async () => items };
+  }
+  return { maxTokens, deadlineMs, fetch: async (query) => found(query, examples, k ?? 3) };
 }
 
 /**
@@ -56,8 +71,8 @@ export function fewShot(retriever: RetrieverArgument, options: FewShotOptions = 
  * const documents = knowledge('handbook', { k: 5, maxTokens: 1_500 });
  */
 export function knowledge(retriever: RetrieverArgument, options: KnowledgeOptions = {}): ContextSource {
-  assertRetriever('knowledge', retriever);
-  checkOptions('knowledge', options, { ...NUMBERS, reranker: () => undefined, candidates: isWhole(1) });
+  checkOptions('knowledge', { retriever: retriever ?? null }, { retriever: isActionArgument });
+  checkOptions('knowledge', options, { ...NUMBERS, reranker: isActionArgument, candidates: isWhole(1) });
   const { k = 5, maxTokens, deadlineMs = 2_000, reranker, candidates = 4 * k } = options;
   const fetch = async (query: ContextQuery) => {
     if (reranker === undefined) return found(query, retriever, k);
@@ -79,9 +94,4 @@ function retrieveFor({ registry, text }: ContextQuery, retriever: RetrieverArgum
 
 function textsOf(documents: readonly { readonly text: string }[], k: number): ContextItem[] {
   return documents.slice(0, k).map(({ text }) => ({ text }));
-}
-
-function assertRetriever(owner: string, retriever: unknown): void {
-  if (typeof retriever === 'string' ? retriever !== '' : retriever !== undefined && retriever !== null) return;
-  throw invalidArgument(`${owner} needs a retriever or the name of one.`);
 }

@@ -5,7 +5,7 @@ import type { HistoryStrategy } from '../types.ts';
 export interface LastTurnsOptions {
   /**
    * Turns that are left out at once. With a larger step more requests begin like the one before, which providers cache. Default: half of the
-   * turns to keep.
+   * turns to keep. At most all of them.
    */
   step?: number;
 }
@@ -19,7 +19,7 @@ export interface LastTurnsOptions {
  */
 export function lastTurns(count: number, options: LastTurnsOptions = {}): HistoryStrategy {
   checkOptions('lastTurns', { count: count ?? null }, { count: isWhole(0) });
-  checkOptions('lastTurns', options, { step: isWhole(1) });
+  checkOptions('lastTurns', options, { step: isWhole(1, Math.max(1, count)) });
   const { step = Math.max(1, Math.floor(count / 2)) } = options;
   return (history, { turnsOf }) => {
     const turns = turnsOf(history.items);

@@ -6,7 +6,7 @@ import { cutToBudget } from './cut.ts';
 export interface TokenBudgetOptions {
   /**
    * Tokens that are left out at once, at least. With a larger step more requests begin like the one before, which providers cache. Default: half
-   * of the budget.
+   * of the budget. At most all of it.
    */
   step?: number;
 }
@@ -20,7 +20,7 @@ export interface TokenBudgetOptions {
  */
 export function tokenBudget(tokens: number, options: TokenBudgetOptions = {}): HistoryStrategy {
   checkOptions('tokenBudget', { tokens: tokens ?? null }, { tokens: isWhole(0) });
-  checkOptions('tokenBudget', options, { step: isWhole(1) });
+  checkOptions('tokenBudget', options, { step: isWhole(1, Math.max(1, tokens)) });
   const { step = Math.max(1, Math.floor(tokens / 2)) } = options;
   return (history, { turnsOf, countTokens }) => {
     const turns = turnsOf(history.items);

@@ -13,6 +13,8 @@ export interface Fetched {
   readonly section: Exclude<FlexibleSection, 'history' | 'summary'>;
   readonly texts: readonly string[];
   readonly maxTokens: number | undefined;
+  /** They are sent before the history. */
+  readonly isFixed?: boolean;
   readonly omissions: Omissions;
 }
 
@@ -46,7 +48,7 @@ const FRAME_TOKENS = 50;
 /**
  * Makes of a request one that fits the budget. Pure: the same request gives the same result, and nothing that was passed in is changed.
  *
- * What changes least comes first: instructions, summary, history; then what was found for the turn; then the turn itself.
+ * What changes least comes first: instructions, fixed examples, summary, history; then what was found for the turn; then the turn itself.
  *
  * @throws ContextOverflowError
  */
@@ -62,8 +64,8 @@ export function assemble(assembly: Assembly): Assembled {
   const tools = { countTokens, turnsOf, ...(summary && { summary }) };
   const history = new HistorySection(log.slice(0, turnStart), assembly.strategies, tools);
   const lists = assembly.fetched.map(
-    ({ section, texts, maxTokens: most, omissions }) =>
-      [new ListSection({ section, texts, countText, frame: FRAME_TOKENS, omissions }), most] as const,
+    ({ section, texts, maxTokens: most, isFixed = false, omissions }) =>
+      [new ListSection({ section, texts, countText, frame: FRAME_TOKENS, omissions }), most, isFixed] as const,
   );
   for (const [list, most] of lists) if (most !== undefined && list.tokens > most) list.shrink(most, 'section');
   const summaries = new ListSection({
@@ -86,16 +88,19 @@ export function assemble(assembly: Assembly): Assembled {
   fit(flexible, limits, Math.max(0, maxTokens - needed));
 
   const summaryInUse = summaries.texts.length > 0 ? history.summary : undefined;
-  const data = lists
-    .filter(([list]) => list.texts.length > 0)
-    .map(([list]) => dataText(list.section as never, list.texts));
+  const dataOf = (fixed: boolean): string[] =>
+    lists
+      .filter(([list, , isFixed]) => list.texts.length > 0 && isFixed === fixed)
+      .map(([list]) => dataText(list.section as never, list.texts));
+  const beforeHistory = [...dataOf(true), ...(summaryInUse ? [dataText('summary', summaries.texts)] : [])];
+  const data = dataOf(false);
   const turn = sent.slice(turnStart);
   const promptAt = Math.max(
     0,
     turn.findLastIndex(({ role }) => role === 'user'),
   );
   const conversation = repaired([
-    ...(summaryInUse ? [dataMessage([dataText('summary', summaries.texts)])] : []),
+    ...(beforeHistory.length > 0 ? [dataMessage(beforeHistory)] : []),
     ...history.items.map(({ position, message }) => (message === log[position] ? sent[position]! : message)),
     ...turn.slice(0, promptAt),
     ...(data.length > 0 ? [dataMessage(data)] : []),

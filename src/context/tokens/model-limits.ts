@@ -10,11 +10,14 @@ interface ModelLimit {
 }
 
 /**
- * Families of models by the part of their name behind the provider's. Genkit's model metadata has no limits. Local models are not listed: their
+ * The first that fits counts. Families of models by the part of their name behind the provider's. Genkit's model metadata has no limits. Local models are not listed: their
  * limit is a setting of the server.
  */
 const LIMITS: readonly ModelLimit[] = [
+  { name: /^gemini-.*-tts/, window: 8_192, output: 0 },
+  { name: /^gemini-.*-image/, window: 32_768, output: 0 },
   { name: /^gemini-(1\.5|2|3|flash|pro)/, window: 1_048_576, output: 0 },
+  { name: /^gpt-5(\.\d+)?-chat/, window: 128_000, output: 16_384 },
   { name: /^gpt-5/, window: 400_000, output: 128_000 },
   { name: /^gpt-4\.1/, window: 1_047_576, output: 32_768 },
   { name: /^(gpt-4o|gpt-4-turbo|chatgpt-4o)/, window: 128_000, output: 16_384 },

@@ -2,6 +2,7 @@ import { reserveSnapshotId } from '../../snapshot/ids.ts';
 import { keepsRecords, keepsScopes, type SessionStoreOptions, type SnapshotStore } from '../../store/contract.ts';
 import { hashOfUser, isErasureRecord, noteErasure } from '../../store/records/erasure.ts';
 import { isFunction, isObject } from '../../store/check-options.ts';
+import { reportAccess } from '../audit/auditing.ts';
 import { itemsOf } from '../lists.ts';
 import { checkUserCall, needsCapabilities } from './user-call.ts';
 
@@ -60,7 +61,9 @@ const RECORD = { kind: 'erasure', key: 'sessions' } as const;
 export async function eraseUser(store: SnapshotStore, options: EraseUserOptions): Promise<EraseReceipt> {
   checkUserCall('eraseUser', options, { onProgress: isFunction, signal: isObject });
   needsCapabilities('eraseUser', store, ['list', 'details', 'delete']);
-  return new Erasure(store, options).run();
+  const { userId, context } = options;
+  const access = { action: 'erase', operation: 'eraseUser', userId, ...(context && { context }) } as const;
+  return reportAccess(store, access, () => new Erasure(store, options).run());
 }
 
 class Erasure {

@@ -1,6 +1,7 @@
 import { checkUserCall, needsCapabilities } from './user-call.ts';
 import { keepsScopes, type SessionStoreOptions, type SnapshotStore } from '../../store/contract.ts';
 import { isErasureRecord } from '../../store/records/erasure.ts';
+import { noteAccess } from '../audit/auditing.ts';
 import { itemsOf } from '../lists.ts';
 import { jsonLines, linesOfSession, type ExportedLine } from '../session-lines.ts';
 
@@ -24,7 +25,15 @@ export interface ExportUserOptions extends SessionStoreOptions {
 export async function* exportUser(store: SnapshotStore, options: ExportUserOptions): AsyncGenerator<string> {
   checkUserCall('exportUser', options, {});
   needsCapabilities('exportUser', store, ['list', 'details']);
-  yield* jsonLines(linesOfUser(store, options));
+  const { userId, context } = options;
+  const access = { action: 'export', operation: 'exportUser', userId, ...(context && { context }) } as const;
+  let isWhole = false;
+  try {
+    yield* jsonLines(linesOfUser(store, options));
+    isWhole = true;
+  } finally {
+    noteAccess(store, { ...access, outcome: isWhole ? 'ok' : 'failed' });
+  }
 }
 
 async function* linesOfUser(

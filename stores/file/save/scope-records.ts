@@ -90,9 +90,10 @@ export class ScopeRecords {
       await this.#settle(name);
       const paths = [this.#folder.record(name), this.#folder.draft(name)];
       const isThere = paths.some((path) => store.fs.stat(path) !== undefined);
+      // The key first: a deletion that is interrupted is repeated, because the record is still listed.
+      await this.#folder.sealer('scope', scopeKey(id)).forget();
       for (const path of paths) store.remove(path);
       await store.flushFolder(this.#folder.scopes);
-      await this.#folder.sealer('scope', scopeKey(id)).forget();
       return isThere;
     });
   }

@@ -41,6 +41,7 @@ export async function deleteSession(
       if (removed) return removed;
     } else {
       const { snapshots, shards } = await removeRemains(tenant, [sessionId]);
+      await forgetRecords(tenant, [sessionId]);
       return { snapshots, shards };
     }
   }
@@ -75,6 +76,12 @@ export async function deleteSessions(
     const gone = new Set(pointers.map(({ owner }) => owner));
     const { snapshots, shards, records } = await removeRemains(tenant, ids, { gone });
     await removeMarked(tenant, pointers, marked);
+    // An interrupted deletion may have left the keys of sessions whose pointers it removed.
+    const there = new Set(pointers.map(({ sessionId }) => sessionId));
+    await forgetRecords(
+      tenant,
+      ids.filter((id) => !there.has(id)),
+    );
     result.sessions += pointers.filter((pointer) => tenant.isLive(pointer)).length;
     result.snapshots += snapshots;
     result.shards += shards;
@@ -116,7 +123,15 @@ async function removeMarked(
   // A session that was begun anew meanwhile may have written records.
   const ids = pointers.map(({ sessionId }) => sessionId);
   const begun = removed === marked.length ? [] : (await readPointers(tenant, ids)).map(({ sessionId }) => sessionId);
-  for (const id of ids) if (!begun.includes(id)) await tenant.sealer('session', id).forget();
+  await forgetRecords(
+    tenant,
+    ids.filter((id) => !begun.includes(id)),
+  );
+}
+
+/** Removes the data keys of the records of sessions that are not there. */
+async function forgetRecords(tenant: TenantDatabase, sessionIds: readonly string[]): Promise<void> {
+  for (const id of sessionIds) await tenant.sealer('session', id).forget();
 }
 
 /** Marks the pointers, those that are written meanwhile as they are then. */

@@ -152,12 +152,11 @@ export class Prune {
     const live = await this.#reader.livePointer(head.sessionId);
     if (live?.owner === owner) return;
     this.#known.delete(owner);
-    const found = dryRun ? await listOwned(this.#tenant, owner, []) : [];
-    const removed = dryRun
-      ? { snapshots: found.length, shards: 0 }
-      : await removeRemains(this.#tenant, [head.sessionId], { isOrphan: () => false });
-    if (!dryRun) await this.#tenant.sealerOf(head).forget();
-    this.#count(removed);
+    if (dryRun) {
+      return this.#count({ snapshots: (await listOwned(this.#tenant, owner, [])).length, shards: 0 });
+    }
+    await this.#tenant.sealerOf(head).forget();
+    this.#count(await removeRemains(this.#tenant, [head.sessionId], { isOrphan: () => false }));
   }
 
   /** Removes the records that belong to no session. */

@@ -1,4 +1,4 @@
-import { sessionStoreConformance, type ConformanceOptions } from '../index.ts';
+import type { Runner } from '../options.ts';
 
 /** How one test of the suite ended. */
 export interface Result {
@@ -17,8 +17,11 @@ interface Test {
 const LONGEST_MS = 60_000;
 
 /** Runs the suite outside any test runner, once, without a tenant prefix of its own, and answers how each test ended. */
-export async function runSuite(options: ConformanceOptions): Promise<Result[]> {
-  const tests = collect(options);
+export async function runSuite<Options extends { runner?: Runner }>(
+  options: Options,
+  define: (options: Options) => void,
+): Promise<Result[]> {
+  const tests = collect(options, define);
   const results: Result[] = [];
   for (const test of tests) {
     const result: Result = { subject: test.subject, test: test.name };
@@ -56,7 +59,7 @@ export function caughtBy(results: readonly Result[]): string[] {
   return [...new Set(results.filter((result) => 'error' in result).map((result) => result.subject))];
 }
 
-function collect(options: ConformanceOptions): Test[] {
+function collect<Options extends { runner?: Runner }>(options: Options, define: (options: Options) => void): Test[] {
   const tests: Test[] = [];
   const path: string[] = [];
   const runner = {
@@ -69,7 +72,7 @@ function collect(options: ConformanceOptions): Test[] {
       tests.push({ subject: path.at(-1)!, name, body });
     },
   };
-  sessionStoreConformance({ ...options, runner });
+  define({ ...options, runner });
   // The same tests come again under a tenant prefix.
   const isSecond = (test: Test, i: number): boolean =>
     tests.findIndex((other) => other.subject === test.subject && other.name === test.name) < i;

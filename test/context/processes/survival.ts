@@ -21,11 +21,11 @@ export type Lives = TalkEvent[][];
 export const savedIn = (lives: Lives) => lives.flat().filter((event) => event === 'saved').length;
 
 /** Has process after process go on with the conversation; each is killed in the middle of something after some turns. */
-export async function talkAndDie(place: TalkerPlace): Promise<Lives> {
+export async function talkAndDie(place: TalkerPlace, turns = TURNS): Promise<Lives> {
   const script = await childScript(new URL('talker-process.ts', import.meta.url));
   const random = new Random(seed);
   const lives: Lives = [];
-  while (savedIn(lives) < TURNS) {
+  while (savedIn(lives) < turns) {
     const life: TalkEvent[] = [];
     lives.push(life);
     const spec: TalkerSpec = { place, seed: seed * 1_000 + lives.length, aheadMs: savedIn(lives) * 60_000 };

@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { isTorture, scale, seed } from '../../support/scale.ts';
+import { scale, seed } from '../../support/scale.ts';
 import { simulate } from './simulate.ts';
 
-const seeds = isTorture ? [seed, seed + 1, seed + 2] : [seed];
 const sessions = scale(15, 1_000);
 
 describe('coverage: every message that a window leaves out', () => {
-  it.each(seeds)(`is in one summary or reported as dropped: ${sessions} random sessions, seed %i`, async (one) => {
-    const { violations, windows, summaries, dropped, kills } = await simulate(one, sessions);
+  it(`is in one summary or reported as dropped: ${sessions} random sessions, seed ${seed}`, async () => {
+    const { violations, windows, summaries, dropped, kills } = await simulate(seed, sessions);
     expect(violations).toEqual([]);
     // The simulation reaches what it is about.
     expect(windows).toBeGreaterThan(sessions * 8);

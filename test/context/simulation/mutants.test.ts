@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { childScript } from '../../support/child-script.ts';
 import { isTorture, scale, seed } from '../../support/scale.ts';
 import { MUTANTS, type Mutant } from './mutants.ts';
 
@@ -23,14 +24,16 @@ beforeAll(() => {
 afterAll(() => rmSync(copy, { recursive: true, force: true }));
 
 /** Runs the simulation on the copy. */
-function run(): Promise<{ code: number; output: string }> {
+async function run(): Promise<{ code: number; output: string }> {
+  const script = await childScript(pathToFileURL(join(copy, 'test/context/simulation/run.ts')));
   return new Promise((resolve) => {
-    const args = ['--import', 'tsx', join(copy, 'test/context/simulation/run.ts'), String(seed), '40'];
+    const args = [script, String(seed), '40'];
     execFile(
       process.execPath,
       args,
       { cwd: root, maxBuffer: 1e8, timeout: 100_000, killSignal: 'SIGKILL' },
       (error, stdout) => {
+        rmSync(script);
         resolve({ code: error ? Number(error.code ?? -1) : 0, output: stdout });
       },
     );

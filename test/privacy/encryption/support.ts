@@ -86,6 +86,17 @@ export function keyStoreOf(keys: Map<string, Uint8Array>): KeyStore {
   };
 }
 
+/** A key store as a process has it that may die: `beforeChange` throws from then on. */
+export function mortalKeyStore(keyStore: KeyStore, beforeChange: () => void): KeyStore {
+  const mortal =
+    <Args extends unknown[], T>(call: (...args: Args) => Promise<T>) =>
+    async (...args: Args): Promise<T> => {
+      beforeChange();
+      return call(...args);
+    };
+  return { read: keyStore.read, write: mortal(keyStore.write), delete: mortal(keyStore.delete) };
+}
+
 /** A mutator that answers a completed snapshot. */
 export function completed(
   snapshot: Omit<SessionSnapshotInput<Record<string, Json>>, 'createdAt'>,

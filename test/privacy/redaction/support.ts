@@ -82,7 +82,7 @@ export function textsOf(bytes: Uint8Array): string[] {
 }
 
 /** The values that the files below a folder hold, in their names or contents, each with the file. Files may come and go meanwhile. */
-export function findOnDisk(folder: string, values: readonly string[]): string[] {
+export function findOnDisk(folder: string, values: Iterable<string>): string[] {
   const found: string[] = [];
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
     const path = join(folder, name);

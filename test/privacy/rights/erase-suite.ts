@@ -234,3 +234,40 @@ export function erasesUsers(open: () => Promise<Medium>): void {
     expect([...exported].toSorted()).toEqual(['one', 'three', 'two']);
   });
 }
+
+/** What a store whose data keys are kept elsewhere must keep of it besides: `keys` has those of the medium that was opened last, by owner. */
+export function erasesKeys(open: () => Promise<Medium>, keys: () => ReadonlyMap<string, unknown>): void {
+  const keysOfUser = (): string[] => [...keys().keys()].filter((name) => name.includes(CANARY));
+
+  it('removes the keys of all of a user’s data, and no others', async () => {
+    const medium = await open();
+    await plant(medium, EVE, 'other');
+    const before = [...keys().keys()];
+    const sessions = await plant(medium, ADA, CANARY);
+    // Of each session at least, and of their own record.
+    expect(keysOfUser().length).toBeGreaterThan(sessions);
+    await eraseUser(medium.open(), { userId: ADA });
+    expect(keysOfUser()).toEqual([]);
+    const left = [...keys().keys()];
+    expect(left).toEqual(expect.arrayContaining(before));
+    // That of the record that notes the erasure.
+    expect(left.length - before.length).toBeLessThanOrEqual(1);
+    expect((await medium.open().getSnapshot({ sessionId: `${EVE} 1` }))?.state?.custom).toMatchObject({
+      'other fail': 'other fail',
+    });
+  });
+
+  it('killed after any number of changes and called again, it leaves no key of the user', async () => {
+    const medium = await open();
+    let changes = 0;
+    for (let died = true; died; changes++) {
+      await agentOn(medium.open()).turn(ADA, CANARY, { sessionId: CANARY });
+      await medium.open().writeRecord({ sessionId: CANARY, kind: CANARY, key: CANARY, value: CANARY });
+      expect(keysOfUser()).not.toEqual([]);
+      died = await medium.dying(changes, (store) => eraseUser(store, { userId: ADA }));
+      await eraseUser(medium.open(), { userId: ADA });
+      expect(keysOfUser(), `after ${changes} changes`).toEqual([]);
+    }
+    expect(changes).toBeGreaterThan(8);
+  });
+}

@@ -1,30 +1,49 @@
 import { FileSessionStore, InMemorySessionStore } from 'genkitx-agents';
-import { eraseUser, exportUser } from 'genkitx-agents/privacy';
+import { envelope, eraseUser, exportUser, localKeys } from 'genkitx-agents/privacy';
 import { describe, expect, it } from 'vitest';
 import { contentsBelow, killOwners, temporaryFolder } from '../../stores/file/support/folders.ts';
 import { MortalFileSystem } from '../../stores/file/support/mortal.ts';
-import { agentOn, erasesUsers, type FullStore } from './erase-suite.ts';
+import { keyStoreOf, mortalKeyStore, secret } from '../encryption/support.ts';
+import { agentOn, erasesKeys, erasesUsers, type FullStore, type Medium } from './erase-suite.ts';
+
+/** A folder as the medium; keys are kept in `keys`, if there are some. */
+function medium(keys?: Map<string, Uint8Array>): Medium {
+  const folder = temporaryFolder();
+  const open = (mortal?: MortalFileSystem): FullStore => {
+    const keyStore = keys && mortalKeyStore(keyStoreOf(keys), () => mortal?.step('unlink'));
+    const encryption = keyStore && { encryption: envelope({ keys: localKeys(secret('a')), keyStore }) };
+    return new (FileSessionStore as new (...args: unknown[]) => FullStore)(
+      folder,
+      { durability: 'fast', ...encryption },
+      mortal?.fileSystem,
+    );
+  };
+  return {
+    open,
+    look: async () => new Map(Object.entries(contentsBelow(folder))),
+    dying: async (changes, work) => {
+      const mortal = new MortalFileSystem();
+      const store = open(mortal);
+      mortal.dieAfter(changes);
+      await work(store).catch(() => {});
+      const died = mortal.dead;
+      mortal.dead = true;
+      killOwners(folder);
+      return died;
+    },
+  };
+}
 
 describe('eraseUser on files', () => {
-  erasesUsers(async () => {
-    const folder = temporaryFolder();
-    const open = (fileSystem?: MortalFileSystem['fileSystem']): FullStore =>
-      new (FileSessionStore as new (...args: unknown[]) => FullStore)(folder, { durability: 'fast' }, fileSystem);
-    return {
-      open,
-      look: async () => new Map(Object.entries(contentsBelow(folder))),
-      dying: async (changes, work) => {
-        const mortal = new MortalFileSystem();
-        const store = open(mortal.fileSystem);
-        mortal.dieAfter(changes);
-        await work(store).catch(() => {});
-        const died = mortal.dead;
-        mortal.dead = true;
-        killOwners(folder);
-        return died;
-      },
-    };
-  });
+  erasesUsers(async () => medium());
+});
+
+describe('eraseUser on encrypted files with a key store', () => {
+  let keys: Map<string, Uint8Array>;
+  erasesKeys(
+    async () => medium((keys = new Map())),
+    () => keys,
+  );
 });
 
 describe('eraseUser', () => {

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { startInstance, type Instance } from './instance.ts';
+import { pathToFileURL } from 'node:url';
+import { compiledScript, startInstance, type Instance } from './instance.ts';
 import { idToken, PUBLIC_KEYS } from './id-tokens.ts';
 
 /** A sample that is deployed: the same to its callers, whatever serves it. */
@@ -23,6 +24,10 @@ export interface Deployment {
   recover: (instance: Instance) => Promise<void>;
 }
 
+async function mainOf(folder: Deployment['folder'], packed?: string): Promise<string> {
+  return packed ? join(packed, 'build/main.mjs') : compiledScript(`samples/${folder}/main.ts`);
+}
+
 const KEYS = { ada: 'the-key-of-ada-is-long', bob: 'the-key-of-bob-is-long' };
 /** Ada has the orders of this address. */
 export const EMAILS = { ada: 'ana@example.com', bob: 'ben@example.com' };
@@ -30,8 +35,8 @@ export const EMAILS = { ada: 'ana@example.com', bob: 'ben@example.com' };
 export const cloudRun: Deployment = {
   name: 'samples/cloud-run',
   folder: 'cloud-run',
-  start: (project, env, packed) =>
-    startInstance(packed ? join(packed, 'build/main.mjs') : 'samples/cloud-run/main.ts', {
+  start: async (project, env, packed) =>
+    startInstance(await mainOf('cloud-run', packed), {
       GCLOUD_PROJECT: project,
       API_KEYS: `${EMAILS.ada}=${KEYS.ada},${EMAILS.bob}=${KEYS.bob}`,
       ...env,
@@ -45,10 +50,10 @@ export const cloudRun: Deployment = {
 export const firebase: Deployment = {
   name: 'samples/firebase',
   folder: 'firebase',
-  start: (project, env, packed) =>
-    startInstance('test/samples/support/function-host.ts', {
+  start: async (project, env, packed) =>
+    startInstance(await compiledScript('test/samples/support/function-host.ts'), {
       GCLOUD_PROJECT: project,
-      TEST_FUNCTIONS: packed ? join(packed, 'build/main.mjs') : '',
+      TEST_FUNCTIONS: pathToFileURL(await mainOf('firebase', packed)).href,
       TEST_PUBLIC_KEYS: PUBLIC_KEYS,
       ...env,
     }),

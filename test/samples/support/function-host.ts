@@ -19,8 +19,7 @@ https.request = ((options: RequestOptions, onResponse: (response: IncomingMessag
 }) as typeof https.request;
 
 type Functions = typeof import('../../../samples/firebase/main.ts');
-const functions = process.env['TEST_FUNCTIONS'] || '../../../samples/firebase/main.ts';
-const { agents, recover } = (await import(functions)) as Functions;
+const { agents, recover } = (await import(process.env['TEST_FUNCTIONS']!)) as Functions;
 const app = express();
 app.use(express.json());
 app.use('/agents', (request, response) => void agents(Object.assign(request, { rawBody: Buffer.alloc(0) }), response));

@@ -2,6 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { childScript } from '../../support/child-script.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -19,10 +20,19 @@ export interface Instance {
   end(): Promise<{ code: number | null; signal: NodeJS.Signals | null; stderr: string }>;
 }
 
-/** Starts `script` on a free port, with nothing of this machine's own settings. */
+const compiled = new Map<string, Promise<string>>();
+
+/** A script of the checkout as a file of plain JavaScript, made once: instances are started again and again. */
+export function compiledScript(script: string): Promise<string> {
+  const made = compiled.get(script) ?? childScript(new URL(`../../../${script}`, import.meta.url));
+  compiled.set(script, made);
+  return made;
+}
+
+/** Starts `script`, plain JavaScript, on a free port, with nothing of this machine's own settings. */
 export async function startInstance(script: string, env: Record<string, string>): Promise<Instance> {
   const unset = { GEMINI_API_KEY: '', GOOGLE_API_KEY: '', K_SERVICE: '', NODE_ENV: 'production', GENKIT_ENV: 'prod' };
-  const child = spawn(process.execPath, ['--import', 'tsx', script], {
+  const child = spawn(process.execPath, [script], {
     cwd: ROOT,
     env: { ...process.env, ...unset, HOST: '127.0.0.1', PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

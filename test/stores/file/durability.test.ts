@@ -74,7 +74,7 @@ describe(`crash points: (seed ${seed})`, () => {
         const last = operations[length - 1];
         if (length < operations.length && (last?.call === 'look' || last?.call === 'close')) continue;
         for (const survival of isTorture ? survivals : ['dropped' as const, survivals[1 + (length % 2)]!]) {
-          for (let i = 0; i < (survival === 'mixed' ? scale(1, 20) : 1); i++) {
+          for (let i = 0; i < (survival === 'mixed' ? scale(1, 5) : 1); i++) {
             const place = `after ${length} of ${operations.length} operations, ${survival}`;
             const folder = temporaryFolder();
             const disk = new CrashingDisk(start);

@@ -1,8 +1,9 @@
 import type { Firestore } from '@google-cloud/firestore';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
-import { eraseUser } from 'genkitx-agents/privacy';
+import { envelope, eraseUser, localKeys, type KeyStore } from 'genkitx-agents/privacy';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { erasesUsers } from '../../privacy/rights/erase-suite.ts';
+import { keyStoreOf, mortalKeyStore, secret } from '../../privacy/encryption/support.ts';
+import { erasesKeys, erasesUsers, type Medium } from '../../privacy/rights/erase-suite.ts';
 import { scale } from '../../support/scale.ts';
 import { allDocuments } from './support/at-rest.ts';
 import { openDatabase } from './support/database.ts';
@@ -10,29 +11,42 @@ import { plantUser } from './support/plant-user.ts';
 import { trafficOf, trafficSoFar } from './support/transport.ts';
 
 /** Small shards, so that every kind of document is there. */
-const open = (db: Firestore): FirestoreSessionStore => new FirestoreSessionStore({ db, shardSize: 2048 });
+function open(db: Firestore, keyStore?: KeyStore): FirestoreSessionStore {
+  const encryption = keyStore && envelope({ keys: localKeys(secret('a')), keyStore });
+  return new FirestoreSessionStore({ db, shardSize: 2048, ...(encryption && { encryption }) });
+}
+
+interface Mortal {
+  /** Counts a commit, or another change that the process makes. */
+  step: () => void;
+  dieAfter: (changes: number) => void;
+  isDead: () => boolean;
+}
 
 /** Commits of a client fail from some number on, as if its process had died. */
-function mortal(db: Firestore): { dieAfter: (commits: number) => void; isDead: () => boolean } {
+function mortal(db: Firestore): Mortal {
   let left = Infinity;
+  const step = (): void => {
+    if (left-- <= 0) throw new Error('killed');
+  };
   const batch = db.batch.bind(db);
   db.batch = () => {
     const made = batch();
     const commit = made.commit.bind(made);
     made.commit = async () => {
-      if (left-- <= 0) throw new Error('killed');
+      step();
       return commit();
     };
     return made;
   };
-  return { dieAfter: (commits) => void (left = commits), isDead: () => left < 0 };
+  return { step, dieAfter: (changes) => void (left = changes), isDead: () => left < 0 };
 }
 
 describe('eraseUser on Firestore', () => {
   const clients: Firestore[] = [];
   const stores: FirestoreSessionStore[] = [];
-  const opened = (db: Firestore): FirestoreSessionStore => {
-    const store = open(db);
+  const opened = (db: Firestore, keyStore?: KeyStore): FirestoreSessionStore => {
+    const store = open(db, keyStore);
     stores.push(store);
     return store;
   };
@@ -41,11 +55,11 @@ describe('eraseUser on Firestore', () => {
     await Promise.all(clients.map((db) => db.terminate()));
   });
 
-  erasesUsers(async () => {
+  const medium = (keys?: Map<string, Uint8Array>): Medium => {
     const first = openDatabase();
     clients.push(first);
     return {
-      open: () => opened(first),
+      open: () => opened(first, keys && keyStoreOf(keys)),
       look: async () => {
         const documents = await allDocuments(first);
         return new Map(documents.map((document) => [document.ref.path, textOf(document.data())]));
@@ -53,12 +67,23 @@ describe('eraseUser on Firestore', () => {
       dying: async (changes, work) => {
         const db = openDatabase((first as unknown as { projectId: string }).projectId);
         clients.push(db);
-        const { dieAfter, isDead } = mortal(db);
+        const { step, dieAfter, isDead } = mortal(db);
+        const store = opened(db, keys && mortalKeyStore(keyStoreOf(keys), step));
         dieAfter(changes);
-        await work(opened(db)).catch(() => {});
+        await work(store).catch(() => {});
         return isDead();
       },
     };
+  };
+
+  erasesUsers(async () => medium());
+
+  describe('encrypted, with a key store', () => {
+    let keys: Map<string, Uint8Array>;
+    erasesKeys(
+      async () => medium((keys = new Map())),
+      () => keys,
+    );
   });
 
   describe('of many sessions', () => {

@@ -12,12 +12,17 @@ export class MortalFileSystem {
     this.fileSystem = { ...nodeFileSystem };
     for (const [name, call] of Object.entries(nodeFileSystem)) {
       const mortal = (...args: unknown[]): unknown => {
-        if (CHANGES.test(name) && this.#left-- <= 0) this.dead = true;
-        if (this.dead) throw new Error('killed');
+        this.step(name);
         return (call as (...args: unknown[]) => unknown)(...args);
       };
       Object.assign(this.fileSystem, { [name]: mortal });
     }
+  }
+
+  /** Counts a call, also one of something else that the process changes. */
+  step(name: string): void {
+    if (CHANGES.test(name) && this.#left-- <= 0) this.dead = true;
+    if (this.dead) throw new Error('killed');
   }
 
   dieAfter(changes: number): void {

@@ -1,0 +1,7 @@
+/** A conversation with an agent in a page: a hook for React, and a transport for the AI SDK's `useChat`. Needs `react`. */
+export { AgentError } from '../src/client/errors.ts';
+export type { TurnStorage } from '../src/react/kept-turns.ts';
+export { LiveChat } from '../src/react/live-chat.ts';
+export type { SnapshotNode } from '../src/react/snapshot-tree.ts';
+export type * from '../src/react/types.ts';
+export { useAgent, type AgentConversation, type UseAgentOptions } from '../src/react/use-agent.ts';

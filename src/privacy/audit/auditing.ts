@@ -1,0 +1,208 @@
+import type { ActionContext, GenkitError } from 'genkit';
+import { logger } from 'genkit/logging';
+import { describeThrown, invalidArgument } from '../../errors.ts';
+import { sessionOf } from '../../snapshot/snapshot.ts';
+import type { ScopeId, SnapshotStore } from '../../store/contract.ts';
+import { isFunction } from '../../store/check-options.ts';
+
+/** An access to what a store keeps. It holds ids and no content. */
+export interface AccessEvent {
+  /** What was done. Deleting and pruning are `erase`. */
+  readonly action: 'read' | 'write' | 'list' | 'export' | 'erase';
+  /** The method or function: `getSnapshot`, `eraseUser`. */
+  readonly operation: string;
+  /** The caller's context, which names the tenant and the user. It may hold a token, as your context provider made it: choose what you log. */
+  readonly context?: ActionContext;
+  /** The session, where it is known. */
+  readonly sessionId?: string;
+  /** The sessions, where many were deleted at once. */
+  readonly sessionIds?: readonly string[];
+  /** The snapshot, where one was named or saved. */
+  readonly snapshotId?: string;
+  /** The user whose data is listed, exported or erased. */
+  readonly userId?: string;
+  /** The records of users and apps. */
+  readonly scopes?: readonly ScopeId[];
+  /** `none`: there was nothing to read or to erase, or a mutator skipped its save. */
+  readonly outcome: 'ok' | 'none' | 'failed';
+  /** Of a failure: the status of the error, as `UNAVAILABLE`. Optional. */
+  readonly status?: string;
+}
+
+/** Options of {@link auditing}. */
+export interface AuditingOptions {
+  /**
+   * Called after each access, before its caller gets the answer. What it throws, or rejects with, is logged and changes nothing: an audit log that
+   * is away must lose no turn. It is not awaited.
+   */
+  readonly onAccess: (event: AccessEvent) => unknown;
+}
+
+/** What is known of an access before it is made. */
+type Access = Omit<AccessEvent, 'outcome' | 'status'>;
+
+const ACTIONS: Readonly<Record<string, AccessEvent['action']>> = {
+  getSnapshot: 'read',
+  getSnapshotMetadata: 'read',
+  onSnapshotStateChange: 'read',
+  readScopes: 'read',
+  readRecords: 'read',
+  saveSnapshot: 'write',
+  writeRecord: 'write',
+  listSnapshots: 'list',
+  listSessions: 'list',
+  listScopes: 'list',
+  deleteSession: 'erase',
+  deleteSessions: 'erase',
+  deleteScope: 'erase',
+  prune: 'erase',
+};
+
+/** The callbacks of auditing stores. */
+const callbacks = new WeakMap<object, AuditingOptions['onAccess']>();
+
+/**
+ * Wraps a store so that each read, write, list, export and erasure is reported. Put it around all other wrappers: it then sees what callers ask for,
+ * and `exportUser` and `eraseUser` report themselves too, besides the calls of the store that they make.
+ *
+ * @throws `INVALID_ARGUMENT` without a store or a function.
+ * @example
+ * import { InMemorySessionStore } from 'genkitx-agents';
+ * import { auditing } from 'genkitx-agents/privacy';
+ * const store = auditing(new InMemorySessionStore(), {
+ *   onAccess: ({ action, sessionId, outcome }) => console.log(action, sessionId, outcome),
+ * });
+ */
+export function auditing<T extends Pick<SnapshotStore, 'getSnapshot' | 'saveSnapshot'>>(
+  store: T,
+  { onAccess }: AuditingOptions,
+): T {
+  if (typeof store?.getSnapshot !== 'function') throw invalidArgument('auditing needs a session store.');
+  const wrong = isFunction(onAccess);
+  if (wrong) throw invalidArgument(`auditing needs an 'onAccess': ${wrong}.`);
+  const methods = new Map<unknown, unknown>();
+  const audited = new Proxy(store, {
+    get: (target, name) => {
+      const member: unknown = Reflect.get(target, name, target);
+      if (typeof member !== 'function') return member;
+      // The same method each time, as a store has it.
+      if (!methods.has(member)) methods.set(member, methodOf(target, String(name), member as Method, onAccess));
+      return methods.get(member);
+    },
+  });
+  callbacks.set(audited, onAccess);
+  return audited;
+}
+
+/** Reports what a function does with a store besides the store's own methods. */
+export async function reportAccess<R>(store: object, access: Access, run: () => Promise<R>): Promise<R> {
+  const onAccess = callbacks.get(store);
+  return onAccess ? report(onAccess, access, run) : run();
+}
+
+/** Reports what was done with a store. */
+export function noteAccess(store: object, event: AccessEvent): void {
+  const onAccess = callbacks.get(store);
+  if (onAccess) notify(onAccess, event);
+}
+
+type Method = (...args: unknown[]) => unknown;
+
+function methodOf(store: object, name: string, method: Method, onAccess: AuditingOptions['onAccess']): Method {
+  const call: Method = (...args) => method.apply(store, args);
+  const action = ACTIONS[name];
+  if (!action) return call;
+  if (name === 'onSnapshotStateChange') {
+    return (snapshotId, callback, options) => {
+      const end = call(snapshotId, callback, options);
+      notify(onAccess, { action, operation: name, ...namesIn({ snapshotId }, options), outcome: 'ok' });
+      return end;
+    };
+  }
+  if (name === 'saveSnapshot') {
+    return (snapshotId, mutator, options) => {
+      let sessionId: string | undefined;
+      const noting = (current: unknown): unknown => {
+        const answer = (mutator as Method)(current);
+        sessionId = sessionOf(answer ?? {});
+        return answer;
+      };
+      const names = namesIn({ snapshotId }, options);
+      return report(
+        onAccess,
+        { action, operation: name, ...names },
+        () => call(snapshotId, typeof mutator === 'function' ? noting : mutator, options) as Promise<unknown>,
+        (savedId) => ({ ...(typeof savedId === 'string' && { snapshotId: savedId }), ...namesIn({ sessionId }) }),
+      );
+    };
+  }
+  return (...args) => {
+    const isDryRun = name === 'prune' && membersOf(args[1])['dryRun'] === true;
+    const access = { action: isDryRun ? 'list' : action, operation: name, ...namesIn(...args) } as const;
+    const found = (answer: unknown) => (name.startsWith('getSnapshot') ? namesIn(answer) : {});
+    return report(onAccess, access, () => call(...args) as Promise<unknown>, found);
+  };
+}
+
+async function report<R>(
+  onAccess: AuditingOptions['onAccess'],
+  access: Access,
+  run: () => Promise<R>,
+  found: (answer: R) => Partial<Access> = () => ({}),
+): Promise<R> {
+  try {
+    const answer = await run();
+    notify(onAccess, { ...access, ...found(answer), outcome: isNothing(answer) ? 'none' : 'ok' });
+    return answer;
+  } catch (error) {
+    const { status } = (error ?? {}) as Partial<GenkitError>;
+    notify(onAccess, { ...access, outcome: 'failed', ...(typeof status === 'string' && { status }) });
+    throw error;
+  }
+}
+
+function isNothing(answer: unknown): boolean {
+  const { snapshots } = membersOf(answer);
+  return answer === undefined || answer === null || answer === false || snapshots === 0;
+}
+
+function notify(onAccess: AuditingOptions['onAccess'], event: AccessEvent): void {
+  const failed = (error: unknown): void =>
+    logger.error(
+      `An access was not reported, because onAccess threw; the access itself stands. ${describeThrown(error)}`,
+    );
+  try {
+    Promise.resolve(onAccess(event)).catch(failed);
+  } catch (error) {
+    failed(error);
+  }
+}
+
+/** The ids in the arguments or the answer of a method. */
+function namesIn(...values: unknown[]): Partial<Access> {
+  const { sessionId, sessionIds, snapshotId, context, ownerId, scope, scopes, ...rest } = Object.assign(
+    {},
+    ...values.map(membersOf),
+  ) as {
+    [name: string]: unknown;
+    sessionIds?: readonly string[];
+    context?: ActionContext;
+    scope?: ScopeId;
+  };
+  const session = sessionId ?? sessionOf({ state: rest['state'] as { sessionId?: string } });
+  // The store refuses what is no list of records.
+  const listed = Array.isArray(scopes) ? (scopes as unknown[]).map((each) => membersOf(each)['id'] ?? each) : [];
+  const ids = (scope ? [scope] : listed) as ScopeId[];
+  return {
+    ...(typeof session === 'string' && { sessionId: session }),
+    ...(sessionIds && { sessionIds }),
+    ...(typeof snapshotId === 'string' && { snapshotId }),
+    ...(typeof ownerId === 'string' && { userId: ownerId }),
+    ...(context && { context }),
+    ...(ids.length > 0 && { scopes: ids }),
+  };
+}
+
+function membersOf(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}

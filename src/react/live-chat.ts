@@ -1,0 +1,515 @@
+import { AgentError, describeError, toAgentError } from '../client/errors.ts';
+import type {
+  AgentAPI,
+  AgentInput,
+  AgentResponse,
+  AgentSnapshot,
+  AgentTurn,
+  MessageData,
+  ToolRequestPart,
+  ToolResponsePart,
+  TurnOptions,
+} from '../client/types.ts';
+import { KeptTurns, type KeptTurn } from './kept-turns.ts';
+import {
+  artifactsWith,
+  BEGINNING,
+  begun,
+  further,
+  messagesWith,
+  pointAfter,
+  pointOf,
+  turnOf,
+  turnsIn,
+  type Point,
+  type RunningTurn,
+} from './point.ts';
+import { KnownSnapshots } from './known-snapshots.ts';
+import { hasGaps } from './streamed-messages.ts';
+import { isGood, type SnapshotNode, type SnapshotTree } from './snapshot-tree.ts';
+import type { AgentBranch, ChatView, LiveChatOptions, SendOptions } from './types.ts';
+
+interface RunOptions extends SendOptions {
+  /** The turn runs already. */
+  streamId?: string;
+}
+
+/**
+ * A conversation with an agent as a page shows it: a plain store, for `useSyncExternalStore` or anything else that subscribes. It is read when
+ * it is opened. A turn goes on when it is closed, and its stream is found again when the conversation is opened anew.
+ */
+export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode> {
+  /** The newest options; of another agent in them the next call is made. */
+  options: LiveChatOptions<State, Node>;
+  readonly #kept: KeptTurns;
+  readonly #listeners = new Set<() => void>();
+  #sessionId: string | undefined;
+  #point: Point<State> = BEGINNING;
+  /** What is shown was the latest when it was first shown: what goes on from it is shown too. */
+  #isFollowing = true;
+  #turn: RunningTurn<State> | undefined;
+  #running: AgentTurn<State> | undefined;
+  /** The run in the background that is waited for. */
+  #background: { snapshotId: string; waiting: AbortController } | undefined;
+  readonly #known = new KnownSnapshots<State, Node>(() => this.options);
+  /** The branches, of this tree and point. */
+  #branches: { tree?: SnapshotTree<Node>; point?: Point<State>; found: readonly AgentBranch[] } = { found: [] };
+  /** Of a conversation without a snapshot: the chat that has its state. */
+  #chat: ReturnType<AgentAPI<State>['chat']> | undefined;
+  #hasRead: boolean;
+  #isOpen = false;
+  #reading: Promise<void> | undefined;
+  #refreshing: Promise<void> | undefined;
+  /** Counts what was asked to be shown; the last one asked for is shown. */
+  #asked = 0;
+  #readError: AgentError | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #view: ChatView<State, Node>;
+
+  constructor(options: LiveChatOptions<State, Node>) {
+    const { sessionId, storage, storageKey = 'genkitx-agents.turn' } = options;
+    this.options = options;
+    this.#sessionId = sessionId;
+    this.#kept = new KeptTurns(storageKey, storage);
+    this.#hasRead = sessionId === undefined && options.snapshotId === undefined;
+    this.#view = this.#look();
+  }
+
+  /** What is shown: the same object until it changes. */
+  readonly getView = (): ChatView<State, Node> => this.#view;
+
+  /** Calls back after each change of the view. Returns the function that ends it. */
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  /** Reads the conversation and follows what other pages do in it. Returns the function that ends it; a turn that runs goes on. */
+  open(): () => void {
+    const unsubscribe = this.#kept.subscribe(() => this.#sessionId, this.#onKept);
+    this.#isOpen = true;
+    if (this.#hasRead) void this.refresh();
+    else this.#reading ??= this.#readFirst();
+    return () => {
+      unsubscribe();
+      this.#isOpen = false;
+      this.#background?.waiting.abort();
+    };
+  }
+
+  /** Sends a message of the user. Resolves at the end of the turn, however it ends; while a turn runs, nothing is sent. */
+  readonly send = async (message: string | MessageData, options?: SendOptions): Promise<void> => {
+    await this.#reading;
+    await this.#run(this.#point.snapshotId, inputOf(message), options);
+  };
+
+  /** Answers the interrupts, all of them at once, with what their `respond` and `restart` return. Resolves as `send`. */
+  readonly respond = async (
+    answers: readonly (ToolRequestPart | ToolResponsePart)[],
+    options?: SendOptions,
+  ): Promise<void> => {
+    const restart = answers.filter((part): part is ToolRequestPart => part.toolRequest !== undefined);
+    const respond = answers.filter((part): part is ToolResponsePart => part.toolResponse !== undefined);
+    await this.#run(this.#point.snapshotId, { resume: { restart, respond } }, options);
+  };
+
+  /** Runs the last turn again: one that failed or was stopped in its place, any other as a branch. Resolves as `send`. */
+  readonly retry = async (): Promise<void> => {
+    const turn = this.#shownTurn();
+    if (turn?.phase === 'running') return;
+    if (turn) {
+      if (turn.input) await this.#run(turn.parentId, turn.input);
+      else this.dismiss();
+    } else if (this.#point.status === 'aborted') {
+      await this.#run(this.#point.snapshotId, {});
+    } else {
+      const index = this.#point.messages.findLastIndex(({ role }) => role === 'user');
+      if (index >= 0) await this.editAndBranch(index, this.#point.messages[index]!);
+    }
+  };
+
+  /**
+   * Says something else in place of a message of the user: a branch, beside which the other stays. The first message of a session has no snapshot
+   * before it, unless `begin` names one: then a new session begins. Resolves as `send`.
+   *
+   * @param index The index of the message in `messages`.
+   * @throws AgentError `INVALID_ARGUMENT` when there is no message of the user.
+   */
+  readonly editAndBranch = async (index: number, message: string | MessageData): Promise<void> => {
+    const { messages } = this.#view;
+    if (messages[index]?.role !== 'user') {
+      throw new AgentError({ status: 'INVALID_ARGUMENT', message: `Message ${index} is not one of the user.` });
+    }
+    if (this.#turn?.phase === 'running') return;
+    try {
+      const before = await this.#known.before(this.#point, turnsIn(messages.slice(0, index)));
+      if (before !== undefined) await this.#show(before);
+      else this.#leaveSession();
+      await this.#run(before, inputOf(message));
+    } catch (error) {
+      this.#fail(error);
+    }
+  };
+
+  /** Stops the turn that runs. What was said so far is kept. */
+  readonly stop = async (): Promise<void> => {
+    if (this.#background) await this.options.agent.abort(this.#background.snapshotId).catch(() => {});
+    else await this.#running?.stop();
+  };
+
+  /** Forgets a turn that failed, or that was stopped and not saved. */
+  readonly dismiss = (): void => {
+    if (this.#turn?.phase === 'running') return;
+    this.#turn = undefined;
+    this.#readError = undefined;
+    this.#kept.write(this.#sessionId, undefined);
+    this.#notify();
+  };
+
+  /** Shows the conversation as it was at a snapshot. Default: the latest. */
+  readonly goTo = async (snapshotId?: string): Promise<void> => {
+    await this.#reading;
+    if (snapshotId !== undefined && snapshotId === this.#point.snapshotId) return;
+    await this.#attempt(() => this.#show(snapshotId));
+  };
+
+  /** Reads what has become of the conversation elsewhere. What goes on from the latest point is shown, if that is what was shown. */
+  readonly refresh = async (): Promise<void> => {
+    await this.#reading;
+    // One that began before has not seen all of it.
+    await this.#refreshing;
+    this.#refreshing ??= this.#attempt(() => this.#readAgain()).finally(() => (this.#refreshing = undefined));
+    await this.#refreshing;
+  };
+
+  async #readFirst(): Promise<void> {
+    let kept = this.#kept.read(this.#sessionId);
+    await this.#attempt(async () => {
+      if (this.options.listSnapshots) await this.#known.refresh(this.#sessionId);
+      await this.#show(this.options.snapshotId ?? kept?.parentId, kept !== undefined);
+      this.#hasRead = true;
+    });
+    this.#reading = undefined;
+    // Another page may have gone on meanwhile.
+    kept = this.#kept.read(this.#sessionId);
+    if (kept && !this.#turn) await this.#takeUp(kept);
+    this.#notify();
+  }
+
+  /** Goes on with a turn that this page, before it was loaded again, or another has begun. */
+  async #takeUp(kept: KeptTurn): Promise<void> {
+    const { input, parentId, known = [], streamId } = kept;
+    if (streamId !== undefined) {
+      await this.#run(parentId, input, { streamId }, known);
+      return;
+    }
+    this.#turn = begun({ parentId, input, known });
+    if (!kept.error && (await this.#savedMeanwhile().catch(() => false))) return;
+    this.#turn = { ...this.#turn, phase: 'failed', error: new AgentError(kept.error ?? LEFT) };
+  }
+
+  readonly #onKept = (): void => {
+    if (this.#reading || this.#turn?.phase === 'running') return;
+    const kept = this.#kept.read(this.#sessionId);
+    if (kept?.streamId !== undefined) void this.#takeUp(kept);
+    else if (!kept) void this.refresh();
+  };
+
+  /** Never rejects: the error is part of the view. */
+  async #attempt(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+      this.#readError = undefined;
+    } catch (error) {
+      this.#readError = toAgentError(error);
+    }
+    this.#notify();
+  }
+
+  async #readAgain(): Promise<void> {
+    await this.#known.refresh(this.#sessionId);
+    if (this.#turn?.phase === 'failed' && (await this.#savedMeanwhile())) return;
+    if ((this.#turn && this.#turn.phase !== 'stopped') || !this.#isFollowing) return;
+    const { snapshotId } = this.#point;
+    const { tree } = this.#known;
+    const newest = snapshotId === undefined || !tree.get(snapshotId) ? tree.latest : tree.newestLeafFrom(snapshotId);
+    if (newest !== snapshotId && newest !== undefined) await this.#show(newest, true);
+    else await this.#known.readForks(snapshotId);
+  }
+
+  /**
+   * Reads a snapshot and shows it. Of one that a conversation can't go on from, the point before it is shown with its turn.
+   *
+   * @param wanted Default: the latest.
+   */
+  async #show(wanted?: string, follows = wanted === undefined): Promise<void> {
+    const asked = ++this.#asked;
+    const snapshot = await this.#read(wanted);
+    let at = snapshot;
+    while (at && !isGood(at)) at = at.parentId === undefined ? undefined : await this.#read(at.parentId);
+    if (asked !== this.#asked) return;
+    this.#place(at ? pointOf(at) : BEGINNING, follows);
+    if (snapshot && at !== snapshot && !this.#turn) {
+      this.#turn = turnOf(snapshot, this.#point);
+      if (snapshot.status === 'pending') void this.#waitFor(snapshot.snapshotId);
+    }
+    await this.#known.readForks(this.#point.snapshotId);
+  }
+
+  #place(point: Point<State>, follows: boolean): void {
+    this.#asked += 1;
+    this.#point = point;
+    const { snapshotId } = point;
+    this.#isFollowing =
+      follows || snapshotId === undefined || this.#known.tree.newestLeafFrom(snapshotId) === snapshotId;
+    this.#notify();
+  }
+
+  /** @param wanted Default, also where the snapshots can be listed and it is none of them: the latest. */
+  async #read(wanted: string | undefined): Promise<AgentSnapshot<State> | undefined> {
+    const { tree } = this.#known;
+    const isListed = this.options.listSnapshots !== undefined;
+    const snapshotId = isListed && !tree.get(wanted) ? (tree.latest ?? tree.nodes.at(-1)?.snapshotId) : wanted;
+    if (snapshotId !== undefined) return this.#known.read({ snapshotId });
+    return isListed || this.#sessionId === undefined ? undefined : this.#known.read({ sessionId: this.#sessionId });
+  }
+
+  /** Waits for a turn that runs in the background. */
+  async #waitFor(snapshotId: string): Promise<void> {
+    const waiting = new AbortController();
+    this.#background = { snapshotId, waiting };
+    if (!this.#isOpen) waiting.abort();
+    await this.options.agent
+      .waitForSnapshot(snapshotId, { abortSignal: waiting.signal, metadataOnly: true })
+      .catch(() => {});
+    this.#background = undefined;
+    this.#turn = undefined;
+    if (!waiting.signal.aborted) {
+      await this.#attempt(() => this.#show(snapshotId, true));
+      return;
+    }
+    // It is waited for again when the chat is opened again, which may be so already.
+    this.#hasRead = false;
+    if (this.#isOpen) this.#reading ??= this.#readFirst();
+  }
+
+  /** Runs a turn, or goes on with one that runs already. */
+  async #run(
+    parentId: string | undefined,
+    input: AgentInput,
+    { streamId, ...options }: RunOptions = {},
+    known: readonly string[] = this.#known.tree.childrenOf(parentId).map(({ snapshotId }) => snapshotId),
+  ): Promise<void> {
+    if (this.#turn?.phase === 'running') return;
+    this.#readError = undefined;
+    this.#turn = begun({ parentId, input, known });
+    if (streamId === undefined) this.#keep();
+    this.#notify();
+    try {
+      if (parentId === undefined && streamId === undefined) await this.#begin();
+      const chat = this.#chatAt(this.#turn.parentId);
+      const listening: TurnOptions = {
+        onStreamId: (id) => this.#keep(id),
+        onReconnecting: (reconnecting) => this.#changeTurn({ reconnecting }),
+      };
+      this.#running =
+        streamId === undefined
+          ? chat.sendStream(input, { ...options, ...listening })
+          : chat.followStream(streamId, input, listening);
+      for await (const chunk of this.#running.stream) {
+        this.#turn = further(this.#turn, chunk);
+        this.#notifySoon();
+      }
+      await this.#end(await this.#running.response);
+    } catch (error) {
+      this.#running = undefined;
+      const isLost = AgentError.isInstance(error) && error.status === 'UNAVAILABLE';
+      if (isLost && (await this.#readSaved())) return;
+      this.#fail(error);
+    } finally {
+      this.#running = undefined;
+    }
+  }
+
+  async #begin(): Promise<void> {
+    if (!this.options.begin) return;
+    const { sessionId, snapshotId } = await this.options.begin(this.#sessionId);
+    this.#sessionId = sessionId;
+    if (this.#point.snapshotId === undefined) this.#point = { ...this.#point, snapshotId };
+    if (snapshotId !== undefined) this.#known.remember({ snapshotId, status: 'completed' }, []);
+    this.#changeTurn({ parentId: snapshotId });
+    this.#keep();
+  }
+
+  #chatAt(snapshotId: string | undefined): ReturnType<AgentAPI<State>['chat']> {
+    const { agent } = this.options;
+    if (snapshotId !== undefined) return agent.chat({ snapshotId });
+    this.#chat ??= agent.chat(this.#sessionId === undefined ? undefined : { sessionId: this.#sessionId });
+    return this.#chat;
+  }
+
+  /** The first message is said anew, and has no snapshot before it. */
+  #leaveSession(): void {
+    this.#sessionId = undefined;
+    this.#known.clear();
+    this.#chat = undefined;
+    this.#turn = undefined;
+    this.#place(BEGINNING, true);
+  }
+
+  async #end(response: AgentResponse<State>): Promise<void> {
+    const turn = this.#turn!;
+    const { snapshotId, finishReason } = response;
+    const isStopped = finishReason === 'aborted';
+    this.#kept.write(this.#sessionId, undefined);
+    this.#sessionId ??= response.sessionId;
+    if (isStopped && (snapshotId === undefined || snapshotId === turn.parentId)) {
+      this.#turn = turn.input?.message && { ...turn, phase: 'stopped', reconnecting: false };
+      this.#notify();
+      return;
+    }
+    // What was saved is then not what was streamed.
+    const isOther = snapshotId !== undefined && (isStopped || hasGaps(turn.messages, this.#point.messages));
+    const saved = isOther ? await this.options.agent.getSnapshot(snapshotId) : undefined;
+    const next = saved ? pointOf(saved) : pointAfter(this.#point, turn, response);
+    if (snapshotId !== undefined) this.#known.remember({ ...next, snapshotId, parentId: turn.parentId }, next.messages);
+    // The turn is shown as it was streamed until its snapshot is in the list.
+    if (this.options.listSnapshots) await this.#known.refresh(this.#sessionId).catch(() => {});
+    const isShown = this.#shownTurn() !== undefined;
+    this.#turn = undefined;
+    if (isShown) this.#place(next, true);
+    await this.#known.readForks(this.#point.snapshotId).catch(() => {});
+    this.#notify();
+  }
+
+  #fail(thrown: unknown): void {
+    const error = toAgentError(thrown);
+    if (!this.#turn) {
+      this.#readError = error;
+      this.#notify();
+      return;
+    }
+    const { status, message, details } = describeError(error);
+    this.#changeTurn({ phase: 'failed', reconnecting: false, error });
+    this.#keep(undefined, { status, message, details });
+  }
+
+  /** Whether the turn whose end was not heard of was saved after all. Reads the session again. */
+  async #readSaved(): Promise<boolean> {
+    try {
+      await this.#known.refresh(this.#sessionId);
+      return await this.#savedMeanwhile();
+    } catch {
+      return false;
+    }
+  }
+
+  /** Shows the snapshot that the turn was saved as after all, if there is one: of another page that ran the same, or of one that was lost. */
+  async #savedMeanwhile(): Promise<boolean> {
+    const { parentId, input, known } = this.#turn!;
+    for (const { snapshotId } of this.#known.tree.childrenOf(parentId)) {
+      if (known.includes(snapshotId)) continue;
+      const snapshot = await this.#known.read({ snapshotId });
+      if (!snapshot?.state || !isSameMessage(input?.message, snapshot.state.messages)) continue;
+      const isShown = this.#shownTurn() !== undefined;
+      this.#turn = undefined;
+      this.#kept.write(this.#sessionId, undefined);
+      if (isShown) this.#place(pointOf(snapshot), true);
+      this.#notify();
+      return true;
+    }
+    return false;
+  }
+
+  #keep(streamId?: string, error?: KeptTurn['error']): void {
+    const { parentId, input, known } = this.#turn!;
+    if (input) this.#kept.write(this.#sessionId, { parentId, input, known, streamId, error });
+  }
+
+  #changeTurn(change: Partial<RunningTurn<State>>): void {
+    this.#turn = { ...this.#turn!, ...change };
+    this.#notify();
+  }
+
+  /** The turn, if it goes on from what is shown. */
+  #shownTurn(): RunningTurn<State> | undefined {
+    return this.#turn?.parentId === this.#point.snapshotId ? this.#turn : undefined;
+  }
+
+  #look(): ChatView<State, Node> {
+    const turn = this.#shownTurn();
+    const point = this.#point;
+    const { snapshotId } = point;
+    const { tree } = this.#known;
+    const isLatest = snapshotId === undefined || tree.childrenOf(snapshotId).length === 0;
+    return {
+      sessionId: this.#sessionId,
+      snapshotId,
+      messages: turn ? messagesWith(point, turn) : point.messages,
+      status: this.#status(turn),
+      isBusy: this.#turn?.phase === 'running',
+      isStopped: turn ? turn.phase === 'stopped' : point.status === 'aborted' && isLatest,
+      reconnecting: turn?.reconnecting === true,
+      state: turn?.state ?? point.state,
+      artifacts: turn ? artifactsWith(point, turn) : point.artifacts,
+      interrupts: turn || !isLatest ? [] : point.interrupts,
+      branches: this.#findBranches(),
+      tree: tree.nodes,
+      error: turn?.error ?? this.#readError,
+    };
+  }
+
+  #status(turn: RunningTurn<State> | undefined): ChatView['status'] {
+    if (turn?.phase === 'failed') return 'error';
+    if (turn?.phase === 'running') return turn.isStreaming ? 'streaming' : 'submitted';
+    if (this.#hasRead) return 'ready';
+    return this.#readError ? 'error' : 'loading';
+  }
+
+  /** Made anew only when the tree or the point is another: a view is made for each chunk. */
+  #findBranches(): readonly AgentBranch[] {
+    const { tree } = this.#known;
+    const point = this.#point;
+    if (this.#branches.tree === tree && this.#branches.point === point) return this.#branches.found;
+    const forks = tree.forksOn(point.snapshotId);
+    const counts = forks.map(({ node }) => this.#known.turnsAt(node.snapshotId));
+    const found = forks.flatMap(({ node, ways }, at): AgentBranch[] => {
+      const index = counts[at] === undefined ? -1 : indexOfTurn(point.messages, counts[at]);
+      const snapshotIds = ways.map((way) => tree.newestLeafFrom(way.snapshotId));
+      return index < 0 ? [] : [{ index, snapshotIds, shown: ways.indexOf(node) }];
+    });
+    // Those of which the turn is not known yet are looked for again.
+    if (!counts.includes(undefined)) this.#branches = { tree, point, found };
+    return found;
+  }
+
+  /** All chunks that arrive together are shown together. */
+  #notifySoon(): void {
+    this.#timer ??= setTimeout(() => this.#notify(), 0);
+  }
+
+  #notify(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#view = this.#look();
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+const LEFT = { status: 'UNAVAILABLE', message: 'The page was left before the turn ended.' } as const;
+
+function inputOf(message: string | MessageData): AgentInput {
+  return { message: typeof message === 'string' ? { role: 'user', content: [{ text: message }] } : message };
+}
+
+/** The index of a message of the user, by its number, 1 for the first. */
+function indexOfTurn(messages: readonly MessageData[], turn: number): number {
+  let turns = 0;
+  return messages.findIndex(({ role }) => role === 'user' && ++turns === turn);
+}
+
+/** Whether the last message of the user is the one that was sent. A turn without one has none to compare. */
+function isSameMessage(sent: MessageData | undefined, messages: readonly MessageData[] = []): boolean {
+  const last = messages.findLast(({ role }) => role === 'user');
+  return sent === undefined || JSON.stringify(sent.content) === JSON.stringify(last?.content);
+}

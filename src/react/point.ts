@@ -1,0 +1,127 @@
+import { putByName } from '../json/named-list.ts';
+import type {
+  AgentChunk,
+  AgentInput,
+  AgentInterrupt,
+  AgentResponse,
+  AgentSnapshot,
+  Artifact,
+  MessageData,
+  SessionSnapshot,
+} from '../client/types.ts';
+import { AgentError, readErrorRecord } from '../client/errors.ts';
+import { withoutValue } from '../client/chat/parts.ts';
+import { ended, withChunk, type StreamedMessage } from './streamed-messages.ts';
+
+/** A point of the conversation: a snapshot, or the beginning. */
+export interface Point<State> {
+  snapshotId?: string;
+  parentId?: string;
+  status?: SessionSnapshot['status'];
+  messages: readonly MessageData[];
+  state?: State;
+  artifacts: readonly Artifact[];
+  interrupts: readonly AgentInterrupt[];
+}
+
+/** A turn that goes on from a point, or failed to. */
+export interface RunningTurn<State> {
+  parentId: string | undefined;
+  /** Default: the snapshot of the turn does not say. */
+  input?: AgentInput;
+  /** The snapshots that went on from the parent before. */
+  known: readonly string[];
+  /** `stopped`: by the user, and nothing of it was saved. */
+  phase: 'running' | 'failed' | 'stopped';
+  /** A chunk has come. */
+  isStreaming: boolean;
+  messages: StreamedMessage[];
+  state?: State;
+  artifacts: readonly Artifact[];
+  reconnecting: boolean;
+  error?: AgentError;
+}
+
+export const BEGINNING: Point<never> = { messages: [], artifacts: [], interrupts: [] };
+
+export function pointOf<State>(snapshot: AgentSnapshot<State>): Point<State> {
+  const { snapshotId, parentId, status, state = {}, interrupts } = snapshot;
+  const { messages = [], custom, artifacts = [] } = state;
+  return { snapshotId, parentId, status, messages, state: custom, artifacts, interrupts };
+}
+
+type TurnStart = Pick<RunningTurn<never>, 'parentId' | 'input' | 'known'>;
+
+export function begun<State>({ parentId, input, known }: TurnStart): RunningTurn<State> {
+  const nothing = { isStreaming: false, messages: [], artifacts: [], reconnecting: false };
+  return { parentId, input, known, phase: 'running', ...nothing };
+}
+
+/** The turn, one chunk further. */
+export function further<State>(turn: RunningTurn<State>, { raw, custom }: AgentChunk<State>): RunningTurn<State> {
+  return {
+    ...turn,
+    isStreaming: true,
+    messages: withChunk(turn.messages, raw),
+    ...(custom !== undefined && { state: custom }),
+    ...(raw.artifact && { artifacts: put(turn.artifacts, raw.artifact) }),
+  };
+}
+
+/** The turn of a snapshot that a conversation can't go on from: it runs in the background, or it failed. */
+export function turnOf<State>(snapshot: AgentSnapshot<State>, before: Point<State>): RunningTurn<State> {
+  const { messages, state, artifacts } = pointOf(snapshot);
+  const own = messages.slice(before.messages.length);
+  const [asked, ...rest] = own;
+  const input = asked?.role === 'user' ? { message: asked } : undefined;
+  const error =
+    snapshot.status === 'expired'
+      ? new AgentError({ status: 'UNAVAILABLE', message: 'The server that ran this turn ended.' })
+      : new AgentError(readErrorRecord(snapshot.error, 'UNKNOWN'));
+  const turn = begun<State>({ parentId: before.snapshotId, input, known: [] });
+  const shown = { ...turn, messages: input ? rest : own, state, artifacts };
+  return snapshot.status === 'pending' ? shown : { ...shown, phase: 'failed', error };
+}
+
+/** The messages with those of the turn that goes on from them. A turn that is run again says the words of a stopped reply anew. */
+export function messagesWith<State>(
+  { messages }: Point<State>,
+  { input, messages: streamed }: RunningTurn<State>,
+): readonly MessageData[] {
+  const before = input && !input.message && messages.at(-1)?.metadata?.['partial'] ? messages.slice(0, -1) : messages;
+  return [...before, ...(input?.message ? [input.message] : []), ...streamed];
+}
+
+export function artifactsWith<State>(point: Point<State>, turn: RunningTurn<State>): readonly Artifact[] {
+  return turn.artifacts.length === 0 ? point.artifacts : turn.artifacts.reduce(put, point.artifacts);
+}
+
+/** The point that a turn led to. */
+export function pointAfter<State>(
+  point: Point<State>,
+  turn: RunningTurn<State>,
+  response: AgentResponse<State>,
+): Point<State> {
+  const { message, snapshotId, finishReason, interrupts, state, artifacts } = response;
+  const streamed = ended(turn.messages, message && withoutValue(message));
+  return {
+    snapshotId,
+    parentId: point.snapshotId,
+    status: finishReason === 'aborted' ? 'aborted' : 'completed',
+    messages: messagesWith(point, { ...turn, messages: streamed }),
+    state: state ?? turn.state ?? point.state,
+    artifacts: (artifacts.length > 0 ? artifacts : turn.artifacts).reduce(put, point.artifacts),
+    interrupts,
+  };
+}
+
+/** How many messages of the user there are. */
+export function turnsIn(messages: readonly MessageData[] = []): number {
+  return messages.filter(({ role }) => role === 'user').length;
+}
+
+function put(artifacts: readonly Artifact[], added: Artifact): readonly Artifact[] {
+  const all = [...artifacts];
+  putByName(all, added);
+  return all;
+}

@@ -1,0 +1,84 @@
+import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
+import { remoteAgent } from '../client/http/remote-agent.ts';
+import type { AgentAPI } from '../client/types.ts';
+import { LiveChat } from './live-chat.ts';
+import type { SnapshotNode } from './snapshot-tree.ts';
+import type { ChatView, LiveChatOptions } from './types.ts';
+
+/** Options of {@link useAgent}. */
+export interface UseAgentOptions<State = unknown, Node extends SnapshotNode = SnapshotNode> extends Omit<
+  LiveChatOptions<State, Node>,
+  'agent'
+> {
+  /** The agent: what `remoteAgent()` returned, or its URL. */
+  agent: AgentAPI<State> | string | URL;
+}
+
+/** What {@link useAgent} returns: what is shown, and what can be done. The functions stay the same. */
+export type AgentConversation<State = unknown, Node extends SnapshotNode = SnapshotNode> = ChatView<State, Node> &
+  Pick<LiveChat<State, Node>, 'send' | 'stop' | 'retry' | 'editAndBranch' | 'respond' | 'goTo' | 'refresh' | 'dismiss'>;
+
+interface Held<State, Node extends SnapshotNode> {
+  live: LiveChat<State, Node>;
+  /** As given. */
+  sessionId: string | undefined;
+  url: string | undefined;
+  /** The agent, where a URL was given. */
+  remote: AgentAPI<State> | undefined;
+}
+
+/**
+ * A conversation with an agent, for React 18 and 19. With another `sessionId` it is another conversation; a turn that runs in the one before goes
+ * on, and is there when it is opened again. So is one that runs while the page is loaded again, or that another tab has begun, on a server that
+ * keeps streams (`streamManager`).
+ *
+ * @example
+ * import { useAgent } from 'genkitx-agents/react';
+ * import { createElement } from 'react';
+ *
+ * export function Chat() {
+ *   const { messages, status, send, stop } = useAgent({ agent: '/api/support', sessionId: 'session-1' });
+ *   const isRunning = status === 'submitted' || status === 'streaming';
+ *   const lines = messages.map(({ content }, index) =>
+ *     createElement('p', { key: index }, content.map(({ text }) => text).join('')),
+ *   );
+ *   const onClick = isRunning ? stop : () => send('Where is my order?');
+ *   return createElement('main', null, lines, createElement('button', { onClick }, isRunning ? 'Stop' : 'Ask'));
+ * }
+ */
+export function useAgent<State = unknown, Node extends SnapshotNode = SnapshotNode>(
+  options: UseAgentOptions<State, Node>,
+): AgentConversation<State, Node> {
+  const { agent, sessionId, snapshotId } = options;
+  const url = typeof agent === 'string' || agent instanceof URL ? String(agent) : undefined;
+  const [before, hold] = useState(() => holdFor(options, url));
+  let held = before;
+  if (before.sessionId !== sessionId || before.url !== url) {
+    // A conversation that has got its id from its first turn stays the same.
+    const isSame = before.url === url && before.live.getView().sessionId === sessionId;
+    held = isSame ? { ...before, sessionId } : holdFor(options, url);
+    hold(held);
+  }
+  const { live, remote } = held;
+  const view = useSyncExternalStore(live.subscribe, live.getView, live.getView);
+  useEffect(() => {
+    live.options = { ...options, agent: remote ?? (agent as AgentAPI<State>) };
+  });
+  useEffect(() => live.open(), [live]);
+  useEffect(() => {
+    if (snapshotId !== undefined) void live.goTo(snapshotId);
+  }, [live, snapshotId]);
+  return useMemo(() => {
+    const { send, stop, retry, editAndBranch, respond, goTo, refresh, dismiss } = live;
+    return { ...view, send, stop, retry, editAndBranch, respond, goTo, refresh, dismiss };
+  }, [live, view]);
+}
+
+function holdFor<State, Node extends SnapshotNode>(
+  options: UseAgentOptions<State, Node>,
+  url: string | undefined,
+): Held<State, Node> {
+  const remote = url === undefined ? undefined : remoteAgent<State>({ url });
+  const live = new LiveChat<State, Node>({ ...options, agent: remote ?? (options.agent as AgentAPI<State>) });
+  return { live, remote, sessionId: options.sessionId, url };
+}

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { equal, refuses } from '../support/assertions.ts';
+import type { MemoryStore } from '../../../src/store/memory/contract.ts';
+import { ADA, BOB, isoOf, note, put, source, START } from './support/drafts.ts';
+import type { MemoryStage, MemorySubject } from './support/kit.ts';
+
+/** The bytes that the backend holds hold no text that was removed. */
+async function assertGone(stage: MemoryStage, texts: readonly string[]): Promise<void> {
+  const bytes = await stage.dump?.();
+  for (const text of texts) {
+    const encoded = [text, Buffer.from(text).toString('base64').slice(0, -4), Buffer.from(text).toString('hex')];
+    assert.ok(!encoded.some((one) => bytes?.includes(one)), `${text} is still on the medium`);
+  }
+}
+
+async function fill(stage: MemoryStage, vector: readonly number[] | undefined): Promise<void> {
+  const { next } = stage;
+  await next().commit(
+    ADA,
+    [
+      put('seat', { text: 'CANARY-first', sources: [source('CANARY-source', 'CANARY-said')] }, vector),
+      put('meal', { text: 'KEPT-meal' }, vector),
+      note('index/words', 'CANARY-key', 'CANARY-index'),
+      note('profile', 'it', 'KEPT-profile'),
+    ],
+    { now: START },
+  );
+  await next().commit(ADA, [put('seat', { text: 'CANARY-second', validTo: isoOf(START) })]);
+}
+
+/** What is removed leaves nothing. */
+export const removal: MemorySubject = {
+  name: 'removal',
+  tests(kit) {
+    const vector = kit.capabilities.vectorDimensions > 0 ? [1, 0] : undefined;
+
+    kit.test('a removed memory leaves no revision, no vector and no byte', async (stage) => {
+      const { next } = stage;
+      await fill(stage, vector);
+      await next().commit(ADA, [{ op: 'remove', id: 'seat' }]);
+      for (const store of [stage.a, stage.b]) {
+        equal(await store.get(ADA, ['seat']), [], 'the memory');
+        equal(await store.revisions(ADA, 'seat'), [], 'its revisions');
+        equal(await store.bySource(ADA, 'CANARY-source'), [], 'the memories of its source');
+        const asOf = await store.query(ADA, { asOf: isoOf(START + 1), filter: { includeInvalid: true } });
+        equal(
+          asOf.items.map(({ memory }) => memory.text),
+          ['KEPT-meal'],
+          'the past',
+        );
+        equal((await store.notes(ADA, 'index/words')).notes, [], 'derived notes');
+        equal((await store.notes(ADA, 'profile')).notes.length, 1, 'other notes');
+        if (vector)
+          equal(
+            (await store.query(ADA, { vector })).items.map(({ memory }) => memory.id),
+            ['meal'],
+            'what is near',
+          );
+      }
+      await assertGone(stage, ['CANARY']);
+      await next().commit(ADA, [put('seat', { text: 'new' })], { now: START + 5000 });
+      const [again] = await next().get(ADA, ['seat']);
+      equal([again?.revision, again?.createdAt], [1, isoOf(START + 5000)], 'one of the same id');
+      equal((await next().revisions(ADA, 'seat')).length, 1, 'its revisions');
+      if (vector) equal((await next().query(ADA, { vector })).items.length, 1, 'and no vector');
+    });
+
+    kit.test('a memory with many revisions goes with all of them', async (stage) => {
+      const { next } = stage;
+      for (let i = 0; i < 12; i++) await next().commit(ADA, [put('seat', { text: `CANARY-${i}` })]);
+      await next().commit(ADA, [{ op: 'remove', id: 'seat' }]);
+      equal(await next().revisions(ADA, 'seat'), [], 'the revisions');
+      await assertGone(stage, ['CANARY']);
+    });
+
+    kit.test('a note that is replaced or removed leaves no byte', async (stage) => {
+      const { next } = stage;
+      await next().commit(ADA, [
+        note('profile', 'CANARY-key', 'CANARY-1'),
+        note('profile', 'b', 'CANARY-2'),
+        note('index', 'c', 'CANARY-3'),
+      ]);
+      await next().commit(ADA, [
+        note('profile', 'CANARY-key', undefined),
+        note('profile', 'b', 'new'),
+        note('index', 'c', 1),
+      ]);
+      await assertGone(stage, ['CANARY']);
+    });
+
+    kit.test('a job that is removed, or done, leaves no byte', async (stage) => {
+      const { next } = stage;
+      for (const id of ['CANARY-1', 'CANARY-2']) {
+        await next().addJob(
+          { id, scope: ADA, input: 'CANARY-input', sourceId: 'CANARY-source' },
+          { maxJobs: 9, now: START },
+        );
+      }
+      await next().claimJob({ owner: 'w', leaseMs: 1000, now: START });
+      await next().commit(ADA, [put('x')], { job: { id: 'CANARY-1', owner: 'w' } });
+      await next().changeJob('CANARY-2', { owner: undefined, to: 'remove' });
+      await assertGone(stage, ['CANARY']);
+    });
+
+    kit.test('an erased scope is empty, tells what it held, and its revision goes on', async (stage) => {
+      const { next } = stage;
+      await fill(stage, vector);
+      await next().commit(BOB, [put('seat', { text: 'KEPT-bob' })]);
+      for (const [id, scope] of [
+        ['CANARY-j1', ADA],
+        ['CANARY-j2', ADA],
+        ['j3', BOB],
+      ] as const) {
+        await next().addJob({ id, scope, input: 'x', sourceId: 's' }, { maxJobs: 9, now: START });
+      }
+      await next().claimJob({ owner: 'w', leaseMs: 1e12, scope: ADA, now: START });
+      await next().changeJob('CANARY-j2', { owner: undefined, to: 'dead' });
+      const before = await next().revision(ADA);
+      equal(await next().erase(ADA), { memories: 2, revisions: 1, notes: 2, jobs: 2 }, 'the counts');
+      const revision = await next().revision(ADA);
+      assert.ok(revision > before, `the revision ${revision} after ${before}`);
+      for (const store of [stage.a, stage.b]) {
+        const read = [
+          await store.get(ADA, ['seat', 'meal']),
+          (await store.query(ADA)).items,
+          await store.revisions(ADA, 'meal'),
+          (await store.notes(ADA, 'profile')).notes,
+        ];
+        equal(read, [[], [], [], []], 'what is read');
+        equal(await store.changes(ADA, { since: before }), { revision, changed: [], isReset: true }, 'the changes');
+        equal((await store.listScopes()).items, [BOB], 'the scopes');
+        equal(
+          (await store.listJobs()).items.map(({ id }) => id),
+          ['j3'],
+          'the jobs',
+        );
+      }
+      await assertGone(stage, ['CANARY', 'KEPT-meal', 'KEPT-profile']);
+      await refuses('ABORTED', () => next().commit(ADA, [put('x')], { expectedRevision: before }));
+      await refuses('ABORTED', () => next().commit(ADA, [put('x')], { job: { id: 'CANARY-j1', owner: 'w' } }));
+      equal(await next().erase(ADA), { memories: 0, revisions: 0, notes: 0, jobs: 0 }, 'once more');
+      await next().commit(ADA, [put('seat')]);
+      equal((await next().get(ADA, ['seat']))[0]?.revision, 1, 'a new memory');
+      equal((await next().get(BOB, ['seat']))[0]?.text, 'KEPT-bob', 'the other scope');
+    });
+
+    kit.test('a sweep removes what has expired, in all scopes', async (stage) => {
+      const { next } = stage;
+      const expiresAt = isoOf(START + 1000);
+      await next().commit(ADA, [
+        put('old', { text: 'CANARY', expiresAt }),
+        put('never'),
+        put('later', { expiresAt: isoOf(START + 5000) }),
+      ]);
+      await next().commit(BOB, [put('old', { text: 'CANARY', expiresAt }), note('index', 'x', 1)]);
+      equal(await next().sweep({ now: START + 999 }), { removed: 0 }, 'too early');
+      equal(await next().sweep({ now: START + 1000 }), { removed: 2 }, 'in time');
+      equal(await next().sweep({ now: START + 1000 }), { removed: 0 }, 'again');
+      const ids = async (store: MemoryStore): Promise<string[]> =>
+        (await store.query(ADA, { filter: { includeInvalid: true } })).items.map(({ memory }) => memory.id).toSorted();
+      equal(await ids(next()), ['later', 'never'], 'what is left');
+      equal((await next().notes(BOB, 'index')).notes, [], 'derived notes');
+      equal((await next().changes(BOB, { since: 1 })).isReset, true, 'the changes');
+      await assertGone(stage, ['CANARY']);
+    });
+  },
+};

@@ -1,0 +1,59 @@
+import type { MemoryStore, MemoryStoreCapabilities } from '../../../../src/store/memory/contract.ts';
+import { scale, seed } from '../../../support/scale.ts';
+import type { Runner } from '../../options.ts';
+import type { MemoryConformanceOptions, OpenMemoryOptions, OpenMemoryStores } from '../options.ts';
+
+/** What a test gets: two stores on one empty backend. */
+export interface MemoryStage extends OpenMemoryStores {
+  /** Each of the two in turn. */
+  readonly next: () => MemoryStore;
+}
+
+/** A part of the contract and its tests. */
+export interface MemorySubject {
+  readonly name: string;
+  tests(kit: MemoryKit): void;
+}
+
+/** What the subjects are written against. */
+export class MemoryKit {
+  readonly capabilities: Readonly<MemoryStoreCapabilities>;
+  readonly hasTenants: boolean;
+  readonly seed: number;
+  readonly #options: MemoryConformanceOptions;
+  readonly #runner: Runner;
+
+  constructor(options: MemoryConformanceOptions, runner: Runner) {
+    this.#options = options;
+    this.#runner = runner;
+    this.capabilities = options.capabilities;
+    this.hasTenants = options.tenants ?? false;
+    this.seed = options.seed ?? seed;
+  }
+
+  /** How often a repeated test repeats. */
+  runs(short: number, long: number): number {
+    return Math.max(3, Math.round(scale(short, long) * (this.#options.effort ?? 1)));
+  }
+
+  /** All of many cases that are alike; with an effort below 0.5 every eighth, the seed says which. */
+  some<T>(cases: readonly T[]): readonly T[] {
+    const step = (this.#options.effort ?? 1) < 0.5 ? 8 : 1;
+    return cases.filter((_, i) => (i + this.seed) % step === 0);
+  }
+
+  test(name: string, body: (stage: MemoryStage) => Promise<void>, open: OpenMemoryOptions = {}): void {
+    this.#runner.it(name, () => this.onStage(body, open), scale(120_000, 3_600_000));
+  }
+
+  /** Runs `body` on a backend of its own. */
+  async onStage<T>(body: (stage: MemoryStage) => Promise<T>, open: OpenMemoryOptions = {}): Promise<T> {
+    const stores = await this.#options.open(open);
+    let calls = 0;
+    try {
+      return await body({ ...stores, next: () => (calls++ % 2 === 0 ? stores.a : stores.b) });
+    } finally {
+      await stores.close();
+    }
+  }
+}

@@ -1,0 +1,152 @@
+import { genkit } from 'genkit/beta';
+import { defineAgent, FileSessionStore, InMemorySessionStore } from 'genkitx-agents';
+import { auditing, eraseUser, exportUser, piiRules, redacting, type AccessEvent } from 'genkitx-agents/privacy';
+import { sessionStoreConformance } from 'genkitx-agents/testing';
+import { describe, expect, it } from 'vitest';
+import { call, user } from '../../agent/helpers.ts';
+import { scriptedModel } from '../../support/scripted-model.ts';
+import { newFolder, SECRET } from '../redaction/support.ts';
+
+const SECRET_TEXT = 'canary-7d1f';
+
+function setUp(onAccess: (event: AccessEvent) => unknown = () => {}) {
+  const events: AccessEvent[] = [];
+  const store = auditing(new InMemorySessionStore(), {
+    onAccess: (event) => {
+      events.push(event);
+      return onAccess(event);
+    },
+  });
+  return {
+    store,
+    events,
+    taken: () =>
+      events
+        .splice(0)
+        .map(({ action, operation, outcome, ...ids }) => ({ said: `${action} ${operation} ${outcome}`, ...ids })),
+  };
+}
+
+const completed = (sessionId: string, more: object = {}) => ({
+  sessionId,
+  createdAt: new Date().toISOString(),
+  status: 'completed' as const,
+  state: { messages: [user(SECRET_TEXT)], custom: { [SECRET_TEXT]: SECRET_TEXT } },
+  ...more,
+});
+
+describe('onAccess', () => {
+  it('hears of each access with ids, tenant and outcome, and of no content', async () => {
+    const { store, events, taken } = setUp();
+    const context = { auth: { uid: 'ada' } };
+    const scope = { scope: 'user', appName: 'shop', userId: 'ada' } as const;
+    await store.saveSnapshot('a', () => completed('s'), {
+      context,
+      session: { ownerId: 'ada', title: SECRET_TEXT },
+      scopes: [{ id: scope, change: () => ({ [SECRET_TEXT]: SECRET_TEXT }) }],
+    });
+    await store.saveSnapshot('a', () => null);
+    await store.getSnapshot({ snapshotId: 'a', context });
+    await store.getSnapshotMetadata({ sessionId: 'none' });
+    store.onSnapshotStateChange('a', () => {}, { context })();
+    await store.listSnapshots({ sessionId: 's' });
+    await store.listSessions({ ownerId: 'ada' });
+    await store.readScopes({ scopes: [scope] });
+    await store.writeRecord({ sessionId: 's', kind: 'note', key: 'n', value: SECRET_TEXT });
+    await store.readRecords({ sessionId: 's' });
+    await store.prune({ idleMs: 1 }, { dryRun: true });
+    await store.deleteScope({ scope });
+    await store.deleteSession({ sessionId: 's' });
+    await store.deleteSession({ sessionId: 's' });
+    await expect(store.saveSnapshot('a', () => completed('s'), { expectedLeafId: 'x' })).rejects.toThrow();
+    await expect(
+      store.saveSnapshot('a', () => {
+        throw new Error(SECRET_TEXT);
+      }),
+    ).rejects.toThrow();
+    expect(JSON.stringify(events)).not.toContain(SECRET_TEXT);
+    expect(taken()).toEqual([
+      { said: 'write saveSnapshot ok', snapshotId: 'a', sessionId: 's', context, scopes: [scope] },
+      { said: 'write saveSnapshot none', snapshotId: 'a' },
+      { said: 'read getSnapshot ok', snapshotId: 'a', sessionId: 's', context },
+      { said: 'read getSnapshotMetadata none', sessionId: 'none' },
+      { said: 'read onSnapshotStateChange ok', snapshotId: 'a', context },
+      { said: 'list listSnapshots ok', sessionId: 's' },
+      { said: 'list listSessions ok', userId: 'ada' },
+      { said: 'read readScopes ok', scopes: [scope] },
+      { said: 'write writeRecord ok', sessionId: 's' },
+      { said: 'read readRecords ok', sessionId: 's' },
+      { said: 'list prune ok' },
+      { said: 'erase deleteScope ok', scopes: [scope] },
+      { said: 'erase deleteSession ok', sessionId: 's' },
+      { said: 'erase deleteSession none', sessionId: 's' },
+      { said: 'write saveSnapshot failed', snapshotId: 'a', status: 'ABORTED' },
+      { said: 'write saveSnapshot failed', snapshotId: 'a' },
+    ]);
+  });
+
+  it('hears of an export and an erasure as such, also of those that end early', async () => {
+    const { store, taken } = setUp();
+    const of = (said: string) =>
+      taken()
+        .filter((event) => event.said.includes('User'))
+        .map((event) => [event.said === said, event.userId]);
+    await store.saveSnapshot('a', () => completed('s'), { session: { ownerId: 'ada' } });
+    for await (const _ of exportUser(store, { userId: 'ada' }));
+    expect(of('export exportUser ok')).toEqual([[true, 'ada']]);
+    for await (const _ of exportUser(store, { userId: 'ada' })) break;
+    expect(of('export exportUser failed')).toEqual([[true, 'ada']]);
+    await expect(eraseUser(store, { userId: 'ada', signal: AbortSignal.abort(new Error('no')) })).rejects.toThrow('no');
+    expect(of('erase eraseUser failed')).toEqual([[true, 'ada']]);
+    await eraseUser(store, { userId: 'ada' });
+    expect(of('erase eraseUser ok')).toEqual([[true, 'ada']]);
+  });
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('no log');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('no log'))],
+    ['hangs', () => new Promise(() => {})],
+  ])('that %s loses no turn', async (_, onAccess) => {
+    const { store, events } = setUp(onAccess);
+    const ai = genkit({});
+    const { name } = scriptedModel(ai, { otherwise: 'hello' });
+    const agent = defineAgent(ai, { name: 'a', model: name, store });
+    const { output } = await call(agent, ['hi', 'again'], { sessionId: 's' });
+    expect(output.finishReason).toBe('stop');
+    expect((await agent.getSnapshot({ sessionId: 's' }))?.state?.messages).toHaveLength(4);
+    expect(events.length).toBeGreaterThan(2);
+  });
+
+  it('around a redacting store: the running session still goes on with placeholders', async () => {
+    const inner = redacting(new FileSessionStore(newFolder()), {
+      rules: piiRules({ kinds: ['email'] }),
+      secret: SECRET,
+    });
+    const store = auditing(inner, { onAccess: () => {} });
+    const ai = genkit({});
+    const scripted = scriptedModel(ai, { otherwise: 'hello' });
+    const agent = defineAgent(ai, { name: 'a', model: scripted.name, store });
+    await call(agent, ['I am anna@example.com', 'again'], { sessionId: 's' });
+    expect(JSON.stringify(scripted.requests[1])).toContain('[EMAIL_1]');
+    expect(JSON.stringify(scripted.requests[1])).not.toContain('anna@');
+    await store.close();
+  });
+});
+
+sessionStoreConformance({
+  name: 'auditing(InMemorySessionStore)',
+  runner: { describe, it },
+  effort: 0.02,
+  manifest: { capabilities: new InMemorySessionStore().capabilities, tenants: true, branching: true },
+  open: async (options) => {
+    const medium = new InMemorySessionStore(options);
+    const wrap = (store = new InMemorySessionStore(options)) => auditing(store, { onAccess: () => {} });
+    const store = wrap(medium);
+    return { a: store, b: wrap(medium), reopen: async () => wrap(), close: () => store.close() };
+  },
+});

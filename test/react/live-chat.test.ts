@@ -1,0 +1,323 @@
+/** A conversation as a page shows it, without a page: over real connections, with the browser's storage in memory. */
+import { remoteAgent } from 'genkitx-agents/client';
+import { LiveChat, type ChatView, type LiveChatOptions, type TurnStorage } from 'genkitx-agents/react';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { catchErrorLog } from '../server/support/log.ts';
+import { serveTeller, STORY, WORDS, type Teller } from './support/teller.ts';
+
+catchErrorLog();
+
+let teller: Teller;
+let storage: TurnStorage & { size: number };
+let closing: (() => void)[];
+
+beforeEach(async () => {
+  teller = await serveTeller();
+  storage = memoryStorage();
+  closing = [];
+});
+afterEach(async () => {
+  for (const close of closing) close();
+  await teller.stop();
+});
+
+function memoryStorage(): TurnStorage & { size: number } {
+  const items = new Map<string, string>();
+  return {
+    get size() {
+      return items.size;
+    },
+    getItem: (key) => items.get(key) ?? null,
+    setItem: (key, value) => void items.set(key, value),
+    removeItem: (key) => void items.delete(key),
+  };
+}
+
+const agent = () => remoteAgent({ url: teller.url, reconnect: { delayMs: 0 } });
+
+/** Opens a chat as a page does. */
+function open(options: Partial<LiveChatOptions> = {}): LiveChat {
+  const chat = new LiveChat({ agent: agent(), storage, ...options });
+  closing.push(chat.open());
+  return chat;
+}
+
+/** The first view that fits. */
+function until(chat: LiveChat, fits: (view: ChatView) => boolean): Promise<ChatView> {
+  return new Promise((resolve) => {
+    const look = () => {
+      if (!fits(chat.getView())) return;
+      unsubscribe();
+      resolve(chat.getView());
+    };
+    const unsubscribe = chat.subscribe(look);
+    look();
+  });
+}
+
+const isIn = (status: ChatView['status']) => (view: ChatView) => view.status === status;
+
+/** Who said what. */
+const said = ({ messages }: ChatView) =>
+  messages.map(({ role, content }) => `${role}: ${content.map((part) => part.text ?? Object.keys(part)[0]).join('')}`);
+
+describe('a live chat', () => {
+  it('shows what is sent at once, the reply as it comes, and in the end what is stored', async () => {
+    const chat = open({ sessionId: 's' });
+    await until(chat, isIn('ready'));
+    const seen: string[] = [];
+    chat.subscribe(() => seen.push(`${chat.getView().status} ${said(chat.getView()).at(-1)}`));
+    const done = chat.send('hello');
+    await until(chat, isIn('submitted'));
+    expect(said(chat.getView())).toEqual(['user: hello']);
+    await done;
+    expect(chat.getView()).toMatchObject({ status: 'ready', sessionId: 's', error: undefined });
+    expect(seen).toContain('submitted user: hello');
+    expect(seen.some((line) => line.startsWith('streaming model: Once'))).toBe(true);
+    const stored = await agent().getSnapshot({ sessionId: 's' });
+    expect(chat.getView().messages).toEqual(stored?.state?.messages);
+    expect(chat.getView().snapshotId).toBe(stored?.snapshotId);
+    expect(storage.size).toBe(0);
+  });
+
+  it('has a session from the first turn on, and from `begin` before it', async () => {
+    const unnamed = open();
+    expect(unnamed.getView().status).toBe('ready');
+    await unnamed.send('hello');
+    expect(unnamed.getView().sessionId).toMatch(/\w/);
+    const named = open({ begin: () => ({ sessionId: 'mine' }) });
+    await named.send('hello');
+    expect(named.getView().sessionId).toBe('mine');
+    expect(said(named.getView())).toEqual(['user: hello', `model: ${STORY}`]);
+  });
+
+  it('shows tool calls and their results, as they are stored', async () => {
+    const chat = open();
+    await chat.send('weather');
+    expect(said(chat.getView())).toEqual([
+      'user: weather',
+      'model: toolRequest',
+      'tool: toolResponse',
+      'model: tool: "rain in Oslo"',
+    ]);
+    const stored = await agent().getSnapshot(chat.getView().snapshotId!);
+    expect(chat.getView().messages).toEqual(stored?.state?.messages);
+  });
+
+  it('waits for an answer, also when it is opened again, and goes on with it', async () => {
+    await open({ sessionId: 's' }).send('delete');
+    const chat = open({ sessionId: 's' });
+    const { interrupts } = await until(chat, isIn('ready'));
+    expect(interrupts).toMatchObject([{ name: 'remove', input: { id: 7 }, question: { what: 'number 7' } }]);
+    await chat.respond([interrupts[0]!.restart()]);
+    expect(teller.removed).toEqual(['7']);
+    expect(said(chat.getView()).at(-1)).toBe('model: tool: "removed"');
+    expect(chat.getView().interrupts).toEqual([]);
+  });
+
+  it('keeps the words so far of a turn that is stopped, and runs it again in its place', async () => {
+    const chat = open();
+    const done = chat.send('wait');
+    await teller.waits.opened;
+    await until(chat, (view) => said(view).at(-1) === 'model: Once upon ');
+    await chat.stop();
+    await done;
+    expect(chat.getView()).toMatchObject({ status: 'ready', isStopped: true });
+    expect(said(chat.getView())).toEqual(['user: wait', 'model: Once upon ']);
+    teller.mayEnd.open();
+    await chat.retry();
+    expect(said(chat.getView())).toEqual(['user: wait', `model: ${STORY}`]);
+    expect(chat.getView().isStopped).toBe(false);
+  });
+
+  it('shows what was said of a turn that is stopped and not kept, until something else is sent', async () => {
+    await teller.stop();
+    teller = await serveTeller({ onAbort: 'discard' });
+    const chat = open();
+    const done = chat.send('wait');
+    await until(chat, (view) => said(view).at(-1) === 'model: Once upon ');
+    await chat.stop();
+    await done;
+    expect(chat.getView()).toMatchObject({ status: 'ready', isStopped: true, error: undefined });
+    expect(said(chat.getView())).toEqual(['user: wait', 'model: Once upon ']);
+    await chat.send('hello');
+    expect(said(chat.getView())).toEqual(['user: hello', `model: ${STORY}`]);
+  });
+
+  it('shows why a turn failed, also when it is opened again, and runs it again', async () => {
+    await open({ sessionId: 's' }).send('hello');
+    const failing = open({ sessionId: 's' });
+    await failing.send('crash');
+    const chat = open({ sessionId: 's' });
+    const view = await until(chat, isIn('error'));
+    expect(view.error).toMatchObject({ status: 'INTERNAL', details: { errorId: expect.any(String) } });
+    expect(said(view)).toEqual(['user: hello', `model: ${STORY}`, 'user: crash']);
+    await chat.retry();
+    expect(said(chat.getView())).toEqual([...said(view), `model: ${STORY}`]);
+    expect(chat.getView()).toMatchObject({ status: 'ready', error: undefined });
+    expect(storage.size).toBe(0);
+  });
+
+  it('a turn that failed is still known when nothing was kept in the browser', async () => {
+    const failing = open({ sessionId: 's', storage: false });
+    await failing.send('hello');
+    await failing.send('crash');
+    const chat = open({ sessionId: 's', storage: false });
+    const view = await until(chat, isIn('error'));
+    expect(said(view).at(-1)).toBe('user: crash');
+    chat.dismiss();
+    expect(said(chat.getView())).toEqual(['user: hello', `model: ${STORY}`]);
+    expect(chat.getView().status).toBe('ready');
+  });
+
+  it('edits a message as a branch, beside which the other stays', async () => {
+    const chat = open({ begin: () => ({ sessionId: 's' }) });
+    for (const text of ['one', 'two', 'three']) await chat.send(text);
+    const before = chat.getView();
+    await chat.editAndBranch(2, 'second');
+    expect(said(chat.getView())).toEqual(['user: one', `model: ${STORY}`, 'user: second', `model: ${STORY}`]);
+    const { branches, snapshotId } = chat.getView();
+    expect(branches).toEqual([{ index: 2, snapshotIds: [before.snapshotId, snapshotId], shown: 1 }]);
+    await chat.goTo(branches[0]!.snapshotIds[0]);
+    expect(said(chat.getView())).toEqual(said(before));
+    expect(chat.getView().branches).toMatchObject([{ index: 2, shown: 0 }]);
+    await expect(chat.editAndBranch(1, 'x')).rejects.toMatchObject({ status: 'INVALID_ARGUMENT' });
+  });
+
+  it('finds the way to an earlier message, and the branches, of a session that it has not seen', async () => {
+    const first = open({ begin: () => ({ sessionId: 's' }) });
+    for (const text of ['one', 'two', 'three']) await first.send(text);
+    await first.editAndBranch(2, 'second');
+    const listed: string[] = [];
+    const listSnapshots = async (sessionId: string) => {
+      listed.push(sessionId);
+      return (await teller.store.listSnapshots({ sessionId })).items;
+    };
+    const chat = open({ sessionId: 's', listSnapshots });
+    const view = await until(chat, ({ branches }) => branches.length > 0);
+    expect(said(view)[2]).toBe('user: second');
+    expect(view.branches).toMatchObject([{ index: 2, shown: 1 }]);
+    expect(view.tree).toHaveLength(4);
+    await chat.editAndBranch(0, 'anew');
+    // Nothing is before the first message: another session begins.
+    expect(chat.getView().sessionId).not.toBe('s');
+    expect(said(chat.getView())).toEqual(['user: anew', `model: ${STORY}`]);
+    expect(listed[0]).toBe('s');
+  });
+
+  it('edits the first message within the session that `begin` gave a snapshot', async () => {
+    const begin = async (sessionId = 's') => {
+      const snapshot = { sessionId, createdAt: new Date().toISOString(), status: 'completed', state: { sessionId } };
+      await teller.store.saveSnapshot('start', () => snapshot as never);
+      return { sessionId, snapshotId: 'start' };
+    };
+    const chat = open({ begin });
+    await chat.send('one');
+    await chat.editAndBranch(0, 'first');
+    expect(chat.getView()).toMatchObject({ sessionId: 's', branches: [{ index: 0, shown: 1 }] });
+    await chat.retry();
+    expect(chat.getView().branches).toMatchObject([{ index: 0, shown: 2 }]);
+    expect(teller.asked).toEqual(['one', 'first', 'first']);
+  });
+
+  it('goes on with a turn that runs when it is opened again, from its first chunk and without a second run', async () => {
+    const first = open({ sessionId: 's' });
+    await first.send('hello');
+    void first.send('wait');
+    await teller.waits.opened;
+    const again = open({ sessionId: 's' });
+    const view = await until(again, (each) => said(each).at(-1) === 'model: Once upon ');
+    expect(said(view)).toEqual(['user: hello', `model: ${STORY}`, 'user: wait', 'model: Once upon ']);
+    teller.mayEnd.open();
+    for (const chat of [first, again]) {
+      const ended = await until(chat, isIn('ready'));
+      expect(said(ended).slice(2)).toEqual(['user: wait', `model: ${STORY}`]);
+    }
+    expect(teller.asked).toEqual(['hello', 'wait']);
+    expect(storage.size).toBe(0);
+  });
+
+  it('shows what another page begins while it is open, and what it cannot follow when that is saved', async () => {
+    const [one, two] = [open({ sessionId: 's' }), open({ sessionId: 's' })];
+    const apart = open({ sessionId: 's', storage: memoryStorage() });
+    for (const chat of [one, two, apart]) await until(chat, isIn('ready'));
+    void one.send('wait');
+    await until(two, (view) => said(view).at(-1) === 'model: Once upon ');
+    teller.mayEnd.open();
+    for (const chat of [one, two]) await until(chat, (view) => isIn('ready')(view) && said(view).length === 2);
+    await apart.refresh();
+    expect(said(apart.getView())).toEqual(said(one.getView()));
+    expect(teller.asked).toEqual(['wait']);
+  });
+
+  it('says that a turn is lost whose stream the server has not kept, and finds it when it was saved after all', async () => {
+    await teller.stop();
+    teller = await serveTeller({ keepsStreams: false, onAbort: 'discard' });
+    const chat = open({ begin: () => ({ sessionId: 's' }), agent: remoteAgent({ url: teller.url, reconnect: false }) });
+    await chat.send('hello');
+    void chat.send('wait');
+    await until(chat, (view) => said(view).at(-1) === 'model: Once upon ');
+    teller.proxy.cut();
+    const view = await until(chat, isIn('error'));
+    expect(view.error?.status).toBe('UNAVAILABLE');
+    expect(said(view)).toEqual(['user: hello', `model: ${STORY}`, 'user: wait', 'model: Once upon ']);
+    // Another page has run the same.
+    teller.mayEnd.open();
+    await agent().chat({ snapshotId: view.snapshotId! }).send('wait');
+    await chat.refresh();
+    expect(chat.getView().status).toBe('ready');
+    expect(said(chat.getView()).at(-1)).toBe(`model: ${STORY}`);
+  });
+
+  it('loses no chunk and doubles none, after whatever byte the connection is cut', async () => {
+    const whole = open();
+    teller.proxy.cutAfter(Infinity);
+    await whole.send('hello');
+    const length = teller.proxy.carried();
+    let reconnected = 0;
+    for (let cut = length; cut > 0; cut -= 23) {
+      const chat = open({ sessionId: `cut-${cut}` });
+      await until(chat, isIn('ready'));
+      teller.proxy.cutAfter(cut);
+      const texts: string[] = [];
+      chat.subscribe(() => {
+        texts.push(said(chat.getView())[1] ?? '');
+        if (chat.getView().reconnecting) reconnected += 1;
+      });
+      await chat.send('hello');
+      teller.proxy.cutAfter(Infinity);
+      const { status, error } = chat.getView();
+      // Cut in the head of the answer, the stream has no name to be asked for by.
+      if (status === 'error') expect(error?.status).toBe('UNAVAILABLE');
+      else expect(said(chat.getView())).toEqual(['user: hello', `model: ${STORY}`]);
+      const steps = WORDS.map((_, index) => `model: ${WORDS.slice(0, index + 1).join('')}`);
+      for (const text of texts) expect(['', ...steps], `cut after ${cut} bytes`).toContain(text);
+    }
+    expect(reconnected).toBeGreaterThan(3);
+  });
+
+  it('waits for a turn in the background, and can stop it', async () => {
+    const task = await agent().chat({ sessionId: 's' }).detach('wait');
+    const chat = open({ sessionId: 's' });
+    await until(chat, ({ isBusy }) => isBusy);
+    await teller.waits.opened;
+    teller.mayEnd.open();
+    await until(chat, (view) => isIn('ready')(view) && view.snapshotId === task.snapshotId);
+    expect(said(chat.getView())).toEqual(['user: wait', `model: ${STORY}`]);
+  });
+
+  it('works with an agent that keeps no state', async () => {
+    const { genkit } = await import('genkitx-agents');
+    const ai = genkit({});
+    const echo = ai.defineCustomAgent({ name: 'echo' }, async (session) => {
+      await session.run(async () => {
+        session.addMessages([{ role: 'model', content: [{ text: String(session.getMessages().length) }] }]);
+      });
+      return { message: session.getMessages().at(-1) };
+    });
+    const chat = open({ agent: echo });
+    await chat.send('a');
+    await chat.send('b');
+    expect(said(chat.getView())).toEqual(['user: a', 'model: 1', 'user: b', 'model: 3']);
+  });
+});

@@ -1,0 +1,92 @@
+/** An agent for the tests of pages: it tells a story word by word, uses tools, and asks before it deletes something. */
+import { InMemoryStreamManager } from 'genkit/beta';
+import { defineAgent, genkit, InMemorySessionStore, z, type SnapshotStore } from 'genkitx-agents';
+import { cuttingProxy, type CuttingProxy } from '../../server/support/cutting-proxy.ts';
+import { gate, type Gate } from '../../server/support/agents.ts';
+import { serveByRouter, type Running } from '../../server/support/http.ts';
+
+export const WORDS = ['Once ', 'upon ', 'a ', 'time.'];
+export const STORY = WORDS.join('');
+
+export interface TellerOptions {
+  /** Default: true. */
+  keepsStreams?: boolean;
+  /** Default: `keep`. */
+  onAbort?: 'keep' | 'discard';
+}
+
+export interface Teller {
+  /** Where the agent is: through a proxy that can cut connections. */
+  url: string;
+  proxy: CuttingProxy;
+  store: SnapshotStore;
+  /** What each call of the model was asked, and each run of the tool `remove`. */
+  asked: string[];
+  removed: string[];
+  /** `wait` has been said, and `mayEnd` lets its reply end. */
+  waits: Gate;
+  mayEnd: Gate;
+  stop: () => Promise<void>;
+}
+
+/** Says the story; `wait` stops after two words, `weather` calls a tool, `delete` one that asks first, `crash` fails once. */
+export async function serveTeller({ keepsStreams = true, onAbort = 'keep' }: TellerOptions = {}): Promise<Teller> {
+  const ai = genkit({});
+  const store = new InMemorySessionStore();
+  const [waits, mayEnd] = [gate(), gate()];
+  const asked: string[] = [];
+  const removed: string[] = [];
+  let hasCrashed = false;
+  ai.defineModel({ name: 'teller', apiVersion: 'v2' }, async ({ messages }, { sendChunk, abortSignal }) => {
+    const part = messages.at(-1)?.content[0];
+    const text = part?.text ?? `tool: ${JSON.stringify(part?.toolResponse?.output)}`;
+    asked.push(text);
+    if (text === 'crash' && !hasCrashed) {
+      hasCrashed = true;
+      throw new Error('The model is down.');
+    }
+    const call = { weather: ['weather', { city: 'Oslo' }], delete: ['remove', { id: 7 }] }[text];
+    if (call) {
+      const toolRequest = { name: call[0] as string, ref: 'call-1', input: call[1] };
+      return { message: { role: 'model', content: [{ toolRequest }] }, finishReason: 'stop' };
+    }
+    const words = text.startsWith('tool: ') ? [text] : WORDS;
+    let said = '';
+    for (const [index, word] of words.entries()) {
+      if (text === 'wait' && index === 2) {
+        waits.open();
+        await Promise.race([mayEnd.opened, new Promise((end) => abortSignal?.addEventListener('abort', end))]);
+      }
+      abortSignal?.throwIfAborted();
+      sendChunk({ content: [{ text: word }] });
+      said += word;
+      await new Promise(setImmediate);
+    }
+    return { message: { role: 'model', content: [{ text: said }] }, finishReason: 'stop' };
+  });
+  const weather = ai.defineTool(
+    { name: 'weather', description: 'The weather.', inputSchema: z.object({ city: z.string() }) },
+    async ({ city }) => `rain in ${city}`,
+  );
+  const remove = ai.defineTool(
+    { name: 'remove', description: 'Deletes.', inputSchema: z.object({ id: z.number() }) },
+    async ({ id }, { interrupt, resumed }) => {
+      if (!resumed) interrupt({ what: `number ${id}` });
+      removed.push(String(id));
+      return 'removed';
+    },
+  );
+  const agent = defineAgent(ai, { name: 'teller', model: 'teller', tools: [weather, remove], store, onAbort });
+  const server: Running = await serveByRouter([agent], {
+    anonymous: true,
+    ...(keepsStreams && { streamManager: new InMemoryStreamManager() }),
+  });
+  const proxy = await cuttingProxy(server.url);
+  const stop = async () => {
+    mayEnd.open();
+    await proxy.stop();
+    await server.stop();
+    await store.close();
+  };
+  return { url: `${proxy.url}/teller`, proxy, store, asked, removed, waits, mayEnd, stop };
+}

@@ -1,0 +1,31 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** The files that take longest, in `npm test` or in `npm run torture`, the longest first. */
+const LONG = [
+  'stores/firestore/outage.test.ts',
+  'stores/firestore/conformance.test.ts',
+  'samples/deployed.test.ts',
+  'stores/file/processes/crash.test.ts',
+  'stores/file/conformance.test.ts',
+  'stores/firestore/survival.test.ts',
+  'context/processes/survival.test.ts',
+  'browser/chat.test.ts',
+  'browser/looks.test.ts',
+  'stores/file/durability.test.ts',
+  'docs/examples.test.ts',
+];
+
+/** Project by project, begins with them: one that came last would keep one worker for itself while the others have nothing left to do. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const projects = [...new Set(sorted.map(({ project }) => project.name))];
+    const placeOf = ({ moduleId }: TestSpecification): number => {
+      const place = LONG.findIndex((file) => moduleId.endsWith(`/test/${file}`));
+      return place < 0 ? LONG.length : place;
+    };
+    const compare = (a: TestSpecification, b: TestSpecification): number =>
+      projects.indexOf(a.project.name) - projects.indexOf(b.project.name) || placeOf(a) - placeOf(b);
+    return sorted.toSorted(compare);
+  }
+}
