@@ -1,0 +1,104 @@
+import type { ActionContext } from 'genkit';
+import { logger } from 'genkit/logging';
+import { describeThrown, quote } from '../errors.ts';
+import { checkOptions, isFunction, isObject, isWhole } from '../store/check-options.ts';
+import type { SessionSummary, SnapshotStore } from '../store/contract.ts';
+import type { MemoryManager } from './manager.ts';
+import type { MemoryScope } from './scopes.ts';
+
+/** Options of `backfill`. */
+export interface BackfillOptions {
+  /** Where the sessions are. */
+  store: SnapshotStore;
+  /** Whose memories a session makes; `undefined`: it is left out. */
+  scopeOf: (session: SessionSummary) => MemoryScope | undefined;
+  /** `verbatim`: each message becomes a memory. Default: as the manager says. */
+  extract?: 'verbatim';
+  /** Names the tenant of the session store. Default: none. */
+  context?: ActionContext;
+  /** Only sessions that were written within this time, in ms. Default: all. */
+  withinMs?: number;
+  /** `cursor` of an earlier call's progress, to go on from there. Default: from the beginning. */
+  cursor?: string;
+  /** Called after each page of sessions. */
+  onProgress?: (progress: BackfillResult) => void;
+}
+
+/** How far `backfill` is. */
+export interface BackfillResult {
+  /** Sessions that were looked at. */
+  sessions: number;
+  /** Sessions with messages that were not read before. */
+  enqueued: number;
+  /** Sessions that could not be read; the log says why. */
+  failed: number;
+  /** The queue was full: what is left is found by the next call. */
+  isFull: boolean;
+  /** Where to go on. */
+  cursor?: string;
+}
+
+/** Ingests the sessions of a store. */
+export async function backfillSessions(manager: MemoryManager, options: BackfillOptions): Promise<BackfillResult> {
+  checkOptions('backfill', options, {
+    store: isObject,
+    scopeOf: isFunction,
+    extract: (value) => (value === 'verbatim' ? undefined : "'verbatim'"),
+    context: isObject,
+    withinMs: isWhole(1),
+    cursor: (value) => (typeof value === 'string' ? undefined : 'a string'),
+    onProgress: isFunction,
+  });
+  const { store, context, withinMs = Infinity, onProgress } = options;
+  const result: BackfillResult = {
+    sessions: 0,
+    enqueued: 0,
+    failed: 0,
+    isFull: false,
+    ...(options.cursor && { cursor: options.cursor }),
+  };
+  for (;;) {
+    const { cursor } = result;
+    const { items, nextCursor } = await store.listSessions({
+      ...(context && { context }),
+      ...(cursor && { cursor }),
+      limit: 100,
+    });
+    for (const session of items) {
+      if (Date.now() - Date.parse(session.updatedAt) > withinMs) return result;
+      result.sessions++;
+      if (!(await ingestSession(manager, options, session, result))) return { ...result, isFull: true };
+    }
+    if (nextCursor === undefined) delete result.cursor;
+    else result.cursor = nextCursor;
+    onProgress?.({ ...result });
+    if (nextCursor === undefined) return result;
+  }
+}
+
+/** Answers false when the queue is full. */
+async function ingestSession(
+  manager: MemoryManager,
+  { store, scopeOf, extract, context }: BackfillOptions,
+  { sessionId, ...session }: SessionSummary,
+  result: BackfillResult,
+): Promise<boolean> {
+  try {
+    const scope = scopeOf({ sessionId, ...session });
+    if (!scope) return true;
+    const snapshot = await store.getSnapshot({ sessionId, ...(context && { context }) });
+    const messages = snapshot?.state?.messages ?? [];
+    const source = {
+      id: sessionId,
+      sessionId,
+      ...(snapshot && { snapshotId: snapshot.snapshotId, at: snapshot.createdAt }),
+    };
+    const { status, jobIds } = await manager.ingest({ scope, source, messages, ...(extract && { extract }) });
+    if (jobIds.length > 0) result.enqueued++;
+    return status !== 'full';
+  } catch (error) {
+    result.failed++;
+    logger.warn(`Session ${quote(sessionId)} was not learned from. ${describeThrown(error)}`);
+    return true;
+  }
+}

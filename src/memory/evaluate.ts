@@ -1,0 +1,77 @@
+import { mint } from './scopes.ts';
+import { sameFactKey } from './pipeline/consolidate/duplicates.ts';
+import type { AskModel } from './pipeline/extract/ask-model.ts';
+import { learn } from './pipeline/extract/learn.ts';
+import { learnInputs } from './pipeline/ingest/plan-jobs.ts';
+import { parseSourceNote } from './pipeline/ingest/ranges.ts';
+import type { Pipeline } from './pipeline/pipeline.ts';
+import type { ExtractionScores, GoldenCase } from './types.ts';
+
+/** Extracts from each conversation, and compares with what was expected. */
+export async function evaluateExtraction(
+  pipeline: Pipeline,
+  ask: AskModel | undefined,
+  options: {
+    readonly cases: readonly GoldenCase[];
+    readonly isSame?: (extracted: string, expected: string) => boolean | Promise<boolean>;
+  },
+): Promise<ExtractionScores> {
+  const { cases, isSame = (a, b) => sameFactKey(a) === sameFactKey(b) } = options;
+  const compared = [];
+  let [matches, extracted, expected] = [0, 0, 0];
+  for (const golden of cases) {
+    const texts = await extractedTexts({ ...pipeline, summary: false }, ask, golden);
+    const missing = [...golden.expected];
+    const unexpected: string[] = [];
+    for (const text of texts) {
+      const index = await firstIndex(missing, (one) => isSame(text, one));
+      if (index === undefined) unexpected.push(text);
+      else missing.splice(index, 1);
+    }
+    matches += texts.length - unexpected.length;
+    extracted += texts.length;
+    expected += golden.expected.length;
+    compared.push({ unexpected, missing });
+  }
+  // Where nothing was expected, and nothing extracted, nothing is wrong.
+  const precision = extracted === 0 ? 1 : matches / extracted;
+  const recall = expected === 0 ? 1 : matches / expected;
+  const f1 = precision + recall === 0 ? 0 : (2 * precision * recall) / (precision + recall);
+  return { precision, recall, f1, cases: compared };
+}
+
+async function extractedTexts(
+  pipeline: Pipeline,
+  ask: AskModel | undefined,
+  { messages }: GoldenCase,
+): Promise<string[]> {
+  const id = { scope: 'user', appName: 'evaluation', userId: 'golden' } as const;
+  const source = { id: 'golden', at: new Date(pipeline.now()).toISOString() };
+  const { signal } = new AbortController();
+  const texts: string[] = [];
+  for (const input of learnInputs('learn', source, messages, parseSourceNote(undefined))) {
+    const now = source.at;
+    const job = {
+      id: 'golden',
+      scope: id,
+      state: 'running',
+      input: null,
+      sourceId: source.id,
+      attempts: 1,
+      createdAt: now,
+      dueAt: now,
+    } as const;
+    const work = { scope: mint(id, undefined), id, options: {}, job, ask, signal };
+    const { candidates } = await learn(pipeline, work, input, undefined);
+    texts.push(...candidates.map(({ text }) => text));
+  }
+  return texts;
+}
+
+async function firstIndex<T>(
+  items: readonly T[],
+  fits: (item: T) => boolean | Promise<boolean>,
+): Promise<number | undefined> {
+  for (const [i, item] of items.entries()) if (await fits(item)) return i;
+  return undefined;
+}

@@ -1,0 +1,60 @@
+import type { Json } from '../../../json/value.ts';
+import { markedLines } from '../../../session/log/transcript.ts';
+import type { MemoryOperation } from '../../../store/memory/contract.ts';
+import type { AskModel } from '../extract/ask-model.ts';
+import { NOTES, type Pipeline, type ScopeWork } from '../pipeline.ts';
+
+/** What is derived from the memories of a scope. */
+export interface Organized {
+  readonly profile?: Json;
+  readonly summary?: string;
+}
+
+/** Memories that a profile is made of when there is none. */
+const MOST_FOR_PROFILE = 200;
+
+/** The profile and the summary of a scope; one read. */
+export async function readOrganized(
+  { store }: Pick<Pipeline, 'store'>,
+  { id, options }: Pick<ScopeWork, 'id' | 'options'>,
+): Promise<Organized> {
+  const { notes } = await store.notes(id, NOTES.derived, options);
+  return Object.fromEntries(notes.map(({ key, value }) => [key, value])) as Organized;
+}
+
+/** Writes the part that is given. */
+export function organizedNotes({ profile, summary }: Organized): MemoryOperation[] {
+  const note = (key: string, value: Json): MemoryOperation => ({ op: 'note', kind: NOTES.derived, key, value });
+  return [
+    ...(profile === undefined ? [] : [note('profile', profile)]),
+    ...(summary === undefined ? [] : [note('summary', summary)]),
+  ];
+}
+
+/** Asks the model for the profile with what is new; made of all memories if there is none. */
+export async function nextProfile(
+  { store, profile: schema }: Pipeline,
+  { id, options }: ScopeWork,
+  ask: AskModel,
+  before: Json | undefined,
+  facts: readonly string[],
+): Promise<Json | undefined> {
+  if (!schema) return undefined;
+  let known = [...facts];
+  if (before === undefined) {
+    const { items } = await store.query(id, { ...options, filter: { kind: 'declarative' }, k: MOST_FOR_PROFILE });
+    known = [...items.map(({ memory }) => memory.text).toReversed(), ...facts];
+  }
+  if (known.length === 0) return before;
+  return (await ask({
+    system:
+      'You keep a structured profile up to date. You get the profile as it is, if there is one, and facts. Answer the whole new profile: change what the facts change, keep all else as it is, and leave out what is not known.',
+    prompt: [
+      ...(before === undefined ? [] : ['Profile:', markedLines(JSON.stringify(before)), '']),
+      'Facts, the newest last:',
+      ...known.map(markedLines),
+      'Answer the profile.',
+    ].join('\n'),
+    schema,
+  })) as Json;
+}

@@ -1,0 +1,285 @@
+import { GenkitError } from 'genkit';
+import type { Memory, MemoryDraft, MemoryJob, MemoryOperation } from '../../../store/memory/contract.ts';
+import { mint } from '../../scopes.ts';
+import type { MemoryChangeCounts } from '../../types.ts';
+import { consolidate, type Consolidated } from '../consolidate/consolidate.ts';
+import { modelAsker } from '../extract/ask-model.ts';
+import type { Candidate } from '../extract/candidate.ts';
+import { learn, type JobWork, type Learned } from '../extract/learn.ts';
+import { readGate, sourceNoteKey, type Gate, type SplitJob } from '../guard/gate.ts';
+import { guardOf } from '../guard/guard.ts';
+import { quarantineNote } from '../guard/quarantine.ts';
+import { sourceNoteValue, unreadRanges, withRange, withSeen, hashInRange, type SourceNote } from '../ingest/ranges.ts';
+import { parseJobInput, partOf, type JobInput } from '../jobs/job-input.ts';
+import { NOTES, PIPELINE_KEYS, type Pipeline, type ScopeWork } from '../pipeline.ts';
+import { nextProfile, organizedNotes, readOrganized, type Organized } from './organize.ts';
+
+/** Candidates of one commit: with their vectors they are within what a store takes. */
+const MOST_CANDIDATES = 30;
+/** Commits that meet another one, until the job counts as failed. */
+const MOST_COMMITS = 20;
+const NEAREST = 10;
+/** Memories whose use is noted with a commit. */
+const MOST_USES = 10;
+
+/** What a job came to. `lost`: another worker has it. */
+export type JobOutcome = 'committed' | 'known' | 'dropped' | 'lost';
+
+/** Carries a job out that this worker holds: from the guard to the commit that removes the job. */
+export async function runJob(
+  pipeline: Pipeline,
+  job: MemoryJob,
+  { owner, signal, options }: { owner: string; signal: AbortSignal; options: ScopeWork['options'] },
+): Promise<JobOutcome> {
+  const { model, ai, limits } = pipeline;
+  const ask = model === undefined ? undefined : modelAsker(ai, model, { timeoutMs: limits.timeoutMs, signal });
+  const scope = mint(job.scope, options.context);
+  return new JobRun(pipeline, { scope, id: job.scope, options, job, ask, signal }, owner).run();
+}
+
+class JobRun {
+  readonly #pipeline: Pipeline;
+  readonly #work: JobWork;
+  readonly #owner: string;
+  readonly #input: JobInput;
+  #learned: Learned | undefined;
+  #organized: Organized = {};
+  readonly #counts: MemoryChangeCounts = { created: 0, updated: 0, invalidated: 0, ignored: 0, quarantined: 0 };
+
+  constructor(pipeline: Pipeline, work: JobWork, owner: string) {
+    this.#pipeline = pipeline;
+    this.#work = work;
+    this.#owner = owner;
+    this.#input = parseJobInput(work.job);
+  }
+
+  async run(): Promise<JobOutcome> {
+    for (let commits = 0, lastRevision = -1; commits < MOST_COMMITS; commits++) {
+      const gate = await this.#gate();
+      const reason = this.#reasonToDrop(gate);
+      if (reason !== undefined) return this.#drop(reason);
+      const left = this.#unread(gate.note);
+      if (!left) return this.#drop('known');
+      // Nothing changed since the commit that was refused, so it is the job that was lost.
+      if (gate.revision === lastRevision) return 'lost';
+      lastRevision = gate.revision;
+      try {
+        if (await this.#step(gate, left)) return 'committed';
+        lastRevision = -1;
+      } catch (error) {
+        if ((error as { status?: unknown } | null)?.status !== 'ABORTED' || this.#work.signal.aborted) throw error;
+      }
+    }
+    throw new GenkitError({ status: 'ABORTED', message: 'Other writers changed the scope again and again.' });
+  }
+
+  #gate(): Promise<Gate> {
+    const { job } = this.#work;
+    return readGate(this.#pipeline, this.#work, job.sourceId, job.id);
+  }
+
+  #reasonToDrop({ consent, note }: Gate): 'no-consent' | 'forgotten' | undefined {
+    if (consent === 'off') return 'no-consent';
+    return note.forgottenJobs?.includes(this.#work.job.id) ? 'forgotten' : undefined;
+  }
+
+  /** What of the input was not read yet; another job may have covered a part. */
+  #unread(note: SourceNote): JobInput | undefined {
+    const input = this.#input;
+    if (input.isApproved) return input;
+    if (input.task === 'facts') return note.seen.includes(input.sha256) ? undefined : input;
+    if (input.task === 'procedure') return note.seen.includes(procedureMark(input)) ? undefined : input;
+    const [first, ...more] = unreadRanges(input.range, (at) => hashInRange(input.range, at), note.ranges);
+    if (!first) return undefined;
+    // A range that was read in the middle is read once more: sources keep it from counting twice.
+    return partOf(input, { from: first.from, to: more.at(-1)?.to ?? first.to });
+  }
+
+  async #drop(reason: 'no-consent' | 'forgotten' | 'known'): Promise<JobOutcome> {
+    const { job, options, scope } = this.#work;
+    try {
+      await this.#pipeline.store.changeJob(job.id, {
+        ...options,
+        owner: this.#owner,
+        to: 'remove',
+        now: this.#pipeline.now(),
+      });
+    } catch (error) {
+      if ((error as { status?: unknown } | null)?.status === 'ABORTED') return 'lost';
+      throw error;
+    }
+    if (reason === 'no-consent') this.#pipeline.report({ type: 'no-consent', scope, sourceId: job.sourceId });
+    return reason === 'known' ? 'known' : 'dropped';
+  }
+
+  /** Makes one commit; answers whether it was the last one. */
+  async #step(gate: Gate, input: JobInput): Promise<boolean> {
+    const { split } = gate;
+    if (!split) {
+      this.#organized = await this.#readOrganized();
+      this.#learned ??= await learn(this.#pipeline, this.#work, input, this.#organized.summary);
+      if (this.#learned.candidates.length > MOST_CANDIDATES) {
+        await this.#beginSplit(gate, this.#learned);
+        return false;
+      }
+    }
+    const { candidates, summary, invalidated } = split ?? { ...this.#learned!, invalidated: 0 };
+    const now = candidates.slice(0, MOST_CANDIDATES);
+    const later = candidates.slice(MOST_CANDIDATES);
+    const result = await this.#consolidate(now, this.#pipeline.limits.maxInvalidations - invalidated);
+    const rest =
+      later.length > 0
+        ? { candidates: later, invalidated: invalidated + result.working.counts.invalidated }
+        : undefined;
+    await this.#commit(gate, input, result, { ...(summary !== undefined && { summary }) }, rest, split !== undefined);
+    return rest === undefined;
+  }
+
+  /** A job that is larger than a commit keeps what it found in a note, so that the model is asked once. */
+  async #beginSplit({ revision }: Gate, { candidates, quarantined, summary }: Learned): Promise<void> {
+    const { store, now } = this.#pipeline;
+    const { id, options, job } = this.#work;
+    const value: SplitJob = { candidates, invalidated: 0, ...(summary !== undefined && { summary }) };
+    const operations = [splitNote(job.id, value)];
+    if (quarantined.length > 0) operations.push(quarantineNote(job.id, quarantined));
+    await store.commit(id, operations, { ...options, expectedRevision: revision, now: now() });
+    this.#counts.quarantined += quarantined.length;
+    this.#learned = { candidates: [], quarantined: [] };
+  }
+
+  #consolidate(candidates: readonly Candidate[], maxInvalidations: number): Promise<Consolidated> {
+    const { nearest, store, guards } = this.#pipeline;
+    const { scope, id, options, ask } = this.#work;
+    return consolidate({
+      candidates,
+      nearest: ({ text, kind }) => nearest(scope, text, { k: NEAREST, kind }),
+      get: (ids) => store.get(id, ids, options),
+      ask,
+      guard: guardOf(scope, guards),
+      maxInvalidations,
+    });
+  }
+
+  async #commit(
+    { revision, note }: Gate,
+    input: JobInput,
+    { working, quarantined: kept }: Consolidated,
+    { summary }: { summary?: string },
+    rest: Omit<SplitJob, 'summary'> | undefined,
+    wasSplit: boolean,
+  ): Promise<void> {
+    const { store, now } = this.#pipeline;
+    const { scope, id, options, job } = this.#work;
+    const at = new Date(now()).toISOString();
+    const quarantined = [
+      ...(wasSplit ? [] : this.#learned!.quarantined),
+      ...kept.map(({ candidate, reason }) => ({ candidate, reason, at, source: input.source })),
+    ];
+    const { changed, counts } = working;
+    const operations: MemoryOperation[] = await this.#puts(changed);
+    if (quarantined.length > 0) {
+      operations.push(quarantineNote(wasSplit ? `${job.id}:${rest?.candidates.length ?? 0}` : job.id, quarantined));
+    }
+    if (rest) operations.push(splitNote(job.id, { ...rest, ...(summary !== undefined && { summary }) }));
+    else {
+      if (wasSplit) operations.push(splitNote(job.id, undefined));
+      operations.push(this.#readNote(note, input), ...(await this.#organize(changed, summary)));
+    }
+    await store.commit(id, operations, {
+      ...options,
+      expectedRevision: revision,
+      ...(!rest && { job: { id: job.id, owner: this.#owner } }),
+      now: now(),
+    });
+    counts.quarantined += quarantined.length;
+    const uses = this.#pipeline.usesOf(scope);
+    for (const operation of operations) if (operation.op === 'put') uses.delete(operation.memory.id);
+    for (const [name, count] of Object.entries(counts)) this.#counts[name as keyof MemoryChangeCounts] += count;
+    this.#pipeline.changed(scope);
+    if (!rest) {
+      this.#pipeline.report({ type: 'committed', scope, sourceId: job.sourceId, jobId: job.id, changes: this.#counts });
+    }
+  }
+
+  /** The memories with their vectors, and those that were used meanwhile. */
+  async #puts(changed: readonly MemoryDraft[]): Promise<MemoryOperation[]> {
+    const { store } = this.#pipeline;
+    const { scope, id, options } = this.#work;
+    const vectors = await vectorsOf(
+      this.#pipeline,
+      changed.map(({ text }) => text),
+    );
+    const puts = changed.map((memory, i): MemoryOperation => ({
+      op: 'put',
+      memory,
+      ...(vectors && { vector: vectors[i]! }),
+    }));
+    const uses = [...this.#pipeline.usesOf(scope)]
+      .filter(([used]) => changed.every((one) => one.id !== used))
+      .slice(0, MOST_USES);
+    if (uses.length === 0) return puts;
+    const used = await store.get(
+      id,
+      uses.map(([one]) => one),
+      options,
+    );
+    return [...puts, ...used.map((memory): MemoryOperation => ({ op: 'put', memory: usedAt(memory, new Map(uses)) }))];
+  }
+
+  #readNote(note: SourceNote, input: JobInput): MemoryOperation {
+    const { job } = this.#work;
+    const next =
+      input.task === 'facts'
+        ? withSeen(note, input.sha256)
+        : input.task === 'procedure'
+          ? withSeen(note, procedureMark(input))
+          : input.isApproved
+            ? note
+            : withRange(note, input.range);
+    return { op: 'note', kind: NOTES.pipeline, key: sourceNoteKey(job.sourceId), value: sourceNoteValue(next) };
+  }
+
+  async #organize(changed: readonly MemoryDraft[], summary: string | undefined): Promise<MemoryOperation[]> {
+    const facts = changed
+      .filter(({ validTo, kind }) => validTo === undefined && kind === 'declarative')
+      .map(({ text }) => text);
+    const { ask } = this.#work;
+    const profile =
+      ask && facts.length > 0
+        ? await nextProfile(this.#pipeline, this.#work, ask, this.#organized.profile, facts)
+        : undefined;
+    return organizedNotes({ ...(profile !== undefined && { profile }), ...(summary !== undefined && { summary }) });
+  }
+
+  #readOrganized(): Promise<Organized> | Organized {
+    const { summary, profile } = this.#pipeline;
+    return summary || profile ? readOrganized(this.#pipeline, this.#work) : {};
+  }
+}
+
+/** The vectors of texts, in their order; `undefined` without an embedder. */
+export async function vectorsOf(
+  { ai, embedder }: Pick<Pipeline, 'ai' | 'embedder'>,
+  texts: readonly string[],
+): Promise<number[][] | undefined> {
+  if (embedder === undefined || texts.length === 0) return undefined;
+  const answers = await ai.embedMany({ embedder: embedder as string, content: [...texts] });
+  return answers.map(({ embedding }) => embedding);
+}
+
+/** The memory as a store takes it, with the time of its last use. */
+function usedAt(
+  { scope: _, revision: __, createdAt: ___, updatedAt: ____, ...memory }: Memory,
+  uses: ReadonlyMap<string, string>,
+): MemoryDraft {
+  return { ...memory, lastUsedAt: uses.get(memory.id)! } as MemoryDraft;
+}
+
+function splitNote(jobId: string, value: SplitJob | undefined): MemoryOperation {
+  const json = value && (JSON.parse(JSON.stringify(value)) as never);
+  return { op: 'note', kind: NOTES.pipeline, key: PIPELINE_KEYS.split(jobId), value: json };
+}
+
+function procedureMark({ range }: { readonly range: { readonly hashes: string } }): string {
+  return `procedure:${range.hashes.slice(-16)}`;
+}

@@ -1,0 +1,136 @@
+import { z } from 'genkit';
+import { markedLines } from '../../../session/log/transcript.ts';
+import type { Memory, MemoryDraft } from '../../../store/memory/contract.ts';
+import type { AskModel } from '../extract/ask-model.ts';
+import type { Candidate } from '../extract/candidate.ts';
+import type { Guard } from '../guard/guard.ts';
+import { keyedIds, WorkingMemories } from './working-memories.ts';
+
+/** New facts that one question to the model is about. */
+const MOST_ASKED = 10;
+
+const Answer = z.object({
+  operations: z.array(
+    z.object({
+      new: z.number().int().describe('Number of the new fact'),
+      op: z.enum(['CREATE', 'UPDATE', 'DELETE', 'NOOP']),
+      existing: z.array(z.number().int()).optional().describe('Numbers of the existing memories that it is about'),
+      text: z.string().min(1).max(2_000).optional().describe('With UPDATE: one sentence that says what both say'),
+    }),
+  ),
+});
+type Operation = z.output<typeof Answer>['operations'][number];
+
+const INSTRUCTIONS = `You keep the long-term memory of an assistant free of duplicates and contradictions. You get existing memories and new facts, each with a number. Answer one operation for each new fact:
+
+- CREATE: no existing memory is about the same.
+- UPDATE: one existing memory is about the same, and both can be true. Give its number, and as text one sentence that says all that both say.
+- DELETE: the new fact can't be true together with existing memories, as things have changed or were wrong. Give their numbers; the new fact takes their place.
+- NOOP: an existing memory says it already; give its number. Without a number: it is not worth keeping.
+
+Likes of different things, or facts about different persons, times or places, do not contradict each other.`;
+
+/** What a job does to the memories of its scope. */
+export interface Consolidated {
+  readonly working: WorkingMemories;
+  /** Candidates that wait for a decision. */
+  readonly quarantined: readonly { readonly candidate: Candidate; readonly reason: string }[];
+}
+
+/** Compares the candidates with what is known, and works out what is to change. */
+export async function consolidate(request: {
+  readonly candidates: readonly Candidate[];
+  /** The memories that are nearest to a candidate, and those with these ids. */
+  readonly nearest: (candidate: Candidate) => Promise<readonly Memory[]>;
+  readonly get: (ids: readonly string[]) => Promise<readonly Memory[]>;
+  /** `undefined`: there is no model. */
+  readonly ask: AskModel | undefined;
+  readonly guard: Guard;
+  readonly maxInvalidations: number;
+}): Promise<Consolidated> {
+  const { candidates, nearest, get, ask, guard, maxInvalidations } = request;
+  const working = new WorkingMemories(maxInvalidations);
+  const open: { candidate: Candidate; near: readonly string[] }[] = [];
+  const keyed = candidates.filter(({ key }) => key !== undefined);
+  if (keyed.length > 0) for (const memory of await get(keyed.flatMap(({ key }) => keyedIds(key!)))) working.add(memory);
+  for (const candidate of candidates) {
+    if (candidate.role !== undefined) working.create(candidate);
+    else if (candidate.key !== undefined) working.register(candidate);
+    else {
+      const near = (await nearest(candidate)).filter(({ kind }) => kind === candidate.kind);
+      for (const memory of near) working.add(memory);
+      const same = working.sameAs(candidate);
+      if (same) working.corroborate(same, candidate);
+      else if (near.length === 0 || !ask) working.create(candidate);
+      else open.push({ candidate, near: near.map(({ id }) => id) });
+    }
+  }
+  const quarantined: { candidate: Candidate; reason: string }[] = [];
+  for (let i = 0; i < open.length; i += MOST_ASKED) {
+    const asked = open.slice(i, i + MOST_ASKED);
+    const known = [...new Set(asked.flatMap(({ near }) => near))].flatMap((id) => working.active(id) ?? []);
+    const facts = asked.map(({ candidate }) => candidate);
+    const operations = await askOperations(ask!, known, facts);
+    for (const [j, candidate] of facts.entries()) {
+      const operation = operations.find((one) => one.new === j + 1);
+      const reason = await apply(working, candidate, operation, known, guard);
+      if (reason !== undefined) quarantined.push({ candidate, reason });
+    }
+  }
+  return { working, quarantined };
+}
+
+function askOperations(
+  ask: AskModel,
+  known: readonly MemoryDraft[],
+  facts: readonly Candidate[],
+): Promise<Operation[]> {
+  const list = (texts: readonly { text: string }[]) =>
+    texts.map(({ text }, i) => `${i + 1}.\n${markedLines(text)}`).join('\n');
+  return ask({
+    system: INSTRUCTIONS,
+    prompt: `Existing memories:\n${list(known)}\n\nNew facts:\n${list(facts)}\n\nAnswer the operations.`,
+    schema: Answer,
+    fault: ({ operations }) => faultOf(operations, known.length, facts.length),
+  }).then(({ operations }) => operations);
+}
+
+function faultOf(operations: readonly Operation[], known: number, facts: number): string | undefined {
+  const seen = new Set<number>();
+  for (const { new: fact, op, existing = [], text } of operations) {
+    if (fact < 1 || fact > facts) return `there is no new fact ${fact}.`;
+    if (seen.has(fact)) return `new fact ${fact} has two operations.`;
+    seen.add(fact);
+    const wrong = existing.find((number) => number < 1 || number > known);
+    if (wrong !== undefined) return `there is no existing memory ${wrong}.`;
+    if (op === 'UPDATE' && (existing.length !== 1 || text === undefined))
+      return 'UPDATE needs one existing memory and a text.';
+    if (op === 'DELETE' && existing.length === 0) return 'DELETE needs the numbers of existing memories.';
+  }
+  return undefined;
+}
+
+/** Carries an operation out; answers a reason if the candidate must wait for a decision. */
+async function apply(
+  working: WorkingMemories,
+  candidate: Candidate,
+  operation: Operation | undefined,
+  known: readonly MemoryDraft[],
+  guard: Guard,
+): Promise<string | undefined> {
+  // Another operation may have changed them since.
+  const meant = (operation?.existing ?? []).flatMap((number) => working.active(known[number - 1]!.id) ?? []);
+  const [first] = meant;
+  const op = operation?.op;
+  if (op === 'NOOP' && (operation!.existing ?? []).length === 0) working.ignore();
+  else if (!first || op === 'CREATE') working.create(candidate);
+  else if (op === 'NOOP') working.corroborate(first, candidate);
+  else if (op === 'UPDATE') {
+    // The sentence is the model's own, so it is looked at as well.
+    if ((await guard(operation!.text!, 'memory', candidate.source.type)) !== undefined) working.create(candidate);
+    else working.update(first, candidate, operation!.text!);
+  } else if (!working.supersede(meant, candidate)) {
+    return `It would replace more memories than one job may (${meant.length}).`;
+  }
+  return undefined;
+}

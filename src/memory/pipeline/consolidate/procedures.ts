@@ -1,0 +1,30 @@
+import { sameFactKey } from './duplicates.ts';
+
+/** A procedure as one text. */
+export function procedureText(task: string, steps: readonly string[]): string {
+  return [`To ${task.replace(/^to /i, '')}:`, ...steps.map((step, i) => `${i + 1}. ${step}`)].join('\n');
+}
+
+/** Two ways to do the same as one: the steps that both have, and between them those that one has, in their order. */
+export function mergeSteps(before: readonly string[], after: readonly string[]): string[] {
+  const a = before.map(sameFactKey);
+  const b = after.map(sameFactKey);
+  // The longest common subsequence of the suffixes.
+  const common = Array.from({ length: a.length + 1 }, () => new Array<number>(b.length + 1).fill(0));
+  for (let i = a.length - 1; i >= 0; i--) {
+    for (let j = b.length - 1; j >= 0; j--) {
+      common[i]![j] = a[i] === b[j] ? common[i + 1]![j + 1]! + 1 : Math.max(common[i + 1]![j]!, common[i]![j + 1]!);
+    }
+  }
+  const merged: string[] = [];
+  let i = 0;
+  let j = 0;
+  while (i < a.length || j < b.length) {
+    if (i < a.length && j < b.length && a[i] === b[j]) {
+      merged.push(before[i++]!);
+      j++;
+    } else if (j >= b.length || (i < a.length && common[i + 1]![j]! >= common[i]![j + 1]!)) merged.push(before[i++]!);
+    else merged.push(after[j++]!);
+  }
+  return merged;
+}

@@ -1,0 +1,232 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { jsonBytes } from '../../../json/size.ts';
+import type { Json } from '../../../json/value.ts';
+import type { Memory, MemoryDraft, MemorySource } from '../../../store/memory/contract.ts';
+import type { MemoryChangeCounts } from '../../types.ts';
+import type { Candidate } from '../extract/candidate.ts';
+import { confidenceOf, trustOf } from './confidence.ts';
+import { sameFactKey } from './duplicates.ts';
+import { mergeSteps, procedureText } from './procedures.ts';
+
+/** Sources of a memory, and their bytes; further ones that say the same are counted only. */
+const MAX_SOURCES = 100;
+const MAX_SOURCE_BYTES = 128 * 1024;
+
+/** Memories while a job changes them. */
+export class WorkingMemories {
+  readonly #memories = new Map<string, MemoryDraft>();
+  readonly #touched = new Set<string>();
+  readonly #maxInvalidations: number;
+  readonly counts: MemoryChangeCounts = { created: 0, updated: 0, invalidated: 0, ignored: 0, quarantined: 0 };
+
+  constructor(maxInvalidations: number) {
+    this.#maxInvalidations = maxInvalidations;
+  }
+
+  /** Takes a memory as the store has it, unless it is here already. */
+  add({ scope: _, revision: __, createdAt: ___, updatedAt: ____, ...memory }: Memory): void {
+    if (!this.#memories.has(memory.id)) this.#memories.set(memory.id, memory as MemoryDraft);
+  }
+
+  /** The memory, if it holds. */
+  active(id: string): MemoryDraft | undefined {
+    const memory = this.#memories.get(id);
+    return memory?.validTo === undefined ? memory : undefined;
+  }
+
+  /** All that were changed or created. */
+  get changed(): MemoryDraft[] {
+    return [...this.#touched].map((id) => this.#memories.get(id)!);
+  }
+
+  /** The memory that says the same with the same words, be it in the words of one of its sources. */
+  sameAs({ text, kind }: Candidate): MemoryDraft | undefined {
+    const key = sameFactKey(text);
+    const says = (said: string) => sameFactKey(said) === key;
+    return [...this.#memories.values()].find(
+      (memory) =>
+        memory.validTo === undefined &&
+        memory.kind === kind &&
+        (says(memory.text) || memory.sources.some(({ statement }) => says(statement))),
+    );
+  }
+
+  create(candidate: Candidate, members: Partial<MemoryDraft> = {}): string {
+    const { source, text, key, ...rest } = candidate;
+    const id = key === undefined ? randomUUID() : keyedIds(key)[0];
+    this.#put({
+      ...rest,
+      ...(key !== undefined && { key }),
+      id,
+      text,
+      confidence: confidenceOf([source], 0),
+      validFrom: source.at,
+      sources: [source],
+      ...(rest.kind === 'procedural' && { successes: 1 }),
+      ...members,
+    } as MemoryDraft);
+    this.counts.created++;
+    return id;
+  }
+
+  /** A further source says what the memory says. */
+  corroborate(memory: MemoryDraft, candidate: Candidate): void {
+    const { source } = candidate;
+    const key = sameFactKey(source.statement);
+    const isKnown = memory.sources.some(({ id, statement }) => id === source.id && sameFactKey(statement) === key);
+    if (isKnown) this.counts.ignored++;
+    else this.#join(memory, candidate, {});
+  }
+
+  /** A further source says more about it. `text` says both. */
+  update(memory: MemoryDraft, candidate: Candidate, text: string): void {
+    const isTrusted = candidate.source.trust >= trustOf(memory);
+    // What is not named as a source could not be forgotten later.
+    if (isFull(memory.sources)) this.create(candidate);
+    else if (memory.kind === 'procedural') this.#joinSteps(memory, candidate);
+    else this.#join(memory, candidate, isTrusted ? { text, ...dataOf(candidate) } : {});
+  }
+
+  /**
+   * The candidate can't be true together with the memories. Trust decides, then time, then the number of sources; what loses is kept as something
+   * that does not hold. Answers false, and does nothing, if that would invalidate too many.
+   */
+  supersede(memories: readonly MemoryDraft[], candidate: Candidate): boolean {
+    const stronger = memories.find((memory) => isStronger(memory, candidate.source));
+    if (stronger) {
+      const { at } = candidate.source;
+      this.create(candidate, { validTo: at, supersededBy: stronger.id });
+      this.#contradict(stronger);
+      return true;
+    }
+    if (this.counts.invalidated + memories.length > this.#maxInvalidations) return false;
+    const id = this.create(candidate);
+    const created = this.#memories.get(id)!;
+    this.#put({ ...created, contradictions: 1, confidence: confidenceOf(created.sources, 1) });
+    for (const memory of memories) {
+      const { at } = candidate.source;
+      const validTo = at > memory.validFrom ? at : memory.validFrom;
+      this.#put({ ...memory, validTo, supersededBy: id, confidence: memory.confidence / 2 });
+      this.counts.invalidated++;
+    }
+    return true;
+  }
+
+  /** Of the facts with a key one holds: the memory says what its strongest source says. */
+  register(candidate: Candidate): void {
+    const memory = keyedIds(candidate.key!)
+      .map((id) => this.#memories.get(id))
+      .find(Boolean);
+    if (!memory) {
+      this.create(candidate);
+      return;
+    }
+    const { source } = candidate;
+    const others = memory.sources.filter(({ id }) => id !== source.id);
+    const known = memory.sources.find(({ id }) => id === source.id);
+    if (known && sameFactKey(known.statement) === sameFactKey(source.statement)) {
+      this.counts.ignored++;
+      return;
+    }
+    const sources = [...(isFull(others) ? others.slice(1) : others), source];
+    this.#put({ ...memory, ...strongestStatement(sources), sources, topics: union(memory.topics, candidate.topics) });
+    this.counts.updated++;
+  }
+
+  ignore(): void {
+    this.counts.ignored++;
+  }
+
+  #joinSteps(memory: MemoryDraft, candidate: Candidate): void {
+    const { task } = memory.data as { task: string };
+    const steps = mergeSteps(stepsOf(memory.data), stepsOf(candidate.data));
+    const successes = ((memory['successes'] as number | undefined) ?? 0) + 1;
+    this.#join(memory, candidate, { text: procedureText(task, steps), data: { task, steps }, successes });
+  }
+
+  #join(memory: MemoryDraft, candidate: Candidate, members: Partial<MemoryDraft>): void {
+    const { source, topics, importance, expiresAt } = candidate;
+    const hasAll = isFull(memory.sources);
+    const sources = hasAll ? memory.sources : [...memory.sources, source];
+    const { expiresAt: before, ...kept } = memory;
+    const expires =
+      before !== undefined && expiresAt !== undefined ? { expiresAt: before > expiresAt ? before : expiresAt } : {};
+    this.#put({
+      ...(kept as MemoryDraft),
+      ...expires,
+      sources,
+      topics: union(memory.topics, topics),
+      importance: Math.max(memory.importance, importance),
+      confidence: confidenceOf(sources, contradictionsOf(memory)),
+      ...(hasAll && { furtherSources: ((memory['furtherSources'] as number | undefined) ?? 0) + 1 }),
+      ...members,
+    });
+    this.counts.updated++;
+  }
+
+  #contradict(memory: MemoryDraft): void {
+    const contradictions = contradictionsOf(memory) + 1;
+    this.#put({ ...memory, contradictions, confidence: confidenceOf(memory.sources, contradictions) });
+  }
+
+  #put(memory: MemoryDraft): void {
+    this.#memories.set(memory.id, memory);
+    this.#touched.add(memory.id);
+  }
+}
+
+/** The ids that the memory of a key may have: one that is made anew takes the other one, because a commit can't remove and write the same. */
+export function keyedIds(key: string): [string, string] {
+  const id = `key-${createHash('sha256').update(key).digest('hex').slice(0, 32)}`;
+  return [id, `${id}-b`];
+}
+
+/** Text, data and confidence of a memory with a key, by its sources. */
+export function strongestStatement(
+  sources: readonly MemorySource[],
+): Pick<MemoryDraft, 'text' | 'data' | 'confidence' | 'validFrom'> & { contradictions: number } {
+  const [best] = sources.toSorted((a, b) => b.trust - a.trust || (a.at < b.at ? 1 : a.at > b.at ? -1 : 0));
+  const key = sameFactKey(best!.statement);
+  const agreeing = sources.filter(({ statement }) => sameFactKey(statement) === key);
+  const contradictions = new Set(
+    sources.filter((one) => !agreeing.includes(one)).map((one) => sameFactKey(one.statement)),
+  ).size;
+  return {
+    text: best!.statement,
+    data: best!.data as Json,
+    confidence: confidenceOf(agreeing, contradictions),
+    validFrom: agreeing.map(({ at }) => at).toSorted()[0]!,
+    contradictions,
+  };
+}
+
+function isFull(sources: readonly MemorySource[]): boolean {
+  return sources.length >= MAX_SOURCES || jsonBytes(sources, MAX_SOURCE_BYTES) > MAX_SOURCE_BYTES;
+}
+
+function isStronger(memory: MemoryDraft, { trust, at }: MemorySource): boolean {
+  const known = trustOf(memory);
+  if (known !== trust) return known > trust;
+  const last = memory.sources
+    .map((one) => one.at)
+    .toSorted()
+    .at(-1)!;
+  if (last !== at) return last > at;
+  return memory.sources.length > 1;
+}
+
+function contradictionsOf(memory: MemoryDraft): number {
+  return (memory['contradictions'] as number | undefined) ?? 0;
+}
+
+function dataOf({ data, schemaId }: Candidate): Partial<MemoryDraft> {
+  return { ...(data !== undefined && { data }), ...(schemaId !== undefined && { schemaId }) };
+}
+
+function stepsOf(data: Json | undefined): readonly string[] {
+  return (data as { steps: string[] } | undefined)?.steps ?? [];
+}
+
+function union(a: readonly string[], b: readonly string[]): string[] {
+  return [...new Set([...a, ...b])];
+}

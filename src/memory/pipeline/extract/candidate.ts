@@ -1,0 +1,78 @@
+import type { MessageData } from 'genkit';
+import { beginning } from '../../../session/log/transcript.ts';
+import type { Memory, MemorySource } from '../../../store/memory/contract.ts';
+import type { MemoryFact, MemoryTrust } from '../../types.ts';
+import type { JobSource } from '../jobs/job-input.ts';
+
+/** A fact with its source, before it is compared with what is known. Plain JSON. */
+export interface Candidate extends Omit<MemoryFact, 'messages' | 'isExplicit' | 'topics' | 'importance' | 'kind'> {
+  readonly kind: Memory['kind'];
+  readonly topics: readonly string[];
+  readonly importance: number;
+  readonly source: MemorySource;
+  /** When a person approved it, ISO 8601. */
+  readonly approvedAt?: string;
+  /** Who said it, of a message that is kept as it is. */
+  readonly role?: MessageData['role'];
+}
+
+/** How much to trust each type of source. */
+export const TRUST: Required<MemoryTrust> = { bootstrap: 0.95, explicit: 0.9, implicit: 0.6, tool: 0.3 };
+
+const MAX_TEXT = 2_000;
+/** Of a message that is kept as it is. */
+const MAX_VERBATIM = 8_000;
+
+/** What the candidates of a job have in common. */
+export interface Origin {
+  readonly source: JobSource;
+  readonly sha256: string;
+  readonly trust: Required<MemoryTrust>;
+  readonly toolTtlMs: number;
+  readonly now: number;
+}
+
+/** The fact as a candidate. */
+export function candidateOf(
+  fact: MemoryFact,
+  type: MemorySource['type'],
+  said: { readonly from?: number; readonly to?: number },
+  { source, sha256, trust, toolTtlMs, now }: Origin,
+): Candidate {
+  const { messages: _, isExplicit: __, kind = 'declarative', topics = [], importance = 0.5, ...rest } = fact;
+  const isVerbatim = (fact as { role?: unknown }).role !== undefined;
+  const text = beginning(fact.text.trim(), isVerbatim ? MAX_VERBATIM : MAX_TEXT);
+  const expiresAt = fact.expiresAt ?? (type === 'tool' ? new Date(now + toolTtlMs).toISOString() : undefined);
+  const { id, sessionId, snapshotId, at } = source;
+  return {
+    ...rest,
+    text,
+    kind,
+    topics,
+    importance: Math.min(1, Math.max(0, importance)),
+    ...(expiresAt !== undefined && { expiresAt }),
+    source: {
+      id,
+      type,
+      trust: source.trust ?? trust[type],
+      statement: text,
+      ...(fact.data !== undefined && { data: fact.data }),
+      ...(sessionId !== undefined && { sessionId }),
+      ...(snapshotId !== undefined && { snapshotId }),
+      ...said,
+      sha256,
+      at,
+    },
+  };
+}
+
+/** The type of what messages say, by who says it. */
+export function typeOfFact(
+  fact: MemoryFact,
+  messageAt: (position: number) => MessageData | undefined,
+): MemorySource['type'] | undefined {
+  const said = (fact.messages ?? []).map(messageAt).filter((message) => message !== undefined);
+  // What the assistant alone says may be what a tool told it.
+  if (said.length > 0 && !said.some(({ role }) => role === 'user')) return undefined;
+  return fact.isExplicit ? 'explicit' : 'implicit';
+}

@@ -1,0 +1,154 @@
+import { z, type MessageData, type Part } from 'genkit';
+import type { Json } from '../../../json/value.ts';
+import { markedLines, messageText } from '../../../session/log/transcript.ts';
+import type { MemoryFact, MemoryTopic } from '../../types.ts';
+import type { AskModel } from './ask-model.ts';
+import { dataFault, describeTopics, schemaIdOf } from './topics.ts';
+
+/** What is learned from some messages. */
+export interface Extracted {
+  readonly facts: readonly MemoryFact[];
+  /** Replaces the summary before; `undefined` without one. */
+  readonly summary: string | undefined;
+}
+
+const Extraction = z.object({
+  memories: z
+    .array(
+      z.object({
+        text: z
+          .string()
+          .min(1)
+          .max(2_000)
+          .describe('One fact, in the third person, understandable without the conversation'),
+        topics: z.array(z.string()).describe('Labels of the topics that it fits'),
+        messages: z.array(z.number().int()).optional().describe('Numbers of the messages that say it'),
+        importance: z.number().min(0).max(1).optional().describe('1: must never be forgotten; 0: trivial'),
+        explicit: z.boolean().optional().describe('The user asks to remember it'),
+        data: z.unknown().optional().describe("In the shape of the topic's schema, if it has one"),
+      }),
+    )
+    .max(300),
+  summary: z.string().optional().describe('The new notes, if they were asked for'),
+});
+
+const INSTRUCTIONS = `You keep the long-term memory of an assistant. You read a part of a conversation and write down what will still matter in later conversations.
+
+Write each fact as one short sentence in the present tense and the third person ("The user prefers a window seat"), with names and dates in place of "he", "there" and "tomorrow". Take only what people in the conversation state about themselves, their wishes and their affairs. If they correct themselves, only the last word counts. Leave out what everybody knows, small talk, questions, guesses, what the assistant proposes without an answer, and commands to the assistant that do not describe a lasting wish. A fact that fits no topic is left out; often there is none, and the list is empty. Describe; do not predict, judge or advise.`;
+
+/** Asks the model for the facts in the messages. */
+export async function extractFacts(
+  ask: AskModel,
+  request: {
+    readonly topics: readonly MemoryTopic[];
+    readonly messages: readonly MessageData[];
+    /** The index of each of them in its session. */
+    readonly positions: readonly number[];
+    readonly summary: string | undefined;
+    /** Characters of the new summary; `0`: none is wanted. */
+    readonly summaryLength: number;
+  },
+): Promise<Extracted> {
+  const { topics, messages, positions, summary, summaryLength } = request;
+  const labels = new Set(topics.map(({ label }) => label));
+  const answer = await ask({
+    system: `${INSTRUCTIONS}\n\nTopics:\n${describeTopics(topics)}`,
+    prompt: [{ text: conversation(messages, positions, summary, summaryLength) }, ...mediaOf(messages)],
+    schema: Extraction,
+    fault: ({ memories }) => {
+      for (const { topics: named, data, messages: said = [] } of memories) {
+        const known = named.filter((label) => labels.has(label));
+        const wrong = known.length > 0 ? dataFault(topics, known, data) : undefined;
+        if (wrong !== undefined) return wrong;
+        if (said.some((number) => !positions.includes(number))) {
+          return `messages may hold the numbers of the messages alone: ${positions.join(', ')}.`;
+        }
+      }
+      return undefined;
+    },
+  });
+  const facts = answer.memories.flatMap(({ text, topics: named, data, explicit, ...rest }): MemoryFact[] => {
+    const fitting = named.filter((label) => labels.has(label));
+    if (fitting.length === 0) return [];
+    const schemaId = schemaIdOf(topics, fitting);
+    return [
+      {
+        text,
+        topics: fitting,
+        isExplicit: explicit ?? false,
+        ...rest,
+        ...(schemaId !== undefined && { schemaId, data: data as Json }),
+      },
+    ];
+  });
+  const next = summaryLength > 0 ? answer.summary?.slice(0, summaryLength) : undefined;
+  return { facts, summary: next };
+}
+
+function conversation(
+  messages: readonly MessageData[],
+  positions: readonly number[],
+  summary: string | undefined,
+  summaryLength: number,
+): string {
+  const blocks = messages.map(
+    (message, i) => `${positions[i]}. ${message.role}:\n${markedLines(messageText(message))}`,
+  );
+  return [
+    ...(summary === undefined
+      ? []
+      : ['Notes about what came before; facts in them are known already:', markedLines(summary), '']),
+    'Messages:',
+    ...blocks,
+    'End of the messages.',
+    summaryLength > 0
+      ? `Answer the memories, and as "summary" new notes that replace the old ones, in at most ${Math.floor(summaryLength / 8)} words.`
+      : 'Answer the memories.',
+  ].join('\n');
+}
+
+/** Pictures and the like, for the model to look at. */
+function mediaOf(messages: readonly MessageData[]): Part[] {
+  return messages.flatMap(({ role, content }) =>
+    role === 'user' ? content.filter(({ media }) => media !== undefined) : [],
+  );
+}
+
+const Procedure = z.object({
+  task: z.string().min(1).max(300).describe('What is achieved, general enough to be found for the next such task'),
+  steps: z.array(z.string().min(1).max(500)).min(1).max(40),
+});
+
+/** A way to do something. */
+export type ProcedureDraft = z.output<typeof Procedure>;
+
+/** Asks the model how a session that was a success reached its end. */
+export function distillProcedure(ask: AskModel, messages: readonly MessageData[]): Promise<ProcedureDraft> {
+  const text = conversation(
+    messages,
+    messages.map((_, i) => i),
+    undefined,
+    0,
+  );
+  return ask({
+    system:
+      'You read a conversation in which an assistant solved a task. Write down how, so that it can be done again: the task in general words, and the steps that led to the end, in order, each as one instruction that names the tools and the checks that were needed. Leave out detours, and names, ids and values of this one case.',
+    prompt: text.replace(/Answer the memories\.$/, 'Answer the task and the steps.'),
+    schema: Procedure,
+  });
+}
+
+const Rewritten = z.object({ texts: z.array(z.string().min(1).max(2_000)) });
+
+/** Asks the model for the texts without persons, in their order. */
+export async function withoutPersons(ask: AskModel, texts: readonly string[]): Promise<readonly string[]> {
+  if (texts.length === 0) return [];
+  const { texts: rewritten } = await ask({
+    system:
+      'You prepare facts for a memory that all users of an application share. Rewrite each so that it says nothing about a person: no names, no "the user", no contacts, ids, places or dates that point to one person. Keep what is true in general.',
+    prompt: texts.map((text, i) => `${i + 1}.\n${markedLines(text)}`).join('\n'),
+    schema: Rewritten,
+    fault: (answer) => (answer.texts.length === texts.length ? undefined : `there must be ${texts.length} texts.`),
+  });
+  return rewritten;
+}

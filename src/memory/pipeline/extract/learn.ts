@@ -1,0 +1,220 @@
+import type { MessageData } from 'genkit';
+import { messageText } from '../../../session/log/transcript.ts';
+import type { MemoryJob } from '../../../store/memory/contract.ts';
+import type { MemoryFact } from '../../types.ts';
+import { guardOf, type Guard } from '../guard/guard.ts';
+import type { Quarantined } from '../guard/quarantine.ts';
+import { procedureText } from '../consolidate/procedures.ts';
+import { hashInRange } from '../ingest/ranges.ts';
+import type { FactsInput, JobInput, LearnInput } from '../jobs/job-input.ts';
+import type { Pipeline, ScopeWork } from '../pipeline.ts';
+import { failedPrecondition } from '../../../errors.ts';
+import type { AskModel } from './ask-model.ts';
+import { candidateOf, typeOfFact, type Candidate, type Origin } from './candidate.ts';
+import { distillProcedure, extractFacts, withoutPersons } from './extract.ts';
+
+/** What a job found. */
+export interface Learned {
+  readonly candidates: readonly Candidate[];
+  readonly quarantined: readonly Quarantined[];
+  readonly summary?: string;
+}
+
+/** One job at work. */
+export interface JobWork extends ScopeWork {
+  readonly job: MemoryJob;
+  readonly ask: AskModel | undefined;
+  readonly signal: AbortSignal;
+}
+
+interface Said {
+  readonly position: number;
+  readonly message: MessageData;
+}
+
+/** Guards what the job reads, and finds what is worth remembering. */
+export async function learn(
+  pipeline: Pipeline,
+  work: JobWork,
+  input: JobInput,
+  summary: string | undefined,
+): Promise<Learned> {
+  const guard = guardOf(work.scope, pipeline.guards);
+  const learned =
+    input.task === 'facts' ? given(pipeline, input) : await fromMessages(pipeline, work, input, guard, summary);
+  const candidates = await rewritten(work, input, learned.candidates);
+  return checked(candidates, learned, guard, input, work);
+}
+
+/** Facts that the application or the user gave. */
+function given(pipeline: Pipeline, input: FactsInput): Learned {
+  const origin = originOf(pipeline, input, input.sha256);
+  const type = input.source.type ?? 'bootstrap';
+  const candidates = input.facts.map((fact) => ({
+    ...candidateOf(fact, type, {}, origin),
+    ...(input.isApproved && { approvedAt: new Date(pipeline.now()).toISOString() }),
+  }));
+  return { candidates, quarantined: [] };
+}
+
+async function fromMessages(
+  pipeline: Pipeline,
+  work: JobWork,
+  input: LearnInput,
+  guard: Guard,
+  summary: string | undefined,
+): Promise<Learned> {
+  const quarantined: Quarantined[] = [];
+  const said: Said[] = [];
+  for (const [i, message] of input.messages.entries()) {
+    const position = input.range.from + i;
+    const text = messageText(message);
+    if (text === '' || (message.role === 'system' && input.source.type === undefined)) continue;
+    const reason = input.isApproved
+      ? undefined
+      : await guard(text, 'message', message.role === 'tool' ? 'tool' : 'implicit');
+    if (reason === undefined) said.push({ position, message });
+    else
+      quarantined.push({ reason, at: new Date(pipeline.now()).toISOString(), source: input.source, message, position });
+  }
+  const origin = originOf(pipeline, input, hashInRange(input.range, input.range.to)!);
+  const found = await find(pipeline, work, input, said, summary, origin);
+  return { ...found, quarantined };
+}
+
+async function find(
+  pipeline: Pipeline,
+  work: JobWork,
+  input: LearnInput,
+  said: readonly Said[],
+  summary: string | undefined,
+  origin: Origin,
+): Promise<Omit<Learned, 'quarantined'>> {
+  const people = said.filter(({ message }) => message.role !== 'tool');
+  const how = input.task === 'learn' && pipeline.extract === 'verbatim' ? 'verbatim' : input.task;
+  if (how === 'procedure') return { candidates: await procedure(work, input, said, origin) };
+  if (how === 'verbatim') return { candidates: people.map((one) => verbatim(input, one, origin)) };
+  const heard = people.map(withoutToolParts);
+  const asked = await ask(pipeline, work, heard, summary);
+  const candidates = asked.facts.flatMap((fact) => {
+    const type = input.source.type ?? typeOfFact(fact, (at) => heard.find(({ position }) => position === at)?.message);
+    return type === undefined ? [] : [candidateOf(fact, type, rangeOf(fact, input), origin)];
+  });
+  const tools = pipeline.learnFromTools ? said.filter(({ message }) => message.role === 'tool') : [];
+  const told = await ask({ ...pipeline, summary: false }, work, tools, undefined);
+  for (const fact of told.facts) candidates.push(candidateOf(fact, 'tool', rangeOf(fact, input), origin));
+  return { candidates, ...(asked.summary !== undefined && { summary: asked.summary }) };
+}
+
+async function ask(
+  { extract, topics, limits, summary: keepsSummary }: Pipeline,
+  { scope, ask: model, signal }: JobWork,
+  said: readonly Said[],
+  summary: string | undefined,
+): Promise<{ facts: readonly MemoryFact[]; summary?: string | undefined }> {
+  if (said.length === 0) return { facts: [] };
+  const messages = said.map(({ message }) => message);
+  const positions = said.map(({ position }) => position);
+  if (typeof extract === 'function') {
+    const found = await extract({ scope, messages, positions, summary, abortSignal: signal });
+    return { facts: found.map((fact) => (typeof fact === 'string' ? { text: fact } : fact)) };
+  }
+  if (!model)
+    throw failedPrecondition(
+      "Without a model, memory.ingest needs 'memories', extract: 'verbatim', or an extract function.",
+    );
+  return extractFacts(model, {
+    topics,
+    messages,
+    positions,
+    summary,
+    summaryLength: keepsSummary ? limits.summaryLength : 0,
+  });
+}
+
+async function procedure(
+  work: JobWork,
+  input: LearnInput,
+  said: readonly Said[],
+  origin: Origin,
+): Promise<Candidate[]> {
+  if (!work.ask) throw failedPrecondition('A procedure is distilled by a model: give the memory manager one.');
+  if (said.length === 0) return [];
+  const { task, steps } = await distillProcedure(
+    work.ask,
+    said.map(({ message }) => message),
+  );
+  const fact: MemoryFact = {
+    kind: 'procedural',
+    text: procedureText(task, steps),
+    data: { task, steps },
+    schemaId: 'procedure',
+  };
+  return [candidateOf(fact, input.source.type ?? 'implicit', { from: input.range.from, to: input.range.to }, origin)];
+}
+
+function verbatim(input: LearnInput, { position, message }: Said, origin: Origin): Candidate {
+  const source = { ...origin.source, sessionId: input.source.sessionId ?? input.source.id };
+  const fact = { text: messageText(withoutToolParts({ position, message }).message), role: message.role };
+  const type = input.source.type ?? 'implicit';
+  return {
+    ...candidateOf(fact, type, { from: position, to: position + 1 }, { ...origin, source }),
+    role: message.role,
+  };
+}
+
+/** Memories of an app say nothing about persons. */
+async function rewritten(
+  { scope, ask: model }: JobWork,
+  input: JobInput,
+  candidates: readonly Candidate[],
+): Promise<readonly Candidate[]> {
+  if (scope.kind !== 'app' || !model || input.isApproved) return candidates;
+  const texts = await withoutPersons(
+    model,
+    candidates.map(({ text }) => text),
+  );
+  return candidates.map((candidate, i) => {
+    const text = texts[i]!;
+    return { ...candidate, text, source: { ...candidate.source, statement: text } };
+  });
+}
+
+/** Keeps back what a guard finds, and what an app is to approve. */
+async function checked(
+  candidates: readonly Candidate[],
+  learned: Learned,
+  guard: Guard,
+  input: JobInput,
+  { scope }: JobWork,
+): Promise<Learned> {
+  if (input.isApproved) return { ...learned, candidates };
+  const quarantined = [...learned.quarantined];
+  const passed: Candidate[] = [];
+  for (const candidate of candidates) {
+    const found = await guard(candidateText(candidate), 'memory', candidate.source.type);
+    const reason =
+      found ?? (scope.kind === 'app' ? 'It waits for approval, because all users of the app will read it.' : undefined);
+    if (reason === undefined) passed.push(candidate);
+    else quarantined.push({ reason, at: candidate.source.at, source: input.source, candidate });
+  }
+  return { ...learned, candidates: passed, quarantined };
+}
+
+function candidateText({ text, data, key }: Candidate): string {
+  return [text, ...(key === undefined ? [] : [key]), ...(data === undefined ? [] : [JSON.stringify(data)])].join('\n');
+}
+
+function originOf({ trust, toolTtlMs, now }: Pipeline, { source }: JobInput, sha256: string): Origin {
+  return { source, sha256, trust, toolTtlMs, now: now() };
+}
+
+function rangeOf({ messages = [] }: MemoryFact, { range }: LearnInput): { from: number; to: number } {
+  if (messages.length === 0) return { from: range.from, to: range.to };
+  return { from: Math.min(...messages), to: Math.max(...messages) + 1 };
+}
+
+function withoutToolParts({ position, message }: Said): Said {
+  const content = message.content.filter(({ toolRequest, toolResponse }) => !toolRequest && !toolResponse);
+  return { position, message: { ...message, content } };
+}

@@ -1,0 +1,72 @@
+import { z } from 'genkit';
+import { toJsonSchema } from 'genkit/schema';
+import { invalidArgument } from '../../../errors.ts';
+import { markedLines } from '../../../session/log/transcript.ts';
+import type { BuiltInTopic, MemoryTopic } from '../../types.ts';
+
+const BUILT_IN: Readonly<Record<BuiltInTopic, string>> = {
+  USER_PERSONAL_INFORMATION:
+    'Who the user is: name, family and friends, home, occupation, interests, health where the user brings it up, important dates.',
+  USER_PREFERENCES: 'What the user likes, dislikes, prefers or avoids.',
+  EXPLICIT_INSTRUCTIONS:
+    'What the user expressly asks to be remembered or forgotten, and how the user wishes to be answered.',
+  KEY_CONVERSATION_DETAILS: 'Events, decisions, plans, promises and results that later conversations will need.',
+};
+
+/** The topics of a manager, with their descriptions. */
+export function settleTopics(topics: readonly (BuiltInTopic | MemoryTopic)[] | undefined): readonly MemoryTopic[] {
+  const settled = (topics ?? (Object.keys(BUILT_IN) as BuiltInTopic[])).map((topic) => {
+    if (typeof topic !== 'string') return topic;
+    if (Object.hasOwn(BUILT_IN, topic)) return { label: topic, description: BUILT_IN[topic] };
+    throw invalidArgument(
+      `memoryManager: there is no topic '${String(topic)}'; describe it, or use ${Object.keys(BUILT_IN).join(', ')}.`,
+    );
+  });
+  for (const { label, description } of settled) {
+    if (!isText(label) || !isText(description))
+      throw invalidArgument('memoryManager: a topic needs a label and a description.');
+  }
+  return settled;
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && value.trim() !== '';
+}
+
+/** The topics in a prompt. */
+export function describeTopics(topics: readonly MemoryTopic[]): string {
+  return topics
+    .map(({ label, description, examples = [], schema }) => {
+      const shape = schema ? [`  data: ${JSON.stringify(toJsonSchema({ schema }))}`] : [];
+      const shown = examples.map(({ said, memories }) =>
+        [
+          '  Example, said:',
+          markedLines(said),
+          memories.length > 0 ? '  remembered:' : '  nothing is remembered.',
+          ...memories.map(markedLines),
+        ].join('\n'),
+      );
+      return [`- ${label}: ${description}`, ...shape, ...shown].join('\n');
+    })
+    .join('\n');
+}
+
+/** What is wrong with the `data` of an extracted fact, by the schemas of its topics. */
+export function dataFault(
+  topics: readonly MemoryTopic[],
+  labels: readonly string[],
+  data: unknown,
+): string | undefined {
+  const topic = topics.find(({ label, schema }) => schema !== undefined && labels.includes(label));
+  if (!topic)
+    return data === undefined ? undefined : `data is for topics that have a schema, not for ${labels.join(', ')}.`;
+  const parsed = (topic.schema as z.ZodTypeAny).safeParse(data);
+  if (parsed.success) return undefined;
+  const [issue] = parsed.error.issues;
+  return `data of topic ${topic.label} at ${JSON.stringify(issue?.path.join('.') ?? '')}: ${issue?.message ?? 'invalid'}.`;
+}
+
+/** The topic that shapes the data of a fact. */
+export function schemaIdOf(topics: readonly MemoryTopic[], labels: readonly string[]): string | undefined {
+  return topics.find(({ label, schema }) => schema !== undefined && labels.includes(label))?.label;
+}

@@ -1,0 +1,158 @@
+import type { MessageData, Part } from 'genkit';
+import { failedPrecondition, invalidArgument } from '../../../errors.ts';
+import { inspectNested, JsonValueError } from '../../../json/value.ts';
+import { assertId } from '../../../snapshot/ids.ts';
+import { targetOf, type MemoryScope } from '../../scopes.ts';
+import type { IngestOptions, IngestResult, MemoryFact } from '../../types.ts';
+import { readGate } from '../guard/gate.ts';
+import { jobId, jobInputValue, type JobInput, type JobSource } from '../jobs/job-input.ts';
+import type { Pipeline, ScopeWork } from '../pipeline.ts';
+import { factsInputs, learnInputs } from './plan-jobs.ts';
+
+/** Replaces personal values in a text. */
+export type Redact = (text: string) => Promise<string>;
+
+/** Adds the jobs for what was not read yet. */
+export async function addJobs(
+  pipeline: Pipeline,
+  options: IngestOptions & { isApproved?: boolean },
+  redact: Redact | undefined,
+  full: () => number,
+): Promise<IngestResult> {
+  const { scope } = options;
+  const { id, context } = targetOf(scope);
+  const work = { id, options: context === undefined ? {} : { context } };
+  const source = sourceOf(pipeline, options);
+  const { consent, note } = await readGate(pipeline, work, source.id);
+  if (consent === 'off') {
+    pipeline.report({ type: 'no-consent', scope, sourceId: source.id });
+    return { status: 'refused', jobIds: [] };
+  }
+  const inputs = await inputsOf(options, source, note, redact);
+  return enqueue(pipeline, { ...work, scope }, inputs, full);
+}
+
+/** Adds jobs in their order; when the queue is full the rest is left for a later call. */
+export async function enqueue(
+  { store, limits, now, report }: Pipeline,
+  { scope, id, options }: ScopeWork,
+  inputs: readonly JobInput[],
+  full: () => number,
+): Promise<IngestResult> {
+  const jobIds: string[] = [];
+  for (const input of inputs) {
+    const job = { id: jobId(id, input), scope: id, input: jobInputValue(input), sourceId: input.source.id };
+    const added = await store.addJob(job, { ...options, maxJobs: limits.maxJobs, now: now() });
+    if (added === 'added') jobIds.push(job.id);
+    if (added !== 'full') continue;
+    report({ type: 'full', scope, sourceId: input.source.id, refused: full() });
+    return { status: 'full', jobIds };
+  }
+  return { status: jobIds.length > 0 ? 'queued' : 'known', jobIds };
+}
+
+async function inputsOf(
+  { messages, memories, extract, procedure, isApproved }: IngestOptions & { isApproved?: boolean },
+  source: JobSource,
+  note: Parameters<typeof learnInputs>[3],
+  redact: Redact | undefined,
+): Promise<JobInput[]> {
+  if (memories) {
+    const facts = memories.map((fact): MemoryFact => (typeof fact === 'string' ? { text: fact } : fact));
+    facts.forEach(assertFact);
+    const inputs = factsInputs(
+      source,
+      redact ? await Promise.all(facts.map((fact) => redactFact(fact, redact))) : facts,
+      note,
+    );
+    return isApproved ? inputs.map((input) => ({ ...input, isApproved })) : inputs;
+  }
+  assertMessages(messages);
+  const planned = learnInputs(extract ?? (procedure ? 'procedure' : 'learn'), source, messages, note);
+  const inputs = isApproved ? planned.map((input) => ({ ...input, isApproved })) : planned;
+  if (!redact) return inputs;
+  return Promise.all(
+    inputs.map(async (input) => ({
+      ...input,
+      messages: await Promise.all(input.messages.map((message) => redactMessage(message, redact))),
+    })),
+  );
+}
+
+function sourceOf({ now }: Pipeline, { source, memories, messages }: IngestOptions): JobSource {
+  assertId(source?.id, 'source id');
+  if ((memories === undefined) === (messages === undefined)) {
+    throw invalidArgument("ingest needs either 'messages' or 'memories'.");
+  }
+  const { id, type, trust, sessionId, snapshotId, at = new Date(now()).toISOString() } = source;
+  if (trust !== undefined && !(trust >= 0 && trust <= 1))
+    throw invalidArgument('The trust of a source is a number of 0 to 1.');
+  if (Number.isNaN(Date.parse(at))) throw invalidArgument("'at' of a source is a time in ISO 8601.");
+  if (type !== undefined && !['bootstrap', 'explicit', 'implicit', 'tool'].includes(type)) {
+    throw invalidArgument("The type of a source is 'bootstrap', 'explicit', 'implicit' or 'tool'.");
+  }
+  return {
+    id,
+    ...(type && { type }),
+    ...(trust !== undefined && { trust }),
+    ...(sessionId !== undefined && { sessionId }),
+    ...(snapshotId !== undefined && { snapshotId }),
+    at: new Date(at).toISOString(),
+  };
+}
+
+/** Memories that all users of an app read must be wanted. */
+export function assertAppAllowed(scope: MemoryScope, app: boolean): void {
+  if (scope.kind === 'app' && !app) {
+    throw failedPrecondition(
+      'Memories of an app are read by all its users: set app: true of memoryManager to make some.',
+    );
+  }
+}
+
+function assertFact(fact: MemoryFact): void {
+  if (typeof fact?.text !== 'string' || fact.text.trim() === '') throw invalidArgument('A memory needs a text.');
+  assertJson(fact, 'A memory');
+}
+
+function assertMessages(messages: unknown): asserts messages is readonly MessageData[] {
+  const isMessage = (one: unknown) => Array.isArray((one as MessageData | null)?.content);
+  if (!Array.isArray(messages) || !messages.every(isMessage))
+    throw invalidArgument("'messages' must be a list of Genkit's messages.");
+  assertJson(messages, 'A message');
+}
+
+function assertJson(value: unknown, what: string): void {
+  try {
+    inspectNested(value, 0);
+  } catch (error) {
+    if (!(error instanceof JsonValueError)) throw error;
+    throw invalidArgument(`${what} must be plain JSON: ${error.message}`);
+  }
+}
+
+async function redactMessage({ role, content }: MessageData, redact: Redact): Promise<MessageData> {
+  return { role, content: await Promise.all(content.map((part) => redactPart(part, redact))) };
+}
+
+async function redactPart(part: Part, redact: Redact): Promise<Part> {
+  return part.media ? part : ((await redactValue(part, redact)) as Part);
+}
+
+async function redactFact(fact: MemoryFact, redact: Redact): Promise<MemoryFact> {
+  const { text, data } = fact;
+  const redacted =
+    data === undefined ? undefined : ((await redactValue(data, redact)) as NonNullable<MemoryFact['data']>);
+  return { ...fact, text: await redact(text), ...(redacted !== undefined && { data: redacted }) };
+}
+
+/** The value with each of its texts redacted. */
+async function redactValue(value: unknown, redact: Redact): Promise<unknown> {
+  if (typeof value === 'string') return redact(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return Promise.all(value.map((one) => redactValue(one, redact)));
+  const members = Object.entries(value).map(
+    async ([name, member]) => [name, await redactValue(member, redact)] as const,
+  );
+  return Object.fromEntries(await Promise.all(members));
+}

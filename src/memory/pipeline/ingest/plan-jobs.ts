@@ -1,0 +1,100 @@
+import type { MessageData, Part } from 'genkit';
+import { jsonBytes } from '../../../json/size.ts';
+import { MessageLog } from '../../../session/log/message-log.ts';
+import { beginning } from '../../../session/log/transcript.ts';
+import type { MemoryFact } from '../../types.ts';
+import { sha256Of, type FactsInput, type JobSource, type LearnInput } from '../jobs/job-input.ts';
+import { shortHash, unreadRanges, type Range, type SourceNote } from './ranges.ts';
+
+/** Bytes of a job's messages or facts; with all the rest it is within what a store takes. */
+const MAX_BYTES = 384 * 1024;
+/** Messages of a job: few enough for a model to read well, and for one commit if each becomes a memory. */
+const MAX_MESSAGES = 80;
+const MAX_VERBATIM = 30;
+const MAX_FACTS = 30;
+/** Characters of a text in a job. */
+const MAX_TEXT = 40_000;
+
+/** The jobs for what was not read of a source's messages. */
+export function learnInputs(
+  task: LearnInput['task'],
+  source: JobSource,
+  messages: readonly MessageData[],
+  note: SourceNote,
+): LearnInput[] {
+  const log = MessageLog.of(messages);
+  const hashAt = (position: number) => shortHash(log.prefixHash(position));
+  const whole = { from: 0, to: log.completeTo };
+  // A procedure is made of the whole, whatever was learned from it.
+  const ranges = task === 'procedure' ? [whole] : unreadRanges(whole, hashAt, note.ranges);
+  return ranges.flatMap((range) => {
+    const small = messages.slice(range.from, range.to).map(smallMessage);
+    return portions(range, small, log, task).map(({ from, to }): LearnInput => {
+      const hashes = Array.from({ length: to - from }, (_, i) => hashAt(from + i + 1)).join('');
+      const part = small.slice(from - range.from, to - range.from);
+      return { version: 1, task, source, range: { from, to, base: hashAt(from), hashes }, messages: part };
+    });
+  });
+}
+
+/** The range in portions of a job each, cut between turns where that is possible. */
+function portions(range: Range, small: readonly MessageData[], log: MessageLog, task: LearnInput['task']): Range[] {
+  const most = task === 'verbatim' ? MAX_VERBATIM : task === 'procedure' ? Infinity : MAX_MESSAGES;
+  const done: Range[] = [];
+  const starts = new Set(log.turnStarts);
+  let from = range.from;
+  let bytes = 0;
+  let lastStart = from;
+  for (let i = range.from; i < range.to; i++) {
+    const size = jsonBytes(small[i - range.from]);
+    if (starts.has(i)) lastStart = i;
+    if (i > from && (bytes + size > MAX_BYTES || i - from >= most)) {
+      const to = lastStart > from ? lastStart : i;
+      done.push({ from, to });
+      bytes = 0;
+      for (let j = to; j < i; j++) bytes += jsonBytes(small[j - range.from]);
+      from = to;
+    }
+    bytes += size;
+  }
+  if (range.to > from) done.push({ from, to: range.to });
+  return task === 'procedure' ? done.slice(-1) : done;
+}
+
+/** The message as a job keeps it: what is too long is cut, and large media are named instead. */
+function smallMessage({ role, content }: MessageData): MessageData {
+  return { role, content: content.map(smallPart) };
+}
+
+function smallPart(part: Part): Part {
+  if (part.text !== undefined) return { text: beginning(part.text, MAX_TEXT) };
+  const { metadata: _, ...kept } = part;
+  if (jsonBytes(kept, MAX_TEXT * 4) <= MAX_TEXT * 4) return kept as Part;
+  if (part.media) return { text: `[media: ${part.media.contentType ?? 'unknown type'}, too large to be read]` };
+  const text = part.toolResponse
+    ? `[${part.toolResponse.name} answers: ${beginning(JSON.stringify(part.toolResponse.output) ?? '', MAX_TEXT)}]`
+    : `[${beginning(JSON.stringify(kept), MAX_TEXT)}]`;
+  return { text };
+}
+
+/** The jobs for facts that are given directly. */
+export function factsInputs(source: JobSource, facts: readonly MemoryFact[], note: SourceNote): FactsInput[] {
+  const inputs: FactsInput[] = [];
+  let part: MemoryFact[] = [];
+  let bytes = 0;
+  const end = () => {
+    if (part.length === 0) return;
+    const sha256 = sha256Of(part);
+    if (!note.seen.includes(sha256)) inputs.push({ version: 1, task: 'facts', source, facts: part, sha256 });
+    part = [];
+    bytes = 0;
+  };
+  for (const fact of facts) {
+    const size = jsonBytes(fact);
+    if (part.length >= MAX_FACTS || (part.length > 0 && bytes + size > MAX_BYTES)) end();
+    part.push(fact);
+    bytes += size;
+  }
+  end();
+  return inputs;
+}

@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import type { MessageData } from 'genkit';
+import type { Json } from '../../../json/value.ts';
+import { dataLoss, quote } from '../../../errors.ts';
+import type { MemoryJob, MemoryScopeId, MemorySource } from '../../../store/memory/contract.ts';
+import { scopeKey } from '../../scopes.ts';
+import type { MemoryFact } from '../../types.ts';
+import { hashInRange, type Range, type ReadRange } from '../ingest/ranges.ts';
+
+/** Where the facts of a job come from. */
+export interface JobSource {
+  readonly id: string;
+  /** Default: as it was said. */
+  readonly type?: MemorySource['type'];
+  readonly trust?: number;
+  readonly sessionId?: string;
+  readonly snapshotId?: string;
+  readonly at: string;
+}
+
+/** Messages to learn from. */
+export interface LearnInput {
+  readonly version: 1;
+  readonly task: 'learn' | 'verbatim' | 'procedure';
+  readonly source: JobSource;
+  readonly range: ReadRange;
+  /** Those of the range, redacted. */
+  readonly messages: readonly MessageData[];
+  /** A person has looked at them: the guards let them pass. */
+  readonly isApproved?: boolean;
+}
+
+/** Facts to keep. */
+export interface FactsInput {
+  readonly version: 1;
+  readonly task: 'facts';
+  readonly source: JobSource;
+  readonly facts: readonly MemoryFact[];
+  /** Names the facts. */
+  readonly sha256: string;
+  /** A person has looked at them: the guards let them pass, and memories of an app need no further approval. */
+  readonly isApproved?: boolean;
+}
+
+export type JobInput = LearnInput | FactsInput;
+
+/** @throws `DATA_LOSS` for a job of another version. */
+export function parseJobInput(job: MemoryJob): JobInput {
+  const input = job.input as unknown as JobInput;
+  if (input?.version === 1) return input;
+  throw dataLoss(`The memory job ${quote(job.id)} is not of a version that this package reads.`);
+}
+
+/** An input as a store takes it. */
+export function jobInputValue(input: JobInput): Json {
+  return JSON.parse(JSON.stringify(input)) as Json;
+}
+
+/** The same work has the same id, whichever process finds it. */
+export function jobId(scope: MemoryScopeId, input: JobInput): string {
+  const { task, source } = input;
+  const work =
+    input.task === 'facts'
+      ? [input.sha256, input.isApproved ?? false]
+      : [input.range.from, input.range.to, hashInRange(input.range, input.range.to), input.isApproved ?? false];
+  return sha256Of([scopeKey(scope), task, source.id, ...work]);
+}
+
+/** SHA-256 of a value's JSON text, in hex. */
+export function sha256Of(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex');
+}
+
+/** A part of the input's messages, as an input of its own. */
+export function partOf(input: LearnInput, { from, to }: Range): LearnInput {
+  const { range, messages } = input;
+  if (from === range.from && to === range.to) return input;
+  const step = range.hashes.length / (range.to - range.from);
+  const hashes = range.hashes.slice((from - range.from) * step, (to - range.from) * step);
+  const base = hashInRange(range, from)!;
+  return { ...input, range: { from, to, base, hashes }, messages: messages.slice(from - range.from, to - range.from) };
+}

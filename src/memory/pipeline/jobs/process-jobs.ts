@@ -1,0 +1,85 @@
+import type { ActionContext } from 'genkit';
+import type { Registry } from 'genkit/registry';
+import { logger } from 'genkit/logging';
+import { describeThrown } from '../../../errors.ts';
+import { checkOptions, isObject, isWhole } from '../../../store/check-options.ts';
+import type { BackfillOptions } from '../../backfill.ts';
+import type { MemoryManager } from '../../manager.ts';
+import type { ProcessMemoryJobsResult } from '../../types.ts';
+
+/** A registered symbol, so that the ES module and the CommonJS copy of the package find each other's managers. */
+const MANAGERS = Symbol.for('genkitx-agents.memory-managers');
+
+/** Where a manager's agents keep their sessions. */
+export type MemorySessions = Pick<BackfillOptions, 'store' | 'scopeOf'>;
+
+type WithManagers = Registry & { [MANAGERS]?: Map<MemoryManager, Set<MemorySessions>> };
+
+/** Notes that the instance has the manager, so that `processMemoryJobs(ai)` finds it. */
+export function noteManager(registry: Registry, manager: MemoryManager): void {
+  managersOf(registry).set(manager, new Set());
+}
+
+/** Notes that an agent's sessions are learned from: `processMemoryJobs` looks for what was never enqueued there. */
+export function noteSessions(registry: Registry, manager: MemoryManager, sessions: MemorySessions): void {
+  managersOf(registry).get(manager)?.add(sessions);
+}
+
+function managersOf(registry: WithManagers): Map<MemoryManager, Set<MemorySessions>> {
+  if (!registry[MANAGERS]) Object.defineProperty(registry, MANAGERS, { value: new Map(), configurable: true });
+  return registry[MANAGERS]!;
+}
+
+/** Options of {@link processMemoryJobs}. */
+export interface ProcessMemoryJobsOptions {
+  /** Names the tenant. Default: none. */
+  context?: ActionContext;
+  /** Begins no further job after so long, in ms. Default: 540,000 (9 minutes). */
+  withinMs?: number;
+  /** Looks at the sessions that were written within this time, in ms; longer than the scheduler's interval. Default: 86,400,000 (a day). */
+  sessionsWithinMs?: number;
+}
+
+/**
+ * Works on the memory jobs of a tenant until none is due: for a scheduler or a task queue, where processes end before their jobs do. It also
+ * looks into the sessions of agents that learn, and enqueues what was never enqueued.
+ *
+ * @param ai The `Genkit` instance with the memory managers, or one of them.
+ * @throws The stores' errors from reading jobs. A job that fails is counted, and tried again later.
+ * @example
+ * // Every minute.
+ * const { done, dead } = await processMemoryJobs(ai);
+ */
+export async function processMemoryJobs(
+  ai: { readonly registry: Registry } | MemoryManager,
+  options: ProcessMemoryJobsOptions = {},
+): Promise<ProcessMemoryJobsResult> {
+  checkOptions('processMemoryJobs', options, { context: isObject, withinMs: isWhole(1), sessionsWithinMs: isWhole(1) });
+  const { context, withinMs = 540_000, sessionsWithinMs = 86_400_000 } = options;
+  const result: ProcessMemoryJobsResult = { done: 0, failed: 0, dead: 0, found: 0 };
+  const managers =
+    'attempt' in ai
+      ? new Map([[ai, managersOf(ai.registry).get(ai) ?? new Set<MemorySessions>()]])
+      : managersOf(ai.registry);
+  const end = Date.now() + withinMs;
+  for (const [manager, sessions] of managers) {
+    for (const one of sessions) {
+      try {
+        const { enqueued } = await manager.backfill({
+          ...one,
+          ...(context && { context }),
+          withinMs: sessionsWithinMs,
+        });
+        result.found += enqueued;
+      } catch (error) {
+        logger.warn(`The sessions to learn from can't be listed. ${describeThrown(error)}`);
+      }
+    }
+    while (Date.now() < end) {
+      const made = await manager.attempt(context);
+      if (!made) break;
+      result[made.attempt]++;
+    }
+  }
+  return result;
+}

@@ -1,0 +1,230 @@
+import { randomUUID } from 'node:crypto';
+import { GenkitError } from 'genkit';
+import { logger } from 'genkit/logging';
+import { describeThrown } from '../../../errors.ts';
+import type { MemoryJob, MemoryScopeId } from '../../../store/memory/contract.ts';
+import { mint } from '../../scopes.ts';
+import { runJob } from '../commit/run-job.ts';
+import type { Pipeline, ScopeWork } from '../pipeline.ts';
+
+type Options = ScopeWork['options'];
+
+/** What became of an attempt. */
+export type Attempt = 'done' | 'failed' | 'dead';
+
+/** Jobs of a tenant that a process works on at once; one at a time of each scope. */
+const MOST_AT_ONCE = 4;
+/** Leases are renewed so often before they run out. */
+const RENEWALS = 3;
+const MAX_ERROR = 300;
+/** How often a caller that waits for a job of another process looks for it, in ms. */
+const LOOK_AGAIN_MS = 50;
+
+/** What this process does for a tenant. */
+interface TenantWork {
+  readonly options: Options;
+  loops: number;
+  /** Jobs came while all loops were busy, or about to end. */
+  isWanted: boolean;
+  timer?: NodeJS.Timeout;
+  timerAt?: number;
+}
+
+/** Takes jobs under a lease, carries them out, and gives them back when it fails or is closed. */
+export class MemoryWorker {
+  readonly #pipeline: Pipeline;
+  readonly #owner = randomUUID();
+  readonly #tenants = new Map<string, TenantWork>();
+  readonly #running = new Set<Promise<unknown>>();
+  /** Ends the run of each job. */
+  readonly #runs = new Map<string, AbortController>();
+  readonly #closing = new AbortController();
+
+  constructor(pipeline: Pipeline) {
+    this.#pipeline = pipeline;
+  }
+
+  /** Works on the jobs of a tenant in the background, until none is due. */
+  wake(options: Options): void {
+    if (this.#closing.signal.aborted) return;
+    const tenant = this.#pipeline.store.tenant(options);
+    const work = this.#tenants.get(tenant) ?? { options, loops: 0, isWanted: false };
+    this.#tenants.set(tenant, work);
+    work.isWanted = true;
+    if (work.loops >= MOST_AT_ONCE) return;
+    work.loops++;
+    this.#track(this.#loop(tenant, work));
+  }
+
+  /** One attempt at one job; `undefined` when none is due. */
+  async attempt(options: Options, scope?: MemoryScopeId): Promise<{ attempt: Attempt; job: MemoryJob } | undefined> {
+    if (this.#closing.signal.aborted) return undefined;
+    const { store, limits, now } = this.#pipeline;
+    const claim = { ...options, owner: this.#owner, leaseMs: limits.leaseMs, now: now(), ...(scope && { scope }) };
+    const job = await store.claimJob(claim);
+    return job && { attempt: await this.#track(this.#carryOut(job, options)), job };
+  }
+
+  /** Works on a scope until these jobs are done. Answers false if one failed, or waits for its next attempt. */
+  async workOff(scope: MemoryScopeId, jobIds: readonly string[], options: Options): Promise<boolean> {
+    const open = new Set(jobIds);
+    let failed = false;
+    while (open.size > 0 && !this.#closing.signal.aborted) {
+      const made = await this.attempt(options, scope);
+      if (made) {
+        if (open.delete(made.job.id) && made.attempt !== 'done') failed = true;
+        continue;
+      }
+      const jobs = await this.#jobsOf(scope, options);
+      for (const id of open) if (!jobs.some((job) => job.id === id)) open.delete(id);
+      if (open.size === 0) break;
+      // Jobs of a scope go one after the other, so one that waits for a later attempt holds up those behind it.
+      const { state } = jobs[0]!;
+      if (state !== 'running') return false;
+      await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
+    }
+    return !failed && open.size === 0;
+  }
+
+  /** Removes a job, one that this process works on too. Answers false while a worker of another process holds it. */
+  async remove(job: MemoryJob, options: Options): Promise<boolean> {
+    const { store, now } = this.#pipeline;
+    const running = this.#runs.get(job.id);
+    running?.abort(new GenkitError({ status: 'CANCELLED', message: 'What the memory job reads is forgotten.' }));
+    try {
+      await store.changeJob(job.id, { ...options, owner: running && this.#owner, to: 'remove', now: now() });
+      return true;
+    } catch (error) {
+      const { status } = (error ?? {}) as { status?: unknown };
+      if (status === 'NOT_FOUND') return true;
+      if (status === 'ABORTED') return running !== undefined;
+      throw error;
+    }
+  }
+
+  /** Resolves when nothing is being worked on. */
+  async settled(): Promise<void> {
+    while (this.#running.size > 0) await Promise.allSettled(this.#running);
+  }
+
+  /** Gives back what it holds, with the attempts. */
+  async close(): Promise<void> {
+    this.#closing.abort(new GenkitError({ status: 'CANCELLED', message: 'The memory manager was closed.' }));
+    for (const { timer } of this.#tenants.values()) clearTimeout(timer);
+    await this.settled();
+  }
+
+  #track<T>(work: Promise<T>): Promise<T> {
+    this.#running.add(work);
+    const end = () => this.#running.delete(work);
+    work.then(end, end);
+    return work;
+  }
+
+  async #loop(tenant: string, work: TenantWork): Promise<void> {
+    try {
+      while (work.isWanted && !this.#closing.signal.aborted) {
+        work.isWanted = false;
+        while (await this.attempt(work.options));
+      }
+    } catch (error) {
+      logger.warn(`The memory jobs of a tenant can't be read; the next ingest tries again. ${describeThrown(error)}`);
+    } finally {
+      work.loops--;
+      if (work.loops === 0 && work.timer === undefined) this.#tenants.delete(tenant);
+    }
+  }
+
+  async #carryOut(job: MemoryJob, options: Options): Promise<Attempt> {
+    const { limits, store, now } = this.#pipeline;
+    // Its workers died without a word.
+    if (job.attempts > limits.maxAttempts)
+      return this.#fail(job, options, new Error('Its workers ended before it was done.'));
+    const lost = new AbortController();
+    this.#runs.set(job.id, lost);
+    const renewal = setInterval(() => {
+      const change = { ...options, owner: this.#owner, to: 'renew' as const, leaseMs: limits.leaseMs, now: now() };
+      store.changeJob(job.id, change).catch((error: unknown) => {
+        if ((error as { status?: unknown } | null)?.status === 'ABORTED') lost.abort(error);
+      });
+    }, limits.leaseMs / RENEWALS);
+    renewal.unref();
+    const signal = AbortSignal.any([lost.signal, this.#closing.signal]);
+    try {
+      await runJob(this.#pipeline, job, { owner: this.#owner, signal, options });
+      return 'done';
+    } catch (error) {
+      if (this.#closing.signal.aborted) return await this.#giveBack(job, options);
+      return lost.signal.aborted ? 'done' : await this.#fail(job, options, error);
+    } finally {
+      this.#runs.delete(job.id);
+      clearInterval(renewal);
+    }
+  }
+
+  async #giveBack(job: MemoryJob, options: Options): Promise<Attempt> {
+    await this.#change(job, options, { to: 'waiting', attempts: Math.max(0, job.attempts - 1) });
+    return 'failed';
+  }
+
+  async #fail(job: MemoryJob, options: Options, error: unknown): Promise<Attempt> {
+    const { limits, now, random, report } = this.#pipeline;
+    const isLast = job.attempts >= limits.maxAttempts;
+    const text = error instanceof Error ? error.message.slice(0, MAX_ERROR) : 'What was thrown is no error.';
+    const wait = Math.min(limits.backOffMs * 2 ** (job.attempts - 1), limits.maxBackOffMs) * (0.5 + random());
+    const due = now() + wait;
+    const dueAt = new Date(due).toISOString();
+    const isChanged = await this.#change(
+      job,
+      options,
+      isLast ? { to: 'dead', error: text } : { to: 'waiting', dueAt, error: text },
+    );
+    if (!isChanged) return 'done';
+    if (!isLast) this.#wakeAt(due, options);
+    const scope = mint(job.scope, options.context);
+    const { id: jobId, sourceId, attempts } = job;
+    report({ type: isLast ? 'dead' : 'failed', scope, sourceId, jobId, attempts, error: text });
+    return isLast ? 'dead' : 'failed';
+  }
+
+  /** Answers false when this worker no longer holds the job: it is done, removed, or another worker has it. */
+  async #change(
+    job: MemoryJob,
+    options: Options,
+    change: { to: 'waiting' | 'dead'; attempts?: number; dueAt?: string; error?: string },
+  ): Promise<boolean> {
+    const { store, now } = this.#pipeline;
+    try {
+      await store.changeJob(job.id, { ...options, ...change, owner: this.#owner, now: now() });
+      return true;
+    } catch (error) {
+      // Otherwise its lease runs out, and it is tried again.
+      if ((error as { status?: unknown } | null)?.status !== 'ABORTED') {
+        logger.warn(`A memory job could not be given back; it is taken again later. ${describeThrown(error)}`);
+      }
+      return false;
+    }
+  }
+
+  /** Only while this process works in the background for the tenant. */
+  #wakeAt(due: number, options: Options): void {
+    const work = this.#tenants.get(this.#pipeline.store.tenant(options));
+    if (!work || (work.timerAt !== undefined && work.timerAt <= due) || this.#closing.signal.aborted) return;
+    clearTimeout(work.timer);
+    work.timerAt = due;
+    work.timer = setTimeout(
+      () => {
+        delete work.timer;
+        delete work.timerAt;
+        this.wake(options);
+      },
+      Math.max(0, due - this.#pipeline.now()),
+    );
+    work.timer.unref();
+  }
+
+  async #jobsOf(scope: MemoryScopeId, options: Options): Promise<MemoryJob[]> {
+    const { items } = await this.#pipeline.store.listJobs({ ...options, scope, limit: 1000 });
+    return items.filter(({ state }) => state !== 'dead');
+  }
+}

@@ -1,0 +1,60 @@
+import type { ModelArgument, EmbedderArgument, z } from 'genkit';
+import type { Memory, MemoryOperation, MemoryScopeId, MemoryStore } from '../../store/memory/contract.ts';
+import type { MemoryScope } from '../scopes.ts';
+import type { MemoryExtractor, MemoryGuard, MemoryLimits, MemoryReport, MemoryTopic, MemoryTrust } from '../types.ts';
+import type { Generates } from './extract/ask-model.ts';
+
+/** A manager's options with their defaults, and what the pipeline needs besides. */
+export interface Pipeline {
+  readonly ai: Generates;
+  readonly store: MemoryStore;
+  readonly model: ModelArgument | undefined;
+  readonly embedder: EmbedderArgument | undefined;
+  readonly topics: readonly MemoryTopic[];
+  readonly extract: 'verbatim' | MemoryExtractor | undefined;
+  readonly guards: readonly MemoryGuard[];
+  readonly consent: 'on' | 'off';
+  readonly learnFromTools: boolean;
+  readonly toolTtlMs: number;
+  readonly trust: Required<MemoryTrust>;
+  readonly profile: z.ZodTypeAny | undefined;
+  readonly summary: boolean;
+  readonly limits: Required<MemoryLimits>;
+  readonly now: () => number;
+  readonly random: () => number;
+  readonly report: (report: MemoryReport) => void;
+  /** Memories of a scope that are nearest to a text, those that hold alone. */
+  readonly nearest: (
+    scope: MemoryScope,
+    text: string,
+    options: { k: number; kind: Memory['kind'] },
+  ) => Promise<readonly Memory[]>;
+  /** When memories of a scope were used, as far as the store does not have it yet; what a commit has written is taken out. */
+  readonly usesOf: (scope: MemoryScope) => Map<string, string>;
+  /** The scope has changed. */
+  readonly changed: (scope: MemoryScope) => void;
+}
+
+/** Where the work of a job goes. */
+export interface ScopeWork {
+  readonly scope: MemoryScope;
+  readonly id: MemoryScopeId;
+  /** The options of every call of the store. */
+  readonly options: { readonly context?: NonNullable<Parameters<MemoryStore['revision']>[1]>['context'] };
+}
+
+/** The most operations of a commit. */
+export const MOST_OPERATIONS = 100;
+
+/** Kinds of notes. Those that begin with `index` are derived: they go when a memory is removed. */
+export const NOTES = { pipeline: 'pipeline', quarantine: 'quarantine', derived: 'index:organized' } as const;
+
+/** Keys of the notes of kind `pipeline`. */
+export const PIPELINE_KEYS = {
+  consent: 'consent',
+  source: (sourceHash: string) => `source:${sourceHash}`,
+  split: (jobId: string) => `split:${jobId}`,
+} as const;
+
+/** A commit in the words of the store. */
+export type Operations = MemoryOperation[];

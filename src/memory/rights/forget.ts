@@ -1,0 +1,326 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'genkit';
+import { unavailable } from '../../errors.ts';
+import { markedLines } from '../../session/log/transcript.ts';
+import type { Memory, MemoryDraft, MemoryJob, MemoryOperation, MemorySource } from '../../store/memory/contract.ts';
+import { vectorsOf } from '../pipeline/commit/run-job.ts';
+import { confidenceOf } from '../pipeline/consolidate/confidence.ts';
+import { sameFactKey } from '../pipeline/consolidate/duplicates.ts';
+import { mergeSteps, procedureText } from '../pipeline/consolidate/procedures.ts';
+import { keyedIds, strongestStatement } from '../pipeline/consolidate/working-memories.ts';
+import type { AskModel } from '../pipeline/extract/ask-model.ts';
+import { readGate, sourceNoteKey } from '../pipeline/guard/gate.ts';
+import { quarantinedOf, quarantineNote } from '../pipeline/guard/quarantine.ts';
+import { sourceNoteValue, withRange } from '../pipeline/ingest/ranges.ts';
+import { parseJobInput } from '../pipeline/jobs/job-input.ts';
+import { NOTES, PIPELINE_KEYS, type Pipeline, type ScopeWork } from '../pipeline/pipeline.ts';
+
+/** Memories that one commit replaces: each takes two operations, and one for a memory that holds again. */
+const MOST_AT_ONCE = 25;
+const MOST_ATTEMPTS = 20;
+const LOOK_AGAIN_MS = 50;
+
+/** What `forgetSource` did. */
+export interface ForgottenSource {
+  /** Memories that had no other source. */
+  removed: number;
+  /** Memories that other sources support; they were made anew of what those say. */
+  regenerated: number;
+  /** Memories that hold again, because what replaced them is gone. */
+  reinstated: number;
+  /** Jobs that were to read the source. */
+  jobs: number;
+  /** Texts of the source that waited for a decision. */
+  quarantined: number;
+}
+
+/** What is to be forgotten: a source, or of a source what was read in some snapshots. */
+interface Forgotten {
+  readonly sourceId: string;
+  readonly snapshotIds: readonly string[] | undefined;
+}
+
+/** Removes what a source said, wherever it is, and makes anew what others say as well. */
+export async function forget(
+  pipeline: Pipeline,
+  work: ScopeWork,
+  { sourceId, snapshotIds }: Forgotten,
+  tools: { readonly ask: AskModel | undefined; readonly release: (job: MemoryJob) => Promise<boolean> },
+): Promise<ForgottenSource> {
+  return new Forgetting(pipeline, work, { sourceId, snapshotIds }, tools).run();
+}
+
+class Forgetting {
+  readonly #pipeline: Pipeline;
+  readonly #work: ScopeWork;
+  readonly #what: Forgotten;
+  readonly #tools: Parameters<typeof forget>[3];
+  readonly #done: ForgottenSource = { removed: 0, regenerated: 0, reinstated: 0, jobs: 0, quarantined: 0 };
+
+  constructor(pipeline: Pipeline, work: ScopeWork, what: Forgotten, tools: Parameters<typeof forget>[3]) {
+    this.#pipeline = pipeline;
+    this.#work = work;
+    this.#what = what;
+    this.#tools = tools;
+  }
+
+  async run(): Promise<ForgottenSource> {
+    await this.#forgetJobs();
+    await this.#forgetNotes();
+    for (let attempts = 0; await this.#forgetMemories();) {
+      if (++attempts > 10_000)
+        throw unavailable('The source is being learned from again and again; forget it when that has ended.');
+    }
+    await this.#finish();
+    this.#pipeline.changed(this.#work.scope);
+    return this.#done;
+  }
+
+  #isMeant({ id, snapshotId }: Pick<MemorySource, 'id' | 'snapshotId'>): boolean {
+    const { sourceId, snapshotIds } = this.#what;
+    return (
+      id === sourceId && (snapshotIds === undefined || (snapshotId !== undefined && snapshotIds.includes(snapshotId)))
+    );
+  }
+
+  /** Jobs that read the source are refused at their commit from here on, and removed. Their messages count as read: they are not to come back. */
+  async #forgetJobs(): Promise<void> {
+    const jobs = await this.#jobs();
+    if (jobs.length === 0) return;
+    await this.#changeSourceNote(jobs);
+    const deadline = this.#pipeline.now() + 2 * this.#pipeline.limits.leaseMs;
+    for (const job of jobs) {
+      while (!(await this.#tools.release(job))) {
+        if (this.#pipeline.now() > deadline)
+          throw unavailable('A worker still reads the source; call forgetSource again.');
+        await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
+      }
+      this.#done.jobs++;
+    }
+  }
+
+  async #jobs(): Promise<MemoryJob[]> {
+    const { store } = this.#pipeline;
+    const { id, options } = this.#work;
+    const found: MemoryJob[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await store.listJobs({
+        ...options,
+        scope: id,
+        limit: 1000,
+        ...(cursor !== undefined && { cursor }),
+      });
+      found.push(
+        ...page.items.filter((job) => job.sourceId === this.#what.sourceId && this.#isMeant(parseJobInput(job).source)),
+      );
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+    return found;
+  }
+
+  async #changeSourceNote(jobs: readonly MemoryJob[]): Promise<void> {
+    await this.#commit(async () => {
+      const { note, revision } = await readGate(this.#pipeline, this.#work, this.#what.sourceId);
+      let next = { ...note, forgottenJobs: jobs.map(({ id }) => id) };
+      for (const input of jobs.map(parseJobInput))
+        if (input.task === 'learn' || input.task === 'verbatim') next = { ...next, ...withRange(next, input.range) };
+      return { revision, operations: [this.#sourceNote(next)] };
+    });
+  }
+
+  #sourceNote(note: Parameters<typeof sourceNoteValue>[0]): MemoryOperation {
+    return { op: 'note', kind: NOTES.pipeline, key: sourceNoteKey(this.#what.sourceId), value: sourceNoteValue(note) };
+  }
+
+  /** What waits for a decision, what is left of large jobs, and what is derived. */
+  async #forgetNotes(): Promise<void> {
+    const { store } = this.#pipeline;
+    const { id, options } = this.#work;
+    await this.#commit(async () => {
+      const { revision, notes } = await store.notes(id, NOTES.quarantine, options);
+      const operations: MemoryOperation[] = [];
+      this.#done.quarantined = 0;
+      for (const { key, value } of notes) {
+        const items = quarantinedOf(value);
+        const kept = items.filter(({ source }) => !this.#isMeant(source));
+        if (kept.length === items.length) continue;
+        this.#done.quarantined += items.length - kept.length;
+        operations.push(quarantineNote(key, kept));
+      }
+      for (const key of ['profile', 'summary'])
+        operations.push({ op: 'note', kind: NOTES.derived, key, value: undefined });
+      return { revision, operations };
+    });
+  }
+
+  /** Forgets in some memories; answers whether there may be more. */
+  async #forgetMemories(): Promise<boolean> {
+    const { store } = this.#pipeline;
+    const { id, options } = this.#work;
+    let isMore = false;
+    await this.#commit(async () => {
+      const revision = await store.revision(id, options);
+      const all = await store.bySource(id, this.#what.sourceId, options);
+      const { snapshotIds } = this.#what;
+      const meant: Memory[] = [];
+      for (const memory of all) {
+        if (snapshotIds === undefined || (await this.#everMeant(memory))) meant.push(memory);
+        if (meant.length === MOST_AT_ONCE) break;
+      }
+      isMore = meant.length > 0;
+      return { revision, operations: await this.#replace(meant) };
+    });
+    return isMore;
+  }
+
+  async #everMeant(memory: Memory): Promise<boolean> {
+    const { id, options } = this.#work;
+    const was = await this.#pipeline.store.revisions(id, memory.id, options);
+    return [memory, ...was].some(({ sources }) => sources.some((source) => this.#isMeant(source)));
+  }
+
+  async #replace(memories: readonly Memory[]): Promise<MemoryOperation[]> {
+    if (memories.length === 0) return [];
+    const operations: MemoryOperation[] = memories.map(({ id }) => ({ op: 'remove', id }));
+    const newIds = new Map<string, string | undefined>();
+    const puts: MemoryDraft[] = [];
+    for (const memory of memories) {
+      const sources = memory.sources.filter((source) => !this.#isMeant(source));
+      if (sources.length === 0) {
+        newIds.set(memory.id, undefined);
+        this.#done.removed++;
+        continue;
+      }
+      const id = otherId(memory);
+      newIds.set(memory.id, id);
+      puts.push({ ...(await this.#regenerated(memory, sources)), id });
+      this.#done.regenerated++;
+    }
+    puts.push(...(await this.#following(newIds)));
+    const all = puts.map((memory) => pointedTo(memory, newIds));
+    const vectors = await vectorsOf(
+      this.#pipeline,
+      all.map(({ text }) => text),
+    );
+    for (const [i, memory] of all.entries())
+      operations.push({ op: 'put', memory, ...(vectors && { vector: vectors[i]! }) });
+    return operations;
+  }
+
+  /** Memories that point to those that are replaced. */
+  async #following(newIds: ReadonlyMap<string, string | undefined>): Promise<MemoryDraft[]> {
+    const { store } = this.#pipeline;
+    const { id, options } = this.#work;
+    const found: MemoryDraft[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await store.query(id, {
+        ...options,
+        filter: { includeInvalid: true },
+        k: 1000,
+        ...(cursor !== undefined && { cursor }),
+      });
+      for (const { memory } of page.items) {
+        const { supersededBy } = memory;
+        if (supersededBy === undefined || !newIds.has(supersededBy) || newIds.has(memory.id)) continue;
+        found.push(memory as unknown as MemoryDraft);
+        if (newIds.get(supersededBy) === undefined) this.#done.reinstated++;
+      }
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+    return found;
+  }
+
+  async #regenerated(memory: Memory, sources: readonly MemorySource[]): Promise<MemoryDraft> {
+    const draft = draftOf(memory);
+    // It was not in what the memory says now, only in what it was.
+    if (sources.length === memory.sources.length) return draft;
+    const key = memory['key'] as string | undefined;
+    if (key !== undefined) return { ...draft, ...strongestStatement(sources), sources };
+    const confidence = confidenceOf(sources, (memory['contradictions'] as number | undefined) ?? 0);
+    if (memory.kind === 'procedural')
+      return { ...draft, ...procedureOf(sources), sources, confidence, successes: sources.length };
+    const text = await this.#merged(sources);
+    const { data: _, ...rest } = draft;
+    const data = sources.findLast((source) => source.data !== undefined)?.data;
+    const validFrom = sources.map(({ at }) => at).toSorted()[0]!;
+    return { ...(rest as MemoryDraft), text, ...(data !== undefined && { data }), sources, confidence, validFrom };
+  }
+
+  /** What the sources say, as one text. */
+  async #merged(sources: readonly MemorySource[]): Promise<string> {
+    const statements = [...new Map(sources.map(({ statement }) => [sameFactKey(statement), statement])).values()];
+    const { ask } = this.#tools;
+    if (statements.length === 1) return statements[0]!;
+    if (!ask) return statements.join(' ');
+    const { text } = await ask({
+      system:
+        'You get statements about one thing. Write one sentence in the third person that says what all of them say, and nothing else.',
+      prompt: statements.map((statement, i) => `${i + 1}.\n${markedLines(statement)}`).join('\n'),
+      schema: z.object({ text: z.string().min(1).max(2_000) }),
+    });
+    return text;
+  }
+
+  /** Jobs that come from here on are welcome. */
+  async #finish(): Promise<void> {
+    await this.#commit(async () => {
+      const { note, revision } = await readGate(this.#pipeline, this.#work, this.#what.sourceId);
+      const { forgottenJobs = [], ...rest } = note;
+      const splits = forgottenJobs.map((id): MemoryOperation => ({
+        op: 'note',
+        kind: NOTES.pipeline,
+        key: PIPELINE_KEYS.split(id),
+        value: undefined,
+      }));
+      return { revision, operations: [...splits.slice(0, 90), this.#sourceNote({ ...rest, seen: [] })] };
+    });
+  }
+
+  async #commit(plan: () => Promise<{ revision: number; operations: MemoryOperation[] }>): Promise<void> {
+    const { store, now } = this.#pipeline;
+    const { id, options } = this.#work;
+    for (let attempt = 1; ; attempt++) {
+      const before = { ...this.#done };
+      const { revision, operations } = await plan();
+      if (operations.length === 0) return;
+      try {
+        await store.commit(id, operations, { ...options, expectedRevision: revision, now: now() });
+        return;
+      } catch (error) {
+        if ((error as { status?: unknown } | null)?.status !== 'ABORTED' || attempt === MOST_ATTEMPTS) throw error;
+        Object.assign(this.#done, before);
+      }
+    }
+  }
+}
+
+/** A commit can't remove and write the same memory, so what is made anew has another id. */
+function otherId(memory: Memory): string {
+  const key = memory['key'] as string | undefined;
+  if (key === undefined) return randomUUID();
+  return keyedIds(key).find((id) => id !== memory.id)!;
+}
+
+/** The memory with the new id of what replaced it; it holds again if that is gone. */
+function pointedTo(memory: MemoryDraft, newIds: ReadonlyMap<string, string | undefined>): MemoryDraft {
+  const { supersededBy } = memory;
+  if (supersededBy === undefined || !newIds.has(supersededBy)) return memory;
+  const id = newIds.get(supersededBy);
+  if (id !== undefined) return { ...memory, supersededBy: id };
+  const { supersededBy: _, validTo: __, ...holds } = memory;
+  return { ...(holds as MemoryDraft), confidence: confidenceOf(memory.sources, 0) };
+}
+
+function procedureOf(sources: readonly MemorySource[]): { text: string; data: NonNullable<MemorySource['data']> } {
+  const drafts = sources.map(({ data }) => data as { task: string; steps: string[] });
+  const { task } = drafts[0]!;
+  const steps = drafts.map((draft) => draft.steps).reduce(mergeSteps);
+  return { text: procedureText(task, steps), data: { task, steps } };
+}
+
+/** The memory as a store takes it. */
+export function draftOf({ scope: _, revision: __, createdAt: ___, updatedAt: ____, ...memory }: Memory): MemoryDraft {
+  return memory as MemoryDraft;
+}

@@ -1,0 +1,92 @@
+import type { Memory, MemoryOperation } from '../../store/memory/contract.ts';
+import { agedConfidence } from '../pipeline/consolidate/confidence.ts';
+import { MOST_OPERATIONS, type Pipeline, type ScopeWork } from '../pipeline/pipeline.ts';
+import type { MemoryPrunePolicy } from '../types.ts';
+
+const MOST_ATTEMPTS = 10;
+
+/** All memories of a scope, those that do not hold any more included. */
+export async function* memoriesOf(
+  { store }: Pick<Pipeline, 'store'>,
+  { id, options }: Pick<ScopeWork, 'id' | 'options'>,
+): AsyncGenerator<Memory> {
+  let cursor: string | undefined;
+  do {
+    const page = await store.query(id, {
+      ...options,
+      filter: { includeInvalid: true },
+      k: 1000,
+      ...(cursor !== undefined && { cursor }),
+    });
+    for (const { memory } of page.items) yield memory;
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
+}
+
+/** Removes the memories of a scope that a policy names; answers how many. */
+export async function pruneScope(
+  pipeline: Pipeline,
+  work: ScopeWork,
+  policy: MemoryPrunePolicy,
+  dryRun: boolean,
+): Promise<number> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await pruneOnce(pipeline, work, policy, dryRun);
+    } catch (error) {
+      // Another commit came between: what it changed may have to stay.
+      if ((error as { status?: unknown } | null)?.status !== 'ABORTED' || attempt === MOST_ATTEMPTS) throw error;
+    }
+  }
+}
+
+async function pruneOnce(
+  pipeline: Pipeline,
+  work: ScopeWork,
+  policy: MemoryPrunePolicy,
+  dryRun: boolean,
+): Promise<number> {
+  const { store, now } = pipeline;
+  let revision = await store.revision(work.id, work.options);
+  const uses = pipeline.usesOf(work.scope);
+  const rank: { id: string; worth: number }[] = [];
+  const gone: string[] = [];
+  for await (const memory of memoriesOf(pipeline, work)) {
+    const lastUsedAt = uses.get(memory.id) ?? memory.lastUsedAt;
+    if (isOver({ ...memory, ...(lastUsedAt !== undefined && { lastUsedAt }) }, policy, now())) gone.push(memory.id);
+    else if (memory.validTo === undefined) {
+      const worth = agedConfidence(memory, now(), policy.halfLifeMs) + memory.importance;
+      rank.push({ id: memory.id, worth });
+    }
+  }
+  const { maxMemories = Infinity } = policy;
+  const excess = Math.max(0, rank.length - maxMemories);
+  gone.push(
+    ...rank
+      .toSorted((a, b) => a.worth - b.worth)
+      .slice(0, excess)
+      .map(({ id }) => id),
+  );
+  if (dryRun || gone.length === 0) return gone.length;
+  for (let i = 0; i < gone.length; i += MOST_OPERATIONS) {
+    const operations = gone.slice(i, i + MOST_OPERATIONS).map((id): MemoryOperation => ({ op: 'remove', id }));
+    ({ revision } = await store.commit(work.id, operations, {
+      ...work.options,
+      expectedRevision: revision,
+      now: now(),
+    }));
+  }
+  pipeline.changed(work.scope);
+  return gone.length;
+}
+
+function isOver(memory: Memory, policy: MemoryPrunePolicy, now: number): boolean {
+  const { maxAgeMs, minConfidence, halfLifeMs, unusedMs, invalidMs } = policy;
+  const { updatedAt, lastUsedAt, validTo, expiresAt } = memory;
+  const isOlder = (at: string, ms: number | undefined) => ms !== undefined && now - Date.parse(at) > ms;
+  if (expiresAt !== undefined && Date.parse(expiresAt) <= now) return true;
+  if (validTo !== undefined) return isOlder(validTo, invalidMs) || isOlder(updatedAt, maxAgeMs);
+  if (minConfidence !== undefined && agedConfidence(memory, now, halfLifeMs) < minConfidence) return true;
+  const lastNeeded = lastUsedAt !== undefined && lastUsedAt > updatedAt ? lastUsedAt : updatedAt;
+  return isOlder(updatedAt, maxAgeMs) || isOlder(lastNeeded, unusedMs);
+}

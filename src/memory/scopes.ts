@@ -1,0 +1,105 @@
+import { GenkitError, type ActionContext } from 'genkit';
+import { addressTo, invalidArgument } from '../errors.ts';
+import { assertId } from '../snapshot/ids.ts';
+import type { MemoryScopeId } from '../store/memory/contract.ts';
+
+/**
+ * Whose memories a call is about. It is made by the server, of an authenticated context or of ids that the server knows, and of nothing
+ * else: what a request or a model sends is never a scope.
+ */
+export interface MemoryScope {
+  /** Which kind of scope it is. */
+  readonly kind: MemoryScopeId['scope'];
+}
+
+interface ScopeTarget {
+  readonly id: MemoryScopeId;
+  /** Names the tenant. */
+  readonly context: ActionContext | undefined;
+}
+
+/** On the global object, so that the ES module and the CommonJS copy of the package know each other's scopes. */
+const MINTED = Symbol.for('genkitx-agents.memory-scopes');
+const holder = globalThis as { [MINTED]?: WeakMap<object, ScopeTarget> };
+const minted = (holder[MINTED] ??= new WeakMap());
+
+/** Options of the functions that make scopes. */
+interface ScopeOptions {
+  /** Whose the app's name is. */
+  appName: string;
+  /** Names the tenant, as in a store. Default: none. */
+  context?: ActionContext;
+}
+
+/**
+ * The scope of a user, for a backend that knows who it is about. Never pass an id that came with a request.
+ *
+ * @throws `INVALID_ARGUMENT` for what is no id.
+ */
+export function userScope({ appName, userId, context }: ScopeOptions & { userId: string }): MemoryScope {
+  assertId(userId, 'userId');
+  return mint({ scope: 'user', appName, userId }, context);
+}
+
+/**
+ * The scope of a session.
+ *
+ * @throws `INVALID_ARGUMENT` for what is no id.
+ */
+export function sessionScope({ appName, sessionId, context }: ScopeOptions & { sessionId: string }): MemoryScope {
+  assertId(sessionId, 'sessionId');
+  return mint({ scope: 'session', appName, sessionId }, context);
+}
+
+/**
+ * The scope of an app, which all its users share.
+ *
+ * @throws `INVALID_ARGUMENT` for what is no id.
+ */
+export function appScope({ appName, context }: ScopeOptions): MemoryScope {
+  return mint({ scope: 'app', appName }, context);
+}
+
+/** The scope that a store lists, with the context of the call. */
+export function mint(id: MemoryScopeId, context: ActionContext | undefined): MemoryScope {
+  assertId(id.appName, 'appName');
+  const scope = Object.freeze({ kind: id.scope });
+  minted.set(scope, { id: Object.freeze({ ...id }), context });
+  return scope;
+}
+
+/**
+ * What a scope stands for.
+ *
+ * @throws `INVALID_ARGUMENT` for anything that was not made by the functions of this file.
+ */
+export function targetOf(scope: MemoryScope): ScopeTarget {
+  const target = typeof scope === 'object' && scope !== null ? minted.get(scope) : undefined;
+  if (target) return target;
+  throw invalidArgument(
+    'A scope is what memory.scopeFor, userScope, sessionScope or appScope answers, never text or data.',
+  );
+}
+
+/** The scope of the caller that a context names. */
+export function scopeFor(
+  kind: MemoryScopeId['scope'],
+  options: { context: ActionContext | undefined; appName: string; userId: string | undefined; sessionId?: string },
+): MemoryScope {
+  const { context, appName, userId, sessionId } = options;
+  if (kind === 'app') return mint({ scope: 'app', appName }, context);
+  if (kind === 'session') return sessionScope({ appName, sessionId: sessionId as string, ...(context && { context }) });
+  if (kind !== 'user') throw invalidArgument("scopeFor takes 'user', 'session' or 'app'.");
+  if (userId === undefined) {
+    const message =
+      'The context names no user, so there is no scope of a user: pass the context that the server authenticated.';
+    throw addressTo('caller', new GenkitError({ status: 'UNAUTHENTICATED', message }));
+  }
+  return userScope({ appName, userId, ...(context && { context }) });
+}
+
+/** A text for each scope, different for different ones. */
+export function scopeKey(id: MemoryScopeId): string {
+  if (id.scope === 'app') return JSON.stringify(['app', id.appName]);
+  return JSON.stringify([id.scope, id.appName, id.scope === 'user' ? id.userId : id.sessionId]);
+}

@@ -1,0 +1,136 @@
+import type { ActionContext } from 'genkit';
+import { logger } from 'genkit/logging';
+import { invalidArgument } from '../errors.ts';
+import { assertId } from '../snapshot/ids.ts';
+import {
+  checkOptions,
+  isBoolean,
+  isFunction,
+  isObject,
+  isOneOf,
+  isWhole,
+  type OptionCheck,
+} from '../store/check-options.ts';
+import { TRUST } from './pipeline/extract/candidate.ts';
+import { settleTopics } from './pipeline/extract/topics.ts';
+import type { Pipeline } from './pipeline/pipeline.ts';
+import type { MemoryLimits, MemoryManagerOptions, MemoryReport, MemoryTriggers } from './types.ts';
+
+const LIMITS: Required<MemoryLimits> = {
+  maxJobs: 1_000,
+  maxAttempts: 5,
+  leaseMs: 60_000,
+  timeoutMs: 60_000,
+  backOffMs: 2_000,
+  maxBackOffMs: 600_000,
+  maxInvalidations: 3,
+  summaryLength: 4_000,
+};
+
+const TRIGGERS: Required<MemoryTriggers> = { everyTurns: 5, onIdleMs: 900_000, onSessionEnd: true };
+
+const isAny: OptionCheck = () => undefined;
+const isList: OptionCheck = (value) => (Array.isArray(value) ? undefined : 'a list');
+const isShare: OptionCheck = (value) =>
+  typeof value === 'number' && value >= 0 && value <= 1 ? undefined : 'a number of 0 to 1';
+const isSchema: OptionCheck = (value) =>
+  typeof (value as { safeParse?: unknown } | null)?.safeParse === 'function'
+    ? undefined
+    : "a Zod schema, made with genkit's z";
+
+/** The settings of a manager that the pipeline does not need. */
+export interface ManagerSettings {
+  readonly appName: string;
+  readonly userIdOf: (context: ActionContext) => string | undefined;
+  readonly triggers: Required<MemoryTriggers>;
+  readonly app: boolean;
+  readonly hasWorker: boolean;
+}
+
+/**
+ * Checks the options, and applies the defaults.
+ *
+ * @throws `INVALID_ARGUMENT`
+ */
+export function settleManager(
+  options: MemoryManagerOptions,
+): ManagerSettings & Omit<Pipeline, 'ai' | 'nearest' | 'usesOf' | 'changed'> {
+  checkOptions('memoryManager', options, {
+    store: isObject,
+    model: isAny,
+    embedder: isAny,
+    topics: isList,
+    extract: (value) => (value === 'verbatim' || typeof value === 'function' ? undefined : "'verbatim' or a function"),
+    generate: isObject,
+    guards: isList,
+    redact: isFunction,
+    consent: isOneOf('on', 'off'),
+    learnFromTools: isBoolean,
+    toolTtlMs: isWhole(1),
+    trust: isObject,
+    app: isBoolean,
+    appName: isAny,
+    userId: isFunction,
+    profile: isSchema,
+    summary: isBoolean,
+    isSuccess: isFunction,
+    worker: isBoolean,
+    limits: isObject,
+    onReport: isFunction,
+    now: isFunction,
+    random: isFunction,
+  });
+  const { store, model, embedder, extract, profile, onReport = logFailure } = options;
+  if (typeof store?.claimJob !== 'function')
+    throw invalidArgument('memoryManager needs a memory store, such as FileMemoryStore.');
+  const { appName = 'default', trust = {}, limits = {}, generate = {} } = options;
+  assertId(appName, 'appName');
+  checkOptions('memoryManager: trust', trust, {
+    bootstrap: isShare,
+    explicit: isShare,
+    implicit: isShare,
+    tool: isShare,
+  });
+  const { maxInvalidations: _, ...positive } = LIMITS;
+  const checks = Object.fromEntries(Object.keys(positive).map((name) => [name, isWhole(1)]));
+  checkOptions('memoryManager: limits', limits, { ...checks, maxInvalidations: isWhole(0) });
+  checkOptions('memoryManager: generate', generate, {
+    everyTurns: isWhole(1),
+    onIdleMs: (value) => (value === false ? undefined : isWhole(1)(value)),
+    onSessionEnd: isBoolean,
+  });
+  return {
+    store,
+    model,
+    embedder,
+    topics: settleTopics(options.topics),
+    extract,
+    guards: options.guards ?? [],
+    consent: options.consent ?? 'on',
+    learnFromTools: options.learnFromTools ?? false,
+    toolTtlMs: options.toolTtlMs ?? 3_600_000,
+    trust: { ...TRUST, ...trust },
+    profile,
+    summary: options.summary ?? false,
+    limits: { ...LIMITS, ...limits },
+    now: options.now ?? Date.now,
+    random: options.random ?? Math.random,
+    report: onReport,
+    appName,
+    userIdOf: options.userId ?? verifiedUser,
+    triggers: { ...TRIGGERS, ...generate },
+    app: options.app ?? false,
+    hasWorker: options.worker ?? true,
+  };
+}
+
+/** The user id that the server has verified, where Genkit's context providers put it. */
+function verifiedUser({ auth }: ActionContext): string | undefined {
+  const uid: unknown = auth?.['uid'];
+  return typeof uid === 'string' && uid !== '' ? uid : undefined;
+}
+
+function logFailure(report: MemoryReport): void {
+  if (report.type === 'full') logger.warn(`The memory queue is full; ${report.refused} requests were refused so far.`);
+  else if (report.type === 'dead') logger.warn(`A memory job went to the dead letters: ${report.error}`);
+}
