@@ -1,3 +1,17 @@
+export type { Generates } from '../src/memory/pipeline/extract/ask-model.ts';
+export {
+  memoryManager,
+  type FoundMemory,
+  type MemoryManager,
+  type MemorySearchOptions,
+  type PrunedMemories,
+  type ScopeOption,
+} from '../src/memory/manager.ts';
+export { processMemoryJobs, type ProcessMemoryJobsOptions } from '../src/memory/pipeline/jobs/process-jobs.ts';
+export { appScope, sessionScope, userScope, type MemoryScope, type ScopeOptions } from '../src/memory/scopes.ts';
+export type { BackfillOptions, BackfillResult } from '../src/memory/backfill.ts';
+export type { ForgottenSource } from '../src/memory/rights/forget.ts';
+export type * from '../src/memory/types.ts';
 export {
   InMemoryMemoryStore,
   type InMemoryMemoryStoreOptions,

@@ -10,10 +10,12 @@ import type {
   MemoryOperation,
   MemoryScopeId,
 } from '../store/memory/contract.ts';
+import { memoryScopeKey } from '../store/memory/scope.ts';
 import { backfillSessions, type BackfillOptions, type BackfillResult } from './backfill.ts';
 import { evaluateExtraction } from './evaluate.ts';
-import { noteManager } from './pipeline/jobs/process-jobs.ts';
+import { noteManager, noteSessions, type MemorySessions } from './pipeline/jobs/process-jobs.ts';
 import { MemoryWorker } from './pipeline/jobs/worker.ts';
+import { holding } from './pipeline/consolidate/working-memories.ts';
 import { readOrganized } from './pipeline/commit/organize.ts';
 import { modelAsker, type AskModel, type Generates } from './pipeline/extract/ask-model.ts';
 import { quarantinedOf, quarantineNote, type Quarantined } from './pipeline/guard/quarantine.ts';
@@ -22,9 +24,9 @@ import { shortHash } from './pipeline/ingest/ranges.ts';
 import { sha256Of, type JobInput } from './pipeline/jobs/job-input.ts';
 import { NOTES, PIPELINE_KEYS, type Pipeline, type ScopeWork } from './pipeline/pipeline.ts';
 import { exportScope } from './rights/export.ts';
-import { draftOf, forget, type ForgottenSource } from './rights/forget.ts';
+import { forget, type ForgottenSource } from './rights/forget.ts';
 import { pruneScope } from './rights/prune.ts';
-import { mint, scopeFor, scopeKey, targetOf, type MemoryScope } from './scopes.ts';
+import { mint, scopeFor, targetOf, type MemoryScope } from './scopes.ts';
 import { settleManager, type ManagerSettings } from './settings.ts';
 import type {
   ExtractionScores,
@@ -42,9 +44,15 @@ import type {
 const MOST_USES = 10_000;
 
 /** Whose call it is. */
-interface ScopeOption {
+export interface ScopeOption {
   /** Whose memories. */
   scope: MemoryScope;
+}
+
+/** What `prune` removed, or would remove. */
+export interface PrunedMemories {
+  /** Memories, those that did not hold any more included. */
+  memories: number;
 }
 
 /** Options of `search`. */
@@ -134,8 +142,6 @@ export class MemoryManager {
    *
    * @returns As soon as the work is stored; with `wait` when it is done.
    * @throws `INVALID_ARGUMENT` for messages or facts that are none; `FAILED_PRECONDITION` for the scope of an app without `app: true`.
-   * @example
-   * await memory.ingest({ scope, source: { id: sessionId, sessionId }, messages });
    */
   async ingest(options: IngestOptions): Promise<IngestResult> {
     this.#assertOpen();
@@ -212,11 +218,7 @@ export class MemoryManager {
    */
   async restore({ scope, id }: ScopeOption & { id: string }): Promise<void> {
     const at = new Date(this.#pipeline.now()).toISOString();
-    const replacing = await this.#change(
-      scope,
-      id,
-      ({ validTo: _, supersededBy: __, ...memory }) => memory as MemoryDraft,
-    );
+    const replacing = await this.#change(scope, id, holding);
     if (replacing.supersededBy === undefined) return;
     await this.#change(scope, replacing.supersededBy, (memory) => ({ ...memory, validTo: at, supersededBy: id }));
   }
@@ -318,10 +320,9 @@ export class MemoryManager {
 
   /**
    * Removes what a source said: from memories and from what they were, from jobs, quarantine, profile, summary, indexes and vectors. Memories that
-   * other sources support are made anew of what those say. Messages of the source that were read count as read, so that they do not come back.
+   * other sources support are made anew of what those say. Messages of the source that were read count as read, so that they do not come back. With `snapshotIds` only what was read in these
+   * snapshots goes, say those of an abandoned branch.
    *
-   * @param options.source The source's id.
-   * @param options.snapshotIds Only what was read in these snapshots, say those of an abandoned branch. Default: all of the source.
    * @throws `UNAVAILABLE` when a worker of another process does not let go of the source; call it again.
    */
   forgetSource({
@@ -345,7 +346,7 @@ export class MemoryManager {
   async prune(
     policy: MemoryPrunePolicy,
     options: { scope?: MemoryScope; context?: ActionContext; dryRun?: boolean } = {},
-  ): Promise<{ memories: number }> {
+  ): Promise<PrunedMemories> {
     checkOptions('prune', policy, POLICY);
     const { scope, context, dryRun = false } = options;
     if (scope) return { memories: await pruneScope(this.#pipeline, this.#workOf(scope), policy, dryRun) };
@@ -406,6 +407,11 @@ export class MemoryManager {
     await this.#worker.close();
   }
 
+  /** @internal An agent's sessions are learned from: `processMemoryJobs` looks there for what was never enqueued. */
+  noteSessions(sessions: MemorySessions): void {
+    noteSessions(this.registry, this, sessions);
+  }
+
   /** @internal One attempt at a job of a tenant. */
   attempt(context: ActionContext | undefined): ReturnType<MemoryWorker['attempt']> {
     return this.#worker.attempt(context ? { context } : {});
@@ -431,7 +437,7 @@ export class MemoryManager {
     if (!this.#isSuccess)
       throw failedPrecondition('Procedures are made of sessions that were a success: give memoryManager isSuccess.');
     if (!messages) throw invalidArgument("A procedure is made of 'messages'.");
-    return (await this.#isSuccess({ scope, sourceId, messages })) === true;
+    return this.#isSuccess({ scope, sourceId, messages });
   }
 
   async #quarantined(scope: MemoryScope, id: string): Promise<Quarantined> {
@@ -461,7 +467,7 @@ export class MemoryManager {
       const revision = await this.store.revision(id, options);
       const [memory] = await this.store.get(id, [memoryId], options);
       if (!memory) throw notFound(`There is no memory ${quote(memoryId)}.`);
-      const operation: MemoryOperation = { op: 'put', memory: change(draftOf(memory)) };
+      const operation: MemoryOperation = { op: 'put', memory: change(memory) };
       await this.store.commit(id, [operation], { ...options, expectedRevision: revision, now: this.#pipeline.now() });
       return memory;
     });
@@ -490,7 +496,7 @@ export class MemoryManager {
 
   #keyOf(scope: MemoryScope): string {
     const { id, options } = this.#workOf(scope);
-    return JSON.stringify([this.store.tenant(options), scopeKey(id)]);
+    return JSON.stringify([this.store.tenant(options), memoryScopeKey(id)]);
   }
 
   #usesOf(scope: MemoryScope): Map<string, string> {
@@ -560,8 +566,9 @@ function overlap(words: ReadonlySet<string>, text: string): number {
 }
 
 function splitId(id: string): [string, number] {
-  const at = String(id).lastIndexOf('#');
-  return [String(id).slice(0, at), Number(String(id).slice(at + 1))];
+  if (typeof id !== 'string') throw invalidArgument('The id of a quarantined text is a string.');
+  const at = id.lastIndexOf('#');
+  return [id.slice(0, Math.max(0, at)) || '?', Number(id.slice(at + 1))];
 }
 
 function decided({ at }: Quarantined): Quarantined {

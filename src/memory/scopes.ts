@@ -24,7 +24,7 @@ const holder = globalThis as { [MINTED]?: WeakMap<object, ScopeTarget> };
 const minted = (holder[MINTED] ??= new WeakMap());
 
 /** Options of the functions that make scopes. */
-interface ScopeOptions {
+export interface ScopeOptions {
   /** Whose the app's name is. */
   appName: string;
   /** Names the tenant, as in a store. Default: none. */
@@ -96,10 +96,4 @@ export function scopeFor(
     throw addressTo('caller', new GenkitError({ status: 'UNAUTHENTICATED', message }));
   }
   return userScope({ appName, userId, ...(context && { context }) });
-}
-
-/** A text for each scope, different for different ones. */
-export function scopeKey(id: MemoryScopeId): string {
-  if (id.scope === 'app') return JSON.stringify(['app', id.appName]);
-  return JSON.stringify([id.scope, id.appName, id.scope === 'user' ? id.userId : id.sessionId]);
 }

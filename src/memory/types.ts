@@ -85,19 +85,25 @@ export interface GuardedText {
   readonly type: MemorySource['type'];
 }
 
-/**
- * Answers why a text is to be quarantined, or nothing if it is fine. One that throws fails the job, which is tried again. A privacy rule, that is
- * an object with `name` and `find`, is a guard too: what it finds is the reason.
- */
-export type MemoryGuard =
-  | ((text: GuardedText) => string | undefined | Promise<string | undefined>)
-  | {
-      readonly name: string;
-      readonly find: (
-        text: string,
-        options: object,
-      ) => readonly { readonly kind: string }[] | Promise<readonly { readonly kind: string }[]>;
-    };
+/** Answers why a text is to be quarantined, or nothing if it is fine. One that throws fails the job, which is tried again. */
+export type MemoryGuard = MemoryGuardFunction | MemoryGuardRule;
+
+/** A guard as a function. */
+export type MemoryGuardFunction = (text: GuardedText) => string | undefined | Promise<string | undefined>;
+
+/** A guard that finds values in texts, such as a privacy rule: what it finds is the reason. */
+export interface MemoryGuardRule {
+  /** Named by the reason. */
+  readonly name: string;
+  /** The values in a text. */
+  readonly find: (text: string, options: object) => readonly FoundValue[] | Promise<readonly FoundValue[]>;
+}
+
+/** A value that a {@link MemoryGuardRule} found. */
+export interface FoundValue {
+  /** What it is. */
+  readonly kind: string;
+}
 
 /** When an agent's session is learned from. */
 export interface MemoryTriggers {
@@ -132,29 +138,28 @@ export interface MemoryLimits {
 /** How much to trust each type of source, 0 to 1. */
 export type MemoryTrust = { readonly [type in MemorySource['type']]?: number };
 
-/** What a manager tells the application. Of contents it says nothing. */
-export type MemoryReport =
-  /** Something was to be learned, and the queue was full. `refused`: how often this manager had to say so. */
-  | { readonly type: 'full'; readonly scope: MemoryScope; readonly sourceId: string; readonly refused: number }
-  /** Nothing is learned, because the scope's consent is off. */
-  | { readonly type: 'no-consent'; readonly scope: MemoryScope; readonly sourceId: string }
-  /** A job has changed the scope. */
-  | {
-      readonly type: 'committed';
-      readonly scope: MemoryScope;
-      readonly sourceId: string;
-      readonly jobId: string;
-      readonly changes: MemoryChangeCounts;
-    }
-  /** An attempt failed; `dead`: it was the last one. */
-  | {
-      readonly type: 'failed' | 'dead';
-      readonly scope: MemoryScope;
-      readonly sourceId: string;
-      readonly jobId: string;
-      readonly attempts: number;
-      readonly error: string;
-    };
+/** What a manager tells the application. It holds nothing of what was said. */
+export interface MemoryReport {
+  /**
+   * `committed`: a job has changed its scope; `failed`: an attempt failed; `dead`: it was the last one; `full`: the queue took no more;
+   * `no-consent`: the scope's consent is off, so nothing is learned.
+   */
+  readonly type: 'committed' | 'failed' | 'dead' | 'full' | 'no-consent';
+  /** Whose memories it is about. */
+  readonly scope: MemoryScope;
+  /** What was to be learned from. */
+  readonly sourceId: string;
+  /** The job, where there is one. */
+  readonly jobId?: string;
+  /** What was done; with `committed`. */
+  readonly changes?: MemoryChangeCounts;
+  /** Attempts so far; with `failed` and `dead`. */
+  readonly attempts?: number;
+  /** Why; with `failed` and `dead`. */
+  readonly error?: string;
+  /** How often this manager found the queue full; with `full`. */
+  readonly refused?: number;
+}
 
 /** What a job did to the memories of its scope. */
 export interface MemoryChangeCounts {
@@ -168,6 +173,12 @@ export interface MemoryChangeCounts {
   ignored: number;
   /** Texts that wait for a decision. */
   quarantined: number;
+}
+
+/** A text whose personal values are replaced. */
+export interface RedactedText {
+  /** The text. */
+  readonly value: string;
 }
 
 /** Options of `memoryManager`. */
@@ -190,13 +201,10 @@ export interface MemoryManagerOptions {
   /** Further checks of messages and memories. The built-in rules always apply. Default: none. */
   guards?: readonly MemoryGuard[];
   /**
-   * Replaces personal values before anything is stored; answers the text, or an object with it as `value`, as `redactText` does. Default: texts are
-   * stored as they are.
-   *
-   * @example
-   * const redact = (text: string) => redactText(text, piiRules());
+   * Replaces personal values before anything is stored; answers the text, or an object with it as `value`, as `redactText` of
+   * `genkitx-agents/privacy` does. Default: texts are stored as they are.
    */
-  redact?: (text: string) => string | { readonly value: string } | Promise<string | { readonly value: string }>;
+  redact?: (text: string) => string | RedactedText | Promise<string | RedactedText>;
   /** Whether a scope without a setting of its own may be learned about. Default: `on`. */
   consent?: 'on' | 'off';
   /** Learn from what tools answered too. Such memories expire after `toolTtlMs`. Default: false. */
@@ -323,21 +331,26 @@ export interface ProcessMemoryJobsResult {
 }
 
 /** A line of `export`. */
-export type MemoryExportLine =
-  /** A memory as it is, with all that it was. */
-  | { readonly kind: 'memory'; readonly memory: Memory; readonly revisions: readonly Memory[] }
-  /** What waits for a decision. */
-  | { readonly kind: 'quarantine'; readonly text: QuarantinedText }
-  /** What is to be learned from. */
-  | { readonly kind: 'job'; readonly job: MemoryJob }
+export interface MemoryExportLine {
+  /** What the line is. The last one is `end`: an export without it was cut off. */
+  readonly kind: 'memory' | 'profile' | 'summary' | 'quarantine' | 'job' | 'consent' | 'end';
+  /** A memory as it is. */
+  readonly memory?: Memory;
+  /** All that it was, oldest first. */
+  readonly revisions?: readonly Memory[];
   /** The structured profile. */
-  | { readonly kind: 'profile'; readonly profile: Json }
+  readonly profile?: Json;
   /** The rolling summary. */
-  | { readonly kind: 'summary'; readonly summary: string }
+  readonly summary?: string;
+  /** What waits for a decision. */
+  readonly quarantine?: QuarantinedText;
+  /** What is to be learned from. */
+  readonly job?: MemoryJob;
   /** Whether the scope may be learned about, where it was said. */
-  | { readonly kind: 'consent'; readonly consent: 'on' | 'off' }
-  /** The last line: an export without it was cut off. */
-  | { readonly kind: 'end'; readonly memories: number };
+  readonly consent?: 'on' | 'off';
+  /** Lines of memories; with `end`. */
+  readonly memories?: number;
+}
 
 /** A conversation of a golden set, and what is to be remembered of it. */
 export interface GoldenCase {
@@ -355,6 +368,14 @@ export interface ExtractionScores {
   readonly recall: number;
   /** Their harmonic mean. */
   readonly f1: number;
-  /** What was extracted although it was not expected, and what is missing, by case. */
-  readonly cases: readonly { readonly unexpected: readonly string[]; readonly missing: readonly string[] }[];
+  /** The cases, in their order. */
+  readonly cases: readonly CaseScore[];
+}
+
+/** What went wrong in a case. */
+export interface CaseScore {
+  /** What was extracted although it was not expected. */
+  readonly unexpected: readonly string[];
+  /** What was expected, and not extracted. */
+  readonly missing: readonly string[];
 }

@@ -1,5 +1,5 @@
 import type { ModelArgument, EmbedderArgument, z } from 'genkit';
-import type { Memory, MemoryOperation, MemoryScopeId, MemoryStore } from '../../store/memory/contract.ts';
+import type { Memory, MemoryScopeId, MemoryStore } from '../../store/memory/contract.ts';
 import type { MemoryScope } from '../scopes.ts';
 import type { MemoryExtractor, MemoryGuard, MemoryLimits, MemoryReport, MemoryTopic, MemoryTrust } from '../types.ts';
 import type { Generates } from './extract/ask-model.ts';
@@ -55,6 +55,3 @@ export const PIPELINE_KEYS = {
   source: (sourceHash: string) => `source:${sourceHash}`,
   split: (jobId: string) => `split:${jobId}`,
 } as const;
-
-/** A commit in the words of the store. */
-export type Operations = MemoryOperation[];

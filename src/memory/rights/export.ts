@@ -19,7 +19,7 @@ export async function* exportScope(
   const { profile, summary } = await readOrganized(pipeline, work);
   if (profile !== undefined) yield { kind: 'profile', profile };
   if (summary !== undefined) yield { kind: 'summary', summary };
-  for (const text of await quarantined()) yield { kind: 'quarantine', text };
+  for (const text of await quarantined()) yield { kind: 'quarantine', quarantine: text };
   let cursor: string | undefined;
   do {
     const page = await store.listJobs({ ...options, scope: id, limit: 1000, ...(cursor !== undefined && { cursor }) });

@@ -7,12 +7,12 @@ import { vectorsOf } from '../pipeline/commit/run-job.ts';
 import { confidenceOf } from '../pipeline/consolidate/confidence.ts';
 import { sameFactKey } from '../pipeline/consolidate/duplicates.ts';
 import { mergeSteps, procedureText } from '../pipeline/consolidate/procedures.ts';
-import { keyedIds, strongestStatement } from '../pipeline/consolidate/working-memories.ts';
+import { holding, keyedIds, strongestStatement } from '../pipeline/consolidate/working-memories.ts';
 import type { AskModel } from '../pipeline/extract/ask-model.ts';
 import { readGate, sourceNoteKey } from '../pipeline/guard/gate.ts';
 import { quarantinedOf, quarantineNote } from '../pipeline/guard/quarantine.ts';
 import { sourceNoteValue, withRange } from '../pipeline/ingest/ranges.ts';
-import { parseJobInput } from '../pipeline/jobs/job-input.ts';
+import { parseJobInput, type JobInput, type LearnInput } from '../pipeline/jobs/job-input.ts';
 import { NOTES, PIPELINE_KEYS, type Pipeline, type ScopeWork } from '../pipeline/pipeline.ts';
 
 /** Memories that one commit replaces: each takes two operations, and one for a memory that holds again. */
@@ -122,9 +122,10 @@ class Forgetting {
   async #changeSourceNote(jobs: readonly MemoryJob[]): Promise<void> {
     await this.#commit(async () => {
       const { note, revision } = await readGate(this.#pipeline, this.#work, this.#what.sourceId);
-      let next = { ...note, forgottenJobs: jobs.map(({ id }) => id) };
-      for (const input of jobs.map(parseJobInput))
-        if (input.task === 'learn' || input.task === 'verbatim') next = { ...next, ...withRange(next, input.range) };
+      const isRange = (input: JobInput): input is LearnInput => input.task === 'learn' || input.task === 'verbatim';
+      const read = jobs.map(parseJobInput).filter(isRange);
+      const marked = read.reduce((next, { range }) => withRange(next, range), note);
+      const next = { ...marked, forgottenJobs: jobs.map(({ id }) => id) };
       return { revision, operations: [this.#sourceNote(next)] };
     });
   }
@@ -224,7 +225,7 @@ class Forgetting {
       for (const { memory } of page.items) {
         const { supersededBy } = memory;
         if (supersededBy === undefined || !newIds.has(supersededBy) || newIds.has(memory.id)) continue;
-        found.push(memory as unknown as MemoryDraft);
+        found.push(memory);
         if (newIds.get(supersededBy) === undefined) this.#done.reinstated++;
       }
       cursor = page.nextCursor;
@@ -233,16 +234,15 @@ class Forgetting {
   }
 
   async #regenerated(memory: Memory, sources: readonly MemorySource[]): Promise<MemoryDraft> {
-    const draft = draftOf(memory);
     // It was not in what the memory says now, only in what it was.
-    if (sources.length === memory.sources.length) return draft;
+    if (sources.length === memory.sources.length) return memory;
     const key = memory['key'] as string | undefined;
-    if (key !== undefined) return { ...draft, ...strongestStatement(sources), sources };
+    if (key !== undefined) return { ...memory, ...strongestStatement(sources), sources };
     const confidence = confidenceOf(sources, (memory['contradictions'] as number | undefined) ?? 0);
     if (memory.kind === 'procedural')
-      return { ...draft, ...procedureOf(sources), sources, confidence, successes: sources.length };
+      return { ...memory, ...procedureOf(sources), sources, confidence, successes: sources.length };
     const text = await this.#merged(sources);
-    const { data: _, ...rest } = draft;
+    const { data: _, ...rest } = memory;
     const data = sources.findLast((source) => source.data !== undefined)?.data;
     const validFrom = sources.map(({ at }) => at).toSorted()[0]!;
     return { ...(rest as MemoryDraft), text, ...(data !== undefined && { data }), sources, confidence, validFrom };
@@ -309,8 +309,7 @@ function pointedTo(memory: MemoryDraft, newIds: ReadonlyMap<string, string | und
   if (supersededBy === undefined || !newIds.has(supersededBy)) return memory;
   const id = newIds.get(supersededBy);
   if (id !== undefined) return { ...memory, supersededBy: id };
-  const { supersededBy: _, validTo: __, ...holds } = memory;
-  return { ...(holds as MemoryDraft), confidence: confidenceOf(memory.sources, 0) };
+  return { ...holding(memory), confidence: confidenceOf(memory.sources, 0) };
 }
 
 function procedureOf(sources: readonly MemorySource[]): { text: string; data: NonNullable<MemorySource['data']> } {
@@ -318,9 +317,4 @@ function procedureOf(sources: readonly MemorySource[]): { text: string; data: No
   const { task } = drafts[0]!;
   const steps = drafts.map((draft) => draft.steps).reduce(mergeSteps);
   return { text: procedureText(task, steps), data: { task, steps } };
-}
-
-/** The memory as a store takes it. */
-export function draftOf({ scope: _, revision: __, createdAt: ___, updatedAt: ____, ...memory }: Memory): MemoryDraft {
-  return memory as MemoryDraft;
 }

@@ -19,7 +19,7 @@ export async function readOrganized(
   { id, options }: Pick<ScopeWork, 'id' | 'options'>,
 ): Promise<Organized> {
   const { notes } = await store.notes(id, NOTES.derived, options);
-  return Object.fromEntries(notes.map(({ key, value }) => [key, value])) as Organized;
+  return Object.fromEntries(notes.map(({ key, value }) => [key, value]));
 }
 
 /** Writes the part that is given. */

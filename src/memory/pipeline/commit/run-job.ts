@@ -268,11 +268,8 @@ export async function vectorsOf(
 }
 
 /** The memory as a store takes it, with the time of its last use. */
-function usedAt(
-  { scope: _, revision: __, createdAt: ___, updatedAt: ____, ...memory }: Memory,
-  uses: ReadonlyMap<string, string>,
-): MemoryDraft {
-  return { ...memory, lastUsedAt: uses.get(memory.id)! } as MemoryDraft;
+function usedAt(memory: Memory, uses: ReadonlyMap<string, string>): MemoryDraft {
+  return { ...memory, lastUsedAt: uses.get(memory.id)! };
 }
 
 function splitNote(jobId: string, value: SplitJob | undefined): MemoryOperation {

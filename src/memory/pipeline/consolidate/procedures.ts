@@ -10,7 +10,7 @@ export function mergeSteps(before: readonly string[], after: readonly string[]):
   const a = before.map(sameFactKey);
   const b = after.map(sameFactKey);
   // The longest common subsequence of the suffixes.
-  const common = Array.from({ length: a.length + 1 }, () => new Array<number>(b.length + 1).fill(0));
+  const common = Array.from({ length: a.length + 1 }, () => Array.from({ length: b.length + 1 }, () => 0));
   for (let i = a.length - 1; i >= 0; i--) {
     for (let j = b.length - 1; j >= 0; j--) {
       common[i]![j] = a[i] === b[j] ? common[i + 1]![j + 1]! + 1 : Math.max(common[i + 1]![j]!, common[i]![j + 1]!);

@@ -24,8 +24,8 @@ export class WorkingMemories {
   }
 
   /** Takes a memory as the store has it, unless it is here already. */
-  add({ scope: _, revision: __, createdAt: ___, updatedAt: ____, ...memory }: Memory): void {
-    if (!this.#memories.has(memory.id)) this.#memories.set(memory.id, memory as MemoryDraft);
+  add(memory: Memory): void {
+    if (!this.#memories.has(memory.id)) this.#memories.set(memory.id, memory);
   }
 
   /** The memory, if it holds. */
@@ -64,7 +64,7 @@ export class WorkingMemories {
       sources: [source],
       ...(rest.kind === 'procedural' && { successes: 1 }),
       ...members,
-    } as MemoryDraft);
+    });
     this.counts.created++;
     return id;
   }
@@ -175,6 +175,12 @@ export class WorkingMemories {
   }
 }
 
+/** The memory as one that holds. */
+export function holding(memory: MemoryDraft): MemoryDraft {
+  const { validTo: _, supersededBy: __, ...holds } = memory;
+  return holds;
+}
+
 /** The ids that the memory of a key may have: one that is made anew takes the other one, because a commit can't remove and write the same. */
 export function keyedIds(key: string): [string, string] {
   const id = `key-${createHash('sha256').update(key).digest('hex').slice(0, 32)}`;
@@ -193,7 +199,7 @@ export function strongestStatement(
   ).size;
   return {
     text: best!.statement,
-    data: best!.data as Json,
+    data: best!.data,
     confidence: confidenceOf(agreeing, contradictions),
     validFrom: agreeing.map(({ at }) => at).toSorted()[0]!,
     contradictions,

@@ -43,7 +43,7 @@ export function modelAsker(
         }),
       );
       const { value, wrong } = read(answer, schema, fault);
-      if (wrong === undefined) return value as never;
+      if (wrong === undefined) return value;
       if (attempt === 2) {
         throw new GenkitError({ status: 'INTERNAL', message: `The model's answer was malformed twice: ${wrong}` });
       }

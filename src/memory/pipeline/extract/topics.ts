@@ -19,7 +19,7 @@ export function settleTopics(topics: readonly (BuiltInTopic | MemoryTopic)[] | u
     if (typeof topic !== 'string') return topic;
     if (Object.hasOwn(BUILT_IN, topic)) return { label: topic, description: BUILT_IN[topic] };
     throw invalidArgument(
-      `memoryManager: there is no topic '${String(topic)}'; describe it, or use ${Object.keys(BUILT_IN).join(', ')}.`,
+      `memoryManager: there is no topic '${topic as string}'; describe it, or use ${Object.keys(BUILT_IN).join(', ')}.`,
     );
   });
   for (const { label, description } of settled) {

@@ -75,7 +75,7 @@ const RULES: readonly PoisonRule[] = [
       /\b(?:for|about|of|to|in|under|into|as) (?:the )?(?:user|customer|account|tenant|member|client)(?:'s)?(?: id| name| with id| named| called| number| #)? ?[:#"'`]? ?(?!(?:prefers|wants|likes|is|has|who|and|or|to|in|on|at|for|said|asks?|asked|that|by|with|as|id|name|said|does|was|will|would|can|s)\b)(?:[a-z]+[-_.]?\d+|\d{2,}|[a-z]+@[a-z.]+|"[^"]+"|'[^']+'|\*)/,
       /\b(?:user_?id|uid|tenant_?id|account_?id|scope|app_?name|session_?id) ?[:=]/,
       /\buser:\w|\bapp:\w|\.\.\/|\buser_id\b/,
-      /\b(?:remember|store|save|write|note|record|add|put|delete|erase|change|update|set|read|show|list|tell)\b.{0,40}\b(?:someone else|somebody's|another (?:person|user|customer)|other (?:users?|customers?|people)(?:'s?)?|global(?:ly)?|shared|everyone|everybody|[a-z]+'s (?:memor(?:y|ies)|profile|account|preferences|record))\b/,
+      /\b(?:remember|store|save|write|note|record|add|put|delete|erase|change|update|set|read|show|list|tell)\b.{0,40}\b(?:someone else|[a-z]+body's|another (?:person|user|customer)|other (?:users?|customers?|people)(?:'s?)?|global(?:ly)?|shared|everyone|everybody|[a-z]+'s (?:memor(?:y|ies)|profile|account|preferences|record))\b/,
     ],
   },
 ];
@@ -112,7 +112,7 @@ function legible(text: string): string {
     .normalize('NFKC')
     .replaceAll(/[\p{Cf}\p{Mn}\u115f\u3164]/gu, '')
     .toLowerCase()
-    .replaceAll(/[^\u0000-\u024f]/gu, (letter) => LOOK_ALIKE[letter] ?? letter)
+    .replaceAll(/\p{L}/gu, (letter) => LOOK_ALIKE[letter] ?? letter)
     .replaceAll(/[\u2018\u2019]/g, "'")
     .replaceAll(/[\t\r\f\v ]+/g, ' ')
     .replaceAll(/ ?\n ?/g, '\n')

@@ -69,7 +69,7 @@ function smallMessage({ role, content }: MessageData): MessageData {
 function smallPart(part: Part): Part {
   if (part.text !== undefined) return { text: beginning(part.text, MAX_TEXT) };
   const { metadata: _, ...kept } = part;
-  if (jsonBytes(kept, MAX_TEXT * 4) <= MAX_TEXT * 4) return kept as Part;
+  if (jsonBytes(kept, MAX_TEXT * 4) <= MAX_TEXT * 4) return kept;
   if (part.media) return { text: `[media: ${part.media.contentType ?? 'unknown type'}, too large to be read]` };
   const text = part.toolResponse
     ? `[${part.toolResponse.name} answers: ${beginning(JSON.stringify(part.toolResponse.output) ?? '', MAX_TEXT)}]`

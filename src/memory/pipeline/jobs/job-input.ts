@@ -3,7 +3,7 @@ import type { MessageData } from 'genkit';
 import type { Json } from '../../../json/value.ts';
 import { dataLoss, quote } from '../../../errors.ts';
 import type { MemoryJob, MemoryScopeId, MemorySource } from '../../../store/memory/contract.ts';
-import { scopeKey } from '../../scopes.ts';
+import { memoryScopeKey } from '../../../store/memory/scope.ts';
 import type { MemoryFact } from '../../types.ts';
 import { hashInRange, type Range, type ReadRange } from '../ingest/ranges.ts';
 
@@ -63,7 +63,7 @@ export function jobId(scope: MemoryScopeId, input: JobInput): string {
     input.task === 'facts'
       ? [input.sha256, input.isApproved ?? false]
       : [input.range.from, input.range.to, hashInRange(input.range, input.range.to), input.isApproved ?? false];
-  return sha256Of([scopeKey(scope), task, source.id, ...work]);
+  return sha256Of([memoryScopeKey(scope), task, source.id, ...work]);
 }
 
 /** SHA-256 of a value's JSON text, in hex. */

@@ -53,7 +53,7 @@ export class MemoryWorker {
     work.isWanted = true;
     if (work.loops >= MOST_AT_ONCE) return;
     work.loops++;
-    this.#track(this.#loop(tenant, work));
+    void this.#track(this.#loop(tenant, work));
   }
 
   /** One attempt at one job; `undefined` when none is due. */

@@ -1,0 +1,80 @@
+/** What is learned from messages, once. */
+import { describe, expect, test } from 'vitest';
+import { extraction, model, operations, setUp, textsOf, user } from './support.ts';
+
+const source = { id: 'session-1', sessionId: 'session-1' };
+const messages = [user('I always want a window seat.'), model('Noted.')];
+
+describe('ingest', () => {
+  test('answers before the model is asked, and the memory is there when the work is settled', async () => {
+    const {
+      memory,
+      model: asked,
+      reports,
+      scope,
+      store,
+    } = setUp({ replies: [extraction('The user prefers a window seat.')] });
+    const result = await memory.ingest({ scope, source, messages });
+    expect(result).toMatchObject({ status: 'queued', jobIds: [expect.any(String)] });
+    expect(asked.requests).toHaveLength(0);
+    await memory.settled();
+    expect(await textsOf(store)).toEqual(['The user prefers a window seat.']);
+    expect(reports).toMatchObject([{ type: 'committed', sourceId: 'session-1', changes: { created: 1 } }]);
+    const [found] = await memory.search({ scope, query: 'window seat' });
+    expect(found!.memory).toMatchObject({
+      topics: ['USER_PREFERENCES'],
+      confidence: 0.6,
+      sources: [{ id: 'session-1', type: 'implicit', trust: 0.6, sessionId: 'session-1', from: 0, to: 2 }],
+    });
+  });
+
+  test('of the same messages again changes nothing and asks no model', async () => {
+    const { memory, model: asked, scope, store } = setUp({ replies: [extraction('The user prefers a window seat.')] });
+    for (let i = 0; i < 5; i++) {
+      const { status } = await memory.ingest({ scope, source, messages, wait: true });
+      expect(status).toBe(i === 0 ? 'committed' : 'known');
+    }
+    expect(asked.requests).toHaveLength(1);
+    const { items } = await store.query({ scope: 'user', appName: 'default', userId: 'ada' });
+    expect(items.map(({ memory: { revision, sources } }) => [revision, sources.length])).toEqual([[1, 1]]);
+  });
+
+  test('reads only what came after', async () => {
+    const { memory, model: asked, scope } = setUp({ replies: [extraction(), extraction()] });
+    await memory.ingest({ scope, source, messages, wait: true });
+    await memory.ingest({ scope, source, messages: [...messages, user('And I eat no nuts.')], wait: true });
+    const text = JSON.stringify(asked.requests[1]);
+    expect(text).toContain('And I eat no nuts.');
+    expect(text).not.toContain('I always want a window seat.');
+  });
+
+  test('asks about what is near, by numbers, and an older fact ceases to hold', async () => {
+    const {
+      clock,
+      memory,
+      model: asked,
+      scope,
+      store,
+    } = setUp({
+      replies: [
+        extraction('The user lives in Paris.'),
+        extraction('The user lives in Berlin.'),
+        operations({ new: 1, op: 'DELETE', existing: [1] }),
+      ],
+    });
+    await memory.ingest({ scope, source, messages: [user('I live in Paris.')], wait: true });
+    const before = new Date(clock.now).toISOString();
+    clock.now += 1000;
+    await memory.ingest({ scope, source: { id: 'session-2' }, messages: [user('I moved to Berlin.')], wait: true });
+    expect(await textsOf(store)).toEqual(['The user lives in Berlin.']);
+    const id = { scope: 'user', appName: 'default', userId: 'ada' } as const;
+    const then = await store.query(id, { asOf: before });
+    expect(then.items.map((hit) => hit.memory.text)).toEqual(['The user lives in Paris.']);
+    const old = (await store.query(id, { filter: { includeInvalid: true } })).items.find(
+      ({ memory: { validTo } }) => validTo !== undefined,
+    );
+    expect(JSON.stringify(asked.requests[2])).not.toContain(old!.memory.id);
+    await memory.restore({ scope, id: old!.memory.id });
+    expect(await textsOf(store)).toEqual(['The user lives in Paris.']);
+  });
+});

@@ -1,0 +1,62 @@
+import type { MessageData } from 'genkit';
+import { genkit } from 'genkitx-agents';
+import {
+  InMemoryMemoryStore,
+  memoryManager,
+  type MemoryManagerOptions,
+  type MemoryReport,
+  type MemoryStore,
+} from 'genkitx-agents/memory';
+import { scriptedModel, type ScriptedReply } from '../../support/scripted-model.ts';
+
+export const ADA = { auth: { uid: 'ada' } };
+
+/** A manager with a scripted model, a store in memory, and a clock that the test moves. */
+export function setUp({
+  replies = [],
+  otherwise,
+  ...options
+}: Partial<MemoryManagerOptions> & { replies?: ScriptedReply[]; otherwise?: ScriptedReply } = {}) {
+  const ai = genkit();
+  const model = scriptedModel(ai, { replies, ...(otherwise !== undefined && { otherwise }) });
+  const clock = { now: Date.parse('2026-01-01T00:00:00Z') };
+  const reports: MemoryReport[] = [];
+  const store: MemoryStore = options.store ?? new InMemoryMemoryStore();
+  const memory = memoryManager(ai, {
+    model: model.name,
+    now: () => clock.now,
+    random: () => 0.5,
+    onReport: (report) => reports.push(report),
+    ...options,
+    store,
+  });
+  const scope = memory.scopeFor('user', { context: ADA });
+  return { ai, model, clock, reports, store, memory, scope };
+}
+
+/** An extraction as the model answers it. */
+export function extraction(...memories: (string | object)[]): ScriptedReply {
+  const full = memories.map((one) =>
+    typeof one === 'string' ? { text: one, topics: ['USER_PREFERENCES'] } : { topics: ['USER_PREFERENCES'], ...one },
+  );
+  return JSON.stringify({ memories: full });
+}
+
+/** A consolidation as the model answers it. */
+export function operations(...list: object[]): ScriptedReply {
+  return JSON.stringify({ operations: list });
+}
+
+export function user(text: string): MessageData {
+  return { role: 'user', content: [{ text }] };
+}
+
+export function model(text: string): MessageData {
+  return { role: 'model', content: [{ text }] };
+}
+
+/** The texts of the memories that hold, sorted. */
+export async function textsOf(store: MemoryStore, userId = 'ada'): Promise<string[]> {
+  const { items } = await store.query({ scope: 'user', appName: 'default', userId }, { k: 1000 });
+  return items.map(({ memory }) => memory.text).toSorted();
+}
