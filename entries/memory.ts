@@ -1,9 +1,7 @@
 export type { Generates } from '../src/memory/pipeline/extract/ask-model.ts';
 export {
   memoryManager,
-  type FoundMemory,
   type MemoryManager,
-  type MemorySearchOptions,
   type PrunedMemories,
   type ScopeOption,
 } from '../src/memory/manager.ts';

@@ -1,5 +1,6 @@
 import type { ActionContext, MessageData } from 'genkit';
-import { closed, failedPrecondition, invalidArgument, notFound, quote } from '../errors.ts';
+import { logger } from 'genkit/logging';
+import { closed, describeThrown, failedPrecondition, invalidArgument, notFound, quote, unavailable } from '../errors.ts';
 import type { Json } from '../json/value.ts';
 import { checkOptions, isBoolean, isWhole, type OptionCheck } from '../store/check-options.ts';
 import type {
@@ -17,7 +18,7 @@ import { noteManager, noteSessions, type MemorySessions } from './pipeline/jobs/
 import { MemoryWorker } from './pipeline/jobs/worker.ts';
 import { holding } from './pipeline/consolidate/working-memories.ts';
 import { readOrganized } from './pipeline/commit/organize.ts';
-import { modelAsker, type AskModel, type Generates } from './pipeline/extract/ask-model.ts';
+import { modelAsker, withinTime, type AskModel, type Generates } from './pipeline/extract/ask-model.ts';
 import { quarantinedOf, quarantineNote, type Quarantined } from './pipeline/guard/quarantine.ts';
 import { addJobs, assertAppAllowed, enqueue, type Redact } from './pipeline/ingest/ingest.ts';
 import { shortHash } from './pipeline/ingest/ranges.ts';
@@ -27,6 +28,9 @@ import { exportScope } from './rights/export.ts';
 import { forget, type ForgottenSource } from './rights/forget.ts';
 import { pruneScope } from './rights/prune.ts';
 import { mint, scopeFor, targetOf, type MemoryScope } from './scopes.ts';
+import { SYSTEM_CLOCK } from './search/deadline.ts';
+import { MemorySearch } from './search/memory-search.ts';
+import type { MemorySearchRequest, MemorySearchResult } from './search/types.ts';
 import { settleManager, type ManagerSettings } from './settings.ts';
 import type {
   ExtractionScores,
@@ -55,24 +59,6 @@ export interface PrunedMemories {
   memories: number;
 }
 
-/** Options of `search`. */
-export interface MemorySearchOptions extends ScopeOption {
-  /** What to look for. */
-  query: string;
-  /** At most so many. Default: 10. */
-  k?: number;
-  /** Only of this kind. Default: `declarative`. */
-  kind?: Memory['kind'];
-}
-
-/** A memory that was found. */
-export interface FoundMemory {
-  /** The memory. */
-  readonly memory: Memory;
-  /** Higher is better. */
-  readonly score: number;
-}
-
 /**
  * Keeps what is learned across sessions: extracts it from messages, compares it with what is known, and finds it again.
  *
@@ -85,6 +71,8 @@ export class MemoryManager {
   readonly settings: ManagerSettings;
   readonly #pipeline: Pipeline;
   readonly #worker: MemoryWorker;
+  readonly #search: MemorySearch;
+  readonly #saving = new Set<Promise<unknown>>();
   readonly #redact: Redact | undefined;
   readonly #isSuccess: MemoryManagerOptions['isSuccess'];
   readonly #uses = new Map<string, Map<string, string>>();
@@ -110,11 +98,15 @@ export class MemoryManager {
     this.#pipeline = {
       ...settled,
       ai,
-      nearest: async (scope, text, { k, kind }) =>
-        (await this.search({ scope, query: text, k, kind })).map(({ memory }) => memory),
+      nearest: (scope, text, request) => this.#nearest(scope, text, request),
       usesOf: (scope) => this.#usesOf(scope),
-      changed: () => {},
+      changed: (scope) => this.#saveIndex(scope),
     };
+    this.#search = new MemorySearch(this.store, {
+      ...options.search,
+      ...(options.embedder !== undefined && { embed: (query, signal) => this.#embed(query, signal) }),
+      clock: { now: this.#pipeline.now, after: SYSTEM_CLOCK.after },
+    });
     this.#worker = new MemoryWorker(this.#pipeline);
     this.registry = ai.registry;
     noteManager(ai.registry, this);
@@ -168,17 +160,14 @@ export class MemoryManager {
     return this.ingest({ scope, source: source ?? { id, type: 'explicit' }, memories: [memory], wait });
   }
 
-  /** The memories of a scope that fit a text best. */
-  async search(options: MemorySearchOptions): Promise<FoundMemory[]> {
-    const { scope, query, k = 10, kind = 'declarative' } = options;
-    const { id, options: at } = this.#workOf(scope);
-    const { items } = await this.store.query(id, { ...at, filter: { kind }, k: 1000 });
-    const words = new Set(query.toLowerCase().match(/\p{L}+|\p{N}+/gu) ?? []);
-    return items
-      .map(({ memory }) => ({ memory, score: overlap(words, memory.text) }))
-      .filter(({ score }) => score > 0)
-      .toSorted((a, b) => b.score - a.score)
-      .slice(0, k);
+  /**
+   * The memories of a scope that fit a text best, with their scores, and how the search went.
+   *
+   * @throws `INVALID_ARGUMENT` for a request that no store could answer; the reason of `abortSignal` when that aborts.
+   */
+  search({ scope, ...request }: ScopeOption & Omit<MemorySearchRequest, 'scope' | 'context'>): Promise<MemorySearchResult> {
+    const { id, options } = this.#workOf(scope);
+    return this.#search.search({ ...request, ...options, scope: id });
   }
 
   /** Notes that memories were placed in a request; written with the scope's next commit. */
@@ -397,14 +386,16 @@ export class MemoryManager {
   }
 
   /** Resolves when this process works on no job. */
-  settled(): Promise<void> {
-    return this.#worker.settled();
+  async settled(): Promise<void> {
+    await this.#worker.settled();
+    await Promise.all(this.#saving);
   }
 
   /** Stops: jobs at work go back to the queue with their attempts. The store stays open. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#worker.close();
+    await Promise.all(this.#saving);
   }
 
   /** @internal An agent's sessions are learned from: `processMemoryJobs` looks there for what was never enqueued. */
@@ -483,6 +474,30 @@ export class MemoryManager {
     }
   }
 
+  /** Memories that a job is to be compared with: it must not miss one because the store or the embedder is slow. */
+  async #nearest(scope: MemoryScope, text: string, request: { k: number; kind: Memory['kind'] }): Promise<Memory[]> {
+    const { memories, report } = await this.search({ scope, query: text, ...request, deadlineMs: this.#pipeline.limits.timeoutMs });
+    const isWhole = report.lexical === 'done' && (report.semantic === 'done' || report.semantic === 'off');
+    if (!isWhole) throw unavailable(`What is known could not be searched: ${report.errors.join(' ') || 'it took too long.'}`);
+    return memories.map(({ memory }) => memory);
+  }
+
+  async #embed(query: string, abortSignal: AbortSignal): Promise<readonly number[]> {
+    const { ai, embedder, limits } = this.#pipeline;
+    const [answer] = await withinTime(limits.timeoutMs, abortSignal, () => ai.embed({ embedder: embedder!, content: query }));
+    return answer!.embedding;
+  }
+
+  /** In the background: another process searches a scope without reading all of it. */
+  #saveIndex(scope: MemoryScope): void {
+    const { id, options } = this.#workOf(scope);
+    const saving = this.#search.saveIndex(id, options).catch((error: unknown) => {
+      logger.warn(`The index of a memory scope was not saved; searches build it anew. ${describeThrown(error)}`);
+    });
+    this.#saving.add(saving);
+    void saving.then(() => this.#saving.delete(saving));
+  }
+
   #asker(): AskModel | undefined {
     const { ai, model, limits } = this.#pipeline;
     if (model === undefined) return undefined;
@@ -525,7 +540,7 @@ export class MemoryManager {
  * const memory = memoryManager(ai, { store: new InMemoryMemoryStore(), model: 'googleai/gemini-2.5-flash' });
  * const scope = memory.scopeFor('user', { context: { auth: { uid: 'ada' } } });
  * await memory.create({ scope, memory: 'The user prefers a window seat.' });
- * const [found] = await memory.search({ scope, query: 'Which seat?' });
+ * const { memories } = await memory.search({ scope, query: 'Which seat?' });
  */
 export function memoryManager(ai: Generates, options: MemoryManagerOptions): MemoryManager {
   return new MemoryManager(ai, options);
@@ -558,11 +573,6 @@ const POLICY = {
 function scopeKind(scope: MemoryScope): MemoryScope {
   targetOf(scope);
   return scope;
-}
-
-function overlap(words: ReadonlySet<string>, text: string): number {
-  const own = new Set(text.toLowerCase().match(/\p{L}+|\p{N}+/gu) ?? []);
-  return [...own].filter((word) => words.has(word)).length / Math.sqrt(own.size + 1);
 }
 
 function splitId(id: string): [string, number] {

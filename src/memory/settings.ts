@@ -63,6 +63,7 @@ export function settleManager(
     extract: (value) => (value === 'verbatim' || typeof value === 'function' ? undefined : "'verbatim' or a function"),
     generate: isObject,
     guards: isList,
+    search: isObject,
     redact: isFunction,
     consent: isOneOf('on', 'off'),
     learnFromTools: isBoolean,

@@ -2,6 +2,7 @@ import type { ActionContext, EmbedderArgument, MessageData, ModelArgument, z } f
 import type { Json } from '../json/value.ts';
 import type { Memory, MemoryJob, MemorySource, MemoryStore } from '../store/memory/contract.ts';
 import type { MemoryScope } from './scopes.ts';
+import type { MemorySearchOptions } from './search/types.ts';
 
 /** The topics that need no description. */
 export type BuiltInTopic =
@@ -189,6 +190,8 @@ export interface MemoryManagerOptions {
   model?: ModelArgument;
   /** Makes vectors of memories and queries. Default: search is by words. */
   embedder?: EmbedderArgument;
+  /** How memories are found. Default: the defaults of `MemorySearch`. */
+  search?: Omit<MemorySearchOptions, 'embed' | 'clock'>;
   /** What is worth remembering. Default: the four built-in topics. */
   topics?: readonly (BuiltInTopic | MemoryTopic)[];
   /**

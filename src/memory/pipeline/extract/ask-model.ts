@@ -2,7 +2,7 @@ import { GenkitError, type Genkit, type ModelArgument, type Part, type z } from 
 import { markedLines } from '../../../session/log/transcript.ts';
 
 /** The part of Genkit that the pipeline needs. */
-export type Generates = Pick<Genkit, 'generate' | 'embedMany' | 'registry'>;
+export type Generates = Pick<Genkit, 'generate' | 'embed' | 'embedMany' | 'registry'>;
 
 /** A model that answers JSON, within a time. */
 export interface AskModel {
