@@ -1,6 +1,14 @@
 import type { ActionContext, MessageData } from 'genkit';
 import { logger } from 'genkit/logging';
-import { closed, describeThrown, failedPrecondition, invalidArgument, notFound, quote, unavailable } from '../errors.ts';
+import {
+  closed,
+  describeThrown,
+  failedPrecondition,
+  invalidArgument,
+  notFound,
+  quote,
+  unavailable,
+} from '../errors.ts';
 import type { Json } from '../json/value.ts';
 import { checkOptions, isBoolean, isWhole, type OptionCheck } from '../store/check-options.ts';
 import type {
@@ -105,7 +113,7 @@ export class MemoryManager {
     this.#search = new MemorySearch(this.store, {
       ...options.search,
       ...(options.embedder !== undefined && { embed: (query, signal) => this.#embed(query, signal) }),
-      clock: { now: this.#pipeline.now, after: SYSTEM_CLOCK.after },
+      clock: { ...SYSTEM_CLOCK, now: this.#pipeline.now },
     });
     this.#worker = new MemoryWorker(this.#pipeline);
     this.registry = ai.registry;
@@ -165,7 +173,10 @@ export class MemoryManager {
    *
    * @throws `INVALID_ARGUMENT` for a request that no store could answer; the reason of `abortSignal` when that aborts.
    */
-  search({ scope, ...request }: ScopeOption & Omit<MemorySearchRequest, 'scope' | 'context'>): Promise<MemorySearchResult> {
+  search({
+    scope,
+    ...request
+  }: ScopeOption & Omit<MemorySearchRequest, 'scope' | 'context'>): Promise<MemorySearchResult> {
     const { id, options } = this.#workOf(scope);
     return this.#search.search({ ...request, ...options, scope: id });
   }
@@ -476,15 +487,23 @@ export class MemoryManager {
 
   /** Memories that a job is to be compared with: it must not miss one because the store or the embedder is slow. */
   async #nearest(scope: MemoryScope, text: string, request: { k: number; kind: Memory['kind'] }): Promise<Memory[]> {
-    const { memories, report } = await this.search({ scope, query: text, ...request, deadlineMs: this.#pipeline.limits.timeoutMs });
+    const { memories, report } = await this.search({
+      scope,
+      query: text,
+      ...request,
+      deadlineMs: this.#pipeline.limits.timeoutMs,
+    });
     const isWhole = report.lexical === 'done' && (report.semantic === 'done' || report.semantic === 'off');
-    if (!isWhole) throw unavailable(`What is known could not be searched: ${report.errors.join(' ') || 'it took too long.'}`);
+    if (!isWhole)
+      throw unavailable(`What is known could not be searched: ${report.errors.join(' ') || 'it took too long.'}`);
     return memories.map(({ memory }) => memory);
   }
 
   async #embed(query: string, abortSignal: AbortSignal): Promise<readonly number[]> {
     const { ai, embedder, limits } = this.#pipeline;
-    const [answer] = await withinTime(limits.timeoutMs, abortSignal, () => ai.embed({ embedder: embedder!, content: query }));
+    const [answer] = await withinTime(limits.timeoutMs, abortSignal, () =>
+      ai.embed({ embedder: embedder!, content: query }),
+    );
     return answer!.embedding;
   }
 

@@ -20,7 +20,9 @@ describe('ingest', () => {
     await memory.settled();
     expect(await textsOf(store)).toEqual(['The user prefers a window seat.']);
     expect(reports).toMatchObject([{ type: 'committed', sourceId: 'session-1', changes: { created: 1 } }]);
-    const { memories: [found] } = await memory.search({ scope, query: 'window seat' });
+    const {
+      memories: [found],
+    } = await memory.search({ scope, query: 'window seat' });
     expect(found!.memory).toMatchObject({
       topics: ['USER_PREFERENCES'],
       confidence: 0.6,
