@@ -9,18 +9,16 @@ import { openDatabase } from '../../stores/firestore/support/database.ts';
 import { fromJson } from '../../stores/firestore/support/golden.ts';
 import { Random } from '../../support/random.ts';
 import { scale, seed } from '../../support/scale.ts';
+import { encryptsAtRest, type EncryptedMedium } from '../encryption/encryption-suite.ts';
 import {
   ADA,
   CANARY,
   completed,
   encryptionWith,
-  fillGolden,
   fillLoner,
   fillSession,
   keyStoreOf,
-  readGolden,
   readSession,
-  saveWorkload,
   secret,
   type Store,
 } from '../encryption/support.ts';
@@ -58,7 +56,26 @@ async function collectionsWith(db: Firestore, text: string): Promise<string[]> {
   return [...new Set(found.map((document) => document.ref.parent.id))].toSorted();
 }
 
+/** A database of its own. */
+function medium(): EncryptedMedium {
+  const db = database();
+  return {
+    open: (encryption) => open(db, encryption),
+    openDefault: (encryption) => new FirestoreSessionStore({ db, ...(encryption && { encryption }) }),
+    placesWith: (text) => collectionsWith(db, text),
+    bytes: async () => (await measureAtRest(db)).bytes,
+    loadGolden: async () => {
+      const golden = readFileSync(new URL('../../golden/firestore-encrypted-2.json', import.meta.url), 'utf8');
+      for (const [path, data] of Object.entries(JSON.parse(golden) as object)) {
+        await db.doc(path).set(fromJson(data) as object);
+      }
+    },
+  };
+}
+
 describe('encrypted documents', () => {
+  encryptsAtRest({ medium, prunesWithoutKey: false });
+
   it('hold no text of anybody: a raw scan of the database finds a canary of every field nowhere', async () => {
     const [clear, sealed] = [database(), database()];
     for (const [db, encryption] of [
@@ -90,100 +107,6 @@ describe('encrypted documents', () => {
     expect(await collectionsWith(clear, CANARY)).toEqual(['pointers', 'records', 'scopes', 'snapshots']);
     expect(await collectionsWith(sealed, CANARY)).toEqual([]);
   });
-
-  it('read as they were saved in another process, lists, watchers and records included', async () => {
-    const [db, plainDb] = [database(), database()];
-    const [one, plain] = [open(db, encryptionWith('a')), open(plainDb)];
-    for (const store of [one, plain]) {
-      await fillSession(store, 'chat');
-      await fillLoner(store, 'alone');
-    }
-    const other = open(db, encryptionWith('a'));
-    expect(await readSession(other, 'chat')).toEqual(await readSession(plain, 'chat'));
-    expect(await other.getSnapshot({ snapshotId: 'alone' })).toEqual(await plain.getSnapshot({ snapshotId: 'alone' }));
-    expect(await other.readScopes({ scopes: [ADA] })).toEqual(await plain.readScopes({ scopes: [ADA] }));
-    expect((await other.listSessions({ ownerId: 'ada' })).items).toEqual((await plain.listSessions()).items);
-    expect((await other.listSnapshots({ sessionId: 'chat' })).items).toEqual(
-      (await plain.listSnapshots({ sessionId: 'chat' })).items,
-    );
-    const heard = await new Promise((resolve) => {
-      const stop = open(db, encryptionWith('a')).onSnapshotStateChange('chat-6', (snapshot) =>
-        resolve([snapshot, stop()]),
-      );
-    });
-    expect(heard).toEqual([await plain.getSnapshot({ snapshotId: 'chat-6' }), undefined]);
-    expect(await other.prune({ maxChainLength: 2 })).toMatchObject({ snapshots: 4 });
-    await plain.prune({ maxChainLength: 2 });
-    expect(await readSession(open(db, encryptionWith('a')), 'chat')).toEqual(await readSession(plain, 'chat'));
-  });
-
-  it('of the first version are read as they were written', async () => {
-    const [db, plainDb] = [database(), database()];
-    const golden = readFileSync(new URL('../../golden/firestore-encrypted-2.json', import.meta.url), 'utf8');
-    for (const [path, data] of Object.entries(JSON.parse(golden) as object))
-      await db.doc(path).set(fromJson(data) as object);
-    const plain = open(plainDb);
-    await fillGolden(plain);
-    expect(await readGolden(open(db, encryptionWith('golden')))).toEqual(await readGolden(plain));
-  });
-
-  it('take at most 1.1 times the bytes of clear ones, in a session of 200 turns', async () => {
-    const bytes: number[] = [];
-    for (const encryption of [undefined, encryptionWith('a')]) {
-      const db = database();
-      await saveWorkload(new FirestoreSessionStore({ db, ...(encryption && { encryption }) }), 200);
-      bytes.push((await measureAtRest(db)).bytes);
-    }
-    expect(bytes[1]! / bytes[0]!).toBeLessThan(1.1);
-  });
-
-  for (const [without, encryption] of [
-    ['without encryption', undefined],
-    ['with another key', encryptionWith('b')],
-  ] as const) {
-    it(`${without} are refused with the key's id and the session, lists go on, and other sessions are not affected`, async () => {
-      const db = database();
-      const writer = open(db, encryptionWith('a'));
-      await fillSession(writer, 'chat');
-      await fillLoner(writer, 'alone');
-      const own = open(db, encryption);
-      const keyId = localKeys(secret('a')).currentId;
-      const refused = (what: string): unknown =>
-        expect.objectContaining({
-          status: 'FAILED_PRECONDITION',
-          message: expect.stringMatching(`${what}.*"${keyId}"`) as unknown,
-        });
-
-      const snapshots = await readSession(own, 'chat');
-      for (const [name, answer] of Object.entries(snapshots)) expect(answer, name).toEqual(refused('Session "chat"'));
-      expect(Object.keys(snapshots)).toHaveLength(14);
-      await expect(own.getSnapshot({ snapshotId: 'alone' })).rejects.toEqual(refused('Snapshot "alone"'));
-      await expect(own.readScopes({ scopes: [ADA] })).rejects.toEqual(refused('A record of a user or an app'));
-      const onTop = own.saveSnapshot(undefined, completed({ sessionId: 'chat', parentId: 'chat-6', state: {} }));
-      await expect(onTop).rejects.toEqual(refused('Session "chat"'));
-
-      for (const [turn, parentId] of [[1], [2, 'other-1'], [3, 'other-2']] as const) {
-        await own.saveSnapshot(
-          `other-${turn}`,
-          completed({ sessionId: 'other', ...(parentId && { parentId }), state: { custom: { turn } } }),
-        );
-      }
-      expect((await own.getSnapshot({ sessionId: 'other' }))?.state).toEqual({ custom: { turn: 3 } });
-      const { items } = await own.listSessions();
-      expect(items.map((item) => [item.sessionId, item.leafId, item.ownerId, item.title])).toEqual([
-        ['other', 'other-3', undefined, undefined],
-        ['chat', 'chat-6', 'ada', undefined],
-      ]);
-      expect((await own.listSnapshots({ sessionId: 'chat' })).items.map((item) => item.status)).toContain('failed');
-
-      // The other session is pruned, this one is left as it is.
-      await expect(own.prune({ maxChainLength: 1 })).rejects.toEqual(refused('Session "chat"'));
-      expect((await own.listSnapshots({ sessionId: 'other' })).items).toHaveLength(1);
-      expect(await readSession(open(db, encryptionWith('a')), 'chat')).toEqual(await readSession(writer, 'chat'));
-      expect(await own.deleteSession({ sessionId: 'chat' })).toMatchObject({ snapshots: 6 });
-      expect((await own.listSessions()).items.map((item) => item.sessionId)).toEqual(['other']);
-    });
-  }
 
   it('rotate from clear to three keys, and a session that goes on needs none of the old ones', async () => {
     const db = database();

@@ -1,0 +1,164 @@
+import { localKeys, type Encryption } from 'genkitx-agents/privacy';
+import { expect, it } from 'vitest';
+import type { SessionStore } from '../../../src/store/contract.ts';
+import {
+  ADA,
+  completed,
+  encryptionWith,
+  fillGolden,
+  fillLoner,
+  fillSession,
+  readGolden,
+  readSession,
+  saveWorkload,
+  secret,
+  type Store,
+} from './support.ts';
+
+/** Where an encrypted store keeps its data: a folder or a database of its own. */
+export interface EncryptedMedium {
+  /** A store as another process has it, whose states are soon in pieces. Default: without encryption. */
+  open(encryption?: Encryption): Store;
+  /** A store with the default options. */
+  openDefault(encryption?: Encryption): SessionStore;
+  /** Where a text is, in names or in content. */
+  placesWith(text: string): Promise<string[]>;
+  bytes(): Promise<number>;
+  /** Puts there what the first version wrote. */
+  loadGolden(): Promise<void>;
+}
+
+export interface EncryptionSuiteOptions {
+  medium: () => EncryptedMedium;
+  /** Whether a store without the key prunes sessions, or leaves them and says so. */
+  prunesWithoutKey: boolean;
+}
+
+/** What every store with the option `encryption` must keep of its promise. */
+export function encryptsAtRest({ medium, prunesWithoutKey }: EncryptionSuiteOptions): void {
+  it('read as they were saved in another process, lists, watchers and records included', async () => {
+    const [sealed, clear] = [medium(), medium()];
+    const plain = clear.open();
+    for (const store of [sealed.open(encryptionWith('a')), plain]) {
+      await fillSession(store, 'chat');
+      await fillLoner(store, 'alone');
+    }
+    const other = sealed.open(encryptionWith('a'));
+    expect(await readSession(other, 'chat')).toEqual(await readSession(plain, 'chat'));
+    expect(await other.getSnapshot({ snapshotId: 'alone' })).toEqual(await plain.getSnapshot({ snapshotId: 'alone' }));
+    expect(await other.readScopes({ scopes: [ADA] })).toEqual(await plain.readScopes({ scopes: [ADA] }));
+    expect((await other.listSessions({ ownerId: 'ada' })).items).toEqual((await plain.listSessions()).items);
+    const listed = await other.listSnapshots({ sessionId: 'chat' });
+    expect(listed.items).toEqual((await plain.listSnapshots({ sessionId: 'chat' })).items);
+    const heard = await new Promise((resolve) => {
+      const store = sealed.open(encryptionWith('a'));
+      const stop = store.onSnapshotStateChange('chat-6', (snapshot) => resolve([snapshot, stop()]));
+    });
+    expect(heard).toEqual([await plain.getSnapshot({ snapshotId: 'chat-6' }), undefined]);
+    for (const store of [other, plain])
+      expect(await store.prune({ maxChainLength: 2 })).toMatchObject({ snapshots: 4 });
+    const pruned = sealed.open(encryptionWith('a'));
+    expect(await readSession(pruned, 'chat')).toEqual(await readSession(plain, 'chat'));
+  });
+
+  it('of the first version are read as they were written', async () => {
+    const [golden, clear] = [medium(), medium()];
+    await golden.loadGolden();
+    const plain = clear.open();
+    await fillGolden(plain);
+    expect(await readGolden(golden.open(encryptionWith('golden')))).toEqual(await readGolden(plain));
+  });
+
+  it('take at most 1.1 times the bytes of clear ones, in a session of 200 turns', async () => {
+    const bytes: number[] = [];
+    for (const encryption of [undefined, encryptionWith('a')]) {
+      const own = medium();
+      await saveWorkload(own.openDefault(encryption), 200);
+      bytes.push(await own.bytes());
+    }
+    expect(bytes[1]! / bytes[0]!).toBeLessThan(1.1);
+  });
+
+  it.each([
+    ['without encryption', undefined],
+    ['with another key', encryptionWith('b')],
+  ])(
+    "%s are refused with the key's id and the session, lists go on, and other sessions are not affected",
+    async (_, encryption) => {
+      const own = medium();
+      const writer = own.open(encryptionWith('a'));
+      await fillSession(writer, 'chat');
+      await fillLoner(writer, 'alone');
+      const store = own.open(encryption);
+      const keyId = localKeys(secret('a')).currentId;
+      const refused = (what: string): unknown =>
+        expect.objectContaining({
+          status: 'FAILED_PRECONDITION',
+          message: expect.stringMatching(`${what}.*"${keyId}"`) as unknown,
+        });
+
+      const snapshots = await readSession(store, 'chat');
+      for (const [name, answer] of Object.entries(snapshots)) expect(answer, name).toEqual(refused('Session "chat"'));
+      expect(Object.keys(snapshots)).toHaveLength(14);
+      await expect(store.getSnapshot({ snapshotId: 'alone' })).rejects.toEqual(refused('Snapshot "alone"'));
+      await expect(store.readScopes({ scopes: [ADA] })).rejects.toEqual(refused('A record of a user or an app'));
+      const onTop = store.saveSnapshot(undefined, completed({ sessionId: 'chat', parentId: 'chat-6', state: {} }));
+      await expect(onTop).rejects.toEqual(refused('Session "chat"'));
+
+      for (const [turn, parentId] of [[1], [2, 'other-1'], [3, 'other-2']] as const) {
+        const next = completed({ sessionId: 'other', ...(parentId && { parentId }), state: { custom: { turn } } });
+        await store.saveSnapshot(`other-${turn}`, next);
+      }
+      expect((await store.getSnapshot({ sessionId: 'other' }))?.state).toEqual({ custom: { turn: 3 } });
+      const { items } = await store.listSessions();
+      expect(items.map((item) => [item.sessionId, item.leafId, item.ownerId, item.title])).toEqual([
+        ['other', 'other-3', undefined, undefined],
+        ['chat', 'chat-6', 'ada', undefined],
+      ]);
+      expect(items[1]?.usage).toEqual({ inputTokens: 60 });
+      expect((await store.listSnapshots({ sessionId: 'chat' })).items.map((item) => item.status)).toContain('failed');
+
+      const pruning = store.prune({ maxChainLength: 2 });
+      if (prunesWithoutKey) expect(await pruning).toMatchObject({ sessions: 0, snapshots: 5 });
+      else await expect(pruning).rejects.toEqual(refused('Session "chat"'));
+      expect((await store.listSnapshots({ sessionId: 'other' })).items).toHaveLength(2);
+      const leaf = await own.open(encryptionWith('a')).getSnapshot({ sessionId: 'chat' });
+      expect(leaf).toEqual(await writer.getSnapshot({ sessionId: 'chat' }));
+      expect(await store.deleteSession({ sessionId: 'chat' })).toMatchObject({ snapshots: prunesWithoutKey ? 2 : 6 });
+      expect((await store.listSessions()).items.map((item) => item.sessionId)).toEqual(['other']);
+      expect(await own.placesWith('chat')).toEqual([]);
+    },
+  );
+
+  it('rotate: three keys in use, each session goes on under the newest, and a key is not needed once its data is gone', async () => {
+    const own = medium();
+    const expected: Record<string, unknown> = {};
+    for (const [at, names] of [['a'], ['b', 'a'], ['c', 'b', 'a']].entries()) {
+      const store = own.open(encryptionWith(...names));
+      await fillSession(store, `chat-${names[0]}`, 4);
+      expected[`chat-${names[0]}`] = await readSession(store, `chat-${names[0]}`);
+      const { snapshotId: parentId } = (await store.getSnapshot({ sessionId: 'chat-a' }))!;
+      const more = completed({ sessionId: 'chat-a', parentId, state: { custom: { at } } });
+      if (at > 0) await store.saveSnapshot(`more-${at}`, more);
+      await store.close();
+    }
+    const all = own.open(encryptionWith('c', 'b', 'a'));
+    for (const id of ['chat-b', 'chat-c']) expect(await readSession(all, id)).toEqual(expected[id]);
+    const goesOn = { ...(expected['chat-a'] as object), leaf: { snapshotId: 'more-2' } };
+    expect(await readSession(all, 'chat-a')).toMatchObject(goesOn);
+
+    // From the first checkpoint under the new key on, a chain stands on nothing that is older.
+    let parentId = 'chat-a-3';
+    const { state } = (await all.getSnapshot({ snapshotId: parentId }))!;
+    for (let turn = 1; turn <= 5; turn++) {
+      const next = completed({ sessionId: 'chat-a', parentId, state: { ...state, custom: { turn } } });
+      parentId = (await all.saveSnapshot(undefined, next))!;
+    }
+    const newest = own.open(encryptionWith('c'));
+    expect((await newest.getSnapshot({ snapshotId: parentId }))?.state).toEqual({ ...state, custom: { turn: 5 } });
+    const old = newest.getSnapshot({ snapshotId: 'chat-a-1' });
+    await expect(old).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
+    await expect(newest.getSnapshot({ sessionId: 'chat-b' })).rejects.toThrow(`"${localKeys(secret('b')).currentId}"`);
+    expect(await readSession(newest, 'chat-c')).toEqual(expected['chat-c']);
+  });
+}
