@@ -88,13 +88,17 @@ export function keyStoreOf(keys: Map<string, Uint8Array>): KeyStore {
 
 /** A key store as a process has it that may die: `beforeChange` throws from then on. */
 export function mortalKeyStore(keyStore: KeyStore, beforeChange: () => void): KeyStore {
-  const mortal =
-    <Args extends unknown[], T>(call: (...args: Args) => Promise<T>) =>
-    async (...args: Args): Promise<T> => {
+  return {
+    read: async (owner, name) => keyStore.read(owner, name),
+    write: async (owner, name, wrapped) => {
       beforeChange();
-      return call(...args);
-    };
-  return { read: keyStore.read, write: mortal(keyStore.write), delete: mortal(keyStore.delete) };
+      return keyStore.write(owner, name, wrapped);
+    },
+    delete: async (owner) => {
+      beforeChange();
+      return keyStore.delete(owner);
+    },
+  };
 }
 
 /** A mutator that answers a completed snapshot. */
