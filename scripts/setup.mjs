@@ -8,7 +8,16 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const NEEDED_NODE = [20, 19];
-const SOURCES = ['entries', 'src', 'stores', 'plugins', 'test/conformance', 'test/support', 'samples/support/page'];
+const SOURCES = [
+  'entries',
+  'src',
+  'stores',
+  'plugins',
+  'test/conformance',
+  'test/support',
+  'samples/support/page',
+  'ui',
+];
 const CONFIGS = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsdown.config.ts'];
 
 function main() {

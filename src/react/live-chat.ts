@@ -117,6 +117,10 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
   readonly retry = async (): Promise<void> => {
     const turn = this.#shownTurn();
     if (turn?.phase === 'running') return;
+    if (!this.#hasRead) {
+      await this.refresh();
+      return;
+    }
     if (turn) {
       if (turn.input) await this.#run(turn.parentId, turn.input);
       else this.dismiss();
@@ -178,6 +182,11 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
     await this.#reading;
     // One that began before has not seen all of it.
     await this.#refreshing;
+    if (!this.#hasRead) {
+      this.#reading ??= this.#readFirst();
+      await this.#reading;
+      return;
+    }
     this.#refreshing ??= this.#attempt(() => this.#readAgain()).finally(() => (this.#refreshing = undefined));
     await this.#refreshing;
   };
@@ -200,7 +209,8 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
   async #takeUp(kept: KeptTurn): Promise<void> {
     const { input, parentId, known = [], streamId } = kept;
     if (streamId !== undefined) {
-      await this.#run(parentId, input, { streamId }, known);
+      // Not waited for: the conversation is read before the turn has ended.
+      void this.#run(parentId, input, { streamId }, known);
       return;
     }
     this.#turn = begun({ parentId, input, known });

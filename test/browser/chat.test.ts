@@ -137,7 +137,7 @@ describePage('the chat page', (setting) => {
     const { page } = chat;
     await chat.say('Where is order 1042?', 'shipped');
     await page.route('**/api/snapshots*', async (route) => {
-      await page.waitForFunction(() => localStorage.getItem('support.turns') === '{}');
+      await page.waitForFunction(() => !Object.keys(localStorage).some((key) => key.startsWith('support.turn:')));
       await route.continue();
     });
     await chat.turn(1).getByRole('button', { name: 'Edit message' }).click();

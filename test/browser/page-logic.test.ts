@@ -1,12 +1,10 @@
-import type { AgentStreamChunk, ContextReport, MessageData } from 'genkitx-agents/client';
+import type { ContextReport, MessageData } from 'genkitx-agents/client';
 import { describe, expect, it } from 'vitest';
-import { EMPTY, withRead, type ConversationState } from '../../samples/support/page/src/logic/conversation-state.ts';
 import { parse } from '../../samples/support/page/src/logic/place.ts';
-import { begun, further, savedMeanwhile, turnsWith } from '../../samples/support/page/src/logic/running-turn.ts';
-import { describeContext } from '../../samples/support/page/src/logic/seen-context.ts';
 import { byTurn, draw, NODE_SIZE, pathTo, turnTree } from '../../samples/support/page/src/logic/tree.ts';
-import { turnsOf } from '../../samples/support/page/src/logic/turns.ts';
 import type { SnapshotNode } from '../../samples/support/server/api-types.ts';
+import { describeContext } from '../../ui/logic/describe-context.ts';
+import { turnsOf } from '../../ui/logic/turns.ts';
 
 interface Made {
   parent?: string;
@@ -32,26 +30,6 @@ const TREE = [
   node('d', { parent: 'b', turn: 3 }),
   node('e', { parent: 'a', turn: 2 }),
 ];
-
-describe('the conversation', () => {
-  const at = (snapshotId: string, nodes: SnapshotNode[]) => ({ nodes, shown: { snapshotId } }) as ConversationState;
-
-  it('follows another page that goes on from the latest turn', () => {
-    const first = withRead(EMPTY, at('c', TREE));
-    const nodes = [...TREE, node('f', { parent: 'c', turn: 4 })];
-    expect(withRead(first, at('c', nodes)).wentOnTo).toBe('f');
-    // They may be further when the page gets there.
-    const further = [...nodes, node('g', { parent: 'f', turn: 5 })];
-    expect(withRead(first, at('f', further), true).wentOnTo).toBe('g');
-  });
-
-  it('stays where the user went back to, and does not follow a turn that failed', () => {
-    const old = withRead(EMPTY, at('b', TREE));
-    expect(withRead(old, at('b', [...TREE, node('f', { parent: 'c' })])).wentOnTo).toBeUndefined();
-    const failed = node('f', { parent: 'c', turn: 4, status: 'failed' });
-    expect(withRead(withRead(EMPTY, at('c', TREE)), at('c', [...TREE, failed])).wentOnTo).toBeUndefined();
-  });
-});
 
 describe('the tree', () => {
   it('knows the way to each snapshot', () => {
@@ -114,53 +92,24 @@ describe('the turns', () => {
   const asks = { role: 'model' as const, content: [{ toolRequest: request }] };
   const gets = { role: 'tool' as const, content: [{ toolResponse: response }] };
   const says = (text: string) => ({ role: 'model' as const, content: [{ text }] });
-  const turn = {
-    asked: 'Where is 1042?',
-    steps: [
-      { kind: 'tool', name: 'findOrder', ref: '1', input: { orderId: '1042' }, output: { order: {} } },
-      { kind: 'text', text: 'On its way.' },
-    ],
-  };
-  const running = (asked: string | undefined, chunks: AgentStreamChunk[]) =>
-    chunks.reduce((so, chunk) => further(so, chunk), begun({ sessionId: 's', asked, input: {}, known: [] }));
 
-  it('are the same whether they are read from a snapshot or streamed', () => {
-    expect(turnsOf([user, asks, gets, says('On its way.')])).toEqual([turn]);
-    const chunks = [asks, gets, says('On its'), says(' way.')].map((modelChunk) => ({ modelChunk }));
-    expect(turnsWith([], running('Where is 1042?', [{ customPatch: [] }, ...chunks]))).toEqual([turn]);
-  });
-
-  it('go on in place when one waited for an answer, or was stopped', () => {
-    const goesOn = running(
-      undefined,
-      [gets, says('On its way.')].map((modelChunk) => ({ modelChunk })),
-    );
-    expect(turnsWith([user, asks], goesOn)).toEqual([turn]);
-    const stopped = { ...says('On'), metadata: { partial: true } };
-    const again = running(undefined, [{ modelChunk: says('On its way.') }]);
-    expect(turnsWith([user, asks, gets, stopped], again)).toEqual([turn]);
-  });
-
-  it('show a tool that waits once, though it is streamed again with its question', () => {
-    const waits = {
-      role: 'model' as const,
-      content: [{ toolRequest: request, metadata: { interrupt: { amount: 1 } } }],
-    };
-    const [waiting] = turnsWith([], running('Where is 1042?', [{ modelChunk: asks }, { modelChunk: waits }]));
-    expect(waiting?.steps).toHaveLength(1);
+  it('have what was asked and the steps of the answer', () => {
+    expect(turnsOf([user, asks, gets, says('On its way.'), user])).toEqual([
+      {
+        index: 0,
+        asked: 'Where is 1042?',
+        steps: [
+          { kind: 'tool', name: 'findOrder', ref: '1', input: { orderId: '1042' }, output: { order: {} } },
+          { kind: 'text', text: 'On its way.' },
+        ],
+      },
+      { index: 4, asked: 'Where is 1042?', steps: [] },
+    ]);
   });
 
   it('show a tool as not done until its result is there', () => {
     const [last] = turnsOf([user, asks]);
     expect(last?.steps[0]).not.toHaveProperty('output');
-  });
-
-  it('that were lost are found again when they were saved after all, and no others', () => {
-    const lost = { ...begun({ sessionId: 's', parentId: 'a', asked: 'Hello', input: {}, known: ['b'] }) };
-    const known = node('b', { parent: 'a', asked: 'Hello' });
-    const failed = node('c', { parent: 'a', asked: 'Hello', status: 'failed' });
-    expect(savedMeanwhile([known, failed, node('d', { parent: 'a', asked: 'Bye' })], lost)).toBeUndefined();
-    expect(savedMeanwhile([known, node('e', { parent: 'a', asked: 'Hello' })], lost)?.snapshotId).toBe('e');
   });
 });
 

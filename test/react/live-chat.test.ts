@@ -226,6 +226,8 @@ describe('a live chat', () => {
     void first.send('wait');
     await teller.waits.opened;
     const again = open({ sessionId: 's' });
+    // As a page does whose address names the point.
+    void again.goTo(first.getView().snapshotId);
     const view = await until(again, (each) => said(each).at(-1) === 'model: Once upon ');
     expect(said(view)).toEqual(['user: hello', `model: ${STORY}`, 'user: wait', 'model: Once upon ']);
     teller.mayEnd.open();

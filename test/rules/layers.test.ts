@@ -131,12 +131,12 @@ describe('the layers of the house', () => {
     expect(foreign).toEqual([]);
   });
 
-  it('let the samples import the package by its public name only', () => {
+  it('let the samples import the package by its public name, and of the repository the components of pages only', () => {
     const inside = sourcesBelow('samples').flatMap((file) =>
       importsOf(file)
         .filter((specifier) => specifier.startsWith('.'))
         .map((specifier) => relative(root, join(root, dirname(file), specifier)))
-        .filter((target) => !target.startsWith('samples/'))
+        .filter((target) => !/^(samples|ui)\//.test(target))
         .map((target) => `${file} -> ${target}`),
     );
     expect(inside).toEqual([]);

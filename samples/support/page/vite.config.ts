@@ -9,7 +9,12 @@ export default defineConfig({
   root: path('.'),
   base: './',
   plugins: [react()],
-  resolve: { alias: { 'genkitx-agents/client': path('../../../entries/client.ts') } },
+  resolve: {
+    alias: {
+      'genkitx-agents/client': path('../../../entries/client.ts'),
+      'genkitx-agents/react': path('../../../entries/react.ts'),
+    },
+  },
   build: { outDir: path('../../../dist/support-page'), emptyOutDir: true, chunkSizeWarningLimit: 1000 },
   // `vite` on its own serves the page with hot reload, next to a server started by `npm start`.
   server: { proxy: { '/api': 'http://127.0.0.1:3400' } },

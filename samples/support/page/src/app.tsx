@@ -12,24 +12,22 @@ import { usePlace } from './hooks/use-place.ts';
 import { useServer } from './hooks/use-server.ts';
 import { useSessions } from './hooks/use-sessions.ts';
 import type { Place } from './logic/place.ts';
-import { withArtifact } from './logic/running-turn.ts';
-import type { RunningTurns } from './logic/running-turns.ts';
 
-export function App({ turns }: { turns: RunningTurns }) {
+export function App() {
   const { online, connection, hello, changes } = useServer();
   const [place, go] = usePlace();
   const version = `${connection} ${changes[place.sessionId ?? ''] ?? 0}`;
-  const conversation = useConversation({ place, go, turns, version });
+  const conversation = useConversation({ place, go, version });
   const sessions = useSessions(`${connection} ${JSON.stringify(changes)}`);
   const [tab, setTab] = useState<Tab>('chat');
 
-  const { nodes, path, shown, running } = conversation;
+  const { sessionId, messages, state, artifacts, tree, path, snapshotId } = conversation;
   const open = (next: Place) => {
     go(next);
     setTab('chat');
   };
-  const goTo = (snapshotId: string) => open({ sessionId: place.sessionId, snapshotId, wentBack: true });
-  const artifacts = (running?.artifacts ?? []).reduce(withArtifact, shown?.state?.artifacts ?? []);
+  const goTo = (id: string) => open({ sessionId: place.sessionId, snapshotId: id, wentBack: true });
+  const raw = snapshotId === undefined ? undefined : { sessionId, messages, custom: state, artifacts };
 
   return (
     <div className="app" data-tab={tab}>
@@ -39,8 +37,8 @@ export function App({ turns }: { turns: RunningTurns }) {
       <SessionList sessions={sessions} current={place.sessionId} canRename={hello?.canRename === true} onOpen={open} />
       <Chat conversation={conversation} wentBack={place.wentBack === true} online={online !== false} onGoTo={goTo} />
       <aside className="side" aria-label="About this conversation">
-        <TreePanel nodes={nodes} path={path} onSelect={goTo} />
-        <StatePanel state={running?.custom ?? shown?.state?.custom} raw={shown?.state} />
+        <TreePanel nodes={tree} path={path} onSelect={goTo} />
+        <StatePanel state={state} raw={raw} />
         <ArtifactsPanel artifacts={artifacts} />
       </aside>
     </div>

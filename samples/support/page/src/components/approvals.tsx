@@ -1,11 +1,11 @@
 import { useState } from 'react';
-import type { AgentInput, AgentInterrupt } from 'genkitx-agents/client';
+import type { AgentInterrupt, ToolRequestPart, ToolResponsePart } from 'genkitx-agents/client';
 import { ApprovalCard, type RefundInterrupt } from './approval-card.tsx';
 import { focusComposer } from './composer.tsx';
 
 interface Props {
-  questions: AgentInterrupt[];
-  onAnswer: (resume: AgentInput['resume']) => void;
+  questions: readonly AgentInterrupt[];
+  onAnswer: (answers: (ToolRequestPart | ToolResponsePart)[]) => void;
 }
 
 /** The questions that the agent waits on. All of them are answered together. */
@@ -16,10 +16,9 @@ export function Approvals({ questions, onAnswer }: Props) {
     const made = new Map(decisions).set(index, isApproved);
     setDecisions(made);
     if (made.size < questions.length) return;
-    onAnswer({
-      restart: questions.filter((_, at) => made.get(at)).map((question) => question.restart()),
-      respond: questions.filter((_, at) => !made.get(at)).map((question) => question.respond({ outcome: 'rejected' })),
-    });
+    onAnswer(
+      questions.map((question, at) => (made.get(at) ? question.restart() : question.respond({ outcome: 'rejected' }))),
+    );
     focusComposer();
   };
 

@@ -1,5 +1,5 @@
 import type { Artifact } from 'genkitx-agents/client';
-import { DownloadLink } from './download-link.tsx';
+import { DownloadLink } from '../../../../../ui/components/download-link.tsx';
 
 /** Documents that the agent made. Nothing is shown while there are none. */
 export function ArtifactsPanel({ artifacts }: { artifacts: readonly Artifact[] }) {

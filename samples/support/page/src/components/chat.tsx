@@ -1,12 +1,12 @@
 import { useState } from 'react';
 import { useFollowBottom } from '../hooks/use-follow-bottom.ts';
 import type { Conversation } from '../hooks/use-conversation.ts';
-import { sentenceFor } from '../logic/api.ts';
-import { turnsWith } from '../logic/running-turn.ts';
+import { problemOf, sentenceFor } from '../../../../../ui/logic/problem.ts';
+import { turnsOf } from '../../../../../ui/logic/turns.ts';
 import { byTurn, childrenOf, turnTree } from '../logic/tree.ts';
 import { Approvals } from './approvals.tsx';
 import { Composer, focusComposer } from './composer.tsx';
-import { Problem } from './problem.tsx';
+import { Problem } from '../../../../../ui/components/problem.tsx';
 import { TurnView } from './turn-view.tsx';
 import { Welcome } from './welcome.tsx';
 
@@ -20,17 +20,17 @@ interface Props {
 }
 
 export function Chat({ conversation, wentBack, online, onGoTo }: Props) {
-  const { shown, path, nodes, running, busy, problem, send, answer, replace, retry, stop, dismiss } = conversation;
+  const { messages, status, isBusy, isStopped, snapshotId, path, tree, interrupts, error, isMissing } = conversation;
+  const { send, respond, editAndBranch, retry, stop, dismiss } = conversation;
   const [editing, setEditing] = useState<number>();
-  const messages = shown?.state?.messages ?? [];
-  const turns = turnsWith(messages, running);
-  const isBeginning = running?.parts.length === 0;
-  const log = useFollowBottom(`${shown?.snapshotId} ${running?.parts.length} ${running?.phase}`, isBeginning);
+  const turns = turnsOf(messages);
+  const isStreaming = status === 'submitted' || status === 'streaming';
+  const size = JSON.stringify(messages.at(-1))?.length;
+  const log = useFollowBottom(`${snapshotId} ${messages.length} ${size} ${status}`, status === 'submitted');
   const snapshots = byTurn(path);
-  const drawn = turnTree(nodes, shown?.snapshotId);
-  const isLatest = childrenOf(nodes, shown?.snapshotId).length === 0;
-  const questions = running || !isLatest ? [] : (shown?.interrupts ?? []);
-  const isStreaming = running?.phase === 'running';
+  const drawn = turnTree(tree, snapshotId);
+  const isLatest = childrenOf(tree, snapshotId).length === 0;
+  const problem = isMissing ? 'There is no such conversation any more.' : error && sentenceFor(error);
   /** What was pressed goes away: the focus goes to where one goes on. */
   const thenFocus =
     <Args extends unknown[]>(work: (...args: Args) => void) =>
@@ -38,17 +38,17 @@ export function Chat({ conversation, wentBack, online, onGoTo }: Props) {
       work(...args);
       focusComposer();
     };
-  const again = online ? thenFocus(retry) : undefined;
+  const again = online ? thenFocus(() => void retry()) : undefined;
+  const hasFailed = status === 'error' && error !== undefined && messages.length > 0;
 
   return (
     <main className="chat">
       <div className="log" role="log" aria-label="Conversation" aria-busy={isStreaming} tabIndex={0} ref={log}>
-        {turns.length === 0 && <Welcome onPick={thenFocus(send)} />}
+        {turns.length === 0 && <Welcome onPick={thenFocus((text: string) => void send(text))} />}
         {turns.map((turn, index) => {
           const number = index + 1;
           const isLast = number === turns.length;
-          const isRunning = isLast && running !== undefined && running.asked !== undefined;
-          const places = isRunning ? undefined : snapshots.get(number);
+          const places = snapshots.get(number);
           return (
             <TurnView
               key={number}
@@ -61,12 +61,18 @@ export function Chat({ conversation, wentBack, online, onGoTo }: Props) {
               onGoBack={isLast || !places ? undefined : thenFocus(() => onGoTo(places.last.snapshotId))}
               isEditing={editing === number}
               onEditing={(is) => setEditing(is ? number : undefined)}
-              onReplace={busy || !online || !places ? undefined : thenFocus((text: string) => replace(number, text))}
+              onReplace={
+                isBusy || !online || !places
+                  ? undefined
+                  : thenFocus((text: string) => void editAndBranch(turn.index, text))
+              }
             />
           );
         })}
-        {questions.length > 0 && <Approvals key={shown?.snapshotId} questions={questions} onAnswer={answer} />}
-        {!running && shown?.status === 'aborted' && isLatest && (
+        {interrupts.length > 0 && (
+          <Approvals key={snapshotId} questions={interrupts} onAnswer={(answers) => void respond(answers)} />
+        )}
+        {isStopped && (
           <p className="notice stopped" role="status">
             This reply was stopped.
             {again && (
@@ -76,26 +82,31 @@ export function Chat({ conversation, wentBack, online, onGoTo }: Props) {
             )}
           </p>
         )}
-        {!running && shown?.status === 'failed' && (
-          <Problem problem={{ text: shown.error ? sentenceFor(shown.error) : 'This turn failed.' }} onRetry={again} />
+        {hasFailed && (
+          <Problem
+            problem={error.status === 'UNAVAILABLE' ? LOST : problemOf(error)}
+            onRetry={again}
+            onDismiss={thenFocus(dismiss)}
+          />
         )}
-        {running?.problem && <Problem problem={running.problem} onRetry={again} onDismiss={thenFocus(dismiss)} />}
       </div>
       <div className="foot">
-        {problem && online && <Problem problem={{ text: problem }} />}
-        {wentBack && !isLatest && !running && (
+        {problem && !hasFailed && online && <Problem problem={{ text: problem }} />}
+        {wentBack && !isLatest && !isStreaming && (
           <p className="hint" role="status">
             You went back to turn {turns.length}. Your next message starts a new branch; the other stays.
           </p>
         )}
-        {questions.length > 0 && <p className="hint">Approve or reject first, then go on.</p>}
+        {interrupts.length > 0 && <p className="hint">Approve or reject first, then go on.</p>}
         <Composer
           isStreaming={isStreaming}
-          canSend={online && !busy && questions.length === 0}
-          onSend={send}
-          onStop={stop}
+          canSend={online && !isBusy && interrupts.length === 0}
+          onSend={(text) => void send(text)}
+          onStop={() => void stop()}
         />
       </div>
     </main>
   );
 }
+
+const LOST = { text: 'The server ended in the middle of this reply.' };

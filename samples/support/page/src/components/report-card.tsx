@@ -1,8 +1,8 @@
 import { useReport } from '../hooks/use-report.ts';
 import { focusComposer } from './composer.tsx';
-import { DownloadLink } from './download-link.tsx';
-import { Folded } from './folded.tsx';
-import { Reply } from './reply.tsx';
+import { DownloadLink } from '../../../../../ui/components/download-link.tsx';
+import { Folded } from '../../../../../ui/components/folded.tsx';
+import { Reply } from '../../../../../ui/components/reply.tsx';
 
 /** A report that is written in the background: how far it is, a way to stop it, and what came out. */
 export function ReportCard({ reportId }: { reportId: string }) {

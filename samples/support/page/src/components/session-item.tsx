@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 import type { SessionItem as Session } from '../../../server/api-types.ts';
-import { EditText } from './edit-text.tsx';
+import { EditText } from '../../../../../ui/components/edit-text.tsx';
 
 interface Props {
   session: Session;

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import type { Sessions } from '../hooks/use-sessions.ts';
 import type { Place } from '../logic/place.ts';
-import { Problem } from './problem.tsx';
+import { Problem } from '../../../../../ui/components/problem.tsx';
 import { SessionItem } from './session-item.tsx';
 
 interface Props {

@@ -1,8 +1,8 @@
 import { useState, type FormEvent } from 'react';
 import type { SignIn } from '../../../server/api-types.ts';
-import { sentenceFor } from '../logic/api.ts';
+import { sentenceFor } from '../../../../../ui/logic/problem.ts';
 import { signInWithFirebase, signInWithKey } from '../logic/auth.ts';
-import { Problem } from './problem.tsx';
+import { Problem } from '../../../../../ui/components/problem.tsx';
 
 interface Props {
   signIn: SignIn;

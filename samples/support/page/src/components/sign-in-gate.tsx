@@ -1,15 +1,9 @@
 import { useCallback, useEffect, useState, type ReactNode } from 'react';
 import type { SignIn } from '../../../server/api-types.ts';
 import { neededSignIn } from '../logic/auth.ts';
-import { sentenceFor } from '../logic/api.ts';
-import { Problem } from './problem.tsx';
+import { sentenceFor } from '../../../../../ui/logic/problem.ts';
+import { Problem } from '../../../../../ui/components/problem.tsx';
 import { SignInForm } from './sign-in-form.tsx';
-
-interface Props {
-  /** Called once, before the page is shown. */
-  onSignedIn: () => void;
-  children: ReactNode;
-}
 
 type Step =
   | { kind: 'asking' }
@@ -18,12 +12,9 @@ type Step =
   | { kind: 'in' };
 
 /** Shows the page once the server knows who is there; a server on one's own machine knows at once. */
-export function SignInGate({ onSignedIn, children }: Props) {
+export function SignInGate({ children }: { children: ReactNode }) {
   const [step, setStep] = useState<Step>({ kind: 'asking' });
-  const enter = useCallback(() => {
-    onSignedIn();
-    setStep({ kind: 'in' });
-  }, [onSignedIn]);
+  const enter = useCallback(() => setStep({ kind: 'in' }), []);
 
   useEffect(() => {
     let current = true;

@@ -1,13 +1,12 @@
-import type { SessionState } from 'genkitx-agents/client';
 import type { Preferences, SupportState } from '../../../agent/state.ts';
-import { Folded } from './folded.tsx';
-import { Json } from './json.tsx';
+import { Folded } from '../../../../../ui/components/folded.tsx';
+import { Json } from '../../../../../ui/components/json.tsx';
 
 interface Props {
   /** What the agent knows: the conversation's keys, and the user's. */
   state?: SupportState & { 'user:style'?: Preferences['style'] };
-  /** All of the session's state, as it was saved. */
-  raw?: SessionState<SupportState>;
+  /** All of the session's state. */
+  raw?: unknown;
 }
 
 /** What the agent knows at this point of the conversation, as it changes. */
@@ -30,7 +29,7 @@ export function StatePanel({ state, raw }: Props) {
       ) : (
         <p className="empty">What the agent learns is shown here.</p>
       )}
-      {raw && (
+      {raw !== undefined && (
         <Folded className="raw" summary="Raw state">
           {() => <Json value={raw} />}
         </Folded>

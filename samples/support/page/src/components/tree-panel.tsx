@@ -5,9 +5,9 @@ import { isGood, turnTree } from '../logic/tree.ts';
 import { TreePicture } from './tree-picture.tsx';
 
 interface Props {
-  nodes: SnapshotNode[];
+  nodes: readonly SnapshotNode[];
   /** The snapshots that lead to the one that is shown. */
-  path: SnapshotNode[];
+  path: readonly SnapshotNode[];
   onSelect: (snapshotId: string) => void;
 }
 

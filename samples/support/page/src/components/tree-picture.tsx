@@ -14,8 +14,8 @@ import { draw, NODE_SIZE, type Picture } from '../logic/tree.ts';
 import { TreeNode, type TurnNode } from './tree-node.tsx';
 
 interface Props {
-  nodes: SnapshotNode[];
-  path: SnapshotNode[];
+  nodes: readonly SnapshotNode[];
+  path: readonly SnapshotNode[];
   onSelect: (snapshotId: string) => void;
 }
 

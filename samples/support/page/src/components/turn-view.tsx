@@ -1,13 +1,12 @@
 import { useEffect, useRef } from 'react';
 import type { MessageData } from 'genkitx-agents/client';
 import type { SnapshotNode } from '../../../server/api-types.ts';
-import { replyOf, type Turn } from '../logic/turns.ts';
-import { CopyButton } from './copy-button.tsx';
-import { EditText } from './edit-text.tsx';
-import { Reply } from './reply.tsx';
+import { replyOf, type Turn } from '../../../../../ui/logic/turns.ts';
+import { CopyButton } from '../../../../../ui/components/copy-button.tsx';
+import { EditText } from '../../../../../ui/components/edit-text.tsx';
+import { Steps } from '../../../../../ui/components/steps.tsx';
 import { ReportCard } from './report-card.tsx';
 import { SeenContext } from './seen-context.tsx';
-import { ToolCall } from './tool-call.tsx';
 import { TurnFacts } from './turn-facts.tsx';
 
 interface Props {
@@ -73,13 +72,7 @@ export function TurnView(props: Props) {
         </div>
       )}
       <div className="answer">
-        {turn.steps.map((step, index) =>
-          step.kind === 'tool' ? (
-            <ToolCall key={index} step={step} isStreaming={isStreaming} />
-          ) : (
-            <Reply key={index} text={step.text} />
-          ),
-        )}
+        <Steps steps={turn.steps} isStreaming={isStreaming} />
         {turn.steps.map((step, index) => {
           const reportId = step.kind === 'tool' && step.name === 'startReport' ? reportIdIn(step.output) : undefined;
           return reportId && <ReportCard key={index} reportId={reportId} />;

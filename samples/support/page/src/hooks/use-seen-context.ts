@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'react';
 import type { SeenContext } from '../../../server/api-types.ts';
-import { readContext, sentenceFor } from '../logic/api.ts';
+import { readContext } from '../logic/api.ts';
+import { sentenceFor } from '../../../../../ui/logic/problem.ts';
 
 /** What the model saw at a snapshot, which never changes; `undefined` until it is read. */
 export function useSeenContext(snapshotId: string): SeenContext | { problem: string } | undefined {

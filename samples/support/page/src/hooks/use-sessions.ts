@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useState } from 'react';
 import type { SessionItem } from '../../../server/api-types.ts';
-import { deleteSession, listSessions, renameSession, sentenceFor } from '../logic/api.ts';
+import { deleteSession, listSessions, renameSession } from '../logic/api.ts';
+import { sentenceFor } from '../../../../../ui/logic/problem.ts';
 
 export interface Sessions {
   items: SessionItem[];

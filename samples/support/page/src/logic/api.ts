@@ -1,5 +1,5 @@
 /** The server as the page sees it: the agents, and the lists of conversations and snapshots. */
-import { AgentError, remoteAgent } from 'genkitx-agents/client';
+import { remoteAgent } from 'genkitx-agents/client';
 import type { ReportState } from '../../../agent/report-agent.ts';
 import type { SupportState } from '../../../agent/state.ts';
 import type {
@@ -12,9 +12,11 @@ import type {
 } from '../../../server/api-types.ts';
 import { authHeaders } from './auth.ts';
 
-export const SUPPORT_URL = 'api/support';
-
-export const support = remoteAgent<SupportState>({ url: SUPPORT_URL, headers: authHeaders });
+export const support = remoteAgent<SupportState>({
+  url: 'api/support',
+  headers: authHeaders,
+  reconnect: { attempts: 5, maxDelayMs: 1_000 },
+});
 export const reporter = remoteAgent<ReportState>({ url: 'api/reporter', headers: authHeaders });
 
 /** The newest conversations: as many pages of them as asked for, and whether there are more. */
@@ -44,41 +46,19 @@ export async function deleteSession(sessionId: string): Promise<void> {
   await call(`api/sessions?${new URLSearchParams({ sessionId })}`, 'DELETE');
 }
 
-export async function listSnapshots(sessionId: string): Promise<SnapshotNode[]> {
+/** All snapshots of a session, the oldest first. */
+export async function listSnapshots(sessionId: string): Promise<TreeNode[]> {
   const { items } = (await call(`api/snapshots?${new URLSearchParams({ sessionId })}`)) as SnapshotList;
-  return items;
+  // In a preview that is not made yet there are none.
+  return items.map((node) => ({ ...node, turns: node.preview.turn || undefined }));
 }
+
+/** A snapshot, as the hook and the picture of the tree need it. */
+export type TreeNode = SnapshotNode & { turns?: number };
 
 /** What the model saw in the turn that the snapshot closes. */
 export async function readContext(snapshotId: string): Promise<SeenContext> {
   return (await call(`api/context?${new URLSearchParams({ snapshotId })}`)) as SeenContext;
-}
-
-/** Asks the server to stop a turn. Its stream then ends with what was kept. Answers whether the server knows the turn. */
-export async function stopTurn(streamId: string): Promise<boolean> {
-  return call(`${SUPPORT_URL}/abort`, 'POST', { data: { streamId } }).then(
-    () => true,
-    () => false,
-  );
-}
-
-/** What went wrong, for the person at the page. */
-export interface Problem {
-  /** A sentence. */
-  text: string;
-  /** By which the server's log has all of it. */
-  errorId?: string;
-}
-
-export function problemOf(error: unknown): Problem {
-  const { errorId } = ((AgentError.isInstance(error) && error.details) || {}) as { errorId?: string };
-  return { text: sentenceFor(error), ...(errorId && { errorId }) };
-}
-
-export function sentenceFor(error: unknown): string {
-  const text = messageIn(error) ?? String(error);
-  if (error instanceof TypeError || /failed to fetch|network/i.test(text)) return 'The server can’t be reached.';
-  return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
 async function call(url: string, method = 'GET', body?: unknown): Promise<unknown> {

@@ -18,6 +18,8 @@ export interface ToolStep {
 export type Step = TextStep | ToolStep;
 
 export interface Turn {
+  /** The index of the user's message. */
+  index: number;
   asked: string;
   steps: Step[];
 }
@@ -25,21 +27,16 @@ export interface Turn {
 /** The turns of a stored conversation: each user message begins one. */
 export function turnsOf(messages: readonly MessageData[]): Turn[] {
   const turns: Turn[] = [];
-  for (const { role, content } of messages) {
-    if (role === 'user') turns.push({ asked: textOf(content), steps: [] });
+  for (const [index, { role, content }] of messages.entries()) {
+    if (role === 'user') turns.push({ index, asked: textOf(content), steps: [] });
     const turn = turns.at(-1);
     if (turn && role !== 'user') turn.steps = withParts(turn.steps, content);
   }
   return turns;
 }
 
-/** The messages without the words of a reply that was stopped: a turn that is run again says them anew. */
-export function withoutPartial(messages: readonly MessageData[]): readonly MessageData[] {
-  return messages.at(-1)?.metadata?.['partial'] ? messages.slice(0, -1) : messages;
-}
-
 /** The steps, further by what was said and done. */
-export function withParts(steps: readonly Step[], parts: readonly Part[]): Step[] {
+function withParts(steps: readonly Step[], parts: readonly Part[]): Step[] {
   return parts.reduce<Step[]>((done, part) => withPart(done, part), [...steps]);
 }
 

@@ -1,7 +1,7 @@
-import type { Problem as ProblemData } from '../logic/api.ts';
+import type { ProblemFacts } from '../logic/problem.ts';
 
 interface Props {
-  problem: ProblemData;
+  problem: ProblemFacts;
   onRetry?: () => void;
   onDismiss?: () => void;
 }
