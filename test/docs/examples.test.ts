@@ -34,20 +34,26 @@ function examplesOf(page: string): Example[] {
 
 const examples = pages.flatMap(examplesOf);
 
-/** Runs the files that it is given one after the other, each with its own copies of all, and says what each of them printed. */
+/**
+ * Runs the files that it is given, each as `<page>/<file>`, one after the other, each in its page's folder with its own copies of all, and
+ * says what each of them printed.
+ */
 const RUNNER = `
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { copyFileSync, mkdirSync, readdirSync, writeSync } from 'node:fs';
+const home = process.cwd();
 const printed = {};
 const running = new AsyncLocalStorage();
 process.stdout.write = (text) => { printed[running.getStore()] += text; return true; };
 process.once('exit', () => writeSync(1, JSON.stringify(printed)));
-for (const file of process.argv.slice(2)) {
-  printed[file] = '';
-  const own = './copies-for-' + file.slice(0, -3);
+for (const place of process.argv.slice(2)) {
+  printed[place] = '';
+  const [page, file] = place.split('/');
+  process.chdir(home + '/' + page);
+  const own = process.cwd() + '/copies-for-' + file.slice(0, -3);
   mkdirSync(own);
   for (const name of readdirSync('.')) if (name.endsWith('.js')) copyFileSync(name, own + '/' + name);
-  await running.run(file, () => import(own + '/' + file));
+  await running.run(place, () => import(own + '/' + file));
 }
 `;
 
@@ -57,18 +63,26 @@ const TIMEOUT_MS = 300_000;
 describe('the examples of the docs', () => {
   let folder: string;
   let complaints: string;
-  const homeOf = (page: string) => join(folder, page.replaceAll(/\W/g, '-'));
+  let printed: Promise<Record<string, string>>;
+  const folderOf = (page: string) => page.replaceAll(/\W/g, '-');
+  const placeOf = ({ page, file }: Example) => `${folderOf(page)}/${file.replace(/tsx?$/, 'js')}`;
 
   // Inside the checkout, so that they import the package by its name.
   beforeAll(() => {
     mkdirSync(join(root, '.tmp'), { recursive: true });
     folder = mkdtempSync(join(root, '.tmp', 'docs-'));
     for (const { page, file, code } of examples) {
-      mkdirSync(homeOf(page), { recursive: true });
-      writeFileSync(join(homeOf(page), file), code);
-      writeFileSync(join(homeOf(page), 'run.js'), RUNNER);
+      mkdirSync(join(folder, folderOf(page)), { recursive: true });
+      writeFileSync(join(folder, folderOf(page), file), code);
     }
+    writeFileSync(join(folder, 'run.js'), RUNNER);
     complaints = compileExamples();
+    const options = { cwd: folder, env: { ...process.env, GENKIT_ENV: 'prod' }, timeout: TIMEOUT_MS };
+    printed = promisify(execFile)(process.execPath, ['run.js', ...examples.map(placeOf)], options).then(
+      ({ stdout }) => JSON.parse(stdout) as Record<string, string>,
+    );
+    // Each page's test says what is wrong.
+    printed.catch(() => {});
   }, TIMEOUT_MS);
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -101,14 +115,10 @@ describe('the examples of the docs', () => {
     'on %s run and print what they say',
     async (page) => {
       const own = examples.filter((example) => example.page === page);
-      const files = own.map(({ file }) => file.replace(/tsx?$/, 'js'));
-      const options = { cwd: homeOf(page), env: { ...process.env, GENKIT_ENV: 'prod' }, timeout: TIMEOUT_MS };
-      const { stdout } = await promisify(execFile)(process.execPath, ['run.js', ...files], options);
-      const printed = JSON.parse(stdout) as Record<string, string>;
-      for (const [at, { line, code }] of own.entries()) {
-        const promised = [...code.matchAll(/\/\/ (?:->|→) (.*)$/gm)].map((match) => match[1]!.trim());
-        const lines = printed[files[at]!]!.split('\n').map((text) => text.trim());
-        for (const text of promised) expect(lines, `${page}, line ${line}`).toContain(text);
+      for (const example of own) {
+        const promised = [...example.code.matchAll(/\/\/ (?:->|→) (.*)$/gm)].map((match) => match[1]!.trim());
+        const lines = (await printed)[placeOf(example)]!.split('\n').map((text) => text.trim());
+        for (const text of promised) expect(lines, `${page}, line ${example.line}`).toContain(text);
       }
     },
     TIMEOUT_MS,
