@@ -65,7 +65,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     what: 'the log is taken for the same when only its length grew',
-    file: 'message-log.ts',
+    file: '../session/log/message-log.ts',
     find: 'isSame(messages[same]!, before.messages[same]!)',
     replace: 'messages[same] !== undefined',
   },
