@@ -14,7 +14,7 @@ import { serveByRouter } from '../server/support/http.ts';
 import { scriptedModel, type ScriptedReply } from '../support/scripted-model.ts';
 import { call, deferred, type Deferred, model, recordingStore, user } from './helpers.ts';
 import { faultTest } from './runtimes.ts';
-import { STORE_KINDS } from './stores.ts';
+import { CHANGING_STORE_KINDS } from './stores.ts';
 
 /** Says half of its reply and waits to be stopped. */
 function untilStopped(speaking: Deferred, stopped: Deferred): ScriptedReply {
@@ -98,7 +98,7 @@ const toolRoundTrip = [
   { role: 'tool', content: [{ toolResponse: { name: 'look', ref: '1', output: 'seen' } }] },
 ];
 
-describe.each(STORE_KINDS)("abort: with onAbort: 'keep' on $name", ({ make }) => {
+describe.each(CHANGING_STORE_KINDS)("abort: with onAbort: 'keep' on $name", ({ make }) => {
   test('keeps the prompt, the tools that ran and the words so far, and the chat goes on from them', async () => {
     const ai = genkit({});
     const { config, scripted, speaking } = tellerOf(ai);

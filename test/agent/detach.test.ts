@@ -13,7 +13,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { call, deferred, kinds, model, recordingStore, user } from './helpers.ts';
 import { faultTest, type MakeGenkit } from './runtimes.ts';
-import { STORE_KINDS } from './stores.ts';
+import { CHANGING_STORE_KINDS } from './stores.ts';
 
 /** A prompt agent whose model waits: each call is answered when the test says so. */
 async function setUp(store: SessionStore, options: { background?: object } = {}) {
@@ -53,7 +53,7 @@ async function lineage(agent: Agent, snapshotId: string): Promise<string[]> {
   return ids;
 }
 
-describe.each(STORE_KINDS)('detach: while the turn is being saved on $name', ({ make }) => {
+describe.each(CHANGING_STORE_KINDS)('detach: while the turn is being saved on $name', ({ make }) => {
   /** Saves wait at the store's door until they are let in, one by one. */
   async function setUpDoor() {
     const inner = await make();
@@ -204,7 +204,7 @@ test('detach: when watching fails, the waiting turns end and the session continu
   expect((await call(agent, ['four'], { sessionId: 'job' })).output.finishReason).toBe('stop');
 });
 
-describe.each(STORE_KINDS)('detach: on $name', ({ make }) => {
+describe.each(CHANGING_STORE_KINDS)('detach: on $name', ({ make }) => {
   test('complete: the caller has a pending snapshot with the prompt at once, and the session goes on from the result', async () => {
     const { agent, called } = await setUp(await make());
     const { output, chunks } = await call(agent, [later('one')], { sessionId: 'job' });

@@ -5,12 +5,12 @@ import { defineAgent, InMemorySessionStore, type AgentConfig, type AgentInput } 
 import { describe, expect, test } from 'vitest';
 import { scriptedModel, type ScriptedReply } from '../support/scripted-model.ts';
 import { call, model, user } from './helpers.ts';
-import { STORE_KINDS } from './stores.ts';
+import { CHANGING_STORE_KINDS } from './stores.ts';
 
 const ask = (ref: string, question = 'sure?'): Part => ({ toolRequest: { name: 'ask', input: { question }, ref } });
 const pay = (ref: string, amount = 5): Part => ({ toolRequest: { name: 'pay', input: { amount }, ref } });
 
-describe.each(STORE_KINDS)('interrupts on $name', ({ make }) => {
+describe.each(CHANGING_STORE_KINDS)('interrupts on $name', ({ make }) => {
   async function setUp(...replies: ScriptedReply[]) {
     const ai = genkit({});
     const scripted = scriptedModel(ai, { replies });

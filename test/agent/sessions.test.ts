@@ -3,7 +3,7 @@ import { AgentError, AgentInitError, defineAgent, defineCustomAgent } from 'genk
 import { describe, expect, test } from 'vitest';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { call, kinds, model, recordingStore, user } from './helpers.ts';
-import { STORE_KINDS } from './stores.ts';
+import { CHANGING_STORE_KINDS } from './stores.ts';
 
 function setUp(store?: SessionStore) {
   const ai = genkit({});
@@ -28,7 +28,7 @@ function snapshot(snapshotId: string, rest: Partial<SessionSnapshot> = {}): Sess
   };
 }
 
-describe.each(STORE_KINDS)('sessions on $name', ({ make }) => {
+describe.each(CHANGING_STORE_KINDS)('sessions on $name', ({ make }) => {
   test('a turn saves one completed snapshot of the conversation', async () => {
     const store = await make();
     const { agent } = setUp(store);
@@ -292,7 +292,7 @@ describe("the caller's context", () => {
   test('reaches every call to the store: turns, reads and aborts, given or ambient', async () => {
     const ai = genkit({ context: { app: 'a' } });
     const scripted = scriptedModel(ai, { otherwise: 'ok' });
-    const [kind] = STORE_KINDS;
+    const [kind] = CHANGING_STORE_KINDS;
     const { store, calls } = recordingStore(await kind!.make());
     const agent = defineAgent(ai, { name: 'tenant', model: scripted.name, store });
     const context = { auth: { uid: 'u1' } };

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InMemorySessionStore as GenkitInMemoryStore, type SessionStore } from 'genkit/beta';
 import { FileSessionStore, InMemorySessionStore } from 'genkitx-agents';
+import { redacting } from 'genkitx-agents/privacy';
 import { onTestFinished } from 'vitest';
 import { scale } from '../support/scale.ts';
 
@@ -24,12 +25,21 @@ async function makeFileStore(): Promise<FileSessionStore> {
   return store;
 }
 
+function makeRedactingStore() {
+  const rules = [{ name: 'none', maxLength: 0, find: async () => [] }];
+  return redacting(new InMemorySessionStore(), { rules, secret: 's'.repeat(32) });
+}
+
 /** The stores that agents are tested on. */
 export const ALL_STORE_KINDS: readonly StoreKind[] = [
   { name: "Genkit's InMemorySessionStore", make: async () => new GenkitInMemoryStore() },
   { name: 'our InMemorySessionStore', make: async () => new InMemorySessionStore() },
   { name: 'our FileSessionStore', make: makeFileStore },
+  { name: 'redacting(our InMemorySessionStore), rules that find nothing', make: async () => makeRedactingStore() },
 ];
 
-/** The same, in the short form without files: for agents, which know nothing of how a store keeps its snapshots. */
-export const STORE_KINDS = ALL_STORE_KINDS.slice(0, scale(2, 3));
+/** The same, in the short form without files and without wrappers: for agents, which know nothing of how a store keeps its snapshots. */
+export const STORE_KINDS = ALL_STORE_KINDS.slice(0, scale(2, 4));
+
+/** The same with a store that changes what it is given: for what depends on what is read back. */
+export const CHANGING_STORE_KINDS = [...new Set([...STORE_KINDS, ALL_STORE_KINDS.at(-1)!])];

@@ -25,6 +25,7 @@ export const NAMES: Readonly<Record<string, string>> = {
   size: 'states larger than a document or a commit',
   contention: 'many clients, one session',
   'damaged ciphertext': 'ciphertexts that are flipped, cut or swapped',
+  'redaction at kills': 'processes whose stores redact are killed; no value is on the medium',
   'missing piece': 'any one document deleted',
   'patch fuzz': 'random pairs of states',
   'patch size': 'patches beside another library',

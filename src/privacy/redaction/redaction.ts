@@ -121,20 +121,26 @@ export class Redaction {
           const before: readonly unknown[] = Array.isArray(base) ? base : [];
           return value.map((element, i) => this.#walk(before[i], element, [...path, String(i)], unsearched));
         }
-      } else if (isMembers(base) || isOuter) {
+      } else if (isMembers(base) || isOuter || this.#isDeep) {
         return this.#walkMembers(isMembers(base) ? base : {}, value, path, unsearched);
       }
     }
     return this.#lookUp(path, value, unsearched);
   }
 
+  /** A mutator of the runtime may make a new time each time it runs, so what is machine-made is never searched with something else. */
+  get #isDeep(): boolean {
+    return this.#options.isMachineMade !== undefined;
+  }
+
   #walkMembers(base: object, value: object, path: Path, unsearched: Part[]): object {
     const redacted = {};
     for (const [name, member] of Object.entries(value)) {
       const isKnown = isOwn(base, name);
-      if (isKnown || (path.length === 0 && WALKED_MEMBERS.has(name))) {
+      if (isKnown || this.#isDeep || (path.length === 0 && WALKED_MEMBERS.has(name))) {
         const before = isKnown ? (base as Record<string, unknown>)[name] : undefined;
-        setMember(redacted, name, this.#walk(before, member, [...path, name], unsearched));
+        const newName = isKnown || !this.#isDeep ? name : (this.#lookUp(path, name, unsearched) as string);
+        setMember(redacted, freeName(redacted, newName), this.#walk(before, member, [...path, name], unsearched));
         continue;
       }
       // A new name is searched with its value.

@@ -285,8 +285,12 @@ describe('a mutator', () => {
       createdAt: (last = new Date(Date.parse('2026-01-01') + last.length * performance.now()).toISOString()),
       status: 'completed',
       error: { message: 'plant-0001-x' },
+      // In a member that is new as well, as the claim of an approval is.
+      resumption: { at: last, 'plant-0002-x': { of: 'plant-0003-x' } },
       state: { messages: [user('plant-0001-x')] },
     }));
-    expect(await store.getSnapshotMetadata({ snapshotId: id! })).toMatchObject({ createdAt: last });
+    const saved = await store.getSnapshotMetadata({ snapshotId: id! });
+    expect(saved).toMatchObject({ createdAt: last, resumption: { at: last } });
+    expect(JSON.stringify(saved)).toMatch(/"\[PLANT_\d\]":\{"of":"\[PLANT_\d\]"\}/);
   });
 });
