@@ -9,6 +9,7 @@ import { benchContext, benchContextSpeed } from './context/main.ts';
 import { benchFirestore, benchFirestoreAbort, stopEmulator } from './firestore.ts';
 import { benchLoad } from './load.ts';
 import { removeFolders } from './measure.ts';
+import { benchMemorySearch } from './memory/main.ts';
 import { benchPeers } from './peers.ts';
 import { isMachineFree, Report } from './report.ts';
 import { benchErase, benchPrivateTurns } from './privacy.ts';
@@ -17,7 +18,7 @@ import { benchState } from './state.ts';
 import { benchCrowd, benchFile, benchInMemory } from './stores.ts';
 
 const PARTS = {
-  memory: (report: Report, turns: number) => benchInMemory(report, turns),
+  'in-memory': (report: Report, turns: number) => benchInMemory(report, turns),
   file: (report: Report, turns: number) => benchFile(report, turns),
   crowd: (report: Report) => benchCrowd(report, 100_000),
   peers: (report: Report, turns: number) => benchPeers(report, turns),
@@ -28,6 +29,7 @@ const PARTS = {
   load: (report: Report, turns: number) => benchLoad(report, turns),
   'context-size': (report: Report, turns: number) => benchContext(report, turns),
   'context-speed': (report: Report, turns: number) => benchContextSpeed(report, turns),
+  'memory-search': (report: Report) => benchMemorySearch(report),
   state: (report: Report) => benchState(report),
   'privacy-turns': (report: Report, turns: number) => benchPrivateTurns(report, turns),
   'privacy-erase': (report: Report, turns: number) => benchErase(report, turns),
@@ -38,7 +40,8 @@ type Part = keyof typeof PARTS;
 const DEFAULT_TURNS = 1000;
 
 const GROUPS: Record<string, Part[]> = {
-  stores: ['memory', 'file', 'crowd', 'peers'],
+  memory: ['memory-search'],
+  stores: ['in-memory', 'file', 'crowd', 'peers'],
   abort: ['abort-local', 'abort-firestore'],
   context: ['context-size', 'context-speed'],
   privacy: ['privacy-turns', 'privacy-erase'],

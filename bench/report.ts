@@ -170,7 +170,10 @@ function describeGoal(goal: NonNullable<Figure['goal']>): string {
   if (goal.isEqual) return 'equal';
   if (goal.atMost !== undefined) return `<= ${goal.atMost}`;
   const share = goal.atMostOfTheirs!;
-  return share < 1 ? `<= 1/${Math.round(1 / share)} of peer` : `<= ${share} of peer`;
+  const part = Math.round(1 / share);
+  return share < 1 && Math.abs(share * part - 1) < 0.01
+    ? `<= 1/${part} of peer`
+    : `<= ${Number(share.toFixed(2))} of peer`;
 }
 
 function cell(value: Spread, unit: string): string {
