@@ -1,4 +1,4 @@
-import MiniSearch from 'minisearch';
+import MiniSearch, { type SearchResult } from 'minisearch';
 import type { Memory } from '../../store/memory/contract.ts';
 import { dateTerms, DateWords } from './dates.ts';
 import { DialogueMap, dialoguePlaces } from './dialogue.ts';
@@ -11,6 +11,8 @@ const BM25 = { k: 0.9, b: 0.4, d: 0.5 };
 const DATE_BOOST = 0.5;
 /** Of a longer query so many different terms count: its first ones. */
 const MAX_TERMS = 48;
+/** A term that more memories have is a common one. */
+const COMMON = 1_000;
 /** So many hits share their score with their neighbours. */
 const MAX_SPREADING = 500;
 
@@ -37,6 +39,8 @@ export class LexicalIndex {
   readonly #dialogue = new DialogueMap();
   /** The languages that memories were written in, as indexes into `Stems.languages`. */
   readonly #languages = new Set<number>();
+  /** How many memories had a term, those that were removed or replaced included: it only tells common terms from others. */
+  readonly #counts = new Map<string, number>();
   readonly #terms: MiniSearch<Memory>;
 
   constructor(stems: Stems) {
@@ -86,11 +90,14 @@ export class LexicalIndex {
 
   search(query: string, fits: (memory: Memory) => boolean): LexicalHits {
     const terms = this.#queryTerms(query);
-    const results = terms.length === 0 ? [] : this.#terms.search(terms.join(' ')).slice(0, MAX_SPREADING);
+    const results = this.#matches(terms);
     // MiniSearch multiplies by the number of terms that matched; the root of it is left.
-    const found = new Map(
-      results.map(({ id, score, queryTerms }) => [id as string, score / Math.sqrt(queryTerms.length)]),
-    );
+    const scores = results.map(({ id, score, queryTerms }): [string, number] => [
+      id as string,
+      score / Math.sqrt(queryTerms.length),
+    ]);
+    scores.sort((a, b) => b[1] - a[1]);
+    const found = new Map(scores.slice(0, MAX_SPREADING));
     const spread = this.#dialogue.spread(found, (id) => dialoguePlaces(this.#memories.get(id)!));
     const hits = [...spread].map(([id, score]) => ({ memory: this.#memories.get(id)!, score }));
     const most = results.reduce((count, { queryTerms }) => Math.max(count, queryTerms.length), 0);
@@ -98,6 +105,29 @@ export class LexicalIndex {
       hits: hits.filter(({ memory }) => fits(memory)).sort((a, b) => b.score - a.score),
       coverage: terms.length === 0 ? 0 : most / terms.length,
     };
+  }
+
+  /** Common terms count only for memories that have a rarer one: in a large scope they would match a good part of it. */
+  #matches(terms: readonly string[]): SearchResult[] {
+    const byRarity = [...terms].sort((a, b) => this.#countOf(a) - this.#countOf(b));
+    const isCommon = (term: string, i: number): boolean => i > 0 && this.#countOf(term) > COMMON;
+    const common = byRarity.filter(isCommon);
+    const found = this.#terms.search(byRarity.filter((term, i) => !isCommon(term, i)).join(' '));
+    if (common.length === 0) return found;
+    const byId = new Map(found.map((result) => [result.id as string, result]));
+    const more = this.#terms.search(common.join(' '), { boostDocument: (id: string) => (byId.has(id) ? 1 : 0) });
+    for (const { id, score, queryTerms } of more) {
+      const rare = byId.get(id as string)!;
+      const count = rare.queryTerms.length + queryTerms.length;
+      // As if all had been searched for at once.
+      const sum = rare.score / rare.queryTerms.length + score / queryTerms.length;
+      byId.set(id as string, { ...rare, score: sum * count, queryTerms: [...rare.queryTerms, ...queryTerms] });
+    }
+    return [...byId.values()];
+  }
+
+  #countOf(term: string): number {
+    return this.#counts.get(term) ?? 0;
   }
 
   /** A word is looked for in the stems of each language that the scope has. */
@@ -115,10 +145,9 @@ export class LexicalIndex {
     const words = wordsOf(textOf(memory));
     const language = this.#stems.languageOf(words);
     this.#languages.add(language);
-    return this.#stems
-      .withoutStopWords(words, language)
-      .map((word) => this.#stems.stem(word, language))
-      .join(' ');
+    const terms = this.#stems.withoutStopWords(words, language).map((word) => this.#stems.stem(word, language));
+    for (const term of new Set(terms)) this.#counts.set(term, this.#countOf(term) + 1);
+    return terms.join(' ');
   }
 }
 

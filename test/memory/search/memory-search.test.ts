@@ -112,6 +112,19 @@ describe('what is found', () => {
     expect((await find('Where did we hike in June?'))[0]).toBe('june');
   });
 
+  it('lets common words of a large scope count beside rarer ones, and alone', async () => {
+    await put(
+      store,
+      ADA,
+      ...Array.from({ length: 1_100 }, (_, i) => draft(`m${i}`, `drinks coffee in place${i % 600}`)),
+    );
+    await put(store, ADA, draft('far', 'was in place7 and had nothing'));
+    const both = { deadlineMs: 60_000, k: 3 };
+    expect((await find('coffee place7', both)).toSorted()).toEqual(['far', 'm607', 'm7']);
+    expect((await find('coffee place7', both)).at(-1)).toBe('far');
+    expect(await find('coffee', both)).toHaveLength(3);
+  });
+
   it('answers copies: a caller that changes one changes nothing', async () => {
     await put(store, ADA, draft('a', 'espresso'));
     const { memories } = await search.search({ scope: ADA, query: 'espresso' });
