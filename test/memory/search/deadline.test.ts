@@ -60,6 +60,18 @@ describe('a deadline', () => {
     expect(report).toMatchObject({ deadlinePassed: true, lexical: 'late', revision: 1, isCached: false });
   });
 
+  it('never leaves what was removed, not even while the index is made anew', async () => {
+    await put(inner, ADA, ...Array.from({ length: 1_000 }, (_, i) => draft(`m${i}`, `drinks cocoa in place${i}`)));
+    const { find, calls } = opened();
+    expect((await find('tea', { deadlineMs: 60_000 })).ids).toEqual(['b']);
+    await inner.commit(ADA, [{ op: 'remove', id: 'b' }]);
+    const finding = find('tea');
+    // The store has answered, and most of the memories are still to be indexed.
+    await vi.waitFor(() => expect(calls.at(-1)!.read).toBeGreaterThan(0), { interval: 0 });
+    clock.pass(200);
+    expect((await finding).ids).toEqual([]);
+  });
+
   it('ends an embedder, a reranker and a rewriter that hang, and answers without them', async () => {
     const aborted: string[] = [];
     const hanging = (name: string) => (_: unknown, second: unknown, third?: unknown) => {
