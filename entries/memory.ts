@@ -5,6 +5,7 @@ export { appScope, sessionScope, userScope, type MemoryScope, type ScopeOptions 
 export type { BackfillOptions, BackfillResult } from '../src/memory/backfill.ts';
 export type { ForgottenSource } from '../src/memory/rights/forget.ts';
 export type * from '../src/memory/types.ts';
+export { FileMemoryStore, type FileMemoryStoreOptions } from '../stores/file/memory/file-memory-store.ts';
 export {
   InMemoryMemoryStore,
   type InMemoryMemoryStoreOptions,
@@ -17,3 +18,5 @@ export type * from '../src/memory/search/types.ts';
 export type { ScoreParts, SearchWeights } from '../src/memory/search/score.ts';
 export type { SearchClock } from '../src/memory/search/deadline.ts';
 export type { MemoryLanguage } from '../src/memory/search/languages.ts';
+export type { Durability } from '../stores/file/disk/store-folder.ts';
+export type { Encryption } from '../src/store/encryption/encryption.ts';

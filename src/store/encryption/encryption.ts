@@ -6,9 +6,9 @@ import { addressTo, failedPrecondition, quote } from '../../errors.ts';
 export interface KeyOwner {
   /** The tenant that it is stored for. */
   readonly tenant: string;
-  /** What it is: `snapshot`, one without a session; `scope`, the record of a user or an app. */
-  readonly kind: 'session' | 'snapshot' | 'scope';
-  /** The id of the session or the snapshot; of a record the text that its scope is known by in the store. */
+  /** What it is: `snapshot`, one without a session; `scope`, the record of a user or an app; `memory`, the memories of a scope. */
+  readonly kind: 'session' | 'snapshot' | 'scope' | 'memory';
+  /** The id of the session or the snapshot; of a record and of memories the text that their scope is known by in the store. */
   readonly id: string;
   /** Tells it from a deleted one of the same id, where the store has to. */
   readonly incarnation?: string;
@@ -103,6 +103,7 @@ export function missingKey(keyId: string, owner: KeyOwner): GenkitError {
 
 /** The owner in a message, as the beginning of a sentence. */
 export function describeOwner({ kind, id }: KeyOwner): string {
+  if (kind === 'memory') return 'What is remembered in a scope';
   if (kind === 'scope') return 'A record of a user or an app';
   return `${kind === 'session' ? 'Session' : 'Snapshot'} ${quote(id)}`;
 }

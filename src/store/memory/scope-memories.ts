@@ -45,6 +45,17 @@ export class ScopeMemories {
     return this.#resetRevision;
   }
 
+  /** How many memories there are. */
+  get size(): number {
+    return this.#memories.size;
+  }
+
+  /** Sets what no version tells. */
+  restore(revision: number, resetRevision: number): void {
+    this.#revision = revision;
+    this.#resetRevision = resetRevision;
+  }
+
   /** What a commit will make, without making it. */
   plan({ puts, removes, raisesRevision }: CommitOperations, now: number): MemoriesCommit {
     const revision = this.#revision + Number(raisesRevision);
@@ -69,7 +80,7 @@ export class ScopeMemories {
 
   /** Removes all; answers how many memories, and versions of them from before. */
   clear(): { memories: number; revisions: number } {
-    const memories = this.#memories.size;
+    const memories = this.size;
     const revisions = this.versions().length - memories;
     this.#memories.clear();
     this.#resetRevision = ++this.#revision;

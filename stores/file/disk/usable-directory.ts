@@ -21,6 +21,8 @@ export interface StoreDirectory {
   /** Absolute. */
   readonly path: string;
   readonly fs: FileSystem;
+  /** The class of the store, for messages. Default: `FileSessionStore`. */
+  readonly owner?: string;
 }
 
 /**
@@ -28,9 +30,9 @@ export interface StoreDirectory {
  *
  * @throws `INVALID_ARGUMENT` for what is no path, `FAILED_PRECONDITION` when something else is in its place.
  */
-export function usableDirectory(directory: unknown, fs: FileSystem): string {
+export function usableDirectory(directory: unknown, fs: FileSystem, owner = 'FileSessionStore'): string {
   if (typeof directory !== 'string' || directory.trim() === '' || directory.includes('\0')) {
-    throw invalidArgument('FileSessionStore needs the path of a directory as its first argument.');
+    throw invalidArgument(`${owner} needs the path of a directory as its first argument.`);
   }
   const path = resolve(directory);
   for (let at = path; ; at = dirname(at)) {
@@ -38,7 +40,7 @@ export function usableDirectory(directory: unknown, fs: FileSystem): string {
     if (found?.isDirectory()) return path;
     if (found) {
       const place = at === path ? 'it' : 'a part of its path';
-      throw directoryError(`FileSessionStore can't use ${quote(directory)}: ${place} is no directory.`);
+      throw directoryError(`${owner} can't use ${quote(directory)}: ${place} is no directory.`);
     }
     if (at === dirname(at)) return path;
   }
@@ -48,11 +50,14 @@ export function usableDirectory(directory: unknown, fs: FileSystem): string {
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'UNKNOWN']);
 
 /** The error of a call that failed because the store's directory is of no use, or can't be made; `undefined` when the call failed otherwise. */
-export function unusableDirectoryError({ given, path, fs }: StoreDirectory, error: unknown): GenkitError | undefined {
+export function unusableDirectoryError(
+  { given, path, fs, owner = 'FileSessionStore' }: StoreDirectory,
+  error: unknown,
+): GenkitError | undefined {
   const code = codeOf(error) ?? '';
   if (NO_LINKS.has(code) && (error as NodeJS.ErrnoException).syscall === 'link') {
     return directoryError(
-      `FileSessionStore can't use ${quote(given)}: its file system has no hard links (${code}). Give the store a directory on one that has.`,
+      `${owner} can't use ${quote(given)}: its file system has no hard links (${code}). Give the store a directory on one that has.`,
     );
   }
   const reason = REASONS[code];

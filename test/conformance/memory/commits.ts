@@ -1,22 +1,7 @@
-import { equal, refuses, statusOf } from '../support/assertions.ts';
-import type { MemoryStore } from '../../../src/store/memory/contract.ts';
+import { equal, refuses } from '../support/assertions.ts';
 import { ADA, BOB, note, put } from './support/drafts.ts';
 import type { MemorySubject } from './support/kit.ts';
-
-/** Reads, commits on that revision, and tries again when another came first. */
-async function corroborate(store: MemoryStore): Promise<void> {
-  for (;;) {
-    const expectedRevision = await store.revision(ADA);
-    const [memory] = await store.get(ADA, ['seat']);
-    try {
-      const times = (memory!['times'] as number) + 1;
-      await store.commit(ADA, [{ op: 'put', memory: { ...memory!, times } }], { expectedRevision });
-      return;
-    } catch (error) {
-      if (statusOf(error) !== 'ABORTED') throw error;
-    }
-  }
-}
+import { corroborate } from './support/workers.ts';
 
 /** A commit is all or nothing, and on the revision that it expects. */
 export const commits: MemorySubject = {

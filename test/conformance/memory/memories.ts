@@ -17,10 +17,10 @@ export const memories: MemorySubject = {
         expiresAt: isoOf(START + 2e12),
         approvedAt: isoOf(START),
         successes: { times: 3 },
-        absent: undefined,
+        dropped: undefined,
       });
       await a.commit(ADA, [{ op: 'put', memory: given }], { now: START });
-      const { absent: _, ...saved } = given;
+      const { dropped: _, ...saved } = given;
       const at = isoOf(START);
       for (const store of [a, b]) {
         const expected = [{ ...saved, scope: ADA, revision: 1, createdAt: at, updatedAt: at }];

@@ -1,0 +1,97 @@
+import { BaseMemoryStore, type MemoryTenant } from '../../../src/store/memory/base-memory-store.ts';
+import type { MemoryStoreCapabilities } from '../../../src/store/memory/contract.ts';
+import { checkOptions, isFunction, isObject, isOneOf, isWhole } from '../../../src/store/check-options.ts';
+import type { Encryption } from '../../../src/store/encryption/encryption.ts';
+import type { SnapshotPathPrefix } from '../../../src/store/name-tenant.ts';
+import { KeyQueue } from '../../../src/store/parts/key-queue.ts';
+import { LruCache } from '../../../src/store/parts/lru-cache.ts';
+import { nodeFileSystem, type FileSystem } from '../disk/file-system.ts';
+import { reportingFailures } from '../disk/io-error.ts';
+import { StoreFolder, type Durability } from '../disk/store-folder.ts';
+import { usableDirectory } from '../disk/usable-directory.ts';
+import type { LoadedLog } from './memory-log.ts';
+import { FileMemoryTenant, type SharedMemories } from './memory-tenant.ts';
+
+/** Options of {@link FileMemoryStore}. */
+export interface FileMemoryStoreOptions {
+  /** Names the caller's tenant; callers see what was saved under their own prefix only. Default: one tenant for all. */
+  pathPrefix?: SnapshotPathPrefix;
+  /**
+   * Encrypts what is written from now on; `envelope()` of `genkitx-agents/privacy` makes one. What is in clear already is read as it is.
+   * `docs/privacy.md` lists what stays in clear. Default: all is written in clear.
+   */
+  encryption?: Encryption;
+  /**
+   * What an acknowledged commit outlives. `full`: the end of the machine's power, because it has been flushed to the disk. `fast`: the end of
+   * the process; the system flushes when it likes. Default: `full`.
+   */
+  durability?: Durability;
+  /** How long a commit waits for other processes that write to the same scope, in ms, before it throws `ABORTED`. Default: 10000. */
+  lockTimeoutMs?: number;
+}
+
+const CAPABILITIES: Readonly<MemoryStoreCapabilities> = Object.freeze({ shared: true, vectorDimensions: 4096 });
+
+/** Bytes of the logs whose memories are kept in this process between calls. */
+const MOST_BYTES = 512 * 1024 * 1024;
+
+/**
+ * Keeps memories in files below a directory: a log for each scope, a file for each note and for each job. Several processes of a machine may
+ * share the directory, which may be that of a `FileSessionStore`. What a method hands out is frozen, or the caller's own copy.
+ *
+ * @example
+ * const memories = new FileMemoryStore('./.genkit/memories');
+ * const scope = { scope: 'user', appName: 'barista', userId: 'ada' } as const;
+ * const { items } = await memories.query(scope);
+ */
+export class FileMemoryStore extends BaseMemoryStore {
+  /** What this store can do. */
+  readonly capabilities = CAPABILITIES;
+  readonly #shared: SharedMemories;
+  /** Calls that have not ended. */
+  readonly #calls = new Set<Promise<unknown>>();
+
+  /**
+   * @param directory Where to keep the files; made by the first commit. Relative to the working directory.
+   * @param fileSystem For tests: what the store does its system calls through.
+   * @throws `INVALID_ARGUMENT` for an unknown or impossible option, `FAILED_PRECONDITION` when the directory can't be one.
+   */
+  constructor(directory: string, options?: FileMemoryStoreOptions, fileSystem: FileSystem = nodeFileSystem) {
+    checkOptions('FileMemoryStore', options, {
+      pathPrefix: isFunction,
+      encryption: isObject,
+      durability: isOneOf('full', 'fast'),
+      lockTimeoutMs: isWhole(0),
+    });
+    super('FileMemoryStore', options?.pathPrefix);
+    const path = usableDirectory(directory, fileSystem, 'FileMemoryStore');
+    const { durability = 'full', lockTimeoutMs = 10_000, encryption } = options ?? {};
+    const place = { given: directory, path, fs: fileSystem, owner: 'FileMemoryStore' };
+    this.#shared = {
+      folder: new StoreFolder(fileSystem, path, { durability, lockTimeoutMs }),
+      loaded: new LruCache<LoadedLog>(MOST_BYTES),
+      loads: new KeyQueue(),
+      encryption,
+      run: async (what, call) => {
+        const running = reportingFailures({ what }, place, call);
+        this.#calls.add(running);
+        try {
+          return await running;
+        } finally {
+          this.#calls.delete(running);
+        }
+      },
+    };
+  }
+
+  protected openTenant(id: string): MemoryTenant {
+    return new FileMemoryTenant(this.#shared, id);
+  }
+
+  /** Waits for the calls that are under way. */
+  protected async release(): Promise<void> {
+    await Promise.allSettled(this.#calls);
+    this.#shared.loaded.clear();
+    this.#shared.folder.close();
+  }
+}

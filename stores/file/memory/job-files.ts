@@ -1,0 +1,138 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { dataLoss } from '../../../src/errors.ts';
+import { stringifyJson } from '../../../src/json/value.ts';
+import type { Sealer } from '../../../src/store/encryption/encryption.ts';
+import type { MemoryJob } from '../../../src/store/memory/contract.ts';
+import { readyAt } from '../../../src/store/memory/jobs.ts';
+import { memoryScopeKey } from '../../../src/store/memory/scope.ts';
+import { assertReadable } from '../../../src/store/parts/format.ts';
+import { readFrom } from '../disk/read-file.ts';
+import type { StoreFolder } from '../disk/store-folder.ts';
+import { hashOf } from '../format/names.ts';
+import { openJson, sealText } from '../format/sealed-text.ts';
+import { jsonOf } from '../format/text.ts';
+import { FORMAT, SEALED_FORMAT } from './log-format.ts';
+
+/** A job's file, by its name. */
+export interface JobFile {
+  readonly name: string;
+  /** Names the job, different for each that was added. */
+  readonly ref: string;
+  /** Its place in the order in which jobs were added. */
+  readonly number: number;
+  readonly idHash: string;
+  /** How often it was changed. */
+  readonly change: number;
+  /** When a worker may take it, in milliseconds since 1970; infinite for a dead one. */
+  readonly readyAt: number;
+  readonly scopeHash: string;
+}
+
+const NAME = /^((\d+)-([0-9a-f]{32})-[0-9a-f]{12})-(\d+)-(\d+|dead)-([0-9a-f]{32})\.json$/;
+
+/**
+ * The jobs of a tenant, a file each. Its name tells all that a claim has to know, so that one file is read. A change writes a new file, and
+ * removes the one before. All calls are made under the lock of the jobs.
+ */
+export class JobFiles {
+  readonly path: string;
+  readonly #folder: StoreFolder;
+  readonly #sealerOf: (scopeKey: string) => Sealer;
+
+  constructor(folder: StoreFolder, path: string, sealerOf: (scopeKey: string) => Sealer) {
+    this.#folder = folder;
+    this.path = path;
+    this.#sealerOf = sealerOf;
+  }
+
+  /** The oldest first. */
+  list(): JobFile[] {
+    const files = new Map<string, JobFile>();
+    for (const name of this.#folder.namesIn(this.path)) {
+      const file = parseName(name);
+      if (!file) continue;
+      const known = files.get(file.ref);
+      // A change that broke off has left the file before.
+      if (known) this.#folder.remove(join(this.path, known.change < file.change ? known.name : name));
+      if (!known || known.change < file.change) files.set(file.ref, file);
+    }
+    return [...files.values()].toSorted((x, y) => x.number - y.number);
+  }
+
+  async read({ name, ref }: JobFile): Promise<MemoryJob> {
+    const content = await readFrom(this.#folder.fs, join(this.path, name));
+    const json = typeof content === 'object' ? jsonOf(content.bytes) : undefined;
+    if (typeof json !== 'object' || json === null || Array.isArray(json)) throw damaged();
+    assertReadable(json['format'], SEALED_FORMAT, 'A memory job');
+    const { scope, sealed } = json;
+    const job =
+      typeof sealed === 'string' ? await openJson(sealed, this.#sealerOf(JSON.stringify(scope)), ref) : json['job'];
+    if (typeof job !== 'object' || job === null) throw damaged();
+    return Object.freeze(job as unknown as MemoryJob);
+  }
+
+  async add(job: MemoryJob, number: number): Promise<void> {
+    this.#folder.makeFolder(this.path);
+    const ref = `${number}-${hashOfId(job.id)}-${randomBytes(6).toString('hex')}`;
+    await this.#write(ref, 0, job);
+  }
+
+  async replace(file: JobFile, job: MemoryJob): Promise<void> {
+    await this.#write(file.ref, file.change + 1, job);
+    await this.remove([file]);
+  }
+
+  async remove(files: readonly JobFile[]): Promise<void> {
+    if (files.length === 0) return;
+    for (const { name } of files) this.#folder.remove(join(this.path, name));
+    await this.#folder.flushFolder(this.path);
+  }
+
+  async #write(ref: string, change: number, job: MemoryJob): Promise<void> {
+    const key = memoryScopeKey(job.scope);
+    const ready = readyAt(job);
+    const name = `${ref}-${change}-${ready === Infinity ? 'dead' : Math.max(0, ready)}-${scopeHashOf(key)}.json`;
+    const cipher = await this.#sealerOf(key).cipher();
+    const text = stringifyJson(job);
+    const content = cipher
+      ? `{"format":${SEALED_FORMAT},"scope":${key},"sealed":"${await sealText(text, cipher, ref)}"}\n`
+      : `{"format":${FORMAT},"job":${text}}\n`;
+    await this.#folder.replace(join(this.path, name), Buffer.from(content));
+    await this.#folder.flushFolder(this.path);
+  }
+}
+
+/** The job of an id. */
+export function findJob(files: readonly JobFile[], id: string): JobFile | undefined {
+  const hash = hashOfId(id);
+  return files.find(({ idHash }) => idHash === hash);
+}
+
+/** The hash by which jobs name their scope. */
+export function scopeHashOf(key: string): string {
+  return hashOf(key).slice(0, 32);
+}
+
+function hashOfId(id: string): string {
+  return hashOf(id).slice(0, 32);
+}
+
+function parseName(name: string): JobFile | undefined {
+  const match = NAME.exec(name);
+  if (!match) return undefined;
+  const [, ref, number, idHash, change, ready, scopeHash] = match as unknown as string[];
+  return {
+    name,
+    ref: ref!,
+    number: Number(number),
+    idHash: idHash!,
+    change: Number(change),
+    readyAt: ready === 'dead' ? Infinity : Number(ready),
+    scopeHash: scopeHash!,
+  };
+}
+
+function damaged(): Error {
+  return dataLoss("A memory job can't be read: its file is damaged. Restore it from a backup, or remove it.");
+}

@@ -1,0 +1,129 @@
+import { stringifyJson, type Json } from '../../../src/json/value.ts';
+import type { Cipher, Sealer } from '../../../src/store/encryption/encryption.ts';
+import type { Memory, MemoryScopeId } from '../../../src/store/memory/contract.ts';
+import type { MemoryVersion } from '../../../src/store/memory/version.ts';
+import { assertReadable } from '../../../src/store/parts/format.ts';
+import { openJson, sealText } from '../format/sealed-text.ts';
+import { jsonOf } from '../format/text.ts';
+
+/** The newest format; 2 is that of encrypted text. */
+export const FORMAT = 1;
+export const SEALED_FORMAT = 2;
+
+/**
+ * The last line of a commit in a log, by which it counts. The line before it holds what the commit put, if it put anything.
+ */
+export interface LogTail {
+  /** Numbers the commits of the scope. */
+  readonly commit: number;
+  readonly revision: number;
+  /** The revision in which memories were removed last. */
+  readonly reset: number;
+  /** Derived notes of earlier commits do not count. */
+  readonly derived: number;
+  /** Notes up to this commit do not count. */
+  readonly cleared: number;
+  /** Bytes of the line before; 0: there is none. */
+  readonly block: number;
+  /** Commits since the log was made that put nothing. */
+  readonly idle: number;
+  /** When a memory expires first, in milliseconds since 1970; it may be earlier. */
+  readonly expires?: number;
+  /** The job that the last commit on behalf of a job has done. */
+  readonly job?: string;
+  /** What is left of an erased scope is this line. */
+  readonly isErased?: boolean;
+}
+
+/** That of a scope without a log. */
+export const NO_TAIL: LogTail = { commit: 0, revision: 0, reset: 0, derived: 0, cleared: 0, block: 0, idle: 0 };
+
+const TAIL_BEGINNING = '{"commit":';
+/** More than the bytes of a tail. */
+export const LONGEST_TAIL = 512;
+/** More than the bytes of a header: an id has 1,024 characters, each of up to 6 bytes. */
+export const LONGEST_HEADER = 16 * 1024;
+
+/** @param key The scope; `undefined`: it was erased. */
+export function formatHeader(key: string | undefined): string {
+  return `{"format":${FORMAT},"scope":${key ?? 'null'}}\n`;
+}
+
+/**
+ * The scope that a log's first line names; `null`: none, it was erased; `undefined`: that is no such line.
+ *
+ * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it.
+ */
+export function parseHeader(line: Buffer): string | null | undefined {
+  const header = jsonOf(line);
+  if (typeof header !== 'object' || header === null || Array.isArray(header)) return undefined;
+  assertReadable(header['format'], FORMAT, 'The memories of a scope');
+  const { format, scope } = header;
+  if (format !== FORMAT || (scope !== null && !Array.isArray(scope))) return undefined;
+  return scope === null ? null : JSON.stringify(scope);
+}
+
+export function formatTail(tail: LogTail): string {
+  return `${JSON.stringify(tail)}\n`;
+}
+
+/** `undefined`: the line is that of a block, or none. */
+export function parseTail(line: Buffer): LogTail | undefined {
+  if (line.length > LONGEST_TAIL || line.toString('latin1', 0, TAIL_BEGINNING.length) !== TAIL_BEGINNING)
+    return undefined;
+  return jsonOf(line) as LogTail | undefined;
+}
+
+/** A version as JSON: the memory without its scope, its sequences, and its vector as 32-bit numbers in base64. */
+interface StoredVersion {
+  readonly m: Json;
+  readonly s: number;
+  readonly c: number;
+  readonly v?: string;
+}
+
+/** The line of what a commit puts. */
+export async function formatBlock(
+  versions: readonly MemoryVersion[],
+  commit: number,
+  cipher: Cipher | undefined,
+): Promise<string> {
+  const stored = versions.map(({ memory, sequence, contentSequence, vector }): StoredVersion => {
+    const { scope: _, ...m } = memory;
+    return { m: m as Json, s: sequence, c: contentSequence, ...(vector && { v: encodeVector(vector) }) };
+  });
+  const text = stringifyJson(stored);
+  if (!cipher) return `{"put":${text}}\n`;
+  return `{"format":${SEALED_FORMAT},"sealed":"${await sealText(text, cipher, placeOf(commit))}"}\n`;
+}
+
+/** @throws Error for damage, and what {@link Sealer.open} throws. */
+export async function parseBlock(
+  line: Buffer,
+  commit: number,
+  { scope, sealer }: { scope: MemoryScopeId; sealer: Sealer },
+): Promise<MemoryVersion[]> {
+  const block = jsonOf(line);
+  if (typeof block !== 'object' || block === null || Array.isArray(block)) throw new Error('no line of a log');
+  const { put, sealed } = block;
+  const stored = typeof sealed === 'string' ? await openJson(sealed, sealer, placeOf(commit)) : put;
+  if (!Array.isArray(stored)) throw new Error('no line of a log');
+  return (stored as unknown as StoredVersion[]).map(({ m, s, c, v }) => ({
+    memory: { ...(m as unknown as Memory), scope },
+    sequence: s,
+    contentSequence: c,
+    vector: v === undefined ? undefined : decodeVector(v),
+  }));
+}
+
+function placeOf(commit: number): string {
+  return `memories ${commit}`;
+}
+
+function encodeVector({ buffer, byteOffset, byteLength }: Float32Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString('base64');
+}
+
+function decodeVector(text: string): Float32Array {
+  return new Float32Array(Uint8Array.from(Buffer.from(text, 'base64')).buffer);
+}

@@ -1,0 +1,321 @@
+import { join } from 'node:path';
+import { GenkitError } from 'genkit';
+import { dataLoss } from '../../../src/errors.ts';
+import { freeze } from '../../../src/json/immutable.ts';
+import type { Sealer } from '../../../src/store/encryption/encryption.ts';
+import type { MemoryChanges, MemoryScopeId } from '../../../src/store/memory/contract.ts';
+import { describeMemoryScope, memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
+import { ScopeMemories } from '../../../src/store/memory/scope-memories.ts';
+import { sequenceOf, type MemoryVersion } from '../../../src/store/memory/version.ts';
+import type { KeyQueue } from '../../../src/store/parts/key-queue.ts';
+import type { LruCache } from '../../../src/store/parts/lru-cache.ts';
+import { closeQuietly, codeOf, READ, READ_APPEND } from '../disk/file-system.ts';
+import type { StoreFolder } from '../disk/store-folder.ts';
+import {
+  formatBlock,
+  formatHeader,
+  formatTail,
+  LONGEST_HEADER,
+  LONGEST_TAIL,
+  NO_TAIL,
+  parseBlock,
+  parseHeader,
+  parseTail,
+  type LogTail,
+} from './log-format.ts';
+
+/** A log as far as this process has read it. */
+export interface LoadedLog {
+  /** Tells the file from one that came into its place. */
+  readonly inode: number;
+  readonly memories: ScopeMemories;
+  /** Where the last commit ends. */
+  end: number;
+  tail: LogTail;
+}
+
+/** What the logs of a store share. */
+export interface SharedLogs {
+  readonly folder: StoreFolder;
+  readonly loaded: LruCache<LoadedLog>;
+  /** A log is loaded by one call at a time. */
+  readonly loads: KeyQueue;
+}
+
+/** A rewritten log has blocks of about so many bytes. */
+const BLOCK_BYTES = 256 * 1024;
+/** So many lines of commits that put nothing are dropped together. */
+const MOST_IDLE = 4000;
+
+/**
+ * The log of a scope: what each commit put, in their order. A commit appends a line with all that it puts, and a line that makes it count. A
+ * commit that removes memories writes the log anew without them. Reading takes no lock; writing is done under the scope's.
+ */
+export class MemoryLog {
+  readonly path: string;
+  readonly #shared: SharedLogs;
+  readonly #key: string;
+  readonly #scope: MemoryScopeId;
+  readonly #sealer: Sealer;
+
+  /** @param home The folder of the scope. */
+  constructor(shared: SharedLogs, home: string, key: string, sealer: Sealer) {
+    this.path = join(home, 'log.jsonl');
+    this.#shared = shared;
+    this.#key = key;
+    this.#scope = memoryScopeOfKey(key);
+    this.#sealer = sealer;
+  }
+
+  /** The last commit; reads the end of the log. */
+  async tail(): Promise<LogTail> {
+    const bytes = await this.#read((size) => [Math.max(0, size - LONGEST_TAIL), size]);
+    if (!bytes) return NO_TAIL;
+    const end = bytes.lastIndexOf(10) + 1;
+    const start = end < 2 ? 0 : bytes.lastIndexOf(10, end - 2) + 1;
+    // After a write that broke off the last commit stands further up.
+    return parseTail(bytes.subarray(start, end)) ?? (await this.load()).tail;
+  }
+
+  /** All memories; reads what was appended since the last time. */
+  load(): Promise<LoadedLog> {
+    return this.#shared.loads.run(this.path, () => this.#load());
+  }
+
+  /** {@link ScopeMemories.changes}; of a log that this process has not loaded only the commits after `since` are read. */
+  async changes(since: number): Promise<MemoryChanges> {
+    if (since > 0 && !this.#shared.loaded.get(this.path)) {
+      const changes = await this.#readBackTo(since);
+      if (changes) return changes;
+    }
+    return (await this.load()).memories.changes(since);
+  }
+
+  /**
+   * Makes a commit that puts these versions.
+   *
+   * @param before The last commit.
+   * @param assertHeld Called right before the commit point.
+   */
+  async append(
+    before: LogTail,
+    next: LogTail,
+    versions: readonly MemoryVersion[],
+    assertHeld: () => void,
+  ): Promise<void> {
+    if (before.commit === 0 || before.isErased || next.idle > MOST_IDLE) {
+      const { memories } = await this.load();
+      return this.rewrite(next, [...memories.versions(), ...versions], assertHeld);
+    }
+    const { folder } = this.#shared;
+    const block = versions.length === 0 ? '' : await formatBlock(versions, next.commit, await this.#sealer.cipher());
+    const size = Buffer.byteLength(block);
+    const fd = folder.fs.open(this.path, READ_APPEND);
+    try {
+      await this.#dropTorn(fd, before);
+      assertHeld();
+      folder.fs.write(fd, Buffer.from(block + formatTail({ ...next, block: size })));
+      await folder.flush(fd);
+    } finally {
+      closeQuietly(folder.fs, fd);
+    }
+  }
+
+  /** Makes a commit after which the log holds these versions and no others. */
+  async rewrite(next: LogTail, versions: readonly MemoryVersion[], assertHeld: () => void): Promise<void> {
+    const cipher = versions.length === 0 ? undefined : await this.#sealer.cipher();
+    const lines = [formatHeader(next.isErased ? undefined : this.#key)];
+    let group: MemoryVersion[] = [];
+    let bytes = 0;
+    const endGroup = async (): Promise<void> => {
+      if (group.length === 0) return;
+      // Told apart from each other, because what is encrypted is bound to its place.
+      const commit = -lines.length;
+      const block = await formatBlock(group, commit, cipher);
+      const revision = Math.floor(group.at(-1)!.sequence / sequenceOf(1));
+      lines.push(block, formatTail({ ...next, commit, revision, block: Buffer.byteLength(block) }));
+      [group, bytes] = [[], 0];
+    };
+    for (const version of versions) {
+      group.push(version);
+      bytes += version.memory.text.length + 4 * (version.vector?.length ?? 0) + 500;
+      if (bytes > BLOCK_BYTES) await endGroup();
+    }
+    await endGroup();
+    lines.push(formatTail({ ...next, block: 0, idle: 0 }));
+    const { folder } = this.#shared;
+    await folder.replace(this.path, Buffer.concat(lines.map((line) => Buffer.from(line))), assertHeld);
+    this.#shared.loaded.delete(this.path);
+  }
+
+  /** The scope that the log is about; `undefined`: none, it was erased or is not there. */
+  static async scopeOf(folder: StoreFolder, home: string): Promise<string | undefined> {
+    const bytes = await readPart(folder, join(home, 'log.jsonl'), (size) => [0, Math.min(size, LONGEST_HEADER)]);
+    return parseHeader(bytes?.subarray(0, bytes.indexOf(10) + 1) ?? Buffer.alloc(0)) ?? undefined;
+  }
+
+  #read(part: (size: number) => [start: number, end: number]): Promise<Buffer | undefined> {
+    return readPart(this.#shared.folder, this.path, part);
+  }
+
+  async #load(): Promise<LoadedLog> {
+    const { folder, loaded } = this.#shared;
+    const known = loaded.get(this.path);
+    const fd = openToRead(folder, this.path);
+    if (fd === undefined) {
+      loaded.delete(this.path);
+      return { inode: 0, memories: new ScopeMemories(this.#scope), end: 0, tail: NO_TAIL };
+    }
+    try {
+      const { ino, size } = folder.fs.statOpen(fd);
+      if (known?.inode === ino && known.end === size) return known;
+      // The last line that was read must still be there: an inode may come again.
+      const last = known ? formatTail(known.tail) : '';
+      const start = known?.inode === ino && known.end < size ? known.end - last.length : 0;
+      const bytes = await readFully(folder, fd, start, size);
+      const isSame = start > 0 && bytes.toString('latin1', 0, last.length) === last;
+      if (start > 0 && !isSame) {
+        loaded.delete(this.path);
+        return await this.#load();
+      }
+      const log = isSame
+        ? known!
+        : { inode: ino, memories: new ScopeMemories(this.#scope), end: this.#endOfHeader(bytes), tail: NO_TAIL };
+      await this.#apply(log, bytes, start);
+      loaded.set(this.path, log, Math.max(1, log.end));
+      return log;
+    } catch (error) {
+      loaded.delete(this.path);
+      throw error;
+    } finally {
+      closeQuietly(folder.fs, fd);
+    }
+  }
+
+  #endOfHeader(bytes: Buffer): number {
+    const end = bytes.indexOf(10) + 1;
+    if (parseHeader(bytes.subarray(0, end)) === undefined) throw this.#damaged();
+    return end;
+  }
+
+  /** Applies the commits behind `log.end`. */
+  async #apply(log: LoadedLog, bytes: Buffer, start: number): Promise<void> {
+    let block: Buffer | undefined;
+    for (let at = log.end - start; ;) {
+      const end = bytes.indexOf(10, at) + 1;
+      if (end === 0) break;
+      const line = bytes.subarray(at, end);
+      at = end;
+      const tail = parseTail(line);
+      if (!tail) {
+        block = line;
+        continue;
+      }
+      if (tail.block !== (block?.length ?? 0)) throw this.#damaged();
+      if (block) {
+        const versions = await this.#parse(block, tail.commit);
+        log.memories.apply({ revision: tail.revision, versions, removed: [] });
+      }
+      log.memories.restore(tail.revision, tail.reset);
+      [log.tail, log.end, block] = [tail, start + at, undefined];
+    }
+  }
+
+  async #parse(block: Buffer, commit: number): Promise<MemoryVersion[]> {
+    try {
+      const versions = await parseBlock(block, commit, { scope: this.#scope, sealer: this.#sealer });
+      for (const { memory } of versions) freeze(memory);
+      return versions;
+    } catch (error) {
+      if (error instanceof GenkitError) throw error;
+      throw this.#damaged();
+    }
+  }
+
+  /** What changed after a revision, read from the end of the log; `undefined`: all of it has to be read. */
+  async #readBackTo(since: number): Promise<MemoryChanges | undefined> {
+    const { folder } = this.#shared;
+    const fd = openToRead(folder, this.path);
+    if (fd === undefined) return undefined;
+    try {
+      const { size } = folder.fs.statOpen(fd);
+      const current = new Map<string, MemoryVersion>();
+      let last: LogTail | undefined;
+      for (let end = size; ;) {
+        const start = Math.max(0, end - LONGEST_TAIL);
+        const bytes = await readFully(folder, fd, start, end);
+        const lineStart = bytes.lastIndexOf(10, bytes.length - 2) + 1;
+        const tail = bytes.at(-1) === 10 ? parseTail(bytes.subarray(lineStart)) : undefined;
+        if (!tail) return undefined;
+        last ??= tail;
+        if (since < last.reset || since > last.revision) return undefined;
+        if (tail.revision <= since) break;
+        end = start + lineStart - tail.block;
+        const block = tail.block === 0 ? undefined : await readFully(folder, fd, end, end + tail.block);
+        for (const version of block ? (await this.#parse(block, tail.commit)).toReversed() : []) {
+          if (!current.has(version.memory.id)) current.set(version.memory.id, version);
+        }
+      }
+      const changed = [...current.values()].filter((version) => version.contentSequence >= sequenceOf(since + 1));
+      changed.sort((x, y) => x.contentSequence - y.contentSequence);
+      return { revision: last.revision, changed: changed.map(({ memory }) => memory), isReset: false };
+    } finally {
+      closeQuietly(folder.fs, fd);
+    }
+  }
+
+  /** Cuts off what a write that broke off has left behind the last commit. */
+  async #dropTorn(fd: number, before: LogTail): Promise<void> {
+    const { folder } = this.#shared;
+    const { size } = folder.fs.statOpen(fd);
+    const last = Buffer.from(formatTail(before));
+    const bytes = await readFully(folder, fd, Math.max(0, size - last.length), size);
+    if (bytes.equals(last)) return;
+    const { end } = await this.load();
+    if (end < size) folder.fs.truncate(fd, end);
+  }
+
+  #damaged(): GenkitError {
+    return dataLoss(
+      `The memories of ${describeMemoryScope(this.#scope)} can't be read: their log is damaged. Restore it from a backup.`,
+    );
+  }
+}
+
+function openToRead(folder: StoreFolder, path: string): number | undefined {
+  try {
+    return folder.fs.open(path, READ);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+async function readPart(
+  folder: StoreFolder,
+  path: string,
+  part: (size: number) => [start: number, end: number],
+): Promise<Buffer | undefined> {
+  const fd = openToRead(folder, path);
+  if (fd === undefined) return undefined;
+  try {
+    return await readFully(folder, fd, ...part(folder.fs.statOpen(fd).size));
+  } finally {
+    closeQuietly(folder.fs, fd);
+  }
+}
+
+/** Up to this size reading at once takes less than handing it to another thread. */
+const SMALL = 64 * 1024;
+
+async function readFully({ fs }: StoreFolder, fd: number, start: number, end: number): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafe(end - start);
+  if (bytes.length <= SMALL) return bytes.subarray(0, fs.read(fd, bytes, start));
+  let length = 0;
+  while (length < bytes.length) {
+    const count = await fs.readLater(fd, bytes.subarray(length), start + length);
+    if (count === 0) break;
+    length += count;
+  }
+  return bytes.subarray(0, length);
+}

@@ -1,0 +1,394 @@
+import { join } from 'node:path';
+import { Sealer, type Encryption } from '../../../src/store/encryption/encryption.ts';
+import type { Page, PageOptions } from '../../../src/store/contract.ts';
+import { checkPage, encodeCursor, pageOf } from '../../../src/store/list/page.ts';
+import type {
+  ClaimRequest,
+  CommitRequest,
+  JobsRequest,
+  MemoryTenant,
+} from '../../../src/store/memory/base-memory-store.ts';
+import type { QueryRequest } from '../../../src/store/memory/checks.ts';
+import type {
+  Memory,
+  MemoryChanges,
+  MemoryCommitResult,
+  MemoryErasure,
+  MemoryHit,
+  MemoryJob,
+  MemoryJobChange,
+  MemoryNotes,
+  MemoryScopeId,
+  MemorySweep,
+} from '../../../src/store/memory/contract.ts';
+import { assertHolds, assertRevision, changedJob, leased } from '../../../src/store/memory/jobs.ts';
+import { describeMemoryScope, memoryScopeKey, memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
+import { outcomeUnknown } from '../disk/io-error.ts';
+import type { HeldLock } from '../disk/lock-folder.ts';
+import { fileNameOf, hashOf } from '../format/names.ts';
+import { findJob, JobFiles, scopeHashOf, type JobFile } from './job-files.ts';
+import type { LogTail } from './log-format.ts';
+import { MemoryLog, type SharedLogs } from './memory-log.ts';
+import { NoteFiles } from './note-files.ts';
+
+/** What the tenants of a store share. */
+export interface SharedMemories extends SharedLogs {
+  readonly encryption: Encryption | undefined;
+  /** Runs a call; failures of the system become errors that name no path. */
+  run<T>(what: string, call: () => Promise<T>): Promise<T>;
+}
+
+/** One scope: its folder, and what lies in it. */
+interface Scope {
+  readonly key: string;
+  readonly path: string;
+  readonly log: MemoryLog;
+  readonly notes: NoteFiles;
+}
+
+/** How often notes are read again, because others wrote meanwhile, before the lock is taken. */
+const MOST_TRIES = 8;
+
+/** One tenant: a folder for each scope, and one of jobs. */
+export class FileMemoryTenant implements MemoryTenant {
+  readonly #shared: SharedMemories;
+  readonly #tenant: string;
+  /** The folder of the scopes. */
+  readonly #scopes: string;
+  readonly #jobs: JobFiles;
+
+  constructor(shared: SharedMemories, tenant: string) {
+    this.#shared = shared;
+    this.#tenant = tenant;
+    const home = join(shared.folder.path, fileNameOf(tenant));
+    this.#scopes = join(home, '.memories');
+    this.#jobs = new JobFiles(shared.folder, join(home, '.memory-jobs'), (key) => this.#sealer(key));
+  }
+
+  get(key: string, ids: readonly string[]): Promise<Memory[]> {
+    return this.#read(key, async ({ log }) => (await log.load()).memories.get(ids));
+  }
+
+  query(key: string, request: QueryRequest): Promise<Page<MemoryHit>> {
+    return this.#read(key, async ({ log }) => (await log.load()).memories.query(request));
+  }
+
+  revision(key: string): Promise<number> {
+    return this.#read(key, async ({ log }) => (await log.tail()).revision);
+  }
+
+  changes(key: string, since: number): Promise<MemoryChanges> {
+    return this.#read(key, ({ log }) => log.changes(since));
+  }
+
+  revisions(key: string, id: string): Promise<Memory[]> {
+    return this.#read(key, async ({ log }) => (await log.load()).memories.revisions(id));
+  }
+
+  bySource(key: string, sourceId: string): Promise<Memory[]> {
+    return this.#read(key, async ({ log }) => (await log.load()).memories.bySource(sourceId));
+  }
+
+  notes(key: string, kind: string, keys: readonly string[] | undefined): Promise<MemoryNotes> {
+    return this.#read(key, async (scope) => {
+      for (let tries = 0; tries < MOST_TRIES; tries++) {
+        const tail = await scope.log.tail();
+        const notes = await scope.notes.read(kind, keys, tail);
+        if (notes && (await scope.log.tail()).commit === tail.commit) return { revision: tail.revision, notes };
+      }
+      return this.#locked(scope, async () => {
+        const tail = await scope.log.tail();
+        return { revision: tail.revision, notes: (await scope.notes.read(kind, keys, tail))! };
+      });
+    });
+  }
+
+  commit(key: string, request: CommitRequest): Promise<MemoryCommitResult> {
+    const scope = this.#scope(key);
+    return this.#change('Committing memories', () =>
+      request.job
+        ? this.#withJobs(() => this.#locked(scope, (lock) => this.#commit(scope, request, lock)))
+        : this.#locked(scope, (lock) => this.#commit(scope, request, lock)),
+    );
+  }
+
+  addJob(job: MemoryJob, maxJobs: number): Promise<'added' | 'known' | 'full'> {
+    return this.#change('Adding a memory job', () =>
+      this.#withJobs(async () => {
+        const files = await this.#openJobs();
+        if (findJob(files, job.id)) return 'known';
+        if (files.filter((file) => file.readyAt < Infinity).length >= maxJobs) return 'full';
+        await this.#jobs.add(job, (files.at(-1)?.number ?? 0) + 1);
+        return 'added';
+      }),
+    );
+  }
+
+  claimJob({ scope, ...claim }: ClaimRequest): Promise<MemoryJob | undefined> {
+    return this.#change('Claiming a memory job', () =>
+      this.#withJobs(async () => {
+        const first = new Map<string, JobFile>();
+        for (const file of await this.#openJobs()) {
+          if (file.readyAt < Infinity && !first.has(file.scopeHash)) first.set(file.scopeHash, file);
+        }
+        const wanted = scope === undefined ? undefined : scopeHashOf(scope);
+        const due = [...first.values()].filter(
+          (file) => file.readyAt <= claim.now && (wanted ?? file.scopeHash) === file.scopeHash,
+        );
+        const [file] = due.toSorted((x, y) => x.readyAt - y.readyAt || x.number - y.number);
+        if (!file) return undefined;
+        const job = leased(await this.#jobs.read(file), claim);
+        await this.#jobs.replace(file, job);
+        return job;
+      }),
+    );
+  }
+
+  changeJob(id: string, change: MemoryJobChange, now: number): Promise<void> {
+    return this.#change('Changing a memory job', () =>
+      this.#withJobs(async () => {
+        const file = findJob(await this.#openJobs(), id);
+        const next = changedJob(file && (await this.#jobs.read(file)), id, change, now);
+        if (next) await this.#jobs.replace(file!, next);
+        else await this.#jobs.remove([file!]);
+      }),
+    );
+  }
+
+  listJobs({ state, scope, page }: JobsRequest): Promise<Page<MemoryJob>> {
+    const { limit, after: [after] = [0] } = checkPage(page, ['number']);
+    const wanted = scope === undefined ? undefined : scopeHashOf(scope);
+    return this.#run('Listing memory jobs', async () => {
+      if (!this.#shared.folder.hasFolder(this.#jobs.path)) return { items: [] };
+      return this.#withJobs(async () => {
+        const items: MemoryJob[] = [];
+        let last = after;
+        for (const file of await this.#openJobs()) {
+          const isDead = file.readyAt === Infinity;
+          if (file.number <= after || (wanted ?? file.scopeHash) !== file.scopeHash) continue;
+          if (state !== undefined && (state === 'dead') !== isDead) continue;
+          const job = await this.#jobs.read(file);
+          if ((state ?? job.state) !== job.state) continue;
+          if (items.length === limit) return { items, nextCursor: encodeCursor([last]) };
+          items.push(job);
+          last = file.number;
+        }
+        return { items };
+      });
+    });
+  }
+
+  listScopes(options: PageOptions): Promise<Page<MemoryScopeId>> {
+    const { limit, after: [after] = [''] } = checkPage(options, ['string']);
+    return this.#run('Listing scopes', async () => {
+      const { folder } = this.#shared;
+      const withJobs = await this.#scopesWithJobs();
+      const written = folder.hasFolder(this.#scopes) ? folder.namesIn(this.#scopes) : [];
+      const names = [...new Set([...written, ...withJobs.keys()])].filter((name) => name > after).toSorted();
+      const keys = new Map<string, string | undefined>();
+      for (const name of names.slice(0, limit)) {
+        keys.set(name, withJobs.get(name) ?? (await MemoryLog.scopeOf(folder, join(this.#scopes, name))));
+      }
+      return pageOf(names, limit, (name) => {
+        const key = keys.get(name);
+        return { position: [name], item: key === undefined ? undefined : memoryScopeOfKey(key) };
+      });
+    });
+  }
+
+  sweep(now: number): Promise<MemorySweep> {
+    return this.#change('Sweeping memories', async () => {
+      const { folder } = this.#shared;
+      let removed = 0;
+      for (const name of folder.hasFolder(this.#scopes) ? folder.namesIn(this.#scopes) : []) {
+        const key = await MemoryLog.scopeOf(folder, join(this.#scopes, name));
+        if (key !== undefined) removed += await this.#sweepScope(this.#scope(key), now);
+      }
+      return { removed };
+    });
+  }
+
+  erase(key: string): Promise<MemoryErasure> {
+    const scope = this.#scope(key);
+    return this.#change('Erasing memories', () =>
+      this.#withJobs(() =>
+        this.#locked(scope, async (lock) => {
+          const jobs = (await this.#openJobs()).filter((file) => file.scopeHash === scopeHashOf(key));
+          await this.#jobs.remove(jobs);
+          const { memories, tail } = await scope.log.load();
+          const notes = scope.notes.count(tail);
+          const versions = memories.versions().length;
+          const { size } = memories;
+          if (tail.commit > 0) {
+            const [commit, revision] = [tail.commit + 1, tail.revision + 1];
+            const next: LogTail = {
+              commit,
+              revision,
+              reset: revision,
+              derived: commit,
+              cleared: commit,
+              block: 0,
+              idle: 0,
+              isErased: true,
+            };
+            await scope.log.rewrite(next, [], () => lock.assertHeld());
+            await this.#finish(scope, next);
+          }
+          await this.#sealer(key).forget();
+          return { memories: size, revisions: versions - size, notes, jobs: jobs.length };
+        }),
+      ),
+    );
+  }
+
+  async #commit(scope: Scope, request: CommitRequest, lock: HeldLock): Promise<MemoryCommitResult> {
+    const { operations, expectedRevision, job, now } = request;
+    const { puts, removes, notes, raisesRevision } = operations;
+    const before = await scope.log.tail();
+    assertRevision(scope.key, before.revision, expectedRevision);
+    const held = job && findJob(await this.#openJobs(), job.id);
+    if (job) assertHolds(held && (await this.#jobs.read(held)), job, scope.key);
+    if (puts.length + removes.length + notes.length === 0) {
+      await this.#jobs.remove(held ? [held] : []);
+      return { revision: before.revision };
+    }
+    this.#shared.folder.makeFolder(scope.path);
+    scope.notes.discard(before);
+    const commit = before.commit + 1;
+    const isRead = puts.length + removes.length > 0;
+    const memories = isRead ? (await scope.log.load()).memories : undefined;
+    const planned = memories?.plan(operations, now) ?? {
+      revision: before.revision + Number(raisesRevision),
+      versions: [],
+      removed: [],
+    };
+    await scope.notes.write(notes, commit);
+    const isRemoval = planned.removed.length > 0;
+    const gone = new Set(planned.removed);
+    const left = isRemoval ? memories!.versions().filter(({ memory }) => !gone.has(memory.id)) : [];
+    const ends = [...left, ...planned.versions].map(({ memory }) => Date.parse(memory.expiresAt ?? '') || Infinity);
+    const expires = Math.min(isRemoval ? Infinity : (before.expires ?? Infinity), ...ends);
+    const done = held?.ref ?? before.job;
+    const next: LogTail = {
+      commit,
+      revision: planned.revision,
+      reset: isRemoval ? planned.revision : before.reset,
+      derived: isRemoval ? commit : before.derived,
+      cleared: before.cleared,
+      block: 0,
+      idle: planned.versions.length === 0 ? before.idle + 1 : before.idle,
+      ...(expires < Infinity && { expires }),
+      ...(done !== undefined && { job: done }),
+    };
+    const assertHeld = (): void => lock.assertHeld();
+    if (isRemoval) await scope.log.rewrite(next, [...left, ...planned.versions], assertHeld);
+    else await scope.log.append(before, next, planned.versions, assertHeld);
+    await this.#finish(scope, next, held);
+    return { revision: next.revision };
+  }
+
+  /** What follows a commit point. */
+  async #finish(scope: Scope, tail: LogTail, held?: JobFile): Promise<void> {
+    try {
+      await this.#shared.folder.flushFolder(scope.path);
+      await scope.notes.tidy(tail);
+      await this.#jobs.remove(held ? [held] : []);
+    } catch (error) {
+      throw outcomeUnknown('Committing memories', error);
+    }
+  }
+
+  async #sweepScope(scope: Scope, now: number): Promise<number> {
+    const tail = await scope.log.tail();
+    if ((tail.expires ?? Infinity) > now) {
+      await this.#locked(scope, async () => {
+        const current = await scope.log.tail();
+        scope.notes.discard(current);
+        await scope.notes.tidy(current);
+      });
+      return 0;
+    }
+    return this.#locked(scope, async (lock) => {
+      const removes = (await scope.log.load()).memories.expired(now);
+      const operations = { puts: [], removes, notes: [], raisesRevision: removes.length > 0 };
+      if (removes.length > 0)
+        await this.#commit(scope, { operations, expectedRevision: undefined, job: undefined, now }, lock);
+      return removes.length;
+    });
+  }
+
+  /** The jobs, without one whose commit was made by a process that died before it removed it. */
+  async #openJobs(): Promise<JobFile[]> {
+    const files = this.#jobs.list();
+    const done: JobFile[] = [];
+    const seen = new Set<string>();
+    for (const file of files) {
+      if (seen.has(file.scopeHash) || file.readyAt === Infinity) continue;
+      seen.add(file.scopeHash);
+      // Only one that was handed out may be done.
+      if (file.change === 0) continue;
+      const scope = this.#scope(memoryScopeKey((await this.#jobs.read(file)).scope));
+      const { job } = await scope.log.tail();
+      if (job === file.ref) done.push(file);
+    }
+    await this.#jobs.remove(done);
+    return done.length === 0 ? files : files.filter((file) => !done.includes(file));
+  }
+
+  /** The scopes that have jobs, by the names of their folders. */
+  async #scopesWithJobs(): Promise<Map<string, string>> {
+    const keys = new Map<string, string>();
+    if (!this.#shared.folder.hasFolder(this.#jobs.path)) return keys;
+    return this.#withJobs(async () => {
+      for (const file of await this.#openJobs()) {
+        if (!keys.has(file.scopeHash)) keys.set(file.scopeHash, memoryScopeKey((await this.#jobs.read(file)).scope));
+      }
+      return keys;
+    });
+  }
+
+  #scope(key: string): Scope {
+    const path = join(this.#scopes, scopeHashOf(key));
+    const sealer = this.#sealer(key);
+    return {
+      key,
+      path,
+      log: new MemoryLog(this.#shared, path, key, sealer),
+      notes: new NoteFiles(this.#shared.folder, path, sealer),
+    };
+  }
+
+  #sealer(key: string): Sealer {
+    return new Sealer(this.#shared.encryption, { tenant: this.#tenant, kind: 'memory', id: key });
+  }
+
+  #read<T>(key: string, call: (scope: Scope) => Promise<T>): Promise<T> {
+    return this.#run('Reading memories', () => {
+      this.#shared.folder.hasFolder(this.#scopes);
+      return call(this.#scope(key));
+    });
+  }
+
+  #change<T>(what: string, call: () => Promise<T>): Promise<T> {
+    return this.#run(what, () => {
+      this.#shared.folder.prepare();
+      this.#shared.folder.hasFolder(this.#scopes);
+      this.#shared.folder.hasFolder(this.#jobs.path);
+      return call();
+    });
+  }
+
+  #run<T>(what: string, call: () => Promise<T>): Promise<T> {
+    return this.#shared.run(what, call);
+  }
+
+  #locked<T>({ key }: Scope, call: (lock: HeldLock) => Promise<T>): Promise<T> {
+    const what = `What is remembered of ${describeMemoryScope(memoryScopeOfKey(key))}`;
+    return this.#shared.folder.locks.run(hashOf('memory', this.#tenant, key), what, call);
+  }
+
+  /** Takes the lock of the tenant's jobs; before that of a scope, never after. */
+  #withJobs<T>(call: () => Promise<T>): Promise<T> {
+    return this.#shared.folder.locks.run(hashOf('memory jobs', this.#tenant), 'The queue of memory jobs', call);
+  }
+}

@@ -1,0 +1,145 @@
+import { join } from 'node:path';
+import { dataLoss } from '../../../src/errors.ts';
+import { stringifyJson, type Json } from '../../../src/json/value.ts';
+import type { Sealer } from '../../../src/store/encryption/encryption.ts';
+import { isDerivedKind, type NoteOperation } from '../../../src/store/memory/checks.ts';
+import type { MemoryNote } from '../../../src/store/memory/contract.ts';
+import { assertReadable } from '../../../src/store/parts/format.ts';
+import { readFrom } from '../disk/read-file.ts';
+import type { StoreFolder } from '../disk/store-folder.ts';
+import { hashOf } from '../format/names.ts';
+import { openJson, sealText } from '../format/sealed-text.ts';
+import { jsonOf } from '../format/text.ts';
+import { FORMAT, SEALED_FORMAT, type LogTail } from './log-format.ts';
+
+/** A note's file, by its name: `<n, or d of a derived one>-<kind>-<key>-<commit>`, with `-x` behind when the commit removed the note. */
+interface NoteFile {
+  readonly name: string;
+  /** The name without the commit. */
+  readonly note: string;
+  readonly commit: number;
+  readonly isDerived: boolean;
+  readonly isRemoval: boolean;
+}
+
+const NAME = /^((n|d)-[0-9a-f]{32}-[0-9a-f]{32})-(\d+)(-x)?\.json$/;
+
+/**
+ * The notes of a scope, a file each for every commit that wrote one. A file is written before its commit, and counts once the log has that
+ * commit; then the files that it replaces are removed. Changes are made under the scope's lock.
+ */
+export class NoteFiles {
+  readonly #folder: StoreFolder;
+  readonly #path: string;
+  readonly #sealer: Sealer;
+
+  constructor(folder: StoreFolder, path: string, sealer: Sealer) {
+    this.#folder = folder;
+    this.#path = path;
+    this.#sealer = sealer;
+  }
+
+  /**
+   * The notes as of a commit; `undefined`: others have removed some of them since.
+   *
+   * @param keys Default: all of the kind.
+   * @throws `DATA_LOSS`
+   */
+  async read(kind: string, keys: readonly string[] | undefined, tail: LogTail): Promise<MemoryNote[] | undefined> {
+    const wanted = keys && new Set(keys.map((key) => nameOf({ kind, key })));
+    const beginning = nameOf({ kind, key: '' }).slice(0, KIND_LENGTH);
+    const found: MemoryNote[] = [];
+    for (const file of this.#current(tail)) {
+      if (file.isRemoval || !file.note.startsWith(beginning) || wanted?.has(file.note) === false) continue;
+      const content = await readFrom(this.#folder.fs, join(this.#path, file.name));
+      if (content === 'missing') return undefined;
+      if (content === 'no-file') throw damaged();
+      found.push(await this.#parse(content.bytes, file));
+    }
+    return found.toSorted((x, y) => (x.key < y.key ? -1 : 1));
+  }
+
+  /** How many there are as of a commit. */
+  count(tail: LogTail): number {
+    return this.#current(tail).filter(({ isRemoval }) => !isRemoval).length;
+  }
+
+  /** Writes what a commit will make of notes. */
+  async write(notes: readonly NoteOperation[], commit: number): Promise<void> {
+    if (notes.length === 0) return;
+    for (const note of notes) {
+      const name = `${nameOf(note)}-${commit}${note.value === undefined ? '-x' : ''}.json`;
+      await this.#folder.replace(join(this.#path, name), await this.#format(note, name));
+    }
+    await this.#folder.flushFolder(this.#path);
+  }
+
+  /** Removes what was written for a commit that was not made; to be called before the next one. */
+  discard({ commit }: LogTail): void {
+    for (const file of this.#files()) if (file.commit > commit) this.#folder.remove(join(this.#path, file.name));
+  }
+
+  /** Removes what does not count any more. Answers whether there was any. */
+  async tidy(tail: LogTail): Promise<boolean> {
+    const current = this.#current(tail);
+    const names = new Set(current.map(({ name }) => name));
+    const old = this.#files().filter(({ name }) => !names.has(name));
+    const removals = current.filter(({ isRemoval }) => isRemoval);
+    for (const { name } of old) this.#folder.remove(join(this.#path, name));
+    if (old.length > 0) await this.#folder.flushFolder(this.#path);
+    // After what they remove, which would come back.
+    for (const { name } of removals) this.#folder.remove(join(this.#path, name));
+    return old.length + removals.length > 0;
+  }
+
+  /** The last file of each note. */
+  #current({ commit, derived, cleared }: LogTail): NoteFile[] {
+    const current = new Map<string, NoteFile>();
+    for (const file of this.#files()) {
+      const counts = file.commit <= commit && file.commit > cleared && !(file.isDerived && file.commit < derived);
+      if (counts && file.commit > (current.get(file.note)?.commit ?? 0)) current.set(file.note, file);
+    }
+    return [...current.values()];
+  }
+
+  #files(): NoteFile[] {
+    return this.#folder.namesIn(this.#path).flatMap((name) => {
+      const [, note, group, commit, removal] = NAME.exec(name) ?? [];
+      if (note === undefined) return [];
+      return { name, note, commit: Number(commit), isDerived: group === 'd', isRemoval: removal !== undefined };
+    });
+  }
+
+  async #format({ kind, key, value }: NoteOperation, name: string): Promise<Buffer> {
+    if (value === undefined) return Buffer.from(`{"format":${FORMAT}}\n`);
+    const text = stringifyJson([kind, key, value]);
+    const cipher = await this.#sealer.cipher();
+    if (!cipher) return Buffer.from(`{"format":${FORMAT},"note":${text}}\n`);
+    return Buffer.from(`{"format":${SEALED_FORMAT},"sealed":"${await sealText(text, cipher, name)}"}\n`);
+  }
+
+  async #parse(bytes: Buffer, { name }: NoteFile): Promise<MemoryNote> {
+    const json = jsonOf(bytes);
+    if (typeof json !== 'object' || json === null || Array.isArray(json)) throw damaged();
+    assertReadable(json['format'], SEALED_FORMAT, 'A note of a memory store');
+    const { note, sealed } = json;
+    const parts = typeof sealed === 'string' ? await openJson(sealed, this.#sealer, name) : note;
+    if (!Array.isArray(parts)) throw damaged();
+    const [kind, key, value] = parts as [string, string, Json];
+    return { kind, key, value };
+  }
+}
+
+/** The characters of a name that tell the kind. */
+const KIND_LENGTH = 34;
+
+function nameOf({ kind, key }: { readonly kind: string; readonly key: string }): string {
+  const group = isDerivedKind(kind) ? 'd' : 'n';
+  return `${group}-${hashOf(kind).slice(0, 32)}-${hashOf(key).slice(0, 32)}`;
+}
+
+function damaged(): Error {
+  return dataLoss(
+    'A note of a memory store can’t be read: its file is damaged. Restore it from a backup, or write the note anew.',
+  );
+}
