@@ -124,6 +124,14 @@ export function redactsWhenKilled(name: string, make: () => Promise<KilledMedium
     expect(numbered.size).toBe(12);
     expect(new Set([...numbered].map((text) => text.split(' ')[1])).size).toBe(12);
     expect([...numbered].every((text) => /^plant-\d{4}-x \[PLANT_\d{1,2}\]$/.test(text))).toBe(true);
+    expect(await medium.find(FOUND)).toEqual([]);
+    // The search sees what a store without redaction keeps.
+    const plain = medium.open();
+    const long = { ...VALUES.map((value) => `${value} ${'word '.repeat(100)}`) };
+    const createdAt = new Date().toISOString();
+    await plain.saveSnapshot(undefined, () => ({ sessionId: 'two', createdAt, state: { custom: long } }));
+    await plain.close();
+    expect((await medium.find(FOUND)).length).toBeGreaterThanOrEqual(VALUES.length);
   });
 }
 
