@@ -127,7 +127,7 @@ export function redactsWhenKilled(name: string, make: () => Promise<KilledMedium
     expect(await medium.find(FOUND)).toEqual([]);
     // The search sees what a store without redaction keeps.
     const plain = medium.open();
-    const long = { ...VALUES.map((value) => `${value} ${'word '.repeat(100)}`) };
+    const long = VALUES.map((value) => `${value} ${'word '.repeat(100)}`);
     const createdAt = new Date().toISOString();
     await plain.saveSnapshot(undefined, () => ({ sessionId: 'two', createdAt, state: { custom: long } }));
     await plain.close();
