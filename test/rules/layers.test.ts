@@ -48,6 +48,21 @@ const LAYERS: Record<string, string[]> = {
     'src/errors.ts',
     'src/error-status.ts',
   ],
+  // Types alone: the page reads them.
+  'src/inspector/api.ts': ['src/memory', 'src/store', 'src/snapshot/context-report.ts', 'src/snapshot', 'src/json'],
+  'src/inspector': [
+    'src/inspector/api.ts',
+    'src/server',
+    'src/agent',
+    'src/context',
+    'src/memory',
+    'src/session',
+    'src/store',
+    'src/snapshot',
+    'src/json',
+    'src/errors.ts',
+    'src/error-status.ts',
+  ],
   'src/server': [
     'src/agent',
     'src/client',
