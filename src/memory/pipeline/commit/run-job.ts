@@ -9,7 +9,15 @@ import { learn, type JobWork, type Learned } from '../extract/learn.ts';
 import { readGate, sourceNoteKey, type Gate, type SplitJob } from '../guard/gate.ts';
 import { guardOf } from '../guard/guard.ts';
 import { quarantineNote } from '../guard/quarantine.ts';
-import { sourceNoteValue, unreadRanges, withRange, withSeen, hashInRange, type SourceNote } from '../ingest/ranges.ts';
+import {
+  procedureMark,
+  sourceNoteValue,
+  unreadRanges,
+  withRange,
+  withSeen,
+  hashInRange,
+  type SourceNote,
+} from '../ingest/ranges.ts';
 import { parseJobInput, partOf, type JobInput } from '../jobs/job-input.ts';
 import { NOTES, PIPELINE_KEYS, type Pipeline, type ScopeWork } from '../pipeline.ts';
 import { nextProfile, organizedNotes, readOrganized, type Organized } from './organize.ts';
@@ -88,7 +96,7 @@ class JobRun {
     const input = this.#input;
     if (input.isApproved) return input;
     if (input.task === 'facts') return note.seen.includes(input.sha256) ? undefined : input;
-    if (input.task === 'procedure') return note.seen.includes(procedureMark(input)) ? undefined : input;
+    if (input.task === 'procedure') return note.seen.includes(procedureMark(input.range)) ? undefined : input;
     const [first, ...more] = unreadRanges(input.range, (at) => hashInRange(input.range, at), note.ranges);
     if (!first) return undefined;
     // A range that was read in the middle is read once more: sources keep it from counting twice.
@@ -232,7 +240,7 @@ class JobRun {
       input.task === 'facts'
         ? withSeen(note, input.sha256)
         : input.task === 'procedure'
-          ? withSeen(note, procedureMark(input))
+          ? withSeen(note, procedureMark(input.range))
           : input.isApproved
             ? note
             : withRange(note, input.range);
@@ -275,8 +283,4 @@ function usedAt(memory: Memory, uses: ReadonlyMap<string, string>): MemoryDraft 
 function splitNote(jobId: string, value: SplitJob | undefined): MemoryOperation {
   const json = value && (JSON.parse(JSON.stringify(value)) as never);
   return { op: 'note', kind: NOTES.pipeline, key: PIPELINE_KEYS.split(jobId), value: json };
-}
-
-function procedureMark({ range }: { readonly range: { readonly hashes: string } }): string {
-  return `procedure:${range.hashes.slice(-16)}`;
 }

@@ -33,39 +33,45 @@ export function modelAsker(
     const parts: Part[] = typeof prompt === 'string' ? [{ text: prompt }] : prompt;
     let again: Part[] = [];
     for (let attempt = 1; ; attempt++) {
-      const answer = await withinTime(timeoutMs, signal, (abortSignal) =>
-        ai.generate({
-          model,
-          system: `${system}\n\n${DATA_RULE}`,
-          prompt: [...parts, ...again],
-          output: { schema },
-          abortSignal,
-        }),
+      const { value, wrong } = await answered(
+        withinTime(timeoutMs, signal, (abortSignal) =>
+          ai.generate({
+            model,
+            system: `${system}\n\n${DATA_RULE}`,
+            prompt: [...parts, ...again],
+            output: { schema },
+            abortSignal,
+          }),
+        ),
+        schema,
+        fault,
       );
-      const { value, wrong } = read(answer, schema, fault);
       if (wrong === undefined) return value;
       if (attempt === 2) {
         throw new GenkitError({ status: 'INTERNAL', message: `The model's answer was malformed twice: ${wrong}` });
       }
       again = [
         {
-          text: `Your last answer was:\n${markedLines(textOf(answer))}\nIt can't be used: ${wrong}\nAnswer again, with JSON of the shape that was asked for and nothing else.`,
+          text: `Your last answer can't be used: ${wrong}\nAnswer again, with JSON of the shape that was asked for and nothing else.`,
         },
       ];
     }
   };
 }
 
-function read<S extends z.ZodTypeAny>(
-  response: { readonly output: unknown },
+/** The answer, or what is wrong with it. Neither names what it says. */
+async function answered<S extends z.ZodTypeAny>(
+  response: Promise<{ readonly output: unknown }>,
   schema: S,
   fault?: (answer: z.output<S>) => string | undefined,
-): { value?: z.output<S>; wrong?: string } {
+): Promise<{ value?: z.output<S>; wrong?: string }> {
   let output: unknown;
   try {
-    output = response.output;
-  } catch {
-    return { wrong: 'it is no JSON.' };
+    ({ output } = await response);
+  } catch (error) {
+    const wrong = misfit(error);
+    if (wrong === undefined) throw error;
+    return { wrong };
   }
   const parsed = schema.safeParse(output);
   if (!parsed.success) {
@@ -76,8 +82,15 @@ function read<S extends z.ZodTypeAny>(
   return wrong === undefined ? { value: parsed.data as z.output<S> } : { wrong };
 }
 
-function textOf({ text }: { readonly text: string }): string {
-  return text.slice(0, 4_000);
+/** What Genkit found wrong with an answer; `undefined` for any other error. */
+function misfit(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  // Genkit parses answers with the JSON5 library.
+  if (error.name === 'SyntaxError' && error.message.startsWith('JSON5')) return 'it is no JSON.';
+  const { errors } = ((error as { detail?: unknown }).detail ?? {}) as { errors?: unknown };
+  if (!Array.isArray(errors)) return undefined;
+  const [first] = errors as { path?: string; message?: string }[];
+  return `at ${JSON.stringify(first?.path ?? '')}: ${first?.message ?? 'not of the shape'}.`;
 }
 
 /** Ends a call that takes too long, or whose job was taken away, though the callee may go on. */

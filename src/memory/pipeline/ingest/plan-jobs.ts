@@ -4,7 +4,7 @@ import { MessageLog } from '../../../session/log/message-log.ts';
 import { beginning } from '../../../session/log/transcript.ts';
 import type { MemoryFact } from '../../types.ts';
 import { sha256Of, type FactsInput, type JobSource, type LearnInput } from '../jobs/job-input.ts';
-import { shortHash, unreadRanges, type Range, type SourceNote } from './ranges.ts';
+import { procedureMark, shortHash, unreadRanges, type Range, type SourceNote } from './ranges.ts';
 
 /** Bytes of a job's messages or facts; with all the rest it is within what a store takes. */
 const MAX_BYTES = 384 * 1024;
@@ -27,7 +27,7 @@ export function learnInputs(
   const whole = { from: 0, to: log.completeTo };
   // A procedure is made of the whole, whatever was learned from it.
   const ranges = task === 'procedure' ? [whole] : unreadRanges(whole, hashAt, note.ranges);
-  return ranges.flatMap((range) => {
+  const inputs = ranges.flatMap((range) => {
     const small = messages.slice(range.from, range.to).map(smallMessage);
     return portions(range, small, log, task).map(({ from, to }): LearnInput => {
       const hashes = Array.from({ length: to - from }, (_, i) => hashAt(from + i + 1)).join('');
@@ -35,6 +35,7 @@ export function learnInputs(
       return { version: 1, task, source, range: { from, to, base: hashAt(from), hashes }, messages: part };
     });
   });
+  return task === 'procedure' ? inputs.filter((input) => !note.seen.includes(procedureMark(input.range))) : inputs;
 }
 
 /** The range in portions of a job each, cut between turns where that is possible. */

@@ -110,3 +110,8 @@ function shorten(ranges: readonly ReadRange[], old: ReadRange): ReadRange[] {
 export function withSeen(note: SourceNote, sha256: string): SourceNote {
   return { ...note, seen: [...note.seen.filter((one) => one !== sha256), sha256].slice(-MOST_SEEN) };
 }
+
+/** Names the procedure of a history, among what was seen of a source. */
+export function procedureMark({ hashes }: ReadRange): string {
+  return `procedure:${hashes.slice(-HASH_LENGTH)}`;
+}

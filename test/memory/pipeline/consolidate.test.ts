@@ -1,0 +1,303 @@
+/** How new facts meet what is known. */
+import type { Memory, MemoryStore } from 'genkitx-agents/memory';
+import { describe, expect, test } from 'vitest';
+import { extraction, model as says, operations, setUp, textsOf, user } from './support.ts';
+
+const ID = { scope: 'user', appName: 'default', userId: 'ada' } as const;
+
+async function all(store: MemoryStore): Promise<Memory[]> {
+  const { items } = await store.query(ID, { filter: { includeInvalid: true }, k: 1000 });
+  return items.map(({ memory }) => memory);
+}
+
+describe('duplicates', () => {
+  test('are settled before the model is asked, and count once for each source', async () => {
+    const { memory, model, scope, store } = setUp();
+    const fact = (text: string, id: string) => memory.ingest({ scope, source: { id }, memories: [text], wait: true });
+    await fact('The user prefers a window seat.', 'a');
+    await fact('the user really prefers the window seats', 'b');
+    await fact('The user prefers the window seat!', 'b');
+    expect(model.requests).toHaveLength(0);
+    const [one, ...more] = await all(store);
+    expect(more).toEqual([]);
+    expect(one!.sources.map(({ id }) => id)).toEqual(['a', 'b']);
+    expect(one!.confidence).toBe(0.99);
+  });
+
+  test('do not hide what differs in a number, a negation or the order', async () => {
+    const { memory, scope, store } = setUp({ model: undefined });
+    const texts = ['Ada likes Bob.', 'Bob likes Ada.', 'Ada does not like Bob.', 'Ada has 2 dogs.', 'Ada has 3 dogs.'];
+    await memory.ingest({ scope, source: { id: 'a' }, memories: texts, wait: true });
+    expect(await textsOf(store)).toEqual(texts.toSorted());
+  });
+});
+
+describe('the answer of the model', () => {
+  const known = [
+    'The user drinks coffee.',
+    'The user drinks tea.',
+    'The user drinks milk.',
+    'The user drinks juice.',
+    'The user drinks water.',
+  ];
+
+  async function withKnown(...answer: object[]) {
+    const set = setUp({ replies: [operations(...answer)] });
+    await set.memory.ingest({ scope: set.scope, source: { id: 'old' }, memories: known.slice(0, 1), wait: true });
+    for (const text of known.slice(1)) {
+      set.model.reply(operations());
+      await set.memory.ingest({ scope: set.scope, source: { id: 'old' }, memories: [{ text, key: text }], wait: true });
+    }
+    set.model.reset();
+    return set;
+  }
+
+  test('may not invalidate more than three: then the fact waits for a decision', async () => {
+    const { memory, model, scope, store } = await withKnown();
+    model.reply(operations({ new: 1, op: 'DELETE', existing: [1, 2, 3, 4, 5] }));
+    await memory.ingest({ scope, source: { id: 'new' }, memories: ['The user drinks nothing.'], wait: true });
+    expect(await textsOf(store)).toEqual(known.toSorted());
+    const [item] = await memory.quarantine.list({ scope });
+    expect(item).toMatchObject({
+      kind: 'memory',
+      text: 'The user drinks nothing.',
+      reason: expect.stringContaining('more memories than one job may'),
+    });
+  });
+
+  test('is refused when it names numbers that there are not', async () => {
+    const { memory, model, scope } = await withKnown();
+    model.reply(operations({ new: 1, op: 'DELETE', existing: [99] }), operations({ new: 2, op: 'CREATE' }));
+    expect(
+      await memory.ingest({ scope, source: { id: 'new' }, memories: ['The user drinks nothing.'], wait: true }),
+    ).toMatchObject({ status: 'failed' });
+    expect(JSON.stringify(model.requests[1])).toContain('there is no existing memory 99');
+  });
+
+  test('that forgets a fact loses nothing: the fact is kept', async () => {
+    const { memory, model, scope, store } = await withKnown();
+    model.reply(operations());
+    await memory.ingest({ scope, source: { id: 'new' }, memories: ['The user drinks cocoa.'], wait: true });
+    expect(await textsOf(store)).toContain('The user drinks cocoa.');
+  });
+
+  test('that joins two facts keeps the statement of each source', async () => {
+    const { memory, model, scope, store } = await withKnown();
+    model.reply(
+      operations({ new: 1, op: 'UPDATE', existing: [1], text: 'The user drinks coffee with milk, every morning.' }),
+    );
+    await memory.ingest({
+      scope,
+      source: { id: 'new' },
+      memories: ['The user drinks coffee every morning.'],
+      wait: true,
+    });
+    const joined = (await all(store)).find(({ sources }) => sources.length === 2)!;
+    expect(joined.text).toBe('The user drinks coffee with milk, every morning.');
+    expect(joined.sources[1]).toMatchObject({ id: 'new', statement: 'The user drinks coffee every morning.' });
+    expect(joined.revision).toBe(2);
+  });
+});
+
+describe('a contradiction', () => {
+  test('of 100 pairs leaves one that holds; the old one is readable as of then, and can be restored', async () => {
+    const { memory, clock, model, scope, store } = setUp({ otherwise: operations() });
+    const pairs = Array.from(
+      { length: 100 },
+      (_, i) => [`The favourite colour of person${i} is red.`, `The favourite colour of person${i} is blue.`] as const,
+    );
+    await memory.ingest({
+      scope,
+      source: { id: 'old', type: 'implicit' },
+      memories: pairs.map(([red]) => ({ text: red, kind: 'declarative' })),
+      wait: true,
+    });
+    model.reset();
+    const before = new Date(clock.now).toISOString();
+    clock.now += 60_000;
+    for (const [red, blue] of pairs) {
+      model.reply(({ request }) => {
+        const prompt = request.messages.at(-1)!.content[0]!.text!;
+        const lines = prompt.split('New facts:')[0]!.split('\n');
+        const number = Number(lines[lines.indexOf(`| ${red}`) - 1]!.replace('.', ''));
+        return operations({ new: 1, op: 'DELETE', existing: [number] });
+      });
+      await memory.ingest({ scope, source: { id: `new ${blue}`, type: 'implicit' }, memories: [blue], wait: true });
+    }
+    const holding = await textsOf(store);
+    expect(holding).toEqual(pairs.map(([, blue]) => blue).toSorted());
+    const then = await store.query(ID, { asOf: before, k: 1000 });
+    expect(then.items.map((hit) => hit.memory.text).toSorted()).toEqual(pairs.map(([red]) => red).toSorted());
+    for (const { id, validTo } of await all(store)) if (validTo !== undefined) await memory.restore({ scope, id });
+    expect(await textsOf(store)).toEqual(pairs.map(([red]) => red).toSorted());
+  });
+
+  test('is settled by trust, then by time, then by the number of sources', async () => {
+    const { memory, clock, model, scope, store } = setUp();
+    const say = async (text: string, source: { id: string; type: 'explicit' | 'implicit' | 'tool'; at?: string }) => {
+      model.reset();
+      model.reply(operations({ new: 1, op: 'DELETE', existing: [1] }));
+      await memory.ingest({ scope, source, memories: [text], wait: true });
+    };
+    await say('The user lives in Paris.', { id: 'a', type: 'explicit' });
+    clock.now += 1000;
+    await say('The user lives in Berlin.', { id: 'b', type: 'tool' });
+    expect(await textsOf(store)).toEqual(['The user lives in Paris.']);
+    const lost = (await all(store)).find(({ text }) => text.includes('Berlin'))!;
+    expect(lost).toMatchObject({ supersededBy: expect.any(String), validTo: expect.any(String) });
+    await say('The user lives in Oslo.', { id: 'c', type: 'explicit', at: '2025-01-01T00:00:00.000Z' });
+    expect(await textsOf(store)).toEqual(['The user lives in Paris.']);
+    await say('The user lives in Rome.', { id: 'd', type: 'explicit' });
+    expect(await textsOf(store)).toEqual(['The user lives in Rome.']);
+    const rome = (await all(store)).find(({ text }) => text.includes('Rome'))!;
+    expect(rome.confidence).toBeLessThan(0.9);
+  });
+
+  test('of facts with a key needs no model', async () => {
+    const { memory, clock, model, scope, store } = setUp();
+    const before: string[] = [];
+    for (const [i, city] of ['Paris', 'Berlin', 'Rome'].entries()) {
+      await memory.ingest({
+        scope,
+        source: { id: `s${i}`, type: 'implicit' },
+        memories: [{ text: `The user lives in ${city}.`, key: 'home' }],
+        wait: true,
+      });
+      before.push(new Date(clock.now).toISOString());
+      clock.now += 1000;
+    }
+    expect(await textsOf(store)).toEqual(['The user lives in Rome.']);
+    for (const [i, city] of ['Paris', 'Berlin'].entries()) {
+      const then = await store.query(ID, { asOf: before[i]! });
+      expect(then.items.map((hit) => hit.memory.text)).toEqual([`The user lives in ${city}.`]);
+    }
+    await memory.forgetSource({ scope, source: 's2' });
+    expect(await textsOf(store)).toEqual(['The user lives in Berlin.']);
+    expect(model.requests).toHaveLength(0);
+  });
+});
+
+describe('where a fact comes from', () => {
+  test('decides its trust: what the user asks to remember counts more, what the assistant alone says is not learned', async () => {
+    const { memory, scope, store } = setUp({
+      replies: [
+        extraction(
+          { text: 'The user likes tea.', messages: [0] },
+          { text: 'The user is called Ada.', messages: [2], explicit: true },
+          { text: 'The user lives on the moon.', messages: [1], explicit: true },
+        ),
+      ],
+    });
+    const messages = [user('Tea, please.'), says('You live on the moon, I think.'), user('Remember that I am Ada.')];
+    await memory.ingest({ scope, source: { id: 's' }, messages, wait: true });
+    const found = await all(store);
+    expect(
+      found
+        .map(({ text, confidence, sources: [source] }) => [text, confidence, source!.type, source!.from, source!.to])
+        .toSorted(),
+    ).toEqual([
+      ['The user is called Ada.', 0.9, 'explicit', 2, 3],
+      ['The user likes tea.', 0.6, 'implicit', 0, 1],
+    ]);
+  });
+
+  test('what tools answer is read on request alone, apart, and expires after an hour', async () => {
+    const messages = [
+      user('Where is my order?'),
+      { role: 'tool' as const, content: [{ toolResponse: { name: 'order', output: 'canary shipped' } }] },
+    ];
+    const off = setUp({ replies: [extraction()] });
+    await off.memory.ingest({ scope: off.scope, source: { id: 's' }, messages, wait: true });
+    expect(JSON.stringify(off.model.requests)).not.toContain('canary');
+    const on = setUp({
+      learnFromTools: true,
+      replies: [
+        extraction(),
+        extraction({ text: 'The order of the user has shipped.', messages: [1], explicit: true }),
+      ],
+    });
+    await on.memory.ingest({ scope: on.scope, source: { id: 's' }, messages, wait: true });
+    const [told] = await all(on.store);
+    expect(told).toMatchObject({
+      confidence: 0.3,
+      expiresAt: '2026-01-01T01:00:00.000Z',
+      sources: [{ type: 'tool', trust: 0.3 }],
+    });
+    on.clock.now += 3_600_001;
+    expect(await on.memory.prune({})).toEqual({ memories: 1 });
+    expect(await all(on.store)).toEqual([]);
+  });
+});
+
+describe('what is larger than a commit', () => {
+  test('is split, and the model is asked once', async () => {
+    const many = Array.from({ length: 75 }, (_, i) => `The user owns book number ${i}.`);
+    let fail = true;
+    const { memory, model, scope, store, clock } = setUp({
+      replies: [extraction(...many)],
+      otherwise: () => {
+        if (fail) throw new Error('The model is down.');
+        return operations();
+      },
+    });
+    const { status } = await memory.ingest({
+      scope,
+      source: { id: 's' },
+      messages: [user('My books: ...')],
+      wait: true,
+    });
+    expect(status).toBe('failed');
+    expect(await textsOf(store)).toHaveLength(30);
+    fail = false;
+    clock.now += 10_000;
+    await memory.ingest({ scope, source: { id: 'other' }, memories: ['x'], wait: true });
+    expect((await textsOf(store)).filter((text) => text.startsWith('The user owns'))).toHaveLength(75);
+    const extractions = model.requests.filter(({ messages }) => JSON.stringify(messages).includes('My books'));
+    expect(extractions).toHaveLength(1);
+    expect(JSON.stringify((await store.notes(ID, 'pipeline')).notes)).not.toContain('book number');
+  });
+
+  test('many messages become several jobs, and verbatim each message a memory', async () => {
+    const { memory, model, scope, store } = setUp();
+    const messages = Array.from({ length: 100 }, (_, i) => (i % 2 ? says(`Answer ${i}`) : user(`Question ${i}`)));
+    const result = await memory.ingest({ scope, source: { id: 'chat' }, messages, extract: 'verbatim', wait: true });
+    expect(result.jobIds).toHaveLength(4);
+    const kept = await all(store);
+    expect(kept).toHaveLength(100);
+    expect(kept.find(({ text }) => text === 'Answer 41')).toMatchObject({
+      role: 'model',
+      sources: [{ from: 41, to: 42, sessionId: 'chat' }],
+    });
+    expect(model.requests).toHaveLength(0);
+    expect(
+      await memory.ingest({ scope, source: { id: 'chat' }, messages, extract: 'verbatim', wait: true }),
+    ).toMatchObject({ status: 'known' });
+  });
+});
+
+describe('branches', () => {
+  test('share what was read before they part, and what an abandoned one taught can be withdrawn', async () => {
+    const { memory, scope, store } = setUp({
+      otherwise: operations(),
+      extract: ({ messages }) => messages.flatMap(({ role, content }) => (role === 'user' ? content[0]!.text! : [])),
+    });
+    const shared = [user('I like tea.'), says('Fine.')];
+    const at = (snapshotId: string) => ({ id: 's', sessionId: 's', snapshotId });
+    await memory.ingest({
+      scope,
+      source: at('a1'),
+      messages: [...shared, user('I like red.'), says('Ok.')],
+      wait: true,
+    });
+    await memory.ingest({
+      scope,
+      source: at('b1'),
+      messages: [...shared, user('I like blue.'), says('Ok.')],
+      wait: true,
+    });
+    expect(await textsOf(store)).toEqual(['I like blue.', 'I like red.', 'I like tea.']);
+    expect((await all(store)).find(({ text }) => text === 'I like tea.')!.sources).toHaveLength(1);
+    expect(await memory.forgetSource({ scope, source: 's', snapshotIds: ['b1'] })).toMatchObject({ removed: 1 });
+    expect(await textsOf(store)).toEqual(['I like red.', 'I like tea.']);
+  });
+});

@@ -1,0 +1,163 @@
+/** What becomes of jobs when the model, a worker or the queue fails. */
+import { memoryManager, processMemoryJobs } from 'genkitx-agents/memory';
+import { describe, expect, test } from 'vitest';
+import { extraction, setUp, textsOf, user } from './support.ts';
+
+const source = { id: 'session-1' };
+const messages = [user('I always want a window seat.')];
+const fails = () => {
+  throw new Error('The model is down.');
+};
+
+describe('a job that fails', () => {
+  test('is tried five times, later each time, and goes to the dead letters; replayed it is done', async () => {
+    const { memory, model, clock, reports, scope, store } = setUp({ otherwise: fails, worker: false });
+    await memory.ingest({ scope, source, messages });
+    const waits: number[] = [];
+    for (let attempt = 1; attempt <= 5; attempt++) {
+      const result = await processMemoryJobs(memory);
+      expect(result).toMatchObject(attempt < 5 ? { failed: 1, dead: 0 } : { failed: 0, dead: 1 });
+      const [job] = await memory.jobs.list();
+      waits.push(Date.parse(job!.dueAt) - clock.now);
+      expect(await processMemoryJobs(memory)).toMatchObject({ done: 0, failed: 0, dead: 0 });
+      clock.now = Math.max(clock.now, Date.parse(job!.dueAt));
+    }
+    expect(waits.slice(0, 4)).toEqual([2000, 4000, 8000, 16000]);
+    expect(model.requests).toHaveLength(5);
+    const [dead] = await memory.jobs.list({ state: 'dead' });
+    expect(dead).toMatchObject({
+      sourceId: 'session-1',
+      attempts: 5,
+      error: expect.stringContaining('The model is down.'),
+    });
+    expect(reports.map(({ type }) => type)).toEqual(['failed', 'failed', 'failed', 'failed', 'dead']);
+    // The range is not enqueued a second time.
+    expect(await memory.ingest({ scope, source, messages })).toEqual({ status: 'known', jobIds: [] });
+
+    await memory.jobs.replay(dead!.id);
+    model.reply(extraction('The user prefers a window seat.'));
+    expect(await processMemoryJobs(memory)).toMatchObject({ done: 1 });
+    expect(await textsOf(store)).toEqual(['The user prefers a window seat.']);
+    expect(await memory.jobs.list()).toEqual([]);
+  });
+
+  test('a malformed answer is repaired once', async () => {
+    const { memory, model, scope, store } = setUp({
+      replies: ['Sorry!', extraction('The user prefers a window seat.')],
+    });
+    expect(await memory.ingest({ scope, source, messages, wait: true })).toMatchObject({ status: 'committed' });
+    expect(model.requests).toHaveLength(2);
+    expect(await textsOf(store)).toHaveLength(1);
+  });
+
+  test('an answer that is malformed twice fails the attempt', async () => {
+    const { memory, model, scope } = setUp({ replies: ['Sorry!', '{"memories": [{"text": 7}]}'] });
+    expect(await memory.ingest({ scope, source, messages, wait: true })).toMatchObject({ status: 'failed' });
+    expect(model.requests).toHaveLength(2);
+    const [job] = await memory.jobs.list();
+    expect(job).toMatchObject({ state: 'waiting', attempts: 1, error: expect.stringContaining('malformed twice') });
+  });
+});
+
+describe('the queue', () => {
+  test('refuses what is too much, and counts and reports it', async () => {
+    const { memory, reports, scope } = setUp({ worker: false, limits: { maxJobs: 3 } });
+    const statuses = [];
+    for (let i = 0; i < 5; i++)
+      statuses.push((await memory.ingest({ scope, source: { id: `s${i}` }, messages })).status);
+    expect(statuses).toEqual(['queued', 'queued', 'queued', 'full', 'full']);
+    expect(memory.jobs.refused()).toBe(2);
+    expect(reports).toMatchObject([
+      { type: 'full', sourceId: 's3', refused: 1 },
+      { type: 'full', sourceId: 's4', refused: 2 },
+    ]);
+  });
+
+  test('while a model hangs ingest answers, other scopes are worked on, and close gives the job back with its attempt', async () => {
+    let hangs: (() => void) | undefined;
+    const isHanging = new Promise<void>((resolve) => (hangs = resolve));
+    const { memory, model, store, ai, clock } = setUp({
+      otherwise: ({ request }) => {
+        if (!JSON.stringify(request.messages).includes('hang')) return extraction('The user flies often.');
+        hangs!();
+        return new Promise(() => {});
+      },
+    });
+    const ada = memory.scopeFor('user', { context: { auth: { uid: 'ada' } } });
+    const bob = memory.scopeFor('user', { context: { auth: { uid: 'bob' } } });
+    expect(await memory.ingest({ scope: ada, source, messages: [user('Please hang.')] })).toMatchObject({
+      status: 'queued',
+    });
+    await isHanging;
+    expect(await memory.ingest({ scope: bob, source, messages, wait: true })).toMatchObject({ status: 'committed' });
+    expect(await textsOf(store, 'bob')).toEqual(['The user flies often.']);
+    await memory.close();
+    const [job] = await memory.jobs.list();
+    expect(job).toMatchObject({ state: 'waiting', attempts: 0 });
+    await expect(memory.ingest({ scope: ada, source, messages })).rejects.toMatchObject({
+      status: 'FAILED_PRECONDITION',
+    });
+
+    const next = memoryManager(ai, {
+      store,
+      model: model.name,
+      now: () => clock.now,
+      extract: () => ['The user waits.'],
+    });
+    expect(await processMemoryJobs(next)).toMatchObject({ done: 1 });
+    expect(await textsOf(store)).toEqual(['The user waits.']);
+  });
+
+  test('a job whose workers die goes to the dead letters after five', async () => {
+    const { memory, clock, store, scope, model } = setUp({ worker: false });
+    await memory.ingest({ scope, source, messages });
+    for (let i = 0; i < 5; i++) {
+      expect(await store.claimJob({ owner: `dead-${i}`, leaseMs: 1000, now: clock.now })).toBeDefined();
+      clock.now += 1001;
+    }
+    expect(await processMemoryJobs(memory)).toMatchObject({ dead: 1 });
+    expect(model.requests).toHaveLength(0);
+  });
+});
+
+describe('two workers', () => {
+  test('that had the same job make one effect', async () => {
+    let answer: (() => void) | undefined;
+    const isAsked = new Promise<void>((resolve) => (answer = resolve));
+    let release: ((reply: string) => void) | undefined;
+    const { memory, ai, store, scope, clock, model } = setUp({
+      worker: false,
+      replies: [
+        () => {
+          answer!();
+          return new Promise((resolve) => (release = resolve));
+        },
+        extraction('The user prefers a window seat.'),
+      ],
+    });
+    await memory.ingest({ scope, source, messages });
+    const slow = processMemoryJobs(memory);
+    await isAsked;
+    // The first worker sleeps, and its lease runs out.
+    clock.now += 60_001;
+    const other = memoryManager(ai, { store, model: model.name, now: () => clock.now });
+    expect(await processMemoryJobs(other)).toMatchObject({ done: 1 });
+    release!(extraction('The user prefers an aisle seat.') as string);
+    await slow;
+    expect(await textsOf(store)).toEqual(['The user prefers a window seat.']);
+  });
+
+  test('count 50 of 50 corroborations of one memory', async () => {
+    const { memory, ai, store, scope, clock } = setUp({ extract: () => ['The user prefers a window seat.'] });
+    const other = memoryManager(ai, { store, now: () => clock.now, extract: () => ['the user prefers window seat!'] });
+    await Promise.all(
+      Array.from({ length: 50 }, (_, i) =>
+        (i % 2 ? memory : other).ingest({ scope, source: { id: `s${i}` }, messages, wait: true }),
+      ),
+    );
+    const { items } = await store.query({ scope: 'user', appName: 'default', userId: 'ada' });
+    expect(items).toHaveLength(1);
+    expect(new Set(items[0]!.memory.sources.map(({ id }) => id)).size).toBe(50);
+    expect(items[0]!.memory.confidence).toBeGreaterThan(0.95);
+  });
+});

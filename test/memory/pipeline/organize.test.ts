@@ -1,0 +1,176 @@
+/** Profile, summary, procedures, memories of an app, topics with schemas. */
+import { z } from 'genkit';
+import { describe, expect, test } from 'vitest';
+import { ADA, extraction, model as says, setUp, textsOf, user } from './support.ts';
+
+const ID = { scope: 'user', appName: 'default', userId: 'ada' } as const;
+
+test('the profile is kept up to date by the model, in the commit of the memories, and read at once', async () => {
+  const { memory, model, scope } = setUp({
+    profile: z.object({ name: z.string().optional(), drinks: z.array(z.string()) }),
+    replies: [extraction('The user is called Ada.'), JSON.stringify({ name: 'Ada', drinks: [] })],
+  });
+  await memory.ingest({ scope, source: { id: 'a' }, messages: [user('I am Ada.')], wait: true });
+  expect(await memory.profile({ scope })).toEqual({ name: 'Ada', drinks: [] });
+  expect(model.requests).toHaveLength(2);
+  expect(model.requests[1]!.messages.at(-1)!.content[0]!.text).toContain('| The user is called Ada.');
+});
+
+test('the rolling summary takes the place of the earlier messages', async () => {
+  const { memory, model, scope } = setUp({
+    summary: true,
+    replies: [
+      JSON.stringify({ memories: [], summary: 'Ada plans a journey.' }),
+      JSON.stringify({ memories: [], summary: 'Ada plans a journey to Rome.' }),
+    ],
+  });
+  const first = [user('I plan a journey.'), says('Where to?')];
+  await memory.ingest({ scope, source: { id: 'a' }, messages: first, wait: true });
+  expect(await memory.summary({ scope })).toBe('Ada plans a journey.');
+  await memory.ingest({ scope, source: { id: 'a' }, messages: [...first, user('To Rome.')], wait: true });
+  const prompt = model.requests[1]!.messages.at(-1)!.content[0]!.text!;
+  expect(prompt).toContain('| Ada plans a journey.');
+  expect(prompt).not.toContain('Where to?');
+  expect(await memory.summary({ scope })).toBe('Ada plans a journey to Rome.');
+});
+
+describe('a procedure', () => {
+  test('is distilled from a session that was a success, merged step by step, found by its task, and counted', async () => {
+    const { memory, scope, store } = setUp({
+      isSuccess: ({ messages }) => JSON.stringify(messages).includes('Thanks'),
+      replies: [
+        JSON.stringify({
+          task: 'Change a flight',
+          steps: ['Ask for the booking number.', 'Call find_booking.', 'Confirm the new date.'],
+        }),
+        JSON.stringify({
+          task: 'Change a flight',
+          steps: ['Ask for the booking number.', 'Check the fare rules.', 'Call find_booking.'],
+        }),
+        JSON.stringify({ operations: [{ new: 1, op: 'UPDATE', existing: [1], text: 'Change a flight' }] }),
+      ],
+    });
+    const learn = (id: string, end: string) =>
+      memory.ingest({
+        scope,
+        source: { id },
+        messages: [user('Change my flight.'), says('Done.'), user(end)],
+        procedure: true,
+        wait: true,
+      });
+    expect(await learn('failed', 'Useless.')).toEqual({ status: 'known', jobIds: [] });
+    expect(await learn('a', 'Thanks!')).toMatchObject({ status: 'committed' });
+    expect(await learn('a', 'Thanks!')).toMatchObject({ status: 'known' });
+    expect(await learn('b', 'Thanks!')).toMatchObject({ status: 'committed' });
+    const { memories } = await memory.search({ scope, query: 'how to change a flight', kind: 'procedural' });
+    expect(memories).toHaveLength(1);
+    const [{ memory: procedure }] = memories as [(typeof memories)[0]];
+    expect(procedure).toMatchObject({
+      data: {
+        task: 'Change a flight',
+        steps: ['Ask for the booking number.', 'Check the fare rules.', 'Call find_booking.', 'Confirm the new date.'],
+      },
+      successes: 2,
+    });
+    expect(procedure.text).toBe(
+      'To Change a flight:\n1. Ask for the booking number.\n2. Check the fare rules.\n3. Call find_booking.\n4. Confirm the new date.',
+    );
+    for (let i = 0; i < 6; i++) await memory.noteOutcome({ scope, id: procedure.id, isSuccess: false });
+    const [after] = await store.get(ID, [procedure.id]);
+    expect(after).toMatchObject({ successes: 2, failures: 6, confidence: 0.3 });
+  });
+});
+
+describe('memories of an app', () => {
+  test('are refused without app: true', async () => {
+    const { memory } = setUp();
+    const scope = memory.scopeFor('app', { context: ADA });
+    await expect(memory.ingest({ scope, source: { id: 'a' }, memories: ['x'] })).rejects.toMatchObject({
+      status: 'FAILED_PRECONDITION',
+    });
+  });
+
+  test('are rewritten without persons, checked, and reach others when they are approved', async () => {
+    const { memory, model } = setUp({
+      app: true,
+      replies: [
+        extraction('Ada says that the printer on floor 3 jams with thick paper.', 'Ada likes tea.'),
+        JSON.stringify({ texts: ['The printer on floor 3 jams with thick paper.', 'The user likes tea.'] }),
+      ],
+    });
+    const scope = memory.scopeFor('app', { context: ADA });
+    await memory.ingest({ scope, source: { id: 'a' }, messages: [user('It jams, and I like tea.')], wait: true });
+    const others = memory.scopeFor('app', { context: { auth: { uid: 'bob' } } });
+    const found = async () =>
+      (await memory.search({ scope: others, query: 'printer jams' })).memories.map((one) => one.memory);
+    expect(await found()).toEqual([]);
+    const items = await memory.quarantine.list({ scope });
+    expect(items.map(({ text, reason }) => [text, reason])).toEqual([
+      [
+        'The printer on floor 3 jams with thick paper.',
+        'It waits for approval, because all users of the app will read it.',
+      ],
+      ['The user likes tea.', 'It is about a person, and memories of an app are read by all users.'],
+    ]);
+    expect(await memory.approve({ scope, id: items[0]!.id })).toMatchObject({ status: 'committed' });
+    expect(await found()).toMatchObject([
+      {
+        text: 'The printer on floor 3 jams with thick paper.',
+        approvedAt: '2026-01-01T00:00:00.000Z',
+        sources: [{ id: 'a' }],
+      },
+    ]);
+    expect(JSON.stringify(await found())).not.toContain('Ada');
+    expect(model.requests).toHaveLength(2);
+  });
+});
+
+describe('a topic of the application', () => {
+  const topic = {
+    label: 'business_feedback',
+    description: 'Opinions on drinks, staff, prices',
+    examples: [
+      { said: 'The latte was cold.', memories: ['The latte was too cold for the user.'] },
+      { said: 'Hi!', memories: [] },
+    ],
+    schema: z.object({ about: z.enum(['drinks', 'staff', 'prices']), rating: z.number().min(1).max(5) }),
+  };
+
+  test('has its description, examples and schema in the prompt; data of another shape is repaired; what fits no topic is left out', async () => {
+    const fact = { text: 'The user finds the staff friendly.', topics: ['business_feedback'] };
+    const { memory, model, scope, store } = setUp({
+      topics: [topic],
+      replies: [
+        extraction({ ...fact, data: { about: 'weather', rating: 5 } }),
+        extraction({ ...fact, data: { about: 'staff', rating: 5 } }, { text: 'The user has a dog.', topics: ['PETS'] }),
+      ],
+    });
+    await memory.ingest({
+      scope,
+      source: { id: 'a' },
+      messages: [user('Such nice people! I came with my dog.')],
+      wait: true,
+    });
+    const system = JSON.stringify(model.requests[0]);
+    for (const part of [
+      'business_feedback',
+      'Opinions on drinks',
+      'The latte was cold.',
+      'The latte was too cold for the user.',
+      'rating',
+    ]) {
+      expect(system).toContain(part);
+    }
+    expect(JSON.stringify(model.requests[1])).toContain('data of topic business_feedback');
+    expect(await textsOf(store)).toEqual(['The user finds the staff friendly.']);
+    const { items } = await store.query(ID);
+    expect(items[0]!.memory).toMatchObject({ data: { about: 'staff', rating: 5 }, schemaId: 'business_feedback' });
+  });
+
+  test('that is neither built in nor described is refused', () => {
+    expect(() => setUp({ topics: ['WEATHER' as never] })).toThrow(
+      expect.objectContaining({ status: 'INVALID_ARGUMENT' }),
+    );
+    expect(() => setUp({ limit: 3 } as object)).toThrow(/no option 'limit'/);
+  });
+});
