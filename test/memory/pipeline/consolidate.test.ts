@@ -194,7 +194,7 @@ describe('where a fact comes from', () => {
     expect(
       found
         .map(({ text, confidence, sources: [source] }) => [text, confidence, source!.type, source!.from, source!.to])
-        .toSorted(),
+        .toSorted((a, b) => Number(b[1]) - Number(a[1])),
     ).toEqual([
       ['The user is called Ada.', 0.9, 'explicit', 2, 3],
       ['The user likes tea.', 0.6, 'implicit', 0, 1],

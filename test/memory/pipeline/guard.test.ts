@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { POISON } from './poison-corpus.ts';
 import { extraction, setUp, textsOf, user } from './support.ts';
 import { Random } from '../../support/random.ts';
+import { scale, seed } from '../../support/scale.ts';
 
 const ID = { scope: 'user', appName: 'default', userId: 'ada' } as const;
 const source = { id: 'session-1' };
@@ -105,7 +106,7 @@ describe('quarantine', () => {
 });
 
 describe('poison', () => {
-  test(`${POISON.length} attempts are quarantined, or stored as data that the model is shown in marked lines`, async () => {
+  test(`poison: ${POISON.length} attempts are quarantined, or stored as data that the model is shown in marked lines`, async () => {
     // The model obeys: it makes a memory of whatever it reads, in its own words.
     const { memory, model, scope, store } = setUp({
       learnFromTools: true,
@@ -211,7 +212,7 @@ describe('scopes', () => {
       undefined,
       ID,
       [scope],
-      Object.create(scope as object),
+      Object.create(scope),
     ];
     for (const one of forged as MemoryScope[]) {
       await expect(memory.ingest({ scope: one, source, messages: [user('x')] })).rejects.toMatchObject({
@@ -231,13 +232,12 @@ describe('scopes', () => {
     );
   });
 
-  test('10,000 operations with hostile ids see and change their own scope alone', async () => {
-    const seed = Number(process.env['SEED'] ?? 1);
+  test('memory fence: operations with hostile ids see and change their own scope alone', async () => {
     const random = new Random(seed);
     const { memory, store } = setUp({ worker: false });
     const ada = memory.scopeFor('user', { context: { auth: { uid: 'ada' } } });
     await memory.create({ scope: ada, memory: 'The canary of ada is yellow.' });
-    const operations = Number(process.env['TORTURE'] ?? 0) > 0 ? 10_000 : 2_000;
+    const operations = scale(2_000, 10_000);
     for (let i = 0; i < operations; i++) {
       const userId = random.pick(hostile);
       const scope = random.below(2)

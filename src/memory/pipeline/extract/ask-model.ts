@@ -1,5 +1,4 @@
 import { GenkitError, type Genkit, type ModelArgument, type Part, type z } from 'genkit';
-import { markedLines } from '../../../session/log/transcript.ts';
 
 /** The part of Genkit that the pipeline needs. */
 export type Generates = Pick<Genkit, 'generate' | 'embed' | 'embedMany' | 'registry'>;
