@@ -148,6 +148,7 @@ export class MemoryManager {
     checkOptions('ingest', options, INGEST);
     const { scope, source, messages, procedure, wait = false } = options;
     assertAppAllowed(scopeKind(scope), this.settings.app);
+    if (messages && options.extract !== 'verbatim') this.#assertLearns(procedure);
     if (procedure && !(await this.#wasSuccess(scope, source?.id, messages))) return { status: 'known', jobIds: [] };
     const result = await addJobs(this.#pipeline, options, this.#redact, () => ++this.#refused);
     return this.#workOn(scope, result, wait);
@@ -173,7 +174,7 @@ export class MemoryManager {
    *
    * @throws `INVALID_ARGUMENT` for a request that no store could answer; the reason of `abortSignal` when that aborts.
    */
-  search({
+  async search({
     scope,
     ...request
   }: ScopeOption & Omit<MemorySearchRequest, 'scope' | 'context'>): Promise<MemorySearchResult> {
@@ -325,7 +326,7 @@ export class MemoryManager {
    *
    * @throws `UNAVAILABLE` when a worker of another process does not let go of the source; call it again.
    */
-  forgetSource({
+  async forgetSource({
     scope,
     source,
     snapshotIds,
@@ -429,6 +430,14 @@ export class MemoryManager {
     const isDone = await this.#worker.workOff(id, result.jobIds, options);
     if (result.status === 'full') return result;
     return { ...result, status: isDone ? 'committed' : 'failed' };
+  }
+
+  #assertLearns(procedure = false): void {
+    const { model, extract } = this.#pipeline;
+    if (model !== undefined || (extract !== undefined && !procedure)) return;
+    throw failedPrecondition(
+      `Without a model nothing can be learned from messages${procedure ? ', and no procedure be made' : ''}: give memoryManager one, or extract.`,
+    );
   }
 
   async #wasSuccess(

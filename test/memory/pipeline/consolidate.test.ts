@@ -63,6 +63,10 @@ describe('the answer of the model', () => {
       text: 'The user drinks nothing.',
       reason: expect.stringContaining('more memories than one job may'),
     });
+
+    model.reply(operations({ new: 1, op: 'DELETE', existing: [1, 2, 3, 4, 5] }));
+    await memory.quarantine.approve({ scope, id: item!.id });
+    expect(await textsOf(store)).toEqual(['The user drinks nothing.']);
   });
 
   test('is refused when it names numbers that there are not', async () => {

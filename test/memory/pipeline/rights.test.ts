@@ -1,7 +1,7 @@
 /** What can be forgotten, removed, exported and measured. */
 import { z } from 'genkit';
 import { InMemorySessionStore } from 'genkitx-agents';
-import type { Memory, MemoryExportLine, MemoryStore } from 'genkitx-agents/memory';
+import { processMemoryJobs, type Memory, type MemoryExportLine, type MemoryStore } from 'genkitx-agents/memory';
 import { describe, expect, test } from 'vitest';
 import { ADA, extraction, operations, setUp, textsOf, user } from './support.ts';
 
@@ -197,16 +197,13 @@ test('backfill learns from the sessions of a store, and again from those that we
   await memory.settled();
   expect(await memory.backfill(options)).toMatchObject({ sessions: 3, enqueued: 0 });
   const leaf = await sessions.getSnapshot({ sessionId: 's1' });
-  await sessions.saveSnapshot(
-    undefined,
-    () =>
-      ({
-        ...leaf!,
-        snapshotId: undefined,
-        parentId: leaf!.snapshotId,
-        state: { messages: [...leaf!.state!.messages!, user('Omega is a pet.')] },
-      }) as never,
-  );
+  const messages = [...leaf!.state!.messages!, user('Omega is a pet.')];
+  await sessions.saveSnapshot('next', () => ({
+    ...leaf!,
+    snapshotId: 'next',
+    parentId: leaf!.snapshotId,
+    state: { messages },
+  }));
   expect(await memory.backfill(options)).toMatchObject({ enqueued: 1 });
   await memory.settled();
   expect(await textsOf(store)).toEqual([
@@ -235,4 +232,35 @@ test('evaluate tells precision, recall and F1 of the extraction', async () => {
     { unexpected: [], missing: ['The user has a cat.'] },
   ]);
   expect((await store.listScopes()).items).toEqual([]);
+});
+
+test('what is erased while a job works on it does not come back', async () => {
+  let erased: Promise<unknown> | undefined;
+  const { memory, scope, store } = setUp({
+    otherwise: async () => {
+      erased = memory.erase({ scope });
+      await erased;
+      return extraction('The user likes canaries.');
+    },
+  });
+  await memory.ingest({ scope, source: { id: 'a' }, messages: [user('I like canaries.')] });
+  await memory.settled();
+  expect(erased).toBeDefined();
+  expect(await textsOf(store)).toEqual([]);
+  expect(await everything(store)).not.toContain('canaries');
+});
+
+test('processMemoryJobs of an instance finds its managers, and sessions that were never enqueued', async () => {
+  const { ai, memory, scope, store } = setUp({
+    extract: ({ messages }) => messages.map(({ content }) => content[0]!.text!),
+    worker: false,
+  });
+  const sessions = new InMemorySessionStore();
+  const createdAt = new Date().toISOString();
+  const state = { messages: [user('I like tea.')] };
+  await sessions.saveSnapshot('a', () => ({ snapshotId: 'a', sessionId: 's', createdAt, status: 'completed', state }));
+  memory.noteSessions({ store: sessions, scopeOf: () => scope });
+  expect(await processMemoryJobs(ai)).toEqual({ done: 1, failed: 0, dead: 0, found: 1 });
+  expect(await processMemoryJobs(ai)).toEqual({ done: 0, failed: 0, dead: 0, found: 0 });
+  expect(await textsOf(store)).toEqual(['I like tea.']);
 });

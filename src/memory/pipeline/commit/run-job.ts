@@ -134,7 +134,9 @@ class JobRun {
     const { candidates, summary, invalidated } = split ?? { ...this.#learned!, invalidated: 0 };
     const now = candidates.slice(0, MOST_CANDIDATES);
     const later = candidates.slice(MOST_CANDIDATES);
-    const result = await this.#consolidate(now, this.#pipeline.limits.maxInvalidations - invalidated);
+    // A person who approved a fact has approved what it replaces.
+    const most = input.isApproved ? Infinity : this.#pipeline.limits.maxInvalidations;
+    const result = await this.#consolidate(now, most - invalidated);
     const rest =
       later.length > 0
         ? { candidates: later, invalidated: invalidated + result.working.counts.invalidated }

@@ -104,7 +104,10 @@ export async function withinTime<T>(
   const ended = new Promise<never>((_, reject) => {
     const timer = setTimeout(() => {
       reject(
-        new GenkitError({ status: 'DEADLINE_EXCEEDED', message: `The model did not answer within ${timeoutMs} ms.` }),
+        new GenkitError({
+          status: 'DEADLINE_EXCEEDED',
+          message: `The model, or what extracts in its place, did not answer within ${timeoutMs} ms.`,
+        }),
       );
       end.abort();
     }, timeoutMs);

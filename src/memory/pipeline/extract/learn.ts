@@ -9,7 +9,7 @@ import { hashInRange } from '../ingest/ranges.ts';
 import type { FactsInput, JobInput, LearnInput } from '../jobs/job-input.ts';
 import type { Pipeline, ScopeWork } from '../pipeline.ts';
 import { failedPrecondition } from '../../../errors.ts';
-import type { AskModel } from './ask-model.ts';
+import { withinTime, type AskModel } from './ask-model.ts';
 import { candidateOf, typeOfFact, type Candidate, type Origin } from './candidate.ts';
 import { distillProcedure, extractFacts, withoutPersons } from './extract.ts';
 
@@ -116,14 +116,12 @@ async function ask(
   const messages = said.map(({ message }) => message);
   const positions = said.map(({ position }) => position);
   if (typeof extract === 'function') {
-    const found = await extract({ scope, messages, positions, summary, abortSignal: signal });
+    const found = await withinTime(limits.timeoutMs, signal, async (abortSignal) =>
+      extract({ scope, messages, positions, summary, abortSignal }),
+    );
     return { facts: found.map((fact) => (typeof fact === 'string' ? { text: fact } : fact)) };
   }
-  if (!model)
-    throw failedPrecondition(
-      "Without a model, memory.ingest needs 'memories', extract: 'verbatim', or an extract function.",
-    );
-  return extractFacts(model, {
+  return extractFacts(mustAsk(model), {
     topics,
     messages,
     positions,
@@ -132,16 +130,21 @@ async function ask(
   });
 }
 
+/** The job may come from a process that has one. */
+function mustAsk(model: AskModel | undefined): AskModel {
+  if (model) return model;
+  throw failedPrecondition('This memory job needs a model, and the memory manager of this process has none.');
+}
+
 async function procedure(
   work: JobWork,
   input: LearnInput,
   said: readonly Said[],
   origin: Origin,
 ): Promise<Candidate[]> {
-  if (!work.ask) throw failedPrecondition('A procedure is distilled by a model: give the memory manager one.');
   if (said.length === 0) return [];
   const { task, steps } = await distillProcedure(
-    work.ask,
+    mustAsk(work.ask),
     said.map(({ message }) => message),
   );
   const fact: MemoryFact = {
