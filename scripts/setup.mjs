@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const NEEDED_NODE = [20, 19];
 const SOURCES = [
+  'cli',
   'entries',
   'src',
   'stores',

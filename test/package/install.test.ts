@@ -232,8 +232,8 @@ describe('a client without Genkit', () => {
 
   it('is all that npm installs', () => {
     const installed = readdirSync(join(home, 'node_modules')).filter((name) => !name.startsWith('.'));
-    // 2 kB, which only the context window loads.
-    expect(installed).toEqual(['genkitx-agents', 'tokenx']);
+    // The parser of the command line, and 2 kB which only the context window loads.
+    expect(installed).toEqual(['commander', 'genkitx-agents', 'tokenx']);
   });
 
   it('has types that compile without skipLibCheck, in both formats and as bundlers resolve', () => {

@@ -146,12 +146,15 @@ describe('the layers of the house', () => {
     expect(foreign).toEqual([]);
   });
 
-  it('let the samples import the package by its public name, and of the repository the components of pages only', () => {
-    const inside = sourcesBelow('samples').flatMap((file) =>
+  it.each([
+    ['samples', /^(samples|ui)\//],
+    ['cli', /^cli\//],
+  ])('let %s import the package by its public name, and of the repository nothing but its own', (folder, own) => {
+    const inside = sourcesBelow(folder).flatMap((file) =>
       importsOf(file)
         .filter((specifier) => specifier.startsWith('.'))
         .map((specifier) => relative(root, join(root, dirname(file), specifier)))
-        .filter((target) => !/^(samples|ui)\//.test(target))
+        .filter((target) => !own.test(target))
         .map((target) => `${file} -> ${target}`),
     );
     expect(inside).toEqual([]);

@@ -1,0 +1,13 @@
+import type { Command } from 'commander';
+import type { Io } from '../../io.ts';
+import { addList } from './list.ts';
+import { addShow } from './show.ts';
+import { addTree } from './tree.ts';
+
+/** `sessions ...` */
+export function addSessions(program: Command, io: Io): void {
+  const sessions = program.command('sessions').description('lists, shows, moves and removes sessions');
+  addList(sessions, io);
+  addShow(sessions, io);
+  addTree(sessions, io);
+}

@@ -1,0 +1,96 @@
+import { createInterface } from 'node:readline/promises';
+import { finished } from 'node:stream/promises';
+
+/** What a command reads from and writes to. */
+export interface Io {
+  /** Writes the result; resolves when more can be taken. */
+  print(text: string): Promise<void>;
+  /** Writes a line for the person at the terminal, beside the result. */
+  say(text: string): void;
+  /** Shows how far the work is, in place of what was shown before. */
+  progress(text: string): void;
+  /** Asks a person; `undefined`: there is none. */
+  ask(question: string): Promise<boolean | undefined>;
+  /** What comes in, say by a pipe. */
+  readonly input: AsyncIterable<Uint8Array | string>;
+  /** The folder that paths are relative to. */
+  readonly folder: string;
+  /** Aborts when the command is to end early. The reason is the exit code. */
+  readonly signal: AbortSignal;
+}
+
+/** Interrupted by Ctrl-C, as shells know it. */
+const INTERRUPTED = 130;
+/** Where progress is not shown in place, it is written once in so many ms. */
+const PROGRESS_MS = 5000;
+
+/** The terminal of this process. */
+export function nodeIo(): Io & { flush(): Promise<void> } {
+  const { stdin, stdout, stderr } = process;
+  const end = new AbortController();
+  process.once('SIGINT', () => {
+    end.abort(INTERRUPTED);
+    // Once more: at once.
+    process.once('SIGINT', () => process.exit(INTERRUPTED));
+  });
+  // The reader has seen enough, `head` say.
+  stdout.on('error', () => end.abort(0));
+  stderr.on('error', () => {});
+  let shownAt = 0;
+  let isShown = false;
+  const clear = (): void => {
+    if (isShown) stderr.write('\r\u001B[K');
+    isShown = false;
+  };
+  return {
+    async print(text) {
+      clear();
+      if (!stdout.write(text) && !end.signal.aborted) await drained(end.signal);
+    },
+    say(text) {
+      clear();
+      stderr.write(`${text}\n`);
+    },
+    progress(text) {
+      if (stderr.isTTY) {
+        stderr.write(`\r\u001B[K${text}`);
+        isShown = true;
+      } else if (Date.now() - shownAt >= PROGRESS_MS) {
+        if (shownAt > 0) stderr.write(`${text}\n`);
+        shownAt = Date.now();
+      }
+    },
+    async ask(question) {
+      if (!stdin.isTTY) return undefined;
+      clear();
+      const lines = createInterface({ input: stdin, output: stderr });
+      try {
+        return /^y(?:es)?$/i.test((await lines.question(`${question} [y/N] `, { signal: end.signal })).trim());
+      } finally {
+        lines.close();
+      }
+    },
+    input: stdin,
+    folder: process.cwd(),
+    signal: end.signal,
+    async flush() {
+      clear();
+      if (end.signal.aborted) return;
+      stdout.end();
+      await finished(stdout).catch(() => {});
+    },
+  };
+}
+
+/** Resolves when the output takes more, or is closed. */
+function drained(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      process.stdout.off('drain', done);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    process.stdout.once('drain', done);
+    signal.addEventListener('abort', done);
+  });
+}

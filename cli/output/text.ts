@@ -1,0 +1,31 @@
+/** Text from a store for a terminal: what would move the cursor or change colours is shown as `\x1b`. Line breaks and tabs stay. */
+export function safe(text: string): string {
+  // eslint-disable-next-line no-control-regex
+  return text.replaceAll(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069]/g, (char) => {
+    const code = char.charCodeAt(0);
+    return code < 256 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16)}`;
+  });
+}
+
+/** A text as one line of at most so many characters. */
+export function oneLine(text: string, most = 72): string {
+  const line = [...safe(text).replaceAll(/\s+/g, ' ').trim()];
+  return line.length <= most ? line.join('') : `${line.slice(0, most - 1).join('')}…`;
+}
+
+/** A value in one line. */
+export function brief(value: unknown, most = 72): string {
+  return value === undefined ? '' : oneLine(JSON.stringify(value), most);
+}
+
+/** A stored time in UTC, to the second; as it is where it is none. */
+export function time(text: string | undefined): string {
+  if (text === undefined) return '';
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? oneLine(text, 20) : new Date(at).toISOString().slice(0, 19).replace('T', ' ');
+}
+
+/** `1 session`, `2 sessions`. */
+export function count(number: number, noun: string): string {
+  return `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,30 @@
+import { Command, CommanderError } from 'commander';
+import { addSessions } from './commands/sessions/sessions.ts';
+import { explain, OK, WRONG_USE } from './failures.ts';
+import type { Io } from './io.ts';
+
+/**
+ * Runs a command line.
+ *
+ * @param argv Without the names of Node and the script.
+ * @returns The exit code: 0, 1 when the work found problems or failed, 2 for what the command can't take.
+ */
+export async function run(argv: readonly string[], io: Io): Promise<number> {
+  const program = new Command('genkitx-agents')
+    .description('Looks at the sessions of agents, and cleans up after them.')
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => void io.print(text), writeErr: (text) => io.say(text.trimEnd()) })
+    .showHelpAfterError('Add --help for what the command takes.');
+  addSessions(program, io);
+  try {
+    await program.parseAsync([...argv], { from: 'user' });
+    return OK;
+  } catch (error) {
+    if (io.signal.aborted) return Number(io.signal.reason);
+    // Commander has written its own message.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? OK : WRONG_USE;
+    const { message, code } = explain(error);
+    io.say(message);
+    return code;
+  }
+}

@@ -1,0 +1,50 @@
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { WrongUse } from '../failures.ts';
+
+/**
+ * Imports a package that is no dependency of this one.
+ *
+ * @throws WrongUse when it is not installed.
+ */
+export async function importOptional<T>(name: string): Promise<T> {
+  try {
+    return (await import(name)) as T;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new WrongUse(`The package ${name} is not installed. Run: npm install ${name}`);
+  }
+}
+
+/**
+ * Loads an export of a user's own module, in TypeScript too.
+ *
+ * @throws WrongUse when there is no such module or export, or nothing to read TypeScript with.
+ */
+export async function loadExport(
+  { path, name }: { readonly path: string; readonly name: string },
+  folder: string,
+): Promise<unknown> {
+  if (!existsSync(path)) throw new WrongUse(`There is no file ${path}.`);
+  if (/\.[cm]?tsx?$/.test(path)) await prepareTypeScript(path, folder);
+  const module = (await import(pathToFileURL(path).href)) as Record<string, unknown>;
+  // A CommonJS module may have its exports under `default` only.
+  const found = module[name] ?? (module['default'] as Record<string, unknown> | undefined)?.[name];
+  if (found !== undefined) return found;
+  const names = Object.keys(module).filter((key) => key !== 'default');
+  throw new WrongUse(`${path} exports no '${name}'. It exports ${names.join(', ') || 'nothing'}.`);
+}
+
+/** From here on this process imports TypeScript: by `tsx` of the user's project, else by Node where it can. */
+async function prepareTypeScript(path: string, folder: string): Promise<void> {
+  let tsx: string;
+  try {
+    tsx = createRequire(join(folder, 'package.json')).resolve('tsx');
+  } catch {
+    if ((process.features as { typescript?: unknown }).typescript) return;
+    throw new WrongUse(`${path} is TypeScript, and tsx is not installed. Run: npm install --save-dev tsx`);
+  }
+  await import(pathToFileURL(tsx).href);
+}

@@ -1,0 +1,122 @@
+import { existsSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { ActionContext } from 'genkit';
+import type { SessionStore, SnapshotStore, StoreCapabilities } from 'genkitx-agents';
+import { WrongUse } from '../failures.ts';
+import { importOptional, loadExport } from './load-module.ts';
+
+/** How a command names a store. */
+export interface StoreOptions {
+  /** `file:DIRECTORY`, `firestore:PROJECT/COLLECTION` or `./module.ts#export`. */
+  readonly store: string;
+  /** The tenant, for the first two. */
+  readonly tenant?: string;
+  /** The context of all calls, for the third. */
+  readonly context?: ActionContext;
+}
+
+/** An open store, and the context of all calls to it. */
+export interface OpenStore {
+  readonly store: SnapshotStore;
+  /** To be given to every call. */
+  readonly caller: { readonly context?: ActionContext };
+  close(): Promise<void>;
+}
+
+/** What a URL means. */
+export type StoreUrl =
+  | { readonly kind: 'file'; readonly directory: string }
+  | { readonly kind: 'firestore'; readonly project: string; readonly collection: string }
+  | { readonly kind: 'module'; readonly path: string; readonly name: string };
+
+const FORMS = "'file:DIRECTORY', 'firestore:PROJECT/COLLECTION' or './module.ts#export'";
+
+/** @throws WrongUse for what is no URL of a store. */
+export function parseStoreUrl(url: string, folder: string): StoreUrl {
+  if (url.startsWith('file:')) {
+    const directory = url.slice('file:'.length).replace(/^\/\/(?=\/)/, '');
+    if (directory !== '') return { kind: 'file', directory: resolve(folder, directory) };
+  }
+  const [, project, collection] = /^firestore:([^/]+)\/([^/]+)$/.exec(url) ?? [];
+  if (project !== undefined && collection !== undefined) return { kind: 'firestore', project, collection };
+  const [, path, name] = /^((?:\.{0,2}\/|[A-Za-z]:[\\/]|\w).*)#([\w$]+)$/.exec(url) ?? [];
+  if (path !== undefined && name !== undefined && !/^(?:file|firestore):/.test(url)) {
+    return { kind: 'module', path: resolve(folder, path), name };
+  }
+  throw new WrongUse(`'${url}' names no store. A store is ${FORMS}.`);
+}
+
+/**
+ * Opens the store that a command names.
+ *
+ * @param options.needs What the command asks of it.
+ * @param options.isNew Whether the directory of a file store may be made.
+ * @throws WrongUse when there is no such store, or it can't do what the command needs.
+ */
+export async function openStore(
+  options: StoreOptions,
+  { folder, needs, isNew = false }: { folder: string; needs: readonly (keyof StoreCapabilities)[]; isNew?: boolean },
+): Promise<OpenStore> {
+  const { store: url, tenant, context } = options;
+  const place = parseStoreUrl(url, folder);
+  if (place.kind === 'module') {
+    if (tenant !== undefined) {
+      throw new WrongUse(`A store of a module names its tenants by the context: use --context in place of --tenant.`);
+    }
+    const store = await loadExport(place, folder);
+    assertStore(store, url, needs);
+    return {
+      store,
+      caller: context ? { context } : {},
+      close: async () => (store as Partial<SnapshotStore>).close?.(),
+    };
+  }
+  if (context) throw new WrongUse('--context is for stores of modules: use --tenant.');
+  const prefix = tenant === undefined ? {} : { snapshotPathPrefix: () => tenant };
+  if (place.kind === 'file') {
+    if (!isNew) assertDirectory(place.directory, url);
+    const { FileSessionStore } = await importPackage(() => import('genkitx-agents'));
+    const store = new FileSessionStore(place.directory, prefix);
+    return { store, caller: {}, close: () => store.close() };
+  }
+  const { Firestore } = await importOptional<typeof import('@google-cloud/firestore')>('@google-cloud/firestore');
+  const { FirestoreSessionStore } = await importPackage(() => import('genkitx-agents/google-cloud'));
+  const db = new Firestore({ projectId: place.project });
+  const store = new FirestoreSessionStore({ db, collection: place.collection, ...prefix });
+  const close = async (): Promise<void> => {
+    await store.close();
+    await db.terminate();
+  };
+  return { store, caller: {}, close };
+}
+
+function assertDirectory(directory: string, url: string): void {
+  if (existsSync(directory) && statSync(directory).isDirectory()) return;
+  throw new WrongUse(`There is no directory ${directory} (--store ${url}). Check the path.`);
+}
+
+function assertStore(
+  store: unknown,
+  url: string,
+  needs: readonly (keyof StoreCapabilities)[],
+): asserts store is SnapshotStore {
+  const { getSnapshot, capabilities } = (store ?? {}) as Partial<SnapshotStore & SessionStore>;
+  if (typeof getSnapshot !== 'function') throw new WrongUse(`'${url}' is no session store.`);
+  const missing = needs.filter((need) => !capabilities?.[need]);
+  if (missing.length > 0) {
+    throw new WrongUse(
+      `The store '${url}' can't do what this command needs: its capabilities lack ${missing.join(', ')}.`,
+    );
+  }
+}
+
+/** Imports a part of this package. */
+export async function importPackage<T>(load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (error) {
+    const missing = /Cannot find package '([^']+)'/.exec((error as Error).message)?.[1];
+    if (missing === undefined) throw error;
+    throw new WrongUse(`The package ${missing} is not installed. Run: npm install ${missing}`);
+  }
+}

@@ -1,0 +1,52 @@
+import { run } from '../../../cli/run.ts';
+import type { Io } from '../../../cli/io.ts';
+
+/** What a command did. */
+export interface Ran {
+  code: number;
+  /** What it printed. */
+  out: string;
+  /** What it said beside that. */
+  err: string;
+}
+
+export interface RunOptions {
+  /** The folder that paths are relative to. */
+  folder?: string;
+  /** The answer of the person at the terminal. Default: there is none. */
+  answer?: boolean;
+  /** What comes in by a pipe. */
+  input?: Iterable<string>;
+  signal?: AbortSignal;
+}
+
+/** Runs a command line in this process. */
+export async function runCli(argv: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  const { folder = process.cwd(), answer, input = [], signal = new AbortController().signal } = options;
+  const ran: Ran = { code: -1, out: '', err: '' };
+  const io: Io = {
+    print: async (text) => void (ran.out += text),
+    say: (text) => void (ran.err += `${text}\n`),
+    progress: (text) => void (ran.err += `${text}\n`),
+    ask: async (question) => {
+      ran.err += `${question}\n`;
+      return answer;
+    },
+    input: (async function* () {
+      yield* input;
+    })(),
+    folder,
+    signal,
+  };
+  ran.code = await run(argv, io);
+  return ran;
+}
+
+/** The objects in lines of JSON. */
+export function jsonLinesOf(out: string): Record<string, unknown>[] {
+  return out
+    .trim()
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
