@@ -1,8 +1,17 @@
 /** What can be forgotten, removed, exported and measured. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { z } from 'genkit';
 import { InMemorySessionStore } from 'genkitx-agents';
-import { processMemoryJobs, type Memory, type MemoryExportLine, type MemoryStore } from 'genkitx-agents/memory';
-import { describe, expect, test } from 'vitest';
+import {
+  FileMemoryStore,
+  processMemoryJobs,
+  type Memory,
+  type MemoryExportLine,
+  type MemoryStore,
+} from 'genkitx-agents/memory';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { ADA, extraction, operations, setUp, textsOf, user } from './support.ts';
 
 const ID = { scope: 'user', appName: 'default', userId: 'ada' } as const;
@@ -19,7 +28,10 @@ async function everything(store: MemoryStore): Promise<string> {
 
 describe('forgetSource', () => {
   test('leaves no canary of the source in 100 blended memories, and what other sources support', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'agents-forget-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
     const { memory, model, clock, scope, store } = setUp({
+      store: new FileMemoryStore(folder),
       summary: true,
       profile: z.object({ note: z.string().optional() }),
       otherwise: ({ request }) => {
@@ -60,6 +72,11 @@ describe('forgetSource', () => {
     expect(forgotten.quarantined).toBe(1);
     expect(forgotten.regenerated + forgotten.removed).toBeGreaterThanOrEqual(100);
     expect(await everything(store)).not.toContain('canary');
+    await memory.settled();
+    const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    expect(files.length).toBeGreaterThan(0);
+    for (const { parentPath, name } of files)
+      expect(readFileSync(join(parentPath, name), 'utf8'), name).not.toContain('canary');
     expect(await textsOf(store)).toEqual(numbers.map((i) => `The user likes thing ${i}x in summer.`).toSorted());
     const { memories } = await memory.search({ scope, query: 'canary' });
     expect(memories).toEqual([]);
