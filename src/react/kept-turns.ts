@@ -10,6 +10,8 @@ export interface KeptTurn {
   known?: readonly string[];
   /** By which the server keeps what the turn streams. Default: not known yet, or not kept. */
   streamId?: string;
+  /** The reply of `useChat` that the turn goes on with. Default: a new one. */
+  reply?: unknown;
   /** Why the turn failed. Default: it runs. */
   error?: ErrorRecord;
 }

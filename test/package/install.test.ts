@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { dirname, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import ts from 'typescript';
 import { compile } from '../support/compile.ts';
 import { build, type Rolldown } from 'vite';
@@ -252,5 +253,26 @@ describe('a client without Genkit', () => {
     const [{ output }] = built as [Rolldown.RolldownOutput];
     expect(output[0].code).toContain('x-genkit-stream-id');
     expect(output[0].imports).toEqual([]);
+  });
+
+  it.each([
+    ['client', 10_240],
+    ['react', 20_480],
+  ])('is small for a page: %s in at most %i bytes, compressed', async (entry, limit) => {
+    const main = join(home, `${entry}.ts`);
+    writeFileSync(main, `export * from 'genkitx-agents/${entry}';`);
+    const built = await build({
+      root: home,
+      configFile: false,
+      logLevel: 'silent',
+      build: {
+        write: false,
+        minify: 'oxc',
+        lib: { entry: main, formats: ['es'] },
+        rolldownOptions: { external: 'react' },
+      },
+    });
+    const [{ output }] = built as [Rolldown.RolldownOutput];
+    expect(gzipSync(output[0].code).length).toBeLessThan(limit);
   });
 });

@@ -61,7 +61,8 @@ export async function readResumableTurn(stream: ResumableStream): Promise<AgentO
   const { first, policy, signal, onReconnecting } = stream;
   const again = async () => mustHaveStream(await stream.again());
   let connect = first ? () => Promise.resolve(first) : again;
-  let isReconnecting = false;
+  // A stream that runs already is one to be found again.
+  let isReconnecting = first === undefined;
   let received = 0;
   let failed = 0;
   for (;;) {

@@ -1,9 +1,12 @@
 /** An agent for the tests of pages: it tells a story word by word, uses tools, and asks before it deletes something. */
+import type { RequestListener } from 'node:http';
+import express, { type RequestHandler } from 'express';
 import { InMemoryStreamManager } from 'genkit/beta';
 import { defineAgent, genkit, InMemorySessionStore, z, type SnapshotStore } from 'genkitx-agents';
 import { cuttingProxy, type CuttingProxy } from '../../server/support/cutting-proxy.ts';
 import { gate, type Gate } from '../../server/support/agents.ts';
-import { serveByRouter, type Running } from '../../server/support/http.ts';
+import { agentRouter } from 'genkitx-agents/server';
+import { listen } from '../../server/support/http.ts';
 
 export const WORDS = ['Once ', 'upon ', 'a ', 'time.'];
 export const STORY = WORDS.join('');
@@ -13,12 +16,16 @@ export interface TellerOptions {
   keepsStreams?: boolean;
   /** Default: `keep`. */
   onAbort?: 'keep' | 'discard';
+  /** A folder of pages to serve beside it. */
+  pages?: string;
 }
 
 export interface Teller {
   /** Where the agent is: through a proxy that can cut connections. */
   url: string;
   proxy: CuttingProxy;
+  /** The next stream breaks after so many chunks. */
+  cutAfterChunks: (count: number) => void;
   store: SnapshotStore;
   /** What each call of the model was asked, and each run of the tool `remove`. */
   asked: string[];
@@ -30,10 +37,14 @@ export interface Teller {
 }
 
 /** Says the story; `wait` stops after two words, `weather` calls a tool, `delete` one that asks first, `crash` fails once. */
-export async function serveTeller({ keepsStreams = true, onAbort = 'keep' }: TellerOptions = {}): Promise<Teller> {
+export async function serveTeller({
+  keepsStreams = true,
+  onAbort = 'keep',
+  pages,
+}: TellerOptions = {}): Promise<Teller> {
   const ai = genkit({});
   const store = new InMemorySessionStore();
-  const [waits, mayEnd] = [gate(), gate()];
+  const gates = { waits: gate(), mayEnd: gate() };
   const asked: string[] = [];
   const removed: string[] = [];
   let hasCrashed = false;
@@ -54,8 +65,8 @@ export async function serveTeller({ keepsStreams = true, onAbort = 'keep' }: Tel
     let said = '';
     for (const [index, word] of words.entries()) {
       if (text === 'wait' && index === 2) {
-        waits.open();
-        await Promise.race([mayEnd.opened, new Promise((end) => abortSignal?.addEventListener('abort', end))]);
+        gates.waits.open();
+        await Promise.race([gates.mayEnd.opened, new Promise((end) => abortSignal?.addEventListener('abort', end))]);
       }
       abortSignal?.throwIfAborted();
       sendChunk({ content: [{ text: word }] });
@@ -77,16 +88,40 @@ export async function serveTeller({ keepsStreams = true, onAbort = 'keep' }: Tel
     },
   );
   const agent = defineAgent(ai, { name: 'teller', model: 'teller', tools: [weather, remove], store, onAbort });
-  const server: Running = await serveByRouter([agent], {
-    anonymous: true,
-    ...(keepsStreams && { streamManager: new InMemoryStreamManager() }),
-  });
-  const proxy = await cuttingProxy(server.url);
+  const app = express();
+  let chunksLeft = Infinity;
+  app.use(
+    '/api',
+    cutting(() => chunksLeft--),
+  );
+  const streamManager = keepsStreams ? new InMemoryStreamManager() : undefined;
+  app.use('/api', agentRouter([agent], { anonymous: true, streamManager }));
+  if (pages) app.use(express.static(pages));
+  const server = await listen(app as RequestListener);
+  const proxy = await cuttingProxy(`${server.url}/api`);
+  const cutAfterChunks = (count: number) => {
+    chunksLeft = count;
+  };
   const stop = async () => {
-    mayEnd.open();
+    gates.mayEnd.open();
     await proxy.stop();
     await server.stop();
     await store.close();
   };
-  return { url: `${proxy.url}/teller`, proxy, store, asked, removed, waits, mayEnd, stop };
+  return Object.assign(gates, { url: `${proxy.url}/teller`, proxy, cutAfterChunks, store, asked, removed, stop });
+}
+
+/** Closes the connection of a stream in place of the chunk at which none is left; later connections stay. */
+function cutting(takeOne: () => number): RequestHandler {
+  return (_request, response, next) => {
+    const write = response.write.bind(response) as (chunk: unknown, ...more: unknown[]) => boolean;
+    response.write = (chunk: unknown, ...more: unknown[]) => {
+      if (response.getHeader('content-type')?.toString().startsWith('text/event-stream') && takeOne() === 0) {
+        response.flushHeaders();
+        response.socket?.end();
+      }
+      return write(chunk, ...more);
+    };
+    next();
+  };
 }

@@ -1,0 +1,275 @@
+import { AgentError } from '../client/errors.ts';
+import { remoteAgent } from '../client/http/remote-agent.ts';
+import type {
+  AgentAPI,
+  AgentInit,
+  AgentInput,
+  AgentInterrupt,
+  AgentTurn,
+  ToolRequestPart,
+  ToolResponsePart,
+} from '../client/types.ts';
+import { KeptTurns, type TurnStorage } from './kept-turns.ts';
+import { ChatChunks, type ChatChunk } from './ui-chunks.ts';
+import {
+  messageOf,
+  metadataOf,
+  toolPartsOf,
+  type AnsweredPart,
+  type ChatMessage,
+  type WaitsFor,
+} from './ui-messages.ts';
+
+/** Options of {@link agentTransport}. */
+export interface AgentTransportOptions {
+  /**
+   * What a tool waits for: an approval (`addToolApprovalResponse`), or an output that the user gives (`addToolOutput`). Default: an approval.
+   */
+  waitsFor?: WaitsFor;
+  /** What the model gets in place of the output of a tool that the user denied. Default: a sentence, with the reason. */
+  denied?: (interrupt: AgentInterrupt, reason: string | undefined) => unknown;
+  /** Where turns are kept for a reload. `false`: nowhere. Default: `localStorage`. */
+  storage?: TurnStorage | false;
+  /** The prefix of the keys in `storage`. Default: `genkitx-agents.chat`. */
+  storageKey?: string;
+}
+
+/** What `useChat` sends. */
+export interface ChatRequest {
+  /** Whether a message was sent, or a reply is to be made again. */
+  trigger: 'submit-message' | 'regenerate-message';
+  /** The id of the chat: the session. */
+  chatId: string;
+  /** The message that is replaced, or whose reply is made again. */
+  messageId?: string | undefined;
+  /** The conversation. */
+  messages: readonly ChatMessage[];
+  /** Stops the turn. */
+  abortSignal?: AbortSignal | undefined;
+}
+
+/** A `ChatTransport` of the AI SDK. */
+export interface AgentChatTransport {
+  /** A stream that is asked for again comes from its beginning. */
+  readonly resumeStreamIsReplay: true;
+  /** Runs a turn. */
+  sendMessages: (request: ChatRequest) => Promise<ReadableStream<ChatChunk>>;
+  /** Reads the turn that runs; `null` when there is none. */
+  reconnectToStream: (request: {
+    chatId: string;
+    abortSignal?: AbortSignal;
+  }) => Promise<ReadableStream<ChatChunk> | null>;
+}
+
+/** The last turn of a chat. */
+interface LastTurn {
+  /** The message of the user that it answers. */
+  messageId: string | undefined;
+  /** The snapshot that it was saved as, also when it was stopped. */
+  snapshotId: Promise<string | undefined>;
+}
+
+/**
+ * A transport for `useChat` of the AI SDK (`ai` 6): its chat talks to an agent, and its id names the session. A tool that waits for the user is a
+ * tool part that waits for an approval. `metadata` of each reply has the `snapshotId` that the next message goes on from; an edited message and a
+ * reply that is made again are branches.
+ *
+ * @param agent What `remoteAgent()` returned, or the agent's URL.
+ * @example
+ * import { agentTransport } from 'genkitx-agents/react';
+ *
+ * const transport = agentTransport('/api/support');
+ * // const chat = useChat({ id: 'session-1', transport, resume: true });
+ */
+export function agentTransport(
+  agent: AgentAPI | string | URL,
+  {
+    waitsFor = () => 'approval',
+    denied = describeDenial,
+    storage,
+    storageKey = 'genkitx-agents.chat',
+  }: AgentTransportOptions = {},
+): AgentChatTransport {
+  const remote = typeof agent === 'string' || agent instanceof URL ? remoteAgent({ url: agent }) : agent;
+  const kept = new KeptTurns(storageKey, storage);
+  const lastTurns = new Map<string, LastTurn>();
+  /** How often the stream of a chat was asked for again. */
+  const reconnects = new Map<string, number>();
+
+  /** Where a new message goes on. */
+  const startOf = async ({ chatId, messages, messageId, trigger }: ChatRequest): Promise<AgentInit | undefined> => {
+    const earlier = messages.slice(0, -1);
+    if (earlier.length === 0) {
+      // What is said in place of the first message has no snapshot before it: a session of its own.
+      const isAgain = messageId !== undefined || trigger === 'regenerate-message';
+      const isThere = isAgain && (await exists(remote, chatId));
+      return isThere ? undefined : { sessionId: chatId };
+    }
+    const last = lastTurns.get(chatId);
+    const isLast = last !== undefined && last.messageId === earlier.findLast(({ role }) => role === 'user')?.id;
+    const snapshotId = (isLast && (await last.snapshotId)) || snapshotOf(earlier);
+    return snapshotId ? { snapshotId } : { sessionId: chatId };
+  };
+
+  const sendMessages = async (request: ChatRequest): Promise<ReadableStream<ChatChunk>> => {
+    const { chatId, messages, abortSignal } = request;
+    const last = messages.at(-1);
+    if (!last) throw new AgentError({ status: 'INVALID_ARGUMENT', message: 'There is no message to send.' });
+    const goesOn = last.role === 'assistant' ? last : undefined;
+    const answers = goesOn && (await answersIn(remote, goesOn, denied));
+    const init = goesOn ? { snapshotId: snapshotOf(messages) } : await startOf(request);
+    const input: AgentInput = answers ? { resume: answers.resume } : { message: messageOf(last) };
+    const onStreamId = (streamId: string) =>
+      kept.write(chatId, {
+        parentId: init?.snapshotId,
+        input,
+        streamId,
+        ...(goesOn && { reply: { goesOn, answers } }),
+      });
+    const turn = remote.chat(init).sendStream(input, { onStreamId });
+    const snapshotId = turn.response.then(
+      (response) => response.snapshotId,
+      () => undefined,
+    );
+    lastTurns.set(chatId, { messageId: messages.findLast(({ role }) => role === 'user')?.id, snapshotId });
+    void snapshotId.then(() => kept.write(chatId, undefined));
+    return streamOf(turn, { abortSignal, stop: () => void turn.stop(), goesOn, answers, waitsFor });
+  };
+
+  const reconnectToStream: AgentChatTransport['reconnectToStream'] = async ({ chatId, abortSignal }) => {
+    const running = kept.read(chatId);
+    if (running?.streamId === undefined) return null;
+    const { parentId, input, streamId, reply } = running;
+    const reconnect = (reconnects.get(chatId) ?? 0) + 1;
+    reconnects.set(chatId, reconnect);
+    let onConnected = () => {};
+    const connected = new Promise<void>((resolve) => (onConnected = resolve));
+    const chat = remote.chat(parentId === undefined ? { sessionId: chatId } : { snapshotId: parentId });
+    const turn = chat.followStream(streamId, input, { onReconnecting: (is) => !is && onConnected() });
+    void turn.response.catch(() => {}).then(() => kept.write(chatId, undefined));
+    try {
+      await Promise.race([connected, turn.response]);
+    } catch (error) {
+      // The server has it no more: the turn is saved, or lost.
+      if (AgentError.isInstance(error) && error.status === 'UNAVAILABLE') return null;
+      throw error;
+    }
+    // One that is asked for again, as in React's strict mode, is left and not stopped.
+    const stop = () => queueMicrotask(() => void (reconnects.get(chatId) === reconnect && turn.stop()));
+    return streamOf(turn, { abortSignal, stop, replays: true, waitsFor, ...(reply as Pick<StreamOptions, 'goesOn'>) });
+  };
+
+  return { resumeStreamIsReplay: true, sendMessages, reconnectToStream };
+}
+
+interface StreamOptions {
+  abortSignal?: AbortSignal | undefined;
+  stop: () => void;
+  /** The reply that the turn goes on with. */
+  goesOn?: ChatMessage | undefined;
+  /** What it had is written again. */
+  replays?: boolean;
+  /** What the user has answered to it. */
+  answers?: Answers | undefined;
+  waitsFor: WaitsFor;
+}
+
+function streamOf(turn: AgentTurn, options: StreamOptions): ReadableStream<ChatChunk> {
+  const { abortSignal, stop, goesOn, replays, answers, waitsFor } = options;
+  return new ReadableStream<ChatChunk>({
+    start: (controller) => {
+      let isOpen = true;
+      const close = (end: () => void) => {
+        if (isOpen) end();
+        isOpen = false;
+        abortSignal?.removeEventListener('abort', onAbort);
+      };
+      // What comes after is not shown any more.
+      const onAbort = () => {
+        stop();
+        close(() => controller.close());
+      };
+      if (abortSignal?.aborted) onAbort();
+      else abortSignal?.addEventListener('abort', onAbort, { once: true });
+      const chunks = new ChatChunks((chunk) => isOpen && controller.enqueue(chunk), goesOn, answers?.ids);
+      const read = async () => {
+        chunks.start(replays ? goesOn : undefined);
+        for (const id of answers?.given ?? []) chunks.answered(id, answers!.denied.includes(id));
+        for await (const chunk of turn.stream) chunks.chunk(chunk);
+        chunks.end(await turn.response, waitsFor);
+      };
+      read().then(
+        () => close(() => controller.close()),
+        (error: unknown) => close(() => controller.error(error)),
+      );
+    },
+    cancel: stop,
+  });
+}
+
+function snapshotOf(messages: readonly ChatMessage[]): string | undefined {
+  return messages.map((message) => metadataOf(message).snapshotId).findLast((id) => id !== undefined);
+}
+
+async function exists(agent: AgentAPI, sessionId: string): Promise<boolean> {
+  return (await agent.getSnapshot({ sessionId }, { metadataOnly: true })) !== undefined;
+}
+
+interface Answers {
+  resume: { restart: ToolRequestPart[]; respond: ToolResponsePart[] };
+  /** The ids of all calls that waited, of those that the user answered in place of the tool, and of those that were denied. */
+  ids: string[];
+  given: string[];
+  denied: string[];
+}
+
+/** What the user has answered to the tools that wait in a reply. */
+async function answersIn(
+  agent: AgentAPI,
+  reply: ChatMessage,
+  describe: NonNullable<AgentTransportOptions['denied']>,
+): Promise<Answers> {
+  const { snapshotId } = metadataOf(reply);
+  if (snapshotId === undefined) {
+    const message = 'The reply names no snapshot: it was not made by this transport.';
+    throw new AgentError({ status: 'FAILED_PRECONDITION', message });
+  }
+  const { interrupts } = await agent.loadChat({ snapshotId });
+  const parts = toolPartsOf(reply);
+  const answers: Answers = { resume: { restart: [], respond: [] }, ids: [], given: [], denied: [] };
+  for (const interrupt of interrupts) {
+    const base = interrupt.ref ?? interrupt.name;
+    const place = parts.findLastIndex(
+      ({ name, toolCallId }) => name === interrupt.name && toolCallId.replace(/~\d+$/, '') === base,
+    );
+    const [part] = place < 0 ? [] : parts.splice(place, 1);
+    answer(answers, interrupt, part, describe);
+  }
+  return answers;
+}
+
+function answer(
+  { resume, ids, given, denied }: Answers,
+  interrupt: AgentInterrupt,
+  part: AnsweredPart | undefined,
+  describe: NonNullable<AgentTransportOptions['denied']>,
+): void {
+  const { state, approval, output, errorText } = part ?? {};
+  if (state === 'output-available') resume.respond.push(interrupt.respond(output));
+  else if (state === 'output-error') resume.respond.push(interrupt.respond({ error: errorText }));
+  else if (state === 'approval-responded' && approval?.approved) {
+    resume.restart.push(interrupt.restart(approval.reason === undefined ? undefined : { reason: approval.reason }));
+  } else if (state === 'approval-responded') {
+    resume.respond.push(interrupt.respond(describe(interrupt, approval?.reason)));
+    denied.push(part!.toolCallId);
+  } else {
+    const message = `The tool ${interrupt.name} still waits for an answer. Answer all that wait, then send.`;
+    throw new AgentError({ status: 'FAILED_PRECONDITION', message });
+  }
+  ids.push(part!.toolCallId);
+  if (!approval?.approved) given.push(part!.toolCallId);
+}
+
+function describeDenial(_interrupt: AgentInterrupt, reason: string | undefined): string {
+  return `The user did not allow this.${reason ? ` Reason: ${reason}` : ''}`;
+}

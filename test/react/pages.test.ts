@@ -1,0 +1,225 @@
+/** `useAgent` and `useChat` over `agentTransport`, in a real browser and in React's strict mode. */
+import { expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { remoteAgent } from 'genkitx-agents/client';
+import { gate } from '../server/support/agents.ts';
+import { describePages, inPage } from './support/pages.ts';
+import { STORY, WORDS } from './support/teller.ts';
+
+const lines = (page: Page) => page.locator('main p').allTextContents();
+const expectLines = (page: Page, wanted: string[]) =>
+  expect.poll(() => lines(page), { timeout: 10_000 }).toEqual(wanted);
+const settled = (page: Page) => page.locator('main[data-status=ready]').waitFor({ state: 'attached' });
+/** The words that were said before the reply waits. */
+const BEGUN = WORDS.slice(0, 2).join('');
+
+describePages('useAgent', ['React 19', 'React 18'], (pages) => {
+  it('shows what is sent at once and the reply as it comes, and warns of nothing', async () => {
+    const page = await pages.open('?page=agent&url');
+    await settled(page);
+    await inPage(page, ({ agent }) => agent.send('hello'));
+    await expectLines(page, ['user: hello', `model: ${STORY}`]);
+    expect(await inPage(page, ({ seen }) => seen[0])).toBe('user: hello');
+    expect(pages.complaints).toEqual([]);
+  });
+
+  it('loses no chunk and doubles none, after whatever chunk the connection breaks', async () => {
+    const page = await pages.open('?page=agent');
+    const texts = WORDS.map((_, index) => `model: ${WORDS.slice(0, index + 1).join('')}`);
+    for (let count = 0; count <= WORDS.length + 1; count++) {
+      await inPage(page, ({ seen }) => void (seen.length = 0));
+      pages.teller.cutAfterChunks(count);
+      const asked = `after ${count}`;
+      await inPage(page, ({ agent }, text) => agent.send(text), asked);
+      await settled(page);
+      const shown = await lines(page);
+      expect(shown.slice(count * 2)).toEqual([`user: ${asked}`, `model: ${STORY}`]);
+      const seen = await inPage(page, (window) => window.seen);
+      expect([`user: ${asked}`, ...texts], asked).toEqual(expect.arrayContaining(seen));
+    }
+    expect(pages.teller.asked.filter((text) => text.startsWith('after '))).toHaveLength(WORDS.length + 2);
+  });
+
+  it('goes on after a reload and in a second tab, without a second run', async () => {
+    const sessionId = `reload-${Math.random()}`;
+    const { teller } = pages;
+    await remoteAgent({ url: teller.url }).chat({ sessionId }).send('hello');
+    [teller.waits, teller.mayEnd] = [gate(), gate()];
+    const before = teller.asked.length;
+    const page = await pages.open(`?page=agent&session=${sessionId}`);
+    await settled(page);
+    const tab = await pages.open(`?page=agent&session=${sessionId}`, page);
+    await settled(tab);
+    await inPage(page, ({ agent }) => void agent.send('wait'));
+    const running = ['user: hello', `model: ${STORY}`, 'user: wait', `model: ${BEGUN}`];
+    await expectLines(page, running);
+    await expectLines(tab, running);
+    await page.reload();
+    await expectLines(page, running);
+    teller.mayEnd.open();
+    for (const each of [page, tab]) {
+      await expectLines(each, [...running.slice(0, 3), `model: ${STORY}`]);
+      await settled(each);
+    }
+    expect(teller.asked.slice(before)).toEqual(['wait']);
+    expect(await page.evaluate(() => localStorage.length)).toBe(0);
+    expect(pages.complaints).toEqual([]);
+  });
+
+  it('leaves no listener and no request after 1,000 mounts', async () => {
+    const sessionId = `mounts-${Math.random()}`;
+    await remoteAgent({ url: pages.teller.url }).chat({ sessionId }).send('hello');
+    const page = await pages.open(`?page=agent&session=${sessionId}`);
+    await settled(page);
+    const left = await page.evaluate(async () => {
+      const test = window as unknown as { mountOften: (times: number) => Promise<void> };
+      const counts = { storage: 0, added: 0, requests: 0 };
+      const fetch = window.fetch.bind(window);
+      const methods = window as unknown as Record<string, (...all: unknown[]) => void>;
+      for (const [name, by] of [
+        ['addEventListener', 1],
+        ['removeEventListener', -1],
+      ] as const) {
+        const own = methods[name]!;
+        methods[name] = (type, ...more) => {
+          if (type === 'storage') counts.storage += by;
+          if (type === 'storage' && by > 0) counts.added += 1;
+          own.call(window, type, ...more);
+        };
+      }
+      window.fetch = (...all) => {
+        counts.requests += 1;
+        return fetch(...all).finally(() => (counts.requests -= 1));
+      };
+      await test.mountOften(1000);
+      while (counts.requests > 0) await new Promise((resolve) => setTimeout(resolve, 10));
+      return counts;
+    });
+    // In strict mode each mount is made twice.
+    expect(left).toEqual({ storage: 0, added: 2000, requests: 0 });
+    expect(pages.complaints).toEqual([]);
+  });
+});
+
+describePages('useChat over agentTransport', ['React 19'], (pages) => {
+  const open = (more = '', session = `chat-${Math.random()}`) => pages.open(`?page=chat&session=${session}${more}`);
+  const send = (page: Page, text: string) =>
+    inPage(page, ({ chat }, said) => void chat.sendMessage({ text: said }), text);
+  /** Lets `wait` wait again. */
+  const renew = () => ([pages.teller.waits, pages.teller.mayEnd] = [gate(), gate()]);
+
+  it('streams, and goes on with the conversation', async () => {
+    const page = await open();
+    await send(page, 'hello');
+    await expectLines(page, ['user: hello', `assistant: ${STORY}`]);
+    await settled(page);
+    await send(page, 'again');
+    await expectLines(page, ['user: hello', `assistant: ${STORY}`, 'user: again', `assistant: ${STORY}`]);
+    await settled(page);
+    expect(await inPage(page, ({ chat }) => chat.messages.at(-1)?.metadata)).toMatchObject({
+      snapshotId: expect.any(String),
+    });
+    expect(pages.complaints).toEqual([]);
+  });
+
+  it('shows tools with their results', async () => {
+    const page = await open();
+    await send(page, 'weather');
+    await expectLines(page, [
+      'user: weather',
+      'assistant: tool-weather output-available',
+      'assistant: tool: "rain in Oslo"',
+    ]);
+    const part = await inPage(page, ({ chat }) => chat.messages[1]!.parts.find(({ type }) => type === 'tool-weather'));
+    expect(part).toMatchObject({ output: 'rain in Oslo', state: 'output-available' });
+  });
+
+  it.each([true, false])(
+    'asks for approval, also after a reload, and goes on by itself (approved: %s)',
+    async (approved) => {
+      const session = `approval-${approved}-${Math.random()}`;
+      const first = await open('', session);
+      await send(first, 'delete');
+      await expectLines(first, ['user: delete', 'assistant: tool-remove approval-requested']);
+      await settled(first);
+      const page = await open('&load', session);
+      await expectLines(page, ['user: delete', 'assistant: tool-remove approval-requested']);
+      const removed = pages.teller.removed.length;
+      const asked = await inPage(page, ({ chat }) => {
+        const part = chat.messages[1]!.parts.find(({ type }) => type === 'tool-remove');
+        return (part as { approval?: { id: string; descriptor?: unknown } }).approval;
+      });
+      expect(asked?.descriptor).toEqual({ what: 'number 7' });
+      await inPage(page, ({ chat }, answer) => void chat.addToolApprovalResponse(answer), { id: asked!.id, approved });
+      const outcome = approved ? 'output-available' : 'output-denied';
+      const said = approved ? 'tool: "removed"' : 'tool: "The user did not allow this."';
+      await expectLines(page, ['user: delete', `assistant: tool-remove ${outcome}`, `assistant: ${said}`]);
+      expect(pages.teller.removed.length - removed).toBe(approved ? 1 : 0);
+      expect(pages.complaints).toEqual([]);
+    },
+  );
+
+  it('is stopped, and goes on from what was kept', async () => {
+    renew();
+    const page = await open();
+    await send(page, 'wait');
+    await expectLines(page, ['user: wait', `assistant: ${BEGUN}`]);
+    await inPage(page, ({ chat }) => chat.stop());
+    await settled(page);
+    await send(page, 'hello');
+    await expectLines(page, ['user: wait', `assistant: ${BEGUN}`, 'user: hello', `assistant: ${STORY}`]);
+    await settled(page);
+    const snapshotId = await inPage(
+      page,
+      ({ chat }) => (chat.messages.at(-1)!.metadata as { snapshotId: string }).snapshotId,
+    );
+    const stored = await remoteAgent({ url: pages.teller.url }).getSnapshot(snapshotId);
+    expect(stored?.state?.messages?.map(({ content }) => content[0]?.text)).toEqual(['wait', BEGUN, 'hello', STORY]);
+  });
+
+  it('goes on with a reply when the page is loaded again, and when its connection breaks', async () => {
+    const session = `resume-${Math.random()}`;
+    renew();
+    const page = await open('&resume&load', session);
+    await send(page, 'hello');
+    await settled(page);
+    pages.teller.cutAfterChunks(1);
+    await send(page, 'wait');
+    await expectLines(page, ['user: hello', `assistant: ${STORY}`, 'user: wait', `assistant: ${BEGUN}`]);
+    const before = pages.teller.asked.length;
+    await page.reload();
+    await expectLines(page, ['user: hello', `assistant: ${STORY}`, `assistant: ${BEGUN}`]);
+    pages.teller.mayEnd.open();
+    await expectLines(page, ['user: hello', `assistant: ${STORY}`, `assistant: ${STORY}`]);
+    await settled(page);
+    expect(pages.teller.asked).toHaveLength(before);
+    // Nothing runs any more.
+    await page.reload();
+    await expectLines(page, ['user: hello', `assistant: ${STORY}`, 'user: wait', `assistant: ${STORY}`]);
+  });
+
+  it('makes a reply again, and edits a message, as branches', async () => {
+    const session = `branch-${Math.random()}`;
+    const page = await open('', session);
+    await send(page, 'one');
+    await settled(page);
+    await send(page, 'two');
+    await settled(page);
+    await inPage(page, ({ chat }) => chat.regenerate());
+    await settled(page);
+    await inPage(page, ({ chat }) => chat.sendMessage({ text: 'second', messageId: chat.messages[2]!.id }));
+    await expectLines(page, ['user: one', `assistant: ${STORY}`, 'user: second', `assistant: ${STORY}`]);
+    const { items } = await pages.teller.store.listSnapshots({ sessionId: session });
+    const [first] = items;
+    expect(items.map(({ parentId }) => parentId)).toEqual([undefined, ...Array(3).fill(first!.snapshotId)]);
+  });
+
+  it('shows why a turn failed, and makes the reply again', async () => {
+    const page = await open();
+    await send(page, 'crash');
+    await page.getByRole('alert').waitFor();
+    expect(await inPage(page, ({ chat }) => (chat.error as unknown as { status: string }).status)).toBe('INTERNAL');
+    await inPage(page, ({ chat }) => chat.regenerate());
+    await expectLines(page, ['user: crash', `assistant: ${STORY}`]);
+  });
+});
