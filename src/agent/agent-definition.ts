@@ -3,6 +3,7 @@ import type { Registry } from 'genkit/registry';
 import { failedPrecondition } from '../errors.ts';
 import { copyJson } from '../json/value.ts';
 import type { ContextWindow } from '../context/types.ts';
+import type { AttachedMemory } from '../memory/attach/types.ts';
 import type { ScopeId, StoreCapabilities } from '../store/contract.ts';
 import type { KeyQueue } from '../store/parts/key-queue.ts';
 import type { StateSetting } from '../session/state/session-state.ts';
@@ -33,6 +34,8 @@ export interface AgentDefinition<State = unknown> {
   readonly background: BackgroundSettings;
   /** Decides what its model is sent. Default: the whole conversation. */
   readonly window?: ContextWindow;
+  /** What it remembers across sessions. */
+  readonly memory: AttachedMemory | undefined;
   /** The scopes of its sessions' states. */
   readonly scopes: AgentScopes;
   /** Queue of turns by session id. */
