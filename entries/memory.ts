@@ -5,6 +5,7 @@ export { appScope, sessionScope, userScope, type MemoryScope, type ScopeOptions 
 export type { BackfillOptions, BackfillResult } from '../src/memory/backfill.ts';
 export type { ForgottenSource } from '../src/memory/rights/forget.ts';
 export type * from '../src/memory/types.ts';
+export type * from '../src/memory/attach/types.ts';
 export { FileMemoryStore, type FileMemoryStoreOptions } from '../stores/file/memory/file-memory-store.ts';
 export {
   InMemoryMemoryStore,

@@ -11,7 +11,7 @@ import {
   type OptionCheck,
 } from '../store/check-options.ts';
 import { noteWindow } from './compaction/compact-idle.ts';
-import { needsMemories } from './history/session-memories.ts';
+import { keptTurnsOf } from './history/session-memories.ts';
 import { Compactions } from './compaction/compactions.ts';
 import { LocalRecords } from './compaction/local-records.ts';
 import type { SessionCompactions, SessionCompactionsOptions } from './compaction/session-compactions.ts';
@@ -39,8 +39,8 @@ export interface WindowSetting {
   readonly limits: SectionLimits;
   readonly sources: Sources;
   readonly hasArtifacts: boolean;
-  /** Whether a strategy is {@link sessionMemories}. */
-  readonly usesMemories: boolean;
+  /** The `keepTurns` of {@link sessionMemories}; `undefined` without that strategy. */
+  readonly keptTurns: number | undefined;
   readonly counter: TokenCounter;
   readonly calibration: Calibration;
   readonly compaction: Compaction | undefined;
@@ -54,7 +54,9 @@ export interface WindowSetting {
 const FLEXIBLE: readonly FlexibleSection[] = ['examples', 'summary', 'history', 'artifacts', 'memory', 'knowledge'];
 
 const isSource: OptionCheck = (value) =>
-  typeof (value as { fetch?: unknown } | null)?.fetch === 'function' ? undefined : 'made by fewShot, knowledge or memory.attach';
+  typeof (value as { fetch?: unknown } | null)?.fetch === 'function'
+    ? undefined
+    : 'made by fewShot, knowledge or memory.attach';
 
 const isStrategyList: OptionCheck = (value) =>
   Array.isArray(value) && value.every((strategy) => typeof strategy === 'function')
@@ -152,7 +154,7 @@ function settle(options: ContextWindowOptions): WindowSetting {
     limits,
     sources: { examples: options.examples, memory: options.memory, knowledge: options.knowledge },
     hasArtifacts: options.artifacts ?? false,
-    usesMemories: strategies.some(needsMemories),
+    keptTurns: strategies.map(keptTurnsOf).find((kept) => kept !== undefined),
     counter,
     calibration: new Calibration(),
     compaction,

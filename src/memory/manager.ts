@@ -20,6 +20,8 @@ import type {
   MemoryScopeId,
 } from '../store/memory/contract.ts';
 import { memoryScopeKey } from '../store/memory/scope.ts';
+import { Attachment } from './attach/attach.ts';
+import type { AttachedMemory, AttachOptions } from './attach/types.ts';
 import { backfillSessions, type BackfillOptions, type BackfillResult } from './backfill.ts';
 import { evaluateExtraction } from './evaluate.ts';
 import { noteManager, noteSessions, type MemorySessions } from './pipeline/jobs/process-jobs.ts';
@@ -408,6 +410,18 @@ export class MemoryManager {
     this.#isClosed = true;
     await this.#worker.close();
     await Promise.all(this.#saving);
+  }
+
+  /**
+   * A memory for agents: `defineAgent(ai, { ..., memory: memory.attach({ scope: 'user' }) })`. What fits a turn is placed in its requests, and
+   * completed turns are learned from in the background, when `generate` says so.
+   *
+   * @throws `INVALID_ARGUMENT` for an option that is unknown or of the wrong type.
+   */
+  attach(options: AttachOptions = {}): AttachedMemory {
+    this.#assertOpen();
+    const { topics } = this.#pipeline;
+    return new Attachment(this, { topics, hasProcedures: this.#isSuccess !== undefined }, options);
   }
 
   /** @internal An agent's sessions are learned from: `processMemoryJobs` looks there for what was never enqueued. */

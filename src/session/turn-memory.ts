@@ -50,14 +50,20 @@ export interface PlacedCall {
 
 /** The memory of an agent during one turn. What it found serves all model calls of the turn. Its methods never reject. */
 export interface TurnMemory {
-  /** Tools for the model. */
-  readonly tools: readonly ToolArgument[];
+  /** Tools for the model, for one call of `generate`: Genkit registers them for it. */
+  tools(): ToolArgument[];
+
+  /** Notes a request before its model call: what tools have said in it counts less than what the user says. */
+  noteRequest(request: GenerateRequest): void;
 
   /** What is to be placed, asked for once a turn; answers within its deadline. */
-  blocks(query: { readonly text: string; readonly abortSignal?: AbortSignal | undefined }): Promise<readonly MemoryBlock[]>;
+  blocks(query: {
+    readonly text: string;
+    readonly abortSignal?: AbortSignal | undefined;
+  }): Promise<readonly MemoryBlock[]>;
 
-  /** The facts that were learned from the session; `undefined` while there are none. */
-  sessionFacts(messages: readonly MessageData[]): Promise<SessionFacts | undefined>;
+  /** The facts that were learned from the session without its last `keepTurns` turns and the current one; `undefined` for none. */
+  sessionFacts(messages: readonly MessageData[], keepTurns: number): Promise<SessionFacts | undefined>;
 
   /** The request with the memories in it, for a model call without a window. */
   place(call: PlacedCall): Promise<GenerateRequest>;

@@ -99,7 +99,8 @@ async function callModel<State>(turn: GenerateTurn<State>): Promise<TurnResult> 
     sendChunk({ modelChunk });
   };
   const request: GenerateOptions = { ...rendered, messages: sent, abortSignal, onChunk };
-  if (memory?.tools.length) request.tools = [...(rendered.tools ?? []), ...memory.tools];
+  const memoryTools = memory?.tools() ?? [];
+  if (memoryTools.length > 0) request.tools = [...(rendered.tools ?? []), ...memoryTools];
   if (model !== undefined) request.model = model;
   if (config) request.config = { ...(rendered.config as object | undefined), ...config };
   let tools: ResumedTools | undefined;
@@ -210,11 +211,16 @@ function observe<State>(turn: Observers<State>) {
     model: async (request, options, next) => {
       tools.end();
       progress.onModelCall(request.messages);
+      memory?.noteRequest(request);
       const { abortSignal } = options;
       const call = async (fitting: typeof request) => next((await change(fitting)) ?? fitting, options);
       const response = await (window
         ? callWithin(window, session, { request, placed, model: modelName, abortSignal, next: call })
-        : call(memory ? await memory.place({ request, origins: placed.originsOf(request.messages), abortSignal }) : request));
+        : call(
+            memory
+              ? await memory.place({ request, origins: placed.originsOf(request.messages), abortSignal })
+              : request,
+          ));
       addUsage(session, response.usage);
       progress.onReply(response.message);
       return response;

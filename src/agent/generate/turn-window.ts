@@ -122,8 +122,8 @@ interface SavedTurn {
   readonly outcome: TurnOutcome;
   readonly messages: readonly MessageData[];
   readonly context: ActionContext | undefined;
-  /** The owner of the session. */
-  readonly ownerId: string | undefined;
+  /** The session belongs to the caller, as far as the store knows of owners. */
+  readonly isOwn: boolean;
 }
 
 /** Called when a turn was saved, with the messages as they are stored. Begins what the window does after the reply; a process that shuts down waits for it as for its runs. */
@@ -140,10 +140,12 @@ export function afterTurn<State>(
   if (!window && !memory) return;
   const { snapshotId } = outcome;
   const { sessionId } = session;
-  const work = Promise.all([
-    window?.afterTurn({ snapshotId, messages: turn.messages, isForced }),
-    memory?.afterTurn({ ...turn, snapshotId, sessionId }),
-  ]).then(() => {});
+  const upload = async () => {
+    await Promise.all([
+      window?.afterTurn({ snapshotId, messages: turn.messages, isForced }),
+      memory?.afterTurn({ ...turn, snapshotId, sessionId }),
+    ]);
+  };
   let release: () => void = () => {};
   const released = new Promise<void>((resolve) => {
     release = resolve;
@@ -152,5 +154,5 @@ export function afterTurn<State>(
     release();
     return false;
   };
-  noteRun(registry, { ended: Promise.race([work, released]), letGo });
+  noteRun(registry, { ended: Promise.race([upload(), released]), letGo });
 }

@@ -92,7 +92,8 @@ async function attempt<State>(
     const hasAnswered = taken !== undefined && doesPassGate(handler);
     outcome = await commits.complete(context.snapshotId, { finishReason: result?.finishReason, error, hasAnswered });
     const messages = commits.lastGood.state.messages ?? [];
-    afterTurn(agent, session, { outcome, messages, context: caller.context, ownerId: owner?.userId });
+    const isOwn = owner ? owner.userId === caller.userId : !agent.can.details;
+    afterTurn(agent, session, { outcome, messages, context: caller.context, isOwn });
     return result?.output === undefined ? outcome : { ...outcome, output: result.output };
   } catch (error) {
     if (error instanceof Aborted) return { status: 'aborted' };

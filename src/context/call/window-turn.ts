@@ -89,14 +89,18 @@ export class WindowTurn implements TurnWindow {
   /** What the turn needs from elsewhere, side by side. */
   async #fetch({ origins, abortSignal }: WindowCall): Promise<Fetched[]> {
     const { registry, sessionId, context, leafId, prefetched, memory } = this.#scope;
-    const { sources, usesMemories } = this.#setting;
+    const { sources, keptTurns } = this.#setting;
     const last = origins.findLast((message) => message?.role === 'user');
     const text = last?.content.map((part) => part.text ?? '').join('') ?? '';
     const log = origins.filter((message) => message !== undefined);
     const [fetched, blocks, facts, hasRead] = await Promise.all([
-      fetchAll(memory ? { ...sources, memory: undefined } : sources, { text, registry, sessionId, context }, abortSignal),
+      fetchAll(
+        memory ? { ...sources, memory: undefined } : sources,
+        { text, registry, sessionId, context },
+        abortSignal,
+      ),
       memory?.blocks({ text, abortSignal }),
-      usesMemories ? memory?.sessionFacts(log) : undefined,
+      keptTurns === undefined ? undefined : memory?.sessionFacts(log, keptTurns),
       this.#reading((compactions) => compactions.load(leafId, prefetched)),
     ]);
     this.#hasRead = hasRead;
@@ -151,7 +155,18 @@ export class WindowTurn implements TurnWindow {
       this.#compactions?.inUse(this.#compactions.logOf(log), position);
     const factor = calibration.factorOf(model);
     const facts = this.#facts;
-    return assemble({ request, origins, strategies, limits, ...budget, counter, factor, summaryBefore, facts, fetched });
+    return assemble({
+      request,
+      origins,
+      strategies,
+      limits,
+      ...budget,
+      counter,
+      factor,
+      summaryBefore,
+      facts,
+      fetched,
+    });
   }
 
   /** Calls the model once more, with half of what it refused; with more only if the current turn takes more. */

@@ -2,7 +2,15 @@ import type { GenerateRequest, MessageData } from 'genkit';
 import { ContextOverflowError } from '../../errors.ts';
 import type { TokenCounter } from '../tokens/counter.ts';
 import { turnsOf } from '../turns.ts';
-import type { ContextItem, ContextReport, FlexibleSection, HistoryStrategy, Section, SectionReport, Summary } from '../types.ts';
+import type {
+  ContextItem,
+  ContextReport,
+  FlexibleSection,
+  HistoryStrategy,
+  Section,
+  SectionReport,
+  Summary,
+} from '../types.ts';
 import { dataMessage, dataText, withSystemData, type DataPlace, type DataTitle } from '../../session/log/data-text.ts';
 import { HistorySection } from './choose-history.ts';
 import { repaired } from './repair.ts';
@@ -138,7 +146,10 @@ export function assemble(assembly: Assembly): Assembled {
     ...(summaryInUse && { summary: { sha256: summaryInUse.sha256, to: summaryInUse.to } }),
     ...(memories.length > 0 && { memories }),
   };
-  return { request: { ...request, messages: [...withSystemData(before, dataAt('system')), ...conversation, ...after] }, report };
+  return {
+    request: { ...request, messages: [...withSystemData(before, dataAt('system')), ...conversation, ...after] },
+    report,
+  };
 }
 
 /** The messages of the request: those of the prompt before and after the session's, and the session's as they are stored and as they are sent. */

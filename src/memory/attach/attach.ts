@@ -1,5 +1,7 @@
 import { GenkitError, type ToolArgument } from 'genkit';
-import { failedPrecondition, notFound, quote } from '../../errors.ts';
+import { logger } from 'genkit/logging';
+import { logOf } from '../../session/log/session-log.ts';
+import { describeThrown, failedPrecondition, notFound, quote } from '../../errors.ts';
 import type { SnapshotStore } from '../../store/contract.ts';
 import type { MemoryManager } from '../manager.ts';
 import { userScope, sessionScope, appScope, targetOf, type MemoryScope } from '../scopes.ts';
@@ -23,7 +25,6 @@ import type {
 
 /** What `memory.attach` makes. */
 export class Attachment implements AttachedMemory {
-  readonly tools: readonly ToolArgument[];
   readonly deadlineMs: number;
   readonly #manager: MemoryManager;
   readonly #settings: AttachSettings;
@@ -41,16 +42,20 @@ export class Attachment implements AttachedMemory {
     this.#settings = settings;
     this.#triggers = new Triggers(manager, manager.settings.triggers);
     const scopesOf = (turn: MemoryTurnScope) => this.#scopesOf(turn);
-    this.tools = memoryTools({ manager, settings, topics, hasProcedures, scopesOf });
     // A search and then the profile, each within the deadline; it is not to be cut off before it answers what is there.
     this.deadlineMs = 2 * settings.deadlineMs + 1_000;
     this.#turns = {
       settings,
       retrieval: new Retrieval(manager, settings),
-      tools: this.tools,
-      factsOf: async (scopes, sessionId, messages) =>
-        scopes[0] && sessionFacts(manager.store, scopes[0], sessionId, messages),
+      tools: memoryTools({ manager, settings, topics, hasProcedures, scopesOf }),
+      factsOf: async (scopes, sessionId, messages, keepTurns) =>
+        scopes[0] && sessionFacts(manager.store, scopes[0], sessionId, messages, keepTurns),
     };
+  }
+
+  tools(): ToolArgument[] {
+    // What was said since the user spoke is not known here.
+    return this.#turns.tools(() => false);
   }
 
   middleware(options: MemoryMiddlewareOptions = {}): ReturnType<AttachedMemory['middleware']> {
@@ -65,12 +70,12 @@ export class Attachment implements AttachedMemory {
   async endSession({ sessionId, context, wait = false }: EndedSession): Promise<IngestResult> {
     if (this.#stores.size === 0)
       throw failedPrecondition('endSession needs an agent with this memory, and with a store that lists sessions.');
-    const [scope] = this.#scopesOf({ sessionId, context });
+    const scope = this.#learnedInto({ sessionId, context });
     if (!scope || !this.#settings.learn || !this.#manager.settings.triggers.onSessionEnd)
       return { status: 'known', jobIds: [] };
     for (const store of this.#stores) {
       const snapshot = await store.getSnapshot({ sessionId, ...(context && { context }) });
-      if (!snapshot) continue;
+      if (!snapshot || !isOwnSession(scope, snapshot)) continue;
       const { snapshotId, state } = snapshot;
       const session = { scope, sessionId, snapshotId, messages: state?.messages ?? [] };
       return this.#triggers.ended(this.#keyOf(session), session, wait);
@@ -101,11 +106,21 @@ export class Attachment implements AttachedMemory {
   }
 
   /** @internal */
-  async afterTurn({ sessionId, context, snapshotId, messages }: EndedTurn): Promise<void> {
-    const [scope] = this.#settings.learn ? this.#scopesOf({ sessionId, context }) : [];
-    if (!scope) return;
-    const session: SessionToLearn = { scope, sessionId, snapshotId, messages };
-    await this.#triggers.turnEnded(this.#keyOf(session), session);
+  async afterTurn({ sessionId, context, snapshotId, messages, isOwn }: EndedTurn): Promise<void> {
+    try {
+      const scope = this.#settings.learn ? this.#learnedInto({ sessionId, context }) : undefined;
+      if (!scope || (scope.kind === 'user' && !isOwn)) return;
+      const session: SessionToLearn = { scope, sessionId, snapshotId, messages };
+      await this.#triggers.turnEnded(this.#keyOf(session), session);
+    } catch (error) {
+      logger.warn(`Session ${quote(sessionId)} is not learned from. ${describeThrown(error)}`);
+    }
+  }
+
+  /** The first of the scopes, if the caller has it: what is about a user is not kept elsewhere because no user is signed in. */
+  #learnedInto(turn: MemoryTurnScope): MemoryScope | undefined {
+    const [scope] = this.#scopesOf(turn);
+    return scope?.kind === this.#settings.scopes[0] ? scope : undefined;
   }
 
   #keyOf({ scope, sessionId }: SessionToLearn): string {
@@ -120,9 +135,16 @@ export class Attachment implements AttachedMemory {
       try {
         return [this.#manager.scopeFor(kind, { context, ...(sessionId !== undefined && { sessionId }) })];
       } catch (error) {
-        if (error instanceof GenkitError && error.status === 'UNAUTHENTICATED') return [];
-        throw error;
+        if (!(error instanceof GenkitError && error.status === 'UNAUTHENTICATED'))
+          logger.warn(`The turn has no memories: their scope is unknown. ${describeThrown(error)}`);
+        return [];
       }
     });
   }
+}
+
+/** Whether a session's memories are those of the user of a scope. */
+function isOwnSession(scope: MemoryScope, snapshot: Parameters<typeof logOf>[0]): boolean {
+  const { id } = targetOf(scope);
+  return id.scope !== 'user' || logOf(snapshot).owner?.userId === id.userId;
 }

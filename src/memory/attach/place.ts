@@ -25,7 +25,12 @@ export function placeBlocks(
     );
   const messages = [...request.messages];
   const insert = (at: number, texts: string[]) => {
-    if (texts.length > 0) messages.splice(Math.max(0, at), 0, dataMessage(texts));
+    if (texts.length === 0) return;
+    const { content, role } = dataMessage(texts);
+    const next = messages[at];
+    // In one message with the user's own: some models take no two of one role after each other.
+    if (next?.role === role) messages[at] = { ...next, content: [...content, ...next.content] };
+    else messages.splice(Math.max(0, at), 0, { role, content });
   };
   // From the end, so that the places before stay where they are.
   insert(

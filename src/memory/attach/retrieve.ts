@@ -52,7 +52,9 @@ export class Retrieval {
     text: string,
     abortSignal: AbortSignal | undefined,
   ): Promise<readonly MemoryBlock[]> {
-    const findings = await Promise.all(scopes.map((scope) => this.#findIn(scope, text, abortSignal)));
+    const findings = await Promise.all(
+      scopes.map((scope) => this.#findIn(scope, text, abortSignal).catch((error: unknown) => failed(scope, error))),
+    );
     const { profile, memories } = this.#settings;
     const reasons = [...new Set(findings.flatMap((finding) => finding.reasons))];
     const blocks: MemoryBlock[] = [];
@@ -94,10 +96,10 @@ export class Retrieval {
         ...(minScore !== undefined && { minScore }),
         ...(abortSignal && { abortSignal }),
       });
-      const steps = [report.lexical, report.semantic, report.rewrite, report.rerank];
+      const steps = new Set([report.lexical, report.semantic, report.rewrite, report.rerank]);
       const reasons: OmissionReason[] = [];
-      if (report.deadlinePassed || steps.includes('late')) reasons.push('deadline');
-      if (steps.includes('failed')) {
+      if (report.deadlinePassed || steps.has('late')) reasons.push('deadline');
+      if (steps.has('failed')) {
         reasons.push('failed');
         logger.warn(`The search of memories failed; the turn goes on with what is there. ${report.errors.join(' ')}`);
       }
@@ -117,12 +119,12 @@ export class Retrieval {
   ): Promise<{ profile: KnownProfile | undefined; reasons: readonly OmissionReason[] }> {
     const { id, context } = targetOf(scope);
     const options = context === undefined ? {} : { context };
+    const key = JSON.stringify([this.#manager.store.tenant(options), memoryScopeKey(id)]);
+    const known = this.#profiles.get(key);
+    if (known && known.revision === searched) return { profile: known, reasons: [] };
+    if (withinMs === 0) return { profile: known, reasons: ['deadline'] };
     const deadline = new Deadline(SYSTEM_CLOCK, withinMs, abortSignal);
-    let known: KnownProfile | undefined;
     try {
-      const key = JSON.stringify([this.#manager.store.tenant(options), memoryScopeKey(id)]);
-      known = this.#profiles.get(key);
-      if (known && known.revision === searched) return { profile: known, reasons: [] };
       const reading = async (): Promise<KnownProfile> => {
         const revision = searched ?? (await this.#manager.store.revision(id, options));
         if (known?.revision === revision) return known;
@@ -163,6 +165,11 @@ export class Retrieval {
 
 function warn(error: unknown): void {
   logger.warn(`The memory of a turn failed; the turn goes on without. ${describeThrown(error)}`);
+}
+
+function failed(scope: MemoryScope, error: unknown): ScopeFinding {
+  warn(error);
+  return { scope, found: [], profile: undefined, reasons: ['failed'] };
 }
 
 function profileItem(known: KnownProfile | undefined): MemoryItem[] {

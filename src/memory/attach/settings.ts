@@ -1,5 +1,13 @@
 import { invalidArgument } from '../../errors.ts';
-import { checkOptions, isBoolean, isFunction, isObject, isOneOf, isWhole, type OptionCheck } from '../../store/check-options.ts';
+import {
+  checkOptions,
+  isBoolean,
+  isFunction,
+  isObject,
+  isOneOf,
+  isWhole,
+  type OptionCheck,
+} from '../../store/check-options.ts';
 import type { MemoryScopeId } from '../../store/memory/contract.ts';
 import type { AttachOptions, MemoryPlacement, MemoryToolName } from './types.ts';
 
@@ -17,18 +25,18 @@ export interface AttachSettings {
   readonly onReport: AttachOptions['onReport'];
 }
 
-const KINDS: readonly unknown[] = ['user', 'session', 'app'];
-const TOOLS: readonly unknown[] = ['load_memory', 'create_memory'];
+const KINDS = new Set<unknown>(['user', 'session', 'app']);
+const TOOLS = new Set<unknown>(['load_memory', 'create_memory']);
 const PLACES = ['system', 'before-history', 'before-prompt'] as const;
 
 const isScope: OptionCheck = (value) => {
   const kinds: readonly unknown[] = Array.isArray(value) ? value : [value];
-  const isOne = kinds.length > 0 && kinds.every((kind) => KINDS.includes(kind)) && new Set(kinds).size === kinds.length;
+  const isOne = kinds.length > 0 && kinds.every((kind) => KINDS.has(kind)) && new Set(kinds).size === kinds.length;
   return isOne ? undefined : "'user', 'session' or 'app', or a list of these";
 };
 
 const isTools: OptionCheck = (value) =>
-  Array.isArray(value) && value.every((name) => TOOLS.includes(name))
+  Array.isArray(value) && value.every((name) => TOOLS.has(name))
     ? undefined
     : "a list of 'load_memory' and 'create_memory'";
 

@@ -79,7 +79,9 @@ export class Triggers {
     try {
       await ingest(this.#manager, session, false);
     } catch (error) {
-      logger.warn(`Session ${quote(session.sessionId)} was not learned from; a later turn tries again. ${describeThrown(error)}`);
+      logger.warn(
+        `Session ${quote(session.sessionId)} was not learned from; a later turn tries again. ${describeThrown(error)}`,
+      );
     }
   }
 }

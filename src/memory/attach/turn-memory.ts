@@ -4,6 +4,7 @@ import { runInNewSpan, setCustomMetadataAttributes } from 'genkit/tracing';
 import { describeThrown } from '../../errors.ts';
 import type { MemoryBlock, PlacedCall, SessionFacts, TurnMemory } from '../../session/turn-memory.ts';
 import type { MemoryScope } from '../scopes.ts';
+import { hasToolAnswers, type MakeTools } from './memory-tools.ts';
 import { placeBlocks } from './place.ts';
 import type { Retrieval } from './retrieve.ts';
 import type { AttachSettings } from './settings.ts';
@@ -13,8 +14,13 @@ import type { MemoryTurnReport } from './types.ts';
 export interface TurnSetting {
   readonly settings: AttachSettings;
   readonly retrieval: Retrieval;
-  readonly tools: readonly ToolArgument[];
-  readonly factsOf: (scopes: readonly MemoryScope[], sessionId: string, messages: readonly MessageData[]) => Promise<SessionFacts | undefined>;
+  readonly tools: MakeTools;
+  readonly factsOf: (
+    scopes: readonly MemoryScope[],
+    sessionId: string,
+    messages: readonly MessageData[],
+    keepTurns: number,
+  ) => Promise<SessionFacts | undefined>;
 }
 
 /** One turn: searches once, and places what it found in each model call. */
@@ -22,6 +28,7 @@ export class AttachedTurn implements TurnMemory {
   readonly #setting: TurnSetting;
   readonly #scopes: readonly MemoryScope[];
   readonly #sessionId: string | undefined;
+  #isUserAlone = true;
   #blocks: Promise<readonly MemoryBlock[]> | undefined;
 
   constructor(setting: TurnSetting, scopes: readonly MemoryScope[], sessionId: string | undefined) {
@@ -30,8 +37,12 @@ export class AttachedTurn implements TurnMemory {
     this.#sessionId = sessionId;
   }
 
-  get tools(): readonly ToolArgument[] {
-    return this.#setting.tools;
+  tools(): ToolArgument[] {
+    return this.#setting.tools(() => this.#isUserAlone);
+  }
+
+  noteRequest({ messages }: GenerateRequest): void {
+    this.#isUserAlone = !hasToolAnswers(messages);
   }
 
   blocks({ text, abortSignal }: Parameters<TurnMemory['blocks']>[0]): Promise<readonly MemoryBlock[]> {
@@ -45,12 +56,14 @@ export class AttachedTurn implements TurnMemory {
     return placeBlocks(request, origins, blocks);
   }
 
-  async sessionFacts(messages: readonly MessageData[]): Promise<SessionFacts | undefined> {
+  async sessionFacts(messages: readonly MessageData[], keepTurns: number): Promise<SessionFacts | undefined> {
     if (this.#sessionId === undefined) return undefined;
     try {
-      return await this.#setting.factsOf(this.#scopes, this.#sessionId, messages);
+      return await this.#setting.factsOf(this.#scopes, this.#sessionId, messages, keepTurns);
     } catch (error) {
-      logger.warn(`What was learned from the session could not be read; the turn goes on without. ${describeThrown(error)}`);
+      logger.warn(
+        `What was learned from the session could not be read; the turn goes on without. ${describeThrown(error)}`,
+      );
       return undefined;
     }
   }
@@ -60,7 +73,10 @@ export class AttachedTurn implements TurnMemory {
     return runInNewSpan({ metadata: { name: 'memory-preload' } }, async () => {
       const blocks = await this.#setting.retrieval.find(this.#scopes, text, abortSignal);
       const report = reportOf(this.#sessionId, blocks);
-      setCustomMetadataAttributes({ 'memory:placed': `${report.memories.length}`, 'memory:missing': report.reasons.join(' ') });
+      setCustomMetadataAttributes({
+        'memory:placed': `${report.memories.length}`,
+        'memory:missing': report.reasons.join(' '),
+      });
       this.#notify(report);
       return blocks;
     });

@@ -85,8 +85,11 @@ export interface MemoryMiddlewareOptions {
  * {@link AttachedMemory.middleware}.
  */
 export interface AttachedMemory {
-  /** The memory tools, for a prompt that is no agent's. An agent has them by itself. */
-  readonly tools: readonly ToolArgument[];
+  /**
+   * The memory tools for one call of a model in a custom agent: `ai.generate({ tools: attached.tools() })`. Other agents have them by
+   * themselves.
+   */
+  tools(): ToolArgument[];
 
   /**
    * Places memories in the requests of a model call without an agent or in a custom agent: `ai.generate({ messages, prompt, use:
@@ -129,6 +132,8 @@ export interface MemoryTurnScope {
 export interface EndedTurn extends MemoryTurnScope {
   readonly sessionId: string;
   readonly snapshotId?: string | undefined;
+  /** Whether the session is the caller's own. What others said in it is not learned into the memories of a user. */
+  readonly isOwn: boolean;
   /** All messages of the session. */
   readonly messages: readonly MessageData[];
 }

@@ -11,7 +11,8 @@ const TITLES: Readonly<Record<DataTitle, string>> = {
   summary: 'Summary of the earlier conversation, written by a program.',
   examples: 'Examples of good answers to similar messages.',
   artifacts: 'Artifacts of this conversation.',
-  memory: 'Facts that were remembered from earlier conversations, with how sure they are (0 to 1) and when they were said.',
+  memory:
+    'Facts that were remembered from earlier conversations, with how sure they are (0 to 1) and when they were said.',
   profile: 'What earlier conversations tell about the user, written by a program.',
   knowledge: 'Documents that were found for the message below.',
 };
