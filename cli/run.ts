@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { addInspect } from './commands/inspect.ts';
 import { addSessions } from './commands/sessions/sessions.ts';
 import { explain, OK, WRONG_USE } from './failures.ts';
 import type { Io } from './io.ts';
@@ -16,6 +17,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     .configureOutput({ writeOut: (text) => void io.print(text), writeErr: (text) => io.say(text.trimEnd()) })
     .showHelpAfterError('Add --help for what the command takes.');
   addSessions(program, io);
+  addInspect(program);
   try {
     await program.parseAsync([...argv], { from: 'user' });
     return OK;

@@ -3,7 +3,7 @@ import { keepsRecords, keepsScopes, type SessionStoreOptions, type SnapshotStore
 import { hashOfUser, isErasureRecord, noteErasure } from '../../store/records/erasure.ts';
 import { isFunction, isObject } from '../../store/check-options.ts';
 import { reportAccess } from '../audit/auditing.ts';
-import { itemsOf } from '../lists.ts';
+import { itemsOf } from '../../store/list/items-of.ts';
 import { checkUserCall, needsCapabilities } from './user-call.ts';
 
 /** Options of {@link eraseUser}. */

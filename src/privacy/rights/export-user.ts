@@ -2,8 +2,8 @@ import { checkUserCall, needsCapabilities } from './user-call.ts';
 import { keepsScopes, type SessionStoreOptions, type SnapshotStore } from '../../store/contract.ts';
 import { isErasureRecord } from '../../store/records/erasure.ts';
 import { noteAccess } from '../audit/auditing.ts';
-import { itemsOf } from '../lists.ts';
-import { jsonLines, linesOfSession, type ExportedLine } from '../session-lines.ts';
+import { itemsOf, sessionsOldestFirst } from '../../store/list/items-of.ts';
+import { jsonLines, linesOfSession, type ExportedLine } from '../../store/migrate/session-lines.ts';
 
 /** Options of {@link exportUser}. */
 export interface ExportUserOptions extends SessionStoreOptions {
@@ -40,16 +40,8 @@ async function* linesOfUser(
   store: SnapshotStore,
   { userId, context }: ExportUserOptions,
 ): AsyncGenerator<ExportedLine> {
-  const seen = new Set<string>();
-  // A session that is written while others are read moves to the beginning of the list, so the list is read until it has nothing new.
-  for (let before = -1; before < seen.size;) {
-    before = seen.size;
-    const owned = { ownerId: userId, context, limit: 1000 };
-    for await (const session of itemsOf((page: typeof owned) => store.listSessions(page), owned)) {
-      if (seen.has(session.sessionId)) continue;
-      seen.add(session.sessionId);
-      yield* linesOfSession(store, session, { context });
-    }
+  for await (const session of sessionsOldestFirst(store, { ownerId: userId, context })) {
+    yield* linesOfSession(store, session, { context });
   }
   if (!keepsScopes(store)) return;
   for await (const scope of itemsOf((page) => store.listScopes(page), { context, limit: 1000 })) {

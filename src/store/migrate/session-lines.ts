@@ -1,3 +1,4 @@
+import { stringifyJson } from '../../json/value.ts';
 import {
   keepsRecords,
   type ScopeId,
@@ -7,8 +8,8 @@ import {
   type SessionStoreOptions,
   type SessionSummary,
   type SnapshotStore,
-} from '../store/contract.ts';
-import { itemsOf } from './lists.ts';
+} from '../contract.ts';
+import { itemsOf } from '../list/items-of.ts';
 
 /**
  * One line of an export or an archive, told apart by `kind`. A session's line comes before those of its records and of its snapshots, which are
@@ -95,7 +96,7 @@ export async function* jsonLines(lines: AsyncIterable<ExportedLine>): AsyncGener
   const counts = { sessions: 0, snapshots: 0, records: 0, scopes: 0 };
   for await (const line of lines) {
     if (line.kind !== 'end') counts[`${line.kind}s`]++;
-    yield `${JSON.stringify(line)}\n`;
+    yield `${stringifyJson(line)}\n`;
   }
   yield `${JSON.stringify({ kind: 'end', ...counts } satisfies ExportedLine)}\n`;
 }
