@@ -366,6 +366,27 @@ export class MemoryManager {
     return { memories };
   }
 
+  /**
+   * The scopes of a tenant that hold something, in all apps. For a backend: it looks into every scope.
+   *
+   * @param options.context Names the tenant. Default: none.
+   */
+  async listScopes(options: {
+    filter: (scope: MemoryScopeId) => boolean;
+    context?: ActionContext | undefined;
+  }): Promise<MemoryScope[]> {
+    const { filter, context } = options;
+    const scopes: MemoryScope[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = { limit: 1000, ...(context && { context }), ...(cursor !== undefined && { cursor }) };
+      const { items, nextCursor } = await this.store.listScopes(page);
+      scopes.push(...items.filter((id) => filter(id)).map((id) => mint(id, context)));
+      cursor = nextCursor;
+    } while (cursor !== undefined);
+    return scopes;
+  }
+
   /** Everything that the store holds of a scope, line by line. */
   export({ scope }: ScopeOption): AsyncGenerator<MemoryExportLine> {
     return exportScope(this.#pipeline, this.#workOf(scope), () => this.quarantine.list({ scope }));

@@ -1,10 +1,10 @@
 import type { SessionStore } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import { invalidArgument } from '../../errors.ts';
-import { capabilitiesOf, FOREIGN_CAPABILITIES, type SnapshotStore } from '../../store/contract.ts';
+import { capabilitiesOf, FOREIGN_CAPABILITIES } from '../../store/contract.ts';
 import { KeyQueue } from '../../store/parts/key-queue.ts';
 import { checkOptions, isBoolean, isFunction, isWhole } from '../../store/check-options.ts';
-import type { AgentDefinition, BackgroundSettings } from '../agent-definition.ts';
+import { listedStore, type AgentDefinition, type BackgroundSettings } from '../agent-definition.ts';
 import { settleScopes } from '../open/agent-scopes.ts';
 import { boundedStore } from '../save/store-calls.ts';
 import type { AgentStateOptions, BackgroundOptions, GenkitOrRegistry } from '../types.ts';
@@ -48,7 +48,7 @@ export function settleAgent<State>(
   const bounded = store && boundedStore(store, storeTimeoutMs);
   const can = store ? capabilitiesOf(store) : FOREIGN_CAPABILITIES;
   const { memory } = options;
-  memory?.serve({ name, store: can.list && can.details ? (bounded as unknown as SnapshotStore) : undefined });
+  memory?.serve({ name, store: listedStore({ can, store: bounded }) });
   return {
     name,
     description,

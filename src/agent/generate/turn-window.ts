@@ -7,7 +7,7 @@ import type { TurnMemory } from '../../session/turn-memory.ts';
 import { viewOf, type Session } from '../../session/session.ts';
 import { noteContext } from '../../session/usage.ts';
 import type { RecordStore, SessionRecord, SnapshotStore } from '../../store/contract.ts';
-import type { AgentDefinition } from '../agent-definition.ts';
+import { listedStore, type AgentDefinition } from '../agent-definition.ts';
 import { noteRun } from '../background/hand-over.ts';
 import type { PlacedHistory } from './prompt-history.ts';
 
@@ -128,10 +128,11 @@ interface SavedTurn {
 
 /** Called when a turn was saved, with the messages as they are stored. Begins what the window does after the reply; a process that shuts down waits for it as for its runs. */
 export function afterTurn<State>(
-  { registry, memory }: AgentDefinition<State>,
+  agent: AgentDefinition<State>,
   session: Session<State>,
   { outcome, ...turn }: SavedTurn,
 ): void {
+  const { registry, memory } = agent;
   const window = open.get(session);
   open.delete(session);
   const isForced = takeCompactionRequest(session);
@@ -143,7 +144,7 @@ export function afterTurn<State>(
   const upload = async () => {
     await Promise.all([
       window?.afterTurn({ snapshotId, messages: turn.messages, isForced }),
-      memory?.afterTurn({ ...turn, snapshotId, sessionId }),
+      memory?.afterTurn({ ...turn, snapshotId, sessionId, store: listedStore(agent) }),
     ]);
   };
   let release: () => void = () => {};

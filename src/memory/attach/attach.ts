@@ -74,11 +74,8 @@ export class Attachment implements AttachedMemory {
     if (!scope || !this.#settings.learn || !this.#manager.settings.triggers.onSessionEnd)
       return { status: 'known', jobIds: [] };
     for (const store of this.#stores) {
-      const snapshot = await store.getSnapshot({ sessionId, ...(context && { context }) });
-      if (!snapshot || !isOwnSession(scope, snapshot)) continue;
-      const { snapshotId, state } = snapshot;
-      const session = { scope, sessionId, snapshotId, messages: state?.messages ?? [] };
-      return this.#triggers.ended(this.#keyOf(session), session, wait);
+      const session = await read(store, scope, sessionId);
+      if (session) return this.#triggers.ended(this.#keyOf(session), session, wait);
     }
     throw notFound(`There is no session ${quote(sessionId)}.`);
   }
@@ -106,12 +103,13 @@ export class Attachment implements AttachedMemory {
   }
 
   /** @internal */
-  async afterTurn({ sessionId, context, snapshotId, messages, isOwn }: EndedTurn): Promise<void> {
+  async afterTurn({ sessionId, context, snapshotId, messages, isOwn, store }: EndedTurn): Promise<void> {
     try {
       const scope = this.#settings.learn ? this.#learnedInto({ sessionId, context }) : undefined;
       if (!scope || (scope.kind === 'user' && !isOwn)) return;
       const session: SessionToLearn = { scope, sessionId, snapshotId, messages };
-      await this.#triggers.turnEnded(this.#keyOf(session), session);
+      const later = store ? () => read(store, scope, sessionId) : async () => session;
+      await this.#triggers.turnEnded(this.#keyOf(session), session, later);
     } catch (error) {
       logger.warn(`Session ${quote(sessionId)} is not learned from. ${describeThrown(error)}`);
     }
@@ -143,8 +141,10 @@ export class Attachment implements AttachedMemory {
   }
 }
 
-/** Whether a session's memories are those of the user of a scope. */
-function isOwnSession(scope: MemoryScope, snapshot: Parameters<typeof logOf>[0]): boolean {
-  const { id } = targetOf(scope);
-  return id.scope !== 'user' || logOf(snapshot).owner?.userId === id.userId;
+/** The session as it is kept; `undefined` if it is gone, or belongs to another user than the scope. */
+async function read(store: SnapshotStore, scope: MemoryScope, sessionId: string): Promise<SessionToLearn | undefined> {
+  const { id, context } = targetOf(scope);
+  const snapshot = await store.getSnapshot({ sessionId, ...(context && { context }) });
+  if (!snapshot || (id.scope === 'user' && logOf(snapshot).owner?.userId !== id.userId)) return undefined;
+  return { scope, sessionId, snapshotId: snapshot.snapshotId, messages: snapshot.state?.messages ?? [] };
 }

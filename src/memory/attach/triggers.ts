@@ -16,10 +16,13 @@ export interface SessionToLearn {
   readonly messages: readonly MessageData[];
 }
 
+/** Reads a session when it is to be learned from; `undefined` when it is gone. */
+export type ReadSession = () => Promise<SessionToLearn | undefined>;
+
 interface Waiting {
   readonly turns: number;
-  /** Stops the clock, and answers the session; `undefined` when it was learned from. */
-  readonly take: () => SessionToLearn | undefined;
+  readonly timer: NodeJS.Timeout | undefined;
+  readonly learn: () => Promise<void>;
 }
 
 /** Begins to learn from sessions when it is time. */
@@ -33,54 +36,48 @@ export class Triggers {
     this.#when = when;
   }
 
-  /** @param key Names the session among those of all tenants. Never rejects. */
-  async turnEnded(key: string, session: SessionToLearn): Promise<void> {
+  /**
+   * Never rejects.
+   *
+   * @param key Names the session among those of all tenants.
+   * @param later Reads the session when it was idle: it may have been erased.
+   */
+  async turnEnded(key: string, session: SessionToLearn, later: ReadSession): Promise<void> {
     const { everyTurns, onIdleMs } = this.#when;
-    const turns = turnsIn(session.messages);
-    const before = this.#waiting.get(key);
-    before?.take();
+    const { sessionId, messages } = session;
+    const turns = messages.reduce((sum, { role }) => sum + (role === 'user' ? 1 : 0), 0);
     const rounds = (count: number) => Math.floor(count / everyTurns);
-    const isDue = rounds(turns) > rounds(before?.turns ?? turns - 1);
-    this.#waiting.delete(key);
-    this.#waiting.set(key, { turns, take: this.#timer(isDue || onIdleMs === false ? undefined : onIdleMs, session) });
-    const [oldest] = this.#waiting.size > MOST_WAITING ? this.#waiting : [];
-    if (oldest) {
-      this.#waiting.delete(oldest[0]);
-      const early = oldest[1].take();
-      if (early) await this.#learn(early);
-    }
-    if (isDue) await this.#learn(session);
+    const isDue = rounds(turns) > rounds(this.#stop(key)?.turns ?? turns - 1);
+    const learn = () => this.#learn(sessionId, later);
+    const timer = isDue || onIdleMs === false ? undefined : setTimeout(() => void learn(), onIdleMs);
+    timer?.unref();
+    this.#waiting.set(key, { turns, timer, learn });
+    const [oldest] = this.#waiting.size > MOST_WAITING ? this.#waiting.keys() : [];
+    const early = oldest === undefined ? undefined : this.#stop(oldest);
+    if (early?.timer) await early.learn();
+    if (isDue) await this.#learn(sessionId, async () => session);
   }
 
   /** The application says that a session is over. */
   ended(key: string, session: SessionToLearn, wait: boolean): Promise<IngestResult> {
-    this.#waiting.get(key)?.take();
-    this.#waiting.delete(key);
+    this.#stop(key);
     return ingest(this.#manager, session, wait);
   }
 
-  #timer(ms: number | undefined, session: SessionToLearn): Waiting['take'] {
-    if (ms === undefined) return () => undefined;
-    let waiting: SessionToLearn | undefined = session;
-    const timer = setTimeout(() => {
-      waiting = undefined;
-      void this.#learn(session);
-    }, ms);
-    timer.unref();
-    return () => {
-      clearTimeout(timer);
-      const taken = waiting;
-      waiting = undefined;
-      return taken;
-    };
+  #stop(key: string): Waiting | undefined {
+    const waiting = this.#waiting.get(key);
+    clearTimeout(waiting?.timer);
+    this.#waiting.delete(key);
+    return waiting;
   }
 
-  async #learn(session: SessionToLearn): Promise<void> {
+  async #learn(sessionId: string, read: ReadSession): Promise<void> {
     try {
-      await ingest(this.#manager, session, false);
+      const session = await read();
+      if (session) await ingest(this.#manager, session, false);
     } catch (error) {
       logger.warn(
-        `Session ${quote(session.sessionId)} was not learned from; a later turn tries again. ${describeThrown(error)}`,
+        `Session ${quote(sessionId)} was not learned from; a later turn tries again. ${describeThrown(error)}`,
       );
     }
   }
@@ -93,10 +90,4 @@ function ingest(
 ): Promise<IngestResult> {
   const source = { id: sessionId, sessionId, ...(snapshotId !== undefined && { snapshotId }) };
   return manager.ingest({ scope, source, messages, wait });
-}
-
-function turnsIn(messages: readonly MessageData[]): number {
-  let turns = 0;
-  for (const { role } of messages) if (role === 'user') turns++;
-  return turns;
 }

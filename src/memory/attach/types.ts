@@ -132,6 +132,8 @@ export interface MemoryTurnScope {
 export interface EndedTurn extends MemoryTurnScope {
   readonly sessionId: string;
   readonly snapshotId?: string | undefined;
+  /** Where the session is kept; `undefined` without a store that lists sessions with their owners. */
+  readonly store: SnapshotStore | undefined;
   /** Whether the session is the caller's own. What others said in it is not learned into the memories of a user. */
   readonly isOwn: boolean;
   /** All messages of the session. */

@@ -1,6 +1,9 @@
 import { checkUserCall, needsCapabilities } from './user-call.ts';
 import { keepsScopes, type SessionStoreOptions, type SnapshotStore } from '../../store/contract.ts';
 import { isErasureRecord } from '../../store/records/erasure.ts';
+import { isObject } from '../../store/check-options.ts';
+import type { MemoryScopeId } from '../../store/memory/contract.ts';
+import type { UserMemories } from '../../store/memory/user-memories.ts';
 import { noteAccess } from '../audit/auditing.ts';
 import { itemsOf, sessionsOldestFirst } from '../../store/list/items-of.ts';
 import { jsonLines, linesOfSession, type ExportedLine } from '../../store/migrate/session-lines.ts';
@@ -9,6 +12,8 @@ import { jsonLines, linesOfSession, type ExportedLine } from '../../store/migrat
 export interface ExportUserOptions extends SessionStoreOptions {
   /** The user, as the agents' `userId` names them. */
   userId: string;
+  /** The memory manager of the agents: what is remembered of the user, and in their sessions, is exported too. Default: no memory is. */
+  memory?: UserMemories;
 }
 
 /**
@@ -23,7 +28,7 @@ export interface ExportUserOptions extends SessionStoreOptions {
  * for await (const line of exportUser(store, { userId: 'ada' })) process.stdout.write(line);
  */
 export async function* exportUser(store: SnapshotStore, options: ExportUserOptions): AsyncGenerator<string> {
-  checkUserCall('exportUser', options, {});
+  checkUserCall('exportUser', options, { memory: isObject });
   needsCapabilities('exportUser', store, ['list', 'details']);
   const { userId, context } = options;
   const access = { action: 'export', operation: 'exportUser', userId, ...(context && { context }) } as const;
@@ -38,10 +43,17 @@ export async function* exportUser(store: SnapshotStore, options: ExportUserOptio
 
 async function* linesOfUser(
   store: SnapshotStore,
-  { userId, context }: ExportUserOptions,
+  { userId, context, memory }: ExportUserOptions,
 ): AsyncGenerator<ExportedLine> {
+  const seen = new Set<string>();
   for await (const session of sessionsOldestFirst(store, { ownerId: userId, context })) {
+    seen.add(session.sessionId);
     yield* linesOfSession(store, session, { context });
+  }
+  const isOwn = (scope: MemoryScopeId) =>
+    (scope.scope === 'user' && scope.userId === userId) || (scope.scope === 'session' && seen.has(scope.sessionId));
+  for (const scope of (await memory?.listScopes({ filter: isOwn, context })) ?? []) {
+    for await (const line of memory!.export({ scope })) yield { kind: 'memory', line };
   }
   if (!keepsScopes(store)) return;
   for await (const scope of itemsOf((page) => store.listScopes(page), { context, limit: 1000 })) {

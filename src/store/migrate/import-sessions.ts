@@ -55,6 +55,7 @@ const MEMBERS: Readonly<Record<ExportedLine['kind'], string | undefined>> = {
   record: 'record',
   snapshot: 'snapshot',
   scope: 'scope',
+  memory: 'line',
   end: undefined,
 };
 
@@ -123,7 +124,8 @@ class Target {
       await this.#endSession();
       await this.#begin(line.session);
     } else if (line.kind === 'scope') await this.#scopes?.add(line.scope, line.values);
-    else if (line.kind !== 'end') {
+    // A session store keeps no memories.
+    else if (line.kind !== 'end' && line.kind !== 'memory') {
       const { sessionId } = line.kind === 'record' ? line : line.snapshot;
       const session = this.#session;
       if (!session || (sessionId ?? session.summary.sessionId) !== session.summary.sessionId) {
