@@ -35,7 +35,7 @@ export default defineConfig({
     alias: [
       { find: /^genkitx-agents$/, replacement: entry('index') },
       {
-        find: /^genkitx-agents\/(client|context|memory|privacy|react|server|testing|google-cloud|firebase)$/,
+        find: /^genkitx-agents\/(client|context|inspector|memory|privacy|react|server|testing|google-cloud|firebase)$/,
         replacement: entry('$1'),
       },
     ],

@@ -17,7 +17,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     .configureOutput({ writeOut: (text) => void io.print(text), writeErr: (text) => io.say(text.trimEnd()) })
     .showHelpAfterError('Add --help for what the command takes.');
   addSessions(program, io);
-  addInspect(program);
+  addInspect(program, io);
   try {
     await program.parseAsync([...argv], { from: 'user' });
     return OK;

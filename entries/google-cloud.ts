@@ -1,7 +1,5 @@
-/** The stores for Cloud Firestore: of sessions, and of memories. */
+/** The session store for Cloud Firestore. */
 export {
-  FirestoreMemoryStore,
-  type FirestoreMemoryStoreOptions,
   FirestoreSessionStore,
   type EraseResult,
   type FirestoreSessionStoreOptions,

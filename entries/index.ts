@@ -1,6 +1,7 @@
 /** All that `genkit/beta` has, so that an application moves by changing that one import. What is named below takes the place of its namesake there. */
 export * from 'genkit/beta';
-export { agentRuntime, type AgentRuntimeOptions } from '../plugins/agent-runtime.ts';
+export { agentRuntime, type AgentRuntimeOptions, type MountedInspectorOptions } from '../plugins/agent-runtime.ts';
+export type { RuntimeDefaults } from '../src/agent/define/runtime-defaults.ts';
 export { AgentsGenkit, genkit } from '../plugins/genkit.ts';
 export { defineAgent, defineCustomAgent, definePromptAgent } from '../src/agent/define/define-agent.ts';
 export type {
@@ -104,17 +105,6 @@ export {
   type ListedSession,
   type SessionLister,
 } from '../src/store/migrate/copy-sessions.ts';
-export { exportSessions, type ExportSessionsOptions } from '../src/store/migrate/export-sessions.ts';
-export { importSessions, type ImportSessionsOptions } from '../src/store/migrate/import-sessions.ts';
-export type {
-  EndLine,
-  ExportCounts,
-  ExportedLine,
-  RecordLine,
-  ScopeLine,
-  SessionLine,
-  SnapshotLine,
-} from '../src/store/migrate/session-lines.ts';
 export { migratingStore, type MigratingStoreOptions } from '../src/store/migrate/migrating-store.ts';
 export type {
   DeleteResult,

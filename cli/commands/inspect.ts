@@ -1,14 +1,44 @@
-import type { Command } from 'commander';
-import { Problem } from '../failures.ts';
+import { Option, type Command } from 'commander';
+import type { ActionContext } from 'genkit';
+import { WrongUse } from '../failures.ts';
+import type { Io } from '../io.ts';
+import { parseContext, withStore } from './with-store.ts';
 
-/** `inspect STORE`: the page is loaded by this command only. */
-export function addInspect(program: Command): void {
+/** Options of the command. */
+export interface InspectFlags {
+  readonly store?: string;
+  readonly tenant?: string;
+  readonly context?: ActionContext;
+  readonly agents?: string;
+  readonly memory?: string;
+  readonly port: number;
+  readonly readOnly?: boolean;
+  readonly open: boolean;
+}
+
+/** `inspect` */
+export function addInspect(program: Command, io: Io): void {
   program
-    .command('inspect <store>')
-    .description('opens a page that shows the sessions of a store')
-    .action(async () => {
-      throw new Problem(
-        'This version has no inspector yet. sessions list, show, tree and diff show the same in the terminal.',
-      );
+    .command('inspect [store]')
+    .description('a page that shows the sessions of a store, for you alone')
+    .addOption(new Option('-s, --store <url>', 'the store, in place of the argument').env('GENKITX_AGENTS_STORE'))
+    .option('-t, --tenant <prefix>', 'the tenant. Default: that of a store without snapshotPathPrefix')
+    .option('--context <json>', 'the context of all calls, for a store of a module', parseContext)
+    .option('--agents <export>', './app.ts#ai: a Genkit instance or an agent, to continue from a snapshot')
+    .option('--memory <export>', './app.ts#memory: a memory manager or store, to see its memories')
+    .option('-p, --port <port>', '0 takes one that is free', parsePort, 4747)
+    .option('--read-only', 'refuse everything that writes')
+    .option('--no-open', 'do not open a browser')
+    .action(async (named: string | undefined, flags: InspectFlags) => {
+      const store = named ?? flags.store;
+      if (store === undefined) throw new WrongUse('Name the store to inspect, say: inspect file:.data/sessions');
+      const { serveInspector } = await import('../inspect/serve-inspector.ts');
+      await withStore(io, { ...flags, store }, [], (open) => serveInspector(io, open, { ...flags, store }));
     });
+}
+
+function parsePort(text: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65_535) return port;
+  throw new WrongUse(`'${text}' is no port. Write a number from 0 to 65535.`);
 }

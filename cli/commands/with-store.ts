@@ -28,7 +28,8 @@ export function storeCommand(parent: Command, usage: string, description: string
     .option('--json', 'for programs: JSON, a line for each item of a list');
 }
 
-function parseContext(text: string): ActionContext {
+/** The value of `--context`. */
+export function parseContext(text: string): ActionContext {
   try {
     return JSON.parse(text) as ActionContext;
   } catch {

@@ -90,7 +90,7 @@ function isValidation(details: unknown): boolean {
 }
 
 /** The status of a thrown value. */
-export function statusOf(thrown: unknown): StatusName {
+export function statusOf(thrown: unknown): Exclude<StatusName, 'OK'> {
   const status = StatusNameSchema.safeParse(isObject(thrown) ? thrown['status'] : undefined);
   return status.success && status.data !== 'OK' ? status.data : 'INTERNAL';
 }

@@ -95,11 +95,9 @@ export interface InspectorFailure {
 export interface InspectorError {
   /** The name of its status, say `NOT_FOUND`. */
   status: string;
-  /** What clients of the agents would read. */
+  /** What it says, to developers. Clients of agents may read less. */
   message: string;
-  /** What the error itself says, if that is something else. */
-  text?: string;
-  /** What it says besides, say the ids of a conflict. */
+  /** Of a stored error: what it says besides, say the `errorId` under which the log has more. */
   details?: unknown;
 }
 
@@ -164,8 +162,8 @@ export interface SessionsQuery extends PageQuery {
 /** A page of sessions. */
 export interface SessionsPage extends Page<SessionLine> {
   /**
-   * Sessions that were looked at for this page. With conditions a page may have fewer items than `limit`, or none, and still a `nextCursor`: a
-   * request looks at 5,000 sessions at most.
+   * Sessions that were looked at for this page. With conditions a page may have more items than `limit`, or fewer, or none, and still a
+   * `nextCursor`: a request looks at 5,000 sessions at most.
    */
   looked: number;
 }
@@ -226,12 +224,12 @@ export interface TreeNode {
 export interface RunFacts {
   /** The run: the id of its last turn's snapshot. */
   id: string;
-  /** The agent. */
-  agent: string;
+  /** The agent. Missing in runs of Genkit's own agents, like the next two. */
+  agent?: string;
   /** The worker that holds, or held, the lease. */
-  owner: string;
+  owner?: string;
   /** 1, one more with each takeover. */
-  generation: number;
+  generation?: number;
   /** The last sign of life; ISO 8601. */
   heartbeatAt?: string;
   /** The lease ends so long after `heartbeatAt`, in ms. */
@@ -304,9 +302,9 @@ export interface SeenRange {
   to: number;
   /**
    * `sent`: as they are; `changed`: with other content, say a tool's output replaced by a stub; `covered`: by the summary; `dropped`: not at
-   * all; `turn`: messages of the turn itself.
+   * all; `turn`: messages of the turn itself; `unknown`: the report was too long to say.
    */
-  as: 'sent' | 'changed' | 'covered' | 'dropped' | 'turn';
+  as: 'sent' | 'changed' | 'covered' | 'dropped' | 'turn' | 'unknown';
 }
 
 /** What changed between two snapshots. */
@@ -502,6 +500,8 @@ export interface LiveQuery extends TenantQuery {
   leafId?: string;
   /** Read each new snapshot too, so that the page need not ask for it. Default: false. */
   follow?: boolean;
+  /** Up to 20 snapshots that the page knows to be running; each costs one more request a look until it has ended. Default: none. */
+  pending?: string[];
 }
 
 /** The events of `api/live`, by name. */

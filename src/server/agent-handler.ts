@@ -1,5 +1,6 @@
 import type { Answer } from './answer/answer.ts';
 import type { FrameStream } from './answer/frame-stream.ts';
+import { mountedAt } from './mounted.ts';
 import type { AgentServerOptions } from './options.ts';
 import type { ServedAgents } from './request/routes.ts';
 import { createAgentServer } from './serve.ts';
@@ -23,6 +24,9 @@ export function agentHandler(
   const server = createAgentServer(agents, options);
   return async (request) => {
     const url = new URL(request.url);
+    const { basePath } = server;
+    const mounted = url.pathname.startsWith(basePath) && mountedAt(agents, url.pathname.slice(basePath.length));
+    if (mounted) return (await mounted.handlerAt(`${basePath}${mounted.path}`))(request);
     const answer = await server.serve({
       method: request.method,
       path: url.pathname,

@@ -2,6 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Answer } from './answer/answer.ts';
 import type { FrameStream } from './answer/frame-stream.ts';
 import type { IncomingCall } from './request/call.ts';
+import { mountedAt } from './mounted.ts';
+import { nodeListener } from './node-listener.ts';
 import type { AgentServerOptions } from './options.ts';
 import type { ServedAgents } from './request/routes.ts';
 import { createAgentServer } from './serve.ts';
@@ -28,6 +30,11 @@ const LINGER_MS = 5000;
 export function agentRouter(agents: ServedAgents, options: AgentServerOptions): AgentRouter {
   const server = createAgentServer(agents, options);
   return (request, response, next) => {
+    const mounted = mountedIn(agents, server.basePath, request);
+    if (mounted) {
+      nodeListener(mounted)(request, response);
+      return;
+    }
     const call = toCall(request, response);
     const answer = async () => {
       lingerAfter(request, response);
@@ -42,6 +49,19 @@ export function agentRouter(agents: ServedAgents, options: AgentServerOptions): 
     };
     answerOrPass().catch(() => response.destroy());
   };
+}
+
+/** What a plugin serves at the path of the request; `undefined` where the agents answer. */
+function mountedIn(agents: ServedAgents, basePath: string, request: IncomingMessage & { originalUrl?: string }) {
+  const { url = '', originalUrl = url } = request;
+  const [path = ''] = url.split('?');
+  const mounted = path.startsWith(basePath) ? mountedAt(agents, path.slice(basePath.length)) : undefined;
+  if (!mounted) {
+    return undefined;
+  }
+  // Express removes from `url` where the router is mounted.
+  const above = originalUrl.endsWith(url) ? originalUrl.slice(0, originalUrl.length - url.length) : '';
+  return async (asked: Request) => (await mounted.handlerAt(`${above}${basePath}${mounted.path}`))(asked);
 }
 
 function toCall(request: IncomingMessage & { body?: unknown }, response: ServerResponse): IncomingCall {

@@ -19,6 +19,8 @@ export interface AgentServer {
   serve(call: IncomingCall): Promise<Answer>;
   /** How long a client may stop reading its answer, in ms. */
   readonly readTimeoutMs: number;
+  /** Where the agents are served. */
+  readonly basePath: string;
 }
 
 /** @throws Error when the options or the agents are invalid. */
@@ -72,6 +74,7 @@ export function createAgentServer(agents: ServedAgents, options: AgentServerOpti
 
   return {
     readTimeoutMs: settings.readTimeoutMs,
+    basePath: settings.basePath,
     knows: (path) =>
       findRoute(path).then(
         (route) => route !== undefined,

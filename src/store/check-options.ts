@@ -7,6 +7,8 @@ export type OptionCheck = (value: unknown) => string | undefined;
 
 export const isBoolean: OptionCheck = (value) => (typeof value === 'boolean' ? undefined : 'true or false');
 
+export const isString: OptionCheck = (value) => (typeof value === 'string' ? undefined : 'a string');
+
 export const isFunction: OptionCheck = (value) => (typeof value === 'function' ? undefined : 'a function');
 
 export const isObject: OptionCheck = (value) => (isPlain(value) ? undefined : 'an object');

@@ -14,6 +14,7 @@ function exportedNames(): Map<string, string> {
     'index',
     'client',
     'context',
+    'inspector',
     'memory',
     'privacy',
     'server',

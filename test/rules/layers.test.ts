@@ -79,7 +79,17 @@ const LAYERS: Record<string, string[]> = {
   'stores/in-memory': ['src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
   'stores/file': ['stores/chain', 'src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
   'stores/firestore': ['stores/chain', 'src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
-  plugins: ['stores/firestore', 'src/agent', 'src/session', 'src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
+  plugins: [
+    'stores/firestore',
+    'src/agent',
+    'src/inspector',
+    'src/server',
+    'src/session',
+    'src/store',
+    'src/snapshot',
+    'src/json',
+    'src/errors.ts',
+  ],
 };
 
 const IMPORT =

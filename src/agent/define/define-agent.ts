@@ -79,9 +79,8 @@ function voiceOf<State>(
   options: Pick<PromptVoice, 'promptInput' | 'turnOverrides'>,
 ): Omit<PromptVoice, 'promptName'> {
   const { modelRequest } = changesOf(agent.sharedStore);
-  const { registry, memory } = agent;
   const openWindow = windowOpener(agent);
-  return { ...options, registry, openWindow, memory, ...(modelRequest && { modelRequest }) };
+  return { ...options, registry: agent.registry, openWindow, ...(modelRequest && { modelRequest }) };
 }
 
 /**

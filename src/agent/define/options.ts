@@ -7,6 +7,7 @@ import {
   isFunction,
   isObject,
   isOneOf,
+  isString,
   isWhole,
   type OptionCheck,
 } from '../../store/check-options.ts';
@@ -40,12 +41,7 @@ const isTurnOverrides: OptionCheck = (value) => {
   return undefined;
 };
 
-export const isString: OptionCheck = (value) => (typeof value === 'string' ? undefined : 'a string');
-
 const isContextWindow: OptionCheck = (value) => (isWindow(value) ? undefined : 'made by contextWindow');
-
-const isMemory: OptionCheck = (value) =>
-  typeof (value as { openTurn?: unknown } | null)?.openTurn === 'function' ? undefined : 'made by memory.attach';
 
 /** Options without a check here are checked when the agent is defined. */
 const STATE_OPTIONS: Record<keyof AgentStateOptions, OptionCheck> = {
@@ -66,7 +62,6 @@ const STATE_OPTIONS: Record<keyof AgentStateOptions, OptionCheck> = {
   scopes: isObject,
   limits: isObject,
   outputKey: isString,
-  memory: isMemory,
 };
 
 const SPEAKING_OPTIONS = { ...STATE_OPTIONS, promptInput: anything, turnOverrides: isTurnOverrides };

@@ -13,6 +13,7 @@ import type { SnapshotStatus } from '../../snapshot/snapshot.ts';
 import { mustHaveStore, type AgentDefinition } from '../agent-definition.ts';
 import { readSnapshot } from '../open/read-snapshot.ts';
 import { isHidden } from '../open/visible-snapshot.ts';
+import { abortIn } from '../save/abort-snapshot.ts';
 import { waitForSnapshot } from '../open/wait-for-snapshot.ts';
 
 /** Genkit's schema with this package's options, which foreign servers ignore. */
@@ -45,17 +46,7 @@ export async function abortSnapshot<State>(
 ): Promise<SnapshotStatus | undefined> {
   const store = mustHaveStore(agent, 'Aborting a snapshot');
   assertId(snapshotId, 'snapshotId');
-  let before: SnapshotStatus | undefined;
-  await store.saveSnapshot(
-    snapshotId,
-    (current) => {
-      before = isHidden(agent, current, context) ? undefined : current?.status;
-      if (!current || before !== 'pending') return null;
-      return { ...current, status: 'aborted', finishReason: 'aborted', updatedAt: new Date().toISOString() };
-    },
-    { context },
-  );
-  return before;
+  return abortIn(store, snapshotId, { context }, (current) => isHidden(agent, current, context));
 }
 
 /** Registers `/agent-snapshot/<name>` and `/agent-abort/<name>`, through which servers and the Dev UI reach the agent's snapshots. */

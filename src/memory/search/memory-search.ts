@@ -1,6 +1,6 @@
 import { GenkitError } from 'genkit';
 import { invalidArgument } from '../../errors.ts';
-import { checkOptions, isFunction, isObject, isWhole, type OptionCheck } from '../../store/check-options.ts';
+import { checkOptions, isFunction, isObject, isString, isWhole, type OptionCheck } from '../../store/check-options.ts';
 import type { MemoryScopeId, MemoryStore, MemoryStoreOptions } from '../../store/memory/contract.ts';
 import { memoryScopeKey } from '../../store/memory/scope.ts';
 import { LruCache } from '../../store/parts/lru-cache.ts';
@@ -15,7 +15,6 @@ const MIB = 1024 * 1024;
 const DEFAULT_WEIGHTS = { recency: 0.1, importance: 0.1, confidence: 0.5, halfLifeMs: 30 * 86_400_000 };
 
 const isNumber: OptionCheck = (value) => (Number.isFinite(value) ? undefined : 'a number');
-const isString: OptionCheck = (value) => (typeof value === 'string' ? undefined : 'a string');
 const isTime: OptionCheck = (value) =>
   typeof value === 'string' && !Number.isNaN(Date.parse(value)) ? undefined : 'an ISO 8601 time';
 const isStrings: OptionCheck = (value) =>

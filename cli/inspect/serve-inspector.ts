@@ -1,0 +1,88 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { InspectorOptions } from 'genkitx-agents/inspector';
+import type { InspectFlags } from '../commands/inspect.ts';
+import { Problem, WrongUse } from '../failures.ts';
+import type { Io } from '../io.ts';
+import { loadExport } from '../stores/load-module.ts';
+import { importPackage, parseStoreUrl, type OpenStore } from '../stores/open-store.ts';
+import { openBrowser } from './open-browser.ts';
+
+/** Serves the inspector on the loopback interface until the command is ended. */
+export async function serveInspector(
+  io: Io,
+  { store, caller }: OpenStore,
+  flags: InspectFlags & { readonly store: string },
+): Promise<void> {
+  const { inspector, nodeListener } = await importPackage(() => import('genkitx-agents/inspector'));
+  const agents = await loadNamed(flags.agents, io.folder);
+  const memory = await loadNamed(flags.memory, io.folder);
+  const inspect = inspector({
+    store,
+    storeName: flags.store,
+    ...caller,
+    ...(agents !== undefined && { agents: asAgents(agents) }),
+    ...(memory !== undefined && { memory: memory as NonNullable<InspectorOptions['memory']> }),
+    readOnly: flags.readOnly ?? false,
+    // Who types the command wants the page, whatever the environment.
+    nodeEnv: 'development',
+    onAddress: (address) => io.say(`Open once: ${address}`),
+  });
+  const server = createServer(nodeListener(inspect));
+  const origin = await listen(server, flags.port);
+  const address = inspect.address(origin);
+  await io.print(`${address}\n`);
+  io.say('The address opens the inspector once; the page can then be reloaded. Ctrl-C ends it.');
+  const forget = flags.open && process.stdout.isTTY ? openBrowser(address) : () => {};
+  try {
+    await ended(io.signal);
+  } finally {
+    forget();
+    inspect.close();
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+async function loadNamed(url: string | undefined, folder: string): Promise<unknown> {
+  if (url === undefined) return undefined;
+  const place = parseStoreUrl(url, folder);
+  if (place.kind === 'module') return loadExport(place, folder);
+  throw new WrongUse(`'${url}' is no export of a module. Write, say, ./app.ts#ai`);
+}
+
+/** One agent, or what has several. */
+function asAgents(found: unknown): NonNullable<InspectorOptions['agents']> {
+  const isAgent = typeof (found as { run?: unknown }).run === 'function' && !('registry' in (found as object));
+  return (isAgent ? [found] : found) as NonNullable<InspectorOptions['agents']>;
+}
+
+/** @throws Problem when the port is taken. */
+async function listen(server: Server, port: number): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const isTaken = error.code === 'EADDRINUSE';
+      reject(
+        isTaken
+          ? new Problem(`Port ${port} is in use. Choose another: --port ${port + 1}, or --port 0 for any.`)
+          : error,
+      );
+    });
+    server.listen(port, '127.0.0.1', resolve);
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** Resolves at SIGTERM, or when the command is interrupted. */
+function ended(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      process.off('SIGTERM', end);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    process.once('SIGTERM', end);
+    signal.addEventListener('abort', end);
+    if (signal.aborted) end();
+  });
+}

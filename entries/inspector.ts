@@ -1,0 +1,7 @@
+/** A page that shows sessions, runs and memories, and what the models saw; for one's own server. `npx genkitx-agents inspect` starts it as well. */
+export { inspector, type Inspector } from '../src/inspector/inspector.ts';
+export type { InspectorOptions } from '../src/inspector/options.ts';
+export type { MemoryManager } from '../src/memory/manager.ts';
+export type { AgentSource, ServedAction, ServedAgent, ServedAgents } from '../src/server/request/routes.ts';
+export type { MemoryStore } from '../src/store/memory/contract.ts';
+export { nodeListener, type NodeListener } from '../src/server/node-listener.ts';

@@ -1,0 +1,41 @@
+import { Refusal } from '../../server/answer/refusal.ts';
+
+const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/**
+ * Refuses what another page sends. The name of the host keeps out pages whose own name was made to lead here; `Origin` and `Sec-Fetch-Site`
+ * keep out the pages of other servers of this machine, whose cookies are the same.
+ *
+ * @param hosts Names that are allowed besides those of the loopback interface.
+ * @throws Refusal 403
+ */
+export function assertSameOrigin(request: Request, url: URL, hosts: readonly string[]): void {
+  const named = [url.host, request.headers.get('host') ?? url.host];
+  for (const host of named) {
+    const name = host.replace(/:\d*$/, '').toLowerCase();
+    if (!LOOPBACK.has(name) && !hosts.includes(name)) {
+      throw forbidden("The inspector answers under the names of this machine only; the option 'hosts' takes others.");
+    }
+  }
+  const origin = request.headers.get('origin');
+  if (origin !== null && originHost(origin) !== named[1])
+    throw forbidden('The inspector answers to its own page only.');
+  const site = request.headers.get('sec-fetch-site');
+  const isOwn = site === null || site === 'same-origin' || site === 'none';
+  // A link may lead to the page: what is there is not shown to the page with the link.
+  const isLink = request.method === 'GET' && request.headers.get('sec-fetch-mode') === 'navigate';
+  const isDocument = request.headers.get('sec-fetch-dest') === 'document';
+  if (!isOwn && !(isLink && isDocument)) throw forbidden('The inspector answers to its own page only.');
+}
+
+function originHost(origin: string): string | undefined {
+  try {
+    return new URL(origin).host;
+  } catch {
+    return undefined;
+  }
+}
+
+function forbidden(message: string): Refusal {
+  return new Refusal(403, 'PERMISSION_DENIED', message);
+}

@@ -1,0 +1,56 @@
+import { answer } from './answers.ts';
+
+/** Sends an event; resolves when the reader can take another. */
+export type SendEvent = (name: string, data: unknown) => void;
+
+/**
+ * An answer of server-sent events. `look` is called again and again, `pauseMs` after it has ended, until the reader is gone: a slow reader is not
+ * sent more than it reads.
+ *
+ * @param signal Ends the stream.
+ */
+export function eventStream(
+  look: (send: SendEvent) => Promise<void>,
+  { pauseMs, signal }: { pauseMs: number; signal: AbortSignal },
+): Response {
+  const encoder = new TextEncoder();
+  const gone = new AbortController();
+  const stop = AbortSignal.any([signal, gone.signal]);
+  let isFirst = true;
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull: async (controller) => {
+        if (!isFirst) await pause(pauseMs, stop);
+        isFirst = false;
+        const events: string[] = [];
+        if (!stop.aborted) await look((name, data) => events.push(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`));
+        if (gone.signal.aborted) return;
+        // A comment finds out whether the connection is still there.
+        controller.enqueue(encoder.encode(events.join('') || ':\n\n'));
+        if (stop.aborted) controller.close();
+      },
+      cancel: () => gone.abort(),
+    },
+    { highWaterMark: 0 },
+  );
+  return answer(body, {
+    type: 'text/event-stream; charset=utf-8',
+    headers: { 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' },
+  });
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) {
+      resolve();
+      return;
+    }
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end);
+  });
+}

@@ -1,0 +1,103 @@
+import { invalidArgument } from '../../errors.ts';
+
+/** The parameters of a request, from its query or its body. */
+export class Params {
+  readonly #values: ReadonlyMap<string, unknown>;
+
+  private constructor(values: ReadonlyMap<string, unknown>) {
+    this.#values = values;
+  }
+
+  /** Of a read. A name that comes several times has a list. */
+  static ofQuery(query: URLSearchParams): Params {
+    const names = new Set(query.keys());
+    return new Params(
+      new Map(
+        [...names].map((name) => {
+          const all = query.getAll(name);
+          return [name, all.length > 1 ? all : all[0]];
+        }),
+      ),
+    );
+  }
+
+  /** @throws `INVALID_ARGUMENT` when the body is no JSON object. */
+  static ofBody(text: string): Params {
+    let body: unknown;
+    try {
+      body = JSON.parse(text);
+    } catch {
+      // The answer is the same.
+    }
+    if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+      throw invalidArgument('The body of a write is a JSON object.');
+    }
+    return new Params(new Map(Object.entries(body)));
+  }
+
+  /** @throws `INVALID_ARGUMENT` when it is no text. */
+  text(name: string): string | undefined {
+    const value = this.#values.get(name);
+    if (value === undefined || typeof value === 'string') return value;
+    throw invalidArgument(`${name} must be one text.`);
+  }
+
+  /** @throws `INVALID_ARGUMENT` when it is missing. */
+  mustText(name: string): string {
+    const value = this.text(name);
+    if (value !== undefined) return value;
+    throw invalidArgument(`${name} is missing.`);
+  }
+
+  /** A parameter that may be repeated. */
+  texts(name: string): string[] {
+    const value = this.#values.get(name);
+    return Array.isArray(value) ? (value as string[]) : value === undefined ? [] : [String(value)];
+  }
+
+  /** @throws `INVALID_ARGUMENT` when it is no whole number of the range. */
+  whole(name: string, least: number, most: number): number | undefined {
+    const value = this.text(name);
+    if (value === undefined) return undefined;
+    const number = Number(value);
+    if (value.trim() !== '' && Number.isInteger(number) && number >= least && number <= most) return number;
+    throw invalidArgument(`${name} must be a whole number from ${least} to ${most}.`);
+  }
+
+  /** ISO 8601, in ms since 1970. */
+  time(name: string): number | undefined {
+    const value = this.text(name);
+    if (value === undefined) return undefined;
+    const time = Date.parse(value);
+    if (!Number.isNaN(time)) return time;
+    throw invalidArgument(`${name} must be a time, such as 2026-01-31T12:00:00Z.`);
+  }
+
+  /** One of these. */
+  oneOf<T extends string>(name: string, ...values: readonly T[]): T | undefined {
+    const value = this.text(name);
+    if (value === undefined || (values as readonly string[]).includes(value)) return value as T | undefined;
+    throw invalidArgument(`${name} must be one of ${values.join(', ')}.`);
+  }
+
+  isSet(name: string): boolean {
+    return this.oneOf(name, 'true', 'false') === 'true';
+  }
+
+  /** JSON: text in a query, a value in a body. */
+  json(name: string): unknown {
+    const value = this.#values.get(name);
+    if (typeof value !== 'string') return value;
+    try {
+      return JSON.parse(value);
+    } catch {
+      throw invalidArgument(`${name} must be JSON.`);
+    }
+  }
+
+  /** @throws `INVALID_ARGUMENT` unless `confirm` repeats what is removed. */
+  assertConfirmed(id: string): void {
+    if (this.#values.get('confirm') === id) return;
+    throw invalidArgument('Removing asks first: confirm must repeat the id of what is removed.');
+  }
+}

@@ -1,0 +1,57 @@
+import type { LiveEvents } from '../api.ts';
+import { failureOf } from '../http/answers.ts';
+import { eventStream } from '../http/event-stream.ts';
+import type { Params } from '../http/params.ts';
+import { lineOf } from '../read/sessions.ts';
+import type { Source } from '../source.ts';
+import { SessionWatch } from './session-watch.ts';
+
+/** Sends one of the events. */
+export type SendLive = <K extends keyof LiveEvents>(name: K, data: LiveEvents[K]) => void;
+
+/** A look at the store, which sends what is new since the one before. */
+type Look = (send: SendLive) => Promise<void>;
+
+/** Server-sent events about a session, or about the list. One request of the store for each look at it. */
+export function answerLive(
+  source: Source,
+  params: Params,
+  { pauseMs, signal }: { pauseMs: number; signal: AbortSignal },
+): Response {
+  const sessionId = params.text('sessionId');
+  const look = sessionId === undefined ? lookAtList(source) : lookAtSession(source, params, sessionId);
+  return eventStream(
+    async (send) => {
+      try {
+        await look(send);
+      } catch (error) {
+        send('failure', failureOf(error));
+      }
+    },
+    { pauseMs, signal },
+  );
+}
+
+function lookAtSession(source: Source, params: Params, sessionId: string): Look {
+  const leafId = params.text('leafId');
+  const pending = params.texts('pending').slice(0, 20);
+  const watch = new SessionWatch(source, { sessionId, leafId, follow: params.isSet('follow'), pending });
+  return (send) => watch.look(send);
+}
+
+/** Sessions that one look takes in. */
+const NEWEST = 100;
+
+function lookAtList(source: Source): Look {
+  const store = source.having('list');
+  let known: ReadonlyMap<string, string> | undefined;
+  return async (send) => {
+    const { items } = await store.listSessions({ ...source.caller, limit: NEWEST });
+    const lines = items.map(lineOf);
+    const texts = new Map(lines.map((line) => [line.sessionId, JSON.stringify(line)]));
+    // The page has read the list itself.
+    const changed = known ? lines.filter(({ sessionId }) => known!.get(sessionId) !== texts.get(sessionId)) : [];
+    known = texts;
+    if (changed.length > 0) send('sessions', { items: changed });
+  };
+}

@@ -1,0 +1,103 @@
+import { notFound, quote } from '../../errors.ts';
+import type { PageOptions } from '../../store/contract.ts';
+import type {
+  Memory,
+  MemoryJob,
+  MemoryScopeId,
+  MemorySearchResult,
+  MemoryView,
+  Page,
+  QuarantinedText,
+  SourceView,
+} from '../api.ts';
+import type { Params } from '../http/params.ts';
+import type { Source } from '../source.ts';
+import { managerOf, memoriesOf, mintedScope, mustGetMemory, scopeIn } from './scope.ts';
+
+/** A search for a person may take longer than one for a model. */
+const DEADLINE_MS = 10_000;
+
+export async function listScopes(source: Source, params: Params): Promise<Page<MemoryScopeId>> {
+  return memoriesOf(source).store.listScopes({ ...source.caller, ...pageOf(params) });
+}
+
+export async function listMemories(source: Source, params: Params): Promise<Page<Memory>> {
+  const [kind, topic] = [params.oneOf('kind', 'declarative', 'procedural'), params.text('topic')];
+  const { limit, ...rest } = pageOf(params);
+  const { items, nextCursor } = await memoriesOf(source).store.query(scopeIn(params), {
+    ...source.caller,
+    ...rest,
+    ...(limit !== undefined && { k: limit }),
+    ...asOf(params),
+    filter: {
+      includeInvalid: params.isSet('all'),
+      ...(kind && { kind }),
+      ...(topic !== undefined && { topics: [topic] }),
+    },
+  });
+  return { items: items.map(({ memory }) => memory), ...(nextCursor !== undefined && { nextCursor }) };
+}
+
+export async function searchMemories(source: Source, params: Params): Promise<MemorySearchResult> {
+  const { store, manager } = memoriesOf(source);
+  const k = params.whole('k', 1, 50);
+  const request = {
+    query: params.mustText('query'),
+    deadlineMs: DEADLINE_MS,
+    ...asOf(params),
+    ...(k !== undefined && { k }),
+  };
+  if (manager) return manager.search({ scope: mintedScope(source, params), ...request });
+  // Loaded with the first search: it needs packages that an inspector without memories does not.
+  const { MemorySearch } = await import('../../memory/search/memory-search.ts');
+  return new MemorySearch(store).search({ scope: scopeIn(params), ...source.caller, ...request });
+}
+
+export async function showMemory(source: Source, params: Params): Promise<MemoryView> {
+  const memory = await mustGetMemory(source, params);
+  return { memory, revisions: await memoriesOf(source).store.revisions(scopeIn(params), memory.id, source.caller) };
+}
+
+/** The messages that a source names, of its snapshot, or of its session as that is now. */
+export async function readSource(source: Source, params: Params): Promise<SourceView> {
+  const memory = await mustGetMemory(source, params);
+  const at = params.whole('source', 0, 100_000) ?? 0;
+  const found = memory.sources[at];
+  if (!found) throw notFound(`Memory ${quote(memory.id)} has no source ${at}; it has ${memory.sources.length}.`);
+  const { snapshotId, sessionId, from, to } = found;
+  if (from === undefined || to === undefined || (snapshotId ?? sessionId) === undefined) {
+    return { source: found, reason: 'It comes from no message of a session.' };
+  }
+  const snapshot =
+    (snapshotId === undefined ? undefined : await source.read({ snapshotId })) ??
+    (sessionId === undefined ? undefined : await source.read({ sessionId }));
+  const messages = snapshot?.state?.messages?.slice(from, to) ?? [];
+  if (!snapshot || messages.length === 0)
+    return { source: found, reason: 'Its messages are not in the store any more.' };
+  return { source: found, messages, snapshotId: snapshot.snapshotId, ...(sessionId !== undefined && { sessionId }) };
+}
+
+export async function listQuarantine(source: Source, params: Params): Promise<{ items: QuarantinedText[] }> {
+  return { items: await managerOf(source).quarantine.list({ scope: mintedScope(source, params) }) };
+}
+
+export async function listJobs(source: Source, params: Params): Promise<Page<MemoryJob>> {
+  const state = params.oneOf('state', 'waiting', 'running', 'dead');
+  const scope = params.json('scope') === undefined ? undefined : scopeIn(params);
+  return memoriesOf(source).store.listJobs({
+    ...source.caller,
+    ...pageOf(params),
+    ...(state && { state }),
+    ...(scope && { scope }),
+  });
+}
+
+function pageOf(params: Params): Pick<PageOptions, 'limit' | 'cursor'> {
+  const [limit, cursor] = [params.whole('limit', 1, 1000), params.text('cursor')];
+  return { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
+}
+
+function asOf(params: Params): { asOf?: string } {
+  const time = params.time('asOf');
+  return time === undefined ? {} : { asOf: new Date(time).toISOString() };
+}

@@ -1,0 +1,32 @@
+import type { Params } from '../http/params.ts';
+import type { Source } from '../source.ts';
+import { managerOf, memoriesOf, mintedScope, mustGetMemory, scopeIn } from './scope.ts';
+
+type Done = Record<string, never>;
+
+export async function removeMemory(source: Source, params: Params): Promise<Done> {
+  const { id } = await mustGetMemory(source, params);
+  params.assertConfirmed(id);
+  await memoriesOf(source).store.commit(scopeIn(params), [{ op: 'remove', id }], source.caller);
+  return {};
+}
+
+export async function approveText(source: Source, params: Params): Promise<Done> {
+  await managerOf(source).quarantine.approve({ scope: mintedScope(source, params), id: params.mustText('id') });
+  return {};
+}
+
+export async function discardText(source: Source, params: Params): Promise<Done> {
+  const id = params.mustText('id');
+  params.assertConfirmed(id);
+  await managerOf(source).quarantine.discard({ scope: mintedScope(source, params), id });
+  return {};
+}
+
+export async function replayJob(source: Source, params: Params): Promise<Done> {
+  const { store, manager } = memoriesOf(source);
+  const jobId = params.mustText('jobId');
+  if (manager) await manager.jobs.replay(jobId, source.caller);
+  else await store.changeJob(jobId, { ...source.caller, owner: undefined, to: 'waiting', attempts: 0 });
+  return {};
+}

@@ -1,0 +1,114 @@
+import { applyShared } from '../../json/apply-patch.ts';
+import { diff } from '../../json/diff.ts';
+import { formatPointer, parsePointer } from '../../json/pointer.ts';
+import { getMember, jsonEqual } from '../../json/value.ts';
+import { invalidArgument } from '../../errors.ts';
+import type { ChangesPage, SnapshotDiff, ValueChange } from '../api.ts';
+import type { Params } from '../http/params.ts';
+import type { ReadSnapshot, Source } from '../source.ts';
+import { nodeOf } from './node.ts';
+
+/** What changed between two snapshots. Two requests. */
+export async function readDiff(source: Source, params: Params): Promise<SnapshotDiff> {
+  const [from, to] = await Promise.all([
+    source.mustRead({ snapshotId: params.mustText('from') }),
+    source.mustRead({ snapshotId: params.mustText('to') }),
+  ]);
+  const [before, after] = [from.state?.messages ?? [], to.state?.messages ?? []];
+  const same = commonLength(before, after);
+  return {
+    from: nodeOf(from),
+    to: nodeOf(to),
+    messages: { same, removed: before.slice(same), added: after.slice(same) },
+    custom: valueChanges(from.state?.custom, to.state?.custom),
+    artifacts: artifactChanges(from, to),
+  };
+}
+
+/** Which turns of a branch changed a value, the last one first. One request a snapshot. */
+export async function readChanges(source: Source, params: Params): Promise<ChangesPage> {
+  const path = readPointer(params.mustText('path'));
+  const limit = params.whole('limit', 1, 500) ?? 100;
+  const items: ChangesPage['items'] = [];
+  let snapshot = await source.mustRead({ snapshotId: params.mustText('snapshotId') });
+  for (let read = 1; ; read++) {
+    const { parentId } = snapshot;
+    if (parentId !== undefined && read >= limit) return { items, nextSnapshotId: snapshot.snapshotId };
+    const parent = parentId === undefined ? undefined : await source.read({ snapshotId: parentId });
+    const change = changeOf(valueAt(parent?.state?.custom, path), valueAt(snapshot.state?.custom, path));
+    if (change) items.push({ path: formatPointer(path), ...change, node: nodeOf(snapshot) });
+    if (!parent) return { items };
+    snapshot = parent;
+  }
+}
+
+/** How many first messages are the same. Those of a frozen state are mostly the same objects. */
+export function commonLength(one: readonly unknown[], other: readonly unknown[]): number {
+  const most = Math.min(one.length, other.length);
+  let length = 0;
+  while (length < most && (one[length] === other[length] || jsonEqual(one[length], other[length]))) length++;
+  return length;
+}
+
+/**
+ * The changed values by path: of objects those of their members, of lists the steps of a patch, whose positions are those at that point of
+ * going through them.
+ */
+export function valueChanges(from: unknown, to: unknown, path: readonly string[] = []): ValueChange[] {
+  if (isObject(from) && isObject(to)) {
+    const names = new Set([...Object.keys(from), ...Object.keys(to)]);
+    return [...names].flatMap((name) => valueChanges(getMember(from, name), getMember(to, name), [...path, name]));
+  }
+  if (Array.isArray(from) && Array.isArray(to)) return listChanges(from, to, formatPointer(path));
+  const change = changeOf(from, to);
+  return change ? [{ path: formatPointer(path), ...change }] : [];
+}
+
+function listChanges(from: readonly unknown[], to: readonly unknown[], at: string): ValueChange[] {
+  let current: unknown = from;
+  return diff(from, to).map((operation) => {
+    const { op, path, value } = operation;
+    const before = op === 'add' ? undefined : valueAt(current, parsePointer(path));
+    current = applyShared(current, [operation]);
+    return { path: `${at}${path}`, ...(before !== undefined && { before }), ...(op !== 'remove' && { after: value }) };
+  });
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function artifactChanges(from: ReadSnapshot, to: ReadSnapshot): ValueChange[] {
+  const [before, after] = [byName(from), byName(to)];
+  return [...new Set([...before.keys(), ...after.keys()])].flatMap((name) => {
+    const change = changeOf(before.get(name), after.get(name));
+    return change ? [{ path: formatPointer([name]), ...change }] : [];
+  });
+}
+
+function byName({ state }: ReadSnapshot): Map<string, unknown> {
+  return new Map((state?.artifacts ?? []).map((artifact, i) => [artifact.name ?? `artifact ${i + 1}`, artifact]));
+}
+
+function changeOf(before: unknown, after: unknown): Pick<ValueChange, 'before' | 'after'> | undefined {
+  const isSame = before === undefined || after === undefined ? before === after : jsonEqual(before, after);
+  if (isSame) return undefined;
+  return { ...(before !== undefined && { before }), ...(after !== undefined && { after }) };
+}
+
+function valueAt(document: unknown, path: readonly string[]): unknown {
+  let value = document;
+  for (const token of path) {
+    if (typeof value !== 'object' || value === null) return undefined;
+    value = getMember(value, token);
+  }
+  return value;
+}
+
+function readPointer(path: string): string[] {
+  try {
+    return parsePointer(path);
+  } catch (error) {
+    throw invalidArgument(`path: ${(error as Error).message}.`);
+  }
+}

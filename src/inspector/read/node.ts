@@ -1,0 +1,70 @@
+import { logOf, mayBeRunning } from '../../session/log/session-log.ts';
+import { runOf } from '../../agent/background/run-lease.ts';
+import { sessionOf, type SessionSnapshot, type SnapshotMetadata } from '../../snapshot/snapshot.ts';
+import { usageOf } from '../../store/list/session-summary.ts';
+import type { ContextReport, RunFacts, TreeNode, UsageSum } from '../api.ts';
+import { storedError } from '../http/answers.ts';
+
+/** The first line of an error is enough to know it again. */
+const MOST_ERROR_CHARACTERS = 300;
+
+/** What the tree shows of a snapshot. */
+export function nodeOf(snapshot: SnapshotMetadata): TreeNode {
+  const { snapshotId, parentId, createdAt, updatedAt, finishReason, error } = snapshot;
+  const sessionId = sessionOf(snapshot);
+  const status = isExpired(snapshot) ? 'expired' : snapshot.status;
+  const messages = logOf(snapshot).messages;
+  const report = reportOf(snapshot);
+  const tokens = tokensOf(usageOf(snapshot).usage);
+  const run = runFacts(snapshot);
+  return {
+    snapshotId,
+    ...(sessionId !== undefined && { sessionId }),
+    ...(parentId !== undefined && { parentId }),
+    createdAt,
+    ...(updatedAt !== undefined && { updatedAt }),
+    ...(status !== undefined && { status }),
+    ...(finishReason !== undefined && { finishReason }),
+    ...(error && { error: firstLine(storedError(error).message) }),
+    ...(report?.model !== undefined && { model: report.model }),
+    ...(tokens !== undefined && { tokens }),
+    ...(messages && { messages: { count: messages.count, added: messages.added } }),
+    ...(report && { hasReport: true }),
+    ...(run && { run }),
+  };
+}
+
+/** The context report that the turn left. */
+export function reportOf(snapshot: SnapshotMetadata): ContextReport | undefined {
+  return (snapshot as { contextReport?: ContextReport }).contextReport;
+}
+
+/** Input and output tokens together. */
+export function tokensOf(usage: unknown): number | undefined {
+  const { inputTokens, outputTokens } = (usage ?? {}) as UsageSum;
+  return inputTokens === undefined && outputTokens === undefined ? undefined : (inputTokens ?? 0) + (outputTokens ?? 0);
+}
+
+/** Whether a running snapshot's worker gives no sign of life. */
+export function isExpired(snapshot: SnapshotMetadata): boolean {
+  return (
+    snapshot.status === 'pending' && snapshot.heartbeatAt !== undefined && !mayBeRunning(snapshot as SessionSnapshot)
+  );
+}
+
+/** What the snapshot says of its background run; `undefined` for a turn in the foreground. */
+export function runFacts(snapshot: SnapshotMetadata): RunFacts | undefined {
+  const run = runOf(snapshot as SessionSnapshot);
+  const { heartbeatAt, snapshotId } = snapshot;
+  if (!run && heartbeatAt === undefined) return undefined;
+  return {
+    id: run?.id ?? snapshotId,
+    ...(run && { agent: run.agent, owner: run.owner, generation: run.generation }),
+    ...(heartbeatAt !== undefined && { heartbeatAt }),
+    ...(run?.leaseMs !== undefined && { leaseMs: run.leaseMs }),
+  };
+}
+
+function firstLine(text: string): string {
+  return text.split('\n', 1)[0]!.slice(0, MOST_ERROR_CHARACTERS);
+}

@@ -1,0 +1,59 @@
+import { readSummary } from '../../context/compaction/read-summary.ts';
+import { logOf } from '../../session/log/session-log.ts';
+import { sessionOf } from '../../snapshot/snapshot.ts';
+import { keepsRecords } from '../../store/contract.ts';
+import type { ContextReport, SeenRange, SeenSummary, SeenView } from '../api.ts';
+import type { Params } from '../http/params.ts';
+import type { ReadSnapshot, Source } from '../source.ts';
+import { reportOf } from './node.ts';
+import { lookupOf } from './snapshot.ts';
+
+/** What the model was sent in the turn of a snapshot, from its report, the conversation and the stored summary. Two requests at most. */
+export async function readSeen(source: Source, params: Params): Promise<SeenView> {
+  const snapshot = await source.mustRead(lookupOf(params));
+  const report = reportOf(snapshot);
+  const summary = report && (await summaryOf(source, snapshot, report));
+  return { ...(report && { report }), ...(summary && { summary }), ranges: rangesOf(snapshot, report) };
+}
+
+async function summaryOf(
+  { store, caller }: Source,
+  snapshot: ReadSnapshot,
+  { summary }: ContextReport,
+): Promise<SeenSummary | undefined> {
+  const sessionId = sessionOf(snapshot);
+  if (!summary || sessionId === undefined || !keepsRecords(store)) return undefined;
+  const found = await readSummary(store, { sessionId, sha256: summary.sha256, ...caller });
+  if (!found) return undefined;
+  const { text, to, model, tokens, createdAt } = found;
+  return { text, to, model, tokens, createdAt };
+}
+
+/** Every message of the session with what became of it, as ranges without a gap. */
+export function rangesOf(snapshot: ReadSnapshot, report: ContextReport | undefined): SeenRange[] {
+  const count = snapshot.state?.messages?.length ?? 0;
+  const ranges = report && [...report.sent, ...report.dropped];
+  const told = Math.max(0, report?.summary?.to ?? 0, ...(ranges ?? []).map(([, to]) => to));
+  // The report knows all earlier messages, unless its lists were too long for it.
+  const isKnown = report && !report.isShortened;
+  const begin = Math.min(count, isKnown ? told : (logOf(snapshot).messages?.kept ?? told));
+  const fates: SeenRange['as'][] = Array.from({ length: begin }, () =>
+    !report ? 'sent' : isKnown ? 'dropped' : 'unknown',
+  );
+  const mark = (as: SeenRange['as'], from: number, to: number) => fates.fill(as, from, Math.min(to, begin));
+  if (report?.summary) mark('covered', 0, report.summary.to);
+  for (const [from, to] of report?.dropped ?? []) mark('dropped', from, to);
+  for (const [from, to] of report?.sent ?? []) mark('sent', from, to);
+  for (const [from, to] of report?.changed ?? []) mark('changed', from, to);
+  return [...runsOf(fates), ...(count > begin ? [{ from: begin, to: count, as: 'turn' as const }] : [])];
+}
+
+function runsOf(fates: readonly SeenRange['as'][]): SeenRange[] {
+  const runs: SeenRange[] = [];
+  for (const [i, as] of fates.entries()) {
+    const last = runs.at(-1);
+    if (last?.as === as) last.to = i + 1;
+    else runs.push({ from: i, to: i + 1, as });
+  }
+  return runs;
+}

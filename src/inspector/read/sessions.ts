@@ -1,0 +1,65 @@
+import { SNAPSHOT_STATUSES } from '../../snapshot/status.ts';
+import type { SessionSummary } from '../../store/contract.ts';
+import type { InspectorStart, SessionLine, SessionsPage } from '../api.ts';
+import type { Params } from '../http/params.ts';
+import type { Source } from '../source.ts';
+import { tokensOf } from './node.ts';
+
+/** Sessions that one request looks at, where conditions leave some out. */
+const MOST_LOOKED = 5000;
+const LIMIT = 1000;
+
+/** Sessions that fulfil all conditions, the one written last first. */
+export async function readSessions(source: Source, params: Params): Promise<SessionsPage> {
+  const store = source.having('list');
+  const fulfils = conditionsOf(params);
+  const limit = params.whole('limit', 1, 1000) ?? 100;
+  const items: SessionLine[] = [];
+  let looked = 0;
+  let cursor = params.text('cursor');
+  do {
+    const page = await store.listSessions({
+      ...source.caller,
+      limit: fulfils ? LIMIT : limit,
+      ...(cursor !== undefined && { cursor }),
+    });
+    looked += page.items.length;
+    const lines = page.items.map(lineOf);
+    items.push(...(fulfils ? lines.filter(fulfils) : lines));
+    cursor = page.nextCursor;
+  } while (cursor !== undefined && items.length < limit && looked < MOST_LOOKED);
+  return { items, looked, ...(cursor !== undefined && { nextCursor: cursor }) };
+}
+
+/** A session in the list. */
+export function lineOf(summary: SessionSummary): SessionLine {
+  const tokens = tokensOf(summary.usage);
+  return { ...summary, ...(tokens !== undefined && { tokens }) };
+}
+
+/** The first view: what there is, and the first sessions, of a store that can list them. */
+export async function readStart(source: Source, params: Params, info: InspectorStart['info']): Promise<InspectorStart> {
+  return { ...(source.can.list ? await readSessions(source, params) : { items: [], looked: 0 }), info };
+}
+
+/** All conditions as one; `undefined` without any. */
+function conditionsOf(params: Params): ((line: SessionLine) => boolean) | undefined {
+  const words = params.text('search')?.toLowerCase().split(/\s+/).filter(Boolean);
+  const status = params.oneOf('status', ...SNAPSHOT_STATUSES);
+  const [agent, since, until] = [params.text('agent'), params.time('since'), params.time('until')];
+  const least = params.whole('minSnapshots', 0, 1e9);
+  const leastTokens = params.whole('minTokens', 0, 1e12);
+  const conditions: ((line: SessionLine) => boolean)[] = [];
+  if (words?.length) conditions.push((line) => words.every((word) => textOf(line).includes(word)));
+  if (status) conditions.push((line) => line.status === status);
+  if (agent !== undefined) conditions.push((line) => line.agent === agent);
+  if (since !== undefined) conditions.push((line) => Date.parse(line.updatedAt) >= since);
+  if (until !== undefined) conditions.push((line) => Date.parse(line.updatedAt) <= until);
+  if (least !== undefined) conditions.push((line) => line.snapshotCount >= least);
+  if (leastTokens !== undefined) conditions.push((line) => (line.tokens ?? 0) >= leastTokens);
+  return conditions.length === 0 ? undefined : (line) => conditions.every((condition) => condition(line));
+}
+
+function textOf({ sessionId, title = '', ownerId = '', agent = '' }: SessionLine): string {
+  return [sessionId, title, ownerId, agent].join('\n').toLowerCase();
+}

@@ -1,0 +1,74 @@
+import type { ActionContext } from 'genkit';
+import type { SessionStore } from 'genkit/beta';
+import { failedPrecondition, notFound, quote } from '../errors.ts';
+import { checkLookup } from '../store/check-lookup.ts';
+import { capabilitiesOf, type SessionSnapshot, type SnapshotStore, type StoreCapabilities } from '../store/contract.ts';
+import type { InspectorOptions } from './options.ts';
+import type { Params } from './http/params.ts';
+
+/** A snapshot for reading only: its state may be the store's own. */
+export type ReadSnapshot = SessionSnapshot;
+
+/** What the inspector looks at, in one tenant. */
+export class Source {
+  readonly options: InspectorOptions;
+  readonly can: Readonly<StoreCapabilities>;
+  /** Passed to every call. */
+  readonly caller: { readonly context?: ActionContext };
+  readonly #store: SessionStore;
+
+  constructor(options: InspectorOptions, params: Params) {
+    this.options = options;
+    this.#store = options.store;
+    this.can = capabilitiesOf(options.store);
+    const { context } = options;
+    const given = typeof context === 'function' ? context(params.text('tenant')) : context;
+    this.caller = given ? { context: given } : {};
+  }
+
+  /**
+   * The store, for methods that only some have.
+   *
+   * @throws `FAILED_PRECONDITION` when it lacks the capability.
+   */
+  having(capability: keyof StoreCapabilities): SnapshotStore {
+    if (this.can[capability]) return this.#store as SnapshotStore;
+    throw failedPrecondition(
+      `This store has no capabilities.${capability}, so this can't be shown. migratingStore reads such data into one that has.`,
+    );
+  }
+
+  /** The store, for what every one can. */
+  get store(): SessionStore {
+    return this.#store;
+  }
+
+  /** Reads a snapshot, frozen. One request. */
+  async read(lookup: { snapshotId?: string; sessionId?: string }): Promise<ReadSnapshot | undefined> {
+    const asked = { ...lookup, ...this.caller };
+    checkLookup(asked);
+    return this.#store.getSnapshot({ ...asked, frozen: true } as typeof asked);
+  }
+
+  /**
+   * Reads a snapshot, frozen. One request.
+   *
+   * @throws `NOT_FOUND`
+   */
+  async mustRead(lookup: { snapshotId?: string; sessionId?: string }): Promise<ReadSnapshot> {
+    const snapshot = await this.read(lookup);
+    if (snapshot) return snapshot;
+    const { snapshotId, sessionId = '' } = lookup;
+    throw notFound(
+      snapshotId === undefined
+        ? `There is no session ${quote(sessionId)}.`
+        : `There is no snapshot ${quote(snapshotId)}.`,
+    );
+  }
+
+  /** Reads a snapshot without its state, where the store can. One request. */
+  async readMetadata(lookup: { snapshotId?: string; sessionId?: string }): Promise<ReadSnapshot | undefined> {
+    if (!this.can.metadata) return this.read(lookup);
+    return this.having('metadata').getSnapshotMetadata({ ...lookup, ...this.caller });
+  }
+}

@@ -1,0 +1,61 @@
+import type { ActionContext } from 'genkit';
+import type { AgentInit, AgentInput, AgentOutput } from 'genkit/beta';
+import type { Registry } from 'genkit/registry';
+import { definedAgents } from '../../agent/define/defined-agents.ts';
+import { standInFor } from '../../agent/open/agent-scopes.ts';
+import { notFound, quote } from '../../errors.ts';
+import type { ServedAction, ServedAgents } from '../../server/request/routes.ts';
+import { logOf } from '../../session/log/session-log.ts';
+import type { ForkResult } from '../api.ts';
+import { storedError } from '../http/answers.ts';
+import type { Params } from '../http/params.ts';
+import type { Source } from '../source.ts';
+
+/** The agents that may continue from a snapshot, by name. */
+export async function agentsOf(agents: ServedAgents | undefined): Promise<ReadonlyMap<string, ServedAction>> {
+  if (agents === undefined) return new Map();
+  if ('registry' in agents && typeof agents.registry === 'object') {
+    const actions = await (agents.registry as unknown as Registry).listActions();
+    const keys = Object.keys(actions).filter((key) => key.startsWith('/agent/'));
+    return new Map(keys.map((key) => [key.slice('/agent/'.length), actions[key] as unknown as ServedAction]));
+  }
+  const list = Object.values(agents as Record<string, ServedAction>);
+  return new Map(list.map((agent) => [agent.__action.name, agent]));
+}
+
+/** Runs a turn that continues from a snapshot, as the user whose session it is. Answers when it has ended. */
+export async function fork(source: Source, params: Params, signal: AbortSignal): Promise<ForkResult> {
+  const name = params.mustText('agent');
+  const agents = await agentsOf(source.options.agents);
+  const agent = agents.get(name);
+  if (!agent)
+    throw notFound(`The inspector has no agent ${quote(name)}; it has ${[...agents.keys()].join(', ') || 'none'}.`);
+  const [snapshotId, text, model] = [params.text('snapshotId'), params.text('text'), params.text('model')];
+  const from = snapshotId === undefined ? undefined : await source.mustRead({ snapshotId });
+  const userId = from && logOf(from).owner?.userId;
+  const input: AgentInput & { model?: string } = {
+    ...(text !== undefined && { message: { role: 'user', content: [{ text }] } }),
+    ...(model !== undefined && { model }),
+  };
+  const init: AgentInit = snapshotId === undefined ? {} : { snapshotId };
+  const context = userId === undefined ? source.caller.context : contextAs(agent, name, userId, source.caller.context);
+  const { result } = await agent.run(input, { init, context: context ?? {}, abortSignal: signal });
+  const { snapshotId: saved, finishReason, error } = result as AgentOutput;
+  return {
+    ...(saved !== undefined && { snapshotId: saved }),
+    ...(finishReason !== undefined && { finishReason }),
+    ...(error && { error: storedError(error) }),
+  };
+}
+
+/** A context that acts for the owner of a session: agents hide sessions from other users. */
+function contextAs(
+  action: ServedAction,
+  name: string,
+  userId: string,
+  context: ActionContext | undefined,
+): ActionContext | undefined {
+  const { __registry: registry } = action as { readonly __registry?: Registry };
+  const defined = registry && definedAgents(registry).find(({ agent }) => agent.name === name);
+  return defined ? standInFor(defined.agent, context, userId).context : context;
+}

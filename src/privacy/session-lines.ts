@@ -1,0 +1,101 @@
+import {
+  keepsRecords,
+  type ScopeId,
+  type ScopeRecord,
+  type SessionRecord,
+  type SessionSnapshot,
+  type SessionStoreOptions,
+  type SessionSummary,
+  type SnapshotStore,
+} from '../store/contract.ts';
+import { itemsOf } from './lists.ts';
+
+/**
+ * One line of an export or an archive, told apart by `kind`. A session's line comes before those of its records and of its snapshots, which are
+ * in the order of their first saves.
+ */
+export type ExportedLine = SessionLine | RecordLine | SnapshotLine | ScopeLine | EndLine;
+
+/** A session. */
+export interface SessionLine {
+  /** Tells the lines apart. */
+  readonly kind: 'session';
+  /** What the list says of it. */
+  readonly session: SessionSummary;
+}
+
+/** A session record. */
+export interface RecordLine {
+  /** Tells the lines apart. */
+  readonly kind: 'record';
+  /** Its session. */
+  readonly sessionId: string;
+  /** The record. */
+  readonly record: Omit<SessionRecord, 'revision'>;
+}
+
+/** A snapshot of a session. */
+export interface SnapshotLine {
+  /** Tells the lines apart. */
+  readonly kind: 'snapshot';
+  /** The snapshot with its whole state. */
+  readonly snapshot: SessionSnapshot;
+}
+
+/** The user's record of an app. */
+export interface ScopeLine {
+  /** Tells the lines apart. */
+  readonly kind: 'scope';
+  /** Names the record. */
+  readonly scope: ScopeId;
+  /** Its keys and values. */
+  readonly values: ScopeRecord;
+}
+
+/** The last line: a file without it was cut off. */
+export interface EndLine extends ExportCounts {
+  /** Tells the lines apart. */
+  readonly kind: 'end';
+}
+
+/** How many lines there were of each kind. */
+export interface ExportCounts {
+  /** Sessions. */
+  sessions: number;
+  /** Snapshots of the sessions. */
+  snapshots: number;
+  /** Session records. */
+  records: number;
+  /** Records of users. */
+  scopes: number;
+}
+
+/** A session with its records and its snapshots. */
+export async function* linesOfSession(
+  store: SnapshotStore,
+  session: SessionSummary,
+  { context }: SessionStoreOptions,
+): AsyncGenerator<ExportedLine> {
+  const { sessionId } = session;
+  yield { kind: 'session', session };
+  const records = keepsRecords(store) ? await store.readRecords({ sessionId, context }) : [];
+  for (const { revision: _, ...record } of records) yield { kind: 'record', sessionId, record };
+  for await (const { snapshotId } of itemsOf((page) => store.listSnapshots(page), {
+    sessionId,
+    context,
+    limit: 1000,
+  })) {
+    const snapshot = await store.getSnapshot({ snapshotId, context, frozen: true });
+    if (snapshot) yield { kind: 'snapshot', snapshot };
+  }
+}
+
+/** The lines as text, with a last one that counts them. */
+export async function* jsonLines(lines: AsyncIterable<ExportedLine>): AsyncGenerator<string> {
+  const counts = { sessions: 0, snapshots: 0, records: 0, scopes: 0 };
+  for await (const line of lines) {
+    if (line.kind !== 'end') counts[`${line.kind}s`]++;
+    yield `${JSON.stringify(line)}\n`;
+  }
+  yield `${JSON.stringify({ kind: 'end', ...counts } satisfies ExportedLine)}\n`;
+}

@@ -1,0 +1,67 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+
+/** A listener of a `node:http` server, or a handler of Express. */
+export type NodeListener = (request: IncomingMessage, response: ServerResponse) => void;
+
+/**
+ * Lets a `node:http` server or Express call what speaks the web's `Request` and `Response`. In Express the whole path is passed on, so the
+ * `basePath` of an inspector is the path where it is mounted.
+ *
+ * @example
+ * const inspect = inspector({ store, basePath: '/inspect' });
+ * app.use('/inspect', nodeListener(inspect));
+ */
+export function nodeListener(handler: (request: Request) => Promise<Response>): NodeListener {
+  return (request, response) => {
+    answer(handler, request, response).catch(() => response.destroy());
+  };
+}
+
+async function answer(
+  handler: (request: Request) => Promise<Response>,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): Promise<void> {
+  const request = toRequest(incoming, outgoing);
+  if (!request) {
+    outgoing.writeHead(400).end();
+    return;
+  }
+  const { status, headers, body } = await handler(request);
+  outgoing.writeHead(status, Object.fromEntries(headers));
+  // A stream may have nothing to say for a while.
+  outgoing.flushHeaders();
+  if (body) await pipeline(Readable.fromWeb(body as import('node:stream/web').ReadableStream), outgoing);
+  else outgoing.end();
+}
+
+/** `undefined` for what browsers never send. */
+function toRequest(incoming: IncomingMessage & { originalUrl?: string; body?: unknown }, outgoing: ServerResponse) {
+  const { method = 'GET', headers, originalUrl, url = '/' } = incoming;
+  const gone = new AbortController();
+  outgoing.once('close', () => {
+    if (!outgoing.writableFinished) gone.abort();
+  });
+  const isEncrypted = 'encrypted' in incoming.socket;
+  const hasBody = method !== 'GET' && method !== 'HEAD';
+  try {
+    return new Request(new URL(originalUrl ?? url, `http${isEncrypted ? 's' : ''}://${headers.host}`), {
+      method,
+      headers: Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+        [value ?? []].flat().map((one) => [name, one]),
+      ),
+      signal: gone.signal,
+      ...(hasBody && { body: bodyOf(incoming), duplex: 'half' }),
+    } as RequestInit);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The bytes; of a body that `express.json()` has read, its text anew. */
+function bodyOf(incoming: IncomingMessage & { body?: unknown }): BodyInit {
+  if (incoming.readableEnded) return JSON.stringify(incoming.body ?? null);
+  return Readable.toWeb(incoming) as unknown as ReadableStream;
+}

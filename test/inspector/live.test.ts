@@ -1,0 +1,180 @@
+/** What the page hears without asking, and what that costs the store. */
+import { InMemorySessionStore, type SnapshotStore } from 'genkitx-agents';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { LiveEvents } from '../../src/inspector/api.ts';
+import { counting } from './support/counting.ts';
+import { open, queryOf, type Visitor } from './support/open.ts';
+import { message, saveTurns, turn } from './support/sessions.ts';
+
+type LiveEvent = { [K in keyof LiveEvents]: { name: K; data: LiveEvents[K] } }[keyof LiveEvents];
+
+/** The events of `api/live`, as they come. */
+class Listener {
+  readonly #gone = new AbortController();
+  readonly #events: AsyncGenerator<LiveEvent>;
+
+  constructor({ origin, cookie }: Visitor, asks: object) {
+    const url = `${origin}/api/live?${queryOf(asks)}`;
+    const answer = fetch(url, { headers: { cookie }, signal: this.#gone.signal });
+    this.#events = eventsOf(answer);
+  }
+
+  /** The next event of a name. */
+  async next<K extends keyof LiveEvents>(name: K): Promise<LiveEvents[K]> {
+    for (;;) {
+      const { value, done } = await this.#events.next();
+      if (done) throw new Error(`The stream ended before '${name}' came.`);
+      if ((value as LiveEvent).name === name) return (value as LiveEvent).data as LiveEvents[K];
+    }
+  }
+
+  stop(): void {
+    this.#gone.abort();
+  }
+}
+
+async function* eventsOf(answer: Promise<Response>): AsyncGenerator<LiveEvent> {
+  let text = '';
+  for await (const piece of (await answer).body!.pipeThrough(new TextDecoderStream())) {
+    text += piece;
+    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
+      const [, name, data] = /^event: (.*)\ndata: (.*)$/.exec(text.slice(0, end)) ?? [];
+      text = text.slice(end + 2);
+      if (name !== undefined) yield { name, data: JSON.parse(data!) as unknown } as LiveEvent;
+    }
+  }
+}
+
+let store: SnapshotStore;
+let calls: string[];
+let visitor: Visitor;
+let close: () => Promise<void>;
+let listeners: Listener[] = [];
+
+beforeEach(async () => {
+  ({ store, calls } = counting(new InMemorySessionStore() as SnapshotStore));
+  ({ visitor, close } = await open({ store, pollIntervalMs: 50 }));
+});
+
+afterEach(async () => {
+  for (const listener of listeners) listener.stop();
+  listeners = [];
+  await close();
+});
+
+function listen(asks: object): Listener {
+  const listener = new Listener(visitor, asks);
+  listeners.push(listener);
+  return listener;
+}
+
+/** Resolves after so many further looks at the store. */
+async function looked(method: string, times: number): Promise<void> {
+  const until = calls.filter((call) => call === method).length + times;
+  await expect
+    .poll(() => calls.filter((call) => call === method).length, { timeout: 60_000 })
+    .toBeGreaterThanOrEqual(until);
+}
+
+async function addTurn(parentId: string, i: number): Promise<string> {
+  const read = await store.getSnapshot({ snapshotId: parentId });
+  const before = read?.state?.messages ?? [];
+  const state = { messages: [...before, message(`${i}?`), message(`${i}!`, 'model')] };
+  return (await store.saveSnapshot(undefined, () => turn('s', { parentId, state })))!;
+}
+
+describe('a session', () => {
+  it('shows each new turn with its messages, by the one request that found it', async () => {
+    const ids = await saveTurns(store, 's', 3);
+    let leafId = ids.at(-1)!;
+    const listener = listen({ sessionId: 's', leafId, follow: true });
+    await looked('getSnapshot', 1);
+    for (let i = 3; i < 8; i++) {
+      const parentId = leafId;
+      leafId = await addTurn(parentId, i);
+      const { nodes } = await listener.next('nodes');
+      expect(nodes).toMatchObject([{ snapshotId: leafId, parentId }]);
+      const view = await listener.next('snapshot');
+      expect(view.messagesFrom).toBe(2 * i);
+      expect(view.messages).toEqual([message(`${i}?`), message(`${i}!`, 'model')]);
+      expect(view.node.snapshotId).toBe(leafId);
+    }
+    // Beside the saves and reads of this test there were looks only, and no look took a second request.
+    expect(new Set(calls)).toEqual(new Set(['saveSnapshot', 'getSnapshot']));
+  });
+
+  it('costs one request a look, also where nothing happens, and none when nobody listens', async () => {
+    const ids = await saveTurns(store, 's', 3);
+    const listener = listen({ sessionId: 's', leafId: ids[2] });
+    await looked('getSnapshotMetadata', 5);
+    calls.length = 0;
+    await addTurn(ids[2]!, 3);
+    await listener.next('nodes');
+    await looked('getSnapshotMetadata', 2);
+    expect(new Set(calls)).toEqual(new Set(['getSnapshot', 'saveSnapshot', 'getSnapshotMetadata']));
+    listener.stop();
+    // Whoever listens next hears that the store was asked for them alone.
+    const other = listen({});
+    await looked('listSessions', 3);
+    calls.length = 0;
+    await looked('listSessions', 4);
+    expect(calls.filter((call) => call === 'getSnapshotMetadata').length).toBeLessThanOrEqual(1);
+    other.stop();
+  });
+
+  it('shows turns that came between two looks, branches, and what ended in the background', async () => {
+    const ids = await saveTurns(store, 's', 3);
+    const running = { status: 'pending' as const, heartbeatAt: new Date().toISOString(), parentId: ids[0]! };
+    await store.saveSnapshot('runs', () => turn('s', running));
+    await store.saveSnapshot('known', () => turn('s', { parentId: 'runs' }));
+    const listener = listen({ sessionId: 's', leafId: 'known', pending: ['runs'] });
+    await looked('getSnapshotMetadata', 2);
+    await store.saveSnapshot('runs', (current) => ({ ...current!, status: 'completed' }));
+    expect((await listener.next('nodes')).nodes).toMatchObject([{ snapshotId: 'runs', status: 'completed' }]);
+    // A branch from far back.
+    await store.saveSnapshot('branch', () => turn('s', { parentId: ids[0]! }));
+    expect((await listener.next('nodes')).nodes.map(({ snapshotId }) => snapshotId)).toContain('branch');
+    // A running leaf, and its end.
+    await store.saveSnapshot('leaf', () => turn('s', { ...running, parentId: 'branch' }));
+    expect((await listener.next('nodes')).nodes.at(-1)).toMatchObject({ snapshotId: 'leaf', status: 'pending' });
+    await store.saveSnapshot('leaf', (current) => ({ ...current!, status: 'aborted' }));
+    expect((await listener.next('nodes')).nodes.at(-1)).toMatchObject({ snapshotId: 'leaf', status: 'aborted' });
+    await store.deleteSession({ sessionId: 's' });
+    await listener.next('gone');
+  });
+
+  it('of a store that refuses lookups of sessions with branches is looked at by its list', async () => {
+    const strict = counting(new InMemorySessionStore({ rejectBranchingSessions: true }) as SnapshotStore);
+    await close();
+    ({ visitor, close } = await open({ store: strict.store, pollIntervalMs: 50 }));
+    const ids = await saveTurns(strict.store, 's', 3);
+    await strict.store.saveSnapshot('branch', () => turn('s', { parentId: ids[0]! }));
+    const listener = listen({ sessionId: 's', follow: true });
+    expect((await listener.next('nodes')).nodes.at(-1)).toMatchObject({ snapshotId: 'branch' });
+    await strict.store.saveSnapshot('more', () => turn('s', { parentId: 'branch' }));
+    expect((await listener.next('snapshot')).node).toMatchObject({ snapshotId: 'branch' });
+    expect((await listener.next('snapshot')).node).toMatchObject({ snapshotId: 'more' });
+  });
+});
+
+describe('the list', () => {
+  it('shows sessions that were written, and tells of looks that failed', async () => {
+    await saveTurns(store, 'a', 1);
+    await saveTurns(store, 'b', 1);
+    const listener = listen({});
+    await looked('listSessions', 2);
+    await saveTurns(store, 'c', 1);
+    expect((await listener.next('sessions')).items).toMatchObject([{ sessionId: 'c', snapshotCount: 1 }]);
+    await store.saveSnapshot('a2', () => turn('a', { parentId: 'a-00000' }));
+    expect((await listener.next('sessions')).items).toMatchObject([{ sessionId: 'a', snapshotCount: 2 }]);
+    await store.close();
+    expect((await listener.next('failure')).error.message).toContain('closed');
+  });
+
+  it('ends when the inspector is closed', async () => {
+    const listener = listen({});
+    await looked('listSessions', 2);
+    await close();
+    await expect(listener.next('sessions')).rejects.toThrow(/ended|terminated/);
+  });
+});
