@@ -1,4 +1,4 @@
-// Makes a checkout ready: installs what the lock file names, with --build builds the package and the sample's page, and with --bench installs
+// Makes a checkout ready: installs what the lock file names, with --build builds the package and its pages, and with --bench installs
 // what only the bench needs. Does only what is out of date, and says what it does. Uses nothing but Node, because it runs before anything is installed.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -48,17 +48,10 @@ function build() {
   const wanted = fingerprint();
   const stamp = join(root, 'dist', '.build-stamp');
   if (read(stamp) === wanted) return;
-  say('Building the package and the chat page ...');
+  say('Building the package, the inspector's page and the chat page ...');
   run('npx', ['--no-install', 'tsdown', '--log-level', 'warn']);
-  run('npx', [
-    '--no-install',
-    'vite',
-    'build',
-    '--config',
-    'samples/support/page/vite.config.ts',
-    '--logLevel',
-    'warn',
-  ]);
+  for (const page of ['ui/inspector', 'samples/support/page'])
+    run('npx', ['--no-install', 'vite', 'build', '--config', `${page}/vite.config.ts`, '--logLevel', 'warn']);
   mkdirSync(join(root, 'dist'), { recursive: true });
   writeFileSync(stamp, wanted);
 }

@@ -1,0 +1,53 @@
+import { lazy, Suspense, useMemo, useState } from 'react';
+import type { InspectorStart } from '../../../src/inspector/api.ts';
+import { useRead } from './api/use-read.ts';
+import { Failure } from './components/failure.tsx';
+import { TopBar } from './components/top-bar.tsx';
+import { readPlace } from './logic/place.ts';
+import { pageOf, PageProvider, useHash } from './page.ts';
+import { RunsView } from './runs/runs-view.tsx';
+import { queryOf } from './sessions/sessions-query.ts';
+import { SessionsView } from './sessions/sessions-view.tsx';
+
+// The picture and Markdown are loaded when a session is opened: the list of sessions is there sooner.
+const SessionView = lazy(async () => ({ default: (await import('./snapshot/session-view.tsx')).SessionView }));
+const MemoryView = lazy(async () => ({ default: (await import('./memory/memory-view.tsx')).MemoryView }));
+
+export function App() {
+  const hash = useHash();
+  // The first view needs one request: what there is to see comes with the first sessions.
+  const [first] = useState(() => {
+    const { path, query } = readPlace(location.hash);
+    const isList = path[0] === 'sessions' || path[0] === '';
+    return { asks: isList ? queryOf(query) : { tenant: query['tenant'], limit: 1 }, isList };
+  });
+  const { data, error, again } = useRead('start', first.asks);
+  if (error) return <Failure facts={error} onRetry={again} />;
+  if (!data) return <p className="loading">Loading…</p>;
+  return <Opened start={data} hash={hash} hasList={first.isList} />;
+}
+
+function Opened({ start, hash, hasList }: { start: InspectorStart; hash: string; hasList: boolean }) {
+  const page = useMemo(() => pageOf(start.info, hash), [start.info, hash]);
+  const [view, id] = page.place.path;
+  // A view of another tenant, or of another session, begins anew.
+  const key = `${page.tenant} ${view} ${id}`;
+  return (
+    <PageProvider value={page}>
+      <TopBar />
+      <main key={key}>
+        <Suspense fallback={<p className="loading">Loading…</p>}>
+          {view === 'session' && id ? (
+            <SessionView sessionId={id} />
+          ) : view === 'runs' ? (
+            <RunsView />
+          ) : view === 'memory' ? (
+            <MemoryView />
+          ) : (
+            <SessionsView first={hasList ? start : undefined} />
+          )}
+        </Suspense>
+      </main>
+    </PageProvider>
+  );
+}

@@ -1,0 +1,48 @@
+import { useState, type FormEvent } from 'react';
+import { usePage } from '../page.ts';
+
+/** Where the page is, and what it looks at. */
+export function TopBar() {
+  const { info, place, href } = usePage();
+  const [view] = place.path;
+  const links = [
+    ['sessions', 'Sessions', view === 'sessions' || view === '' || view === 'session'],
+    ['runs', 'Runs', view === 'runs'],
+    ...(info.memory === 'none' ? [] : [['memory', 'Memory', view === 'memory'] as const]),
+  ] as const;
+  return (
+    <header className="top">
+      <nav aria-label="Views">
+        {links.map(([path, name, isHere]) => (
+          <a key={path} href={href([path])} aria-current={isHere ? 'page' : undefined}>
+            {name}
+          </a>
+        ))}
+      </nav>
+      {info.hasTenants && <TenantField />}
+      {info.readOnly && <span className="badge">Read-only</span>}
+      <span className="store" title={`genkitx-agents ${info.version}`}>
+        {info.store}
+      </span>
+    </header>
+  );
+}
+
+function TenantField() {
+  const { tenant = '' } = usePage();
+  const [draft, setDraft] = useState(tenant);
+  const choose = (event: FormEvent) => {
+    event.preventDefault();
+    location.hash = `#/sessions${draft.trim() ? `?${new URLSearchParams({ tenant: draft.trim() })}` : ''}`;
+  };
+  return (
+    <form className="tenant" onSubmit={choose}>
+      <input
+        aria-label="Tenant"
+        placeholder="Tenant"
+        value={draft}
+        onChange={(event) => setDraft(event.target.value)}
+      />
+    </form>
+  );
+}

@@ -1,0 +1,185 @@
+import { useCallback, useEffect, useState } from 'react';
+import type { InspectorError, Memory, MemoryScopeId, MemorySearchResult } from '../../../../src/inspector/api.ts';
+import { factsOf, read } from '../api/requests.ts';
+import { useRead } from '../api/use-read.ts';
+import { Failure } from '../components/failure.tsx';
+import { VirtualList } from '../components/virtual-list.tsx';
+import { time } from '../logic/words.ts';
+import { usePage } from '../page.ts';
+
+type Found = MemorySearchResult['memories'][number];
+
+interface Line {
+  memory: Memory;
+  found?: Found;
+}
+
+const PAGE = 100;
+const TYPING_MS = 300;
+
+/** The memories of a scope: those that hold, as they were then, or those that fit a question. */
+export function Memories({ scope }: { scope: MemoryScopeId }) {
+  const { place, tenant, set, href } = usePage();
+  const { asOf, query, all, id } = place.query;
+  const list = useMemoryList(scope, tenant, asOf, all === 'yes', query !== undefined);
+  const search = useRead('memory/search', query ? { scope, query, k: 50, asOf, tenant } : undefined);
+  const lines: readonly Line[] = query
+    ? (search.data?.memories ?? []).map((found) => ({ memory: found.memory, found }))
+    : list.memories.map((memory) => ({ memory }));
+  const error = query ? search.error : list.error;
+  const isLoading = query ? search.isLoading : list.isLoading;
+  const report = query ? search.data?.report : undefined;
+  return (
+    <>
+      <SearchField />
+      <AsOf />
+      {!query && (
+        <label className="all">
+          <input type="checkbox" checked={all === 'yes'} onChange={() => set({ all: all === 'yes' ? '' : 'yes' })} />{' '}
+          Also those that no longer hold
+        </label>
+      )}
+      {error && <Failure facts={error} />}
+      {report && (
+        <p className="empty">
+          By words: {report.lexical}. By meaning: {report.semantic}.{report.deadlinePassed && ' The deadline passed.'}
+        </p>
+      )}
+      {!isLoading && lines.length === 0 && !error && <p className="empty">{query ? 'Nothing fits.' : 'Nothing.'}</p>}
+      <VirtualList
+        label="Memories"
+        items={lines}
+        rowHeight={84}
+        keyOf={({ memory }) => memory.id}
+        hrefOf={({ memory }) => href(['memory'], { ...place.query, scope: JSON.stringify(scope), id: memory.id })}
+        isCurrent={({ memory }) => memory.id === id}
+        onEnd={list.more}
+      >
+        {(line) => <MemoryRow line={line} />}
+      </VirtualList>
+    </>
+  );
+}
+
+function MemoryRow({ line: { memory, found } }: { line: Line }) {
+  const { text, confidence, topics, updatedAt, validTo } = memory;
+  return (
+    <>
+      <Confidence value={confidence} />
+      <b data-ended={validTo !== undefined}>{text}</b>
+      <small>
+        {found
+          ? Object.entries({ score: found.score, ...found.parts })
+              .map(([name, value]) => `${name} ${value.toFixed(2)}`)
+              .join(' · ')
+          : [...topics, time(updatedAt)].join(' · ')}
+      </small>
+    </>
+  );
+}
+
+/** How sure it is, as a ring that fills. */
+export function Confidence({ value }: { value: number }) {
+  const percent = Math.round(value * 100);
+  const round = 2 * Math.PI * 9;
+  return (
+    <svg className="confidence" viewBox="0 0 24 24" role="img" aria-label={`Confidence ${percent} %`}>
+      <circle cx="12" cy="12" r="9" />
+      <circle cx="12" cy="12" r="9" className="sure" strokeDasharray={`${value * round} ${round}`} />
+    </svg>
+  );
+}
+
+function SearchField() {
+  const { place, set } = usePage();
+  const [draft, setDraft] = useState(place.query['query'] ?? '');
+  useEffect(() => {
+    const timer = setTimeout(() => set({ query: draft.trim() }), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [draft, set]);
+  return (
+    <input
+      type="search"
+      aria-label="Search memories"
+      placeholder="Search as an agent would"
+      value={draft}
+      onChange={(event) => setDraft(event.target.value)}
+    />
+  );
+}
+
+const STEPS = 200;
+const WINDOW_MS = 90 * 86_400_000;
+
+/** The scope as it was then: the last 90 days, in steps of half a day. */
+function AsOf() {
+  const { place, set } = usePage();
+  const { asOf } = place.query;
+  const [now] = useState(() => Date.now());
+  const [draft, setDraft] = useState(() => (asOf ? stepOf(Date.parse(asOf), now) : STEPS));
+  useEffect(() => {
+    const date = new Date(now - ((STEPS - draft) / STEPS) * WINDOW_MS).toISOString();
+    const timer = setTimeout(() => set({ asOf: draft === STEPS ? '' : date }), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [draft, now, set]);
+  const shown = draft === STEPS ? 'now' : time(new Date(now - ((STEPS - draft) / STEPS) * WINDOW_MS).toISOString());
+  return (
+    <label className="as-of">
+      <span>As of {shown}</span>
+      <input
+        type="range"
+        min={0}
+        max={STEPS}
+        value={draft}
+        aria-label="As of"
+        aria-valuetext={shown}
+        onChange={(event) => setDraft(Number(event.target.value))}
+      />
+    </label>
+  );
+}
+
+function stepOf(at: number, now: number): number {
+  return Math.round(Math.max(0, Math.min(1, 1 - (now - at) / WINDOW_MS)) * STEPS);
+}
+
+interface MemoryList {
+  memories: readonly Memory[];
+  isLoading: boolean;
+  error?: InspectorError;
+  more: () => void;
+}
+
+/** Page by page, as the list is walked down. */
+function useMemoryList(
+  scope: MemoryScopeId,
+  tenant: string | undefined,
+  asOf: string | undefined,
+  all: boolean,
+  isOff: boolean,
+): MemoryList {
+  const first = useRead('memory/list', isOff ? undefined : { scope, tenant, asOf, all: all || undefined, limit: PAGE });
+  const [later, setLater] = useState<{ of?: object; items: readonly Memory[]; cursor?: string }>({ items: [] });
+  const [error, setError] = useState<InspectorError>();
+  const page = first.data;
+  const isSame = later.of === page;
+  const cursor = isSame ? later.cursor : page?.nextCursor;
+  const more = useCallback(() => {
+    if (!page || cursor === undefined) return;
+    const load = async () => {
+      const next = await read('memory/list', { scope, tenant, asOf, all: all || undefined, limit: PAGE, cursor });
+      setLater((before) => ({
+        of: page,
+        items: [...(before.of === page ? before.items : []), ...next.items],
+        cursor: next.nextCursor,
+      }));
+    };
+    load().catch((failure: unknown) => setError(factsOf(failure)));
+  }, [page, cursor, scope, tenant, asOf, all]);
+  return {
+    memories: [...(page?.items ?? []), ...(isSame ? later.items : [])],
+    isLoading: first.isLoading,
+    error: first.error ?? error,
+    more,
+  };
+}

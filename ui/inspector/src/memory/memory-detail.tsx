@@ -1,0 +1,164 @@
+import { useState, type ReactNode } from 'react';
+import type { Memory, MemoryScopeId, MemorySource } from '../../../../src/inspector/api.ts';
+import { write } from '../api/requests.ts';
+import { useRead } from '../api/use-read.ts';
+import { Confirmed } from '../components/confirm.tsx';
+import { Failure } from '../components/failure.tsx';
+import { JsonTree } from '../components/json-tree.tsx';
+import { time } from '../logic/words.ts';
+import { usePage } from '../page.ts';
+import { Messages } from '../snapshot/conversation.tsx';
+import { Change } from '../snapshot/value-history.tsx';
+import { Confidence } from './memories.tsx';
+
+/** Sources, and revisions, that are shown at once. */
+const SHOWN = 10;
+
+/** A memory: what it says, where it comes from, and what it was before. */
+export function MemoryDetail({ scope, onRemoved }: { scope: MemoryScopeId; onRemoved: () => void }) {
+  const { info, place, tenant, href } = usePage();
+  const { id } = place.query;
+  const { data, error, again } = useRead('memory/show', id ? { scope, id, tenant } : undefined);
+  if (!id) return <section className="memory-detail nothing">Choose a memory to see where it comes from.</section>;
+  if (error) return <Failure facts={error} onRetry={again} />;
+  if (!data) return <p className="loading">Loading…</p>;
+  const { memory, revisions } = data;
+  const remove = async () => {
+    await write('memory/remove', { scope, id, confirm: id, tenant });
+    onRemoved();
+  };
+  const facts: (readonly [name: string, value: ReactNode])[] = [
+    ['Confidence', `${Math.round(memory.confidence * 100)} %`],
+    ['Importance', `${Math.round(memory.importance * 100)} %`],
+    ['Kind', memory.kind === 'procedural' ? 'a way to do something' : 'a fact'],
+    ['Topics', memory.topics.join(', ') || '–'],
+    ['Holds', `from ${time(memory.validFrom)}${memory.validTo ? ` to ${time(memory.validTo)}` : ''}`],
+    ...(memory.supersededBy
+      ? [
+          [
+            'Replaced by',
+            <a key="by" className="id" href={href(['memory'], { ...place.query, id: memory.supersededBy })}>
+              {memory.supersededBy}
+            </a>,
+          ] as const,
+        ]
+      : []),
+    ['Last used', memory.lastUsedAt ? time(memory.lastUsedAt) : 'never'],
+    ...(memory.expiresAt ? [['Is removed', time(memory.expiresAt)] as const] : []),
+    ['Id', <code key="id">{memory.id}</code>],
+  ];
+  return (
+    <section className="memory-detail" aria-label="Memory">
+      <header>
+        <Confidence value={memory.confidence} />
+        <h2>{memory.text}</h2>
+        {!info.readOnly && (
+          <Confirmed action="Remove memory" className="quiet" onYes={remove}>
+            <p>“{memory.text}” is removed with all its revisions. This can’t be undone.</p>
+          </Confirmed>
+        )}
+      </header>
+      {memory.data !== undefined && <JsonTree value={memory.data} />}
+      <h3>Where it comes from</h3>
+      <ul className="sources">
+        {memory.sources.slice(0, SHOWN).map((source, index) => (
+          <Source key={`${source.id} ${source.at}`} scope={scope} id={id} index={index} source={source} />
+        ))}
+      </ul>
+      {memory.sources.length > SHOWN && <p className="empty">And {memory.sources.length - SHOWN} more.</p>}
+      <h3>What is known of it</h3>
+      <dl className="fact-list">
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <Revisions revisions={revisions} />
+    </section>
+  );
+}
+
+const TYPES: Record<MemorySource['type'], string> = {
+  bootstrap: 'Known before',
+  explicit: 'Said to be remembered',
+  implicit: 'Said in passing',
+  tool: 'Answered by a tool',
+};
+
+interface SourceProps {
+  scope: MemoryScopeId;
+  id: string;
+  index: number;
+  source: MemorySource;
+}
+
+function Source({ scope, id, index, source }: SourceProps) {
+  const { tenant, href } = usePage();
+  const [isOpen, setIsOpen] = useState(false);
+  const { data, error } = useRead('memory/source', isOpen ? { scope, id, source: index, tenant } : undefined);
+  return (
+    <li>
+      <p>“{source.statement}”</p>
+      <small>
+        {TYPES[source.type]} · {time(source.at)} · trust {Math.round(source.trust * 100)} % · <code>{source.id}</code>
+      </small>
+      <button type="button" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
+        {isOpen ? 'Hide the messages' : 'Show the messages'}
+      </button>
+      {error && <Failure facts={error} />}
+      {isOpen && data && (
+        <div className="source-messages">
+          {data.messages ? (
+            <Messages messages={data.messages} offset={source.from} />
+          ) : (
+            <p className="empty">{data.reason}</p>
+          )}
+          {data.sessionId && (
+            <a href={href(['session', data.sessionId], { snapshot: data.snapshotId })}>See them in their session</a>
+          )}
+        </div>
+      )}
+    </li>
+  );
+}
+
+/** Members that say nothing about what changed. */
+const SILENT: ReadonlySet<string> = new Set(['revision', 'updatedAt', 'createdAt', 'scope', 'id', 'lastUsedAt']);
+
+function Revisions({ revisions }: { revisions: readonly Memory[] }) {
+  if (revisions.length < 2) return undefined;
+  return (
+    <>
+      <h3>What it was before</h3>
+      <ol className="revisions">
+        {revisions
+          .map((revision, index) => ({ revision, before: revisions[index - 1] }))
+          .toReversed()
+          .slice(0, SHOWN)
+          .map(({ revision, before }) => (
+            <li key={revision.revision}>
+              <small>
+                Revision {revision.revision} · {time(revision.updatedAt)}
+              </small>
+              {before ? (
+                changedMembers(before, revision).map((name) => (
+                  <p key={name}>
+                    {name} <Change before={before[name]} after={revision[name]} />
+                  </p>
+                ))
+              ) : (
+                <p>{revision.text}</p>
+              )}
+            </li>
+          ))}
+      </ol>
+    </>
+  );
+}
+
+function changedMembers(before: Memory, after: Memory): string[] {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...names].filter((name) => !SILENT.has(name) && JSON.stringify(before[name]) !== JSON.stringify(after[name]));
+}

@@ -1,0 +1,90 @@
+import { useCallback, useMemo, useState } from 'react';
+import type { MemoryScopeId } from '../../../../src/inspector/api.ts';
+import { useRead } from '../api/use-read.ts';
+import { Failure } from '../components/failure.tsx';
+import { TabList } from '../components/tab-list.tsx';
+import { usePage } from '../page.ts';
+import { DeadLetters } from './dead-letters.tsx';
+import { Memories } from './memories.tsx';
+import { MemoryDetail } from './memory-detail.tsx';
+import { Quarantine } from './quarantine.tsx';
+import { nameOfScope } from './scope-name.ts';
+
+/** Scopes that are offered at once. */
+const SCOPES = 100;
+
+/** What is remembered, of one scope at a time. */
+export function MemoryView() {
+  const { info, place, tenant, set } = usePage();
+  const [cursor, setCursor] = useState<string>();
+  const { data, error, again } = useRead('memory/scopes', { tenant, limit: SCOPES, cursor });
+  const wanted = place.query['scope'];
+  const scopes = data?.items ?? [];
+  const scope = useMemo(() => (wanted ? scopeFrom(wanted) : undefined), [wanted]) ?? scopes[0];
+  const tabs = [
+    ['memories', 'Memories'],
+    ...(info.memory === 'manager' ? [['quarantine', 'Quarantine'] as const] : []),
+    ['dead', 'Dead letters'],
+  ] as const;
+  const tab = place.query['tab'] ?? 'memories';
+  // Something was removed: all is read again.
+  const [round, setRound] = useState(0);
+  const [known, setKnown] = useState<MemoryScopeId>();
+  const key = JSON.stringify(scope);
+  // The scope keeps its identity while the list of scopes is read anew.
+  if (scope && JSON.stringify(known) !== key) setKnown(scope);
+  const choose = useCallback((value: string) => set({ scope: value, id: '', asOf: '', query: '' }), [set]);
+
+  if (error) return <Failure facts={error} onRetry={again} />;
+  if (!data) return <p className="loading">Loading…</p>;
+  if (!scope)
+    return (
+      <div className="nothing">
+        <p>Nothing is remembered yet.</p>
+      </div>
+    );
+  return (
+    <div className="memory">
+      <h1 className="unseen">Memory</h1>
+      <section className="memory-list" aria-label="Memories of a scope">
+        <p className="scope">
+          <select aria-label="Scope" value={key} onChange={(event) => choose(event.target.value)}>
+            {!scopes.some((one) => JSON.stringify(one) === key) && <option value={key}>{nameOfScope(scope)}</option>}
+            {scopes.map((one) => (
+              <option key={JSON.stringify(one)} value={JSON.stringify(one)}>
+                {nameOfScope(one)}
+              </option>
+            ))}
+          </select>
+          {data.nextCursor && (
+            <button type="button" onClick={() => setCursor(data.nextCursor)}>
+              More scopes
+            </button>
+          )}
+        </p>
+        <TabList tabs={tabs} current={tab} onChoose={(id) => set({ tab: id, id: '' })} />
+        {known && tab === 'memories' && <Memories key={`${key} ${round}`} scope={known} />}
+        {known && tab === 'quarantine' && <Quarantine scope={known} />}
+        {tab === 'dead' && <DeadLetters />}
+      </section>
+      {known && tab === 'memories' && (
+        <MemoryDetail
+          key={`${key} ${place.query['id']}`}
+          scope={known}
+          onRemoved={() => {
+            set({ id: '' });
+            setRound(round + 1);
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+function scopeFrom(text: string): MemoryScopeId | undefined {
+  try {
+    return JSON.parse(text) as MemoryScopeId;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,56 @@
+import { createContext, useContext, useSyncExternalStore } from 'react';
+import type { InspectorInfo } from '../../../src/inspector/api.ts';
+import { hrefOf, readPlace, type Place } from './logic/place.ts';
+
+/** What every part of the page knows. */
+export interface Page {
+  info: InspectorInfo;
+  place: Place;
+  /** The tenant that is looked at. */
+  tenant: string | undefined;
+  /** An address of the page, for the same tenant. */
+  href: (path: readonly string[], query?: Readonly<Record<string, string | undefined>>) => string;
+  /** Stays, with other values in the query. */
+  set: (query: Readonly<Record<string, string | undefined>>, how?: 'push' | 'replace') => void;
+}
+
+const PageContext = createContext<Page | undefined>(undefined);
+
+export const PageProvider = PageContext.Provider;
+
+export function usePage(): Page {
+  const page = useContext(PageContext);
+  if (!page) throw new Error('There is no page around this.');
+  return page;
+}
+
+/** The part of the address behind the `#`. */
+export function useHash(): string {
+  return useSyncExternalStore(
+    (notify) => {
+      window.addEventListener('hashchange', notify);
+      return () => window.removeEventListener('hashchange', notify);
+    },
+    () => location.hash,
+  );
+}
+
+export function pageOf(info: InspectorInfo, hash: string): Page {
+  const place = readPlace(hash);
+  const tenant = place.query['tenant'];
+  return {
+    info,
+    place,
+    tenant,
+    href: (path, query = {}) => hrefOf(path, { tenant, ...query }),
+    set: (query, how = 'replace') => {
+      const next = hrefOf(place.path, { ...place.query, ...query });
+      if (next === location.hash) return;
+      if (how === 'push') location.hash = next;
+      else {
+        history.replaceState(history.state, '', next);
+        window.dispatchEvent(new HashChangeEvent('hashchange'));
+      }
+    },
+  };
+}

@@ -1,0 +1,98 @@
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import type { InspectorError, SessionLine, SessionsPage, SessionsQuery } from '../../../../src/inspector/api.ts';
+import { listen } from '../api/live.ts';
+import { factsOf, read } from '../api/requests.ts';
+import { hasConditions } from './sessions-query.ts';
+
+export interface Sessions {
+  lines: readonly SessionLine[];
+  isLoading: boolean;
+  /** There are more. */
+  hasMore: boolean;
+  looked: number;
+  error?: InspectorError;
+  more: () => void;
+}
+
+interface Known extends Omit<SessionsPage, 'items'> {
+  lines: readonly SessionLine[];
+  error?: InspectorError;
+}
+
+/** The sessions that a query names, live. `first` is what the server said already. */
+export function useSessions(query: SessionsQuery, first: SessionsPage | undefined): Sessions {
+  const key = JSON.stringify(query);
+  const asks = useMemo(() => JSON.parse(key) as SessionsQuery, [key]);
+  const [known, setKnown] = useState<Known | undefined>(() => first && knownFrom(first));
+  const isLoading = useRef(false);
+  const isFirst = useRef(first !== undefined);
+
+  const load = useCallback(
+    async (cursor: string | undefined, signal?: AbortSignal) => {
+      isLoading.current = true;
+      try {
+        const page = await read('sessions', { ...asks, cursor }, signal);
+        setKnown((before) => (cursor && before ? withPage(before, page) : knownFrom(page)));
+      } catch (error) {
+        if (!signal?.aborted) setKnown((before) => ({ lines: [], looked: 0, ...before, error: factsOf(error) }));
+      }
+      isLoading.current = false;
+    },
+    [asks],
+  );
+
+  useEffect(() => {
+    if (isFirst.current) {
+      isFirst.current = false;
+      return;
+    }
+    const stop = new AbortController();
+    setKnown(undefined);
+    void load(undefined, stop.signal);
+    return () => stop.abort();
+  }, [load]);
+
+  const isFiltered = hasConditions(asks);
+  useEffect(
+    () =>
+      listen(
+        { tenant: asks.tenant },
+        { sessions: ({ items }) => setKnown((before) => before && withLines(before, items, isFiltered)) },
+      ),
+    [asks.tenant, isFiltered],
+  );
+
+  const cursor = known?.nextCursor;
+  const more = useCallback(() => {
+    if (cursor !== undefined && !isLoading.current) void load(cursor);
+  }, [cursor, load]);
+
+  return {
+    lines: known?.lines ?? [],
+    isLoading: known === undefined,
+    hasMore: cursor !== undefined,
+    looked: known?.looked ?? 0,
+    error: known?.error,
+    more,
+  };
+}
+
+function knownFrom({ items, ...rest }: SessionsPage): Known {
+  return { ...rest, lines: items };
+}
+
+function withPage(before: Known, { items, looked, nextCursor }: SessionsPage): Known {
+  const seen = new Set(before.lines.map(({ sessionId }) => sessionId));
+  const added = items.filter(({ sessionId }) => !seen.has(sessionId));
+  return { lines: [...before.lines, ...added], looked: before.looked + looked, nextCursor };
+}
+
+/** Those that were written last come first. With conditions the page can't know whether a session that it does not show has them. */
+function withLines(before: Known, items: readonly SessionLine[], isFiltered: boolean): Known {
+  const written = new Map(items.map((item) => [item.sessionId, item]));
+  const shown = before.lines.map((item) => written.get(item.sessionId) ?? item);
+  if (isFiltered) return { ...before, lines: shown };
+  const old = new Set(before.lines.map(({ sessionId }) => sessionId));
+  const added = items.filter(({ sessionId }) => !old.has(sessionId));
+  return { ...before, lines: [...added, ...shown].sort((a, b) => b.updatedAt.localeCompare(a.updatedAt)) };
+}

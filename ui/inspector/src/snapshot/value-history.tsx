@@ -1,0 +1,56 @@
+import { useState } from 'react';
+import { Failure } from '../components/failure.tsx';
+import { useRead } from '../api/use-read.ts';
+import { jsonLine, time } from '../logic/words.ts';
+import type { TreeLayout } from '../logic/tree-layout.ts';
+import { usePage } from '../page.ts';
+import { turnName } from '../tree/turn-box.tsx';
+
+/** Which turns of the branch changed a value, the last one first. */
+export function ValueHistory({ path, snapshotId, layout }: { path: string; snapshotId: string; layout: TreeLayout }) {
+  const { tenant, set } = usePage();
+  // Going to one of the turns must not begin the list anew.
+  const [begin] = useState(snapshotId);
+  const [from, setFrom] = useState(begin);
+  const { data, error, isLoading, again } = useRead('changes', { snapshotId: from, path, tenant });
+  if (error) return <Failure facts={error} onRetry={again} />;
+  if (!data) return <p className="loading">Looking for the turns that changed it…</p>;
+  return (
+    <section className="value-history" aria-label={`Turns that changed ${path}`} aria-busy={isLoading}>
+      <h3>
+        Turns that changed <code>{path}</code>
+        <button type="button" className="quiet" aria-label="Close" onClick={() => set({ value: '' })}>
+          ×
+        </button>
+      </h3>
+      {data.items.length === 0 && <p className="empty">None of those looked at.</p>}
+      <ol>
+        {data.items.map(({ node, before, after }) => (
+          <li key={node.snapshotId}>
+            <button type="button" className="quiet" onClick={() => set({ snapshot: node.snapshotId, from: '' })}>
+              {turnName(layout.byId.get(node.snapshotId))}
+            </button>
+            <Change before={before} after={after} />
+            <small>{time(node.createdAt)}</small>
+          </li>
+        ))}
+      </ol>
+      {data.nextSnapshotId && (
+        <button type="button" onClick={() => setFrom(data.nextSnapshotId!)}>
+          Look further back
+        </button>
+      )}
+    </section>
+  );
+}
+
+/** What a value was, and what it became. */
+export function Change({ before, after }: { before?: unknown; after?: unknown }) {
+  return (
+    <span className="change">
+      {before !== undefined && <del>{jsonLine(before)}</del>}
+      {before !== undefined && after !== undefined && ' '}
+      {after !== undefined && <ins>{jsonLine(after)}</ins>}
+    </span>
+  );
+}

@@ -1,0 +1,84 @@
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import type { InspectorError, SnapshotView, TreeNode } from '../../../../src/inspector/api.ts';
+import { listen } from '../api/live.ts';
+import { factsOf, read } from '../api/requests.ts';
+import { layOut, type TreeLayout } from '../logic/tree-layout.ts';
+
+export interface Tree {
+  layout: TreeLayout;
+  isLoading: boolean;
+  isGone: boolean;
+  error?: InspectorError;
+  /** The latest leaf as the server sent it, while `follow` is called with it. */
+  latest?: SnapshotView;
+  /** The leaf that is shown: from now on each new one comes by itself. */
+  follow: (leaf: SnapshotView | undefined) => void;
+}
+
+/** The snapshots of a session, live. */
+export function useTree(sessionId: string, tenant: string | undefined): Tree {
+  const [nodes, setNodes] = useState<readonly TreeNode[]>([]);
+  const [isLoading, setIsLoading] = useState(true);
+  const [isGone, setIsGone] = useState(false);
+  const [error, setError] = useState<InspectorError>();
+  const [latest, setLatest] = useState<SnapshotView>();
+  const [followed, follow] = useState<SnapshotView>();
+
+  useEffect(() => {
+    const stop = new AbortController();
+    const load = async () => {
+      let cursor: string | undefined;
+      do {
+        const page = await read('tree', { sessionId, tenant, cursor }, stop.signal);
+        setNodes((before) => merged(before, page.nodes));
+        cursor = page.nextCursor;
+      } while (cursor !== undefined);
+    };
+    void load()
+      .catch((failure: unknown) => !stop.signal.aborted && setError(factsOf(failure)))
+      .finally(() => setIsLoading(false));
+    return () => stop.abort();
+  }, [sessionId, tenant]);
+
+  const layout = useMemo(() => layOut(nodes), [nodes]);
+  const leafId = layout.leaf?.node.snapshotId;
+  const base = useRef<SnapshotView>(undefined);
+  const from = useRef<{ leafId?: string; view?: SnapshotView }>({});
+  from.current = { leafId, view: followed };
+  const isFollowing = followed !== undefined;
+
+  useEffect(() => {
+    if (isLoading) return;
+    const first = from.current;
+    return listen(
+      { sessionId, tenant, leafId: first.leafId, follow: isFollowing || undefined },
+      {
+        nodes: (event) => setNodes((before) => merged(before, event.nodes)),
+        snapshot: (view) => {
+          const known = base.current?.messages ?? [];
+          if (known.length < view.messagesFrom) return;
+          const whole = {
+            ...view,
+            messages: [...known.slice(0, view.messagesFrom), ...view.messages],
+            messagesFrom: 0,
+          };
+          base.current = whole;
+          setLatest(whole);
+        },
+        gone: () => setIsGone(true),
+      },
+      // Each connection begins with what the page knew when it was first made.
+      () => (base.current = first.view),
+    );
+  }, [sessionId, tenant, isLoading, isFollowing]);
+
+  return { layout, isLoading, isGone, error, latest, follow: useCallback((leaf) => follow(leaf), []) };
+}
+
+/** The same nodes replaced, and new ones after them. */
+function merged(before: readonly TreeNode[], added: readonly TreeNode[]): readonly TreeNode[] {
+  if (added.length === 0) return before;
+  const byId = new Map(before.map((node) => [node.snapshotId, node]));
+  for (const node of added) byId.set(node.snapshotId, node);
+  return [...byId.values()];
+}
