@@ -48,7 +48,7 @@ function build() {
   const wanted = fingerprint();
   const stamp = join(root, 'dist', '.build-stamp');
   if (read(stamp) === wanted) return;
-  say('Building the package, the inspector's page and the chat page ...');
+  say('Building the package and its pages ...');
   run('npx', ['--no-install', 'tsdown', '--log-level', 'warn']);
   for (const page of ['ui/inspector', 'samples/support/page'])
     run('npx', ['--no-install', 'vite', 'build', '--config', `${page}/vite.config.ts`, '--logLevel', 'warn']);

@@ -24,7 +24,8 @@ export function addressOf(name: string, asks: object): string {
   const query = new URLSearchParams();
   for (const [key, value] of Object.entries(asks)) {
     if (value === undefined || value === '') continue;
-    query.append(key, typeof value === 'object' ? JSON.stringify(value) : String(value));
+    if (Array.isArray(value)) for (const one of value as string[]) query.append(key, one);
+    else query.append(key, typeof value === 'object' ? JSON.stringify(value) : String(value));
   }
   return `api/${name}?${query}`;
 }

@@ -10,14 +10,13 @@ interface Props {
 }
 
 /** What went wrong, with all that is known of it. */
-export function Failure({ facts: { status, message, text, details }, onRetry, title }: Props) {
+export function Failure({ facts: { status, message, details }, onRetry, title }: Props) {
   return (
     <div className="failure" role="alert">
       <p>
         <strong>{title ?? status}</strong> {title && <code>{status}</code>}
       </p>
-      <p className="said">{text ?? message}</p>
-      {text && <p className="told">Clients read: {message}</p>}
+      <p className="said">{message}</p>
       {details !== undefined && <Folded summary="Details">{() => <Json value={details} />}</Folded>}
       {onRetry && (
         <button type="button" onClick={onRetry}>

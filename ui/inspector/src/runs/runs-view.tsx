@@ -66,7 +66,7 @@ export function RunsView() {
 
 function Run({ run, skewMs, onChange }: { run: RunLine; skewMs: number; onChange: () => void }) {
   const { info, tenant, href } = usePage();
-  const { agent, owner, generation, state, sessionId, snapshotId, createdAt, error } = run;
+  const { agent = 'agent', owner = 'unknown', generation = 1, state, sessionId, snapshotId, createdAt, error } = run;
   const abort = async () => {
     await write('abort', { tenant, snapshotId });
     onChange();

@@ -33,8 +33,10 @@ export function Facts({ view, placed }: { view: SnapshotView; placed: PlacedNode
           <div>
             <dt>Run</dt>
             <dd>
-              {run.agent}, worker <code>{run.owner}</code>, takeover {run.generation}.{' '}
-              <LeaseText run={run} status={placed.node.status} />
+              {[run.agent, run.owner && `worker ${run.owner}`, run.generation && `attempt ${run.generation}`]
+                .filter(Boolean)
+                .join(', ')}
+              . <LeaseText run={run} status={placed.node.status} />
             </dd>
           </div>
         )}
