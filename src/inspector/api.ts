@@ -212,7 +212,7 @@ export interface TreeNode {
   model?: string;
   /** Input and output tokens of the turn. */
   tokens?: number;
-  /** Messages of the session at the end of this turn, and those that the turn added. */
+  /** Messages of the session at the end of this turn, and those that the turn added. Default: the snapshot does not say. */
   messages?: { count: number; added: number };
   /** It has a context report: `seen` says what the model was sent. */
   hasReport?: boolean;
@@ -510,7 +510,7 @@ export interface LiveEvents {
   sessions: { items: SessionLine[] };
   /** Snapshots that are new or changed, parents first, replacing the nodes of the same ids. */
   nodes: { nodes: TreeNode[] };
-  /** With `follow`: the latest leaf. `messagesFrom` counts those that it has in common with the one sent before, or with `leafId`. */
+  /** With `follow`: the latest leaf. `messagesFrom` counts those that it has in common with the leaf of the look before. */
   snapshot: SnapshotView;
   /** The session is gone. */
   gone: Record<string, never>;

@@ -20,8 +20,8 @@ export interface PageFile {
   readonly isHashed: boolean;
 }
 
-/** Beside the built module; in the checkout where the build puts it. */
-const FOLDERS = ['./inspector/', '../../../dist/inspector/'];
+/** The folder with `package.json`: above the built files, or above the sources. */
+const HOME = new URL(import.meta.url.endsWith('.ts') ? '../../../' : '../', import.meta.url);
 
 /**
  * The files of the built page, by their paths below it; nothing else can be asked for.
@@ -44,15 +44,11 @@ export function readPage(folder = builtPage()): ReadonlyMap<string, PageFile> {
 }
 
 function builtPage(): string | undefined {
-  return FOLDERS.map((folder) => fileURLToPath(new URL(folder, import.meta.url))).find((folder) =>
-    existsSync(join(folder, 'index.html')),
-  );
+  const folder = fileURLToPath(new URL('dist/inspector/', HOME));
+  return existsSync(join(folder, 'index.html')) ? folder : undefined;
 }
 
-/** The version of the package that this module belongs to. */
+/** The version of the package. */
 export function packageVersion(): string {
-  const manifest = ['../package.json', '../../../package.json']
-    .map((path) => fileURLToPath(new URL(path, import.meta.url)))
-    .find((path) => existsSync(path));
-  return manifest === undefined ? '' : (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;
+  return (JSON.parse(readFileSync(new URL('package.json', HOME), 'utf8')) as { version: string }).version;
 }

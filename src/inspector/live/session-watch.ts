@@ -1,5 +1,5 @@
 import { statusOf } from '../../agent/runtime-error.ts';
-import { logOf, listAllSnapshots } from '../../session/log/session-log.ts';
+import { listAllSnapshots } from '../../session/log/session-log.ts';
 import type { SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import { isTerminal } from '../../snapshot/status.ts';
 import type { TreeNode } from '../api.ts';
@@ -116,9 +116,6 @@ export class SessionWatch {
 
   /** How many first messages of the leaf the page has. */
   #sharedMessages(leaf: ReadSnapshot): number {
-    const messages = leaf.state?.messages ?? [];
-    if (this.#leaf?.state) return commonLength(this.#leaf.state.messages ?? [], messages);
-    const isNext = leaf.parentId !== undefined && leaf.parentId === this.#leafId;
-    return isNext ? Math.min(logOf(leaf).messages?.kept ?? 0, messages.length) : 0;
+    return commonLength(this.#leaf?.state?.messages ?? [], leaf.state?.messages ?? []);
   }
 }

@@ -1,3 +1,4 @@
+import type { MessageData } from 'genkit';
 import { readSummary } from '../../context/compaction/read-summary.ts';
 import { logOf } from '../../session/log/session-log.ts';
 import { sessionOf } from '../../snapshot/snapshot.ts';
@@ -31,12 +32,12 @@ async function summaryOf(
 
 /** Every message of the session with what became of it, as ranges without a gap. */
 export function rangesOf(snapshot: ReadSnapshot, report: ContextReport | undefined): SeenRange[] {
-  const count = snapshot.state?.messages?.length ?? 0;
+  const messages = snapshot.state?.messages ?? [];
   const ranges = report && [...report.sent, ...report.dropped];
   const told = Math.max(0, report?.summary?.to ?? 0, ...(ranges ?? []).map(([, to]) => to));
   // The report knows all earlier messages, unless its lists were too long for it.
   const isKnown = report && !report.isShortened;
-  const begin = Math.min(count, isKnown ? told : (logOf(snapshot).messages?.kept ?? told));
+  const begin = Math.min(messages.length, isKnown ? told : beginOfTurn(snapshot, messages));
   const fates: SeenRange['as'][] = Array.from({ length: begin }, () =>
     !report ? 'sent' : isKnown ? 'dropped' : 'unknown',
   );
@@ -45,7 +46,21 @@ export function rangesOf(snapshot: ReadSnapshot, report: ContextReport | undefin
   for (const [from, to] of report?.dropped ?? []) mark('dropped', from, to);
   for (const [from, to] of report?.sent ?? []) mark('sent', from, to);
   for (const [from, to] of report?.changed ?? []) mark('changed', from, to);
-  return [...runsOf(fates), ...(count > begin ? [{ from: begin, to: count, as: 'turn' as const }] : [])];
+  return [
+    ...runsOf(fates),
+    ...(messages.length > begin ? [{ from: begin, to: messages.length, as: 'turn' as const }] : []),
+  ];
+}
+
+/** The first message that the turn added; where the snapshot does not say it, the last one of the user. */
+function beginOfTurn(snapshot: ReadSnapshot, messages: readonly MessageData[]): number {
+  return (
+    logOf(snapshot).messages?.kept ??
+    Math.max(
+      0,
+      messages.findLastIndex(({ role }) => role === 'user'),
+    )
+  );
 }
 
 function runsOf(fates: readonly SeenRange['as'][]): SeenRange[] {
