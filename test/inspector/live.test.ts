@@ -143,6 +143,15 @@ describe('a session', () => {
     await listener.next('gone');
   });
 
+  it('shows a page that was away all turns that it missed', async () => {
+    const ids = await saveTurns(store, 's', 3);
+    let leafId = ids[2]!;
+    const missed: string[] = [];
+    for (let i = 3; i < 8; i++) missed.push((leafId = await addTurn(leafId, i)));
+    const { nodes } = await listen({ sessionId: 's', leafId: ids[2] }).next('nodes');
+    expect(nodes.map(({ snapshotId }) => snapshotId)).toEqual(missed);
+  });
+
   it('of a store that refuses lookups of sessions with branches is looked at by its list', async () => {
     const strict = counting(new InMemorySessionStore({ rejectBranchingSessions: true }) as SnapshotStore);
     await close();

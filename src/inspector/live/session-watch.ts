@@ -103,10 +103,15 @@ export class SessionWatch {
     const missed: SnapshotMetadata[] = [];
     if (this.#leafId === undefined || this.#leafId === leaf.snapshotId) return [];
     let { parentId } = leaf;
+    if (this.#leafCreatedAt === '' && parentId !== this.#leafId) {
+      // A page that was away for a while names the leaf that it knew.
+      const known = await this.#source.readMetadata({ snapshotId: this.#leafId });
+      this.#leafCreatedAt = known?.createdAt ?? leaf.createdAt;
+    }
     while (parentId !== undefined && parentId !== this.#leafId && missed.length < MOST_MISSED) {
       const parent = await this.#source.readMetadata({ snapshotId: parentId });
       // The new leaf is a branch from what the page has.
-      if (!parent || parent.createdAt <= this.#leafCreatedAt || this.#leafCreatedAt === '') break;
+      if (!parent || parent.createdAt < this.#leafCreatedAt) break;
       missed.unshift(parent);
       if (!isTerminal(parent.status)) this.#pending.add(parent.snapshotId);
       ({ parentId } = parent);
