@@ -1,5 +1,6 @@
 export { contextWindow } from '../src/context/window.ts';
 export { lastTurns, type LastTurnsOptions } from '../src/context/history/last-turns.ts';
+export { sessionMemories, type SessionMemoriesOptions } from '../src/context/history/session-memories.ts';
 export { tokenBudget, type TokenBudgetOptions } from '../src/context/history/token-budget.ts';
 export { clearToolOutputs, type ClearToolOutputsOptions } from '../src/context/history/clear-tool-outputs.ts';
 export {

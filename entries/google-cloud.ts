@@ -1,5 +1,7 @@
-/** The session store for Cloud Firestore. */
+/** The stores for Cloud Firestore: of sessions, and of memories. */
 export {
+  FirestoreMemoryStore,
+  type FirestoreMemoryStoreOptions,
   FirestoreSessionStore,
   type EraseResult,
   type FirestoreSessionStoreOptions,

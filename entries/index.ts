@@ -105,6 +105,17 @@ export {
   type ListedSession,
   type SessionLister,
 } from '../src/store/migrate/copy-sessions.ts';
+export { exportSessions, type ExportSessionsOptions } from '../src/store/migrate/export-sessions.ts';
+export { importSessions, type ImportSessionsOptions } from '../src/store/migrate/import-sessions.ts';
+export type {
+  EndLine,
+  ExportCounts,
+  ExportedLine,
+  RecordLine,
+  ScopeLine,
+  SessionLine,
+  SnapshotLine,
+} from '../src/store/migrate/session-lines.ts';
 export { migratingStore, type MigratingStoreOptions } from '../src/store/migrate/migrating-store.ts';
 export type {
   DeleteResult,

@@ -5,6 +5,7 @@ export { appScope, sessionScope, userScope, type MemoryScope, type ScopeOptions 
 export type { BackfillOptions, BackfillResult } from '../src/memory/backfill.ts';
 export type { ForgottenSource } from '../src/memory/rights/forget.ts';
 export type * from '../src/memory/types.ts';
+export type * from '../src/memory/attach/types.ts';
 export { FileMemoryStore, type FileMemoryStoreOptions } from '../stores/file/memory/file-memory-store.ts';
 export {
   InMemoryMemoryStore,
@@ -20,3 +21,19 @@ export type { SearchClock } from '../src/memory/search/deadline.ts';
 export type { MemoryLanguage } from '../src/memory/search/languages.ts';
 export type { Durability } from '../stores/file/disk/store-folder.ts';
 export type { Encryption } from '../src/store/encryption/encryption.ts';
+export {
+  BaseMemoryStore,
+  type ClaimRequest,
+  type CommitRequest,
+  type JobsRequest,
+  type MemoryTenant,
+} from '../src/store/memory/base-memory-store.ts';
+export type { CommitOperations, NoteOperation, PutOperation, QueryRequest } from '../src/store/memory/checks.ts';
+export {
+  assertHolds as assertMemoryJobHeld,
+  assertRevision as assertMemoryRevision,
+  changedJob as changeMemoryJob,
+  leased as leaseMemoryJob,
+  readyAt as memoryJobDueAt,
+} from '../src/store/memory/jobs.ts';
+export { memoryScopeKey, memoryScopeOfKey } from '../src/store/memory/scope.ts';

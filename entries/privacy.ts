@@ -52,7 +52,7 @@ export type {
   ScopeLine,
   SessionLine,
   SnapshotLine,
-} from '../src/privacy/session-lines.ts';
+} from '../src/store/migrate/session-lines.ts';
 export {
   applyRetention,
   holdSession,

@@ -5,6 +5,10 @@ import {
   FirestoreSessionStore as BaseStore,
   type FirestoreSessionStoreOptions as BaseOptions,
 } from '../stores/firestore/firestore-session-store.ts';
+import {
+  FirestoreMemoryStore as BaseMemories,
+  type FirestoreMemoryStoreOptions as BaseMemoryOptions,
+} from '../stores/firestore/memory/firestore-memory-store.ts';
 
 /** Options of {@link FirestoreSessionStore}: those of `genkitx-agents/google-cloud`, and where the database is found. */
 export interface FirestoreSessionStoreOptions extends BaseOptions {
@@ -26,6 +30,30 @@ export class FirestoreSessionStore<S = unknown> extends BaseStore<S> {
   constructor(options: FirestoreSessionStoreOptions = {}) {
     const { firebaseApp, ...rest } = options;
     if (firebaseApp && rest.db) throw invalidArgument('FirestoreSessionStore takes firebaseApp or db, not both.');
+    super({ ...rest, db: rest.db ?? databaseOf(firebaseApp) });
+  }
+}
+
+/** Options of {@link FirestoreMemoryStore}: those of `genkitx-agents/google-cloud`, and where the database is found. */
+export interface FirestoreMemoryStoreOptions extends BaseMemoryOptions {
+  /** The Firebase app whose default database is used, in place of `db`. Default: the default app, which must be initialised. */
+  firebaseApp?: App;
+}
+
+/**
+ * Keeps memories in the Cloud Firestore of a Firebase app.
+ *
+ * @throws `INVALID_ARGUMENT` when both `firebaseApp` and `db` are given.
+ * @example
+ * import { initializeApp } from 'firebase-admin/app';
+ * import { FirestoreMemoryStore } from 'genkitx-agents/firebase';
+ *
+ * const memories = new FirestoreMemoryStore({ firebaseApp: initializeApp() });
+ */
+export class FirestoreMemoryStore extends BaseMemories {
+  constructor(options: FirestoreMemoryStoreOptions = {}) {
+    const { firebaseApp, ...rest } = options;
+    if (firebaseApp && rest.db) throw invalidArgument('FirestoreMemoryStore takes firebaseApp or db, not both.');
     super({ ...rest, db: rest.db ?? databaseOf(firebaseApp) });
   }
 }

@@ -1,7 +1,7 @@
 /** The estimate of tokens beside a real tokenizer, as it comes, and after the model has reported the tokens of the first half of a text. */
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { Calibration } from '../../src/context/tokens/calibration.ts';
-import { estimateTokens } from '../../src/context/tokens/estimate.ts';
+import { estimateTokens } from '../../src/session/log/estimate-tokens.ts';
 import { TEXTS } from '../../test/context/texts.ts';
 import { single } from '../measure.ts';
 import type { Report } from '../report.ts';

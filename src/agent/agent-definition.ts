@@ -3,7 +3,8 @@ import type { Registry } from 'genkit/registry';
 import { failedPrecondition } from '../errors.ts';
 import { copyJson } from '../json/value.ts';
 import type { ContextWindow } from '../context/types.ts';
-import type { ScopeId, StoreCapabilities } from '../store/contract.ts';
+import type { AttachedMemory } from '../memory/attach/types.ts';
+import type { ScopeId, SnapshotStore, StoreCapabilities } from '../store/contract.ts';
 import type { KeyQueue } from '../store/parts/key-queue.ts';
 import type { StateSetting } from '../session/state/session-state.ts';
 import type { StateSigner } from './define/state-signature.ts';
@@ -33,6 +34,8 @@ export interface AgentDefinition<State = unknown> {
   readonly background: BackgroundSettings;
   /** Decides what its model is sent. Default: the whole conversation. */
   readonly window?: ContextWindow;
+  /** What it remembers across sessions. */
+  readonly memory: AttachedMemory | undefined;
   /** The scopes of its sessions' states. */
   readonly scopes: AgentScopes;
   /** Queue of turns by session id. */
@@ -71,6 +74,14 @@ export function mustHaveStore<State>(agent: AgentDefinition<State>, operation: s
   throw failedPrecondition(
     `${operation} needs a store, but agent '${agent.name}' has none. Set its 'store', or the default 'store' of agentRuntime().`,
   );
+}
+
+/** The store, if it lists sessions with their owners. */
+export function listedStore<State>({
+  can,
+  store,
+}: Pick<AgentDefinition<State>, 'can' | 'store'>): SnapshotStore | undefined {
+  return can.list && can.details ? (store as unknown as SnapshotStore) : undefined;
 }
 
 /** The state as callers may see it. The transform gets a copy because it may change its argument. */

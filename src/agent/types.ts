@@ -14,6 +14,7 @@ import type {
   WaitOptions,
 } from '../client/types.ts';
 import type { ContextWindow } from '../context/types.ts';
+import type { AttachedMemory } from '../memory/attach/types.ts';
 import type { SigningKey } from './define/state-signature.ts';
 import type { SessionRunner } from '../session/session-runner.ts';
 import type { StateLimits } from '../session/state/state-values.ts';
@@ -150,6 +151,12 @@ export interface AgentStateOptions<State = unknown, User = unknown, App = unknow
    * only that key, unless turns set the others. Default: answers are stored in the messages alone.
    */
   outputKey?: string;
+  /**
+   * What is remembered across sessions: a memory made by `memory.attach` of `genkitx-agents/memory`. Memories that fit the turn are placed in
+   * the model's requests, and are not part of the session; completed turns are learned from in the background. In a custom agent
+   * model calls get memories by `attached.middleware()`. Default: none.
+   */
+  memory?: AttachedMemory;
 }
 
 /** Returns the id of the user whose `user:` keys a call sees. */

@@ -3,6 +3,7 @@ import type { ActionContext, GenerateRequest, GenerateResponseData, GenerationUs
 import type { Artifact } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import type { ContextReport, Section } from '../snapshot/context-report.ts';
+import type { TurnMemory } from '../session/turn-memory.ts';
 import type { RecordStore, SessionRecord, SnapshotStore } from '../store/contract.ts';
 
 export type {
@@ -63,6 +64,8 @@ export interface StrategyTools {
   readonly turnsOf: (items: readonly HistoryItem[]) => HistoryItem[][];
   /** The newest summary that is ready for this session's messages. Default: there is none. */
   readonly summary?: Summary;
+  /** What was learned from the first messages of this session, for {@link sessionMemories}. Default: nothing was. */
+  readonly sessionMemories?: Summary;
 }
 
 /**
@@ -89,6 +92,10 @@ export type HistoryStrategy = (history: History, tools: StrategyTools) => Histor
 export interface ContextItem {
   /** Placed as data, fenced. Markers of templates and of roles in it stay text. */
   readonly text: string;
+  /** Names it in the report, if it is a memory. Default: it is not named. */
+  readonly id?: string;
+  /** Its revision, for the report. */
+  readonly revision?: number;
 }
 
 /** What a source is asked. */
@@ -130,7 +137,7 @@ export interface ContextWindowOptions {
   examples?: ContextSource;
   /** Documents that fit the current turn. See {@link knowledge}. Default: none. */
   knowledge?: ContextSource;
-  /** Memories that fit the current turn. Default: none. */
+  /** Memories that fit the current turn: `memory.attach(...)` of `genkitx-agents/memory`. Default: those of the agent's option `memory`. */
   memory?: ContextSource;
   /**
    * Whether the model is sent the names of the session's artifacts, with the `description` in their metadata. Give the agent the tool
@@ -213,6 +220,8 @@ export interface WindowScope {
   readonly context?: ActionContext | undefined;
   /** The artifacts of the session, as they are now. */
   readonly artifacts?: () => readonly Artifact[];
+  /** What the agent remembers across sessions. Default: the window's `memory`. */
+  readonly memory?: TurnMemory | undefined;
   /** The snapshot that the turn continues from. */
   readonly leafId?: string | undefined;
   /** What `prefetch` answered. Default: the summaries are read when they are needed. */

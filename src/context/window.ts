@@ -11,6 +11,7 @@ import {
   type OptionCheck,
 } from '../store/check-options.ts';
 import { noteWindow } from './compaction/compact-idle.ts';
+import { keptTurnsOf } from './history/session-memories.ts';
 import { Compactions } from './compaction/compactions.ts';
 import { LocalRecords } from './compaction/local-records.ts';
 import type { SessionCompactions, SessionCompactionsOptions } from './compaction/session-compactions.ts';
@@ -21,7 +22,7 @@ import type { Sources } from './fetch/fetch-all.ts';
 import type { SectionLimits } from './prepare/sections.ts';
 import { Calibration } from './tokens/calibration.ts';
 import { TokenCounter } from './tokens/counter.ts';
-import { estimateTokens } from './tokens/estimate.ts';
+import { estimateTokens } from '../session/log/estimate-tokens.ts';
 import type {
   ContextReport,
   ContextWindow,
@@ -38,6 +39,8 @@ export interface WindowSetting {
   readonly limits: SectionLimits;
   readonly sources: Sources;
   readonly hasArtifacts: boolean;
+  /** The `keepTurns` of {@link sessionMemories}; `undefined` without that strategy. */
+  readonly keptTurns: number | undefined;
   readonly counter: TokenCounter;
   readonly calibration: Calibration;
   readonly compaction: Compaction | undefined;
@@ -51,7 +54,9 @@ export interface WindowSetting {
 const FLEXIBLE: readonly FlexibleSection[] = ['examples', 'summary', 'history', 'artifacts', 'memory', 'knowledge'];
 
 const isSource: OptionCheck = (value) =>
-  typeof (value as { fetch?: unknown } | null)?.fetch === 'function' ? undefined : 'made by fewShot or knowledge';
+  typeof (value as { fetch?: unknown } | null)?.fetch === 'function'
+    ? undefined
+    : 'made by fewShot, knowledge or memory.attach';
 
 const isStrategyList: OptionCheck = (value) =>
   Array.isArray(value) && value.every((strategy) => typeof strategy === 'function')
@@ -149,6 +154,7 @@ function settle(options: ContextWindowOptions): WindowSetting {
     limits,
     sources: { examples: options.examples, memory: options.memory, knowledge: options.knowledge },
     hasArtifacts: options.artifacts ?? false,
+    keptTurns: strategies.map(keptTurnsOf).find((kept) => kept !== undefined),
     counter,
     calibration: new Calibration(),
     compaction,

@@ -10,8 +10,8 @@ import type { MemoryScope } from './scopes.ts';
 export interface BackfillOptions {
   /** Where the sessions are. */
   store: SnapshotStore;
-  /** Whose memories a session makes; `undefined`: it is left out. */
-  scopeOf: (session: SessionSummary) => MemoryScope | undefined;
+  /** Whose memories a session makes; `undefined`: it is left out. `context` is that of the call. */
+  scopeOf: (session: SessionSummary, context: ActionContext | undefined) => MemoryScope | undefined;
   /** `verbatim`: each message becomes a memory. Default: as the manager says. */
   extract?: 'verbatim';
   /** Names the tenant of the session store. Default: none. */
@@ -84,7 +84,7 @@ async function ingestSession(
   result: BackfillResult,
 ): Promise<boolean> {
   try {
-    const scope = scopeOf({ sessionId, ...session });
+    const scope = scopeOf({ sessionId, ...session }, context);
     if (!scope) return true;
     const snapshot = await store.getSnapshot({ sessionId, ...(context && { context }) });
     const messages = snapshot?.state?.messages ?? [];

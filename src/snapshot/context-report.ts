@@ -66,6 +66,8 @@ export interface ContextReport {
     /** The position of the first message that it does not cover. */
     readonly to: number;
   };
-  /** The lists of ranges were too long; only their beginnings are here. */
+  /** The memories that were sent, with their revisions, best first. */
+  readonly memories?: readonly (readonly [id: string, revision: number])[];
+  /** The lists were too long; only their beginnings are here. */
   readonly isShortened?: boolean;
 }

@@ -15,12 +15,13 @@ import { closed, failedPrecondition, unavailable } from '../../src/errors.ts';
 import { isConflict } from './failures.ts';
 import type { Meter } from './meter.ts';
 
-/** One write of a commit. What is updated or deleted must be there, and with `at` be as it was then; what is `absent` must not be there. */
+/** One write of a commit. What is updated or deleted must be there, and with `at` be as it was then; what is `absent` must not be there;
+ * what is dropped may be gone already. */
 export type DocumentWrite =
   | { readonly kind: 'create' | 'set'; readonly ref: DocumentReference; readonly data: DocumentData }
   | { readonly kind: 'update'; readonly ref: DocumentReference; readonly data: DocumentData; readonly at?: Timestamp }
   | { readonly kind: 'delete'; readonly ref: DocumentReference; readonly at?: Timestamp }
-  | { readonly kind: 'absent'; readonly ref: DocumentReference };
+  | { readonly kind: 'absent' | 'drop'; readonly ref: DocumentReference };
 
 /** Bytes of one commit: the emulator refuses requests over 4 MiB, production those over 10 MiB. */
 export const LARGEST_COMMIT = 3 * 1024 * 1024;
@@ -95,6 +96,34 @@ export class Database {
     this.#setClock(readTime);
     this.meter.add({ reads: Math.max(1, docs.length), bytesRead: sum(docs.map(sizeOfSnapshot)) });
     return docs;
+  }
+
+  /** How many documents a query finds; an index entry read for each 1,000 of them is billed as one document. */
+  async count(query: Query): Promise<number> {
+    const answer = await this.#send(() => query.count().get());
+    const { count } = answer.data();
+    this.meter.add({ reads: Math.max(1, Math.ceil(count / 1000)) });
+    return count;
+  }
+
+  /** The documents whose field `vector` is nearest by cosine, nearest first. */
+  async queryNearest(query: Query, queryVector: number[], limit: number): Promise<QueryDocumentSnapshot[]> {
+    const found = query.findNearest({ vectorField: 'vector', queryVector, limit, distanceMeasure: 'COSINE' });
+    const { docs, readTime } = await this.#send(() => found.get());
+    this.#setClock(readTime);
+    this.meter.add({ reads: Math.max(1, docs.length), bytesRead: sum(docs.map(sizeOfSnapshot)) });
+    return docs;
+  }
+
+  /** A document, and those that a query finds, as of one moment. */
+  async readTogether(ref: DocumentReference, query: Query): Promise<DocumentSnapshot[]> {
+    const read = async (transaction: Transaction): Promise<DocumentSnapshot[]> => {
+      const [document, { docs }] = await Promise.all([transaction.get(ref), transaction.get(query)]);
+      return [document, ...docs];
+    };
+    const documents = await this.#send(() => this.#db.runTransaction(read, { readOnly: true }));
+    this.meter.add({ rpcs: 2, reads: documents.length, bytesRead: sum(documents.map(sizeOfSnapshot)) });
+    return documents;
   }
 
   /** All or nothing. Answers the update time of each written document. */
@@ -209,13 +238,13 @@ export class Database {
   }
 
   #countWrites(writes: readonly DocumentWrite[]): void {
-    const deletes = writes.filter(({ kind }) => kind === 'delete' || kind === 'absent').length;
+    const deletes = writes.filter(({ kind }) => kind === 'delete' || kind === 'absent' || kind === 'drop').length;
     const bytesWritten = sum(writes.map((write) => ('data' in write ? sizeOfData(write.data) : 0)));
     this.meter.add({ writes: writes.length - deletes, deletes, bytesWritten });
   }
 
   #assertUsable(): void {
-    if (this.#isClosed) throw closed('FirestoreSessionStore');
+    if (this.#isClosed) throw closed(this.meter.owner);
     if (this.#client.isTerminated) {
       throw failedPrecondition('The Firestore client of this store was terminated. Make a new store.');
     }
@@ -237,16 +266,25 @@ interface Commit {
   create(ref: DocumentReference, data: DocumentData): unknown;
   set(ref: DocumentReference, data: DocumentData): unknown;
   update(ref: DocumentReference, data: DocumentData, guard: Precondition): unknown;
-  delete(ref: DocumentReference, guard: Precondition): unknown;
+  delete(ref: DocumentReference, guard?: Precondition): unknown;
 }
 
 function addWrite(commit: Commit, write: DocumentWrite): void {
   const guard = 'at' in write && write.at ? { lastUpdateTime: write.at } : { exists: true };
-  if (write.kind === 'create') commit.create(write.ref, write.data);
-  else if (write.kind === 'set') commit.set(write.ref, write.data);
-  else if (write.kind === 'delete') commit.delete(write.ref, guard);
-  else if (write.kind === 'absent') commit.delete(write.ref, { exists: false });
-  else commit.update(write.ref, write.data, guard);
+  switch (write.kind) {
+    case 'create':
+      return void commit.create(write.ref, write.data);
+    case 'set':
+      return void commit.set(write.ref, write.data);
+    case 'update':
+      return void commit.update(write.ref, write.data, guard);
+    case 'delete':
+      return void commit.delete(write.ref, guard);
+    case 'absent':
+      return void commit.delete(write.ref, { exists: false });
+    case 'drop':
+      return void commit.delete(write.ref);
+  }
 }
 
 /** The time of the commit. */

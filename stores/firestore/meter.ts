@@ -30,7 +30,13 @@ const running = new AsyncLocalStorage<RunningCall>();
 
 /** Counts what the store uses, in all and for each call, and makes every call a span of Genkit's tracing. */
 export class Meter {
+  /** The class of the store. */
+  readonly owner: string;
   readonly #total: FirestoreUsage = { ...ZERO };
+
+  constructor(owner = 'FirestoreSessionStore') {
+    this.owner = owner;
+  }
 
   get total(): FirestoreUsage {
     return { ...this.#total };
@@ -47,7 +53,7 @@ export class Meter {
   /** Runs one call of the store, `method`, in a span that says what it used. */
   span<T>(method: string, work: () => Promise<T>): Promise<T> {
     const usage = { ...ZERO };
-    return runInNewSpan({ metadata: { name: `FirestoreSessionStore.${method}` } }, async (_metadata, span) => {
+    return runInNewSpan({ metadata: { name: `${this.owner}.${method}` } }, async (_metadata, span) => {
       try {
         return await running.run({ meter: this, usage }, work);
       } finally {

@@ -1,27 +1,15 @@
 /** The commands that look at sessions, on a file store, by the command line as a user writes it. */
-import { FileSessionStore, type MessageData, type SessionSnapshotInput } from 'genkitx-agents';
+import { readdirSync, readFileSync, truncateSync } from 'node:fs';
+import type { MessageData } from 'genkitx-agents';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../stores/file/support/folders.ts';
-import { jsonLinesOf, runCli, type Ran } from './support/run-cli.ts';
+import { jsonLinesOf, runCli, type Ran, type RunOptions } from './support/run-cli.ts';
+import { said, save as saveIn, type Turn } from './support/stored.ts';
 
 let folder: string;
 const cli = (...argv: string[]): Promise<Ran> => runCli([...argv, '--store', 'file:data'], { folder });
 
-const said = (role: MessageData['role'], text: string): MessageData => ({ role, content: [{ text }] });
-
-type Turn = Partial<SessionSnapshotInput> & { snapshotId: string };
-
-async function save(turns: readonly Turn[], tenant?: string): Promise<void> {
-  const prefix = tenant === undefined ? {} : { snapshotPathPrefix: () => tenant };
-  const store = new FileSessionStore(`${folder}/data`, { durability: 'fast', ...prefix });
-  for (const [i, turn] of turns.entries()) {
-    const createdAt = new Date(Date.UTC(2026, 0, 2, 3, 4, i)).toISOString();
-    await store.saveSnapshot(turn.snapshotId, () => ({ createdAt, status: 'completed', ...turn }), {
-      session: { agent: 'support', ownerId: 'ada' },
-    });
-  }
-  await store.close();
-}
+const save = (turns: readonly Turn[], tenant?: string): Promise<void> => saveIn(`${folder}/data`, turns, tenant);
 
 beforeEach(() => {
   folder = temporaryFolder();
@@ -125,6 +113,140 @@ describe('sessions tree', () => {
     expect(jsonLinesOf((await cli('sessions', 'tree', 's', '--json')).out).map(({ snapshotId }) => snapshotId)).toEqual(
       turns.map(({ snapshotId }) => snapshotId),
     );
+  });
+});
+
+describe('sessions diff', () => {
+  it('shows messages by message and the state by path', async () => {
+    const first = [said('user', 'Hello'), said('model', 'Hi')];
+    await save([
+      { snapshotId: 'a1', sessionId: 'a', state: { messages: first, custom: { orderId: 'A-17', tags: ['x'] } } },
+      {
+        snapshotId: 'a2',
+        sessionId: 'a',
+        parentId: 'a1',
+        state: { messages: [...first, said('user', 'And B-2?')], custom: { orderId: 'B-2', total: 3 } },
+      },
+    ]);
+    const { out, code } = await cli('sessions', 'diff', 'a1', 'a2');
+    expect(code).toBe(0);
+    expect(out).toContain('messages: 2 the same, 0 removed, 1 added\n+ user:\n+   And B-2?\n');
+    expect(out).toContain('/orderId: "A-17" → "B-2"');
+    expect(out).toContain('/tags: ["x"] → removed');
+    expect(out).toContain('/total: 3');
+    expect(jsonLinesOf((await cli('sessions', 'diff', 'a2', 'a1', '--json')).out)).toEqual([
+      expect.objectContaining({ messages: { kept: 2, removed: [said('user', 'And B-2?')], added: [] } }),
+    ]);
+  });
+});
+
+const OLD = '2020-01-01T00:00:00.000Z';
+
+describe('sessions delete, prune and retain', () => {
+  const asked = (answer: boolean | undefined, ...argv: string[]): Promise<Ran> => {
+    const options: RunOptions = { folder, ...(answer !== undefined && { answer }) };
+    return runCli([...argv, '-s', 'file:data'], options);
+  };
+  const left = async (): Promise<unknown[]> =>
+    jsonLinesOf((await cli('sessions', 'list', '--json')).out).map(({ sessionId }) => sessionId);
+
+  beforeEach(() =>
+    save([
+      { snapshotId: 'a1', sessionId: 'a', createdAt: OLD },
+      { snapshotId: 'a2', sessionId: 'a', parentId: 'a1', createdAt: OLD },
+      { snapshotId: 'b1', sessionId: 'b', createdAt: new Date().toISOString() },
+    ]),
+  );
+
+  it.each([
+    ['delete', ['sessions', 'delete', 'a']],
+    ['prune', ['sessions', 'prune', '--idle', '30d']],
+    ['retain', ['sessions', 'retain', '--idle', '30d']],
+  ])('%s asks first, says the counts before and after, and removes nothing with --dry-run', async (_name, argv) => {
+    expect(await asked(undefined, ...argv, '--dry-run')).toMatchObject({
+      code: 0,
+      out: 'Would remove: 1 session, 2 snapshots\n',
+    });
+    const nowhere = await asked(undefined, ...argv);
+    expect(nowhere).toMatchObject({ code: 2, out: '' });
+    expect(nowhere.err).toContain('1 session, 2 snapshots will be removed for good. Add --yes');
+    expect((await asked(false, ...argv)).err).toContain('Nothing was removed.');
+    expect(await left()).toEqual(['b', 'a']);
+    expect(await asked(true, ...argv)).toMatchObject({
+      code: 0,
+      out: 'Before:  2 sessions, 3 snapshots\nRemoved: 1 session, 2 snapshots\nAfter:   1 session, 1 snapshot\n',
+    });
+    expect(await left()).toEqual(['b']);
+  });
+
+  it('retain writes what it removes to an archive, which import reads', async () => {
+    expect(await asked(true, 'sessions', 'retain', '--idle', '30d', '--archive', `${folder}/archive`)).toMatchObject({
+      code: 0,
+    });
+    const [file] = readdirSync(`${folder}/archive`);
+    expect(await cli('sessions', 'import', `archive/${file}`)).toMatchObject({ code: 0 });
+    expect((await left()).toSorted()).toEqual(['a', 'b']);
+  });
+
+  it('delete nothing when one of the sessions is not there, and prune nothing without a policy', async () => {
+    expect(await asked(true, 'sessions', 'delete', 'a', 'gone')).toMatchObject({ code: 1 });
+    expect(await asked(true, 'sessions', 'prune')).toMatchObject({ code: 2 });
+    expect((await asked(true, 'sessions', 'prune', '--idle', '3')).err).toContain("'3' is no duration. Write 30d");
+    expect(await left()).toEqual(['b', 'a']);
+  });
+});
+
+describe('sessions export, import and copy', () => {
+  beforeEach(() =>
+    save([
+      { snapshotId: 'a1', sessionId: 'a' },
+      { snapshotId: 'a2', sessionId: 'a', parentId: 'a1' },
+      { snapshotId: 'a3', sessionId: 'a', parentId: 'a1', status: 'failed' },
+      { snapshotId: 'b1', sessionId: 'b' },
+    ]),
+  );
+  const sessionsIn = async (store: string): Promise<string> =>
+    (await runCli(['sessions', 'list', '-s', store], { folder })).out;
+
+  it('export and import move all, by a file or a pipe', async () => {
+    const exported = await cli('sessions', 'export');
+    expect(exported).toMatchObject({ code: 0 });
+    expect(await cli('sessions', 'export', '--out', 'all.jsonl')).toMatchObject({ code: 0, out: '' });
+    expect(readFileSync(`${folder}/all.jsonl`, 'utf8')).toBe(exported.out);
+    for (const [store, input] of [
+      ['file:by-file', []],
+      ['file:by-pipe', [exported.out]],
+    ] as const) {
+      const argv = ['sessions', 'import', ...(input.length > 0 ? [] : ['all.jsonl']), '-s', store];
+      const ran = await runCli(argv, { folder, input });
+      expect(ran.out).toBe(
+        'There now: 2 sessions\nWritten:   4 snapshots, 0 session records, 0 records of users and apps\n',
+      );
+      expect(await sessionsIn(store)).toBe(await sessionsIn('file:data'));
+    }
+  });
+
+  it('import says that a file was cut off, and export never writes over one', async () => {
+    await cli('sessions', 'export', '-o', 'all.jsonl');
+    expect((await cli('sessions', 'export', '-o', 'all.jsonl')).err).toContain('is there already. Name a new file.');
+    truncateSync(`${folder}/all.jsonl`, readFileSync(`${folder}/all.jsonl`).lastIndexOf('{"kind":"end"'));
+    const cut = await runCli(['sessions', 'import', 'all.jsonl', '-s', 'file:copy'], { folder });
+    expect(cut.code).toBe(1);
+    expect(cut.err).toContain('The export was cut off after line 6');
+    expect((await runCli(['sessions', 'import', 'none.jsonl', '-s', 'file:copy'], { folder })).code).toBe(2);
+  });
+
+  it('copy moves all between two stores, and to another tenant; what went on in both is a problem', async () => {
+    const copy = ['sessions', 'copy', '--from', 'file:data', '--to', 'file:copy'];
+    expect(await runCli([...copy, '--to-tenant', 'team'], { folder })).toMatchObject({ code: 0 });
+    expect(await sessionsIn('file:copy')).toBe('No sessions.\n');
+    expect(await runCli(copy, { folder })).toMatchObject({ code: 0 });
+    expect(await sessionsIn('file:copy')).toBe(await sessionsIn('file:data'));
+    await runCli(['sessions', 'delete', 'a', '-y', '-s', 'file:copy'], { folder });
+    await saveIn(`${folder}/copy`, [{ snapshotId: 'a9', sessionId: 'a' }]);
+    const diverged = await runCli(copy, { folder });
+    expect(diverged.code).toBe(1);
+    expect(diverged.err).toContain('1 session went on in both, and nothing more of them was written: a.');
   });
 });
 

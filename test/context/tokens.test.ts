@@ -4,7 +4,7 @@ import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, test } from 'vitest';
 import { Calibration } from '../../src/context/tokens/calibration.ts';
 import { TokenCounter } from '../../src/context/tokens/counter.ts';
-import { estimateTokens } from '../../src/context/tokens/estimate.ts';
+import { estimateTokens } from '../../src/session/log/estimate-tokens.ts';
 import { inputLimitOf } from '../../src/context/tokens/model-limits.ts';
 import { TEXTS } from './texts.ts';
 

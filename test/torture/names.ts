@@ -27,6 +27,7 @@ export const NAMES: Readonly<Record<string, string>> = {
   'damaged ciphertext': 'ciphertexts that are flipped, cut or swapped',
   'redaction at kills': 'processes whose stores redact are killed; no value is on the medium',
   'missing piece': 'any one document deleted',
+  'copy under kills': 'a copy between two stores, killed and started again',
   'memory once': 'workers that learn from the same sessions, or are killed while they do',
   'memory fence': 'operations in scopes whose names are near to each other',
   poison: 'attempts to make a memory instruct, authorize or reach others',

@@ -79,8 +79,9 @@ function voiceOf<State>(
   options: Pick<PromptVoice, 'promptInput' | 'turnOverrides'>,
 ): Omit<PromptVoice, 'promptName'> {
   const { modelRequest } = changesOf(agent.sharedStore);
+  const { registry, memory } = agent;
   const openWindow = windowOpener(agent);
-  return { ...options, registry: agent.registry, openWindow, ...(modelRequest && { modelRequest }) };
+  return { ...options, registry, openWindow, memory, ...(modelRequest && { modelRequest }) };
 }
 
 /**

@@ -43,6 +43,9 @@ const isTurnOverrides: OptionCheck = (value) => {
 
 const isContextWindow: OptionCheck = (value) => (isWindow(value) ? undefined : 'made by contextWindow');
 
+const isMemory: OptionCheck = (value) =>
+  typeof (value as { openTurn?: unknown } | null)?.openTurn === 'function' ? undefined : 'made by memory.attach';
+
 /** Options without a check here are checked when the agent is defined. */
 const STATE_OPTIONS: Record<keyof AgentStateOptions, OptionCheck> = {
   stateSchema: isSchema,
@@ -62,6 +65,7 @@ const STATE_OPTIONS: Record<keyof AgentStateOptions, OptionCheck> = {
   scopes: isObject,
   limits: isObject,
   outputKey: isString,
+  memory: isMemory,
 };
 
 const SPEAKING_OPTIONS = { ...STATE_OPTIONS, promptInput: anything, turnOverrides: isTurnOverrides };

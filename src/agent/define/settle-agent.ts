@@ -4,7 +4,7 @@ import { invalidArgument } from '../../errors.ts';
 import { capabilitiesOf, FOREIGN_CAPABILITIES } from '../../store/contract.ts';
 import { KeyQueue } from '../../store/parts/key-queue.ts';
 import { checkOptions, isBoolean, isFunction, isWhole } from '../../store/check-options.ts';
-import type { AgentDefinition, BackgroundSettings } from '../agent-definition.ts';
+import { listedStore, type AgentDefinition, type BackgroundSettings } from '../agent-definition.ts';
 import { settleScopes } from '../open/agent-scopes.ts';
 import { boundedStore } from '../save/store-calls.ts';
 import type { AgentStateOptions, BackgroundOptions, GenkitOrRegistry } from '../types.ts';
@@ -45,11 +45,15 @@ export function settleAgent<State>(
   const { onConflict = defaults.onConflict, storeTimeoutMs = defaults.storeTimeoutMs ?? 10_000 } = options;
   const background = settleBackground(name, { ...defaults.background, ...options.background });
   const { appName = defaults.appName, userId = defaults.userId } = options;
+  const bounded = store && boundedStore(store, storeTimeoutMs);
+  const can = store ? capabilitiesOf(store) : FOREIGN_CAPABILITIES;
+  const { memory } = options;
+  memory?.serve({ name, store: listedStore({ can, store: bounded }) });
   return {
     name,
     description,
     registry,
-    store: store && boundedStore(store, storeTimeoutMs),
+    store: bounded,
     stateSchema,
     clientTransform,
     signer: signState === false ? undefined : new StateSigner(name, signState),
@@ -63,7 +67,8 @@ export function settleAgent<State>(
     background,
     scopes: settleScopes(name, { ...options, appName, userId }, store),
     turns: queueOf(store),
-    can: store ? capabilitiesOf(store) : FOREIGN_CAPABILITIES,
+    can,
+    memory,
     readsNeverChange: store !== undefined && 'capabilities' in store,
     sharedStore: store,
   };

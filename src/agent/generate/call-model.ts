@@ -12,6 +12,7 @@ import { toJsonSchema } from 'genkit/schema';
 import type { TurnHandler, TurnResult } from '../../session/turn.ts';
 import { renderWith } from '../../session/state/session-state.ts';
 import { adoptMessages, viewOf, type Session } from '../../session/session.ts';
+import type { TurnMemory } from '../../session/turn-memory.ts';
 import { addUsage } from '../../session/usage.ts';
 import { PlacedHistory, toPlainMessage } from './prompt-history.ts';
 import { toResumption } from './resume.ts';
@@ -20,6 +21,7 @@ import { invalidOutput } from './invalid-output.ts';
 import { gateOf, passesGate, type ToolGate } from './tool-gate.ts';
 import { isPartial, TurnProgress } from './turn-progress.ts';
 import { choiceOf } from '../define/turn-overrides.ts';
+import type { AgentDefinition } from '../agent-definition.ts';
 import { callWithin, type OpenWindow } from './turn-window.ts';
 import type { TurnWindow } from '../../context/types.ts';
 import type { ChangingStore } from '../../store/contract.ts';
@@ -36,6 +38,8 @@ export interface PromptVoice {
   isHistoryOpaque?: boolean;
   /** Opens the agent's context window. Default: the model is sent the whole conversation. */
   openWindow?: OpenWindow | undefined;
+  /** What the agent remembers across sessions. Default: nothing. */
+  memory?: AgentDefinition['memory'];
   /** Changes what the model is sent. Default: nothing does. */
   modelRequest?: ChangingStore['modelRequest'];
 }
@@ -46,12 +50,13 @@ export function promptAgentFn<State>(voice: PromptVoice): AgentFn<State> {
   return async (sess, { sendChunk, abortSignal, context }) => {
     const { session } = sess;
     const handler: TurnHandler = (input, turn) => {
-      const window = voice.openWindow?.(session, { leafId: turn.parentSnapshotId, context });
       const { sessionId } = session;
+      const memory = voice.memory?.openTurn({ sessionId, context });
+      const window = voice.openWindow?.(session, { leafId: turn.parentSnapshotId, context, memory });
       const parentId = turn.parentSnapshotId;
       const change = (request: GenerateRequest) => voice.modelRequest?.(request, { sessionId, parentId, context });
       const gate = gateOf(turn);
-      return callModel({ voice, prompt, session, input, gate, window, change, sendChunk, abortSignal });
+      return callModel({ voice, prompt, session, input, gate, window, memory, change, sendChunk, abortSignal });
     };
     await sess.run(passesGate(handler));
     return { message: viewOf(sess.session).messages.at(-1), artifacts: sess.getArtifacts() };
@@ -68,6 +73,7 @@ interface GenerateTurn<State> {
   input: AgentInput;
   gate: ToolGate | undefined;
   window: TurnWindow | undefined;
+  memory: TurnMemory | undefined;
   /** The request that the model gets; `undefined` when it gets the one that it is sent. */
   change: (request: GenerateRequest) => Promise<GenerateRequest> | undefined;
   sendChunk: (chunk: AgentStreamChunk) => void;
@@ -76,7 +82,7 @@ interface GenerateTurn<State> {
 
 /** Runs one turn of a prompt agent: renders the prompt around the conversation, calls the model and its tools, and adds the reply to the session. */
 async function callModel<State>(turn: GenerateTurn<State>): Promise<TurnResult> {
-  const { voice, prompt, session, window, sendChunk, abortSignal } = turn;
+  const { voice, prompt, session, window, memory, sendChunk, abortSignal } = turn;
   const render = prompt.found ?? (await prompt.find());
   const earlier = historyOf(session, turn.input);
   const resumption = turn.input.resume && toResumption(turn.input.resume, earlier);
@@ -93,12 +99,14 @@ async function callModel<State>(turn: GenerateTurn<State>): Promise<TurnResult> 
     sendChunk({ modelChunk });
   };
   const request: GenerateOptions = { ...rendered, messages: sent, abortSignal, onChunk };
+  const memoryTools = memory?.tools() ?? [];
+  if (memoryTools.length > 0) request.tools = [...(rendered.tools ?? []), ...memoryTools];
   if (model !== undefined) request.model = model;
   if (config) request.config = { ...(rendered.config as object | undefined), ...config };
   let tools: ResumedTools | undefined;
   const isOneCall = !rendered.tools?.length && !rendered.use?.length && !isStructured(rendered);
   const isAllOfIt = voice.isHistoryOpaque && !placed.hasResources && history === viewOf(session).messages;
-  if (isOneCall && isAllOfIt && !window && !voice.modelRequest) {
+  if (isOneCall && isAllOfIt && !window && !memory && !voice.modelRequest) {
     // A single model call on the unchanged conversation needs no middleware to observe it.
     progress.onModelCall(sent);
   } else {
@@ -109,7 +117,7 @@ async function callModel<State>(turn: GenerateTurn<State>): Promise<TurnResult> 
       hasRestarted = true;
     };
     const { gate, change } = turn;
-    const observer = observe({ session, progress, placed, tools, window, change, gate, onRestart });
+    const observer = observe({ session, progress, placed, tools, window, memory, change, gate, onRestart });
     request.use = [...(resume ? [watchRestarts(tools)] : []), ...(rendered.use ?? []), observer];
     if (resume) request.resume = resume;
   }
@@ -182,6 +190,7 @@ interface Observers<State> {
   placed: PlacedHistory;
   tools: ResumedTools;
   window: TurnWindow | undefined;
+  memory: TurnMemory | undefined;
   change: GenerateTurn<State>['change'];
   gate: ToolGate | undefined;
   /** Called when the first of the waiting tools runs. */
@@ -189,7 +198,8 @@ interface Observers<State> {
 }
 
 /** Middleware that observes each model call and each tool as it runs, inside of all other middleware. */
-function observe<State>({ session, progress, placed, tools, window, change, gate, onRestart }: Observers<State>) {
+function observe<State>(turn: Observers<State>) {
+  const { session, progress, placed, tools, window, memory, change, gate, onRestart } = turn;
   let modelName: string | undefined;
   return observers({
     ...(window && {
@@ -201,11 +211,16 @@ function observe<State>({ session, progress, placed, tools, window, change, gate
     model: async (request, options, next) => {
       tools.end();
       progress.onModelCall(request.messages);
+      memory?.noteRequest(request);
       const { abortSignal } = options;
       const call = async (fitting: typeof request) => next((await change(fitting)) ?? fitting, options);
       const response = await (window
         ? callWithin(window, session, { request, placed, model: modelName, abortSignal, next: call })
-        : call(request));
+        : call(
+            memory
+              ? await memory.place({ request, origins: placed.originsOf(request.messages), abortSignal })
+              : request,
+          ));
       addUsage(session, response.usage);
       progress.onReply(response.message);
       return response;

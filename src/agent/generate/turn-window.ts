@@ -3,10 +3,11 @@ import type { ContextWindow, TurnWindow } from '../../context/types.ts';
 import { invalidArgument } from '../../errors.ts';
 import { takeCompactionRequest, warnNotCompacted } from '../../session/compaction-request.ts';
 import type { TurnOutcome } from '../../session/turn.ts';
+import type { TurnMemory } from '../../session/turn-memory.ts';
 import { viewOf, type Session } from '../../session/session.ts';
 import { noteContext } from '../../session/usage.ts';
 import type { RecordStore, SessionRecord, SnapshotStore } from '../../store/contract.ts';
-import type { AgentDefinition } from '../agent-definition.ts';
+import { listedStore, type AgentDefinition } from '../agent-definition.ts';
 import { noteRun } from '../background/hand-over.ts';
 import type { PlacedHistory } from './prompt-history.ts';
 
@@ -15,6 +16,8 @@ interface Turn {
   /** The snapshot that it continues from. */
   readonly leafId: string | undefined;
   readonly context: ActionContext | undefined;
+  /** What the agent remembers. Default: nothing. */
+  readonly memory?: TurnMemory | undefined;
 }
 
 export type OpenWindow = <State>(session: Session<State>, turn: Turn) => TurnWindow;
@@ -114,21 +117,36 @@ export async function callWithin<State>(
   }
 }
 
+/** A turn that has ended. */
+interface SavedTurn {
+  readonly outcome: TurnOutcome;
+  readonly messages: readonly MessageData[];
+  readonly context: ActionContext | undefined;
+  /** The session belongs to the caller, as far as the store knows of owners. */
+  readonly isOwn: boolean;
+}
+
 /** Called when a turn was saved, with the messages as they are stored. Begins what the window does after the reply; a process that shuts down waits for it as for its runs. */
 export function afterTurn<State>(
-  { registry }: AgentDefinition<State>,
+  agent: AgentDefinition<State>,
   session: Session<State>,
-  { outcome, messages }: { outcome: TurnOutcome; messages: readonly MessageData[] },
+  { outcome, ...turn }: SavedTurn,
 ): void {
+  const { registry, memory } = agent;
   const window = open.get(session);
   open.delete(session);
   const isForced = takeCompactionRequest(session);
   if (outcome.status !== 'completed') return;
-  if (!window) {
-    if (isForced) warnNotCompacted(session.sessionId);
-    return;
-  }
-  const work = window.afterTurn({ snapshotId: outcome.snapshotId, messages, isForced });
+  if (!window && isForced) warnNotCompacted(session.sessionId);
+  if (!window && !memory) return;
+  const { snapshotId } = outcome;
+  const { sessionId } = session;
+  const upload = async () => {
+    await Promise.all([
+      window?.afterTurn({ snapshotId, messages: turn.messages, isForced }),
+      memory?.afterTurn({ ...turn, snapshotId, sessionId, store: listedStore(agent) }),
+    ]);
+  };
   let release: () => void = () => {};
   const released = new Promise<void>((resolve) => {
     release = resolve;
@@ -137,5 +155,5 @@ export function afterTurn<State>(
     release();
     return false;
   };
-  noteRun(registry, { ended: Promise.race([work, released]), letGo });
+  noteRun(registry, { ended: Promise.race([upload(), released]), letGo });
 }

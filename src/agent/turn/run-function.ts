@@ -40,7 +40,7 @@ export function settingOf<State>(call: FunctionCall<State>): TurnSetting<State> 
   if (!sendChunk) chunks.close();
   const commits = new TurnCommits<State>({ agent, context: caller.context, ...rest });
   const background = new BackgroundRun<State>({ agent, session, intake, commits, scope, caller });
-  return { agent, session, intake, scope, caller, chunks, commits, background };
+  return { agent, session, intake, scope, caller, owner: rest.owner, chunks, commits, background };
 }
 
 /** Runs the agent's function with all its turns, and returns the call's output. */

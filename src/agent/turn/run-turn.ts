@@ -2,6 +2,7 @@ import type { AgentInput } from 'genkit/beta';
 import { runInNewSpan, setCustomMetadataAttribute, SPAN_TYPE_ATTR } from 'genkit/tracing';
 import type { TurnContext, TurnHandler, TurnOutcome } from '../../session/turn.ts';
 import { beginTurnState, endTurnState } from '../../session/state/session-state.ts';
+import type { SessionOwner } from '../../session/log/session-log.ts';
 import { viewOf, type Session } from '../../session/session.ts';
 import { Aborted, type AbortScope } from './abort-scope.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
@@ -27,6 +28,8 @@ export interface TurnSetting<State> {
   commits: TurnCommits<State>;
   scope: AbortScope;
   caller: Caller;
+  /** The owner of the session. Default: it has none. */
+  owner: SessionOwner | undefined;
   /** Continues the turns after the caller has detached. */
   background: BackgroundRun<State>;
 }
@@ -51,7 +54,7 @@ export async function runTurn<State>(
 }
 
 async function attempt<State>(
-  { agent, session, chunks, commits, scope, caller }: TurnSetting<State>,
+  { agent, session, chunks, commits, scope, caller, owner }: TurnSetting<State>,
   request: TurnRequest,
   handler: TurnHandler,
   context: TurnContext,
@@ -88,7 +91,9 @@ async function attempt<State>(
     // With any other handler it is unknown whether the waiting request is the one that was approved.
     const hasAnswered = taken !== undefined && doesPassGate(handler);
     outcome = await commits.complete(context.snapshotId, { finishReason: result?.finishReason, error, hasAnswered });
-    afterTurn(agent, session, { outcome, messages: commits.lastGood.state.messages ?? [] });
+    const messages = commits.lastGood.state.messages ?? [];
+    const isOwn = owner ? owner.userId === caller.userId : !agent.can.details;
+    afterTurn(agent, session, { outcome, messages, context: caller.context, isOwn });
     return result?.output === undefined ? outcome : { ...outcome, output: result.output };
   } catch (error) {
     if (error instanceof Aborted) return { status: 'aborted' };

@@ -10,6 +10,7 @@ import { fetchAll } from '../fetch/fetch-all.ts';
 import { assemble, type Assembled, type Assembly, type Fetched } from '../prepare/assemble.ts';
 import { bounded } from '../prepare/report.ts';
 import { Omissions } from '../prepare/sections.ts';
+import type { MemoryBlock } from '../../session/turn-memory.ts';
 import { inputLimitOf } from '../tokens/model-limits.ts';
 import type { ContextReport, Summary, TurnWindow, WindowCall, WindowScope } from '../types.ts';
 import type { WindowSetting } from '../window.ts';
@@ -21,6 +22,7 @@ export class WindowTurn implements TurnWindow {
   readonly #scope: WindowScope;
   readonly #compactions: SessionCompactions | undefined;
   #fetched: Promise<Fetched[]> | undefined;
+  #facts: Summary | undefined;
   #hasRead = false;
   #calls = 0;
   #report: ContextReport | undefined;
@@ -80,20 +82,30 @@ export class WindowTurn implements TurnWindow {
       const description: unknown = metadata?.['description'];
       return name === undefined ? [] : [typeof description === 'string' ? `${name}: ${description}` : name];
     });
-    return [{ section: 'artifacts', texts, maxTokens: undefined, omissions: new Omissions() }];
+    const items = texts.map((text) => ({ text }));
+    return [{ section: 'artifacts', items, maxTokens: undefined, omissions: new Omissions() }];
   }
 
   /** What the turn needs from elsewhere, side by side. */
   async #fetch({ origins, abortSignal }: WindowCall): Promise<Fetched[]> {
-    const { registry, sessionId, context, leafId, prefetched } = this.#scope;
+    const { registry, sessionId, context, leafId, prefetched, memory } = this.#scope;
+    const { sources, keptTurns } = this.#setting;
     const last = origins.findLast((message) => message?.role === 'user');
     const text = last?.content.map((part) => part.text ?? '').join('') ?? '';
-    const [fetched, hasRead] = await Promise.all([
-      fetchAll(this.#setting.sources, { text, registry, sessionId, context }, abortSignal),
+    const log = origins.filter((message) => message !== undefined);
+    const [fetched, blocks, facts, hasRead] = await Promise.all([
+      fetchAll(
+        memory ? { ...sources, memory: undefined } : sources,
+        { text, registry, sessionId, context },
+        abortSignal,
+      ),
+      memory?.blocks({ text, abortSignal }),
+      keptTurns === undefined ? undefined : memory?.sessionFacts(log, keptTurns),
       this.#reading((compactions) => compactions.load(leafId, prefetched)),
     ]);
     this.#hasRead = hasRead;
-    return fetched;
+    this.#facts = facts && { ...facts, tokens: this.#setting.counter.text(facts.text) };
+    return [...fetched, ...(blocks ?? []).map(fetchedBlock)];
   }
 
   /** Reads the summaries before anything is dropped, once in a turn, unless that was done at its beginning. */
@@ -142,7 +154,19 @@ export class WindowTurn implements TurnWindow {
     const summaryBefore = (position: number): Summary | undefined =>
       this.#compactions?.inUse(this.#compactions.logOf(log), position);
     const factor = calibration.factorOf(model);
-    return assemble({ request, origins, strategies, limits, ...budget, counter, factor, summaryBefore, fetched });
+    const facts = this.#facts;
+    return assemble({
+      request,
+      origins,
+      strategies,
+      limits,
+      ...budget,
+      counter,
+      factor,
+      summaryBefore,
+      facts,
+      fetched,
+    });
   }
 
   /** Calls the model once more, with half of what it refused; with more only if the current turn takes more. */
@@ -196,6 +220,12 @@ export class WindowTurn implements TurnWindow {
       logger.error(`onReport of a context window threw; the turn continues. ${describeThrown(error)}`);
     }
   }
+}
+
+/** What the agent remembers, as a source finds it. */
+function fetchedBlock({ title, place, items, maxTokens, omitted, reasons }: MemoryBlock): Fetched {
+  const omissions = new Omissions(omitted, reasons);
+  return { section: 'memory', title, place, items, maxTokens, omissions };
 }
 
 function overflow(of: ConstructorParameters<typeof ContextOverflowError>[0], cause: unknown): ContextOverflowError {

@@ -24,7 +24,7 @@ export async function fetchAll(
   return runInNewSpan({ metadata: { name: 'context-fetch' } }, async () => {
     const fetched = await Promise.all(asked.map(([section, source]) => fetchOne(section, source, query, signal)));
     setCustomMetadataAttributes(
-      Object.fromEntries(fetched.map(({ section, texts }) => [`context:${section}`, `${texts.length}`])),
+      Object.fromEntries(fetched.map(({ section, items }) => [`context:${section}`, `${items.length}`])),
     );
     return fetched;
   });
@@ -47,19 +47,18 @@ async function fetchOne(
   const without = (reason: OmissionReason): Fetched => ({
     section,
     maxTokens,
-    texts: [],
+    items: [],
     omissions: new Omissions(0, [reason]),
   });
   try {
     const answer = await Promise.race([source.fetch({ ...query, abortSignal }), late]);
     if (answer === TOO_LATE) return without('deadline');
-    const texts = answer.map(({ text }) => text);
-    if (!texts.every((text) => typeof text === 'string')) return without('failed');
+    if (!answer.every(({ text }) => typeof text === 'string')) return without('failed');
     const most = (maxTokens ?? Infinity) * MOST_CHARACTERS_PER_TOKEN;
-    const fitting = texts.filter((text) => text !== '' && text.length <= most);
+    const items = answer.filter(({ text }) => text !== '' && text.length <= most);
     const omissions = new Omissions();
-    omissions.add(texts.length - fitting.length, 'section');
-    return { section, maxTokens, isFixed, texts: fitting, omissions };
+    omissions.add(answer.length - items.length, 'section');
+    return { section, maxTokens, place: isFixed ? 'before-history' : 'before-prompt', items, omissions };
   } catch (error) {
     logger.warn(`The source of the section '${section}' failed; the turn goes on without. ${describeThrown(error)}`);
     return without('failed');

@@ -2,19 +2,29 @@ import type { GenerateRequest, MessageData } from 'genkit';
 import { ContextOverflowError } from '../../errors.ts';
 import type { TokenCounter } from '../tokens/counter.ts';
 import { turnsOf } from '../turns.ts';
-import type { ContextReport, FlexibleSection, HistoryStrategy, Section, SectionReport, Summary } from '../types.ts';
-import { dataMessage, dataText } from './data.ts';
+import type {
+  ContextItem,
+  ContextReport,
+  FlexibleSection,
+  HistoryStrategy,
+  Section,
+  SectionReport,
+  Summary,
+} from '../types.ts';
+import { dataMessage, dataText, withSystemData, type DataPlace, type DataTitle } from '../../session/log/data-text.ts';
 import { HistorySection } from './choose-history.ts';
 import { repaired } from './repair.ts';
-import { fit, ListSection, type Omissions, type SectionLimits } from './sections.ts';
+import { fit, joined, ListSection, type Omissions, type SectionLimits } from './sections.ts';
 
 /** The texts that one source found. */
 export interface Fetched {
   readonly section: Exclude<FlexibleSection, 'history' | 'summary'>;
-  readonly texts: readonly string[];
+  /** What the block says it is. Default: as the section. */
+  readonly title?: DataTitle;
+  readonly items: readonly ContextItem[];
   readonly maxTokens: number | undefined;
-  /** They are sent before the history. */
-  readonly isFixed?: boolean;
+  /** Where it stands. Default: `before-prompt`. */
+  readonly place?: DataPlace;
   readonly omissions: Omissions;
 }
 
@@ -33,6 +43,8 @@ export interface Assembly {
   readonly factor: number;
   /** The newest summary of messages before this position; `undefined` if there is none. */
   readonly summaryBefore: (position: number) => Summary | undefined;
+  /** What was learned from the session; `undefined` for nothing. */
+  readonly facts: Summary | undefined;
   readonly fetched: readonly Fetched[];
 }
 
@@ -61,16 +73,19 @@ export function assemble(assembly: Assembly): Assembled {
   const turnStart = startOfTurn(log);
 
   const summary = assembly.summaryBefore(turnStart);
-  const tools = { countTokens, turnsOf, ...(summary && { summary }) };
+  const facts = assembly.facts && assembly.facts.to <= turnStart ? assembly.facts : undefined;
+  const tools = { countTokens, turnsOf, ...(summary && { summary }), ...(facts && { sessionMemories: facts }) };
   const history = new HistorySection(log.slice(0, turnStart), assembly.strategies, tools);
   const lists = assembly.fetched.map(
-    ({ section, texts, maxTokens: most, isFixed = false, omissions }) =>
-      [new ListSection({ section, texts, countText, frame: FRAME_TOKENS, omissions }), most, isFixed] as const,
+    ({ section, title = section, items, maxTokens: most, place = 'before-prompt', omissions }) => {
+      const list = new ListSection({ section, items, countText, frame: FRAME_TOKENS, omissions: omissions.copy() });
+      if (most !== undefined && list.tokens > most) list.shrink(most, 'section');
+      return { list, title, place };
+    },
   );
-  for (const [list, most] of lists) if (most !== undefined && list.tokens > most) list.shrink(most, 'section');
   const summaries = new ListSection({
     section: 'summary',
-    texts: history.summary ? [history.summary.text] : [],
+    items: history.summary ? [history.summary] : [],
     countText,
     frame: FRAME_TOKENS,
   });
@@ -82,18 +97,18 @@ export function assemble(assembly: Assembly): Assembled {
     prompt: sum(log.slice(turnStart), countTokens),
   };
   const needed = fixed.instructions + fixed.tools + fixed.prompt;
-  const flexible = [...lists.map(([list]) => list), summaries, history];
+  const flexible = [...lists.map(({ list }) => list), summaries, history];
   const wanted = flexible.map(({ section, tokens }) => [section, tokens] as const);
   if (needed > Math.max(maxTokens, mostTokens)) throw overflow(mostTokens, fixed, wanted);
   fit(flexible, limits, Math.max(0, maxTokens - needed));
 
   const summaryInUse = summaries.texts.length > 0 ? history.summary : undefined;
-  const dataOf = (fixed: boolean): string[] =>
-    lists
-      .filter(([list, , isFixed]) => list.texts.length > 0 && isFixed === fixed)
-      .map(([list]) => dataText(list.section as never, list.texts));
-  const beforeHistory = [...dataOf(true), ...(summaryInUse ? [dataText('summary', summaries.texts)] : [])];
-  const data = dataOf(false);
+  const dataAt = (at: DataPlace): string[] =>
+    lists.flatMap(({ list, title, place }) =>
+      place === at && list.texts.length > 0 ? [dataText(title, list.texts)] : [],
+    );
+  const beforeHistory = [...dataAt('before-history'), ...(summaryInUse ? [dataText('summary', summaries.texts)] : [])];
+  const data = dataAt('before-prompt');
   const turn = sent.slice(turnStart);
   const promptAt = Math.max(
     0,
@@ -114,8 +129,11 @@ export function assemble(assembly: Assembly): Assembled {
   };
   for (const section of flexible) {
     const report = section.report();
-    if (report) sections[section.section] = report;
+    if (report) sections[section.section] = joined(sections[section.section], report);
   }
+  const memories = lists.flatMap(({ list }) =>
+    list.items.flatMap(({ id, revision = 0 }) => (id === undefined ? [] : [[id, revision] as const])),
+  );
   const { changed, ...ranges } = history.ranges(summaryInUse);
   const report = {
     maxTokens: needed > maxTokens ? mostTokens : maxTokens,
@@ -126,8 +144,12 @@ export function assemble(assembly: Assembly): Assembled {
     ...ranges,
     ...(changed.length > 0 && { changed }),
     ...(summaryInUse && { summary: { sha256: summaryInUse.sha256, to: summaryInUse.to } }),
+    ...(memories.length > 0 && { memories }),
   };
-  return { request: { ...request, messages: [...before, ...conversation, ...after] }, report };
+  return {
+    request: { ...request, messages: [...withSystemData(before, dataAt('system')), ...conversation, ...after] },
+    report,
+  };
 }
 
 /** The messages of the request: those of the prompt before and after the session's, and the session's as they are stored and as they are sent. */

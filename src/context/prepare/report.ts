@@ -1,11 +1,11 @@
-import type { ContextReport, MessageRange } from '../types.ts';
+import type { ContextReport } from '../types.ts';
 
 /** The most bytes of a report as JSON. */
 const MOST_BYTES = 1_024;
 
-const LISTS = ['changed', 'sent', 'dropped'] as const;
+const LISTS = ['changed', 'sent', 'dropped', 'memories'] as const;
 
-/** The report, with shorter lists of ranges if it would be too large. */
+/** The report, with shorter lists if it would be too large. */
 export function bounded(report: ContextReport): ContextReport {
   if (Buffer.byteLength(JSON.stringify(report)) <= MOST_BYTES) return report;
   const longest = LISTS.toSorted((a, b) => lengthOf(report[b]) - lengthOf(report[a]))[0]!;
@@ -15,6 +15,6 @@ export function bounded(report: ContextReport): ContextReport {
   return rest;
 }
 
-function lengthOf(ranges: readonly MessageRange[] | undefined): number {
-  return ranges?.length ?? 0;
+function lengthOf(list: readonly unknown[] | undefined): number {
+  return list?.length ?? 0;
 }

@@ -1,4 +1,4 @@
-import type { FlexibleSection, OmissionReason, SectionOptions, SectionReport } from '../types.ts';
+import type { ContextItem, FlexibleSection, OmissionReason, SectionOptions, SectionReport } from '../types.ts';
 
 /** A section that can give up tokens. */
 export interface Flexible {
@@ -23,9 +23,13 @@ export type SectionLimits = Partial<Record<FlexibleSection, SectionOptions>>;
 
 /** Shrinks each section to its own budget, then the sections by rank until all of them together take at most `room` tokens. */
 export function fit(sections: readonly Flexible[], limits: SectionLimits, room: number): void {
+  // A section may come in several blocks, which share its budget.
+  const taken: Partial<Record<FlexibleSection, number>> = {};
   for (const section of sections) {
-    const { maxTokens } = limits[section.section] ?? {};
-    if (maxTokens !== undefined && section.tokens > maxTokens) section.shrink(maxTokens, 'section');
+    const { maxTokens = Infinity } = limits[section.section] ?? {};
+    const room = Math.max(0, maxTokens - (taken[section.section] ?? 0));
+    if (section.tokens > room) section.shrink(room, 'section');
+    taken[section.section] = (taken[section.section] ?? 0) + section.tokens;
   }
   const rankOf = ({ section }: Flexible) => limits[section]?.rank ?? DEFAULT_RANKS[section];
   for (const section of sections.toSorted((a, b) => rankOf(a) - rankOf(b))) {
@@ -33,6 +37,19 @@ export function fit(sections: readonly Flexible[], limits: SectionLimits, room: 
     if (excess <= 0) return;
     if (section.tokens > 0) section.shrink(Math.max(0, section.tokens - excess), 'window');
   }
+}
+
+/** The report of a section that came in several blocks. */
+export function joined(a: SectionReport | undefined, b: SectionReport): SectionReport {
+  if (!a) return b;
+  const omitted = (a.omitted ?? 0) + (b.omitted ?? 0);
+  const reasons = [...new Set([...(a.reasons ?? []), ...(b.reasons ?? [])])];
+  return {
+    tokens: a.tokens + b.tokens,
+    items: a.items + b.items,
+    ...(omitted > 0 && { omitted }),
+    ...(reasons.length > 0 && { reasons }),
+  };
 }
 
 /** What the sections have in common: what was left out, and why. */
@@ -43,6 +60,11 @@ export class Omissions {
   constructor(count = 0, reasons: readonly OmissionReason[] = []) {
     this.#count = count;
     this.#reasons = new Set(reasons);
+  }
+
+  /** For a section of one request, which leaves out more. */
+  copy(): Omissions {
+    return new Omissions(this.#count, [...this.#reasons]);
   }
 
   add(count: number, reason: OmissionReason): void {
@@ -61,7 +83,7 @@ export class Omissions {
 /** A section that is a list of texts, best first. */
 export class ListSection implements Flexible {
   readonly section: FlexibleSection;
-  readonly #texts: string[];
+  readonly #items: ContextItem[];
   readonly #sizes: readonly number[];
   /** Tokens of the words around the texts. */
   readonly #frame: number;
@@ -70,14 +92,14 @@ export class ListSection implements Flexible {
 
   constructor(options: {
     section: FlexibleSection;
-    texts: readonly string[];
+    items: readonly ContextItem[];
     countText: (text: string) => number;
     frame: number;
     omissions?: Omissions;
   }) {
     this.section = options.section;
-    this.#texts = [...options.texts];
-    this.#sizes = this.#texts.map(options.countText);
+    this.#items = [...options.items];
+    this.#sizes = this.#items.map(({ text }) => options.countText(text));
     this.#frame = options.frame;
     this.#omissions = options.omissions ?? new Omissions();
     this.#count();
@@ -88,23 +110,27 @@ export class ListSection implements Flexible {
   }
 
   get texts(): readonly string[] {
-    return this.#texts;
+    return this.#items.map(({ text }) => text);
+  }
+
+  get items(): readonly ContextItem[] {
+    return this.#items;
   }
 
   shrink(tokens: number, reason: OmissionReason): void {
-    const before = this.#texts.length;
-    while (this.#texts.length > 0 && this.#tokens > tokens) {
-      this.#texts.pop();
+    const before = this.#items.length;
+    while (this.#items.length > 0 && this.#tokens > tokens) {
+      this.#items.pop();
       this.#count();
     }
-    this.#omissions.add(before - this.#texts.length, reason);
+    this.#omissions.add(before - this.#items.length, reason);
   }
 
   report(): SectionReport | undefined {
-    return this.#omissions.report(this.#tokens, this.#texts.length);
+    return this.#omissions.report(this.#tokens, this.#items.length);
   }
 
   #count(): void {
-    this.#tokens = this.#texts.reduce((sum, _, i) => sum + this.#sizes[i]!, this.#texts.length > 0 ? this.#frame : 0);
+    this.#tokens = this.#items.reduce((sum, _, i) => sum + this.#sizes[i]!, this.#items.length > 0 ? this.#frame : 0);
   }
 }

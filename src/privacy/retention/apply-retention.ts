@@ -12,8 +12,8 @@ import {
 } from '../../store/contract.ts';
 import { HOLD_RECORDS } from '../../store/records/session-records.ts';
 import { checkOptions, isBoolean, isFunction, isObject } from '../../store/check-options.ts';
-import { itemsOf } from '../lists.ts';
-import { jsonLines, linesOfSession } from '../session-lines.ts';
+import { itemsOf } from '../../store/list/items-of.ts';
+import { jsonLines, linesOfSession } from '../../store/migrate/session-lines.ts';
 
 type Context = SessionStoreOptions['context'];
 

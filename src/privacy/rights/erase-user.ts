@@ -2,14 +2,18 @@ import { reserveSnapshotId } from '../../snapshot/ids.ts';
 import { keepsRecords, keepsScopes, type SessionStoreOptions, type SnapshotStore } from '../../store/contract.ts';
 import { hashOfUser, isErasureRecord, noteErasure } from '../../store/records/erasure.ts';
 import { isFunction, isObject } from '../../store/check-options.ts';
+import type { MemoryScopeId } from '../../store/memory/contract.ts';
+import type { UserMemories } from '../../store/memory/user-memories.ts';
 import { reportAccess } from '../audit/auditing.ts';
-import { itemsOf } from '../lists.ts';
+import { itemsOf } from '../../store/list/items-of.ts';
 import { checkUserCall, needsCapabilities } from './user-call.ts';
 
 /** Options of {@link eraseUser}. */
 export interface EraseUserOptions extends SessionStoreOptions {
   /** The user, as the agents' `userId` names them. */
   userId: string;
+  /** The memory manager of the agents: what is remembered of the user, and in their sessions, is erased too. Default: no memory is. */
+  memory?: UserMemories;
   /** Called after each part of the work with what this call has removed so far. */
   onProgress?: (progress: EraseCounts) => void;
   /** Ends the call between two parts of the work, with the signal's reason. Call it again to go on. */
@@ -28,6 +32,8 @@ export interface EraseCounts {
   records: number;
   /** The user's records of all apps. */
   scopes: number;
+  /** Memories of the user and of these sessions. Missing without `memory`. */
+  memories?: number;
 }
 
 /** The answer of {@link eraseUser}. */
@@ -51,6 +57,9 @@ const RECORD = { kind: 'erasure', key: 'sessions' } as const;
  * soon as it has answered. For this a record stays that has a hash of the user id and a number. A store without `capabilities.scopes` can't
  * keep it: there the first turn of a new session that began before may still be saved.
  *
+ * With `memory` it erases what was learned from the user, for the user and in these sessions. What all users of an app may read stays:
+ * `memory.forgetSource` removes what one session has added to it.
+ *
  * It finds what is the user's by the owners of sessions. What they wrote into sessions of others stays, and so does what is outside of the
  * store: logs, traces, backups, archives of retention, kept streams.
  *
@@ -59,7 +68,7 @@ const RECORD = { kind: 'erasure', key: 'sessions' } as const;
  * const receipt = await eraseUser(store, { userId: 'ada' });
  */
 export async function eraseUser(store: SnapshotStore, options: EraseUserOptions): Promise<EraseReceipt> {
-  checkUserCall('eraseUser', options, { onProgress: isFunction, signal: isObject });
+  checkUserCall('eraseUser', options, { memory: isObject, onProgress: isFunction, signal: isObject });
   needsCapabilities('eraseUser', store, ['list', 'details', 'delete']);
   const { userId, context } = options;
   const access = { action: 'erase', operation: 'eraseUser', userId, ...(context && { context }) } as const;
@@ -88,6 +97,7 @@ class Erasure {
     await this.#eraseSessions();
     // After the sessions: until then a turn in one of them may change a record.
     await this.#eraseScopes();
+    await this.#eraseMemories((scope) => scope.scope === 'user' && scope.userId === this.#options.userId);
     await this.#store.deleteSession(this.#journal);
     return { userHash: this.#userHash, ...this.#counts, erasedAt: new Date().toISOString() };
   }
@@ -130,6 +140,9 @@ class Erasure {
 
   async #delete(sessionIds: readonly string[]): Promise<void> {
     const { context } = this.#options;
+    // Before the sessions, which say whose they are.
+    const ids = new Set(sessionIds);
+    await this.#eraseMemories((scope) => scope.scope === 'session' && ids.has(scope.sessionId));
     if (this.#store.deleteSessions) {
       this.#count(await this.#store.deleteSessions({ sessionIds, context }));
       return;
@@ -144,6 +157,16 @@ class Erasure {
     }
   }
 
+  async #eraseMemories(filter: (scope: MemoryScopeId) => boolean): Promise<void> {
+    const { memory, context } = this.#options;
+    if (!memory) return;
+    this.#counts.memories ??= 0;
+    for (const scope of await memory.listScopes({ filter, context })) {
+      const { memories } = await memory.erase({ scope });
+      this.#count({ memories });
+    }
+  }
+
   async #eraseScopes(): Promise<void> {
     const { userId, context } = this.#options;
     const store = this.#store;
@@ -155,7 +178,7 @@ class Erasure {
   }
 
   #count(removed: Partial<EraseCounts>): void {
-    for (const [kind, count] of Object.entries(removed)) this.#counts[kind as keyof EraseCounts] += count;
+    for (const [kind, count] of Object.entries(removed)) this.#counts[kind as keyof EraseCounts]! += count;
     this.#options.onProgress?.({ ...this.#counts });
     this.#options.signal?.throwIfAborted();
   }

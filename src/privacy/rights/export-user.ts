@@ -1,14 +1,19 @@
 import { checkUserCall, needsCapabilities } from './user-call.ts';
 import { keepsScopes, type SessionStoreOptions, type SnapshotStore } from '../../store/contract.ts';
 import { isErasureRecord } from '../../store/records/erasure.ts';
+import { isObject } from '../../store/check-options.ts';
+import type { MemoryScopeId } from '../../store/memory/contract.ts';
+import type { UserMemories } from '../../store/memory/user-memories.ts';
 import { noteAccess } from '../audit/auditing.ts';
-import { itemsOf } from '../lists.ts';
-import { jsonLines, linesOfSession, type ExportedLine } from '../session-lines.ts';
+import { itemsOf, sessionsOldestFirst } from '../../store/list/items-of.ts';
+import { jsonLines, linesOfSession, type ExportedLine } from '../../store/migrate/session-lines.ts';
 
 /** Options of {@link exportUser}. */
 export interface ExportUserOptions extends SessionStoreOptions {
   /** The user, as the agents' `userId` names them. */
   userId: string;
+  /** The memory manager of the agents: what is remembered of the user, and in their sessions, is exported too. Default: no memory is. */
+  memory?: UserMemories;
 }
 
 /**
@@ -23,7 +28,7 @@ export interface ExportUserOptions extends SessionStoreOptions {
  * for await (const line of exportUser(store, { userId: 'ada' })) process.stdout.write(line);
  */
 export async function* exportUser(store: SnapshotStore, options: ExportUserOptions): AsyncGenerator<string> {
-  checkUserCall('exportUser', options, {});
+  checkUserCall('exportUser', options, { memory: isObject });
   needsCapabilities('exportUser', store, ['list', 'details']);
   const { userId, context } = options;
   const access = { action: 'export', operation: 'exportUser', userId, ...(context && { context }) } as const;
@@ -38,18 +43,17 @@ export async function* exportUser(store: SnapshotStore, options: ExportUserOptio
 
 async function* linesOfUser(
   store: SnapshotStore,
-  { userId, context }: ExportUserOptions,
+  { userId, context, memory }: ExportUserOptions,
 ): AsyncGenerator<ExportedLine> {
   const seen = new Set<string>();
-  // A session that is written while others are read moves to the beginning of the list, so the list is read until it has nothing new.
-  for (let before = -1; before < seen.size;) {
-    before = seen.size;
-    const owned = { ownerId: userId, context, limit: 1000 };
-    for await (const session of itemsOf((page: typeof owned) => store.listSessions(page), owned)) {
-      if (seen.has(session.sessionId)) continue;
-      seen.add(session.sessionId);
-      yield* linesOfSession(store, session, { context });
-    }
+  for await (const session of sessionsOldestFirst(store, { ownerId: userId, context })) {
+    seen.add(session.sessionId);
+    yield* linesOfSession(store, session, { context });
+  }
+  const isOwn = (scope: MemoryScopeId) =>
+    (scope.scope === 'user' && scope.userId === userId) || (scope.scope === 'session' && seen.has(scope.sessionId));
+  for (const scope of (await memory?.listScopes({ filter: isOwn, context })) ?? []) {
+    for await (const line of memory!.export({ scope })) yield { kind: 'memory', line };
   }
   if (!keepsScopes(store)) return;
   for await (const scope of itemsOf((page) => store.listScopes(page), { context, limit: 1000 })) {

@@ -31,6 +31,11 @@ export function summarize(
 
 const DETAILS = ['ownerId', 'agent', 'title'] as const;
 
+/** The details in a summary, as a save takes them. */
+export function detailsOf(summary: SessionDetails): SessionDetails {
+  return Object.fromEntries(DETAILS.flatMap((name) => (summary[name] === undefined ? [] : [[name, summary[name]]])));
+}
+
 /**
  * The details that a save names, without members that are `undefined`; `undefined` when it names none.
  *

@@ -37,46 +37,76 @@ type Awaitable<T> = T | Promise<T>;
 
 /** A checked commit. */
 export interface CommitRequest {
+  /** What to change. */
   readonly operations: CommitOperations;
+  /** The revision that the scope must have; `undefined`: any. */
   readonly expectedRevision: number | undefined;
+  /** The job that led to it, which it removes. */
   readonly job: MemoryJobHold | undefined;
+  /** Milliseconds since 1970. */
   readonly now: number;
 }
 
 /** A checked `listJobs`. */
 export interface JobsRequest {
+  /** `undefined`: any. */
   readonly state: MemoryJob['state'] | undefined;
   /** By `memoryScopeKey`. */
   readonly scope: string | undefined;
+  /** Which part of the list. */
   readonly page: PageOptions;
 }
 
 /** A checked `claimJob`. */
 export interface ClaimRequest {
+  /** The worker. */
   readonly owner: string;
+  /** Milliseconds of the lease. */
   readonly leaseMs: number;
   /** By `memoryScopeKey`; `undefined`: of any. */
   readonly scope: string | undefined;
+  /** Milliseconds since 1970. */
   readonly now: number;
 }
 
-/** One tenant of a memory store. Scopes are named by `memoryScopeKey`, arguments arrive checked, and the store is open. */
+/**
+ * One tenant of a memory store. Scopes are named by `memoryScopeKey`, arguments arrive checked, and the store is open; the meaning of each
+ * method is that of {@link MemoryStore}.
+ */
 export interface MemoryTenant {
+  /** Memories by their ids. */
   get(scope: string, ids: readonly string[]): Awaitable<Memory[]>;
+  /** What fits a query. */
   query(scope: string, request: QueryRequest): Awaitable<Page<MemoryHit>>;
+  /** The scope's revision. */
   revision(scope: string): Awaitable<number>;
+  /** What changed after a revision. */
   changes(scope: string, since: number): Awaitable<MemoryChanges>;
+  /** Makes changes, all or none. */
   commit(scope: string, request: CommitRequest): Awaitable<MemoryCommitResult>;
+  /** What a memory was and is. */
   revisions(scope: string, id: string): Awaitable<Memory[]>;
+  /** The memories that a source supports or supported. */
   bySource(scope: string, sourceId: string): Awaitable<Memory[]>;
-  /** @param keys Sorted and distinct. */
+  /**
+   * Notes of a kind, with the revision at the same moment.
+   *
+   * @param keys Sorted and distinct. Default: all of the kind.
+   */
   notes(scope: string, kind: string, keys: readonly string[] | undefined): Awaitable<MemoryNotes>;
+  /** Adds a job. */
   addJob(job: MemoryJob, maxJobs: number): Awaitable<'added' | 'known' | 'full'>;
+  /** Leases a job. */
   claimJob(request: ClaimRequest): Awaitable<MemoryJob | undefined>;
+  /** Renews, gives back, buries or removes a job. */
   changeJob(id: string, change: MemoryJobChange, now: number): Awaitable<void>;
+  /** Jobs, the oldest first. */
   listJobs(request: JobsRequest): Awaitable<Page<MemoryJob>>;
+  /** The scopes that hold anything. */
   listScopes(page: PageOptions): Awaitable<Page<MemoryScopeId>>;
+  /** Removes memories that have expired. */
   sweep(now: number): Awaitable<MemorySweep>;
+  /** Removes a scope with everything in it. */
   erase(scope: string): Awaitable<MemoryErasure>;
 }
 
@@ -100,7 +130,7 @@ export abstract class BaseMemoryStore implements MemoryStore {
   protected abstract openTenant(id: string): MemoryTenant;
 
   /** Ends what the store opened; called once. */
-  protected abstract release(): Awaitable<void>;
+  protected abstract release(): void | Promise<void>;
 
   tenant(options?: MemoryStoreOptions): string {
     return nameTenant(this.#prefix, options, 'pathPrefix');
@@ -203,6 +233,7 @@ export abstract class BaseMemoryStore implements MemoryStore {
   }
 
   async listScopes(options: MemoryStoreOptions & PageOptions = {}): Promise<Page<MemoryScopeId>> {
+    checkPage({ limit: options.limit }, []);
     return this.#tenantOf(options).listScopes(options);
   }
 

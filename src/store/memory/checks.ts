@@ -17,22 +17,29 @@ const VECTOR_NUMBER_BYTES = 12;
 
 /** What a checked put writes; the draft is the store's own, frozen. */
 export interface PutOperation {
+  /** What the memory becomes. */
   readonly memory: MemoryDraft;
-  /** Of length 1, so that the product of two is their cosine. `undefined`: see {@link MemoryOperation}. */
+  /** Of length 1, so that the product of two is their cosine. `undefined`: that of the memory, if its text is unchanged, else none. */
   readonly vector: Float32Array | undefined;
 }
 
 /** A checked note; `undefined` removes it. */
 export interface NoteOperation {
+  /** Its kind. */
   readonly kind: string;
+  /** Its name within the kind. */
   readonly key: string;
+  /** The store's own copy, frozen. */
   readonly value: Json | undefined;
 }
 
 /** The checked operations of a commit; no two are about the same memory or note. */
 export interface CommitOperations {
+  /** Memories to create or replace. */
   readonly puts: readonly PutOperation[];
+  /** Ids of memories to remove; they may be gone already. */
   readonly removes: readonly string[];
+  /** Notes to write or remove, after what the removals do to notes. */
   readonly notes: readonly NoteOperation[];
   /** Whether the scope gets a new revision. */
   readonly raisesRevision: boolean;
@@ -200,10 +207,13 @@ export function checkMemoryIds(ids: readonly string[]): readonly string[] {
 
 /** A checked {@link MemoryQuery}. */
 export interface QueryRequest {
+  /** Of length 1. */
   readonly vector: Float32Array | undefined;
+  /** What the memories must have. */
   readonly filter: MemoryFilter;
   /** Milliseconds since 1970; `undefined`: now. */
   readonly asOf: number | undefined;
+  /** At most so many. */
   readonly k: number;
   /** The position of the last memory of the page before. */
   readonly before: number | undefined;

@@ -38,11 +38,12 @@ export function newJob(
   });
 }
 
-/** When a worker may take it, in milliseconds since 1970. */
+/** When a worker may take a job, in milliseconds since 1970; infinite for a dead one. */
 export function readyAt(job: MemoryJob): number {
   return job.state === 'dead' ? Infinity : Date.parse(job.state === 'running' ? job.leaseUntil! : job.dueAt);
 }
 
+/** The job as a worker holds it. */
 export function leased(
   job: MemoryJob,
   { owner, leaseMs, now }: { owner: string; leaseMs: number; now: number },
@@ -99,7 +100,10 @@ export function changedJob(
   return Object.freeze(next);
 }
 
-/** @throws `ABORTED` unless the worker holds the job, of the scope if one is given. */
+/**
+ * @param scopeKey The scope that the job is to be of. Default: any.
+ * @throws `ABORTED` unless the worker holds the job.
+ */
 export function assertHolds(job: MemoryJob | undefined, { id, owner }: MemoryJobHold, scopeKey?: string): void {
   const isHeld = job?.state === 'running' && job.owner === owner;
   if (isHeld && (scopeKey === undefined || memoryScopeKey(job.scope) === scopeKey)) return;

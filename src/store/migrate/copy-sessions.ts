@@ -1,22 +1,20 @@
 import { failedPrecondition, invalidArgument } from '../../errors.ts';
-import { reserveSnapshotId } from '../../snapshot/ids.ts';
 import { byCreation } from '../../snapshot/session-tree.ts';
 import { sessionOf, type SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import {
   capabilitiesOf,
   keepsRecords,
   keepsScopes,
-  type Page,
   type PageOptions,
-  type ScopeId,
-  type ScopeRecord,
   type SessionDetails,
   type SessionSnapshot,
   type SessionStore,
   type SessionStoreOptions,
   type SnapshotStore,
 } from '../contract.ts';
-import { recordKey } from '../records/session-records.ts';
+import { itemsOf, sessionsOldestFirst } from '../list/items-of.ts';
+import { detailsOf } from '../list/session-summary.ts';
+import { ScopeWriter, writeMissingRecords } from './write-beside.ts';
 
 /** A session as a {@link SessionLister} finds it. */
 export interface ListedSession {
@@ -105,26 +103,26 @@ async function* listed<S>(from: SessionStore<S>, caller: SessionStoreOptions): A
     );
   }
   const store = from as SnapshotStore<S>;
-  for await (const { sessionId, ownerId, agent, title } of all((page) => store.listSessions({ ...caller, ...page }))) {
+  // So `to` lists them in the same order.
+  for await (const session of sessionsOldestFirst(store as SnapshotStore, caller)) {
+    const { sessionId } = session;
     const snapshotIds: string[] = [];
-    for await (const { snapshotId } of all((page) => store.listSnapshots({ ...caller, ...page, sessionId })))
-      snapshotIds.push(snapshotId);
-    const details = {
-      ...(ownerId !== undefined && { ownerId }),
-      ...(agent !== undefined && { agent }),
-      ...(title !== undefined && { title }),
-    };
-    yield { sessionId, snapshotIds, isOrdered: true, details };
+    for await (const { snapshotId } of listOf(store, sessionId, caller)) snapshotIds.push(snapshotId);
+    yield { sessionId, snapshotIds, isOrdered: true, details: detailsOf(session) };
   }
 }
 
-async function* all<T>(list: (page: PageOptions) => Promise<Page<T>>): AsyncIterable<T> {
-  let cursor: string | undefined;
-  do {
-    const page: Page<T> = await list({ limit: 1000, ...(cursor !== undefined && { cursor }) });
-    yield* page.items;
-    cursor = page.nextCursor;
-  } while (cursor !== undefined);
+/** The metadata of a session's snapshots, in the order of their first saves. */
+function listOf<S>(
+  store: SnapshotStore<S>,
+  sessionId: string,
+  caller: SessionStoreOptions,
+): AsyncGenerator<SnapshotMetadata> {
+  return itemsOf((page: PageOptions & { sessionId: string }) => store.listSnapshots(page), {
+    ...caller,
+    sessionId,
+    limit: 1000,
+  });
 }
 
 /** Answers the number of snapshots written. */
@@ -136,8 +134,7 @@ async function copySession<S>(
 ): Promise<number | 'diverged'> {
   const { sessionId } = session;
   const there = new Map<string, SnapshotMetadata>();
-  for await (const meta of all((page) => to.listSnapshots({ ...caller, ...page, sessionId })))
-    there.set(meta.snapshotId, meta);
+  for await (const meta of listOf(to, sessionId, caller)) there.set(meta.snapshotId, meta);
   const snapshots = await orderOf(from, session, caller);
   const ids = new Set(snapshots);
   const added = [...there.values()].filter((meta) => !ids.has(meta.snapshotId));
@@ -216,38 +213,19 @@ async function pathTo<S>(
   return [...path];
 }
 
-/** Records written with one save. */
-const SCOPES_A_SAVE = 50;
-
-/** Copies the records that `to` does not have. Records are written by saves, so a snapshot is saved with them and removed again. */
+/** Copies the records of users and apps that `to` does not have. */
 async function copyScopes<S>(
   from: SessionStore<S>,
   to: SnapshotStore<S>,
   caller: SessionStoreOptions,
 ): Promise<number> {
   if (!keepsScopes(from) || !keepsScopes(to)) return 0;
-  const ids: ScopeId[] = [];
-  for await (const id of all((page) => from.listScopes({ ...caller, ...page }))) ids.push(id);
-  const sessionId = `copy of records ${reserveSnapshotId()}`;
-  let copied = 0;
-  for (let start = 0; start < ids.length; start += SCOPES_A_SAVE) {
-    const part = ids.slice(start, start + SCOPES_A_SAVE);
-    const records = await from.readScopes({ ...caller, scopes: part });
-    let written: Set<ScopeId> = new Set();
-    const scopes = part.map((id, i) => ({
-      id,
-      change: (record: ScopeRecord) => {
-        if (i === 0) written = new Set();
-        if (Object.keys(record).length > 0) return undefined;
-        written.add(id);
-        return records[i]!;
-      },
-    }));
-    await to.saveSnapshot(undefined, () => ({ sessionId, createdAt: new Date().toISOString() }), { ...caller, scopes });
-    copied += written.size;
+  const writer = new ScopeWriter(to, caller);
+  for await (const scope of itemsOf((page: PageOptions) => from.listScopes(page), { ...caller, limit: 1000 })) {
+    const [values = {}] = await from.readScopes({ ...caller, scopes: [scope] });
+    await writer.add(scope, values);
   }
-  if (ids.length > 0) await to.deleteSession({ ...caller, sessionId });
-  return copied;
+  return writer.end();
 }
 
 /** Copies the session records that `to` does not have. */
@@ -256,11 +234,5 @@ async function copyRecords<S>(
   to: SnapshotStore<S>,
   session: SessionStoreOptions & { sessionId: string },
 ): Promise<number> {
-  if (!keepsRecords(from) || !keepsRecords(to)) return 0;
-  const there = new Set((await to.readRecords(session)).map(recordKey));
-  const missing = (await from.readRecords(session)).filter((record) => !there.has(recordKey(record)));
-  for (const { kind, key, value } of missing) {
-    await to.writeRecord({ ...session, kind, key, value, expectedRevision: null });
-  }
-  return missing.length;
+  return keepsRecords(from) ? writeMissingRecords(to, session, await from.readRecords(session)) : 0;
 }

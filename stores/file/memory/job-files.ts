@@ -73,7 +73,7 @@ export class JobFiles {
   }
 
   async add(job: MemoryJob, number: number): Promise<void> {
-    this.#folder.makeFolder(this.path);
+    for (const path of this.#folder.makeFolder(this.path)) await this.#folder.flushFolder(path);
     const ref = `${number}-${hashOfId(job.id)}-${randomBytes(6).toString('hex')}`;
     await this.#write(ref, 0, job);
   }

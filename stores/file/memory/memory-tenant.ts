@@ -252,7 +252,7 @@ export class FileMemoryTenant implements MemoryTenant {
       await this.#jobs.remove(held ? [held] : []);
       return { revision: before.revision };
     }
-    this.#shared.folder.makeFolder(scope.path);
+    const grown = this.#shared.folder.makeFolder(scope.path);
     scope.notes.discard(before);
     const commit = before.commit + 1;
     const isRead = puts.length + removes.length > 0;
@@ -283,6 +283,7 @@ export class FileMemoryTenant implements MemoryTenant {
     const assertHeld = (): void => lock.assertHeld();
     if (isRemoval) await scope.log.rewrite(next, [...left, ...planned.versions], assertHeld);
     else await scope.log.append(before, next, planned.versions, assertHeld);
+    for (const path of grown) await this.#shared.folder.flushFolder(path);
     await this.#finish(scope, next, held);
     return { revision: next.revision };
   }

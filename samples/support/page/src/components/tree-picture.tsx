@@ -44,6 +44,8 @@ export function TreePicture({ nodes, path, onSelect }: Props) {
     position: { x, y },
     width: NODE_SIZE.width,
     height: NODE_SIZE.height,
+    // Told as well: otherwise all of the tree is shown on demand only after the boxes were drawn twice.
+    measured: NODE_SIZE,
     handles: HANDLES,
     data: { node, onPath: onPath.has(node.snapshotId), current: node.snapshotId === current, onSelect },
   }));

@@ -1,3 +1,4 @@
+import { stringifyJson } from '../../json/value.ts';
 import {
   keepsRecords,
   type ScopeId,
@@ -7,14 +8,14 @@ import {
   type SessionStoreOptions,
   type SessionSummary,
   type SnapshotStore,
-} from '../store/contract.ts';
-import { itemsOf } from './lists.ts';
+} from '../contract.ts';
+import { itemsOf } from '../list/items-of.ts';
 
 /**
  * One line of an export or an archive, told apart by `kind`. A session's line comes before those of its records and of its snapshots, which are
  * in the order of their first saves.
  */
-export type ExportedLine = SessionLine | RecordLine | SnapshotLine | ScopeLine | EndLine;
+export type ExportedLine = SessionLine | RecordLine | SnapshotLine | ScopeLine | MemoryLine | EndLine;
 
 /** A session. */
 export interface SessionLine {
@@ -52,6 +53,14 @@ export interface ScopeLine {
   readonly values: ScopeRecord;
 }
 
+/** What is remembered of the user. */
+export interface MemoryLine {
+  /** Tells the lines apart. */
+  readonly kind: 'memory';
+  /** A line of the memory manager's own export. */
+  readonly line: object;
+}
+
 /** The last line: a file without it was cut off. */
 export interface EndLine extends ExportCounts {
   /** Tells the lines apart. */
@@ -68,6 +77,8 @@ export interface ExportCounts {
   records: number;
   /** Records of users. */
   scopes: number;
+  /** Lines of what is remembered. Missing when there are none. */
+  memories?: number;
 }
 
 /** A session with its records and its snapshots. */
@@ -92,10 +103,12 @@ export async function* linesOfSession(
 
 /** The lines as text, with a last one that counts them. */
 export async function* jsonLines(lines: AsyncIterable<ExportedLine>): AsyncGenerator<string> {
-  const counts = { sessions: 0, snapshots: 0, records: 0, scopes: 0 };
+  const counts: ExportCounts = { sessions: 0, snapshots: 0, records: 0, scopes: 0 };
   for await (const line of lines) {
-    if (line.kind !== 'end') counts[`${line.kind}s`]++;
-    yield `${JSON.stringify(line)}\n`;
+    if (line.kind === 'memory') counts.memories = (counts.memories ?? 0) + 1;
+    else if (line.kind !== 'end') counts[`${line.kind}s`]++;
+    yield `${stringifyJson(line)}
+`;
   }
   yield `${JSON.stringify({ kind: 'end', ...counts } satisfies ExportedLine)}\n`;
 }

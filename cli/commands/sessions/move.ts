@@ -1,0 +1,131 @@
+import { createReadStream } from 'node:fs';
+import { open as openFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { Option, type Command } from 'commander';
+import type { CopyResult } from 'genkitx-agents';
+import { Problem, WrongUse } from '../../failures.ts';
+import type { Io } from '../../io.ts';
+import { count } from '../../output/text.ts';
+import { importPackage, openStore } from '../../stores/open-store.ts';
+import { closing, printJson, storeCommand, withStore, type StoreFlags } from '../with-store.ts';
+
+interface ExportFlags extends StoreFlags {
+  readonly out?: string;
+  readonly session?: readonly string[];
+}
+
+interface CopyFlags {
+  readonly from: string;
+  readonly to: string;
+  readonly tenant?: string;
+  readonly toTenant?: string;
+  readonly json?: boolean;
+}
+
+/** `sessions export`, `import` and `copy` */
+export function addMove(parent: Command, io: Io): void {
+  storeCommand(parent, 'export', 'sessions with their trees, ids and records as JSON Lines')
+    .option('-o, --out <file>', 'writes a new file. Default: the standard output')
+    .option('--session <id...>', 'only these sessions. Default: all, and the records of users and apps')
+    .action((flags: ExportFlags) =>
+      withStore(io, flags, ['list'], async ({ store, caller }) => {
+        const { exportSessions } = await importPackage(() => import('genkitx-agents'));
+        const lines = exportSessions(store, { ...caller, ...(flags.session && { sessionIds: flags.session }) });
+        let sessions = 0;
+        const shown = async function* (): AsyncGenerator<string> {
+          for await (const line of lines) {
+            if (line.startsWith('{"kind":"session"')) io.progress(`${count(++sessions, 'session')} exported`);
+            yield line;
+          }
+        };
+        if (flags.out === undefined) for await (const line of shown()) await io.print(line);
+        else await writeNew(resolve(io.folder, flags.out), shown());
+        io.say(`Exported: ${count(sessions, 'session')}`);
+      }),
+    );
+  storeCommand(parent, 'import [file]', "what export wrote, from a file or the standard input ('-')").action(
+    async (file: string | undefined, flags: StoreFlags) => {
+      const open = await openStore(flags, { folder: io.folder, needs: ['list'], isNew: true });
+      await closing(io, [open], async () => {
+        const { importSessions } = await importPackage(() => import('genkitx-agents'));
+        const input = file === undefined || file === '-' ? io.input : await readable(resolve(io.folder, file));
+        const options = { ...open.caller, onProgress: (progress: CopyResult) => showProgress(io, progress) };
+        await printMoved(io, flags, await importSessions(open.store, input, options));
+      });
+    },
+  );
+  parent
+    .command('copy')
+    .description('all sessions, records of users and apps from one store to another; run it again to go on')
+    .addOption(new Option('--from <url>', 'the store that is read').makeOptionMandatory())
+    .addOption(new Option('--to <url>', 'the store that is written; what it has already stays').makeOptionMandatory())
+    .option('-t, --tenant <prefix>', 'the tenant')
+    .option('--to-tenant <prefix>', 'the tenant in the store that is written. Default: the same')
+    .option('--json', 'for programs: JSON')
+    .action(async (flags: CopyFlags) => {
+      const { from, to, tenant, toTenant = tenant } = flags;
+      const { folder } = io;
+      const source = await openStore(
+        { store: from, ...(tenant !== undefined && { tenant }) },
+        { folder, needs: ['list'] },
+      );
+      const stores = [source];
+      await closing(io, stores, async () => {
+        const place = { store: to, ...(toTenant !== undefined && { tenant: toTenant }) };
+        const target = await openStore(place, { folder, needs: ['list', 'delete'], isNew: true });
+        stores.push(target);
+        const { copySessions } = await importPackage(() => import('genkitx-agents'));
+        const onProgress = (progress: CopyResult): void => showProgress(io, progress);
+        await printMoved(io, flags, await copySessions(source.store, target.store, { onProgress }));
+      });
+    });
+}
+
+function showProgress(io: Io, { sessions, snapshots }: CopyResult): void {
+  io.progress(`${count(sessions, 'session')} there, ${count(snapshots, 'snapshot')} written`);
+}
+
+async function printMoved(io: Io, { json }: { readonly json?: boolean }, result: CopyResult): Promise<void> {
+  const { sessions, snapshots, records, scopes, diverged } = result;
+  if (json) await printJson(io, result);
+  else {
+    await io.print(
+      `There now: ${count(sessions, 'session')}\n` +
+        `Written:   ${count(snapshots, 'snapshot')}, ${count(records, 'session record')}, ${count(scopes, 'record')} of users and apps\n`,
+    );
+  }
+  if (diverged.length === 0) return;
+  throw new Problem(
+    `${count(diverged.length, 'session')} went on in both, and nothing more of them was written: ${diverged.join(', ')}. ` +
+      'Decide which to keep, delete the other, and run this again.',
+  );
+}
+
+/** A file that is cut off has no last line, and import says so. */
+async function writeNew(path: string, lines: AsyncIterable<string>): Promise<void> {
+  let file;
+  try {
+    file = await openFile(path, 'wx', 0o600);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') throw new WrongUse(`${path} is there already. Name a new file.`);
+    if (code === 'ENOENT') throw new WrongUse(`The directory of ${path} is not there.`);
+    throw error;
+  }
+  try {
+    for await (const line of lines) await file.write(line);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function readable(path: string): Promise<AsyncIterable<Uint8Array>> {
+  const stream = createReadStream(path);
+  try {
+    await new Promise((done, fail) => stream.once('open', done).once('error', fail));
+  } catch (error) {
+    throw new WrongUse(`${path} can't be read: ${(error as Error).message}`);
+  }
+  return stream as AsyncIterable<Uint8Array>;
+}

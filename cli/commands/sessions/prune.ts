@@ -1,0 +1,91 @@
+import type { Command } from 'commander';
+import type { PrunePolicy } from 'genkitx-agents';
+import { Problem, WrongUse } from '../../failures.ts';
+import type { Io } from '../../io.ts';
+import { count } from '../../output/text.ts';
+import { importPackage } from '../../stores/open-store.ts';
+import { parseCount, parseDuration } from '../numbers.ts';
+import { describeTotals, isConfirmed, removingCommand, totalsOf, type RemovingFlags } from '../removing.ts';
+import { printJson, withStore } from '../with-store.ts';
+import { printRemoved } from './delete.ts';
+
+interface PolicyFlags extends RemovingFlags {
+  readonly idle?: number;
+  readonly maxAge?: number;
+  readonly maxChain?: number;
+}
+
+interface RetainFlags extends PolicyFlags {
+  readonly archive?: string;
+}
+
+/** `sessions prune` and `sessions retain` */
+export function addPrune(parent: Command, io: Io): void {
+  policyCommand(parent, 'prune', 'removes old sessions and snapshots, and what nothing needs any more').action(
+    (flags: PolicyFlags) =>
+      withStore(io, flags, ['prune', 'list'], async (open) => {
+        const { store, caller } = open;
+        const policy = policyOf(flags);
+        const foreseen = await store.prune(policy, { ...caller, dryRun: true });
+        if (flags.dryRun) return printForeseen(io, flags, foreseen);
+        if (!(await isConfirmed(io, flags, `${describeTotals(foreseen)} will be removed for good.`))) return;
+        const before = await totalsOf(open);
+        const removed = await store.prune(policy, caller);
+        await printRemoved(io, flags, { before, removed, after: await totalsOf(open) });
+      }),
+  );
+  policyCommand(parent, 'retain', 'as prune, session by session: with an archive, and not what is on hold')
+    .option('--archive <directory>', 'writes each session there before it is removed, as JSON Lines')
+    .action((flags: RetainFlags) =>
+      withStore(io, flags, ['prune', 'list', 'delete', 'compareLeaf'], async (open) => {
+        const { store, caller } = open;
+        const policy = policyOf(flags);
+        const { applyRetention, archiveToDirectory } = await importPackage(() => import('genkitx-agents/privacy'));
+        const options = {
+          contexts: [caller.context],
+          onProgress: ({ seen, sessions }: { seen: number; sessions: number }) =>
+            io.progress(`${count(seen, 'session')} looked at, ${sessions} removed`),
+          signal: io.signal,
+        };
+        const foreseen = await applyRetention(store, policy, { ...options, dryRun: true });
+        if (flags.dryRun) return printForeseen(io, flags, foreseen);
+        if (!(await isConfirmed(io, flags, `${describeTotals(foreseen)} will be removed for good.`))) return;
+        const before = await totalsOf(open);
+        const archive = flags.archive === undefined ? {} : { archive: archiveToDirectory(flags.archive) };
+        const removed = await applyRetention(store, policy, { ...options, ...archive });
+        await printRemoved(io, flags, { before, removed, after: await totalsOf(open) });
+        if (removed.held > 0) io.say(`On hold, and left as they are: ${count(removed.held, 'session')}.`);
+        if (removed.failed > 0) {
+          throw new Problem(
+            `${count(removed.failed, 'session')} could not be archived, read or removed; run it again.`,
+          );
+        }
+      }),
+    );
+}
+
+function policyCommand(parent: Command, usage: string, description: string): Command {
+  return removingCommand(parent, usage, description)
+    .option('--idle <duration>', 'whole sessions that were not written for so long, say 90d', parseDuration)
+    .option('--max-age <duration>', 'snapshots that are older, but for leaves', parseDuration)
+    .option('--max-chain <count>', 'of every path to a leaf all but the newest so many snapshots', parseCount);
+}
+
+function policyOf({ idle: idleMs, maxAge: maxAgeMs, maxChain: maxChainLength }: PolicyFlags): PrunePolicy {
+  const policy = {
+    ...(idleMs !== undefined && { idleMs }),
+    ...(maxAgeMs !== undefined && { maxAgeMs }),
+    ...(maxChainLength !== undefined && { maxChainLength }),
+  };
+  if (Object.keys(policy).length > 0) return policy;
+  throw new WrongUse('Say what to remove: --idle, --max-age or --max-chain.');
+}
+
+async function printForeseen(
+  io: Io,
+  { json }: PolicyFlags,
+  { sessions, snapshots }: { sessions: number; snapshots: number },
+): Promise<void> {
+  if (json) await printJson(io, { dryRun: true, removed: { sessions, snapshots } });
+  else await io.print(`Would remove: ${describeTotals({ sessions, snapshots })}\n`);
+}

@@ -1,0 +1,150 @@
+import { GenkitError, type ToolArgument } from 'genkit';
+import { logger } from 'genkit/logging';
+import { logOf } from '../../session/log/session-log.ts';
+import { describeThrown, failedPrecondition, notFound, quote } from '../../errors.ts';
+import type { SnapshotStore } from '../../store/contract.ts';
+import type { MemoryManager } from '../manager.ts';
+import { userScope, sessionScope, appScope, targetOf, type MemoryScope } from '../scopes.ts';
+import type { IngestResult, MemoryTopic } from '../types.ts';
+import { memoryMiddleware } from './middleware.ts';
+import { memoryTools } from './memory-tools.ts';
+import { Retrieval } from './retrieve.ts';
+import { sessionFacts } from './session-facts.ts';
+import { settleAttach, type AttachSettings } from './settings.ts';
+import { Triggers, type SessionToLearn } from './triggers.ts';
+import { AttachedTurn, type TurnSetting } from './turn-memory.ts';
+import type {
+  AttachedMemory,
+  AttachOptions,
+  EndedSession,
+  EndedTurn,
+  MemoryMiddlewareOptions,
+  MemoryTurnScope,
+  RememberingAgent,
+} from './types.ts';
+
+/** What `memory.attach` makes. */
+export class Attachment implements AttachedMemory {
+  readonly deadlineMs: number;
+  readonly #manager: MemoryManager;
+  readonly #settings: AttachSettings;
+  readonly #triggers: Triggers;
+  readonly #turns: TurnSetting;
+  readonly #stores = new Set<SnapshotStore>();
+
+  constructor(
+    manager: MemoryManager,
+    { topics, hasProcedures }: { topics: readonly MemoryTopic[]; hasProcedures: boolean },
+    options: AttachOptions,
+  ) {
+    const settings = settleAttach(options);
+    this.#manager = manager;
+    this.#settings = settings;
+    this.#triggers = new Triggers(manager, manager.settings.triggers);
+    const scopesOf = (turn: MemoryTurnScope) => this.#scopesOf(turn);
+    // A search and then the profile, each within the deadline; it is not to be cut off before it answers what is there.
+    this.deadlineMs = 2 * settings.deadlineMs + 1_000;
+    this.#turns = {
+      settings,
+      retrieval: new Retrieval(manager, settings),
+      tools: memoryTools({ manager, settings, topics, hasProcedures, scopesOf }),
+      factsOf: async (scopes, sessionId, messages, keepTurns) =>
+        scopes[0] && sessionFacts(manager.store, scopes[0], sessionId, messages, keepTurns),
+    };
+  }
+
+  tools(): ToolArgument[] {
+    // What was said since the user spoke is not known here.
+    return this.#turns.tools(() => false);
+  }
+
+  middleware(options: MemoryMiddlewareOptions = {}): ReturnType<AttachedMemory['middleware']> {
+    return memoryMiddleware((turn) => this.openTurn(turn), options);
+  }
+
+  async fetch({ text, sessionId, context, abortSignal }: Parameters<AttachedMemory['fetch']>[0]) {
+    const blocks = await this.openTurn({ sessionId, context }).blocks({ text, abortSignal });
+    return blocks.flatMap(({ items }) => items);
+  }
+
+  async endSession({ sessionId, context, wait = false }: EndedSession): Promise<IngestResult> {
+    if (this.#stores.size === 0)
+      throw failedPrecondition('endSession needs an agent with this memory, and with a store that lists sessions.');
+    const scope = this.#learnedInto({ sessionId, context });
+    if (!scope || !this.#settings.learn || !this.#manager.settings.triggers.onSessionEnd)
+      return { status: 'known', jobIds: [] };
+    for (const store of this.#stores) {
+      const session = await read(store, scope, sessionId);
+      if (session) return this.#triggers.ended(this.#keyOf(session), session, wait);
+    }
+    throw notFound(`There is no session ${quote(sessionId)}.`);
+  }
+
+  /** @internal */
+  openTurn(turn: MemoryTurnScope): AttachedTurn {
+    return new AttachedTurn(this.#turns, this.#scopesOf(turn), turn.sessionId);
+  }
+
+  /** @internal */
+  serve({ store }: RememberingAgent): void {
+    if (!store || this.#stores.has(store)) return;
+    this.#stores.add(store);
+    if (!this.#settings.learn) return;
+    const { appName } = this.#manager.settings;
+    this.#manager.noteSessions({
+      store,
+      scopeOf: ({ sessionId, ownerId }, context) => {
+        const at = { appName, ...(context && { context }) };
+        if (this.#settings.scopes[0] === 'session') return sessionScope({ ...at, sessionId });
+        if (this.#settings.scopes[0] === 'app') return appScope(at);
+        return ownerId === undefined ? undefined : userScope({ ...at, userId: ownerId });
+      },
+    });
+  }
+
+  /** @internal */
+  async afterTurn({ sessionId, context, snapshotId, messages, isOwn, store }: EndedTurn): Promise<void> {
+    try {
+      const scope = this.#settings.learn ? this.#learnedInto({ sessionId, context }) : undefined;
+      if (!scope || (scope.kind === 'user' && !isOwn)) return;
+      const session: SessionToLearn = { scope, sessionId, snapshotId, messages };
+      const later = store ? () => read(store, scope, sessionId) : async () => session;
+      await this.#triggers.turnEnded(this.#keyOf(session), session, later);
+    } catch (error) {
+      logger.warn(`Session ${quote(sessionId)} is not learned from. ${describeThrown(error)}`);
+    }
+  }
+
+  /** The first of the scopes, if the caller has it: what is about a user is not kept elsewhere because no user is signed in. */
+  #learnedInto(turn: MemoryTurnScope): MemoryScope | undefined {
+    const [scope] = this.#scopesOf(turn);
+    return scope?.kind === this.#settings.scopes[0] ? scope : undefined;
+  }
+
+  #keyOf({ scope, sessionId }: SessionToLearn): string {
+    const { id, context } = targetOf(scope);
+    return JSON.stringify([this.#manager.store.tenant(context === undefined ? {} : { context }), id, sessionId]);
+  }
+
+  /** Those of the caller. Without a user there is none of a user, without a session none of a session. */
+  #scopesOf({ sessionId, context }: MemoryTurnScope): MemoryScope[] {
+    return this.#settings.scopes.flatMap((kind) => {
+      if (kind === 'session' && sessionId === undefined) return [];
+      try {
+        return [this.#manager.scopeFor(kind, { context, ...(sessionId !== undefined && { sessionId }) })];
+      } catch (error) {
+        if (!(error instanceof GenkitError && error.status === 'UNAUTHENTICATED'))
+          logger.warn(`The turn has no memories: their scope is unknown. ${describeThrown(error)}`);
+        return [];
+      }
+    });
+  }
+}
+
+/** The session as it is kept; `undefined` if it is gone, or belongs to another user than the scope. */
+async function read(store: SnapshotStore, scope: MemoryScope, sessionId: string): Promise<SessionToLearn | undefined> {
+  const { id, context } = targetOf(scope);
+  const snapshot = await store.getSnapshot({ sessionId, ...(context && { context }) });
+  if (!snapshot || (id.scope === 'user' && logOf(snapshot).owner?.userId !== id.userId)) return undefined;
+  return { scope, sessionId, snapshotId: snapshot.snapshotId, messages: snapshot.state?.messages ?? [] };
+}

@@ -1,0 +1,45 @@
+import type { GenerateRequest, MessageData } from 'genkit';
+import { dataMessage, dataText, withSystemData, type DataPlace } from '../../session/log/data-text.ts';
+import type { MemoryBlock } from '../../session/turn-memory.ts';
+
+/**
+ * The request with blocks of memories in it, each where it belongs. Nothing that was passed in is changed.
+ *
+ * @param origins The session's message behind each message of the request; `undefined` for one of the prompt.
+ */
+export function placeBlocks(
+  request: GenerateRequest,
+  origins: readonly (MessageData | undefined)[],
+  blocks: readonly MemoryBlock[],
+): GenerateRequest {
+  const textsAt = (place: DataPlace) =>
+    blocks.flatMap((block) =>
+      block.place === place && block.items.length > 0
+        ? [
+            dataText(
+              block.title,
+              block.items.map(({ text }) => text),
+            ),
+          ]
+        : [],
+    );
+  const messages = [...request.messages];
+  const insert = (at: number, texts: string[]) => {
+    if (texts.length === 0) return;
+    const { content, role } = dataMessage(texts);
+    const next = messages[at];
+    // In one message with the user's own: some models take no two of one role after each other.
+    if (next?.role === role) messages[at] = { ...next, content: [...content, ...next.content] };
+    else messages.splice(Math.max(0, at), 0, { role, content });
+  };
+  // From the end, so that the places before stay where they are.
+  insert(
+    origins.findLastIndex((origin) => origin?.role === 'user'),
+    textsAt('before-prompt'),
+  );
+  insert(
+    origins.findIndex((origin) => origin !== undefined),
+    textsAt('before-history'),
+  );
+  return { ...request, messages: [...withSystemData(messages, textsAt('system'))] };
+}

@@ -1,0 +1,188 @@
+import { logger } from 'genkit/logging';
+import { describeThrown } from '../../errors.ts';
+import type { Json } from '../../json/value.ts';
+import { estimateTokens } from '../../session/log/estimate-tokens.ts';
+import type { MemoryBlock, MemoryItem } from '../../session/turn-memory.ts';
+import type { OmissionReason } from '../../snapshot/context-report.ts';
+import { memoryScopeKey } from '../../store/memory/scope.ts';
+import type { Memory } from '../../store/memory/contract.ts';
+import { LruCache } from '../../store/parts/lru-cache.ts';
+import type { MemoryManager } from '../manager.ts';
+import { targetOf, type MemoryScope } from '../scopes.ts';
+import { Deadline, LATE, SYSTEM_CLOCK } from '../search/deadline.ts';
+import type { FoundMemory, MemorySearchResult } from '../search/types.ts';
+import type { AttachSettings } from './settings.ts';
+
+/** Scopes whose profiles a process keeps. */
+const MOST_PROFILES = 1_000;
+
+interface KnownProfile {
+  readonly revision: number;
+  readonly profile: Json | undefined;
+}
+
+interface ScopeFinding {
+  readonly scope: MemoryScope;
+  readonly found: readonly FoundMemory[];
+  readonly profile: KnownProfile | undefined;
+  readonly reasons: readonly OmissionReason[];
+}
+
+/** A search that had nothing to look for. */
+const NOTHING: Pick<MemorySearchResult, 'memories'> & { revision: undefined; reasons: readonly OmissionReason[] } = {
+  memories: [],
+  revision: undefined,
+  reasons: [],
+};
+
+/** Finds what is placed in a turn's requests. A store that hangs or fails costs the turn its deadline, and what was there. */
+export class Retrieval {
+  readonly #manager: MemoryManager;
+  readonly #settings: AttachSettings;
+  readonly #profiles = new LruCache<KnownProfile>(MOST_PROFILES);
+
+  constructor(manager: MemoryManager, settings: AttachSettings) {
+    this.#manager = manager;
+    this.#settings = settings;
+  }
+
+  /** Never rejects. */
+  async find(
+    scopes: readonly MemoryScope[],
+    text: string,
+    abortSignal: AbortSignal | undefined,
+  ): Promise<readonly MemoryBlock[]> {
+    const findings = await Promise.all(
+      scopes.map((scope) => this.#findIn(scope, text, abortSignal).catch((error: unknown) => failed(scope, error))),
+    );
+    const { profile, memories } = this.#settings;
+    const reasons = [...new Set(findings.flatMap((finding) => finding.reasons))];
+    const blocks: MemoryBlock[] = [];
+    const profiles = findings.flatMap((finding) => profileItem(finding.profile));
+    if (profile !== 'none' && profiles.length > 0) blocks.push(this.#block('profile', profile, profiles, []));
+    if (memories !== 'tool') {
+      const best = findings.flatMap(({ scope, found }) => found.map((one) => ({ scope, ...one })));
+      best.sort((a, b) => b.score - a.score);
+      const chosen = best.slice(0, this.#settings.k);
+      const block = this.#block('memory', memories, chosen.map(itemOf), reasons);
+      if (block.items.length > 0 || reasons.length > 0) blocks.push(block);
+      for (const scope of scopes) {
+        const ids = chosen.slice(0, block.items.length).flatMap((one) => (one.scope === scope ? [one.memory.id] : []));
+        if (ids.length > 0) this.#manager.noteUse(scope, ids);
+      }
+    }
+    return blocks;
+  }
+
+  async #findIn(scope: MemoryScope, text: string, abortSignal: AbortSignal | undefined): Promise<ScopeFinding> {
+    const { deadlineMs, profile } = this.#settings;
+    const start = performance.now();
+    const { memories, revision, reasons } = await this.#search(scope, text, abortSignal);
+    if (profile === 'none') return { scope, found: memories, profile: undefined, reasons };
+    const left = Math.max(0, deadlineMs - (performance.now() - start));
+    const known = await this.#profileOf(scope, revision, left, abortSignal);
+    return { scope, found: memories, profile: known.profile, reasons: [...reasons, ...known.reasons] };
+  }
+
+  async #search(scope: MemoryScope, text: string, abortSignal: AbortSignal | undefined) {
+    const { memories: place, k, minScore, deadlineMs } = this.#settings;
+    if (place === 'tool' || text.trim() === '') return NOTHING;
+    try {
+      const { memories, report } = await this.#manager.search({
+        scope,
+        query: text,
+        k,
+        deadlineMs,
+        ...(minScore !== undefined && { minScore }),
+        ...(abortSignal && { abortSignal }),
+      });
+      const steps = new Set([report.lexical, report.semantic, report.rewrite, report.rerank]);
+      const reasons: OmissionReason[] = [];
+      if (report.deadlinePassed || steps.has('late')) reasons.push('deadline');
+      if (steps.has('failed')) {
+        reasons.push('failed');
+        logger.warn(`The search of memories failed; the turn goes on with what is there. ${report.errors.join(' ')}`);
+      }
+      return { memories, revision: report.revision, reasons };
+    } catch (error) {
+      if (!abortSignal?.aborted) warn(error);
+      return { ...NOTHING, reasons: ['failed' as const] };
+    }
+  }
+
+  /** The profile as of a revision of the scope: read when the scope has changed. */
+  async #profileOf(
+    scope: MemoryScope,
+    searched: number | undefined,
+    withinMs: number,
+    abortSignal: AbortSignal | undefined,
+  ): Promise<{ profile: KnownProfile | undefined; reasons: readonly OmissionReason[] }> {
+    const { id, context } = targetOf(scope);
+    const options = context === undefined ? {} : { context };
+    const key = JSON.stringify([this.#manager.store.tenant(options), memoryScopeKey(id)]);
+    const known = this.#profiles.get(key);
+    if (known && known.revision === searched) return { profile: known, reasons: [] };
+    if (withinMs === 0) return { profile: known, reasons: ['deadline'] };
+    const deadline = new Deadline(SYSTEM_CLOCK, withinMs, abortSignal);
+    try {
+      const reading = async (): Promise<KnownProfile> => {
+        const revision = searched ?? (await this.#manager.store.revision(id, options));
+        if (known?.revision === revision) return known;
+        const read = { revision, profile: await this.#manager.profile({ scope }) };
+        this.#profiles.set(key, read, 1);
+        return read;
+      };
+      const read = await deadline.wait(reading());
+      return read === LATE ? { profile: known, reasons: ['deadline'] } : { profile: read, reasons: [] };
+    } catch (error) {
+      warn(error);
+      return { profile: known, reasons: ['failed'] };
+    } finally {
+      deadline.end();
+    }
+  }
+
+  /** As many of the items, best first, as fit. */
+  #block(
+    title: MemoryBlock['title'],
+    place: MemoryBlock['place'],
+    items: readonly MemoryItem[],
+    reasons: readonly OmissionReason[],
+  ): MemoryBlock {
+    const { maxTokens } = this.#settings;
+    let tokens = 0;
+    const fitting: MemoryItem[] = [];
+    for (const item of items) {
+      tokens += estimateTokens(item.text);
+      if (tokens > maxTokens) break;
+      fitting.push(item);
+    }
+    const omitted = items.length - fitting.length;
+    const all: OmissionReason[] = omitted > 0 ? [...reasons, 'section'] : [...reasons];
+    return { title, place, items: fitting, maxTokens, omitted, reasons: all };
+  }
+}
+
+function warn(error: unknown): void {
+  logger.warn(`The memory of a turn failed; the turn goes on without. ${describeThrown(error)}`);
+}
+
+function failed(scope: MemoryScope, error: unknown): ScopeFinding {
+  warn(error);
+  return { scope, found: [], profile: undefined, reasons: ['failed'] };
+}
+
+function profileItem(known: KnownProfile | undefined): MemoryItem[] {
+  if (known?.profile === undefined) return [];
+  return [{ text: JSON.stringify(known.profile, null, 1) }];
+}
+
+function itemOf({ memory }: FoundMemory): MemoryItem {
+  return { text: memoryLine(memory), id: memory.id, revision: memory.revision };
+}
+
+/** A memory as a model reads it: with how sure it is, and when it was last said. */
+export function memoryLine({ text, confidence, validFrom, sources }: Memory): string {
+  const said = sources.reduce((last, { at }) => (at > last ? at : last), validFrom).slice(0, 10);
+  return `${text} (${confidence.toFixed(2)}, ${said})`;
+}

@@ -1,0 +1,50 @@
+import type { MessageData } from 'genkit';
+import { MessageLog } from '../../session/log/message-log.ts';
+import type { SessionFacts } from '../../session/turn-memory.ts';
+import type { Memory, MemoryStore } from '../../store/memory/contract.ts';
+import { sourceNoteKey } from '../pipeline/guard/gate.ts';
+import { hashInRange, parseSourceNote, shortHash, unreadRanges } from '../pipeline/ingest/ranges.ts';
+import { NOTES } from '../pipeline/pipeline.ts';
+import { targetOf, type MemoryScope } from '../scopes.ts';
+import { holdsAt } from '../search/score.ts';
+
+/**
+ * What was learned from the first messages of a session, as far as all of them were read; two reads. Messages of another branch of the
+ * session do not count.
+ *
+ * @param messages The last turn of them is the current one.
+ * @param keepTurns So many turns before the current one are not counted as covered.
+ */
+export async function sessionFacts(
+  store: MemoryStore,
+  scope: MemoryScope,
+  sessionId: string,
+  messages: readonly MessageData[],
+  keepTurns: number,
+): Promise<SessionFacts | undefined> {
+  const { id, context } = targetOf(scope);
+  const options = context === undefined ? {} : { context };
+  const key = sourceNoteKey(sessionId);
+  const { notes } = await store.notes(id, NOTES.pipeline, { ...options, keys: [key] });
+  const log = MessageLog.of(messages);
+  const hashAt = (position: number) => shortHash(log.prefixHash(position));
+  // A range that goes on in another branch is left out: it is not known which of its facts are from before.
+  const ranges = parseSourceNote(notes[0]?.value).ranges.filter(
+    (range) => range.to <= log.length && hashInRange(range, range.to) === hashAt(range.to),
+  );
+  if (ranges.length === 0) return undefined;
+  const whole = { from: 0, to: log.length };
+  const [unread] = unreadRanges(whole, hashAt, ranges);
+  const read = unread?.from ?? whole.to;
+  const kept = log.turnStarts.at(-keepTurns - 1) ?? 0;
+  const to = log.turnStarts.findLast((start) => start <= Math.min(read, kept)) ?? 0;
+  if (to === 0) return undefined;
+  const memories = await store.bySource(id, sessionId, options);
+  const facts = memories.filter((memory) => holdsAt(memory, Date.now()) && isSaidBefore(memory, sessionId, read));
+  if (facts.length === 0) return undefined;
+  return { text: facts.map(({ text }) => `- ${text}`).join('\n'), to, sha256: log.prefixHash(to) };
+}
+
+function isSaidBefore({ sources }: Memory, sessionId: string, position: number): boolean {
+  return sources.some(({ id, to = 0 }) => id === sessionId && to <= position);
+}

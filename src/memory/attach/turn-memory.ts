@@ -1,0 +1,107 @@
+import type { GenerateRequest, MessageData, ToolArgument } from 'genkit';
+import { logger } from 'genkit/logging';
+import { runInNewSpan, setCustomMetadataAttributes } from 'genkit/tracing';
+import { describeThrown } from '../../errors.ts';
+import type { MemoryBlock, PlacedCall, SessionFacts, TurnMemory } from '../../session/turn-memory.ts';
+import type { MemoryScope } from '../scopes.ts';
+import { hasToolAnswers, type MakeTools } from './memory-tools.ts';
+import { placeBlocks } from './place.ts';
+import type { Retrieval } from './retrieve.ts';
+import type { AttachSettings } from './settings.ts';
+import type { MemoryTurnReport } from './types.ts';
+
+/** What the turns of a memory share. */
+export interface TurnSetting {
+  readonly settings: AttachSettings;
+  readonly retrieval: Retrieval;
+  readonly tools: MakeTools;
+  readonly factsOf: (
+    scopes: readonly MemoryScope[],
+    sessionId: string,
+    messages: readonly MessageData[],
+    keepTurns: number,
+  ) => Promise<SessionFacts | undefined>;
+}
+
+/** One turn: searches once, and places what it found in each model call. */
+export class AttachedTurn implements TurnMemory {
+  readonly #setting: TurnSetting;
+  readonly #scopes: readonly MemoryScope[];
+  readonly #sessionId: string | undefined;
+  #isUserAlone = true;
+  #blocks: Promise<readonly MemoryBlock[]> | undefined;
+
+  constructor(setting: TurnSetting, scopes: readonly MemoryScope[], sessionId: string | undefined) {
+    this.#setting = setting;
+    this.#scopes = scopes;
+    this.#sessionId = sessionId;
+  }
+
+  tools(): ToolArgument[] {
+    return this.#setting.tools(() => this.#isUserAlone);
+  }
+
+  noteRequest({ messages }: GenerateRequest): void {
+    this.#isUserAlone = !hasToolAnswers(messages);
+  }
+
+  blocks({ text, abortSignal }: Parameters<TurnMemory['blocks']>[0]): Promise<readonly MemoryBlock[]> {
+    return (this.#blocks ??= this.#find(text, abortSignal));
+  }
+
+  async place({ request, origins, abortSignal }: PlacedCall): Promise<GenerateRequest> {
+    const last = origins.findLast((message) => message?.role === 'user');
+    const text = last?.content.map((part) => part.text ?? '').join('') ?? '';
+    const blocks = await this.blocks({ text, abortSignal });
+    return placeBlocks(request, origins, blocks);
+  }
+
+  async sessionFacts(messages: readonly MessageData[], keepTurns: number): Promise<SessionFacts | undefined> {
+    if (this.#sessionId === undefined) return undefined;
+    try {
+      return await this.#setting.factsOf(this.#scopes, this.#sessionId, messages, keepTurns);
+    } catch (error) {
+      logger.warn(
+        `What was learned from the session could not be read; the turn goes on without. ${describeThrown(error)}`,
+      );
+      return undefined;
+    }
+  }
+
+  async #find(text: string, abortSignal: AbortSignal | undefined): Promise<readonly MemoryBlock[]> {
+    if (this.#scopes.length === 0) return [];
+    return runInNewSpan({ metadata: { name: 'memory-preload' } }, async () => {
+      const blocks = await this.#setting.retrieval.find(this.#scopes, text, abortSignal);
+      const report = reportOf(this.#sessionId, blocks);
+      setCustomMetadataAttributes({
+        'memory:placed': `${report.memories.length}`,
+        'memory:missing': report.reasons.join(' '),
+      });
+      this.#notify(report);
+      return blocks;
+    });
+  }
+
+  #notify(report: MemoryTurnReport): void {
+    const { onReport } = this.#setting.settings;
+    try {
+      if (onReport) onReport(report);
+      else if (report.reasons.includes('deadline')) {
+        logger.warn('The memory of a turn was too slow; the turn goes on with what is there.');
+      }
+    } catch (error) {
+      logger.error(`onReport of memory.attach threw; the turn continues. ${describeThrown(error)}`);
+    }
+  }
+}
+
+function reportOf(sessionId: string | undefined, blocks: readonly MemoryBlock[]): MemoryTurnReport {
+  const found = blocks.flatMap(({ items }) => items);
+  return {
+    sessionId,
+    memories: found.flatMap(({ id, revision }) => (id === undefined ? [] : [[id, revision ?? 0] as const])),
+    hasProfile: blocks.some(({ title, items }) => title === 'profile' && items.length > 0),
+    omitted: blocks.reduce((sum, { omitted }) => sum + omitted, 0),
+    reasons: [...new Set(blocks.flatMap(({ reasons }) => reasons))],
+  };
+}

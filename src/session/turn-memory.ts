@@ -1,0 +1,70 @@
+import type { GenerateRequest, MessageData, ToolArgument } from 'genkit';
+import type { OmissionReason } from '../snapshot/context-report.ts';
+import type { DataPlace } from './log/data-text.ts';
+
+/** A memory, or a profile, as it is placed in a request. */
+export interface MemoryItem {
+  /** What the model reads. */
+  readonly text: string;
+  /** The memory. Default: it is no single memory. */
+  readonly id?: string;
+  /** Its revision. */
+  readonly revision?: number;
+}
+
+/** What of the memory is placed together. */
+export interface MemoryBlock {
+  /** A profile, or memories that were found. */
+  readonly title: 'profile' | 'memory';
+  /** Where it stands. */
+  readonly place: DataPlace;
+  /** Best first. */
+  readonly items: readonly MemoryItem[];
+  /** Tokens at most. */
+  readonly maxTokens: number;
+  /** Items that did not fit. */
+  readonly omitted: number;
+  /** Why something is missing. */
+  readonly reasons: readonly OmissionReason[];
+}
+
+/** The facts that were learned from the first messages of a session. */
+export interface SessionFacts {
+  /** The facts, one a line. */
+  readonly text: string;
+  /** The position of the first message that was not learned from. */
+  readonly to: number;
+  /** SHA-256 of the messages before it, in hex. */
+  readonly sha256: string;
+}
+
+/** One model call of a turn. */
+export interface PlacedCall {
+  /** The request. */
+  readonly request: GenerateRequest;
+  /** The session's message behind each message of the request; `undefined` for one of the prompt. */
+  readonly origins: readonly (MessageData | undefined)[];
+  /** Fires when the turn is aborted. */
+  readonly abortSignal?: AbortSignal | undefined;
+}
+
+/** The memory of an agent during one turn. What it found serves all model calls of the turn. Its methods never reject. */
+export interface TurnMemory {
+  /** Tools for the model, for one call of `generate`: Genkit registers them for it. */
+  tools(): ToolArgument[];
+
+  /** Notes a request before its model call: what tools have said in it counts less than what the user says. */
+  noteRequest(request: GenerateRequest): void;
+
+  /** What is to be placed, asked for once a turn; answers within its deadline. */
+  blocks(query: {
+    readonly text: string;
+    readonly abortSignal?: AbortSignal | undefined;
+  }): Promise<readonly MemoryBlock[]>;
+
+  /** The facts that were learned from the session without its last `keepTurns` turns and the current one; `undefined` for none. */
+  sessionFacts(messages: readonly MessageData[], keepTurns: number): Promise<SessionFacts | undefined>;
+
+  /** The request with the memories in it, for a model call without a window. */
+  place(call: PlacedCall): Promise<GenerateRequest>;
+}

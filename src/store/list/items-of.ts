@@ -1,0 +1,39 @@
+import type { ListSessionsOptions, Page, PageOptions, SessionSummary, SnapshotStore } from '../contract.ts';
+
+/** The items of all pages of a list, one after the other. */
+export async function* itemsOf<T, O extends PageOptions>(
+  list: (options: O) => Promise<Page<T>>,
+  options: O,
+): AsyncGenerator<T> {
+  let cursor: string | undefined;
+  do {
+    const page = await list({ ...options, ...(cursor !== undefined && { cursor }) });
+    yield* page.items;
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
+}
+
+/**
+ * The sessions of a tenant, or of one owner, each once; the one written last comes last, but for those that are written meanwhile. Keeps what
+ * the lists say of them in memory.
+ */
+export async function* sessionsOldestFirst(
+  store: SnapshotStore,
+  options: ListSessionsOptions,
+): AsyncGenerator<SessionSummary> {
+  const seen = new Set<string>();
+  // A session that is written while the list is read moves to its beginning, so the list is read until it has nothing new.
+  for (let before = -1; before < seen.size;) {
+    before = seen.size;
+    const found: SessionSummary[] = [];
+    for await (const session of itemsOf((page: ListSessionsOptions) => store.listSessions(page), {
+      ...options,
+      limit: 1000,
+    })) {
+      if (seen.has(session.sessionId)) continue;
+      seen.add(session.sessionId);
+      found.push(session);
+    }
+    yield* found.toReversed();
+  }
+}

@@ -1,0 +1,53 @@
+import { failedPrecondition, notFound, quote } from '../../errors.ts';
+import {
+  capabilitiesOf,
+  keepsScopes,
+  type PageOptions,
+  type SessionStoreOptions,
+  type SnapshotStore,
+} from '../contract.ts';
+import { itemsOf, sessionsOldestFirst } from '../list/items-of.ts';
+import { jsonLines, linesOfSession, type ExportedLine } from './session-lines.ts';
+
+/** Options of {@link exportSessions}. */
+export interface ExportSessionsOptions extends SessionStoreOptions {
+  /** Only these sessions, and no records of users and apps. Default: everything of the tenant. */
+  sessionIds?: readonly string[];
+}
+
+/**
+ * The sessions of a tenant as JSON Lines: whole trees with their ids, session records, and the records of users and apps. Each line is an
+ * {@link ExportedLine} and ends in `\n`; the last one has the counts. `importSessions` reads it. A snapshot without a session is in no list, and
+ * so not in it.
+ *
+ * Read it as a stream: no state is collected in memory. A session that is written meanwhile is exported as it was at some moment of the export.
+ *
+ * @throws `NOT_FOUND` for a session of `sessionIds` that is not there, `FAILED_PRECONDITION` for a store that can't list its sessions, and the
+ *   store's errors: then the export is not whole.
+ * @example
+ * for await (const line of exportSessions(store)) process.stdout.write(line);
+ */
+export async function* exportSessions(
+  store: SnapshotStore,
+  options: ExportSessionsOptions = {},
+): AsyncGenerator<string> {
+  if (!capabilitiesOf(store).list) throw failedPrecondition('exportSessions needs a store that can list its sessions.');
+  yield* jsonLines(linesOf(store, options));
+}
+
+async function* linesOf(
+  store: SnapshotStore,
+  { sessionIds, context }: ExportSessionsOptions,
+): AsyncGenerator<ExportedLine> {
+  const missing = new Set(sessionIds);
+  for await (const session of sessionsOldestFirst(store, { context })) {
+    if (sessionIds && !missing.delete(session.sessionId)) continue;
+    yield* linesOfSession(store, session, { context });
+  }
+  for (const id of missing) throw notFound(`There is no session ${quote(id)} to export.`);
+  if (sessionIds || !keepsScopes(store)) return;
+  for await (const scope of itemsOf((page: PageOptions) => store.listScopes(page), { context, limit: 1000 })) {
+    const [values = {}] = await store.readScopes({ context, scopes: [scope] });
+    yield { kind: 'scope', scope, values };
+  }
+}

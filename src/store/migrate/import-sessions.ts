@@ -1,0 +1,179 @@
+import { failedPrecondition, invalidArgument } from '../../errors.ts';
+import { parseJson } from '../../json/value.ts';
+import type { SessionSnapshot } from '../../snapshot/snapshot.ts';
+import { keepsScopes, type SessionStoreOptions, type SessionSummary, type SnapshotStore } from '../contract.ts';
+import { itemsOf } from '../list/items-of.ts';
+import { detailsOf } from '../list/session-summary.ts';
+import type { CopyResult } from './copy-sessions.ts';
+import type { ExportedLine, RecordLine } from './session-lines.ts';
+import { ScopeWriter, writeMissingRecords } from './write-beside.ts';
+
+/** Options of {@link importSessions}. */
+export interface ImportSessionsOptions extends SessionStoreOptions {
+  /** Called after each session. */
+  onProgress?: (progress: CopyResult) => void;
+}
+
+/**
+ * Reads what `exportSessions` or `exportUser` wrote into a store: whole trees with their ids, in the same order, with all records. What is there
+ * already is left as it is, so an import that was interrupted is run again. A session that went on in the store stays as it is; one that holds
+ * other snapshots than the export is reported as diverged, and nothing more of it is written.
+ *
+ * @param lines Text or bytes, cut anywhere, a file's stream say.
+ * @throws `INVALID_ARGUMENT` for what is no line of an export, with its number; `FAILED_PRECONDITION` when the last line is missing: the export
+ *   was cut off. What came before is imported.
+ * @example
+ * await importSessions(store, createReadStream('sessions.jsonl'));
+ */
+export async function importSessions(
+  store: SnapshotStore,
+  lines: AsyncIterable<string | Uint8Array>,
+  options: ImportSessionsOptions = {},
+): Promise<CopyResult> {
+  const target = new Target(store, options);
+  let number = 0;
+  let isEnded = false;
+  for await (const text of linesIn(lines)) {
+    number++;
+    if (text.trim() === '') continue;
+    if (isEnded) throw invalidArgument(`Line ${number} comes after the last line of the export.`);
+    const line = parseLine(text, number);
+    isEnded = line.kind === 'end';
+    await target.take(line, number);
+  }
+  const result = await target.finish();
+  if (!isEnded) {
+    throw failedPrecondition(
+      `The export was cut off after line ${number}: its last line is missing. What came before is imported; import the whole file again.`,
+    );
+  }
+  return result;
+}
+
+const MEMBERS: Readonly<Record<ExportedLine['kind'], string | undefined>> = {
+  session: 'session',
+  record: 'record',
+  snapshot: 'snapshot',
+  scope: 'scope',
+  memory: 'line',
+  end: undefined,
+};
+
+function parseLine(text: string, number: number): ExportedLine {
+  let line: unknown;
+  try {
+    line = parseJson(text);
+  } catch {
+    // The error below says where.
+  }
+  const { kind } = (line ?? {}) as { kind?: keyof typeof MEMBERS };
+  const isKnown = typeof kind === 'string' && Object.hasOwn(MEMBERS, kind);
+  const member = isKnown ? MEMBERS[kind] : undefined;
+  const isWhole = isKnown && (member === undefined || typeof (line as Record<string, unknown>)[member] === 'object');
+  if (isWhole) return line as ExportedLine;
+  throw invalidArgument(`Line ${number} is no line of an export of sessions.`);
+}
+
+/** The lines of a text that arrives in pieces. */
+async function* linesIn(pieces: AsyncIterable<string | Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let open: string[] = [];
+  for await (const piece of pieces) {
+    const [first = '', ...rest] = (typeof piece === 'string' ? piece : decoder.decode(piece, { stream: true })).split(
+      '\n',
+    );
+    open.push(first);
+    for (const next of rest) {
+      yield open.join('');
+      open = [next];
+    }
+  }
+  const last = open.join('') + decoder.decode();
+  if (last !== '') yield last;
+}
+
+/** The session that is being imported. */
+interface OpenSession {
+  readonly summary: SessionSummary;
+  /** Its snapshots in the store when the import came to it, in the order of their first saves. */
+  readonly there: readonly string[];
+  /** Written once its snapshots are. */
+  readonly records: RecordLine['record'][];
+  /** Snapshots of it in the export so far. */
+  count: number;
+  isDiverged: boolean;
+}
+
+class Target {
+  readonly #store: SnapshotStore;
+  readonly #caller: SessionStoreOptions;
+  readonly #onProgress: ImportSessionsOptions['onProgress'];
+  readonly #scopes: ScopeWriter<unknown> | undefined;
+  readonly #result: CopyResult = { sessions: 0, snapshots: 0, scopes: 0, records: 0, diverged: [] };
+  #session: OpenSession | undefined;
+
+  constructor(store: SnapshotStore, { context, onProgress }: ImportSessionsOptions) {
+    this.#store = store;
+    this.#caller = context === undefined ? {} : { context };
+    this.#onProgress = onProgress;
+    this.#scopes = keepsScopes(store) ? new ScopeWriter(store, this.#caller) : undefined;
+  }
+
+  async take(line: ExportedLine, number: number): Promise<void> {
+    if (line.kind === 'session') {
+      await this.#endSession();
+      await this.#begin(line.session);
+    } else if (line.kind === 'scope') await this.#scopes?.add(line.scope, line.values);
+    // A session store keeps no memories.
+    else if (line.kind !== 'end' && line.kind !== 'memory') {
+      const { sessionId } = line.kind === 'record' ? line : line.snapshot;
+      const session = this.#session;
+      if (!session || (sessionId ?? session.summary.sessionId) !== session.summary.sessionId) {
+        throw invalidArgument(`Line ${number} belongs to another session than the lines before it.`);
+      }
+      if (line.kind === 'record') session.records.push(line.record);
+      else await this.#save(session, line.snapshot);
+    }
+  }
+
+  async finish(): Promise<CopyResult> {
+    await this.#endSession();
+    this.#result.scopes = (await this.#scopes?.end()) ?? 0;
+    return this.#result;
+  }
+
+  async #begin(summary: SessionSummary): Promise<void> {
+    const { sessionId } = summary;
+    const there: string[] = [];
+    const list = { ...this.#caller, sessionId, limit: 1000 };
+    for await (const { snapshotId } of itemsOf((page: typeof list) => this.#store.listSnapshots(page), list)) {
+      there.push(snapshotId);
+    }
+    this.#session = { summary, there, records: [], count: 0, isDiverged: false };
+  }
+
+  /** An import writes in the order of the export, so what an earlier one wrote is how the export begins. */
+  async #save(session: OpenSession, snapshot: SessionSnapshot): Promise<void> {
+    const known = session.there[session.count++];
+    session.isDiverged ||= known !== undefined && known !== snapshot.snapshotId;
+    if (known !== undefined || session.isDiverged) return;
+    const { sessionId } = session.summary;
+    const details = this.#store.capabilities.details && { session: detailsOf(session.summary) };
+    const options = { ...this.#caller, ...details };
+    const create = (current: SessionSnapshot | undefined) => (current ? null : { ...snapshot, sessionId });
+    if (await this.#store.saveSnapshot(snapshot.snapshotId, create, options)) this.#result.snapshots++;
+  }
+
+  async #endSession(): Promise<void> {
+    const session = this.#session;
+    if (!session) return;
+    const { sessionId } = session.summary;
+    if (session.isDiverged) this.#result.diverged.push(sessionId);
+    else {
+      this.#result.sessions++;
+      this.#result.records += await writeMissingRecords(this.#store, { ...this.#caller, sessionId }, session.records);
+    }
+    this.#session = undefined;
+    this.#onProgress?.({ ...this.#result, diverged: [...this.#result.diverged] });
+  }
+}

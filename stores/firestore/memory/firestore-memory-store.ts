@@ -1,0 +1,85 @@
+import { Firestore } from '@google-cloud/firestore';
+import { checkOptions, isFunction, isObject, isWhole } from '../../../src/store/check-options.ts';
+import type { Encryption } from '../../../src/store/encryption/encryption.ts';
+import { BaseMemoryStore, type MemoryTenant } from '../../../src/store/memory/base-memory-store.ts';
+import type { MemoryStoreCapabilities } from '../../../src/store/memory/contract.ts';
+import type { SnapshotPathPrefix } from '../../../src/store/name-tenant.ts';
+import { KeyQueue } from '../../../src/store/parts/key-queue.ts';
+import { Database } from '../database.ts';
+import { Meter, type FirestoreUsage } from '../meter.ts';
+import { isClient, isCollectionName } from '../option-checks.ts';
+import { FirestoreMemoryTenant } from './firestore-memory-tenant.ts';
+import type { SharedMemories } from './memory-database.ts';
+
+/** Options of {@link FirestoreMemoryStore}. */
+export interface FirestoreMemoryStoreOptions {
+  /**
+   * The database. Default: a client of the store's own, with application default credentials or, when `FIRESTORE_EMULATOR_HOST` is set, for
+   * the emulator; `close()` ends that one only.
+   */
+  db?: Firestore;
+  /** The collection of the scopes; that of jobs is named after it. Default: `genkit-memories`. */
+  collection?: string;
+  /** Names the caller's tenant; callers see what was saved under their own prefix only. Default: one tenant for all. */
+  pathPrefix?: SnapshotPathPrefix;
+  /** How long one request to Firestore may take, in ms, before the call ends as `UNAVAILABLE`. Default: 8,000. */
+  requestTimeoutMs?: number;
+  /**
+   * Encrypts what is written from now on; `envelope()` of `genkitx-agents/privacy` makes one. Embeddings stay in clear, because Firestore
+   * searches them. What is in clear already is read as it is. Default: all is written in clear.
+   */
+  encryption?: Encryption;
+}
+
+const CAPABILITIES: Readonly<MemoryStoreCapabilities> = Object.freeze({ shared: true, vectorDimensions: 2048 });
+
+/**
+ * Keeps memories in Cloud Firestore. Any number of processes may share the database. A query by vector is Firestore's own: deploy the indexes
+ * of `firestore.indexes.json`, and add one for the dimensions of your embedder if they are not among them.
+ *
+ * What a method hands out is frozen, or the caller's own copy. Every call is a span of Genkit's tracing with the billed reads, writes and deletes.
+ *
+ * @example
+ * const memories = new FirestoreMemoryStore();
+ * const scope = { scope: 'user', appName: 'barista', userId: 'ada' } as const;
+ * const { items } = await memories.query(scope);
+ */
+export class FirestoreMemoryStore extends BaseMemoryStore {
+  /** What this store can do. */
+  readonly capabilities = CAPABILITIES;
+  readonly #db: Firestore;
+  readonly #ownsDb: boolean;
+  readonly #shared: SharedMemories;
+  readonly #meter = new Meter('FirestoreMemoryStore');
+
+  /** @throws `INVALID_ARGUMENT` for an unknown or impossible option. */
+  constructor(options: FirestoreMemoryStoreOptions = {}) {
+    checkOptions('FirestoreMemoryStore', options, {
+      db: isClient,
+      collection: isCollectionName,
+      pathPrefix: isFunction,
+      requestTimeoutMs: isWhole(1),
+      encryption: isObject,
+    });
+    super('FirestoreMemoryStore', options.pathPrefix);
+    const { db, collection = 'genkit-memories', requestTimeoutMs = 8000, encryption } = options;
+    this.#ownsDb = db === undefined;
+    // After an outage gRPC would pause for up to two minutes before it connects again.
+    this.#db = db ?? new Firestore({ 'grpc.max_reconnect_backoff_ms': 2000 });
+    const settings = { collection, timeoutMs: requestTimeoutMs, meter: this.#meter };
+    this.#shared = { database: new Database(this.#db, settings), queue: new KeyQueue(), encryption };
+  }
+
+  /** The sums of what this store object has used of Firestore so far. */
+  stats(): FirestoreUsage {
+    return this.#meter.total;
+  }
+
+  protected openTenant(id: string): MemoryTenant {
+    return new FirestoreMemoryTenant(this.#shared, id);
+  }
+
+  protected release(): Promise<void> {
+    return this.#shared.database.close(async () => this.#ownsDb && this.#db.terminate());
+  }
+}

@@ -1,0 +1,360 @@
+import {
+  FieldPath,
+  FieldValue,
+  type CollectionReference,
+  type DocumentSnapshot,
+  type Query,
+} from '@google-cloud/firestore';
+import type { Page, PageOptions } from '../../../src/store/contract.ts';
+import { checkPage, encodeCursor } from '../../../src/store/list/page.ts';
+import type {
+  ClaimRequest,
+  CommitRequest,
+  JobsRequest,
+  MemoryTenant,
+} from '../../../src/store/memory/base-memory-store.ts';
+import type { QueryRequest } from '../../../src/store/memory/checks.ts';
+import type {
+  Memory,
+  MemoryChanges,
+  MemoryCommitResult,
+  MemoryErasure,
+  MemoryHit,
+  MemoryJob,
+  MemoryJobChange,
+  MemoryNotes,
+  MemoryScopeId,
+  MemorySweep,
+} from '../../../src/store/memory/contract.ts';
+import { memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
+import { fits, nearest, sequenceOf, versionAt, type MemoryVersion } from '../../../src/store/memory/version.ts';
+import { PAGE, type DocumentWrite } from '../database.ts';
+import { explained } from '../failures.ts';
+import { JobQueues } from './job-queues.ts';
+import { MemoryDatabase, type SharedMemories } from './memory-database.ts';
+import {
+  hashName,
+  headFields,
+  noteName,
+  noteRange,
+  readHead,
+  readNote,
+  readVersion,
+  type ScopeHead,
+} from './memory-documents.ts';
+import { ScopeCommits } from './scope-commit.ts';
+
+/** The most results of a query by vector. */
+const MOST_NEAR = 1000;
+
+/** One tenant: each method is a span of Genkit's tracing, and its failures are explained. */
+export class FirestoreMemoryTenant implements MemoryTenant {
+  readonly #data: MemoryDatabase;
+  readonly #jobs: JobQueues;
+
+  constructor(shared: SharedMemories, tenant: string) {
+    this.#data = new MemoryDatabase(tenant, shared);
+    this.#jobs = new JobQueues(this.#data);
+  }
+
+  get(key: string, ids: readonly string[]): Promise<Memory[]> {
+    return this.#call('get', 'Reading memories', async () => {
+      const refs = ids.map((id) => this.#memories(key).doc(hashName(id)));
+      const documents = await this.#data.database.getAll(refs);
+      return memoriesOf(
+        await this.#versions(
+          key,
+          documents.filter(({ exists }) => exists),
+        ),
+      );
+    });
+  }
+
+  query(key: string, request: QueryRequest): Promise<Page<MemoryHit>> {
+    return this.#call('query', 'Querying memories', () => {
+      if (request.asOf !== undefined) return this.#queryPast(key, request, request.asOf);
+      return request.vector ? this.#queryNear(key, request, request.vector) : this.#queryLast(key, request);
+    });
+  }
+
+  revision(key: string): Promise<number> {
+    return this.#call('revision', 'Reading a revision of memories', async () => {
+      return readHead(await this.#data.database.get(this.#data.head(key))).revision;
+    });
+  }
+
+  changes(key: string, since: number): Promise<MemoryChanges> {
+    return this.#call('changes', 'Reading changes of memories', async () => {
+      // Before the memories: what changes meanwhile is answered once more next time.
+      const { revision, reset, floorRevision } = readHead(await this.#data.database.get(this.#data.head(key)));
+      const isReset = since < reset || since > revision;
+      if (since === revision) return { revision, changed: [], isReset };
+      const first = sequenceOf(isReset ? floorRevision : Math.max(since + 1, floorRevision));
+      const documents = await this.#all(this.#memories(key).where('content', '>=', first).orderBy('content'));
+      return { revision, changed: memoriesOf(await this.#versions(key, documents)), isReset };
+    });
+  }
+
+  commit(key: string, request: CommitRequest): Promise<MemoryCommitResult> {
+    return this.#call('commit', 'Committing memories', () =>
+      new ScopeCommits(this.#data, this.#jobs, key).make(request),
+    );
+  }
+
+  revisions(key: string, id: string): Promise<Memory[]> {
+    return this.#call('revisions', 'Reading the revisions of a memory', async () => {
+      const [current] = await this.#data.database.getAll([this.#memories(key).doc(hashName(id))]);
+      return current!.exists ? memoriesOf(await this.#history(key, current!)) : [];
+    });
+  }
+
+  bySource(key: string, sourceId: string): Promise<Memory[]> {
+    return this.#call('bySource', 'Reading the memories of a source', async () => {
+      const { database } = this.#data;
+      const hash = hashName(sourceId);
+      const [now, before] = await Promise.all([
+        this.#all(this.#memories(key).where('sources', 'array-contains', hash)),
+        database.query(this.#revisions(key).where('sources', 'array-contains', hash).select()),
+      ]);
+      const found = new Set(now.map(({ id }) => id));
+      const names = new Set(before.map(({ id }) => id.slice(0, id.indexOf('-', NAME_LENGTH))));
+      const more = [...names].filter((name) => !found.has(name)).map((name) => this.#memories(key).doc(name));
+      const documents = more.length === 0 ? [] : await database.getAll(more);
+      return memoriesOf(await this.#versions(key, [...now, ...documents.filter(({ exists }) => exists)]));
+    });
+  }
+
+  notes(key: string, kind: string, keys: readonly string[] | undefined): Promise<MemoryNotes> {
+    return this.#call('notes', 'Reading notes', async () => {
+      const { database } = this.#data;
+      const notes = this.#data.head(key).collection('notes');
+      const [start, end] = noteRange(kind);
+      const refs = keys?.map((one) => notes.doc(noteName({ kind, key: one })));
+      const range = notes.orderBy(FieldPath.documentId()).startAt(start).endBefore(end);
+      const [head, ...documents] = refs
+        ? await database.getAll([this.#data.head(key), ...refs])
+        : await database.readTogether(this.#data.head(key), range);
+      const { revision, floor } = readHead(head!);
+      const sealer = this.#data.sealer(key);
+      const there = documents.filter((document) => document.exists && (document.get('commit') as number) > floor);
+      const found = await Promise.all(there.map((document) => readNote(document, sealer)));
+      return { revision, notes: found.toSorted((x, y) => (x.key < y.key ? -1 : 1)) };
+    });
+  }
+
+  addJob(job: MemoryJob, maxJobs: number): Promise<'added' | 'known' | 'full'> {
+    return this.#call('addJob', 'Adding a memory job', () => this.#jobs.add(job, maxJobs));
+  }
+
+  claimJob(request: ClaimRequest): Promise<MemoryJob | undefined> {
+    return this.#call('claimJob', 'Claiming a memory job', () => this.#jobs.claim(request));
+  }
+
+  changeJob(id: string, change: MemoryJobChange, now: number): Promise<void> {
+    return this.#call('changeJob', 'Changing a memory job', () => this.#jobs.change(id, change, now));
+  }
+
+  listJobs(request: JobsRequest): Promise<Page<MemoryJob>> {
+    return this.#call('listJobs', 'Listing memory jobs', () => this.#jobs.list(request));
+  }
+
+  listScopes(options: PageOptions): Promise<Page<MemoryScopeId>> {
+    const { limit, after: [after] = [''] } = checkPage(options, ['string']);
+    return this.#call('listScopes', 'Listing scopes', async () => {
+      const { database, scopes } = this.#data;
+      const written = scopes
+        .where('isWritten', '==', true)
+        .orderBy(FieldPath.documentId())
+        .limit(limit + 1);
+      const [heads, withJobs] = await Promise.all([
+        database.query(after === '' ? written : written.startAfter(after)),
+        this.#jobs.scopesAfter(after, limit + 1),
+      ]);
+      const keys = new Map([...heads.map((head): [string, string] => [head.id, readHead(head).key!]), ...withJobs]);
+      const names = [...keys.keys()].toSorted();
+      const items = names.slice(0, limit).map((name) => memoryScopeOfKey(keys.get(name)!));
+      return names.length > limit ? { items, nextCursor: encodeCursor([names[limit - 1]!]) } : { items };
+    });
+  }
+
+  sweep(now: number): Promise<MemorySweep> {
+    return this.#call('sweep', 'Sweeping memories', async () => {
+      const { database, scopes } = this.#data;
+      const [due, erasing] = await Promise.all([
+        this.#all(scopes.where('expires', '<=', now).orderBy('expires')),
+        database.query(scopes.where('isErasing', '==', true)),
+      ]);
+      for (const document of erasing) await this.#removeErased(document);
+      let removed = 0;
+      for (const document of due) {
+        const { key } = readHead(document);
+        if (key !== undefined) removed += await new ScopeCommits(this.#data, this.#jobs, key).sweep(now);
+      }
+      return { removed };
+    });
+  }
+
+  erase(key: string): Promise<MemoryErasure> {
+    return this.#call('erase', 'Erasing memories', async () => {
+      const jobs = await this.#jobs.erase(key);
+      const document = await this.#data.untilMade('Erasing memories', key, async () => {
+        const found = await this.#data.database.get(this.#data.head(key));
+        if (found.exists) await this.#data.database.commit([eraseHead(found)]);
+        return found.exists ? await this.#data.database.get(this.#data.head(key)) : undefined;
+      });
+      const counts = document ? await this.#removeErased(document) : { memories: 0, revisions: 0, notes: 0 };
+      await this.#data.sealer(key).forget();
+      return { ...counts, jobs };
+    });
+  }
+
+  /** Removes the documents of a scope that commits before its last erasure wrote. */
+  async #removeErased(document: DocumentSnapshot): Promise<Omit<MemoryErasure, 'jobs'>> {
+    const { database } = this.#data;
+    const { floor, floorRevision } = readHead(document);
+    const below = async (name: string, field: string, limit: number): Promise<DocumentSnapshot[]> => {
+      const query = document.ref.collection(name).orderBy(FieldPath.documentId()).select(field);
+      const found: DocumentSnapshot[] = await this.#all(query);
+      return found.filter((one) => (one.get(field) as number) < limit);
+    };
+    const [memories, revisions, notes] = await Promise.all([
+      below('memories', 'sequence', sequenceOf(floorRevision)),
+      below('revisions', 'sequence', sequenceOf(floorRevision)),
+      below('notes', 'commit', floor + 1),
+    ]);
+    const all = [...memories, ...revisions, ...notes].map(({ ref, updateTime }) => ({ ref, at: updateTime! }));
+    await database.remove(all);
+    await this.#data.untilMade('Erasing memories', document.id, async () => {
+      const head = await database.get(document.ref);
+      if (!head.exists || readHead(head).floor !== floor) return;
+      await database.commit([{ kind: 'update', ref: head.ref, data: { isErasing: false }, at: head.updateTime! }]);
+    });
+    return { memories: memories.length, revisions: revisions.length, notes: notes.length };
+  }
+
+  async #queryLast(key: string, request: QueryRequest): Promise<Page<MemoryHit>> {
+    const { k, before } = request;
+    const found: MemoryVersion[] = [];
+    let query: Query = this.#memories(key).orderBy('sequence', 'desc');
+    if (before !== undefined) query = query.startAfter(before);
+    for await (const documents of this.#data.database.pages(query, Math.min(PAGE, k + 1))) {
+      for (const version of await this.#versions(key, documents)) if (fits(version, request)) found.push(version);
+      if (found.length > k) break;
+    }
+    return pageOfVersions(found, k);
+  }
+
+  async #queryNear(key: string, request: QueryRequest, vector: Float32Array): Promise<Page<MemoryHit>> {
+    const { k, filter } = request;
+    const memories = filter.includeInvalid ? this.#memories(key) : this.#memories(key).where('isActive', '==', true);
+    for (
+      let limit = Math.min(MOST_NEAR, filter.topics || filter.kind ? 4 * k : k + 5);
+      ;
+      limit = Math.min(MOST_NEAR, 4 * limit)
+    ) {
+      const documents = await this.#data.database.queryNearest(memories, Array.from(vector), limit);
+      const versions = await this.#versions(key, documents);
+      const fitting = versions.filter((version) => fits(version, request));
+      if (fitting.length < k && documents.length === limit && limit < MOST_NEAR) continue;
+      // As every store computes it.
+      const hits = nearest(fitting, vector, k);
+      return { items: hits.map(({ version, similarity }) => ({ memory: version.memory, similarity })) };
+    }
+  }
+
+  async #queryPast(key: string, request: QueryRequest, asOf: number): Promise<Page<MemoryHit>> {
+    const documents = await this.#all(this.#memories(key).orderBy('sequence', 'desc'));
+    const versions = await this.#versions(key, documents);
+    const then = await Promise.all(
+      versions.map(async (version, i) => {
+        const isOld = Date.parse(version.memory.createdAt) <= asOf;
+        if (!isOld || Date.parse(version.memory.updatedAt) <= asOf) return isOld ? version : undefined;
+        return versionAt(await this.#history(key, documents[i]!), asOf);
+      }),
+    );
+    const { before = Infinity, vector, k } = request;
+    const fitting = then.filter(
+      (one) => one !== undefined && one.sequence < before && fits(one, request),
+    ) as MemoryVersion[];
+    if (!vector)
+      return pageOfVersions(
+        fitting.toSorted((x, y) => y.sequence - x.sequence),
+        k,
+      );
+    return {
+      items: nearest(fitting, vector, k).map(({ version, similarity }) => ({ memory: version.memory, similarity })),
+    };
+  }
+
+  /** What a memory was, and is as it was read. */
+  async #history(key: string, current: DocumentSnapshot): Promise<MemoryVersion[]> {
+    const range = this.#revisions(key)
+      .orderBy(FieldPath.documentId())
+      .startAt(`${current.id}-`)
+      .endBefore(`${current.id}.`);
+    const before = (await this.#all(range)).filter(
+      (one) => (one.get('revision') as number) < (current.get('revision') as number),
+    );
+    return this.#versions(key, [...before, current]);
+  }
+
+  async #all(query: Query): Promise<DocumentSnapshot[]> {
+    const found: DocumentSnapshot[] = [];
+    for await (const page of this.#data.database.pages(query)) found.push(...page);
+    return found;
+  }
+
+  #versions(key: string, documents: readonly DocumentSnapshot[]): Promise<MemoryVersion[]> {
+    const reader = { scope: memoryScopeOfKey(key), sealer: this.#data.sealer(key) };
+    return Promise.all(documents.map((document) => readVersion(document, reader)));
+  }
+
+  #memories(key: string): CollectionReference {
+    return this.#data.head(key).collection('memories');
+  }
+
+  #revisions(key: string): CollectionReference {
+    return this.#data.head(key).collection('revisions');
+  }
+
+  #call<T>(method: string, what: string, work: () => Promise<T>): Promise<T> {
+    return this.#data.database.meter.span(method, async () => {
+      try {
+        return await work();
+      } catch (error) {
+        throw explained(error, what);
+      }
+    });
+  }
+}
+
+const NAME_LENGTH = 43;
+
+function memoriesOf(versions: readonly MemoryVersion[]): Memory[] {
+  return versions.map(({ memory }) => memory);
+}
+
+function pageOfVersions(found: readonly MemoryVersion[], k: number): Page<MemoryHit> {
+  const page = found.slice(0, k);
+  const items = page.map(({ memory }) => ({ memory }));
+  return found.length > k ? { items, nextCursor: encodeCursor([page.at(-1)!.sequence]) } : { items };
+}
+
+/** Makes all that a scope holds count as erased. */
+function eraseHead(document: DocumentSnapshot): DocumentWrite {
+  const head = readHead(document);
+  const [commit, revision] = [head.commit + 1, head.revision + 1];
+  const next: ScopeHead = {
+    key: undefined,
+    commit,
+    revision,
+    reset: revision,
+    floor: commit,
+    floorRevision: revision,
+    isErasing: true,
+    expires: null,
+  };
+  // Without the key, and so without the scope's name.
+  const data = { ...headFields(next), key: FieldValue.delete(), isWritten: FieldValue.delete() };
+  return { kind: 'update', ref: document.ref, data, at: document.updateTime! };
+}

@@ -1,0 +1,230 @@
+import {
+  FieldPath,
+  FieldValue,
+  Timestamp,
+  type DocumentData,
+  type DocumentReference,
+  type DocumentSnapshot,
+} from '@google-cloud/firestore';
+import type { Sealer } from '../../../src/store/encryption/encryption.ts';
+import type { Page } from '../../../src/store/contract.ts';
+import { checkPage, encodeCursor } from '../../../src/store/list/page.ts';
+import type { ClaimRequest, JobsRequest } from '../../../src/store/memory/base-memory-store.ts';
+import type { MemoryJob, MemoryJobChange, MemoryJobHold } from '../../../src/store/memory/contract.ts';
+import { assertHolds, changedJob, leased, readyAt } from '../../../src/store/memory/jobs.ts';
+import { memoryScopeKey } from '../../../src/store/memory/scope.ts';
+import { FORMAT } from '../format/foreign-layout.ts';
+import { packTextNow, unpackJson } from '../format/packed-text.ts';
+import { PAGE, type DocumentWrite } from '../database.ts';
+import { isConflict } from '../failures.ts';
+import { hashName, jobFields, readJob } from './memory-documents.ts';
+import type { MemoryDatabase } from './memory-database.ts';
+
+/** The queue of a scope: its jobs that are not dead, in the order in which they were added. */
+interface Queue {
+  readonly jobs: readonly { readonly job: string; readonly ready: number }[];
+  /** How many are dead. */
+  readonly dead: number;
+}
+
+/** A queue looks for so many others that are due when another worker was faster. */
+const MOST_CANDIDATES = 5;
+const MOST_ATTEMPTS = 30;
+
+/**
+ * The jobs of a tenant: a document for each, and one for the queue of each scope, which tells when its first job is due. So a claim reads one
+ * query's first results and one job, however many jobs wait.
+ */
+export class JobQueues {
+  readonly #data: MemoryDatabase;
+
+  constructor(data: MemoryDatabase) {
+    this.#data = data;
+  }
+
+  add(job: MemoryJob, maxJobs: number): Promise<'added' | 'known' | 'full'> {
+    const { database, jobs } = this.#data;
+    const key = memoryScopeKey(job.scope);
+    return this.#untilMade('Adding a memory job', key, async () => {
+      const ref = jobs.doc(hashName(job.id));
+      const [known, queueDocument] = await database.getAll([ref, this.#queueRef(key)]);
+      if (known!.exists) return 'known';
+      if ((await database.count(jobs.where('ready', '>=', 0))) >= maxJobs) return 'full';
+      const queue = readQueue(queueDocument!);
+      const next = { ...queue, jobs: [...queue.jobs, { job: ref.id, ready: readyAt(job) }] };
+      const data = {
+        ...(await jobFields(job, this.#data.scopeName(key), this.#sealer(key))),
+        added: FieldValue.serverTimestamp(),
+      };
+      await database.commit([{ kind: 'create', ref, data }, this.#write(key, queueDocument!, next)]);
+      return 'added';
+    });
+  }
+
+  async claim({ scope, ...claim }: ClaimRequest): Promise<MemoryJob | undefined> {
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+      const due = await this.#due(scope, claim.now);
+      if (due.length === 0) return undefined;
+      for (const document of due) {
+        const job = await this.#lease(document, claim);
+        if (job) return job;
+      }
+    }
+    return undefined;
+  }
+
+  async change(id: string, change: MemoryJobChange, now: number): Promise<void> {
+    const { database, jobs } = this.#data;
+    const ref = jobs.doc(hashName(id));
+    return this.#untilMade('Changing a memory job', `job ${id}`, async () => {
+      const document = await database.get(ref);
+      if (!document.exists) return void changedJob(undefined, id, change, now);
+      const key = keyOf(document);
+      const next = changedJob(await this.#read(document), id, change, now);
+      const queueDocument = await database.get(this.#queueRef(key));
+      await database.commit(await this.#changes(key, document, queueDocument, next));
+    });
+  }
+
+  /** The documents that a commit on behalf of a job has to read: its own, and its scope's queue. */
+  refs(key: string, { id }: MemoryJobHold): DocumentReference[] {
+    return [this.#data.jobs.doc(hashName(id)), this.#queueRef(key)];
+  }
+
+  /**
+   * What removes a job with the commit that it led to.
+   *
+   * @param documents Those of {@link refs}.
+   * @throws `ABORTED` when the worker does not hold it.
+   */
+  async removal(key: string, hold: MemoryJobHold, [job, queue]: readonly DocumentSnapshot[]): Promise<DocumentWrite[]> {
+    assertHolds(job!.exists ? await this.#read(job!) : undefined, hold, key);
+    return this.#changes(key, job!, queue!, undefined);
+  }
+
+  async list({ state, scope, page }: JobsRequest): Promise<Page<MemoryJob>> {
+    const { limit, after } = checkPage(page, ['number', 'number', 'string']);
+    const { database, jobs } = this.#data;
+    const items: MemoryJob[] = [];
+    let last: DocumentSnapshot | undefined;
+    let query = jobs.orderBy('added').orderBy(FieldPath.documentId());
+    if (after) query = query.startAfter(new Timestamp(after[0], after[1]), after[2]);
+    const name = scope === undefined ? undefined : this.#data.scopeName(scope);
+    for await (const documents of database.pages(query, Math.min(PAGE, limit + 1))) {
+      for (const document of documents) {
+        if (name !== undefined && document.get('scope') !== name) continue;
+        const job = await this.#read(document);
+        if ((state ?? job.state) !== job.state) continue;
+        if (items.length === limit) return { items, nextCursor: encodeCursor(positionOf(last!)) };
+        items.push(job);
+        last = document;
+      }
+    }
+    return { items };
+  }
+
+  /** The queues after one, by the names of their scopes' documents; answers the scopes' keys. */
+  async scopesAfter(name: string, limit: number): Promise<[name: string, key: string][]> {
+    const query = this.#data.queues.orderBy(FieldPath.documentId()).limit(limit);
+    const found = await this.#data.database.query(name === '' ? query : query.startAfter(name));
+    return found.map((document) => [document.id, keyOf(document)]);
+  }
+
+  /** Removes the jobs of a scope; answers how many. */
+  async erase(key: string): Promise<number> {
+    const { database, jobs } = this.#data;
+    const found = await database.query(jobs.where('scope', '==', this.#data.scopeName(key)).select());
+    if (found.length === 0) return 0;
+    await database.remove([...found.map(({ ref }) => ({ ref })), { ref: this.#queueRef(key) }]);
+    return found.length;
+  }
+
+  async #due(scope: string | undefined, now: number): Promise<DocumentSnapshot[]> {
+    const { database, queues } = this.#data;
+    if (scope === undefined) {
+      return database.query(queues.where('ready', '<=', now).orderBy('ready').limit(MOST_CANDIDATES));
+    }
+    const document = await database.get(this.#queueRef(scope));
+    return (readQueue(document).jobs[0]?.ready ?? Infinity) <= now ? [document] : [];
+  }
+
+  /** `undefined`: another worker was faster. */
+  async #lease(queueDocument: DocumentSnapshot, claim: Omit<ClaimRequest, 'scope'>): Promise<MemoryJob | undefined> {
+    const { database, jobs } = this.#data;
+    const first = readQueue(queueDocument).jobs[0];
+    if (!first || first.ready > claim.now) return undefined;
+    const document = await database.get(jobs.doc(first.job));
+    if (!document.exists) return undefined;
+    const job = leased(await this.#read(document), claim);
+    try {
+      await database.commit(await this.#changes(keyOf(document), document, queueDocument, job));
+      return job;
+    } catch (error) {
+      if (isConflict(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** Writes what a job becomes, and its queue. */
+  async #changes(
+    key: string,
+    document: DocumentSnapshot,
+    queueDocument: DocumentSnapshot,
+    next: MemoryJob | undefined,
+  ): Promise<DocumentWrite[]> {
+    const queue = readQueue(queueDocument);
+    const at = document.updateTime!;
+    const wasDead = document.get('ready') === undefined;
+    const isDead = next?.state === 'dead';
+    const jobs = queue.jobs.filter(({ job }) => job !== document.id);
+    if (next && !isDead) {
+      const place = queue.jobs.findIndex(({ job }) => job === document.id);
+      jobs.splice(place < 0 ? jobs.length : place, 0, { job: document.id, ready: readyAt(next) });
+    }
+    const dead = queue.dead - Number(wasDead) + Number(isDead);
+    const write = this.#write(key, queueDocument, { jobs, dead });
+    if (!next) return [{ kind: 'delete', ref: document.ref, at }, write];
+    const data = await jobFields(next, this.#data.scopeName(key), this.#sealer(key));
+    return [{ kind: 'update', ref: document.ref, data: { ready: FieldValue.delete(), ...data }, at }, write];
+  }
+
+  #write(key: string, document: DocumentSnapshot, { jobs, dead }: Queue): DocumentWrite {
+    const { ref, updateTime: at } = document;
+    if (jobs.length === 0 && dead <= 0) return at ? { kind: 'delete', ref, at } : { kind: 'absent', ref };
+    const data: DocumentData = { v: FORMAT, key: packTextNow(key), jobs, dead, ready: jobs[0]?.ready ?? null };
+    return at ? { kind: 'update', ref, data, at } : { kind: 'create', ref, data };
+  }
+
+  /** Runs `attempt` until none of its documents was written by others meanwhile. */
+  async #untilMade<T>(what: string, key: string, attempt: () => Promise<T>): Promise<T> {
+    return this.#data.untilMade(what, `jobs ${key}`, attempt);
+  }
+
+  #read(document: DocumentSnapshot): Promise<MemoryJob> {
+    return readJob(document, (key) => this.#sealer(key));
+  }
+
+  #queueRef(key: string): DocumentReference {
+    return this.#data.queues.doc(this.#data.scopeName(key));
+  }
+
+  #sealer(key: string): Sealer {
+    return this.#data.sealer(key);
+  }
+}
+
+function readQueue(document: DocumentSnapshot): Queue {
+  return {
+    jobs: (document.get('jobs') as Queue['jobs'] | undefined) ?? [],
+    dead: (document.get('dead') as number | undefined) ?? 0,
+  };
+}
+
+function keyOf(document: DocumentSnapshot): string {
+  return JSON.stringify(unpackJson(document.get('key') as Buffer));
+}
+
+function positionOf(document: DocumentSnapshot): [number, number, string] {
+  const { seconds, nanoseconds } = document.get('added') as Timestamp;
+  return [seconds, nanoseconds, document.id];
+}

@@ -1,0 +1,75 @@
+import type { CollectionReference, DocumentReference } from '@google-cloud/firestore';
+import { Sealer, type Encryption } from '../../../src/store/encryption/encryption.ts';
+import type { KeyQueue } from '../../../src/store/parts/key-queue.ts';
+import type { Database } from '../database.ts';
+import { isConflict, tooContended } from '../failures.ts';
+import { documentId } from '../format/names.ts';
+import { hashName } from './memory-documents.ts';
+
+/** What all tenants of a memory store have in common. */
+export interface SharedMemories {
+  readonly database: Database;
+  /** Writes of one process to one scope take turns, so that they need not fight over a document. */
+  readonly queue: KeyQueue;
+  readonly encryption: Encryption | undefined;
+}
+
+const MOST_ATTEMPTS = 30;
+
+/** One tenant's part of the database. */
+export class MemoryDatabase {
+  readonly database: Database;
+  readonly scopes: CollectionReference;
+  readonly jobs: CollectionReference;
+  readonly queues: CollectionReference;
+  readonly #tenant: string;
+  readonly #shared: SharedMemories;
+
+  constructor(tenant: string, shared: SharedMemories) {
+    const id = documentId(tenant);
+    this.database = shared.database;
+    this.scopes = shared.database.collection('', id, 'scopes');
+    this.jobs = shared.database.collection('-jobs', id, 'jobs');
+    this.queues = shared.database.collection('-jobs', id, 'queues');
+    this.#tenant = id;
+    this.#shared = shared;
+  }
+
+  /** The document of a scope, by its key. */
+  scopeName(key: string): string {
+    return hashName(key);
+  }
+
+  head(key: string): DocumentReference {
+    return this.scopes.doc(this.scopeName(key));
+  }
+
+  sealer(key: string): Sealer {
+    return new Sealer(this.#shared.encryption, { tenant: this.#tenant, kind: 'memory', id: key });
+  }
+
+  /**
+   * Runs `attempt` until none of the documents that it decided by was written by others meanwhile.
+   *
+   * @param what For the message: `Committing memories`.
+   */
+  untilMade<T>(what: string, key: string, attempt: () => Promise<T>): Promise<T> {
+    return this.#shared.queue.run(JSON.stringify([this.#tenant, key]), async () => {
+      for (let attempts = 1; ; attempts++) {
+        try {
+          return await attempt();
+        } catch (error) {
+          if (!isConflict(error)) throw error;
+          if (attempts === MOST_ATTEMPTS) throw tooContended(what);
+        }
+        await pause(Math.random() * 10 * Math.min(attempts, 10));
+      }
+    });
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}

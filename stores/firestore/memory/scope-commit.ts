@@ -1,0 +1,168 @@
+import type { DocumentReference, DocumentSnapshot } from '@google-cloud/firestore';
+import type { CommitRequest } from '../../../src/store/memory/base-memory-store.ts';
+import type { MemoryCommitResult } from '../../../src/store/memory/contract.ts';
+import { assertRevision } from '../../../src/store/memory/jobs.ts';
+import { memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
+import { nextVersion, sequenceOf, type MemoryVersion } from '../../../src/store/memory/version.ts';
+import { PAGE, type DocumentWrite } from '../database.ts';
+import type { JobQueues } from './job-queues.ts';
+import type { MemoryDatabase } from './memory-database.ts';
+import {
+  hashName,
+  headFields,
+  noteFields,
+  noteName,
+  readHead,
+  readVersion,
+  revisionName,
+  versionFields,
+  type ScopeHead,
+} from './memory-documents.ts';
+
+/** A head as it was read, and the memories that a commit touches. */
+interface Read {
+  readonly document: DocumentSnapshot;
+  readonly head: ScopeHead;
+  readonly memories: readonly DocumentSnapshot[];
+  readonly job: readonly DocumentSnapshot[];
+}
+
+/**
+ * Commits to one scope: one request reads the head, the memories that are touched and the job, another one writes all. Every commit writes the
+ * head, provided that it is as it was read; so no two commits decide by the same state.
+ */
+export class ScopeCommits {
+  readonly #data: MemoryDatabase;
+  readonly #jobs: JobQueues;
+  readonly #key: string;
+
+  constructor(data: MemoryDatabase, jobs: JobQueues, key: string) {
+    this.#data = data;
+    this.#jobs = jobs;
+    this.#key = key;
+  }
+
+  make(request: CommitRequest): Promise<MemoryCommitResult> {
+    return this.#data.untilMade('Committing memories', this.#key, () => this.#attempt(request));
+  }
+
+  /** Removes the memories that have expired; answers how many. */
+  sweep(now: number): Promise<number> {
+    return this.#data.untilMade('Sweeping memories', this.#key, async () => {
+      const { database } = this.#data;
+      const memories = this.#collection('memories');
+      const documents = await database.query(memories.where('expires', '<=', now).orderBy('expires').limit(PAGE));
+      const [next] = await database.query(memories.where('expires', '>', now).orderBy('expires').limit(1));
+      const read = await this.#read([], undefined);
+      if (read.head.commit === 0) return 0;
+      const removed = documents.filter((document) => this.#isThere(document, read.head));
+      const expires = documents.length === PAGE ? now : ((next?.get('expires') as number | undefined) ?? null);
+      await this.#write(read, { removed, writes: [], raises: removed.length > 0, expires });
+      return removed.length;
+    });
+  }
+
+  async #attempt({ operations, expectedRevision, job, now }: CommitRequest): Promise<MemoryCommitResult> {
+    const { puts, removes, notes, raisesRevision } = operations;
+    const names = [...puts.map(({ memory }) => memory.id), ...removes].map((id) => hashName(id));
+    const read = await this.#read(names, job);
+    const { head } = read;
+    assertRevision(this.#key, head.revision, expectedRevision);
+    const writes = job ? await this.#jobs.removal(this.#key, job, read.job) : [];
+    if (names.length + notes.length === 0) {
+      if (writes.length > 0) await this.#data.database.commit(writes);
+      return { revision: head.revision };
+    }
+    const revision = head.revision + Number(raisesRevision);
+    const reader = { scope: memoryScopeOfKey(this.#key), sealer: this.#data.sealer(this.#key) };
+    let expires = head.expires;
+    for (const [i, put] of puts.entries()) {
+      const document = read.memories[i]!;
+      const current: MemoryVersion | undefined = this.#isThere(document, head)
+        ? await readVersion(document, reader)
+        : undefined;
+      const version = nextVersion(put, current, { scope: reader.scope, sequence: sequenceOf(revision) + i, now });
+      if (current) {
+        const ref = this.#collection('revisions').doc(revisionName(document.id, current.memory.revision));
+        writes.push({ kind: 'set', ref, data: document.data()! });
+      }
+      writes.push({ kind: 'set', ref: document.ref, data: await versionFields(version, document.id, reader.sealer) });
+      const end = Date.parse(version.memory.expiresAt ?? '');
+      if (!Number.isNaN(end)) expires = Math.min(expires ?? Infinity, end);
+    }
+    for (const note of notes) {
+      const ref = this.#collection('notes').doc(noteName(note));
+      const isRemoval = note.value === undefined;
+      writes.push(
+        isRemoval
+          ? { kind: 'drop', ref }
+          : { kind: 'set', ref, data: await noteFields(note, head.commit + 1, reader.sealer) },
+      );
+    }
+    const removed = read.memories.slice(puts.length).filter((document) => this.#isThere(document, head));
+    await this.#write(read, { removed, writes, raises: raisesRevision, expires });
+    return { revision };
+  }
+
+  async #read(names: readonly string[], job: CommitRequest['job']): Promise<Read> {
+    const ofJob = job ? this.#jobs.refs(this.#key, job) : [];
+    const memories = names.map((name) => this.#collection('memories').doc(name));
+    const [document, ...rest] = await this.#data.database.getAll([this.#data.head(this.#key), ...ofJob, ...memories]);
+    return {
+      document: document!,
+      head: readHead(document!),
+      job: rest.slice(0, ofJob.length),
+      memories: rest.slice(ofJob.length),
+    };
+  }
+
+  async #write(
+    { document, head }: Read,
+    {
+      removed,
+      writes,
+      raises,
+      expires,
+    }: {
+      removed: readonly DocumentSnapshot[];
+      writes: DocumentWrite[];
+      raises: boolean;
+      expires: number | null;
+    },
+  ): Promise<void> {
+    const { database } = this.#data;
+    const revision = head.revision + Number(raises);
+    const isReset = removed.length > 0;
+    const written = new Set(writes.map(({ ref }) => ref.path));
+    if (isReset) {
+      const derived = await database.query(this.#collection('notes').where('isDerived', '==', true).select());
+      for (const { ref } of derived) if (!written.has(ref.path)) writes.push({ kind: 'drop', ref });
+    }
+    for (const memory of removed) {
+      writes.push({ kind: 'drop', ref: memory.ref });
+      for (let n = 1; n < (memory.get('revision') as number); n++) {
+        writes.push({ kind: 'drop', ref: this.#collection('revisions').doc(revisionName(memory.id, n)) });
+      }
+    }
+    const next = {
+      ...head,
+      key: this.#key,
+      commit: head.commit + 1,
+      revision,
+      expires,
+      ...(isReset && { reset: revision }),
+    };
+    const data = headFields(next);
+    const { ref, updateTime: at } = document;
+    await database.commit([at ? { kind: 'update', ref, data, at } : { kind: 'create', ref, data }, ...writes]);
+  }
+
+  /** Whether a memory's document is there, and no remainder of what was erased. */
+  #isThere(document: DocumentSnapshot, { floorRevision }: ScopeHead): boolean {
+    return document.exists && (document.get('sequence') as number) >= sequenceOf(floorRevision);
+  }
+
+  #collection(name: 'memories' | 'revisions' | 'notes'): ReturnType<DocumentReference['collection']> {
+    return this.#data.head(this.#key).collection(name);
+  }
+}

@@ -1,0 +1,89 @@
+/** A memory store that hangs or fails: the turn is answered without it, and this is reported. On a fake clock. */
+import { contextWindow } from 'genkitx-agents/context';
+import { InMemoryMemoryStore, type MemoryStore } from 'genkitx-agents/memory';
+import { logger } from 'genkit/logging';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { contextReportOf } from '../../context/support.ts';
+import { agentWithMemory, linesOf } from './support.ts';
+
+const READS = ['get', 'query', 'revision', 'changes', 'notes', 'bySource'] as const;
+
+/** A store whose reads do what `read` does. */
+function storeThat(read: () => Promise<never>): MemoryStore {
+  const store = new InMemoryMemoryStore();
+  for (const name of READS) store[name] = read;
+  return store;
+}
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] });
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+/** `setImmediate` is not faked. */
+async function until(condition: () => boolean): Promise<void> {
+  for (let i = 0; i < 10_000 && !condition(); i++) await new Promise(setImmediate);
+  expect(condition()).toBe(true);
+}
+
+describe('a memory store that hangs', () => {
+  test.each([
+    ['without a window', undefined],
+    ['in a window', contextWindow()],
+  ])('%s costs a turn its deadline, and the model is called without memories', async (_, context) => {
+    const events: string[] = [];
+    const store = storeThat(() => {
+      events.push('store asked');
+      return new Promise(() => {});
+    });
+    const { chat, turns, said, sessions } = agentWithMemory({
+      memory: { store },
+      attach: { preload: { deadlineMs: 200 } },
+      replies: [
+        () => {
+          events.push('model called');
+          return 'Hello!';
+        },
+      ],
+      ...(context && { context }),
+    });
+    const talk = chat();
+    const reply = talk.send('Which seat?').then(({ text }) => text);
+    await until(() => events.length > 0);
+    await vi.advanceTimersByTimeAsync(199);
+    events.push('199 ms');
+    await vi.advanceTimersByTimeAsync(1);
+    await until(() => events.includes('model called'));
+    expect(await reply).toBe('Hello!');
+    expect([...new Set(events)]).toEqual(['store asked', '199 ms', 'model called']);
+    expect(turns).toEqual([
+      { sessionId: talk.sessionId, memories: [], hasProfile: false, omitted: 0, reasons: ['deadline'] },
+    ]);
+    expect(linesOf(said.requests[0]!)).toEqual(['system: Be brief.', 'user: Which seat?']);
+    const report = await contextReportOf(sessions, talk.snapshotId!);
+    expect(report?.sections.memory).toEqual(context && { tokens: 0, items: 0, reasons: ['deadline'] });
+  });
+
+  test('that fails is reported, and goes to the log', async () => {
+    const warnings = vi.spyOn(logger, 'warn').mockImplementation(() => {});
+    const { chat, turns } = agentWithMemory({
+      memory: { store: storeThat(() => Promise.reject(new Error('The disk is gone.'))) },
+    });
+    expect((await chat().send('Which seat?')).text).toBe('ok');
+    expect(turns[0]!.reasons).toEqual(['failed']);
+    expect(warnings.mock.calls.flat().join('\n')).toContain('The disk is gone.');
+  });
+
+  test('that takes no jobs does not delay a turn, and leaves the reply as it is', async () => {
+    const store = new InMemoryMemoryStore();
+    store.addJob = () => new Promise(() => {});
+    const { chat } = agentWithMemory({ memory: { store, generate: { everyTurns: 1 } } });
+    const talk = chat();
+    for (let i = 1; i <= 3; i++) expect((await talk.send('I like the window seat.')).text).toBe('ok');
+    expect(talk.messages).toHaveLength(6);
+  });
+});

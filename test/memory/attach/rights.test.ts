@@ -1,0 +1,96 @@
+/** A user's rights where an agent remembers: what is exported, and that nothing is left on the medium. */
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { FileSessionStore } from 'genkitx-agents';
+import { FileMemoryStore } from 'genkitx-agents/memory';
+import { eraseUser, exportUser } from 'genkitx-agents/privacy';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { ADA, agentWithMemory, BOB } from './support.ts';
+
+const folders: string[] = [];
+
+afterEach(async () => {
+  vi.useRealTimers();
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
+});
+
+/** The files of a folder that hold a text, in their bytes or their names. */
+async function filesWith(folder: string, text: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    if (path.includes(text) || (entry.isFile() && (await readFile(path)).includes(text))) found.push(path);
+  }
+  return found;
+}
+
+async function setUp(scope: 'user' | 'session') {
+  const folder = await mkdtemp(join(tmpdir(), 'memory-rights-'));
+  folders.push(folder);
+  const memories = new FileMemoryStore(join(folder, 'memories'));
+  const sessions = new FileSessionStore(join(folder, 'sessions'));
+  const setting = agentWithMemory({
+    memory: {
+      model: undefined,
+      extract: ({ messages }: { messages: readonly { content: { text?: string }[] }[] }) => [
+        `It was said: ${messages[0]!.content[0]!.text}`,
+      ],
+      generate: { everyTurns: 1 },
+      store: memories,
+    } as never,
+    attach: { scope },
+    store: sessions,
+  });
+  for (const [context, word] of [
+    [ADA, 'zanzibar'],
+    [BOB, 'timbuktu'],
+  ] as const) {
+    await setting.agent.chat({}, { context }).send(`I was in ${word}.`);
+  }
+  await vi.waitFor(() => expect(setting.reports.map(({ type }) => type)).toEqual(['committed', 'committed']));
+  const close = async () => {
+    await setting.memory.close();
+    await memories.close();
+    await sessions.close();
+  };
+  return { ...setting, folder, sessions, close };
+}
+
+describe.each(['user', 'session'] as const)('with memories of a %s', (scope) => {
+  test('eraseUser leaves no byte of them, and those of others as they were', async () => {
+    const { folder, memory, sessions, close } = await setUp(scope);
+    expect((await filesWith(folder, 'zanzibar')).length).toBeGreaterThan(1);
+    const receipt = await eraseUser(sessions, { userId: 'ada', memory });
+    expect(receipt).toMatchObject({ sessions: 1, memories: 1 });
+    expect(await eraseUser(sessions, { userId: 'ada', memory })).toMatchObject({ sessions: 0, memories: 0 });
+    await close();
+    expect(await filesWith(folder, 'zanzibar')).toEqual([]);
+    expect((await filesWith(join(folder, 'memories'), 'timbuktu')).length).toBeGreaterThan(0);
+  });
+
+  test('exportUser has them, and none of others', async () => {
+    const { memory, sessions, close } = await setUp(scope);
+    const lines: string[] = [];
+    for await (const line of exportUser(sessions, { userId: 'ada', memory })) lines.push(line);
+    const remembered = lines
+      .map((line) => JSON.parse(line) as { kind: string; line?: object })
+      .filter(({ kind }) => kind === 'memory');
+    expect(JSON.stringify(remembered)).toContain('It was said: I was in zanzibar.');
+    expect(JSON.parse(lines.at(-1)!)).toMatchObject({ kind: 'end', sessions: 1, memories: remembered.length });
+    expect(lines.join('')).not.toContain('timbuktu');
+    await close();
+  });
+});
+
+test('a session that waits for its idle time is not learned from after it was erased', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const { memories, memory, chat, sessions } = agentWithMemory({
+    memory: { model: undefined, extract: 'verbatim', generate: { everyTurns: 100, onIdleMs: 1_000 } } as never,
+  });
+  await chat().send('I was in zanzibar.');
+  await eraseUser(sessions, { userId: 'ada', memory });
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(await memories.listScopes()).toEqual({ items: [] });
+  expect((await memories.listJobs()).items).toEqual([]);
+});

@@ -1,0 +1,128 @@
+/** When the sessions of an agent are learned from: after the turn was saved, in the background. */
+import { processMemoryJobs } from 'genkitx-agents/memory';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { ADA, agentWithMemory, BOB, textsOf } from './support.ts';
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Remembers each sentence with `like`. */
+const likes = ({ messages }: { messages: readonly { content: { text?: string }[] }[] }) =>
+  messages.flatMap(({ content }) =>
+    content.flatMap(({ text = '' }) => (text.includes('like') ? [`The user said: ${text}`] : [])),
+  );
+
+function learning(generate: object, extra: object = {}) {
+  return agentWithMemory({ memory: { model: undefined, extract: likes as never, generate, ...extra } as never });
+}
+
+describe('an agent learns', () => {
+  test('every N turns, from what is new', async () => {
+    const { memory, memories, chat, reports } = learning({ everyTurns: 2, onIdleMs: false });
+    const talk = chat();
+    await talk.send('I like tea.');
+    await memory.settled();
+    expect(await textsOf(memories)).toEqual([]);
+    await talk.send('I like rum.');
+    await vi.waitFor(async () => expect(await textsOf(memories)).toHaveLength(2));
+    await talk.send('I like ale.');
+    await talk.send('I like gin.');
+    await vi.waitFor(async () => expect(await textsOf(memories)).toHaveLength(4));
+    expect(reports.map(({ type }) => type)).toEqual(['committed', 'committed']);
+    const id = { scope: 'user', appName: 'default', userId: 'ada' } as const;
+    const { items } = await memories.query(id);
+    expect(items.map(({ memory: { sources } }) => sources[0]!.sessionId)).toEqual(
+      Array.from({ length: 4 }, () => talk.sessionId),
+    );
+  });
+
+  test('after the turn was saved: the job has the snapshot of the turn', async () => {
+    const { memory, memories, chat, sessions } = learning({ everyTurns: 1 }, { worker: false });
+    const talk = chat();
+    const save = sessions.saveSnapshot.bind(sessions);
+    const jobsAtSave: number[] = [];
+    sessions.saveSnapshot = async (...args) => {
+      jobsAtSave.push((await memories.listJobs()).items.length);
+      return save(...args);
+    };
+    await talk.send('I like tea.');
+    await vi.waitFor(async () => expect(await memory.jobs.list({})).toHaveLength(1));
+    const [job] = await memory.jobs.list({});
+    expect(jobsAtSave).toEqual([0]);
+    expect(job).toMatchObject({
+      state: 'waiting',
+      sourceId: talk.sessionId,
+      input: { source: { snapshotId: talk.snapshotId } },
+    });
+  });
+
+  test('when no turn came for a while', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const { memories, chat } = learning({ everyTurns: 100, onIdleMs: 60_000 });
+    const talk = chat();
+    await talk.send('I like tea.');
+    await vi.advanceTimersByTimeAsync(50_000);
+    await talk.send('I like rum.');
+    await vi.advanceTimersByTimeAsync(59_000);
+    expect(await textsOf(memories)).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await textsOf(memories)).toHaveLength(2);
+  });
+
+  test('when the application says that the session is over, and only from sessions of the caller', async () => {
+    const { attached, memories, chat } = learning({ everyTurns: 100 });
+    const talk = chat();
+    await talk.send('I like tea.');
+    const { sessionId } = talk;
+    await expect(attached.endSession({ sessionId: sessionId!, context: BOB })).rejects.toMatchObject({
+      status: 'NOT_FOUND',
+    });
+    expect(await attached.endSession({ sessionId: sessionId!, context: ADA, wait: true })).toMatchObject({
+      status: 'committed',
+    });
+    expect(await attached.endSession({ sessionId: sessionId!, context: ADA, wait: true })).toMatchObject({
+      status: 'known',
+    });
+    expect(await textsOf(memories)).toEqual(['The user said: I like tea.']);
+    expect(await textsOf(memories, 'bob')).toEqual([]);
+  });
+
+  test('from a session that was never enqueued, by the scheduler', async () => {
+    const { ai, memories, chat } = learning({ everyTurns: 100, onIdleMs: false });
+    await chat().send('I like tea.');
+    expect(await processMemoryJobs(ai)).toMatchObject({ found: 1 });
+    await vi.waitFor(async () => expect(await textsOf(memories)).toEqual(['The user said: I like tea.']));
+  });
+
+  test('nothing for a user from a session of another, and nothing without a user', async () => {
+    const { agent, memory, memories } = agentWithMemory({
+      memory: { model: undefined, extract: likes, generate: { everyTurns: 1 } } as never,
+      shareSessions: true,
+    });
+    const first = agent.chat({}, { context: ADA });
+    await first.send('I like tea.');
+    const second = agent.chat({ sessionId: first.sessionId! }, { context: BOB });
+    await second.send('I like rum.');
+    await agent.chat({}, { context: {} }).send('I like ale.');
+    await vi.waitFor(async () => expect(await textsOf(memories)).toHaveLength(1));
+    await memory.settled();
+    expect(await memories.listScopes().then(({ items }) => items)).toEqual([
+      { scope: 'user', appName: 'default', userId: 'ada' },
+    ]);
+  });
+
+  test('nothing where the user does not wish it, or with learn: false', async () => {
+    const { memory, memories, scope, chat, reports } = learning({ everyTurns: 1 });
+    await memory.consent.set(scope, 'off');
+    await chat().send('I like tea.');
+    await vi.waitFor(() => expect(reports.map(({ type }) => type)).toEqual(['no-consent']));
+    expect(await textsOf(memories)).toEqual([]);
+    const reader = agentWithMemory({
+      memory: { extract: likes as never, generate: { everyTurns: 1 } },
+      attach: { learn: false },
+    });
+    await reader.chat().send('I like tea.');
+    expect(await reader.memories.listScopes()).toEqual({ items: [] });
+  });
+});

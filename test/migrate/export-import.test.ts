@@ -1,0 +1,105 @@
+import { exportSessions, FileSessionStore, importSessions, InMemorySessionStore } from 'genkitx-agents';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../stores/file/support/folders.ts';
+
+const createdAt = '2026-01-02T03:04:05.000Z';
+const ADA = { scope: 'user', appName: 'shop', userId: 'ada' } as const;
+
+async function filled(): Promise<InMemorySessionStore> {
+  const store = new InMemorySessionStore();
+  const state = { custom: { zero: -0, ['__proto__']: 1, emoji: '🪢', lone: '\uD800' } };
+  for (const sessionId of ['a', 'b']) {
+    await store.saveSnapshot(`${sessionId}1`, () => ({ sessionId, createdAt, status: 'completed', state }), {
+      session: { ownerId: 'ada', agent: 'support' },
+      scopes: [{ id: ADA, change: () => ({ likes: sessionId }) }],
+    });
+    for (const n of [2, 3]) {
+      const parentId = `${sessionId}1`;
+      await store.saveSnapshot(`${sessionId}${n}`, () => ({ sessionId, parentId, createdAt, status: 'failed', state }));
+    }
+    await store.writeRecord({ sessionId, kind: 'note', key: 'k', value: { of: sessionId } });
+  }
+  return store;
+}
+
+async function textOf(lines: AsyncIterable<string>): Promise<string> {
+  let text = '';
+  for await (const line of lines) text += line;
+  return text;
+}
+
+/** The text as bytes, cut where characters and lines are not. */
+async function* bytesOf(text: string, size = 7): AsyncGenerator<Uint8Array> {
+  const bytes = new TextEncoder().encode(text);
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
+describe('exportSessions and importSessions', () => {
+  it('move whole trees with ids, order, values, details and records; again changes nothing', async () => {
+    const text = await textOf(exportSessions(await filled()));
+    const store = new FileSessionStore(temporaryFolder(), { durability: 'fast' });
+    const counts = { sessions: 2, snapshots: 6, records: 2, scopes: 1, diverged: [] };
+    expect(await importSessions(store, bytesOf(text))).toEqual(counts);
+    expect(await textOf(exportSessions(store))).toBe(text);
+    expect(await importSessions(store, bytesOf(text))).toEqual({ ...counts, snapshots: 0, records: 0, scopes: 0 });
+    expect((await store.getSnapshot({ snapshotId: 'a1' }))?.state?.custom).toEqual({
+      zero: -0,
+      ['__proto__']: 1,
+      emoji: '🪢',
+      lone: '\uD800',
+    });
+    await store.close();
+  });
+
+  it('go on where an import was interrupted, and leave what went on since as it is', async () => {
+    const text = await textOf(exportSessions(await filled()));
+    const store = new InMemorySessionStore();
+    const cut = text.slice(0, text.indexOf('"b2"'));
+    await expect(importSessions(store, bytesOf(cut))).rejects.toThrow(/INVALID_ARGUMENT: Line \d+ is no line/);
+    await store.saveSnapshot('a4', () => ({ sessionId: 'a', parentId: 'a3', createdAt, status: 'completed' }));
+    expect(await importSessions(store, bytesOf(text))).toMatchObject({ sessions: 2, snapshots: 2, diverged: [] });
+    expect((await store.listSnapshots({ sessionId: 'a' })).items.map((one) => one.snapshotId)).toEqual([
+      'a1',
+      'a2',
+      'a3',
+      'a4',
+    ]);
+  });
+
+  it('report a session that holds other snapshots, and write nothing more of it', async () => {
+    const store = new InMemorySessionStore();
+    await store.saveSnapshot('other', () => ({ sessionId: 'a', createdAt, status: 'completed' }));
+    const result = await importSessions(store, bytesOf(await textOf(exportSessions(await filled()))));
+    expect(result).toMatchObject({ sessions: 1, snapshots: 3, records: 1, diverged: ['a'] });
+    expect((await store.listSnapshots({ sessionId: 'a' })).items).toHaveLength(1);
+    expect(await store.readRecords({ sessionId: 'a' })).toEqual([]);
+  });
+
+  it('take single sessions, and say which is not there', async () => {
+    const store = await filled();
+    const lines = (await textOf(exportSessions(store, { sessionIds: ['b'] }))).trim().split('\n');
+    expect(lines.map((line) => (JSON.parse(line) as { kind: string }).kind)).toEqual([
+      'session',
+      'record',
+      'snapshot',
+      'snapshot',
+      'snapshot',
+      'end',
+    ]);
+    await expect(textOf(exportSessions(store, { sessionIds: ['c'] }))).rejects.toThrow('There is no session "c"');
+  });
+
+  it.each([
+    ['no JSON', 'hello\n', /INVALID_ARGUMENT: Line 1 is no line of an export/],
+    ['another kind of line', '{"kind":"memory"}\n', /Line 1 is no line of an export/],
+    [
+      'a snapshot before its session',
+      '{"kind":"snapshot","snapshot":{"sessionId":"a"}}\n',
+      /Line 1 belongs to another/,
+    ],
+    ['no last line', '', /FAILED_PRECONDITION: The export was cut off after line 0/],
+    ['a line after the last one', '{"kind":"end"}\n{"kind":"end"}\n', /Line 2 comes after the last line/],
+  ])('refuse %s', async (_name, text, message) => {
+    await expect(importSessions(new InMemorySessionStore(), bytesOf(text))).rejects.toThrow(message);
+  });
+});
