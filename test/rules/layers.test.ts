@@ -15,6 +15,8 @@ const LAYERS: Record<string, string[]> = {
   'src/snapshot/context-report.ts': [],
   'src/snapshot': ['src/json', 'src/errors.ts'],
   'src/store': ['src/snapshot', 'src/json', 'src/errors.ts', 'src/option-names.ts'],
+  // Types alone: a window asks for an agent's memory by them.
+  'src/session/turn-memory.ts': ['src/session', 'src/snapshot/context-report.ts'],
   'src/session': [
     'src/store',
     'src/snapshot/context-report.ts',
@@ -25,9 +27,10 @@ const LAYERS: Record<string, string[]> = {
   ],
   'src/client': ['src/json', 'src/error-status.ts', 'src/option-names.ts', 'src/snapshot/context-report.ts'],
   // The agent knows the window by its types only, so that it loads none of it.
-  'src/context/types.ts': ['src/store', 'src/snapshot/context-report.ts', 'src/snapshot'],
+  'src/context/types.ts': ['src/session/turn-memory.ts', 'src/store', 'src/snapshot/context-report.ts', 'src/snapshot'],
   'src/context': [
     'src/context/types.ts',
+    'src/session/turn-memory.ts',
     'src/session',
     'src/store',
     'src/snapshot',
@@ -35,12 +38,32 @@ const LAYERS: Record<string, string[]> = {
     'src/errors.ts',
     'src/option-names.ts',
   ],
-  'src/memory': ['src/session', 'src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
+  // The agent knows a memory by its types only, as it does a window; a memory is a source of a window, by the types of that.
+  'src/memory/attach/types.ts': [
+    'src/memory',
+    'src/context/types.ts',
+    'src/session/turn-memory.ts',
+    'src/session',
+    'src/store',
+    'src/snapshot/context-report.ts',
+  ],
+  'src/memory': [
+    'src/memory/attach/types.ts',
+    'src/session/turn-memory.ts',
+    'src/session',
+    'src/store',
+    'src/snapshot/context-report.ts',
+    'src/snapshot',
+    'src/json',
+    'src/errors.ts',
+  ],
   'src/react': ['src/client', 'src/json'],
   'src/privacy': ['src/session', 'src/store', 'src/snapshot', 'src/json', 'src/errors.ts'],
   'src/agent': [
     'src/client',
     'src/context/types.ts',
+    'src/memory/attach/types.ts',
+    'src/session/turn-memory.ts',
     'src/session',
     'src/store',
     'src/snapshot',
