@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { genkit } from 'genkitx-agents';
+import { customerMemory } from './agent/customer-memory.ts';
 import { defineAgents } from './agent/define-agents.ts';
 import { FileOrderBook } from './agent/file-order-book.ts';
 import type { ReportState } from './agent/report-agent.ts';
@@ -29,9 +30,12 @@ async function main(): Promise<void> {
   const ai = genkit({ plugins: model.plugins });
   const store = keeping.openStore<SupportState>(sessions);
   const reports = keeping.openStore<ReportState>(join(config.dataDir, 'reports'));
+  const memories = keeping.openMemories(join(config.dataDir, 'memories'));
+  const memory = customerMemory(ai, { store: memories, model, redact: keeping.redact });
   const agents = defineAgents(ai, {
     book,
     model,
+    memory,
     store,
     reports,
     stepMs: STEP_PACES * config.offlinePaceMs,
@@ -41,6 +45,8 @@ async function main(): Promise<void> {
   const server = await startServer({ ...config, ai, agents, store, model });
   const close = async () => {
     await server.stop();
+    await memory.close();
+    await memories.close();
     await store.close();
     await reports.close();
   };

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { link, open, readFile, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { FileSessionStore, type RecordStore, type SnapshotStore } from 'genkitx-agents';
+import { FileMemoryStore, type MemoryStore } from 'genkitx-agents/memory';
 import { envelope, localKeys, piiRules, redacting, redactText } from 'genkitx-agents/privacy';
 import { prepareFolder } from './config.ts';
 import { SetupError } from './setup-error.ts';
@@ -10,6 +11,7 @@ import { SetupError } from './setup-error.ts';
 /** How conversations are kept. */
 export interface Keeping {
   openStore<S>(folder: string): SnapshotStore<S> & RecordStore;
+  openMemories(folder: string): MemoryStore;
   /** What the shop may write down of a text that was said. */
   redact: (text: string) => Promise<string>;
   /** Lines for the person who started the sample. */
@@ -21,6 +23,7 @@ export function keepInClear(keyFile: string): Keeping {
   const hint = `off. Conversations that were encrypted with ${keyFile} can be read with PRIVACY=on only`;
   return {
     openStore: (folder) => new FileSessionStore(folder),
+    openMemories: (folder) => new FileMemoryStore(folder),
     redact: async (text) => text,
     notes: existsSync(keyFile) ? [`  Privacy    ${hint}`] : [],
   };
@@ -38,6 +41,8 @@ export async function keepPrivately(keyFile: string): Promise<Keeping> {
   const encryption = envelope({ keys: localKeys(secret) });
   return {
     openStore: <S>(folder: string) => redacting(new FileSessionStore<S>(folder, { encryption }), { rules, secret }),
+    // What is to be remembered is redacted before it gets there.
+    openMemories: (folder) => new FileMemoryStore(folder, { encryption }),
     redact: async (text) => (await redactText(text, rules)).value,
     notes: [
       '  Privacy    on: personal data is replaced, conversations are encrypted',

@@ -1,4 +1,5 @@
 import type { AgentConfig, AgentsGenkit, SnapshotStore } from 'genkitx-agents';
+import type { MemoryManager } from 'genkitx-agents/memory';
 import type { SupportModel } from '../models/choose-model.ts';
 import { withoutToken } from './customer.ts';
 import type { OrderBook } from './orders.ts';
@@ -13,17 +14,22 @@ export interface AgentsOptions {
   store: SnapshotStore<SupportState>;
   /** Where reports are kept. */
   reports: SnapshotStore<ReportState>;
+  /** What is remembered of customers. Default: nothing is. */
+  memory?: MemoryManager;
   /** How long one step of a report takes, in ms. */
   stepMs: number;
   background?: AgentConfig['background'];
 }
 
 /** The two agents: one that people talk to, and one that it sends into the background. */
-export function defineAgents(ai: AgentsGenkit, { book, model, store, reports, stepMs, ...options }: AgentsOptions) {
+export function defineAgents(
+  ai: AgentsGenkit,
+  { book, model, store, reports, stepMs, memory, ...options }: AgentsOptions,
+) {
   const background = { ...options.background, keepContext: withoutToken };
   const reporter = defineReportAgent(ai, { book, store: reports, stepMs, background });
   return {
     reporter,
-    support: defineSupportAgent(ai, { book, model, reporter, store, background }),
+    support: defineSupportAgent(ai, { book, model, reporter, store, memory, background }),
   };
 }

@@ -1,11 +1,13 @@
 import { generateMiddleware, type MiddlewareRef } from 'genkit';
 import { defineAgent, type AgentConfig, type AgentsGenkit, type SnapshotStore } from 'genkitx-agents';
 import { clearToolOutputs, contextWindow, lastTurns, summarize, tokenBudget } from 'genkitx-agents/context';
+import type { MemoryManager } from 'genkitx-agents/memory';
 import type { SupportModel } from '../models/choose-model.ts';
 import { signedInEmail } from './customer.ts';
 import type { OrderBook } from './orders.ts';
 import { PreferencesSchema, SupportStateSchema, type Preferences, type SupportState } from './state.ts';
 import type { ReportAgent } from './report-agent.ts';
+import { defineForgetCustomer, defineShowMemories } from './tools/customer-memories.ts';
 import { defineFindOrder } from './tools/find-order.ts';
 import { defineListOrders } from './tools/list-orders.ts';
 import { remember } from './tools/remember.ts';
@@ -20,16 +22,24 @@ export interface SupportAgentOptions {
   /** Writes the monthly report in the background. */
   reporter: ReportAgent;
   store: SnapshotStore<SupportState>;
+  /** What is remembered of customers. Default: nothing is. */
+  memory?: MemoryManager | undefined;
   background?: AgentConfig['background'];
 }
 
 export type SupportAgent = ReturnType<typeof defineSupportAgent>;
 
-/** The support agent: a model, five tools, a typed state, a store that keeps every turn, and a window of what the model is sent of them. */
+/** The support agent: a model and its tools, a typed state, a store that keeps every turn, a window of what the model is sent of them, and a memory. */
 export function defineSupportAgent(
   ai: AgentsGenkit,
-  { book, model, reporter, store, background }: SupportAgentOptions,
+  { book, model, reporter, store, memory, background }: SupportAgentOptions,
 ) {
+  // What earlier conversations taught about the customer who is signed in.
+  const attached = memory?.attach({
+    scope: 'user',
+    preload: { k: 5, maxTokens: 500 },
+    tools: ['load_memory', 'create_memory'],
+  });
   return defineAgent(ai, {
     name: 'support',
     description: `Answers questions about orders of ${book.shop} and makes refunds.`,
@@ -42,11 +52,13 @@ export function defineSupportAgent(
       defineRequestRefund(ai, book),
       defineSetStyle(ai),
       defineStartReport(ai, reporter),
+      ...(memory && attached ? [defineShowMemories(ai, memory), defineForgetCustomer(ai, memory, attached)] : []),
     ],
     use: [countTurns(ai), ...model.use],
     stateSchema: SupportStateSchema,
     scopes: { user: PreferencesSchema },
     store,
+    memory: attached,
     context: contextWindow({
       maxTokens: 8_000,
       history: [

@@ -1,8 +1,10 @@
 import type { MiddlewareRef } from 'genkit';
 import type { GenkitPlugin, GenkitPluginV2 } from 'genkit/plugin';
 import type { SummarizeOptions } from 'genkitx-agents/context';
+import type { MemoryManagerOptions } from 'genkitx-agents/memory';
 import type { Config } from '../config.ts';
 import { SetupError } from '../setup-error.ts';
+import { findMemories } from './offline-memories.ts';
 import { noteWriter } from './offline-notes.ts';
 import { OFFLINE_MODEL, offlinePlugin } from './offline-model.ts';
 import { findOllamaModel, withoutStreaming, type OllamaChoice } from './ollama.ts';
@@ -21,6 +23,8 @@ export interface SupportModel {
   use: MiddlewareRef[];
   /** How the turns that are long past are summarized. Default: by the model itself. */
   summaries?: Pick<SummarizeOptions, 'model' | 'summarizer' | 'overlapTurns'>;
+  /** How, and how often, is learned what to remember of a customer. Default: by the model itself. */
+  memories?: Pick<MemoryManagerOptions, 'model' | 'extract' | 'generate'>;
 }
 
 type ModelConfig = Pick<Config, 'model' | 'geminiApiKey' | 'offlinePaceMs'>;
@@ -58,6 +62,7 @@ export async function geminiModel(apiKey: string | undefined): Promise<SupportMo
     plugins: [googleAI({ apiKey })],
     use: [],
     summaries: { model: `googleai/${SMALL_GEMINI_MODEL}` },
+    memories: { model: `googleai/${SMALL_GEMINI_MODEL}` },
   };
 }
 
@@ -84,5 +89,7 @@ export function offlineModel(paceMs: number): SupportModel {
     use: [],
     // A note is of one turn: rules need to read no turn twice.
     summaries: { summarizer: noteWriter(paceMs), overlapTurns: 0 },
+    // Rules cost nothing.
+    memories: { extract: findMemories, generate: { everyTurns: 1 } },
   };
 }

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { MessageData, Part } from 'genkit';
+import type { ShowMemoriesOutput } from '../agent/tools/customer-memories.ts';
 import type { FindOrderOutput } from '../agent/tools/find-order.ts';
 import type { ListOrdersOutput } from '../agent/tools/list-orders.ts';
 import type { RefundOutput } from '../agent/tools/request-refund.ts';
 import type { StartReportOutput } from '../agent/tools/start-report.ts';
-import { SAY, sayFound, sayListed, sayNoRefund, sayPolicy, sayRefunded } from './offline-words.ts';
+import { memoryOf } from './offline-memories.ts';
+import { SAY, sayFound, sayListed, sayMemories, sayNoRefund, sayPolicy, sayRefunded } from './offline-words.ts';
 
 /** What the offline model does next: ask for a tool, or say something. */
 export type Plan = { tool: string; ref: string; input: Record<string, string> } | { text: string };
@@ -16,7 +18,9 @@ export type Intent =
     }
   | { kind: 'order'; orderId: string }
   | { kind: 'refund'; orderId: string; reason: string }
-  | { kind: 'style'; style: 'brief' | 'full' };
+  | { kind: 'style'; style: 'brief' | 'full' }
+  | { kind: 'remember'; sentence: string }
+  | { kind: 'memories' | 'forget' };
 
 type Messages = readonly MessageData[];
 
@@ -27,11 +31,17 @@ export interface Outputs {
   requestRefund: RefundOutput;
   setStyle: { style: string };
   startReport: StartReportOutput;
+  showMemories: ShowMemoriesOutput;
+  forgetCustomer: { forgotten: number };
+  create_memory: string;
 }
 
 const REFUND = /\b(refund|money back|return|send (it|this|them) back)/i;
 const BRIEF = /\b(be|keep it|keep replies|answer) (brief|short)/i;
 const FULL = /\b(in full|in detail|more details?)\b/i;
+const REMEMBER = /^\s*(?:please )?remember (?:that )?(.+)$/i;
+const MEMORIES = /\bwhat (?:do )?you (?:remember|know) (?:about|of) me\b/i;
+const FORGET = /\bforget (?:me|everything|all)\b|\bforget what you (?:know|remember)\b/i;
 const REPORT = /\breport\b/i;
 const POLICY = /\b(policy|policies|conditions|rules)\b/i;
 const ORDERS = /\b(my orders|orders|what did i (order|buy))\b/i;
@@ -73,6 +83,16 @@ export function planReply(messages: Messages): Plan {
       return resultOf(turn, 'setStyle') ? { text: SAY[intent.style] } : step('setStyle', { style: intent.style });
     case 'report':
       return resultOf(turn, 'startReport') ? { text: SAY.report } : step('startReport', {});
+    case 'remember': {
+      const answer = resultOf(turn, 'create_memory');
+      return answer ? { text: answer } : step('create_memory', { memory: memoryOf(intent.sentence) });
+    }
+    case 'memories': {
+      const shown = resultOf(turn, 'showMemories');
+      return shown ? { text: sayMemories(shown) } : step('showMemories', {});
+    }
+    case 'forget':
+      return resultOf(turn, 'forgetCustomer') ? { text: SAY.forgotten } : step('forgetCustomer', {});
     case 'policy':
       return { text: sayPolicy(textOf(messages.find(({ role }) => role === 'system'))) };
     default:
@@ -84,6 +104,10 @@ export function planReply(messages: Messages): Plan {
 export function understand(text: string, before: Messages): Intent {
   const orderId = /\b(\d{4})\b/.exec(text)?.[1];
 
+  const sentence = REMEMBER.exec(text)?.[1];
+  if (sentence) return { kind: 'remember', sentence };
+  if (MEMORIES.test(text)) return { kind: 'memories' };
+  if (FORGET.test(text)) return { kind: 'forget' };
   if (BRIEF.test(text)) return { kind: 'style', style: 'brief' };
   if (FULL.test(text)) return { kind: 'style', style: 'full' };
   if (REPORT.test(text)) return { kind: 'report' };

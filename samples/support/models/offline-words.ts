@@ -1,3 +1,4 @@
+import type { ShowMemoriesOutput } from '../agent/tools/customer-memories.ts';
 import type { FindOrderOutput } from '../agent/tools/find-order.ts';
 import type { ListOrdersOutput } from '../agent/tools/list-orders.ts';
 import type { RefundOutput } from '../agent/tools/request-refund.ts';
@@ -18,6 +19,7 @@ export const SAY = {
   whichRefund: 'Which order shall I refund? Tell me its number.',
   brief: 'I will be brief from now on, in your other conversations too.',
   full: 'I will answer in full from now on, in your other conversations too.',
+  forgotten: 'Done: I have forgotten all that I remembered of you. Your orders are as they were.',
   unclear: `I am only the offline model and did not understand that. I do understand:\n\n${EXAMPLES}`,
 };
 
@@ -36,6 +38,11 @@ export function sayListed({ customer, orders }: ListOrdersOutput): string {
   );
   const table = ['| Order | Placed | Items | Total | Status |', '|---|---|---|--:|---|', ...lines].join('\n');
   return `${customer.name}, you have ${orders.length} ${orders.length === 1 ? 'order' : 'orders'} with us:\n\n${table}\n\nWhich one is it about?`;
+}
+
+export function sayMemories({ memories }: ShowMemoriesOutput): string {
+  if (memories.length === 0) return 'I remember nothing of you.';
+  return `I remember this of you:\n\n${memories.map(({ memory, why }) => `- ${memory} ${why}`).join('\n')}\n\nSay **forget me** and I forget it.`;
 }
 
 export function sayNoRefund({ order, problem }: FindOrderOutput): string {

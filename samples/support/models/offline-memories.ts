@@ -1,0 +1,21 @@
+import type { MemoryExtractor } from 'genkitx-agents/memory';
+
+const WORTH_IT = /\bI (?:prefer|like|love|hate|always|never|usually)\b|\bI am (?:allergic|vegan|vegetarian)\b/i;
+
+/** What is remembered of a sentence. A language model would put it in the third person. */
+export function memoryOf(sentence: string): string {
+  return `The customer says: "${sentence.trim().replace(/[.!]+$/, '')}."`;
+}
+
+/** Finds what is worth remembering by a rule: sentences of the customer about what they like or always do. */
+export const findMemories: MemoryExtractor = ({ messages, positions }) =>
+  messages.flatMap(({ role, content }, i) => {
+    const sentences = content.flatMap(({ text = '' }) => text.split(/(?<=[.!?])\s+/));
+    const worthIt = role === 'user' ? sentences.filter((sentence) => WORTH_IT.test(sentence)) : [];
+    return worthIt.map((sentence) => ({
+      text: memoryOf(sentence.replace(/^(?:please )?remember (?:that )?/i, '')),
+      topics: ['USER_PREFERENCES'],
+      messages: [positions[i]!],
+      isExplicit: /^(?:please )?remember\b/i.test(sentence),
+    }));
+  });
