@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { addDoctor } from './commands/doctor.ts';
 import { addInspect } from './commands/inspect.ts';
 import { addSessions } from './commands/sessions/sessions.ts';
 import { explain, OK, WRONG_USE } from './failures.ts';
@@ -17,6 +18,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     .configureOutput({ writeOut: (text) => void io.print(text), writeErr: (text) => io.say(text.trimEnd()) })
     .showHelpAfterError('Add --help for what the command takes.');
   addSessions(program, io);
+  addDoctor(program, io);
   addInspect(program, io);
   try {
     await program.parseAsync([...argv], { from: 'user' });

@@ -118,6 +118,10 @@ export type {
 } from '../src/store/migrate/session-lines.ts';
 export { migratingStore, type MigratingStoreOptions } from '../src/store/migrate/migrating-store.ts';
 export type {
+  CheckCounts,
+  CheckOptions,
+  CheckResult,
+  CheckStore,
   DeleteResult,
   DeleteSessionsResult,
   ListSessionsOptions,
@@ -145,6 +149,7 @@ export type {
   SnapshotStatus,
   SnapshotStore,
   StoreCapabilities,
+  StoreFinding,
   UsageSum,
   WriteRecordOptions,
 } from '../src/store/contract.ts';

@@ -2,6 +2,9 @@ import { closed } from '../errors.ts';
 import { assertId } from '../snapshot/ids.ts';
 import { assertPolicy } from '../snapshot/retention.ts';
 import type {
+  CheckOptions,
+  CheckResult,
+  CheckStore,
   DeleteResult,
   ListSessionsOptions,
   Page,
@@ -30,6 +33,8 @@ import type {
 import { assertFunction, checkLookup, checkSession, type Lookup } from './check-lookup.ts';
 import { checkRecordRead, checkRecordWrite, type RecordRead, type RecordWrite } from './records/session-records.ts';
 import { checkScope, checkScopeChanges, checkScopes } from './records/scopes.ts';
+import { checkOptions, isBoolean, isFunction, isWhole } from './check-options.ts';
+import { StoreCheck } from './parts/store-check.ts';
 import { checkDetails } from './list/session-summary.ts';
 import { nameTenant, type SnapshotPathPrefix } from './name-tenant.ts';
 
@@ -69,6 +74,8 @@ export interface TenantStore<S> {
   listScopes(page: PageOptions): Awaitable<Page<ScopeId>>;
   readRecords(request: RecordRead): Awaitable<SessionRecord[]>;
   writeRecord(request: RecordWrite): Awaitable<string | null>;
+  /** Reports what it finds to `check`. */
+  check(check: StoreCheck): Awaitable<void>;
 }
 
 /**
@@ -77,7 +84,7 @@ export interface TenantStore<S> {
  *
  * The hooks may answer without a promise; an in-memory store is then atomic for the whole process.
  */
-export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
+export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore, CheckStore {
   abstract readonly capabilities: Readonly<StoreCapabilities>;
   readonly #name: string;
   readonly #prefix: SnapshotPathPrefix | undefined;
@@ -192,6 +199,15 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
   async writeRecord(options: WriteRecordOptions): Promise<string | null> {
     const tenant = this.#tenantStore(options);
     return tenant.writeRecord(checkRecordWrite(options));
+  }
+
+  async check(options: CheckOptions = {}): Promise<CheckResult> {
+    const { context: _, ...rest } = options;
+    checkOptions('check', rest, { repair: isBoolean, graceMs: isWhole(0), onProgress: isFunction });
+    const tenant = this.#tenantStore(options);
+    const check = new StoreCheck(nameTenant(this.#prefix, options), options);
+    await tenant.check(check);
+    return check.result;
   }
 
   close(): Promise<void> {

@@ -273,6 +273,8 @@ export interface StoreCapabilities {
   records: boolean;
   /** Saves take `session`, summaries carry it, and `listSessions` takes `ownerId`. */
   details: boolean;
+  /** The store is a {@link CheckStore} too. */
+  check: boolean;
   /** What was saved outlives the process. */
   durable: boolean;
 }
@@ -289,6 +291,7 @@ export const FOREIGN_CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
   scopes: false,
   records: false,
   details: false,
+  check: false,
   durable: false,
 });
 
@@ -405,6 +408,77 @@ export interface RecordStore {
    * @throws `ABORTED` when `expectedRevision` or `ifSnapshot` does not hold; read again, and decide anew.
    */
   writeRecord(options: WriteRecordOptions): Promise<string | null>;
+}
+
+/** Options of {@link CheckStore.check}. */
+export interface CheckOptions extends SessionStoreOptions {
+  /** Removes orphans that were written longer ago than `graceMs`, and nothing else. Default: `false`. */
+  repair?: boolean;
+  /** What is younger may belong to a save that is under way, in ms. Default: 3,600,000, an hour. */
+  graceMs?: number;
+  /** Called after each session, with what was read so far. */
+  onProgress?: (progress: CheckCounts) => void;
+}
+
+/** What a check has read. */
+export interface CheckCounts {
+  /** Sessions that are there. */
+  sessions: number;
+  /** Snapshots, each with its whole state. */
+  snapshots: number;
+  /** Session records. */
+  records: number;
+  /** Records of users and apps. */
+  scopes: number;
+}
+
+/** Something that a check found. */
+export interface StoreFinding {
+  /**
+   * `damaged`: missing or broken. `unreadable`: encrypted under a key that the store does not have, or of a newer version. `orphan`: no
+   * longer, or not yet, needed by anything. `expired`: past its time, and not removed yet.
+   */
+  readonly kind: 'damaged' | 'unreadable' | 'orphan' | 'expired';
+  /** The tenant, as `snapshotPathPrefix` names it. */
+  readonly tenant: string;
+  /** The session that it belongs to. Optional: not known, or none. */
+  readonly sessionId?: string;
+  /** The snapshot. Optional: it is none, or not known. */
+  readonly snapshotId?: string;
+  /** The file, relative to the store's directory, or the path of the document. Optional: it is in no one place. */
+  readonly place?: string;
+  /** What is wrong, in a sentence for an operator. */
+  readonly problem: string;
+  /** What to do about it. */
+  readonly advice: string;
+  /** It was removed. */
+  readonly isRepaired: boolean;
+}
+
+/** What a check answers. */
+export interface CheckResult extends CheckCounts {
+  /** Empty: all is well. */
+  findings: StoreFinding[];
+}
+
+/** What a store with `capabilities.check` has besides. */
+export interface CheckStore {
+  /**
+   * Reads everything of the caller's tenant once, past all caches, and reports what is damaged, needed by nothing, or expired. It may run while
+   * agents work. It reads about as much as there is: not for every minute.
+   *
+   * @throws The store's errors when it can't be reached: then nothing is said about the data.
+   * @example
+   * import { FileSessionStore } from 'genkitx-agents';
+   * const { findings } = await new FileSessionStore('.data/sessions').check();
+   * for (const { kind, sessionId, problem, advice } of findings) console.log(kind, sessionId, problem, advice);
+   */
+  check(options?: CheckOptions): Promise<CheckResult>;
+}
+
+/** Whether the store can check itself. */
+export function canCheck<S>(store: SessionStore<S>): store is SnapshotStore<S> & CheckStore {
+  return capabilitiesOf(store).check;
 }
 
 /** Whether the store keeps session records. */

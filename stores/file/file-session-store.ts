@@ -57,6 +57,7 @@ const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
   scopes: true,
   records: true,
   details: true,
+  check: true,
   durable: true,
 });
 

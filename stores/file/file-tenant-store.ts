@@ -18,7 +18,11 @@ import type {
 import type { Lookup } from '../../src/store/check-lookup.ts';
 import { checkPage } from '../../src/store/list/page.ts';
 import { describeScope } from '../../src/store/records/scopes.ts';
+import { LruCache } from '../../src/store/parts/lru-cache.ts';
+import type { StoreCheck } from '../../src/store/parts/store-check.ts';
+import type { KnownState } from '../chain/written-state.ts';
 import type { RecordRead, RecordWrite } from '../../src/store/records/session-records.ts';
+import { TenantCheck } from './check/check-tenant.ts';
 import { REMOVED_OR_NOT, type Call } from './disk/io-error.ts';
 import { findLeaf, locate, type Home } from './read/find-snapshot.ts';
 import { listSessions, listSnapshots } from './read/lists.ts';
@@ -27,8 +31,12 @@ import { deleteSession, prune } from './remove/remove-snapshots.ts';
 import { ScopeRecords } from './save/scope-records.ts';
 import { Save } from './save/save-snapshot.ts';
 import { SessionRecords } from './save/session-records.ts';
-import type { TenantSessions } from './tenant-sessions.ts';
+import type { Session } from './session.ts';
+import { TenantSessions } from './tenant-sessions.ts';
 import type { TenantWatch } from './watch/tenant-watch.ts';
+
+/** Characters of JSON text of the states that a check keeps while it reads. */
+const MOST_CHECKED = 64 * 1024 * 1024;
 
 /** Runs the calls of a store. */
 export interface Runner {
@@ -132,6 +140,18 @@ export class FileTenantStore<S> implements TenantStore<S> {
     const { sessionId } = request;
     const what = `Writing a record of session ${quote(sessionId)}`;
     return this.#change({ what }, () => new SessionRecords(this.tenant.session(sessionId)).write(request));
+  }
+
+  check(check: StoreCheck): Promise<void> {
+    const { folder, shared, finish } = this.tenant;
+    // It remembers nothing, so that all is read from the disk.
+    const fresh = {
+      states: new LruCache<KnownState>(MOST_CHECKED),
+      sessions: new LruCache<Session>(1),
+      homes: new LruCache<Session>(1),
+    };
+    const tenant = new TenantSessions({ ...shared, ...fresh }, folder.tenant, finish);
+    return this.#runner.change({ what: 'Checking' }, () => new TenantCheck(tenant, check).run());
   }
 
   /** Hands `use` what a lookup means. */

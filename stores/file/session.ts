@@ -84,6 +84,11 @@ export class Session {
     return this.#incarnation;
   }
 
+  /** The log could not be read, and the index is made from the snapshots' files. */
+  get isRebuilt(): boolean {
+    return this.#isRebuilt;
+  }
+
   /** The session is deleted, but what belongs to it is not all removed yet. */
   get isBeingDeleted(): boolean {
     return this.#unfinished !== undefined && 'delete' in this.#unfinished;

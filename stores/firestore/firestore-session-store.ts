@@ -65,6 +65,7 @@ const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
   scopes: true,
   records: true,
   details: true,
+  check: true,
   durable: true,
 });
 

@@ -19,6 +19,8 @@ import type {
 import type { Lookup } from '../../src/store/check-lookup.ts';
 import { scopeKey } from '../../src/store/records/scopes.ts';
 import type { RecordRead, RecordWrite } from '../../src/store/records/session-records.ts';
+import type { StoreCheck } from '../../src/store/parts/store-check.ts';
+import { TenantCheck } from './check/check-tenant.ts';
 import { explained } from './failures.ts';
 import { listSessions, listSnapshots } from './read/lists.ts';
 import { readRecords } from './read/records.ts';
@@ -128,6 +130,10 @@ export class FirestoreTenantStore<S> implements TenantStore<S> {
     return this.#call('writeRecord', `Writing a record of session ${quote(request.sessionId)}`, () =>
       writeRecord(this.#data, this.#reader, request),
     );
+  }
+
+  check(check: StoreCheck): Promise<void> {
+    return this.#call('check', 'Checking', () => new TenantCheck(this.#data.withoutMemory(), check).run());
   }
 
   erase(): Promise<EraseResult> {

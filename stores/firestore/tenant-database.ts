@@ -105,6 +105,16 @@ export class TenantDatabase {
     this.records = database.collection('-records', id, 'records');
   }
 
+  /** The same part of the database, of which nothing is remembered. */
+  withoutMemory(): TenantDatabase {
+    const { name, database, settings, queues } = this;
+    return new TenantDatabase(
+      name,
+      { database, settings, queues, caches: new Caches(), encryption: this.#encryption },
+      this.#id,
+    );
+  }
+
   /** Encrypts and decrypts the records of a session, or that of a user or an app. */
   sealer(kind: 'session' | 'scope', id: string): Sealer {
     // A function that removes what has expired knows the tenant by its document only.

@@ -25,6 +25,7 @@ const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
   scopes: true,
   records: true,
   details: true,
+  check: true,
   durable: false,
 });
 

@@ -26,6 +26,7 @@ import { checkPage, pageOf } from '../../src/store/list/page.ts';
 import { runScopeChange, scopeKey, scopeOfKey } from '../../src/store/records/scopes.ts';
 import type { RecordRead, RecordWrite } from '../../src/store/records/session-records.ts';
 import { summarize } from '../../src/store/list/session-summary.ts';
+import type { StoreCheck } from '../../src/store/parts/store-check.ts';
 import type { WatchHub } from '../../src/store/parts/watch-hub.ts';
 import type { RecentState } from './packed-state.ts';
 import { SnapshotRecord } from './snapshot-record.ts';
@@ -131,6 +132,23 @@ export class InMemoryTenantStore<S> implements TenantStore<S> {
     const ids = [...(this.#data.session(sessionId)?.tree.nodes() ?? [])].map((record) => record.snapshotId);
     this.#remove(sessionId, ids);
     return { snapshots: ids.length, shards: 0 };
+  }
+
+  /** Nothing in memory is damaged; records may wait for a session that never begins. */
+  check(check: StoreCheck): void {
+    for (const [, { tree }] of this.#data.sessions()) {
+      check.count('snapshots', tree.size);
+      check.count('sessions');
+    }
+    check.count('scopes', this.#data.scopes.size);
+    const hasSnapshots = (sessionId: string): boolean => this.#data.session(sessionId) !== undefined;
+    check.count('records', this.#data.records.count);
+    for (const { sessionId, writtenAt } of this.#data.records.orphans(hasSnapshots)) {
+      const isOld = check.mayRepair(writtenAt);
+      if (isOld) this.#data.records.removeSession(sessionId);
+      check.report({ kind: 'orphan', sessionId, problem: 'records of a session that has no snapshot' }, isOld);
+    }
+    this.#forgetIfEmpty();
   }
 
   prune(policy: PrunePolicy, { dryRun, sessionId: only }: PruneOptions): PruneResult {

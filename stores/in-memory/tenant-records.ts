@@ -67,6 +67,20 @@ export class TenantRecords {
     }
   }
 
+  /** How many there are. */
+  get count(): number {
+    return [...this.#sessions.values()].reduce((sum, kept) => sum + kept.size, 0);
+  }
+
+  /** Sessions without snapshots that have records, and when the last of those was written. */
+  orphans(hasSnapshots: (sessionId: string) => boolean): { sessionId: string; writtenAt: number }[] {
+    return [...this.#sessions].flatMap(([sessionId, kept]) =>
+      hasSnapshots(sessionId)
+        ? []
+        : [{ sessionId, writtenAt: Math.max(...[...kept.values()].map((one) => one.writtenAt)) }],
+    );
+  }
+
   #drop(sessionId: string, kept: Map<string, KeptRecord>, names: readonly string[]): void {
     for (const name of names) kept.delete(name);
     if (kept.size === 0) this.#sessions.delete(sessionId);

@@ -52,6 +52,7 @@ const ACTIONS: Readonly<Record<string, AccessEvent['action']>> = {
   listSnapshots: 'list',
   listSessions: 'list',
   listScopes: 'list',
+  check: 'list',
   deleteSession: 'erase',
   deleteSessions: 'erase',
   deleteScope: 'erase',

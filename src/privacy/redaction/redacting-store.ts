@@ -1,14 +1,17 @@
 import type { GenerateRequest } from 'genkit';
 import type { SessionState, SnapshotMutator } from 'genkit/beta';
 import { logger } from 'genkit/logging';
-import { describeThrown, invalidArgument } from '../../errors.ts';
+import { describeThrown, failedPrecondition, invalidArgument } from '../../errors.ts';
 import { thaw } from '../../json/immutable.ts';
 import { copyJson } from '../../json/value.ts';
 import { handOut } from '../../snapshot/hand-out.ts';
 import { sessionOf } from '../../snapshot/snapshot.ts';
 import {
   keepsRecords,
+  canCheck,
   type ChangingStore,
+  type CheckOptions,
+  type CheckResult,
   type DeleteResult,
   type ListSessionsOptions,
   type Page,
@@ -207,6 +210,11 @@ class RedactingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore, Ch
     await this.#sessions.assertPlain(redaction, { sessionId, kind, key });
     const redacted = value === undefined ? undefined : (await redaction.redact(undefined, { value })).value;
     return this.#store.writeRecord({ ...options, value: redacted });
+  }
+
+  async check(options?: CheckOptions): Promise<CheckResult> {
+    if (canCheck(this.#store)) return this.#store.check(options);
+    throw failedPrecondition('The store inside of redacting can not check itself (capabilities.check).');
   }
 
   async close(): Promise<void> {

@@ -23,7 +23,7 @@ export interface ImportSessionsOptions extends SessionStoreOptions {
  * @throws `INVALID_ARGUMENT` for what is no line of an export, with its number; `FAILED_PRECONDITION` when the last line is missing: the export
  *   was cut off. What came before is imported.
  * @example
- * await importSessions(store, createReadStream('sessions.jsonl'));
+ * await importSessions(store, process.stdin);
  */
 export async function importSessions(
   store: SnapshotStore,

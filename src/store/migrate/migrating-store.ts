@@ -1,7 +1,10 @@
 import { failedPrecondition, invalidArgument, quote, SessionConflictError } from '../../errors.ts';
 import { metadataOf, revise, sessionOf } from '../../snapshot/snapshot.ts';
 import {
+  canCheck,
   capabilitiesOf,
+  type CheckOptions,
+  type CheckResult,
   keepsRecords,
   keepsScopes,
   type DeleteResult,
@@ -229,6 +232,18 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
 
   async writeRecord(options: WriteRecordOptions): Promise<string | null> {
     return writeThrough(this.#recordStores(), options);
+  }
+
+  /** Looks at both stores, as far as they can check themselves. */
+  async check(options?: CheckOptions): Promise<CheckResult> {
+    const result: CheckResult = { sessions: 0, snapshots: 0, records: 0, scopes: 0, findings: [] };
+    for (const store of [this.#to, this.#from]) {
+      if (!canCheck(store)) continue;
+      const { findings, ...counts } = await store.check(options);
+      for (const name of Object.keys(counts) as (keyof typeof counts)[]) result[name] += counts[name];
+      result.findings.push(...findings);
+    }
+    return result;
   }
 
   async close(): Promise<void> {

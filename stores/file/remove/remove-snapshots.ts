@@ -36,6 +36,15 @@ export async function deleteSession(session: Session, expectedLeafId: string | u
   });
 }
 
+/** Removes what is left of a session without snapshots; answers whether it still had none. */
+export function removeEmptySession(session: Session): Promise<boolean> {
+  return session.withLock(async () => {
+    if (session.index.tree.size > 0) return false;
+    await deleteLocked(session);
+    return true;
+  });
+}
+
 /** Removes what the policy names, session by session; an interruption leaves each session as it was or as it is to be. */
 export async function prune(
   tenant: TenantSessions,

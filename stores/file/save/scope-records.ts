@@ -75,7 +75,7 @@ export class ScopeRecords {
     for (const name of [...records].toSorted()) {
       if (name <= after || found.length > limit) continue;
       await pace.rest();
-      const key = await this.#keyOf(name);
+      const key = await this.keyOf(name);
       if (key !== undefined) found.push({ name, id: scopeOfKey(key) });
     }
     return pageOf(found, limit, ({ name, id }) => ({ position: [name], item: id }));
@@ -170,7 +170,7 @@ export class ScopeRecords {
     const { store } = this.#folder;
     if (!this.#folder.hasScopes()) return;
     const [from, to] = [this.#folder.draft(name), this.#folder.record(name)];
-    const draft = await this.#draft(name);
+    const draft = await this.draft(name);
     if (draft === 'damaged') return;
     if (draft && this.#isMade(draft.save)) store.fs.rename(from, to);
     else if (draft) store.remove(from);
@@ -186,15 +186,15 @@ export class ScopeRecords {
   /** For the holder of the record's lock. */
   async #current(name: string, id: ScopeId): Promise<ScopeRecord> {
     if (!this.#folder.hasScopes()) return {};
-    const draft = await this.#draft(name, id);
+    const draft = await this.draft(name, id);
     if (draft === 'damaged') throw unreadable(id);
     if (draft) await this.#settle(name);
     return this.#settled(name, id);
   }
 
   async #recordOf(name: string, id: ScopeId): Promise<ScopeRecord> {
-    let draft = await this.#draft(name, id);
-    for (let look = 1; draft === 'damaged' && look < MOST_LOOKS; look++) draft = await this.#draft(name, id);
+    let draft = await this.draft(name, id);
+    for (let look = 1; draft === 'damaged' && look < MOST_LOOKS; look++) draft = await this.draft(name, id);
     if (draft === 'damaged') throw unreadable(id);
     return draft && this.#isMade(draft.save) ? this.#open(draft, id) : this.#settled(name, id);
   }
@@ -213,16 +213,16 @@ export class ScopeRecords {
     }
   }
 
-  /** The key of a record that is not empty. One that is damaged can't say its own. */
-  async #keyOf(name: string): Promise<string | undefined> {
-    const draft = await this.#draft(name);
+  /** The key of a record that is not empty, by the name of its file. One that is damaged can't say its own. */
+  async keyOf(name: string): Promise<string | undefined> {
+    const draft = await this.draft(name);
     const found =
       typeof draft === 'object' && this.#isMade(draft.save) ? draft : await this.#load(this.#folder.record(name), name);
     return typeof found === 'object' && !isEmptyRecord(found) ? found.key : undefined;
   }
 
   /** The draft of a record; `damaged`: what is there is none, or was settled just now. */
-  async #draft(name: string, id?: ScopeId): Promise<(RecordFile & { save: SaveRef }) | 'damaged' | undefined> {
+  async draft(name: string, id?: ScopeId): Promise<(RecordFile & { save: SaveRef }) | 'damaged' | undefined> {
     const draft = await this.#load(this.#folder.draft(name), name, id);
     if (typeof draft !== 'object') return draft;
     const { save } = draft;

@@ -97,14 +97,37 @@ export class SessionRecords {
     if (this.exist()) await this.#remove(this.#names());
   }
 
-  /** Removes those that were written long ago, when there is no such session. */
-  async removeOrphans(): Promise<void> {
+  /** Looks at all of them; answers how many there are, and the files of those that are damaged. */
+  async look(): Promise<{ readonly count: number; readonly damaged: readonly string[] }> {
+    const names = this.exist() ? this.#names() : [];
+    const damaged: string[] = [];
+    for (const name of names) {
+      const record = await this.#load(name);
+      try {
+        if (record === 'damaged') damaged.push(name);
+        else if (record) await this.#open(record);
+      } catch (error) {
+        if (!(error instanceof GenkitError) || error.status !== 'DATA_LOSS') throw error;
+        damaged.push(name);
+      }
+    }
+    return { count: names.length, damaged };
+  }
+
+  /**
+   * Removes those that were written long ago, when there is no such session.
+   *
+   * @param isLongAgo Decides by the time of the write, in ms.
+   */
+  async removeOrphans(
+    isLongAgo = (writtenMs: number): boolean => Date.now() - writtenMs > ORPHAN_RECORD_MS,
+  ): Promise<void> {
     await this.#session.withLock(async () => {
       const { store } = this.#session.tenant.folder;
       if (this.#session.incarnation !== '' || !this.exist()) return;
       const isOld = (name: string): boolean => {
         const writtenAt = store.fs.stat(join(this.#path, name))?.mtimeMs;
-        return writtenAt !== undefined && Date.now() - writtenAt > ORPHAN_RECORD_MS;
+        return writtenAt !== undefined && isLongAgo(writtenAt);
       };
       await this.#remove(this.#names().filter(isOld));
     });
@@ -157,13 +180,13 @@ export async function removeOrphanRecords(tenant: TenantSessions): Promise<void>
     await pace.rest();
     // A session that is there keeps its records.
     if (store.fs.stat(join(tenant.folder.sessions, folder))) continue;
-    const sessionId = await sessionOf(tenant, join(allRecords, folder));
+    const sessionId = await sessionOfRecords(tenant, join(allRecords, folder));
     if (sessionId !== undefined) await new SessionRecords(tenant.session(sessionId)).removeOrphans();
   }
 }
 
 /** The session that the records in a folder belong to; `undefined`: none of them can be read. */
-async function sessionOf({ folder }: TenantSessions, path: string): Promise<string | undefined> {
+export async function sessionOfRecords({ folder }: TenantSessions, path: string): Promise<string | undefined> {
   if (!folder.store.fs.stat(path)?.isDirectory()) return undefined;
   for (const name of folder.store.namesIn(path)) {
     const content = await readFrom(folder.store.fs, join(path, name));

@@ -159,6 +159,6 @@ export class StateReader {
   }
 }
 
-function wholeChain({ name, base }: Extract<StoredState, { kind: 'whole' }>, seq: number): StateChain {
+export function wholeChain({ name, base }: Extract<StoredState, { kind: 'whole' }>, seq: number): StateChain {
   return { base, from: seq, names: [name], patches: [] };
 }

@@ -1,0 +1,59 @@
+import { GenkitError } from 'genkit';
+import type { CheckCounts, CheckOptions, CheckResult, StoreFinding } from '../contract.ts';
+
+/** A finding before it has a tenant and advice. */
+export type Found = Omit<StoreFinding, 'tenant' | 'advice' | 'isRepaired'> & { readonly advice?: string };
+
+const DEFAULT_GRACE_MS = 3_600_000;
+
+const ADVICE: Readonly<Record<StoreFinding['kind'], string>> = {
+  damaged: 'Restore it from a backup, or delete what it belongs to.',
+  unreadable: 'Open the store with the key, or with the version of this package, that wrote it.',
+  orphan: 'Nothing needs it. check with repair removes it, and so does prune.',
+  expired: 'prune removes it.',
+};
+
+/** One look at everything that a tenant has: a store reports to it what it finds. */
+export class StoreCheck {
+  readonly #tenant: string;
+  readonly #repair: boolean;
+  readonly #graceMs: number;
+  readonly #onProgress: CheckOptions['onProgress'];
+  readonly #counts: CheckCounts = { sessions: 0, snapshots: 0, records: 0, scopes: 0 };
+  readonly #findings: StoreFinding[] = [];
+
+  constructor(tenant: string, { repair = false, graceMs = DEFAULT_GRACE_MS, onProgress }: CheckOptions) {
+    this.#tenant = tenant;
+    this.#repair = repair;
+    this.#graceMs = graceMs;
+    this.#onProgress = onProgress;
+  }
+
+  get result(): CheckResult {
+    return { ...this.#counts, findings: this.#findings };
+  }
+
+  /** Counts what was read. */
+  count(what: keyof CheckCounts, number = 1): void {
+    this.#counts[what] += number;
+    if (what === 'sessions') this.#onProgress?.({ ...this.#counts });
+  }
+
+  /** Whether an orphan that was written then, in ms, is to be removed. */
+  mayRepair(writtenMs: number, nowMs = Date.now()): boolean {
+    return this.#repair && nowMs - writtenMs > this.#graceMs;
+  }
+
+  report({ advice, ...found }: Found, isRepaired = false): void {
+    this.#findings.push({ ...found, tenant: this.#tenant, advice: advice ?? ADVICE[found.kind], isRepaired });
+  }
+
+  /** Reports what can't be read. An error that says nothing about the data is thrown. */
+  reportError(error: unknown, found: Omit<Found, 'kind' | 'problem'>): void {
+    const { status } = (error ?? {}) as { status?: unknown };
+    const isRefused = status === 'FAILED_PRECONDITION';
+    if (!(error instanceof GenkitError) || (status !== 'DATA_LOSS' && !isRefused)) throw error;
+    const problem = error.message.replace(`${error.status}: `, '');
+    this.report({ ...found, kind: isRefused ? 'unreadable' : 'damaged', problem });
+  }
+}

@@ -1,0 +1,257 @@
+import { join, relative } from 'node:path';
+import { GenkitError } from 'genkit';
+import { unreadableSnapshot } from '../../../src/store/parts/unreadable.ts';
+import { scopeOfKey } from '../../../src/store/records/scopes.ts';
+import type { StoreCheck } from '../../../src/store/parts/store-check.ts';
+import { Pace } from '../disk/pace.ts';
+import { snapshotName } from '../format/names.ts';
+import { readHead } from '../read/read-head.ts';
+import { readLoner, readSnapshot } from '../read/read-snapshot.ts';
+import { isShard } from '../read/shards.ts';
+import { reconcile, removeEmptySession } from '../remove/remove-snapshots.ts';
+import { findUnneeded, removeNames } from '../remove/unneeded.ts';
+import { ScopeRecords } from '../save/scope-records.ts';
+import { sessionOfRecords, SessionRecords } from '../save/session-records.ts';
+import type { Session } from '../session.ts';
+import type { TenantSessions } from '../tenant-sessions.ts';
+
+/** Reads everything of a tenant once, and reports what is damaged or needed by nothing. */
+export class TenantCheck {
+  readonly #tenant: TenantSessions;
+  readonly #check: StoreCheck;
+  readonly #pace = new Pace();
+  /** Names of the files of snapshots that logs know. */
+  readonly #known = new Set<string>();
+  /** Sessions whose other files are still to be looked at. */
+  readonly #sessionIds: string[] = [];
+  /** Sessions with snapshots that can't be read, or that the log has lost: those may need anything. */
+  readonly #incomplete = new Set<string>();
+  /** A file that can't be read may be a snapshot of any session, and need anything of it. */
+  #hasUnknownFiles = false;
+
+  /** @param tenant One that remembers nothing, so that all is read from the disk. */
+  constructor(tenant: TenantSessions, check: StoreCheck) {
+    this.#tenant = tenant;
+    this.#check = check;
+  }
+
+  async run(): Promise<void> {
+    if (!(await this.#tenant.open())) return;
+    for (const name of await this.#tenant.sessionNames()) await this.#checkFolder(name);
+    await this.#checkFiles();
+    for (const id of this.#sessionIds) await this.#checkUnneeded(this.#tenant.session(id));
+    await this.#checkRecords();
+    await this.#checkScopes();
+  }
+
+  async #checkFolder(name: string): Promise<void> {
+    const { store, sessions } = this.#tenant.folder;
+    const path = join(sessions, name);
+    try {
+      const session = await this.#tenant.sessionOfName(name);
+      if (session) return await this.#checkSession(session);
+      if (!store.hasFolder(path)) return;
+      const isOld = this.#check.mayRepair(this.#writtenAt(path));
+      if (isOld) store.removeFolderQuietly(path);
+      const problem = 'a folder of a session that no log and no snapshot tells';
+      this.#check.report({ kind: 'orphan', place: this.#placeOf(path), problem }, isOld);
+    } catch (error) {
+      this.#check.reportError(error, { place: this.#placeOf(path) });
+    }
+  }
+
+  async #checkSession(session: Session): Promise<void> {
+    const { id: sessionId, path } = session;
+    await session.refresh();
+    if (session.index.tree.size === 0) return this.#checkEmpty(session);
+    this.#check.count('sessions');
+    if (session.isRebuilt) {
+      this.#check.report({
+        kind: 'damaged',
+        sessionId,
+        place: this.#placeOf(path),
+        problem: 'the log of the session is missing or damaged; the session is read as its snapshots tell it',
+        advice: 'Nothing is lost: the next save to the session, or prune, writes the log anew.',
+      });
+    }
+    for (const { snapshotId } of session.index.tree.nodes()) {
+      await this.#pace.rest();
+      this.#known.add(snapshotName(snapshotId));
+      this.#check.count('snapshots');
+      try {
+        await readSnapshot(session, snapshotId, this.#tenant.shared.states);
+      } catch (error) {
+        const place = this.#placeOf(this.#tenant.folder.snapshot(snapshotId));
+        this.#incomplete.add(sessionId);
+        this.#check.reportError(error, { sessionId, snapshotId, place });
+      }
+    }
+    this.#sessionIds.push(sessionId);
+  }
+
+  /** What a first save that failed, or a deletion that was interrupted, has left. */
+  async #checkEmpty(session: Session): Promise<void> {
+    const { id: sessionId, path } = session;
+    if (!this.#tenant.folder.store.fs.stat(path)) return;
+    const isRepaired = this.#check.mayRepair(this.#writtenAt(path)) && (await removeEmptySession(session));
+    const problem = 'what a save or a deletion that was interrupted has left of a session without snapshots';
+    this.#check.report({ kind: 'orphan', sessionId, place: this.#placeOf(path), problem }, isRepaired);
+  }
+
+  async #checkUnneeded(session: Session): Promise<void> {
+    const { id: sessionId, path } = session;
+    if (this.#incomplete.has(sessionId)) return;
+    await session.refresh();
+    const found = await findUnneeded(session, new Set());
+    const isSure = !this.#hasUnknownFiles;
+    const old = found.filter((name) => isSure && this.#check.mayRepair(this.#writtenAt(join(path, name))));
+    let removed: string[] = [];
+    if (old.length > 0) {
+      await session.withLock(async () => {
+        const unneeded = new Set(await findUnneeded(session, new Set()));
+        removed = old.filter((name) => unneeded.has(name));
+        removeNames(session, removed);
+      });
+    }
+    for (const name of found) {
+      const problem = isShard(name) ? 'a shard that no state needs' : 'a state that no other stands on any more';
+      const place = this.#placeOf(join(path, name));
+      this.#check.report({ kind: 'orphan', sessionId, place, problem }, removed.includes(name));
+    }
+  }
+
+  /** Files in the places of snapshots that no log knows. */
+  async #checkFiles(): Promise<void> {
+    const { folder } = this.#tenant;
+    for (const name of folder.store.namesIn(folder.path)) {
+      if (!name.endsWith('.json') || this.#known.has(name)) continue;
+      await this.#pace.rest();
+      const place = this.#placeOf(join(folder.path, name));
+      try {
+        await this.#checkFile(join(folder.path, name), name, place);
+      } catch (error) {
+        this.#hasUnknownFiles = true;
+        this.#check.reportError(error, { place });
+      }
+    }
+  }
+
+  async #checkFile(path: string, name: string, place: string): Promise<void> {
+    const { folder } = this.#tenant;
+    const found = readHead(folder.store.fs, path);
+    if (found === 'missing') return;
+    if (typeof found === 'string' || snapshotName(found.head.meta.snapshotId) !== name) {
+      this.#hasUnknownFiles = true;
+      const problem = 'a file in the place of a snapshot that is damaged, or that another program wrote';
+      return this.#check.report({ kind: 'damaged', place, problem });
+    }
+    const { session: sessionId, meta } = found.head;
+    const { snapshotId } = meta;
+    if (sessionId === null) {
+      this.#check.count('snapshots');
+      try {
+        await readLoner(folder, snapshotId);
+      } catch (error) {
+        this.#check.reportError(asDamage(error, snapshotId), { snapshotId, place });
+      }
+      return;
+    }
+    const session = this.#tenant.session(sessionId);
+    await session.refresh();
+    if (session.index.tree.has(snapshotId)) return;
+    if (session.hasLost(found.head)) {
+      this.#incomplete.add(sessionId);
+      const problem = 'the log of its session has lost the snapshot; it is read by its id alone';
+      const advice = 'prune writes the log anew from the snapshots.';
+      return this.#check.report({ kind: 'damaged', sessionId, snapshotId, place, problem, advice });
+    }
+    const isOld = this.#check.mayRepair(this.#writtenAt(path));
+    if (isOld) await reconcile(session, snapshotId);
+    const isRepaired = isOld && !folder.store.fs.stat(path);
+    const problem = 'the file of a snapshot that was removed, or of a deleted session';
+    this.#check.report({ kind: 'orphan', sessionId, snapshotId, place, problem }, isRepaired);
+  }
+
+  async #checkRecords(): Promise<void> {
+    const { store, path, allRecords, sessions } = this.#tenant.folder;
+    if (!store.hasFolder(path) || !store.hasFolder(allRecords)) return;
+    for (const name of store.namesIn(allRecords)) {
+      await this.#pace.rest();
+      const folder = join(allRecords, name);
+      const place = this.#placeOf(folder);
+      try {
+        const sessionId = await sessionOfRecords(this.#tenant, folder);
+        if (sessionId === undefined) {
+          this.#check.report({ kind: 'damaged', place, problem: 'session records of which none can be read' });
+          continue;
+        }
+        const records = new SessionRecords(this.#tenant.session(sessionId));
+        const { count, damaged } = await records.look();
+        this.#check.count('records', count);
+        for (const file of damaged) {
+          const problem = 'a session record whose file is damaged';
+          const advice = 'Write the record anew without expectedRevision, or remove it.';
+          this.#check.report({ kind: 'damaged', sessionId, place: join(place, file), problem, advice });
+        }
+        if (store.fs.stat(join(sessions, name))) continue;
+        const isOld = this.#check.mayRepair(this.#writtenAt(folder));
+        if (isOld) await records.removeOrphans((writtenMs) => this.#check.mayRepair(writtenMs));
+        const isRepaired = isOld && !store.fs.stat(folder);
+        this.#check.report(
+          { kind: 'orphan', sessionId, place, problem: 'records of a session that has no snapshot' },
+          isRepaired,
+        );
+      } catch (error) {
+        this.#check.reportError(error, { place });
+      }
+    }
+  }
+
+  async #checkScopes(): Promise<void> {
+    const { folder } = this.#tenant;
+    if (!folder.hasScopes()) return;
+    const records = new ScopeRecords(folder);
+    for (const name of folder.store.namesIn(folder.scopes)) {
+      const [, hash, ending] = /^([0-9a-f]{64})\.(json|draft)$/.exec(name) ?? [];
+      if (hash === undefined) continue;
+      await this.#pace.rest();
+      const path = join(folder.scopes, name);
+      const place = this.#placeOf(path);
+      if (ending === 'draft' && (await records.draft(hash)) === 'damaged') {
+        this.#check.report({ kind: 'damaged', place, problem: 'what a record of a user or an app was to become' });
+        continue;
+      }
+      if (ending === 'draft') {
+        const isOld = this.#check.mayRepair(this.#writtenAt(path));
+        if (isOld) await records.sweep();
+        const problem = 'what a record of a user or an app was to become, of a save that was interrupted';
+        this.#check.report({ kind: 'orphan', place, problem }, isOld && !folder.store.fs.stat(path));
+        continue;
+      }
+      this.#check.count('scopes');
+      try {
+        const key = await records.keyOf(hash);
+        if (key !== undefined) await records.read(scopeOfKey(key));
+        else if (folder.store.fs.stat(path)) {
+          this.#check.report({ kind: 'damaged', place, problem: 'a record of a user or an app whose file is damaged' });
+        }
+      } catch (error) {
+        this.#check.reportError(error, { place });
+      }
+    }
+  }
+
+  #placeOf(path: string): string {
+    return relative(this.#tenant.folder.store.path, path);
+  }
+
+  /** In ms; of what is gone: now. */
+  #writtenAt(path: string): number {
+    return this.#tenant.folder.store.fs.stat(path)?.mtimeMs ?? Date.now();
+  }
+}
+
+/** A state that does not fit together fails in any way. */
+function asDamage(error: unknown, snapshotId: string): GenkitError {
+  return error instanceof GenkitError ? error : unreadableSnapshot(snapshotId, 'its file is damaged');
+}

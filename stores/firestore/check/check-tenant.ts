@@ -1,0 +1,371 @@
+import { FieldPath, type QueryDocumentSnapshot, type Timestamp } from '@google-cloud/firestore';
+import { SessionTree } from '../../../src/snapshot/session-tree.ts';
+import type { Found, StoreCheck } from '../../../src/store/parts/store-check.ts';
+import { MOST_READ_AT_ONCE } from '../database.ts';
+import { isDataLoss } from '../failures.ts';
+import { keyOf, orderKey, ownerOfOrder, ownerOfShard } from '../format/names.ts';
+import { readPointer, type PointerDocument } from '../format/pointer-document.ts';
+import { readRecord } from '../format/record-document.ts';
+import { readScopeDocument } from '../format/scope-document.ts';
+import { assertOwnDocument } from '../format/foreign-layout.ts';
+import { unpackText } from '../format/packed-text.ts';
+import { readSnapshotDocument, type SnapshotDocument } from '../format/snapshot-document.ts';
+import { extended, type StateChain } from '../format/state-chain.ts';
+import { SnapshotReader } from '../read/snapshot-reader.ts';
+import { wholeChain } from '../read/state-reader.ts';
+import { isDeadRecord, removeRemains, removeSession } from '../remove/delete-session.ts';
+import type { TenantDatabase } from '../tenant-database.ts';
+
+/** A session that is written while it is read is read again, so often. */
+const MOST_ATTEMPTS = 3;
+
+/** What the snapshots of an owner came to. */
+interface OwnerLook {
+  readonly tree: SessionTree;
+  /** Shards that they name; `undefined`: one can't be read, and may need any. */
+  readonly shards: Set<string> | undefined;
+  readonly findings: readonly (() => void)[];
+  readonly count: number;
+  /** When one of them was written last, in ms. */
+  readonly writtenMs: number;
+}
+
+/**
+ * Reads everything of a tenant once, and reports what is damaged, needed by nothing, or expired.
+ *
+ * The names of the shards are listed first: one that a save writes or names later is not on the list, or has another update time.
+ */
+export class TenantCheck {
+  readonly #tenant: TenantDatabase;
+  readonly #reader: SnapshotReader;
+  readonly #check: StoreCheck;
+  readonly #shards = new Map<string, QueryDocumentSnapshot[]>();
+  /** Owners whose snapshots were looked at as those of a session, or are there to stay. */
+  readonly #known = new Set<string>();
+  /** Keys of sessions whose pointers can't be read. */
+  readonly #lost = new Set<string>();
+
+  /** @param tenant One that remembers nothing, so that all is read from the database. */
+  constructor(tenant: TenantDatabase, check: StoreCheck) {
+    this.#tenant = tenant;
+    this.#reader = new SnapshotReader(tenant);
+    this.#check = check;
+  }
+
+  async run(): Promise<void> {
+    await this.#tenant.hasSnapshots();
+    const { database, shards, pointers } = this.#tenant;
+    const byId = FieldPath.documentId();
+    for await (const page of database.pages(shards.orderBy(byId).select())) {
+      for (const shard of page) {
+        const owner = ownerOfShard(shard.id);
+        this.#shards.set(owner, [...(this.#shards.get(owner) ?? []), shard]);
+      }
+    }
+    for await (const page of database.pages(pointers.orderBy(byId), MOST_READ_AT_ONCE)) {
+      for (const document of page) await this.#checkPointer(document);
+    }
+    await this.#checkRemains();
+    // Of owners that are not known every shard is left.
+    for (const [owner, found] of this.#shards) if (!this.#known.has(owner)) await this.#orphanShards(found);
+    await this.#checkRecords();
+    await this.#checkScopes();
+  }
+
+  async #checkPointer(document: QueryDocumentSnapshot): Promise<void> {
+    // The name of the document is nearly always the id of the session.
+    const { id, path } = document.ref;
+    const guess = id.startsWith('~') ? {} : { sessionId: id };
+    try {
+      const pointer = readPointer(document);
+      await this.#checkSession(pointer, path);
+    } catch (error) {
+      if (guess.sessionId !== undefined) this.#lost.add(keyOf('session', guess.sessionId));
+      this.#check.reportError(error, { ...guess, place: path });
+    }
+  }
+
+  async #checkSession(first: PointerDocument, place: string): Promise<void> {
+    let pointer = first;
+    const { sessionId } = pointer;
+    for (let attempt = 1; ; attempt++) {
+      this.#known.add(pointer.owner);
+      if (pointer.isGone) return this.#checkGone(pointer, place);
+      if (!this.#tenant.isLive(pointer)) {
+        return this.#check.report({ kind: 'expired', sessionId, place, problem: 'a session that has expired' });
+      }
+      const look = await this.#lookAt(pointer.owner, sessionId);
+      const problems = [...this.#problemsOf(pointer, look), ...(await this.#problemsOfHead(pointer, place))];
+      if (problems.length + look.findings.length > 0 && attempt < MOST_ATTEMPTS) {
+        const again = await this.#tenant.database.get(pointer.ref);
+        const now = again.exists ? readPointer(again, sessionId) : undefined;
+        if (!now) return;
+        if (!now.updateTime.isEqual(pointer.updateTime)) {
+          pointer = now;
+          continue;
+        }
+      }
+      for (const report of look.findings) report();
+      for (const problem of problems) this.#check.report(problem);
+      this.#check.count('snapshots', look.count);
+      this.#check.count('sessions');
+      const named = new Set([...(look.shards ?? []), ...(await this.#shardsOfHead(pointer))]);
+      const isSure = look.shards !== undefined && problems.length === 0;
+      const unneeded = isSure ? (this.#shards.get(pointer.owner) ?? []).filter(({ id }) => !named.has(id)) : [];
+      return this.#orphanShards(unneeded, sessionId);
+    }
+  }
+
+  /** A deletion that was interrupted. */
+  async #checkGone(pointer: PointerDocument, place: string): Promise<void> {
+    const { sessionId, updateTime } = pointer;
+    const mayRepair = this.#mayRepair(updateTime);
+    const isRepaired = mayRepair && (await removeSession(this.#tenant, pointer)) !== undefined;
+    const problem = 'what a deletion that was interrupted has left of a session';
+    this.#check.report({ kind: 'orphan', sessionId, place, problem }, isRepaired);
+  }
+
+  /** What the pointer says of the snapshots, and is not so. */
+  #problemsOf({ sessionId, lineage }: PointerDocument, { tree, count }: OwnerLook): Found[] {
+    const nodes = [...tree.nodes()];
+    const named = [
+      ...lineage.leaves.map(({ id }) => id),
+      ...nodes.flatMap(({ parentId }) => (parentId === undefined ? [] : [parentId])),
+    ];
+    const pruned = new Set(lineage.missing);
+    const missing = [...new Set(named)].filter((id) => !tree.has(id) && !pruned.has(id));
+    const found = missing.map((snapshotId): Found => ({
+      kind: 'damaged',
+      sessionId,
+      snapshotId,
+      place: this.#tenant.snapshotRef(snapshotId).path,
+      problem: 'the document of the snapshot is missing, or can’t be read',
+    }));
+    const others = lineage.count - count - missing.length;
+    if (others > 0) {
+      found.push({ kind: 'damaged', sessionId, problem: `${others} more documents of its snapshots are missing` });
+    }
+    return found;
+  }
+
+  /** The way to the latest state that the pointer has, besides that by the snapshots. */
+  async #problemsOfHead(pointer: PointerDocument, place: string): Promise<Found[]> {
+    if (!pointer.head) return [];
+    const { sessionId, owner, head } = pointer;
+    try {
+      // It remembers nothing of the same state in the snapshots.
+      const { states } = new SnapshotReader(this.#tenant.withoutMemory());
+      await states.stateAt(head.chain, { sessionId, owner, meta: { snapshotId: head.id } });
+      return [];
+    } catch (error) {
+      if (!isDataLoss(error)) throw error;
+      return [
+        {
+          kind: 'damaged',
+          sessionId,
+          snapshotId: head.id,
+          place,
+          problem: 'the latest state in the pointer of the session is damaged',
+        },
+      ];
+    }
+  }
+
+  async #shardsOfHead(pointer: PointerDocument): Promise<readonly string[]> {
+    const { head } = pointer;
+    if (!head) return [];
+    const packs = await this.#reader.states
+      .packsOf(head.chain, { ...pointer, meta: { snapshotId: head.id } })
+      .catch(() => []);
+    return [...(head.chain.base.shards ?? []), ...packs.flatMap(({ shards }) => shards)];
+  }
+
+  /** Reads all snapshots of an owner, in the order of their first saves: a state stands on earlier ones. */
+  async #lookAt(owner: string, sessionId: string | undefined): Promise<OwnerLook> {
+    const { database, snapshots } = this.#tenant;
+    const chains = new Map<string, StateChain>();
+    const tree = new SessionTree();
+    const shards = new Set<string>();
+    const findings: (() => void)[] = [];
+    let count = 0;
+    let writtenMs = 0;
+    let isSure = true;
+    const ordered = snapshots.orderBy('at').startAt(orderKey(owner, 0)).endBefore(`${owner};`);
+    for await (const page of database.pages(ordered, MOST_READ_AT_ONCE)) {
+      for (const document of page) {
+        const { id, path } = document.ref;
+        count++;
+        writtenMs = Math.max(writtenMs, document.updateTime.toMillis());
+        let found: Omit<Found, 'kind' | 'problem'> = { place: path, ...(sessionId !== undefined && { sessionId }) };
+        if (!id.startsWith('~')) found = { ...found, snapshotId: id };
+        try {
+          const snapshot = readSnapshotDocument(id, document);
+          tree.put(snapshot.meta);
+          for (const name of snapshot.shards) shards.add(name);
+          found = { ...found, snapshotId: snapshot.meta.snapshotId };
+          await this.#reader.opened(snapshot);
+          await this.#checkState(snapshot, chains);
+        } catch (error) {
+          isSure = false;
+          findings.push(() => this.#check.reportError(error, found));
+        }
+      }
+    }
+    return { tree, shards: isSure ? shards : undefined, findings, count, writtenMs };
+  }
+
+  async #checkState(snapshot: SnapshotDocument, chains: Map<string, StateChain>): Promise<void> {
+    const { state, seq } = snapshot;
+    if (state.kind === 'none') return;
+    const base = state.kind === 'diff' ? chains.get(state.base) : undefined;
+    const known = state.kind === 'whole' ? wholeChain(state, seq) : base && extended(base, state.name, state.patch);
+    // A base that can't be found here is looked for as a reader does, which says what is wrong.
+    const chain = known ?? (await this.#reader.states.chainOf(snapshot));
+    await this.#reader.states.stateAt(chain, snapshot);
+    chains.set(state.name, chain);
+  }
+
+  /** Snapshots that no pointer names. */
+  async #checkRemains(): Promise<void> {
+    const { database, snapshots, settings } = this.#tenant;
+    for (let after = ''; ;) {
+      const [first] = await database.query(snapshots.orderBy('at').startAfter(after).limit(1));
+      if (!first) return;
+      const owner = ownerOfOrder(first.get('at') as string);
+      after = `${owner};`;
+      if (this.#known.has(owner)) continue;
+      const place = first.ref.path;
+      try {
+        const head = readSnapshotDocument(first.id, first);
+        const { sessionId } = head;
+        if (sessionId === undefined) await this.#checkLoner(head, owner, place);
+        else await this.#checkRest(sessionId, owner, settings.expireAfterMs !== undefined);
+      } catch (error) {
+        this.#known.add(owner);
+        this.#check.reportError(error, { place });
+      }
+    }
+  }
+
+  async #checkLoner(head: SnapshotDocument, owner: string, place: string): Promise<void> {
+    const { snapshotId } = head.meta;
+    if (!(await this.#reader.isAlive(head))) {
+      this.#known.add(owner);
+      return this.#check.report({ kind: 'expired', snapshotId, place, problem: 'a snapshot that has expired' });
+    }
+    const look = await this.#lookAt(owner, undefined);
+    this.#known.add(owner);
+    for (const report of look.findings) report();
+    this.#check.count('snapshots', look.count);
+    const { shards } = look;
+    if (shards) await this.#orphanShards((this.#shards.get(owner) ?? []).filter(({ id }) => !shards.has(id)));
+  }
+
+  /** Snapshots of a session whose pointer is of another incarnation, or not there. */
+  async #checkRest(sessionId: string, owner: string, doSessionsExpire: boolean): Promise<void> {
+    const place = this.#tenant.pointerRef(sessionId).path;
+    const pointer = this.#lost.has(keyOf('session', sessionId)) ? 'lost' : await this.#pointerOf(sessionId, place);
+    if (pointer === 'lost') {
+      // They are read by their ids all the same.
+      this.#known.add(owner);
+      const look = await this.#lookAt(owner, sessionId);
+      for (const report of look.findings) report();
+      this.#check.count('snapshots', look.count);
+    } else if (pointer?.owner === owner) {
+      // Begun while this check was under way.
+      this.#known.add(owner);
+    } else if (!pointer && doSessionsExpire) {
+      this.#known.add(owner);
+      this.#check.report({ kind: 'expired', sessionId, problem: 'the rest of a session that has expired' });
+    } else {
+      const { writtenMs, count } = await this.#lookAt(owner, sessionId);
+      const isRepaired = this.#check.mayRepair(writtenMs, this.#tenant.database.now());
+      if (isRepaired) await removeRemains(this.#tenant, [sessionId], { isOrphan: () => false });
+      const problem = `${count} snapshots of a deleted session`;
+      this.#check.report({ kind: 'orphan', sessionId, problem }, isRepaired);
+      // What `removeRemains` has removed is not there any more.
+      if (isRepaired) this.#shards.delete(owner);
+    }
+  }
+
+  async #pointerOf(sessionId: string, place: string): Promise<PointerDocument | 'lost' | undefined> {
+    try {
+      return await this.#reader.livePointer(sessionId);
+    } catch (error) {
+      this.#lost.add(keyOf('session', sessionId));
+      this.#check.reportError(error, { sessionId, place });
+      return 'lost';
+    }
+  }
+
+  async #orphanShards(shards: readonly QueryDocumentSnapshot[], sessionId?: string): Promise<void> {
+    for (const { ref, updateTime } of shards) {
+      const isRepaired =
+        this.#mayRepair(updateTime) && (await this.#tenant.database.remove([{ ref, at: updateTime }])) === 1;
+      const problem = 'a shard that no state needs';
+      this.#check.report(
+        { kind: 'orphan', ...(sessionId !== undefined && { sessionId }), place: ref.path, problem },
+        isRepaired,
+      );
+    }
+  }
+
+  async #checkRecords(): Promise<void> {
+    const { database, records } = this.#tenant;
+    for await (const page of database.pages(records.orderBy(FieldPath.documentId()), MOST_READ_AT_ONCE)) {
+      for (const document of page) await this.#checkRecord(document);
+    }
+  }
+
+  async #checkRecord(document: QueryDocumentSnapshot): Promise<void> {
+    const { ref, updateTime } = document;
+    const { path: place } = ref;
+    this.#check.count('records');
+    let sessionId: string | undefined;
+    try {
+      const [session] = JSON.parse(await unpackText(document.get('name') as Buffer)) as [string];
+      sessionId = session;
+      const record = await readRecord(document, this.#tenant.sealer('session', session));
+      if (this.#lost.has(keyOf('session', session))) return;
+      const pointer = await this.#reader.livePointer(session);
+      if (!isDeadRecord(this.#tenant, record, pointer, () => true)) return;
+      const isOld = this.#mayRepair((document.get('written') as Timestamp | undefined) ?? updateTime);
+      const isRepaired = isOld && (await this.#tenant.database.remove([{ ref, at: updateTime }])) === 1;
+      const problem = 'a record of a session that is not there';
+      this.#check.report({ kind: 'orphan', sessionId, place, problem }, isRepaired);
+    } catch (error) {
+      const named = sessionId === undefined ? {} : { sessionId };
+      if (error instanceof TypeError || error instanceof SyntaxError) {
+        this.#check.report({ kind: 'damaged', place, problem: 'a session record whose document is damaged' });
+      } else this.#check.reportError(error, { ...named, place });
+    }
+  }
+
+  async #checkScopes(): Promise<void> {
+    const { database, scopes } = this.#tenant;
+    for await (const page of database.pages(scopes.orderBy(FieldPath.documentId()), MOST_READ_AT_ONCE)) {
+      for (const document of page) {
+        const { path: place } = document.ref;
+        this.#check.count('scopes');
+        let key: string | undefined;
+        try {
+          assertOwnDocument(document.data(), 'A record of a user or an app');
+          key = await unpackText(document.get('scope') as Buffer).catch(() => undefined);
+          if (key !== undefined) await readScopeDocument(document, key, this.#tenant.sealer('scope', key));
+          else
+            this.#check.report({
+              kind: 'damaged',
+              place,
+              problem: 'a record of a user or an app whose document is damaged',
+            });
+        } catch (error) {
+          this.#check.reportError(error, { place });
+        }
+      }
+    }
+  }
+
+  #mayRepair(written: Timestamp): boolean {
+    return this.#check.mayRepair(written.toMillis(), this.#tenant.database.now());
+  }
+}
