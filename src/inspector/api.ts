@@ -8,7 +8,6 @@
  */
 import type { MessageData } from 'genkit';
 import type { Artifact } from 'genkit/beta';
-import type { JsonPatch } from '../json/diff.ts';
 import type { MemorySearchResult } from '../memory/search/types.ts';
 import type { QuarantinedText } from '../memory/types.ts';
 import type { ContextReport } from '../snapshot/context-report.ts';
@@ -19,7 +18,6 @@ import type { Memory, MemoryJob, MemoryScopeId, MemorySource } from '../store/me
 export type {
   Artifact,
   ContextReport,
-  JsonPatch,
   Memory,
   MemoryJob,
   MemoryScopeId,

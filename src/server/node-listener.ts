@@ -54,7 +54,7 @@ function toRequest(incoming: IncomingMessage & { originalUrl?: string; body?: un
       ),
       signal: gone.signal,
       ...(hasBody && { body: bodyOf(incoming), duplex: 'half' }),
-    } as RequestInit);
+    });
   } catch {
     return undefined;
   }

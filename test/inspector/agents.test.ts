@@ -175,7 +175,7 @@ describe('another try from a snapshot', () => {
       (error: Error) => error.message,
     );
     expect(refused).toContain('turnOverrides');
-    await expect(visitor.post('fork', { ...asked, agent: 'nobody' })).rejects.toThrow('it has support');
+    await expect(visitor.post('fork', { ...asked, agent: 'sales' })).rejects.toThrow('it has support');
     const open = await setUp({ turnOverrides: { models: true } });
     const chatted = open.agent.chat();
     await chatted.send('one');

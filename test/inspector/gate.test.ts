@@ -309,7 +309,7 @@ describe('writes', () => {
 describe('in production', () => {
   it('everything is 404, the right token and cookie included, unless NODE_ENV is overridden', async () => {
     const inspect = inspector({ store, nodeEnv: 'production' });
-    const running = await listen(nodeListener(inspect) as RequestListener);
+    const running = await listen(nodeListener(inspect));
     ends.push(running.stop);
     const { search } = new URL(inspect.address(running.url));
     for (const path of ['/', `/${search}`, '/api/sessions']) {

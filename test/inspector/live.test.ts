@@ -1,49 +1,10 @@
 /** What the page hears without asking, and what that costs the store. */
 import { InMemorySessionStore, type SnapshotStore } from 'genkitx-agents';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { LiveEvents } from '../../src/inspector/api.ts';
 import { counting } from './support/counting.ts';
-import { open, queryOf, type Visitor } from './support/open.ts';
+import { Listener } from './support/listener.ts';
+import { open, type Visitor } from './support/open.ts';
 import { message, saveTurns, turn } from './support/sessions.ts';
-
-type LiveEvent = { [K in keyof LiveEvents]: { name: K; data: LiveEvents[K] } }[keyof LiveEvents];
-
-/** The events of `api/live`, as they come. */
-class Listener {
-  readonly #gone = new AbortController();
-  readonly #events: AsyncGenerator<LiveEvent>;
-
-  constructor({ origin, cookie }: Visitor, asks: object) {
-    const url = `${origin}/api/live?${queryOf(asks)}`;
-    const answer = fetch(url, { headers: { cookie }, signal: this.#gone.signal });
-    this.#events = eventsOf(answer);
-  }
-
-  /** The next event of a name. */
-  async next<K extends keyof LiveEvents>(name: K): Promise<LiveEvents[K]> {
-    for (;;) {
-      const { value, done } = await this.#events.next();
-      if (done) throw new Error(`The stream ended before '${name}' came.`);
-      if ((value as LiveEvent).name === name) return (value as LiveEvent).data as LiveEvents[K];
-    }
-  }
-
-  stop(): void {
-    this.#gone.abort();
-  }
-}
-
-async function* eventsOf(answer: Promise<Response>): AsyncGenerator<LiveEvent> {
-  let text = '';
-  for await (const piece of (await answer).body!.pipeThrough(new TextDecoderStream())) {
-    text += piece;
-    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-      const [, name, data] = /^event: (.*)\ndata: (.*)$/.exec(text.slice(0, end)) ?? [];
-      text = text.slice(end + 2);
-      if (name !== undefined) yield { name, data: JSON.parse(data!) as unknown } as LiveEvent;
-    }
-  }
-}
 
 let store: SnapshotStore;
 let calls: string[];
@@ -103,7 +64,7 @@ describe('a session', () => {
     expect(new Set(calls)).toEqual(new Set(['saveSnapshot', 'getSnapshot']));
   });
 
-  it('costs one request a look, also where nothing happens, and none when nobody listens', async () => {
+  it('costs one request a look, also where nothing happens, and none when no page listens', async () => {
     const ids = await saveTurns(store, 's', 3);
     const listener = listen({ sessionId: 's', leafId: ids[2] });
     await looked('getSnapshotMetadata', 5);
@@ -113,7 +74,7 @@ describe('a session', () => {
     await looked('getSnapshotMetadata', 2);
     expect(new Set(calls)).toEqual(new Set(['getSnapshot', 'saveSnapshot', 'getSnapshotMetadata']));
     listener.stop();
-    // Whoever listens next hears that the store was asked for them alone.
+    // The next listener is the only one that the store is asked for.
     const other = listen({});
     await looked('listSessions', 3);
     calls.length = 0;

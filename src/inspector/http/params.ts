@@ -52,7 +52,7 @@ export class Params {
   /** A parameter that may be repeated. */
   texts(name: string): string[] {
     const value = this.#values.get(name);
-    return Array.isArray(value) ? (value as string[]) : value === undefined ? [] : [String(value)];
+    return [value].flat().filter((one) => typeof one === 'string');
   }
 
   /** @throws `INVALID_ARGUMENT` when it is no whole number of the range. */

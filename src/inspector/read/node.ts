@@ -1,6 +1,6 @@
 import { logOf, mayBeRunning } from '../../session/log/session-log.ts';
 import { runOf } from '../../agent/background/run-lease.ts';
-import { sessionOf, type SessionSnapshot, type SnapshotMetadata } from '../../snapshot/snapshot.ts';
+import { sessionOf, type SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import { usageOf } from '../../store/list/session-summary.ts';
 import type { ContextReport, RunFacts, TreeNode, UsageSum } from '../api.ts';
 import { storedError } from '../http/answers.ts';
@@ -47,14 +47,12 @@ export function tokensOf(usage: unknown): number | undefined {
 
 /** Whether a running snapshot's worker gives no sign of life. */
 export function isExpired(snapshot: SnapshotMetadata): boolean {
-  return (
-    snapshot.status === 'pending' && snapshot.heartbeatAt !== undefined && !mayBeRunning(snapshot as SessionSnapshot)
-  );
+  return snapshot.status === 'pending' && snapshot.heartbeatAt !== undefined && !mayBeRunning(snapshot);
 }
 
 /** What the snapshot says of its background run; `undefined` for a turn in the foreground. */
 export function runFacts(snapshot: SnapshotMetadata): RunFacts | undefined {
-  const run = runOf(snapshot as SessionSnapshot);
+  const run = runOf(snapshot);
   const { heartbeatAt, snapshotId } = snapshot;
   if (!run && heartbeatAt === undefined) return undefined;
   return {

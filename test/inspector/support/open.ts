@@ -1,5 +1,5 @@
 /** An inspector behind real HTTP, and a browser that was let in. */
-import { request as httpRequest, type IncomingHttpHeaders, type RequestListener } from 'node:http';
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { inspector, nodeListener, type InspectorOptions } from 'genkitx-agents/inspector';
 import type { InspectorFailure, InspectorReads, InspectorWrites } from '../../../src/inspector/api.ts';
 import { listen } from '../../server/support/http.ts';
@@ -76,7 +76,7 @@ export class Visitor {
     name: K,
     asks: Asked<InspectorReads[K]['asks']>,
   ): Promise<InspectorReads[K]['answers']> {
-    return parse(await this.raw(`api/${name}?${queryOf(asks)}`));
+    return parse(await this.raw(`api/${name}?${queryOf(asks)}`)) as InspectorReads[K]['answers'];
   }
 
   /** @throws What the inspector answers in place of a success. */
@@ -85,7 +85,8 @@ export class Visitor {
     asks: InspectorWrites[K]['asks'],
   ): Promise<InspectorWrites[K]['answers']> {
     const headers = { 'content-type': 'application/json', origin: this.origin };
-    return parse(await this.raw(`api/${name}`, { method: 'POST', headers, body: JSON.stringify(asks) }));
+    const body = JSON.stringify(asks);
+    return parse(await this.raw(`api/${name}`, { method: 'POST', headers, body })) as InspectorWrites[K]['answers'];
   }
 }
 
@@ -93,13 +94,13 @@ export function queryOf(asks: object): string {
   const pairs = Object.entries(asks).flatMap(([name, value]: [string, unknown]) =>
     (Array.isArray(value) ? (value as unknown[]) : [value])
       .filter((one) => one !== undefined)
-      .map((one) => [name, typeof one === 'object' ? JSON.stringify(one) : String(one)]),
+      .map((one) => [name, typeof one === 'string' ? one : JSON.stringify(one)]),
   );
   return new URLSearchParams(pairs).toString();
 }
 
-function parse<T>({ status, text }: RawAnswer): T {
-  if (status === 200) return JSON.parse(text) as T;
+function parse({ status, text }: RawAnswer): unknown {
+  if (status === 200) return JSON.parse(text);
   const { error } = JSON.parse(text) as InspectorFailure;
   throw Object.assign(new Error(error.message), { httpStatus: status, status: error.status });
 }
@@ -113,7 +114,7 @@ export async function open(options: InspectorOptions): Promise<{
   close: () => Promise<void>;
 }> {
   const inspect = inspector(options);
-  const running = await listen(nodeListener(inspect) as RequestListener);
+  const running = await listen(nodeListener(inspect));
   const address = () => inspect.address(running.url);
   return {
     visitor: await Visitor.open(address()),

@@ -1,5 +1,5 @@
 import type { MessageData } from 'genkit';
-import type { SessionSnapshotInput, SnapshotStore } from 'genkitx-agents';
+import type { SessionSnapshotInput, SessionStoreOptions, SnapshotStore } from 'genkitx-agents';
 
 export function message(text: string, role: 'user' | 'model' = 'user'): MessageData {
   return { role, content: [{ text }] };
@@ -22,7 +22,11 @@ export async function saveTurns(
   store: SnapshotStore,
   sessionId: string,
   count: number,
-  { isSmall = false, branchEvery = Infinity }: { isSmall?: boolean; branchEvery?: number } = {},
+  {
+    isSmall = false,
+    branchEvery = Infinity,
+    ...options
+  }: SessionStoreOptions & { isSmall?: boolean; branchEvery?: number } = {},
 ): Promise<string[]> {
   const ids: string[] = [];
   const messages: MessageData[] = [];
@@ -32,7 +36,11 @@ export async function saveTurns(
     const state = isSmall ? { custom: { i } } : { messages: [...messages] };
     const log = isSmall ? {} : { sessionLog: { messages: { count: 2 * i + 2, kept: 2 * i, added: 2 } } };
     const id = `${sessionId}-${String(i).padStart(5, '0')}`;
-    await store.saveSnapshot(id, () => turn(sessionId, { ...log, state, ...(parentId !== undefined && { parentId }) }));
+    await store.saveSnapshot(
+      id,
+      () => turn(sessionId, { ...log, state, ...(parentId !== undefined && { parentId }) }),
+      options,
+    );
     ids.push(id);
   }
   return ids;
