@@ -39,6 +39,19 @@ describe('redactText', () => {
     expect(value).toBe('[CREDIT_CARD_1], [CREDIT_CARD_2], [CREDIT_CARD_1]; [EMAIL_1] [EMAIL_1]');
   });
 
+  it.each([
+    ['telephone numbers', '+49 30 901820, tel. 030 901820, 0049 (30) 90 18 20', '[PHONE_1], tel. [PHONE_1], [PHONE_1]'],
+    ['IP addresses', '2001:db8::1 2001:0DB8:0:0:0:0:0:1', '[IP_ADDRESS_1] [IP_ADDRESS_1]'],
+    ['an encoded @', 'anna%40example.com anna@example.com', '[EMAIL_1] [EMAIL_1]'],
+  ])('gives %s the same number in each of their forms', async (_, text, redacted) => {
+    expect((await redactText(text, rules)).value).toBe(redacted);
+  });
+
+  it('finds the date of birth that stands after a name in brackets', async () => {
+    const { value } = await redactText('Ada Byron (b. 10 Dec 1985), section b. 10 Dec 1985', rules);
+    expect(value).toBe('Ada Byron (b. [DATE_OF_BIRTH_1]), section b. 10 Dec 1985');
+  });
+
   it('finds nothing in its own answer', async () => {
     const text = `${CARD} anna@example.com 192.168.0.7 born 1985-03-12 https://a:secret1@b.org +49 30 901820`;
     const { value } = await redactText(text, rules);

@@ -57,6 +57,8 @@ const ACTIONS: Readonly<Record<string, AccessEvent['action']>> = {
   deleteSessions: 'erase',
   deleteScope: 'erase',
   prune: 'erase',
+  // Of a store that removes whole tenants.
+  erase: 'erase',
 };
 
 /** The callbacks of auditing stores. */
@@ -163,8 +165,10 @@ async function report<R>(
 }
 
 function isNothing(answer: unknown): boolean {
-  const { snapshots } = membersOf(answer);
-  return answer === undefined || answer === null || answer === false || snapshots === 0;
+  if (answer === undefined || answer === null || answer === false) return true;
+  const { snapshots, ...others } = membersOf(answer);
+  // The counts of a removal: it may have found records only.
+  return snapshots === 0 && !Object.values(others).some((count) => typeof count === 'number' && count > 0);
 }
 
 function notify(onAccess: AuditingOptions['onAccess'], event: AccessEvent): void {

@@ -102,6 +102,27 @@ describe('onAccess', () => {
     expect(of('erase eraseUser ok')).toEqual([[true, 'ada']]);
   });
 
+  it('hears of the erasure of a tenant, and of one that found records only', async () => {
+    const counts = { snapshots: 0, shards: 0, scopes: 1, records: 0, sessions: 0 };
+    class Erasing extends InMemorySessionStore {
+      async erase(_: { context?: object }) {
+        return counts;
+      }
+    }
+    const events: AccessEvent[] = [];
+    const store = auditing(new Erasing(), { onAccess: (event) => events.push(event) });
+    const context = { auth: { uid: 'ada' } };
+    await store.erase({ context });
+    await store.saveSnapshot('a', () => completed('s'), {
+      scopes: [{ id: { scope: 'user', appName: 'shop', userId: 'ada' }, change: () => ({ likes: 'tea' }) }],
+    });
+    await eraseUser(store, { userId: 'ada' });
+    expect(events[0]).toEqual({ action: 'erase', operation: 'erase', context, outcome: 'ok' });
+    expect(events.at(-1)).toMatchObject({ operation: 'eraseUser', outcome: 'ok' });
+    await eraseUser(store, { userId: 'ada' });
+    expect(events.at(-1)).toMatchObject({ operation: 'eraseUser', outcome: 'none' });
+  });
+
   it.each([
     [
       'throws',

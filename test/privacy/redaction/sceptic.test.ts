@@ -188,6 +188,15 @@ describe('not covered', () => {
     ['hexadecimal', 'texts are not decoded', inMessage({ text: 'x34313131' }), 'x34313131'],
     ['percent-encoded digits', 'texts are not decoded', inMessage({ text: '%34%31%31%31' }), '%34%31%31'],
     ['escapes outside of JSON', 'texts are not decoded', inMessage({ text: 'So: \\u0034\\u0031' }), '\\u0034'],
+    ['HTML entities', 'texts are not decoded', inMessage({ text: '4111&nbsp;1111' }), '4111&nbsp;1111'],
+    [
+      'other signs between the digits',
+      'numbers in a row look so',
+      inMessage({ text: '4111:1111:1111:1111 **4111** **1111** **1111** **1111**' }),
+      '4111:1111:1111:1111 **4111** **1111**',
+    ],
+    ['after the name of another number', 'articles have numbers', inMessage({ text: `EAN ${CARD}` }), CARD],
+    ['a fraction', 'measured values have many digits', inMessage({ text: `${CARD}.5` }), CARD],
     [
       'a data: URL',
       'files are left alone',

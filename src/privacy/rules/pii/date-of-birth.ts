@@ -11,7 +11,7 @@ const MONTH_FIRST = /(?<!\p{L})\p{L}{3,}\.? \d{1,2}(?:st|nd|rd|th)?,? (?:19|20)\
 
 /** The words for it, also as names of members: birthDate, date_of_birth. */
 const WORD =
-  /date[ _-]?of[ _-]?birth|birth[ _-]?(?:date|day)|\bd\.?[ ]?o\.?[ ]?b\b\.?|\bborn\b|geburts(?:datum|tag)|\bgeboren\b|\bgeb\.|naissance|\bn[ée]+\(?e?\)? le|anniversaire|nacimiento|\bnacid[oa]|\bnaci[óo]|cumplea[ñn]os|nascita|\bnat[oa]\b|compleanno|nascimento|\bnascid[oa]|\bnasci\b|anivers[aá]rio|geboortedatum|\bverjaardag|urodzeni|\burodzon[ya]|\bur\.|födelsedatum|\bfödd\b|fødselsdato|\bfødt\b|syntymäaika|\bsyntynyt|narození|\bnarozen|doğum|рожден|родил|народж|γέννησης|تاريخ الميلاد|תאריך לידה|生年月日|出生|生日|誕生日|생년월일|생일|जन्म/giu;
+  /date[ _-]?of[ _-]?birth|birth[ _-]?(?:date|day)|\bd\.?[ ]?o\.?[ ]?b\b\.?|\bborn\b|\(b\.|geburts(?:datum|tag)|\bgeboren\b|\bgeb\.|naissance|\bn[ée]+\(?e?\)? le|anniversaire|nacimiento|\bnacid[oa]|\bnaci[óo]|cumplea[ñn]os|nascita|\bnat[oa]\b|compleanno|nascimento|\bnascid[oa]|\bnasci\b|anivers[aá]rio|geboortedatum|\bverjaardag|urodzeni|\burodzon[ya]|\bur\.|födelsedatum|\bfödd\b|fødselsdato|\bfødt\b|syntymäaika|\bsyntynyt|narození|\bnarozen|doğum|рожден|родил|народж|γέννησης|تاريخ الميلاد|תאריך לידה|生年月日|出生|生日|誕生日|생년월일|생일|जन्म/giu;
 /** Other dates, and the end of a sentence: the word does not speak of the date after them. */
 const ELSEWHERE =
   /[.!?。！？]\s+\p{Lu}|[;\n][^;\n:=]{1,40}[:=]|expir|issue|invoice|order|valid|until|since|due\b|ausgestellt|gültig|rechnung|bestell|caduc|vence|emisi|émis|expire|factur|scad|verloopt/iu;

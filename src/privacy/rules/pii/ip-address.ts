@@ -16,9 +16,16 @@ export const ipAddress = patternRule('ip-address', 56, function* (text, label): 
   }
   for (const { 0: value, index: start } of text.matchAll(V6)) {
     if (validator.isIP(value, 6) && !isOtherwiseUsed(value))
-      yield { start, end: start + value.length, canonical: value.toLowerCase() };
+      yield { start, end: start + value.length, canonical: shortest(value) };
   }
 });
+
+/** An address of version 6 in its one usual form, without zeros that it does not need. */
+function shortest(value: string): string {
+  const [address, zone = ''] = value.toLowerCase().split('%');
+  const url = `http://[${address}]`;
+  return URL.canParse(url) ? `${new URL(url).hostname}${zone}` : value.toLowerCase();
+}
 
 /** `::`, `ab::cd` of a programming language, and hardware addresses of eight bytes. */
 function isOtherwiseUsed(value: string): boolean {
