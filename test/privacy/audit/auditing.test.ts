@@ -103,15 +103,12 @@ describe('onAccess', () => {
   });
 
   it('hears of the erasure of a tenant, and of one that found records only', async () => {
-    const counts = { snapshots: 0, shards: 0, scopes: 1, records: 0, sessions: 0 };
+    const context = { auth: { uid: 'ada' } };
     class Erasing extends InMemorySessionStore {
-      async erase(_: { context?: object }) {
-        return counts;
-      }
+      erase = async (of: { context: object }) => ({ snapshots: 0, scopes: of.context === context ? 1 : 0 });
     }
     const events: AccessEvent[] = [];
     const store = auditing(new Erasing(), { onAccess: (event) => events.push(event) });
-    const context = { auth: { uid: 'ada' } };
     await store.erase({ context });
     await store.saveSnapshot('a', () => completed('s'), {
       scopes: [{ id: { scope: 'user', appName: 'shop', userId: 'ada' }, change: () => ({ likes: 'tea' }) }],
