@@ -1,6 +1,8 @@
 import { Command, CommanderError } from 'commander';
 import { addDoctor } from './commands/doctor.ts';
 import { addInspect } from './commands/inspect.ts';
+import { addMemories } from './commands/memories.ts';
+import { addRuns } from './commands/runs.ts';
 import { addSessions } from './commands/sessions/sessions.ts';
 import { explain, OK, WRONG_USE } from './failures.ts';
 import type { Io } from './io.ts';
@@ -12,16 +14,8 @@ import type { Io } from './io.ts';
  * @returns The exit code: 0, 1 when the work found problems or failed, 2 for what the command can't take.
  */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
-  const program = new Command('genkitx-agents')
-    .description('Looks at the sessions of agents, and cleans up after them.')
-    .exitOverride()
-    .configureOutput({ writeOut: (text) => void io.print(text), writeErr: (text) => io.say(text.trimEnd()) })
-    .showHelpAfterError('Add --help for what the command takes.');
-  addSessions(program, io);
-  addDoctor(program, io);
-  addInspect(program, io);
   try {
-    await program.parseAsync([...argv], { from: 'user' });
+    await commandLine(io).parseAsync([...argv], { from: 'user' });
     return OK;
   } catch (error) {
     if (io.signal.aborted) return Number(io.signal.reason);
@@ -31,4 +25,19 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     io.say(message);
     return code;
   }
+}
+
+/** All commands. */
+export function commandLine(io: Io): Command {
+  const program = new Command('genkitx-agents')
+    .description('Looks at the sessions, runs and memories of agents, and cleans up after them.')
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => void io.print(text), writeErr: (text) => io.say(text.trimEnd()) })
+    .showHelpAfterError('Add --help for what the command takes.');
+  addSessions(program, io);
+  addRuns(program, io);
+  addMemories(program, io);
+  addDoctor(program, io);
+  addInspect(program, io);
+  return program;
 }

@@ -49,7 +49,11 @@ export async function withStore<T>(
 }
 
 /** Runs work, and closes stores when it ends or is interrupted. */
-export async function closing<T>(io: Io, stores: readonly OpenStore[], work: () => Promise<T>): Promise<T> {
+export async function closing<T>(
+  io: Io,
+  stores: readonly Pick<OpenStore, 'close'>[],
+  work: () => Promise<T>,
+): Promise<T> {
   const { signal } = io;
   let stop = (): void => {};
   const interrupted = new Promise<never>((_resolve, reject) => {

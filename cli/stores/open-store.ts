@@ -90,7 +90,7 @@ export async function openStore(
   return { store, caller: {}, close };
 }
 
-function assertDirectory(directory: string, url: string): void {
+export function assertDirectory(directory: string, url: string): void {
   if (existsSync(directory) && statSync(directory).isDirectory()) return;
   throw new WrongUse(`There is no directory ${directory} (--store ${url}). Check the path.`);
 }

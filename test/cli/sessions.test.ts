@@ -180,7 +180,7 @@ describe('sessions delete, prune and retain', () => {
   });
 
   it('retain writes what it removes to an archive, which import reads', async () => {
-    expect(await asked(true, 'sessions', 'retain', '--idle', '30d', '--archive', `${folder}/archive`)).toMatchObject({
+    expect(await asked(true, 'sessions', 'retain', '--idle', '30d', '--archive', 'archive')).toMatchObject({
       code: 0,
     });
     const [file] = readdirSync(`${folder}/archive`);

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { PrunePolicy } from 'genkitx-agents';
 import { Problem, WrongUse } from '../../failures.ts';
@@ -51,7 +52,8 @@ export function addPrune(parent: Command, io: Io): void {
         if (flags.dryRun) return printForeseen(io, flags, foreseen);
         if (!(await isConfirmed(io, flags, `${describeTotals(foreseen)} will be removed for good.`))) return;
         const before = await totalsOf(open);
-        const archive = flags.archive === undefined ? {} : { archive: archiveToDirectory(flags.archive) };
+        const archive =
+          flags.archive === undefined ? {} : { archive: archiveToDirectory(resolve(io.folder, flags.archive)) };
         const removed = await applyRetention(store, policy, { ...options, ...archive });
         await printRemoved(io, flags, { before, removed, after: await totalsOf(open) });
         if (removed.held > 0) io.say(`On hold, and left as they are: ${count(removed.held, 'session')}.`);

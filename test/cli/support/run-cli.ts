@@ -18,15 +18,23 @@ export interface RunOptions {
   /** What comes in by a pipe. */
   input?: Iterable<string>;
   signal?: AbortSignal;
+  /** Called with each text that the command says or prints. */
+  onText?: (text: string) => void;
 }
 
 /** Runs a command line in this process. */
 export async function runCli(argv: readonly string[], options: RunOptions = {}): Promise<Ran> {
-  const { folder = process.cwd(), answer, input = [], signal = new AbortController().signal } = options;
+  const { folder = process.cwd(), answer, input = [], signal = new AbortController().signal, onText } = options;
   const ran: Ran = { code: -1, out: '', err: '' };
   const io: Io = {
-    print: async (text) => void (ran.out += text),
-    say: (text) => void (ran.err += `${text}\n`),
+    print: async (text) => {
+      ran.out += text;
+      onText?.(text);
+    },
+    say: (text) => {
+      ran.err += `${text}\n`;
+      onText?.(text);
+    },
     progress: (text) => void (ran.err += `${text}\n`),
     ask: async (question) => {
       ran.err += `${question}\n`;

@@ -1,0 +1,247 @@
+import { Option, type Command } from 'commander';
+import type { Memory, MemoryJob, MemoryScope, MemoryScopeId } from 'genkitx-agents/memory';
+import { Problem, WrongUse } from '../failures.ts';
+import type { Io } from '../io.ts';
+import { table } from '../output/table.ts';
+import { brief, count, safe, time } from '../output/text.ts';
+import { openMemories, type OpenMemories } from '../stores/open-memories.ts';
+import { importPackage } from '../stores/open-store.ts';
+import { parseCount } from './numbers.ts';
+import { isConfirmed, removingCommand, type RemovingFlags } from './removing.ts';
+import { closing, itemsOf, printJson, storeCommand, type StoreFlags } from './with-store.ts';
+
+interface ScopeFlags extends StoreFlags {
+  readonly app?: string;
+  readonly user?: string;
+  readonly session?: string;
+}
+
+interface ListFlags extends ScopeFlags {
+  readonly all?: boolean;
+  readonly asOf?: string;
+  readonly limit: number;
+}
+
+interface JobFlags extends StoreFlags {
+  readonly state?: MemoryJob['state'];
+}
+
+/** A cold process reads the index first. */
+const SEARCH_MS = 60_000;
+
+/** `memories ...` */
+export function addMemories(program: Command, io: Io): void {
+  const memories = program.command('memories').description('looks at long-term memories, and removes them');
+  const on = <T>(flags: StoreFlags, work: (open: OpenMemories) => Promise<T>): Promise<T> =>
+    withMemories(io, flags, work);
+
+  scoped(
+    storeCommand(memories, 'list', 'the memories of a scope, the one updated last first; without --app the scopes'),
+  )
+    .option('--all', 'also those that do not hold any more')
+    .option('--as-of <time>', 'as the scope was then (ISO 8601)')
+    .option('-n, --limit <count>', 'at most so many', parseCount, 50)
+    .action((flags: ListFlags) =>
+      on(flags, (open) => (flags.app === undefined ? listScopes(io, flags, open) : list(io, flags, open))),
+    );
+
+  scoped(
+    storeCommand(memories, 'search <query>', 'the memories of a scope that fit a text, with the parts of their scores'),
+  )
+    .option('-n, --limit <count>', 'at most so many, up to 50', parseCount, 10)
+    .action((query: string, flags: ListFlags) =>
+      on(flags, async ({ manager, caller }) => {
+        const scope = await mustScope(flags, caller);
+        const { memories: found } = await manager.search({ scope, query, k: flags.limit, deadlineMs: SEARCH_MS });
+        if (flags.json) for (const one of found) await printJson(io, one);
+        else if (found.length === 0) await io.print('No memories.\n');
+        else {
+          const part = (value: number | undefined): string => value?.toFixed(2) ?? '';
+          await io.print(
+            table(found, [
+              { name: 'score', of: ({ score }) => part(score) },
+              { name: 'relevance', of: ({ parts }) => part(parts.relevance) },
+              { name: 'recency', of: ({ parts }) => part(parts.recency) },
+              { name: 'importance', of: ({ parts }) => part(parts.importance) },
+              { name: 'confidence', of: ({ parts }) => part(parts.confidence) },
+              { name: 'id', of: ({ memory }) => memory.id },
+              { name: 'text', of: ({ memory }) => memory.text },
+            ]),
+          );
+        }
+      }),
+    );
+
+  scoped(storeCommand(memories, 'show <id>', 'a memory with its sources, and what it was before')).action(
+    (id: string, flags: ScopeFlags) =>
+      on(flags, async ({ manager, caller }) => {
+        const scope = scopeIdOf(flags);
+        const [memory] = await manager.store.get(scope, [id], caller);
+        if (!memory) throw new Problem(`The scope has no memory '${id}'. 'memories list' shows those it has.`);
+        const revisions = await manager.store.revisions(scope, id, caller);
+        if (flags.json) await printJson(io, { memory, revisions });
+        else for (const line of memoryLines(memory, revisions)) await io.print(`${line}\n`);
+      }),
+  );
+
+  storeCommand(memories, 'jobs', 'what waits to be learned from, runs, or has failed for good')
+    .addOption(new Option('--state <state>', 'only these').choices(['waiting', 'running', 'dead']))
+    .action((flags: JobFlags) =>
+      on(flags, async ({ manager, caller }) => {
+        const jobs = await manager.jobs.list({ ...caller, ...(flags.state && { state: flags.state }) });
+        if (flags.json) for (const job of jobs) await printJson(io, job);
+        else await io.print(jobs.length === 0 ? 'No jobs.\n' : jobTable(jobs));
+      }),
+    );
+
+  storeCommand(memories, 'replay <job...>', 'tries dead jobs again; a worker of the application takes them').action(
+    (ids: readonly string[], flags: StoreFlags) =>
+      on(flags, async ({ manager, caller }) => {
+        for (const id of ids) await manager.jobs.replay(id, caller);
+        io.say(`Waiting again: ${count(ids.length, 'job')}`);
+      }),
+  );
+
+  scoped(storeCommand(memories, 'export', 'everything that is known of a scope, as JSON Lines')).action(
+    (flags: ScopeFlags) =>
+      on(flags, async ({ manager, caller }) => {
+        for await (const line of manager.export({ scope: await mustScope(flags, caller) })) await printJson(io, line);
+      }),
+  );
+
+  scoped(removingCommand(memories, 'erase', 'removes everything that is known of a scope')).action(
+    (flags: ScopeFlags & RemovingFlags) =>
+      on(flags, async ({ manager, caller }) => {
+        const id = scopeIdOf(flags);
+        let memoryCount = 0;
+        const query = { ...caller, filter: { includeInvalid: true } };
+        for await (const _ of itemsOf(({ limit, cursor }) =>
+          manager.store.query(id, { ...query, k: limit, ...(cursor !== undefined && { cursor }) }),
+        )) {
+          memoryCount++;
+        }
+        const what = count(memoryCount, 'memory').replace(/memorys$/, 'memories');
+        if (flags.dryRun) return io.print(`Would remove: ${what}, and all that belongs to the scope\n`);
+        if (!(await isConfirmed(io, flags, `${what} of ${describeScope(id)} will be removed for good.`))) return;
+        const erased = await manager.erase({ scope: await mustScope(flags, caller) });
+        if (flags.json) await printJson(io, erased);
+        else await io.print(`Removed: ${brief(erased, 200)}\n`);
+      }),
+  );
+}
+
+async function withMemories<T>(io: Io, flags: StoreFlags, work: (open: OpenMemories) => Promise<T>): Promise<T> {
+  const open = await openMemories(flags, io.folder);
+  return closing(io, [open], () => work(open));
+}
+
+function scoped(command: Command): Command {
+  return command
+    .option('--app <name>', "the application's name")
+    .option('--user <id>', 'the scope of this user of it')
+    .option('--session <id>', 'the scope of this session of it');
+}
+
+/** @throws WrongUse without `--app`, or with both a user and a session. */
+function scopeIdOf({ app: appName, user: userId, session: sessionId }: ScopeFlags): MemoryScopeId {
+  if (appName === undefined) throw new WrongUse('Name the scope: --app, and --user or --session for theirs.');
+  if (userId !== undefined && sessionId !== undefined)
+    throw new WrongUse('A scope is of a user or of a session, not of both.');
+  if (userId !== undefined) return { scope: 'user', appName, userId };
+  return sessionId === undefined ? { scope: 'app', appName } : { scope: 'session', appName, sessionId };
+}
+
+async function mustScope(flags: ScopeFlags, caller: OpenMemories['caller']): Promise<MemoryScope> {
+  const id = scopeIdOf(flags);
+  const { appScope, sessionScope, userScope } = await importPackage(() => import('genkitx-agents/memory'));
+  if (id.scope === 'user') return userScope({ ...id, ...caller });
+  return id.scope === 'session' ? sessionScope({ ...id, ...caller }) : appScope({ ...id, ...caller });
+}
+
+function describeScope(id: MemoryScopeId): string {
+  if (id.scope === 'app') return `app '${id.appName}'`;
+  return id.scope === 'user'
+    ? `user '${id.userId}' of app '${id.appName}'`
+    : `session '${id.sessionId}' of app '${id.appName}'`;
+}
+
+async function listScopes(io: Io, { json }: ListFlags, { manager, caller }: OpenMemories): Promise<void> {
+  const scopes: MemoryScopeId[] = [];
+  for await (const scope of itemsOf((page) => manager.store.listScopes({ ...caller, ...page }))) {
+    if (json) await printJson(io, scope);
+    scopes.push(scope);
+  }
+  if (json) return;
+  if (scopes.length === 0) return io.print('No memories.\n');
+  await io.print(
+    table(scopes, [
+      { name: 'app', of: ({ appName }) => appName },
+      { name: 'user', of: (id) => (id.scope === 'user' ? id.userId : undefined) },
+      { name: 'session', of: (id) => (id.scope === 'session' ? id.sessionId : undefined) },
+    ]),
+  );
+}
+
+async function list(io: Io, flags: ListFlags, { manager, caller }: OpenMemories): Promise<void> {
+  const { items, nextCursor } = await manager.store.query(scopeIdOf(flags), {
+    ...caller,
+    k: Math.min(flags.limit, 1000),
+    ...(flags.asOf !== undefined && { asOf: flags.asOf }),
+    ...(flags.all && { filter: { includeInvalid: true } }),
+  });
+  const found = items.map(({ memory }) => memory);
+  if (flags.json) for (const memory of found) await printJson(io, memory);
+  else if (found.length === 0) await io.print('No memories.\n');
+  else {
+    await io.print(
+      table(found, [
+        { name: 'id', of: ({ id }) => id },
+        { name: 'confidence', of: ({ confidence }) => confidence.toFixed(2) },
+        { name: 'updated (UTC)', of: ({ updatedAt }) => time(updatedAt) },
+        { name: 'held until', of: ({ validTo }) => time(validTo) },
+        { name: 'topics', of: ({ topics }) => topics.join(', ') },
+        { name: 'text', of: ({ text }) => text },
+      ]),
+    );
+  }
+  if (nextCursor !== undefined) io.say(`There are more; --limit says how many to show (now ${flags.limit}).`);
+}
+
+function* memoryLines(memory: Memory, revisions: readonly Memory[]): Generator<string> {
+  const { id, kind, text, data, confidence, importance, topics, validFrom, validTo, supersededBy, sources } = memory;
+  yield safe(text);
+  if (data !== undefined) yield `data: ${brief(data, 500)}`;
+  yield safe(
+    `${id} · ${kind} · confidence ${confidence.toFixed(2)} · importance ${importance.toFixed(2)} · ${topics.join(', ')}`,
+  );
+  const end =
+    validTo === undefined
+      ? ''
+      : ` until ${time(validTo)}${supersededBy === undefined ? '' : `, replaced by ${safe(supersededBy)}`}`;
+  yield `holds from ${time(validFrom)}${end}`;
+  yield* ['', 'sources'];
+  for (const { id: source, type, trust, statement, sessionId, snapshotId, from, to, at } of sources) {
+    const messages = from === undefined ? '' : `, messages ${from} to ${(to ?? from + 1) - 1}`;
+    const place =
+      sessionId === undefined
+        ? ''
+        : ` · session ${sessionId}${snapshotId === undefined ? '' : `, snapshot ${snapshotId}`}${messages}`;
+    yield `  ${safe(`${time(at)} · ${source} · ${type}, trust ${trust}${place}`)}`;
+    yield `    ${safe(statement)}`;
+  }
+  yield* ['', 'revisions'];
+  for (const one of revisions)
+    yield `  ${one.revision}  ${time(one.updatedAt)}  ${one.confidence.toFixed(2)}  ${safe(one.text)}`;
+}
+
+function jobTable(jobs: readonly MemoryJob[]): string {
+  return table(jobs, [
+    { name: 'job', of: ({ id }) => id },
+    { name: 'state', of: ({ state }) => state },
+    { name: 'attempts', of: ({ attempts }) => attempts },
+    { name: 'scope', of: ({ scope }) => describeScope(scope) },
+    { name: 'source', of: ({ sourceId }) => sourceId },
+    { name: 'due (UTC)', of: ({ dueAt }) => time(dueAt) },
+    { name: 'error', of: ({ error }) => error },
+  ]);
+}

@@ -1,0 +1,63 @@
+import type { ActionContext } from 'genkit';
+import type { MemoryManager, MemoryStore } from 'genkitx-agents/memory';
+import { WrongUse } from '../failures.ts';
+import { importOptional, loadExport } from './load-module.ts';
+import { assertDirectory, importPackage, parseStoreUrl, type StoreOptions } from './open-store.ts';
+
+/** Open memories: a manager that works on no job. */
+export interface OpenMemories {
+  readonly manager: MemoryManager;
+  readonly caller: { readonly context?: ActionContext };
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the memories that a command names: those of a store, or of the manager or store that a module exports.
+ *
+ * @throws WrongUse when there is no such store.
+ */
+export async function openMemories(
+  { store: url, tenant, context }: StoreOptions,
+  folder: string,
+): Promise<OpenMemories> {
+  const place = parseStoreUrl(url, folder);
+  if (place.kind === 'module') {
+    if (tenant !== undefined)
+      throw new WrongUse('Memories of a module name their tenants by the context: use --context.');
+    const found = await loadExport(place, folder);
+    const { search, store } = found as Partial<MemoryManager>;
+    const { commit, query, close } = found as Partial<MemoryStore>;
+    const caller = context ? { context } : {};
+    if (typeof search === 'function' && store) {
+      return { manager: found as MemoryManager, caller, close: async () => {} };
+    }
+    if (typeof commit !== 'function' || typeof query !== 'function') {
+      throw new WrongUse(`'${url}' is neither a memory manager nor a memory store.`);
+    }
+    return { manager: await managerOf(found as MemoryStore), caller, close: async () => close?.call(found) };
+  }
+  if (context) throw new WrongUse('--context is for memories of modules: use --tenant.');
+  const prefix = tenant === undefined ? {} : { pathPrefix: () => tenant };
+  if (place.kind === 'file') {
+    assertDirectory(place.directory, url);
+    const { FileMemoryStore } = await importPackage(() => import('genkitx-agents/memory'));
+    const store = new FileMemoryStore(place.directory, prefix);
+    return { manager: await managerOf(store), caller: {}, close: () => store.close() };
+  }
+  const { Firestore } = await importOptional<typeof import('@google-cloud/firestore')>('@google-cloud/firestore');
+  const { FirestoreMemoryStore } = await importPackage(() => import('genkitx-agents/google-cloud'));
+  const db = new Firestore({ projectId: place.project });
+  const store = new FirestoreMemoryStore({ db, collection: place.collection, ...prefix });
+  const close = async (): Promise<void> => {
+    await store.close();
+    await db.terminate();
+  };
+  return { manager: await managerOf(store), caller: {}, close };
+}
+
+/** It has no model, so it can look, search and remove, and learns nothing. */
+async function managerOf(store: MemoryStore): Promise<MemoryManager> {
+  const { memoryManager } = await importPackage(() => import('genkitx-agents/memory'));
+  const { genkit } = await importPackage(() => import('genkitx-agents'));
+  return memoryManager(genkit({}), { store, extract: 'verbatim', worker: false });
+}

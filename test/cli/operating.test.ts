@@ -1,0 +1,157 @@
+/** The commands of an operator: runs, doctor, memories. */
+import { rmSync, writeFileSync } from 'node:fs';
+import { FileMemoryStore, type MemoryDraft } from 'genkitx-agents/memory';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../stores/file/support/folders.ts';
+import { jsonLinesOf, runCli, type Ran, type RunOptions } from './support/run-cli.ts';
+import { save, type Turn } from './support/stored.ts';
+
+let folder: string;
+const cli = (argv: readonly string[], options: RunOptions = {}): Promise<Ran> => runCli(argv, { folder, ...options });
+beforeEach(() => {
+  folder = temporaryFolder();
+});
+
+describe('runs', () => {
+  const now = new Date().toISOString();
+  const run = { agent: 'report', owner: 'worker-1', generation: 2, leaseMs: 60_000 };
+  const turns = [
+    { snapshotId: 'a1', sessionId: 'a' },
+    { snapshotId: 'a2', sessionId: 'a', parentId: 'a1', status: 'pending', heartbeatAt: now, backgroundRun: run },
+    { snapshotId: 'a3', sessionId: 'a', parentId: 'a1' },
+    {
+      snapshotId: 'b1',
+      sessionId: 'b',
+      status: 'pending',
+      heartbeatAt: '2026-01-01T00:00:00.000Z',
+      backgroundRun: run,
+    },
+    { snapshotId: 'c1', sessionId: 'c', status: 'pending' },
+    { snapshotId: 'd1', sessionId: 'd' },
+  ] as Turn[];
+  const store = ['-s', 'file:data'];
+
+  it('list shows the owner, the lease and the attempt of each, in any branch, and which has expired', async () => {
+    await save(`${folder}/data`, turns);
+    const found = jsonLinesOf((await cli(['runs', 'list', '--json', ...store])).out);
+    expect(found.map(({ snapshotId, state }) => [snapshotId, state])).toEqual([
+      ['c1', 'waiting'],
+      ['b1', 'expired'],
+      ['a2', 'running'],
+    ]);
+    expect(found.at(-1)).toMatchObject({
+      sessionId: 'a',
+      agent: 'report',
+      owner: 'worker-1',
+      attempt: 2,
+      heartbeatAt: now,
+    });
+    expect((await cli(['runs', 'list', ...store])).out).toMatch(/^SNAPSHOT +SESSION +STATE +AGENT +OWNER +ATTEMPT/);
+  });
+
+  it('abort ends a run as aborted, once, and says why it can not', async () => {
+    await save(`${folder}/data`, turns);
+    expect(await cli(['runs', 'abort', 'b1', ...store])).toMatchObject({ code: 0, err: 'Aborted: snapshot b1\n' });
+    expect((await cli(['runs', 'abort', 'b1', ...store])).err).toContain("'b1' does not run: it is aborted.");
+    expect((await cli(['runs', 'abort', 'gone', ...store])).code).toBe(1);
+    expect((await cli(['sessions', 'list', ...store, '--status', 'aborted', '--json'])).out).toContain(
+      '"sessionId":"b"',
+    );
+  });
+});
+
+describe('doctor', () => {
+  it('says that all is well with 0; names what is damaged with 1; removes orphans with --repair', async () => {
+    await save(`${folder}/data`, [
+      { snapshotId: 'a1', sessionId: 'a' },
+      { snapshotId: 'b1', sessionId: 'b' },
+    ]);
+    const doctor = (...more: string[]): Promise<Ran> => cli(['doctor', '-s', 'file:data', ...more]);
+    const well = await doctor();
+    expect(well).toMatchObject({ code: 0, out: '' });
+    expect(well.err).toContain(
+      'Read: 2 sessions, 2 snapshots, 0 session records, 0 records of users and apps. All is well.',
+    );
+    writeFileSync(`${folder}/data/global/.sessions/a/${'ab'.repeat(32)}`, 'x');
+    expect((await doctor('--repair')).err).toContain('Found: 1 orphan.');
+    const repaired = await doctor('--repair', '--grace', '0s');
+    expect(repaired).toMatchObject({ code: 0 });
+    expect(repaired.out).toContain('orphan: tenant global, session a, at global/.sessions/a/abab');
+    expect(repaired.out).toContain('  Removed.\n');
+    rmSync(`${folder}/data/global/b1.json`);
+    const damaged = await doctor('--json');
+    expect(damaged.code).toBe(1);
+    expect(jsonLinesOf(damaged.out)).toEqual([
+      expect.objectContaining({
+        kind: 'damaged',
+        tenant: 'global',
+        sessionId: 'b',
+        snapshotId: 'b1',
+        isRepaired: false,
+      }),
+    ]);
+    expect((await doctor()).out).toMatch(
+      /^damaged: tenant global, session b, snapshot b1, at .*\n {2}.*its file is missing.*\n {2}Restore it/,
+    );
+  });
+});
+
+describe('memories', () => {
+  const scope = ['--app', 'shop', '--user', 'ada'];
+  const store = ['-s', 'file:memories'];
+  const at = '2026-01-02T03:04:05.000Z';
+
+  async function fill(): Promise<void> {
+    const memories = new FileMemoryStore(`${folder}/memories`);
+    const ada = { scope: 'user', appName: 'shop', userId: 'ada' } as const;
+    for (const [i, text] of ['The user prefers a window seat.', 'The user drinks tea without milk.'].entries()) {
+      const source = {
+        id: 'chat',
+        type: 'explicit',
+        trust: 0.9,
+        statement: text,
+        sha256: '',
+        at,
+        sessionId: 's1',
+        from: i,
+      } as const;
+      const facts = { topics: ['seats'], importance: 0.5, confidence: 0.9, validFrom: at, sources: [source] };
+      const memory: MemoryDraft = { id: `m${i}`, kind: 'declarative', text, ...facts };
+      await memories.commit(ada, [{ op: 'put', memory }]);
+    }
+    await memories.addJob({ id: 'j1', scope: ada, input: {}, sourceId: 'chat' }, { maxJobs: 10 });
+    await memories.changeJob('j1', { owner: undefined, to: 'dead', error: 'the model failed' });
+    await memories.close();
+  }
+
+  it('list scopes and memories, find by words, show sources and revisions', async () => {
+    await fill();
+    expect((await cli(['memories', 'list', ...store])).out).toBe('APP   USER\nshop  ada\n');
+    const listed = jsonLinesOf((await cli(['memories', 'list', ...store, ...scope, '--json'])).out);
+    expect(listed.map(({ id }) => id).toSorted()).toEqual(['m0', 'm1']);
+    expect((await cli(['memories', 'list', ...store, '--app', 'shop', '--user', 'bob'])).out).toBe('No memories.\n');
+    const found = (await cli(['memories', 'search', 'where to sit, a seat?', ...store, ...scope])).out;
+    expect(found).toMatch(/^SCORE +RELEVANCE +RECENCY/);
+    expect(found.split('\n')[1]).toContain('The user prefers a window seat.');
+    const shown = (await cli(['memories', 'show', 'm0', ...store, ...scope])).out;
+    expect(shown).toContain('chat · explicit, trust 0.9 · session s1, messages 0 to 0');
+    expect(shown).toContain('revisions\n  1  ');
+    expect((await cli(['memories', 'show', 'm9', ...store, ...scope])).code).toBe(1);
+    expect((await cli(['memories', 'show', 'm0', ...store])).err).toContain('Name the scope: --app');
+  });
+
+  it('show dead jobs and replay them, export a scope, and erase it after asking', async () => {
+    await fill();
+    expect((await cli(['memories', 'jobs', ...store, '--state', 'dead'])).out).toContain('the model failed');
+    expect(await cli(['memories', 'replay', 'j1', ...store])).toMatchObject({ code: 0 });
+    expect((await cli(['memories', 'jobs', ...store, '--state', 'dead'])).out).toBe('No jobs.\n');
+    const lines = jsonLinesOf((await cli(['memories', 'export', ...store, ...scope])).out);
+    expect(lines.filter(({ kind }) => kind === 'memory')).toHaveLength(2);
+    expect(lines.at(-1)).toMatchObject({ kind: 'end' });
+    const erase = ['memories', 'erase', ...store, ...scope];
+    expect((await cli([...erase, '--dry-run'])).out).toContain('Would remove: 2 memories');
+    expect(await cli(erase)).toMatchObject({ code: 2 });
+    expect((await cli(erase, { answer: true })).out).toContain('"memories":2');
+    expect((await cli(['memories', 'list', ...store])).out).toBe('No memories.\n');
+  });
+});
