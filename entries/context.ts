@@ -17,3 +17,4 @@ export { type Summarizer, type Summarized, type SummaryRequest } from '../src/co
 export { fewShot, knowledge, type FewShotOptions, type KnowledgeOptions } from '../src/context/fetch/retrieve.ts';
 export { ContextOverflowError } from '../src/errors.ts';
 export type * from '../src/context/types.ts';
+export type * from '../src/session/turn-memory.ts';

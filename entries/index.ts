@@ -111,6 +111,7 @@ export type {
   EndLine,
   ExportCounts,
   ExportedLine,
+  MemoryLine,
   RecordLine,
   ScopeLine,
   SessionLine,

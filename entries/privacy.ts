@@ -48,6 +48,7 @@ export type {
   EndLine,
   ExportCounts,
   ExportedLine,
+  MemoryLine,
   RecordLine,
   ScopeLine,
   SessionLine,
@@ -70,3 +71,4 @@ export {
   type ArchiveObject,
   type ArchiveOptions,
 } from '../src/privacy/retention/archive.ts';
+export type { UserMemories } from '../src/store/memory/user-memories.ts';

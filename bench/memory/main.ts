@@ -11,6 +11,7 @@ import { Random } from '../../test/support/random.ts';
 import { adkMemory } from '../extra/adk-memory.ts';
 import { single, timed } from '../measure.ts';
 import type { Report } from '../report.ts';
+import { benchTurn } from './turn.ts';
 import { makeCorpus, type CorpusMessage, type Dialogue } from './corpus.ts';
 
 /** The scheme was chosen on the first; the goal is for the second, on which it was not. */
@@ -30,6 +31,11 @@ export async function benchMemorySearch(report: Report): Promise<void> {
   const corpus = makeCorpus(SEEDS['held out'], PEOPLE);
   for (const size of [600, 50_000] as const) await benchSpeed(report, corpus, size);
   await benchVectors(report, 600);
+  const messages = corpus.flatMap((dialogue, i) => dialogue.messages.map((message) => draft(message, `${i}/`)));
+  await benchTurn(report, {
+    fill: (store) => fill(store, messages.slice(0, 600)),
+    questions: corpus.flatMap(({ questions }) => questions.map(({ text }) => text)),
+  });
 }
 
 async function benchRecall(report: Report, name: string, corpus: readonly Dialogue[]): Promise<void> {

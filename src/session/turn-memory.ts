@@ -1,6 +1,5 @@
 import type { GenerateRequest, MessageData, ToolArgument } from 'genkit';
 import type { OmissionReason } from '../snapshot/context-report.ts';
-import type { DataPlace } from './log/data-text.ts';
 
 /** A memory, or a profile, as it is placed in a request. */
 export interface MemoryItem {
@@ -17,7 +16,7 @@ export interface MemoryBlock {
   /** A profile, or memories that were found. */
   readonly title: 'profile' | 'memory';
   /** Where it stands. */
-  readonly place: DataPlace;
+  readonly place: 'system' | 'before-history' | 'before-prompt';
   /** Best first. */
   readonly items: readonly MemoryItem[];
   /** Tokens at most. */

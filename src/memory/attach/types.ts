@@ -1,15 +1,14 @@
 import type { GenerateMiddleware } from '@genkit-ai/ai';
 import type { ActionContext, MessageData, ToolArgument } from 'genkit';
 import type { ContextItem, ContextQuery } from '../../context/types.ts';
-import type { DataPlace } from '../../session/log/data-text.ts';
 import type { TurnMemory } from '../../session/turn-memory.ts';
 import type { OmissionReason } from '../../snapshot/context-report.ts';
 import type { MemoryScopeId } from '../../store/memory/contract.ts';
 import type { SnapshotStore } from '../../store/contract.ts';
 import type { IngestResult } from '../types.ts';
 
-/** Where in a request memories are placed. */
-export type MemoryPlacement = DataPlace;
+/** Where in a request memories are placed: in the system message, before the earlier turns, or before the message of the current turn. */
+export type MemoryPlacement = 'system' | 'before-history' | 'before-prompt';
 
 /** The tools that a model may have of a memory. */
 export type MemoryToolName = 'load_memory' | 'create_memory';
@@ -131,6 +130,7 @@ export interface MemoryTurnScope {
 /** A turn that was saved. */
 export interface EndedTurn extends MemoryTurnScope {
   readonly sessionId: string;
+  /** Its snapshot. Default: the session is in no store. */
   readonly snapshotId?: string | undefined;
   /** Where the session is kept; `undefined` without a store that lists sessions with their owners. */
   readonly store: SnapshotStore | undefined;
@@ -142,6 +142,7 @@ export interface EndedTurn extends MemoryTurnScope {
 
 /** An agent with a memory. */
 export interface RememberingAgent {
+  /** Its name. */
   readonly name: string;
   /** The agent's store; `undefined` without one, or if it can't list sessions with their owners. */
   readonly store: SnapshotStore | undefined;

@@ -178,7 +178,10 @@ class Erasure {
   }
 
   #count(removed: Partial<EraseCounts>): void {
-    for (const [kind, count] of Object.entries(removed)) this.#counts[kind as keyof EraseCounts]! += count;
+    for (const [name, count] of Object.entries(removed)) {
+      const kind = name as keyof EraseCounts;
+      this.#counts[kind] = (this.#counts[kind] ?? 0) + count;
+    }
     this.#options.onProgress?.({ ...this.#counts });
     this.#options.signal?.throwIfAborted();
   }

@@ -39,7 +39,7 @@ async function setUp(scope: 'user' | 'session') {
       ],
       generate: { everyTurns: 1 },
       store: memories,
-    } as never,
+    },
     attach: { scope },
     store: sessions,
   });
@@ -87,7 +87,7 @@ describe.each(['user', 'session'] as const)('with memories of a %s', (scope) => 
 test('a session that waits for its idle time is not learned from after it was erased', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const { memories, memory, chat, sessions } = agentWithMemory({
-    memory: { model: undefined, extract: 'verbatim', generate: { everyTurns: 100, onIdleMs: 1_000 } } as never,
+    memory: { model: undefined, extract: 'verbatim', generate: { everyTurns: 100, onIdleMs: 1_000 } },
   });
   await chat().send('I was in zanzibar.');
   await eraseUser(sessions, { userId: 'ada', memory });

@@ -69,7 +69,7 @@ describe(`hostile scopes (seed ${SEED})`, () => {
     const next = random(SEED);
     const pick = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)]!;
     const { memory, memories, said, chat, scope } = agentWithMemory({
-      memory: { store, model: undefined, extract: () => [] } as never,
+      memory: { store, model: undefined, extract: () => [] },
       attach: { tools: ['load_memory', 'create_memory'], scope: ['user', 'session'] },
     });
     await memory.ingest({ scope, source: { id: 's' }, memories: [`The user's word is ${SECRET}.`], wait: true });
@@ -82,7 +82,7 @@ describe(`hostile scopes (seed ${SEED})`, () => {
       if (kind === 'search' || kind === 'create') {
         const work = async () => {
           const at = pick<() => MemoryScope>([
-            () => memory.scopeFor('user', { context: { auth: { uid } } as never }),
+            () => memory.scopeFor('user', { context: { auth: { uid } } }),
             () => userScope({ appName: 'default', userId: uid as string }),
             () => ({ kind: 'user', userId: 'ada', appName: 'default' }) as never,
             () => uid as never,

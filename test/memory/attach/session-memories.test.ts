@@ -11,7 +11,7 @@ const likes = ({ messages }: { messages: readonly { content: { text?: string }[]
 
 function setUp(everyTurns = 3) {
   return agentWithMemory({
-    memory: { model: undefined, extract: likes, generate: { everyTurns, onIdleMs: false } } as never,
+    memory: { model: undefined, extract: likes, generate: { everyTurns, onIdleMs: false } },
     attach: { placement: { memories: 'tool' }, tools: [] },
     context: contextWindow({ history: [sessionMemories({ keepTurns: 1 })] }),
   });

@@ -4,7 +4,7 @@ import type { AttachOptions, MemoryDraft, MemoryScope, MemoryManager, MemoryTurn
 import { scriptedModel, type ScriptedReply } from '../../support/scripted-model.ts';
 import { ADA, setUp } from '../pipeline/support.ts';
 
-export { ADA, extraction, textsOf, user } from '../pipeline/support.ts';
+export { ADA, textsOf, user } from '../pipeline/support.ts';
 export const BOB = { auth: { uid: 'bob' } };
 
 /** An agent with a memory, whose model answers `ok`. */

@@ -42,7 +42,7 @@ describe('the tools of a memory', () => {
     const { ai, memory, memories, chat } = agentWithMemory({
       tools: ['look'],
       attach: { tools: TOOLS },
-      memory: { model: undefined, generate: { everyTurns: 100 } } as never,
+      memory: { model: undefined, generate: { everyTurns: 100 } },
       replies: [
         calls('create_memory', { memory: 'The user eats no nuts.', topic: 'USER_PREFERENCES' }),
         'Noted.',

@@ -14,7 +14,7 @@ const likes = ({ messages }: { messages: readonly { content: { text?: string }[]
   );
 
 function learning(generate: object, extra: object = {}) {
-  return agentWithMemory({ memory: { model: undefined, extract: likes as never, generate, ...extra } as never });
+  return agentWithMemory({ memory: { model: undefined, extract: likes, generate, ...extra } });
 }
 
 describe('an agent learns', () => {
@@ -97,7 +97,7 @@ describe('an agent learns', () => {
 
   test('nothing for a user from a session of another, and nothing without a user', async () => {
     const { agent, memory, memories } = agentWithMemory({
-      memory: { model: undefined, extract: likes, generate: { everyTurns: 1 } } as never,
+      memory: { model: undefined, extract: likes, generate: { everyTurns: 1 } },
       shareSessions: true,
     });
     const first = agent.chat({}, { context: ADA });
@@ -119,7 +119,7 @@ describe('an agent learns', () => {
     await vi.waitFor(() => expect(reports.map(({ type }) => type)).toEqual(['no-consent']));
     expect(await textsOf(memories)).toEqual([]);
     const reader = agentWithMemory({
-      memory: { extract: likes as never, generate: { everyTurns: 1 } },
+      memory: { extract: likes, generate: { everyTurns: 1 } },
       attach: { learn: false },
     });
     await reader.chat().send('I like tea.');
