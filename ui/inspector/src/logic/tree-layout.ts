@@ -1,15 +1,18 @@
 /**
- * Where each snapshot goes in the picture: a row for each step from the root, and a lane for each branch. The oldest child goes on in the lane of
- * its parent; each other begins a lane further right that is free as far down as the branch reaches. Takes time linear in the snapshots. Pure.
+ * Where each snapshot goes in the picture: a row for each step from the root, and a lane for each branch. The branch that reaches furthest goes
+ * on in the lane of its parent; each other begins a lane further right that is free as far down as it reaches. Pure.
  */
 import type { TreeNode } from '../../../../src/inspector/api.ts';
+import { markOf } from './status.ts';
 
 export interface PlacedNode {
   node: TreeNode;
   parent?: PlacedNode;
-  /** Oldest first. */
+  /** The one that goes on in the same lane first, then oldest first. */
   children: PlacedNode[];
   row: number;
+  /** The last row that it leads to. */
+  bottom: number;
   lane: number;
   /** 1 for the first turn; 0 for a snapshot that was saved before anything was said. */
   turn: number;
@@ -26,7 +29,7 @@ export interface TreeLayout {
 
 export function layOut(nodes: readonly TreeNode[]): TreeLayout {
   const byId = new Map<string, PlacedNode>();
-  for (const node of nodes) byId.set(node.snapshotId, { node, children: [], row: -1, lane: 0, turn: 0 });
+  for (const node of nodes) byId.set(node.snapshotId, { node, children: [], row: -1, bottom: -1, lane: 0, turn: 0 });
   const roots: PlacedNode[] = [];
   for (const placed of byId.values()) {
     const parent = byId.get(placed.node.parentId ?? '');
@@ -40,10 +43,19 @@ export function layOut(nodes: readonly TreeNode[]): TreeLayout {
   for (let row = roots, depth = 0; row.length > 0; depth++) {
     for (const placed of row) {
       placed.row = depth;
-      placed.turn = placed.parent ? placed.parent.turn + 1 : placed.node.messages?.count === 0 ? 0 : 1;
+      placed.turn = turnOf(placed);
     }
     rows.push(row);
     row = row.flatMap(({ children }) => children);
+  }
+
+  for (const row of rows.toReversed()) {
+    for (const placed of row) {
+      const { children } = placed;
+      placed.bottom = children.reduce((bottom, child) => Math.max(bottom, child.bottom), placed.row);
+      const main = children.findIndex(({ bottom }) => bottom === placed.bottom);
+      if (main > 0) children.unshift(...children.splice(main, 1));
+    }
   }
 
   /** The last row that a lane has something in. */
@@ -59,7 +71,7 @@ export function layOut(nodes: readonly TreeNode[]): TreeLayout {
       // A row stays empty between two branches of a lane, so that they don't look like one.
       while ((lastRows[lane] ?? -2) >= placed.row - 1) lane++;
       placed.lane = lane;
-      lastRows[lane] = lastRowOf(placed);
+      lastRows[lane] = placed.bottom;
     }
   }
   for (const row of rows) row.sort((a, b) => a.lane - b.lane);
@@ -68,10 +80,17 @@ export function layOut(nodes: readonly TreeNode[]): TreeLayout {
   return { byId, rows, lanes: lastRows.length, leaf: leaves.at(-1), leafCount: leaves.length };
 }
 
-function lastRowOf(placed: PlacedNode): number {
-  let last = placed;
-  while (last.children[0]) last = last.children[0];
-  return last.row;
+function turnOf({ node, parent, children }: PlacedNode): number {
+  if (!parent) return isBeforeAll(node, children) ? 0 : 1;
+  // The answer that a turn waited for goes on with it.
+  return markOf(parent.node) === 'waiting' ? parent.turn : parent.turn + 1;
+}
+
+/** Whether all that was said came after it: no model answered in it, but in the turns that continue it. */
+function isBeforeAll({ messages, tokens, model, status }: TreeNode, children: readonly PlacedNode[]): boolean {
+  if (messages) return messages.count === 0;
+  const hasModel = (one: Pick<TreeNode, 'tokens' | 'model'>) => one.tokens !== undefined || one.model !== undefined;
+  return status === 'completed' && !hasModel({ tokens, model }) && children.some((child) => hasModel(child.node));
 }
 
 export type Direction = 'up' | 'down' | 'left' | 'right' | 'first' | 'last' | 'page-up' | 'page-down';

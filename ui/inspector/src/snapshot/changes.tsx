@@ -1,6 +1,7 @@
 import type { SnapshotDiff, ValueChange } from '../../../../src/inspector/api.ts';
 import { useRead } from '../api/use-read.ts';
 import { Failure } from '../components/failure.tsx';
+import { markOf } from '../logic/status.ts';
 import type { PlacedNode, TreeLayout } from '../logic/tree-layout.ts';
 import { counted } from '../logic/words.ts';
 import { usePage } from '../page.ts';
@@ -44,7 +45,8 @@ export function Changes({ placed, layout }: { placed: PlacedNode; layout: TreeLa
 }
 
 function nameOf(placed: PlacedNode | undefined): string {
-  return `${turnName(placed)}${placed && placed.lane > 0 ? ` of branch ${placed.lane + 1}` : ''}`;
+  const waits = placed && markOf(placed.node) === 'waiting' ? ', which waits for an answer' : '';
+  return `${turnName(placed)}${waits}${placed && placed.lane > 0 ? ` of branch ${placed.lane + 1}` : ''}`;
 }
 
 interface DiffProps {

@@ -32,7 +32,8 @@ export function Conversation({ view: { messages }, added }: Props) {
     panel?.scrollTo(0, panel.scrollHeight);
   }, [messages]);
   if (turns.length === 0) return <p className="empty">Nothing was said yet.</p>;
-  const begins = added === undefined ? undefined : messages.length - added;
+  // Without a count it is what was said last.
+  const begins = added === undefined ? turns.at(-1)!.from : messages.length - added;
   return (
     <div className="conversation" ref={box}>
       {first > 0 && (
@@ -41,7 +42,7 @@ export function Conversation({ view: { messages }, added }: Props) {
         </button>
       )}
       {turns.slice(first, last).map((turn) => (
-        <TurnText key={turn.from} turn={turn} isAdded={begins !== undefined && turn.to > begins} />
+        <TurnText key={turn.from} turn={turn} isAdded={turn.to > begins} />
       ))}
       {last < turns.length && (
         <button type="button" className="quiet" onClick={() => setEnd(last + SHOWN - 1)}>

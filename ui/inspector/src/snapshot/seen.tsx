@@ -13,7 +13,7 @@ const WORDS: Record<SeenRange['as'], string> = {
   changed: 'sent shortened',
   sent: 'sent',
   turn: 'of this turn',
-  unknown: 'not known: the report was too long to say',
+  unknown: 'sent or not: the report was too long to say',
 };
 
 /** What the model was sent in the turn. */

@@ -31,9 +31,9 @@ export function SessionView({ sessionId }: { sessionId: string }) {
   const isFollowed = followed !== undefined;
   useEffect(() => {
     if (isAtLeaf && isFollowed) follow(followed);
-    if (!isAtLeaf) follow(undefined);
+    if (!isAtLeaf && selected) follow(null);
     // The first one that is shown; from then on the server sends those that follow.
-  }, [isAtLeaf, isFollowed, follow]);
+  }, [isAtLeaf, isFollowed, selected === undefined, follow]);
 
   const remove = async () => {
     await write('delete-session', { tenant, sessionId, confirm: sessionId });

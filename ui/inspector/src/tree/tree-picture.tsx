@@ -22,7 +22,8 @@ interface Props {
 const NODE_TYPES = { turn: TurnBox };
 /** Below this the words in the boxes can't be read: marks are drawn instead. */
 const READABLE_ZOOM = 0.55;
-const MIN_ZOOM = 0.01;
+/** 10,000 turns in a row fit on a screen. */
+const MIN_ZOOM = 0.001;
 const MARGIN_PX = 24;
 /** More boxes than this are drawn as marks, so that the page stays small. */
 const MOST_BOXES = 44;

@@ -11,8 +11,8 @@ export interface Tree {
   error?: InspectorError;
   /** The latest leaf as the server sent it, while `follow` is called with it. */
   latest?: SnapshotView;
-  /** The leaf that is shown: from now on each new one comes by itself. */
-  follow: (leaf: SnapshotView | undefined) => void;
+  /** Begins to listen. With the leaf that is shown each new one comes by itself; `null`: another snapshot is shown. */
+  follow: (leaf: SnapshotView | null) => void;
 }
 
 /** The snapshots of a session, live. */
@@ -22,7 +22,7 @@ export function useTree(sessionId: string, tenant: string | undefined): Tree {
   const [isGone, setIsGone] = useState(false);
   const [error, setError] = useState<InspectorError>();
   const [latest, setLatest] = useState<SnapshotView>();
-  const [followed, follow] = useState<SnapshotView>();
+  const [followed, follow] = useState<SnapshotView | null>();
 
   useEffect(() => {
     const stop = new AbortController();
@@ -43,15 +43,16 @@ export function useTree(sessionId: string, tenant: string | undefined): Tree {
   const layout = useMemo(() => layOut(nodes), [nodes]);
   const leafId = layout.leaf?.node.snapshotId;
   const base = useRef<SnapshotView>(undefined);
-  const from = useRef<{ leafId?: string; view?: SnapshotView }>({});
-  from.current = { leafId, view: followed };
-  const isFollowing = followed !== undefined;
+  const from = useRef<{ leafId?: string; view?: SnapshotView | null; pending?: string[] }>({});
+  from.current = { leafId, view: followed, pending: runningOf(nodes) };
+  const isListening = !isLoading && followed !== undefined;
+  const isFollowing = Boolean(followed);
 
   useEffect(() => {
-    if (isLoading) return;
+    if (!isListening) return;
     const first = from.current;
     return listen(
-      { sessionId, tenant, leafId: first.leafId, follow: isFollowing || undefined },
+      { sessionId, tenant, leafId: first.leafId, follow: isFollowing || undefined, pending: first.pending },
       {
         nodes: (event) => setNodes((before) => merged(before, event.nodes)),
         snapshot: (view) => {
@@ -68,11 +69,21 @@ export function useTree(sessionId: string, tenant: string | undefined): Tree {
         gone: () => setIsGone(true),
       },
       // Each connection begins with what the page knew when it was first made.
-      () => (base.current = first.view),
+      () => (base.current = first.view ?? undefined),
     );
-  }, [sessionId, tenant, isLoading, isFollowing]);
+  }, [sessionId, tenant, isListening, isFollowing]);
 
   return { layout, isLoading, isGone, error, latest, follow: useCallback((leaf) => follow(leaf), []) };
+}
+
+/** The server looks at so many beside the leaf. */
+const MOST_PENDING = 20;
+
+function runningOf(nodes: readonly TreeNode[]): string[] {
+  return nodes
+    .filter(({ status }) => status === 'pending' || status === 'expired')
+    .slice(-MOST_PENDING)
+    .map(({ snapshotId }) => snapshotId);
 }
 
 /** The same nodes replaced, and new ones after them. */

@@ -1,0 +1,161 @@
+/** What is shown never runs, what removes asks first, and a reload keeps the place. */
+import type { MessageData } from 'genkit';
+import { InMemorySessionStore } from 'genkitx-agents';
+import { expect, it } from 'vitest';
+import { message, saveTurns, turn } from '../../inspector/support/sessions.ts';
+import type { InspectorPage } from './inspector-page.ts';
+import { describeInspector } from './setting.ts';
+import { makeWorld } from './world.ts';
+
+const RUN = 'window.hit=(window.hit||0)+1';
+const PAYLOADS = [
+  `<script>${RUN}</script>`,
+  `<img src=x onerror="${RUN}">`,
+  `<svg onload="${RUN}"><animate onbegin="${RUN}" attributeName=x></svg>`,
+  `<iframe srcdoc="<script>parent.${RUN}</script>"></iframe>`,
+  `[click](javascript:${RUN})`,
+  `![x](javascript:${RUN})`,
+  `<a href="javascript:${RUN}" autofocus onfocus="${RUN}">x</a>`,
+  `<details open ontoggle="${RUN}">x</details>`,
+  `\`\`\`html"><script>${RUN}</script>\n<b>x</b>\n\`\`\``,
+  `"><form action="javascript:${RUN}"><button autofocus>x</button></form>`,
+  `[x](data:text/html;base64,PHNjcmlwdD5wYXJlbnQuaGl0PTE8L3NjcmlwdD4=)`,
+  `<style>@import 'https://example.com/hit.css';</style><link rel=stylesheet href=https://example.com/hit.css>`,
+];
+
+/** Where each payload is tried, and the part of the page that shows it. */
+const PLACES = {
+  message: 'Conversation',
+  state: 'State',
+  artifact: 'Artifacts 1',
+  error: 'Facts',
+  tool: 'Conversation',
+};
+
+/** A turn with a payload in every place. */
+function attack(at: (place: keyof typeof PLACES) => string) {
+  const tool: MessageData[] = [
+    { role: 'model', content: [{ toolRequest: { name: at('tool'), ref: '1', input: { [at('tool')]: at('tool') } } }] },
+    { role: 'tool', content: [{ toolResponse: { name: at('tool'), ref: '1', output: { [at('tool')]: at('tool') } } }] },
+  ];
+  return turn('attacks', {
+    status: 'failed',
+    error: { status: 'INTERNAL', message: at('error'), details: { [at('error')]: at('error') } },
+    state: {
+      messages: [message(at('message')), message(at('message'), 'model'), ...tool],
+      custom: { [at('state')]: at('state'), nested: { [at('state')]: [at('state')] } },
+      artifacts: [{ name: at('artifact'), parts: [{ text: at('artifact') }, { media: { url: at('artifact') } }] }],
+    },
+  });
+}
+
+/** Opens all that can be opened. */
+async function openAll({ page }: InspectorPage): Promise<void> {
+  await page.evaluate(() => {
+    for (const details of document.querySelectorAll('details')) details.open = true;
+    for (const button of document.querySelectorAll<HTMLElement>('.fold[aria-expanded=false]')) button.click();
+  });
+}
+
+describeInspector('safety', (setting) => {
+  it('60 attempts to run something in messages, states, artifacts, errors and tool outputs run nothing', async () => {
+    const store = new InMemorySessionStore();
+    const places = Object.keys(PLACES) as (keyof typeof PLACES)[];
+    expect(PAYLOADS.length * places.length).toBe(60);
+    for (const [index, payload] of PAYLOADS.entries()) {
+      const session = { title: payload, agent: payload, ownerId: payload };
+      await store.saveSnapshot(`a${index}`, () => attack((place) => `${payload} ${place}-${index}.`), { session });
+    }
+    const inspector = await setting.open({ store });
+    const { page } = inspector;
+    await page.getByRole('list', { name: 'Sessions' }).getByRole('link').first().click();
+    await page.getByText('12 snapshots').waitFor();
+    for (const [index, place] of PAYLOADS.flatMap((_, at) => places.map((one) => [at, one] as const))) {
+      await inspector.goTo(`#/session/attacks?snapshot=a${index}`);
+      await page.locator(`[aria-selected=true]#node-a${index}`).waitFor();
+      await page.locator('.detail[aria-busy=false]').waitFor();
+      await inspector.tab(PLACES[place]).click();
+      await openAll(inspector);
+      expect(await inspector.detail.textContent()).toContain(`${place}-${index}.`);
+      const found = await page.evaluate(() => ({
+        hit: (window as { hit?: number }).hit,
+        made: document.querySelectorAll(
+          'main script, main iframe, main style, main link, main form:not(.go-to, .fork), main object, main a[href^="javascript" i], main a[href^="data:" i], main img',
+        ).length,
+      }));
+      expect(found, `${place}: ${PAYLOADS[index]}`).toEqual({ hit: undefined, made: 0 });
+    }
+    expect(inspector.complaints).toEqual([]);
+  });
+
+  it('what removes or stops asks first, and a read-only inspector offers none of it', async () => {
+    const { options, store } = await makeWorld(await setting.folder());
+    const inspector = await setting.open({ ...options, pollIntervalMs: 200 });
+    const { page } = inspector;
+    await inspector.goTo('#/runs');
+    const running = page.getByRole('region', { name: 'Running' });
+    await running.getByRole('button', { name: 'Abort…' }).click();
+    await page.getByRole('dialog', { name: 'Abort' }).getByRole('button', { name: 'Cancel' }).click();
+    expect((await store.getSnapshot({ snapshotId: 'busy-1' }))!.status).toBe('pending');
+    await running.getByRole('button', { name: 'Abort…' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Abort', exact: true }).click();
+    await running.waitFor({ state: 'detached' });
+    expect((await store.getSnapshot({ snapshotId: 'busy-1' }))!.status).toBe('aborted');
+
+    await inspector.goTo('#/session/long');
+    await page.getByRole('button', { name: 'Delete session…' }).focus();
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(await store.getSnapshot({ sessionId: 'long' })).toBeDefined();
+    await page.getByRole('button', { name: 'Delete session…' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete session' }).click();
+    await inspector.session('A flight to Lisbon').waitFor();
+    expect(await store.getSnapshot({ sessionId: 'long' })).toBeUndefined();
+
+    await inspector.goTo('#/memory');
+    await page.getByRole('link', { name: 'Ana lives in Porto.' }).click();
+    await page.getByRole('button', { name: 'Remove memory…' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove memory' }).click();
+    await page.getByRole('link', { name: 'Ana lives in Porto.' }).waitFor({ state: 'detached' });
+    await inspector.tab('Quarantine').click();
+    await page.getByRole('button', { name: 'Discard…' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click();
+    await page.getByText('Nothing waits for a decision.').waitFor();
+    expect(inspector.complaints).toEqual([]);
+
+    const reader = await setting.open({ ...options, readOnly: true });
+    await reader.page.getByText('Read-only').waitFor();
+    const offered = reader.page.getByRole('button', { name: /^(Abort|Delete|Remove|Discard|Approve|Try again)/ });
+    await reader.goTo('#/runs');
+    await reader.page.getByRole('region', { name: 'Expired' }).waitFor();
+    expect(await offered.count()).toBe(0);
+    await reader.goTo('#/session/orders');
+    await reader.page.getByRole('heading', { name: /^Turn/ }).waitFor();
+    expect([await offered.count(), await reader.tab('Try again').count()]).toEqual([0, 0]);
+    await reader.goTo('#/memory');
+    await reader.page.getByRole('link', { name: 'Ana wants a refund' }).click();
+    await reader.page.getByText('Where it comes from').waitFor();
+    expect(await offered.count()).toBe(0);
+  });
+
+  it('a reload keeps the place, and the list is live', async () => {
+    const store = new InMemorySessionStore();
+    await saveTurns(store, 's', 6);
+    const inspector = await setting.open({ store, pollIntervalMs: 100 });
+    const { page } = inspector;
+    await saveTurns(store, 'new', 2);
+    await inspector.session('new').waitFor();
+    await inspector.session(/^completed s /).click();
+    await inspector.box('Turn 4').click();
+    await inspector.tab('Changes').click();
+    await page.getByText('3!').waitFor();
+    expect(new URL(page.url()).search).toBe('');
+    await page.reload();
+    await page.getByRole('heading', { name: 'Turn 4' }).waitFor();
+    await page.getByText('3!').waitFor();
+    expect(await inspector.tab('Changes').getAttribute('aria-selected')).toBe('true');
+    expect(await inspector.box('Turn 4').getAttribute('aria-selected')).toBe('true');
+    expect(inspector.complaints).toEqual([]);
+  });
+});

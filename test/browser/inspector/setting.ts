@@ -1,0 +1,60 @@
+/** What the tests of the inspector's page share: one browser a file, and inspectors behind real HTTP. */
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { InspectorOptions } from 'genkitx-agents/inspector';
+import { chromium, type Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe } from 'vitest';
+import { open as openInspector } from '../../inspector/support/open.ts';
+import type { Look } from '../chat-page.ts';
+import { findBrowser, NO_BROWSER } from '../find-browser.ts';
+import { InspectorPage } from './inspector-page.ts';
+
+const PAGE = fileURLToPath(new URL('../../../dist/inspector/index.html', import.meta.url));
+const PAGE_CONFIG = fileURLToPath(new URL('../../../ui/inspector/vite.config.ts', import.meta.url));
+
+const executablePath = findBrowser();
+if (!executablePath) console.warn(`The browser tests are skipped. ${NO_BROWSER}`);
+
+export interface InspectorSetting {
+  /** An empty folder that is removed with the file's end. */
+  folder(): Promise<string>;
+  /** Starts an inspector, and opens its page in a browser of its own. Both end with the file. */
+  open(options: InspectorOptions, look?: Look & { place?: string }): Promise<InspectorPage>;
+}
+
+export function describeInspector(name: string, tests: (setting: InspectorSetting) => void): void {
+  describe.skipIf(!executablePath)(name, () => {
+    let browser: Browser;
+    const ends: (() => Promise<void>)[] = [];
+
+    beforeAll(async () => {
+      // `npm test` builds the page before; this is for running a file alone.
+      if (!existsSync(PAGE)) {
+        const { build } = await import('vite');
+        await build({ configFile: PAGE_CONFIG, logLevel: 'warn' });
+      }
+      browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+    });
+
+    afterAll(async () => {
+      await browser?.close();
+      await Promise.all(ends.map((end) => end()));
+    });
+
+    tests({
+      folder: async () => {
+        const made = await mkdtemp(join(tmpdir(), 'inspector-'));
+        ends.push(() => rm(made, { recursive: true, force: true }));
+        return made;
+      },
+      open: async (options, look) => {
+        const { address, close } = await openInspector(options);
+        ends.push(close);
+        return InspectorPage.open(browser, address(), look);
+      },
+    });
+  });
+}
