@@ -39,7 +39,11 @@ async function walk({ page }: InspectorPage): Promise<void> {
   await tree.focus();
   const keys = [
     ...Array.from({ length: 60 }, () => 'ArrowUp'),
-    ...['Home', 'PageDown', 'ArrowRight', 'ArrowLeft', 'End'],
+    'Home',
+    'PageDown',
+    'ArrowRight',
+    'ArrowLeft',
+    'End',
     ...Array.from({ length: 20 }, () => 'PageUp'),
     ...Array.from({ length: 20 }, () => 'ArrowDown'),
   ];
