@@ -22,7 +22,7 @@ export interface AgentRuntimeOptions extends RuntimeDefaults {
 /** The inspector in one's own server. */
 export interface MountedInspectorOptions extends Pick<
   InspectorOptions,
-  'memory' | 'context' | 'readOnly' | 'hosts' | 'pollIntervalMs' | 'nodeEnv' | 'onAddress'
+  'memory' | 'memorySearch' | 'context' | 'readOnly' | 'hosts' | 'pollIntervalMs' | 'nodeEnv' | 'onAddress'
 > {
   /** The path below that of the agents, say `/inspect`. */
   readonly path: string;

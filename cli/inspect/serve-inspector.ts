@@ -5,6 +5,7 @@ import type { InspectFlags } from '../commands/inspect.ts';
 import { Problem, WrongUse } from '../failures.ts';
 import type { Io } from '../io.ts';
 import { loadExport } from '../stores/load-module.ts';
+import { openMemories, type OpenMemories } from '../stores/open-memories.ts';
 import { importPackage, parseStoreUrl, type OpenStore } from '../stores/open-store.ts';
 import { openBrowser } from './open-browser.ts';
 
@@ -16,34 +17,43 @@ export async function serveInspector(
 ): Promise<void> {
   const { inspector, nodeListener } = await importPackage(() => import('genkitx-agents/inspector'));
   const agents = await loadNamed(flags.agents, io.folder);
-  const memory = await loadNamed(flags.memory, io.folder);
+  const memories = await openNamedMemories(flags, io.folder);
   const inspect = inspector({
     store,
     storeName: flags.store,
     ...caller,
     ...(agents !== undefined && { agents: asAgents(agents) }),
-    ...(memory !== undefined && { memory: memory as NonNullable<InspectorOptions['memory']> }),
+    ...(memories && { memory: memories.manager }),
     readOnly: flags.readOnly ?? false,
     // Who types the command wants the page, whatever the environment.
     nodeEnv: 'development',
     onAddress: (address) => io.say(`Open once: ${address}`),
   });
   const server = createServer(nodeListener(inspect));
-  const origin = await listen(server, flags.port);
-  const address = inspect.address(origin);
-  await io.print(`${address}\n`);
-  io.say('The address opens the inspector once; the page can then be reloaded. Ctrl-C ends it.');
-  const forget = flags.open && process.stdout.isTTY ? openBrowser(address) : () => {};
+  let forget = () => {};
   try {
+    const address = inspect.address(await listen(server, flags.port));
+    await io.print(`${address}\n`);
+    io.say('The address opens the inspector once; the page can then be reloaded. Ctrl-C ends it.');
+    if (flags.open && process.stdout.isTTY) forget = openBrowser(address);
     await ended(io.signal);
   } finally {
     forget();
     inspect.close();
     server.closeAllConnections();
     server.close();
+    await memories?.close();
   }
 }
 
+/** Those of a module name their tenant by the context that all calls have. */
+async function openNamedMemories({ memory, tenant }: InspectFlags, folder: string): Promise<OpenMemories | undefined> {
+  if (memory === undefined) return undefined;
+  const isModule = parseStoreUrl(memory, folder).kind === 'module';
+  return openMemories({ store: memory, ...(!isModule && tenant !== undefined && { tenant }) }, folder);
+}
+
+/** An export of the user's own module. */
 async function loadNamed(url: string | undefined, folder: string): Promise<unknown> {
   if (url === undefined) return undefined;
   const place = parseStoreUrl(url, folder);

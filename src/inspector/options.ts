@@ -1,6 +1,7 @@
 import type { ActionContext } from 'genkit';
 import type { SessionStore } from 'genkit/beta';
 import type { MemoryManager } from '../memory/manager.ts';
+import type { MemorySearch } from '../memory/search/memory-search.ts';
 import type { ServedAgents } from '../server/request/routes.ts';
 import { checkOptions, isBoolean, isFunction, isString, isWhole, type OptionCheck } from '../store/check-options.ts';
 import type { MemoryStore } from '../store/memory/contract.ts';
@@ -13,8 +14,10 @@ export interface InspectorOptions {
   storeName?: string;
   /** The agents that may continue from a snapshot. Default: none. */
   agents?: ServedAgents;
-  /** The memories to look at. A store alone has no quarantine, and is searched by words. Default: none. */
+  /** The memories to look at. A store alone has no quarantine. Default: none. */
   memory?: MemoryManager | MemoryStore;
+  /** Searches the memories of a store alone; the manager has its own. Default: a store alone is not searched. */
+  memorySearch?: Pick<MemorySearch, 'search'>;
   /** The context of all calls, which names the tenant; a function is given the tenant that the page asks for. Default: none. */
   context?: ActionContext | ((tenant: string | undefined) => ActionContext | undefined);
   /** Refuses everything that writes. Default: `false`. */
@@ -44,6 +47,9 @@ const isMemory: OptionCheck = (value) => {
     : 'a memory manager or a memory store';
 };
 
+const isSearch: OptionCheck = (value) =>
+  typeof (value as Partial<MemorySearch> | undefined)?.search === 'function' ? undefined : 'a MemorySearch';
+
 const isAgents: OptionCheck = (value) =>
   typeof value === 'object' && value !== null ? undefined : 'agents, in a list or by name, or a Genkit instance';
 
@@ -66,6 +72,7 @@ export function checkInspectorOptions(options: InspectorOptions): void {
       storeName: isString,
       agents: isAgents,
       memory: isMemory,
+      memorySearch: isSearch,
       context: isContext,
       readOnly: isBoolean,
       basePath: isBasePath,

@@ -1,14 +1,14 @@
 /** `genkitx-agents inspect`. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { FileSessionStore } from 'genkitx-agents';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { runCli } from '../cli/support/run-cli.ts';
 import { Visitor } from './support/open.ts';
 
@@ -23,28 +23,65 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
+/** The command as a process of its own, in production too: the person who types it wants the page. */
+async function inspecting(...args: string[]) {
+  const command = ['--import', 'tsx', 'cli/main.ts', 'inspect', ...args, '--port', '0'];
+  const env = { ...process.env, NODE_ENV: 'production' };
+  const child = spawn(process.execPath, command, { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const exited = once(child, 'exit');
+  const [printed] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string];
+  const address = printed.trim();
+  const end = () => {
+    child.kill('SIGTERM');
+    return exited;
+  };
+  return { visitor: await Visitor.open(address), address, end };
+}
+
 describe('inspect', () => {
   it('shows a file store on the loopback interface, read-only where asked, and ends at SIGTERM with 0', async () => {
-    const args = ['--import', 'tsx', 'cli/main.ts', 'inspect', `file:${folder}`, '--port', '0', '--read-only'];
-    // In production too: who types the command wants the page.
-    const env = { ...process.env, NODE_ENV: 'production' };
-    const child = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'] });
-    const exited = once(child, 'exit');
-    try {
-      const [printed] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string];
-      expect(printed).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?token=[\w-]{43}\n$/);
-      const visitor = await Visitor.open(printed.trim());
-      const start = await visitor.get('start', {});
-      expect(start.items).toMatchObject([{ sessionId: 's', leafId: 'a' }]);
-      expect(start.info).toMatchObject({ store: `file:${folder}`, readOnly: true, memory: 'none', agents: [] });
-      // A page that listens does not keep it alive.
-      const live = visitor.raw('api/live').catch(() => {});
-      await visitor.get('sessions', {});
-      child.kill('SIGTERM');
-      expect(await exited).toEqual([0, null]);
-      await live;
-    } finally {
-      child.kill('SIGKILL');
+    const { visitor, address, end } = await inspecting(`file:${folder}`, '--read-only');
+    expect(address).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?token=[\w-]{43}$/);
+    const start = await visitor.get('start', {});
+    expect(start.items).toMatchObject([{ sessionId: 's', leafId: 'a' }]);
+    expect(start.info).toMatchObject({ store: `file:${folder}`, readOnly: true, memory: 'none', agents: [] });
+    // A page that listens does not keep it alive.
+    const live = visitor.raw('api/live').catch(() => {});
+    await visitor.get('sessions', {});
+    expect(await end()).toEqual([0, null]);
+    await live;
+  });
+
+  it('takes agents and memories of a module', async () => {
+    writeFileSync(
+      join(folder, 'app.mts'),
+      `import { defineCustomAgent, genkit, InMemorySessionStore } from ${JSON.stringify(join(root, 'entries/index.ts'))};
+       import { InMemoryMemoryStore } from ${JSON.stringify(join(root, 'entries/memory.ts'))};
+       export const store = new InMemorySessionStore();
+       export const memory = new InMemoryMemoryStore();
+       export const ai = genkit();
+       export const echo = defineCustomAgent(ai, { name: 'echo', store }, async (session) => {
+         await session.run(async () => {});
+         return {};
+       });`,
+    );
+    const app = join(folder, 'app.mts');
+    for (const agents of ['ai', 'echo']) {
+      const { visitor, end } = await inspecting(
+        `${app}#store`,
+        '--agents',
+        `${app}#${agents}`,
+        '--memory',
+        `${app}#memory`,
+      );
+      const { info } = await visitor.get('start', {});
+      expect(info).toMatchObject({ agents: ['echo'], memory: 'manager', readOnly: false });
+      const scope = { scope: 'app', appName: 'shop' } as const;
+      expect((await visitor.get('memory/search', { scope, query: 'tea' })).memories).toEqual([]);
+      const { snapshotId } = await visitor.post('fork', { agent: 'echo', text: 'hello' });
+      expect((await visitor.get('snapshot', { snapshotId: snapshotId! })).messages).toHaveLength(1);
+      expect(await end()).toEqual([0, null]);
     }
   });
 

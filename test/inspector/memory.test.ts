@@ -1,6 +1,6 @@
 /** Memories: where they come from, what they were, how they are found, what waits for a decision. */
 import { InMemorySessionStore } from 'genkitx-agents';
-import { InMemoryMemoryStore, type MemoryDraft } from 'genkitx-agents/memory';
+import { InMemoryMemoryStore, MemorySearch, type MemoryDraft } from 'genkitx-agents/memory';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { MemoryScopeId } from '../../src/inspector/api.ts';
 import { extraction, setUp, user } from '../memory/pipeline/support.ts';
@@ -104,7 +104,9 @@ describe('with a store alone', () => {
     const [first, second] = [Date.parse('2026-01-01T00:00:00Z'), Date.parse('2026-02-01T00:00:00Z')];
     await memory.commit(scope, [{ op: 'put', memory: draft('The user lives in Bonn.') }], { now: first });
     await memory.commit(scope, [{ op: 'put', memory: draft('The user lives in Rome.') }], { now: second });
-    const visitor = await visit({ memory });
+    const visitor = await visit({ memory, memorySearch: new MemorySearch(memory) });
+    const unsearched = await visit({ memory });
+    await expect(unsearched.get('memory/search', { scope, query: 'x' })).rejects.toThrow('memorySearch');
     expect((await visitor.get('start', {})).info.memory).toBe('store');
     const texts = async (more: object) =>
       (await visitor.get('memory/list', { scope, ...more })).items.map(({ text }) => text);

@@ -1,4 +1,4 @@
-import { notFound, quote } from '../../errors.ts';
+import { failedPrecondition, notFound, quote } from '../../errors.ts';
 import type { PageOptions } from '../../store/contract.ts';
 import type {
   Memory,
@@ -39,7 +39,7 @@ export async function listMemories(source: Source, params: Params): Promise<Page
 }
 
 export async function searchMemories(source: Source, params: Params): Promise<MemorySearchResult> {
-  const { store, manager } = memoriesOf(source);
+  const { manager } = memoriesOf(source);
   const k = params.whole('k', 1, 50);
   const request = {
     query: params.mustText('query'),
@@ -48,9 +48,11 @@ export async function searchMemories(source: Source, params: Params): Promise<Me
     ...(k !== undefined && { k }),
   };
   if (manager) return manager.search({ scope: mintedScope(source, params), ...request });
-  // Loaded with the first search: it needs packages that an inspector without memories does not.
-  const { MemorySearch } = await import('../../memory/search/memory-search.ts');
-  return new MemorySearch(store).search({ scope: scopeIn(params), ...source.caller, ...request });
+  const { memorySearch } = source.options;
+  if (memorySearch) return memorySearch.search({ scope: scopeIn(params), ...source.caller, ...request });
+  throw failedPrecondition(
+    "A memory store alone is not searched: pass the memory manager, or a MemorySearch as 'memorySearch'.",
+  );
 }
 
 export async function showMemory(source: Source, params: Params): Promise<MemoryView> {
