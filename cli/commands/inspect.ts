@@ -25,7 +25,7 @@ export function addInspect(program: Command, io: Io): void {
     .option('-t, --tenant <prefix>', 'the tenant. Default: that of a store without snapshotPathPrefix')
     .option('--context <json>', 'the context of all calls, for a store of a module', parseContext)
     .option('--agents <export>', './app.ts#ai: a Genkit instance or an agent, to continue from a snapshot')
-    .option('--memory <export>', 'file:DIRECTORY, firestore:PROJECT/COLLECTION or ./app.ts#memory: the memories to see')
+    .option('--memory <url>', 'file:DIRECTORY, firestore:PROJECT/COLLECTION or ./app.ts#memory: the memories to see')
     .option('-p, --port <port>', '0 takes one that is free', parsePort, 4747)
     .option('--read-only', 'refuse everything that writes')
     .option('--no-open', 'do not open a browser')
