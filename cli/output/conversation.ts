@@ -39,7 +39,7 @@ export function* conversation(snapshot: SessionSnapshot, detail: Detail): Genera
 /** A message: its role, then its parts; the calls of tools in one line each. */
 export function* messageLines({ role, content }: MessageData, detail: Detail): Generator<string> {
   yield `${role}:`;
-  for (const part of content as Part[]) {
+  for (const part of content) {
     for (const line of partLine(part, detail).split('\n')) yield `  ${line}`;
   }
 }

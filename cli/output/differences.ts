@@ -68,7 +68,7 @@ export function* differenceLines({ messages, ...others }: Differences): Generato
   yield `messages: ${kept} the same, ${removed.length} removed, ${added.length} added`;
   yield* signed('-', removed);
   yield* signed('+', added);
-  for (const [title, changes] of Object.entries(others) as [string, readonly Change[]][]) {
+  for (const [title, changes] of Object.entries(others)) {
     if (changes.length > 0) yield* ['', title];
     for (const change of changes) yield `  ${oneLine(change.path)}: ${describe(change)}`;
   }

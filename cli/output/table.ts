@@ -1,4 +1,4 @@
-import { oneLine } from './text.ts';
+import { characters, oneLine } from './text.ts';
 
 /** A column of a table. */
 export interface Column<T> {
@@ -34,7 +34,7 @@ function cell(value: string | number | undefined): string {
   return typeof value === 'number' ? value.toLocaleString('en') : oneLine(value);
 }
 
-/** Code points, which is what nearly all terminals show as one place each. */
+/** Places that nearly all terminals take for a text. */
 function widthOf(text: string): number {
-  return [...text].length;
+  return characters(text).length;
 }

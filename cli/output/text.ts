@@ -7,9 +7,14 @@ export function safe(text: string): string {
   });
 }
 
+/** What a reader takes for the characters of a text. */
+export function characters(text: string): string[] {
+  return Array.from(new Intl.Segmenter().segment(text), ({ segment }) => segment);
+}
+
 /** A text as one line of at most so many characters. */
 export function oneLine(text: string, most = 72): string {
-  const line = [...safe(text).replaceAll(/\s+/g, ' ').trim()];
+  const line = characters(safe(text).replaceAll(/\s+/g, ' ').trim());
   return line.length <= most ? line.join('') : `${line.slice(0, most - 1).join('')}…`;
 }
 

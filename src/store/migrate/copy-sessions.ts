@@ -104,7 +104,7 @@ async function* listed<S>(from: SessionStore<S>, caller: SessionStoreOptions): A
   }
   const store = from as SnapshotStore<S>;
   // So `to` lists them in the same order.
-  for await (const session of sessionsOldestFirst(store as SnapshotStore, caller)) {
+  for await (const session of sessionsOldestFirst(store, caller)) {
     const { sessionId } = session;
     const snapshotIds: string[] = [];
     for await (const { snapshotId } of listOf(store, sessionId, caller)) snapshotIds.push(snapshotId);

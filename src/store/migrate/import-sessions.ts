@@ -17,7 +17,7 @@ export interface ImportSessionsOptions extends SessionStoreOptions {
 /**
  * Reads what `exportSessions` or `exportUser` wrote into a store: whole trees with their ids, in the same order, with all records. What is there
  * already is left as it is, so an import that was interrupted is run again. A session that went on in the store stays as it is; one that holds
- * other snapshots than the export is reported as diverged, and nothing more of it is written.
+ * other snapshots than the export is reported as diverged, and nothing more of it is written. Memories in an export are passed over.
  *
  * @param lines Text or bytes, cut anywhere, a file's stream say.
  * @throws `INVALID_ARGUMENT` for what is no line of an export, with its number; `FAILED_PRECONDITION` when the last line is missing: the export

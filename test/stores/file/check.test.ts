@@ -261,7 +261,7 @@ describe('check of a file store', () => {
           const byPlace = /^global\/(\w+)\.json$/.exec(place ?? '')?.[1];
           return (snapshotId ?? byPlace) === undefined ? [] : [(snapshotId ?? byPlace)!];
         });
-        expect(named.toSorted(), `${file} ${damage}`).toEqual(lost.toSorted());
+        expect(named.toSorted(), `${file}, ${damage.name}`).toEqual(lost.toSorted());
         await store.close();
       }
     }

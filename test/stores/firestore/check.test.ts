@@ -167,10 +167,10 @@ describe('check of a Firestore store', () => {
     await at('', 'snapshots', 'o2').set(old);
     await open().writeRecord({ sessionId: 'never', kind: 'note', key: 'k', value: 1 });
     const young = await open().check({ repair: true });
-    expect(young.findings.map(({ kind, sessionId }) => [kind, sessionId]).toSorted()).toEqual([
-      ['orphan', 'chat'],
-      ['orphan', 'never'],
-      ['orphan', 'other'],
+    expect(young.findings.map(({ kind, sessionId }) => `${kind} ${sessionId}`).toSorted()).toEqual([
+      'orphan chat',
+      'orphan never',
+      'orphan other',
     ]);
     expect(young.findings.some(({ isRepaired }) => isRepaired)).toBe(false);
     const repaired = await open().check({ repair: true, graceMs: 0 });
