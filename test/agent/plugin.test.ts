@@ -68,7 +68,7 @@ describe('agentRuntime', () => {
   test.each([
     [
       { stor: new GenkitStore() },
-      "agentRuntime has no option 'stor': did you mean 'store'? It has store, background, onConflict, storeTimeoutMs, appName, userId.",
+      "agentRuntime has no option 'stor': did you mean 'store'? It has store, background, onConflict, storeTimeoutMs, appName, userId, inspector.",
     ],
     [{ store: {} }, 'agentRuntime: store must be a session store'],
     [{ store: null }, 'agentRuntime: store must be a session store'],
