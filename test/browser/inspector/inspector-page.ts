@@ -11,6 +11,8 @@ export class InspectorPage {
   readonly complaints: string[] = [];
   /** Paths of the requests of the API. */
   readonly requests: string[] = [];
+  /** Paths of all requests. */
+  readonly all: string[] = [];
 
   private constructor(page: Page, origin: string) {
     this.page = page;
@@ -24,6 +26,7 @@ export class InspectorPage {
     });
     page.on('request', (request) => {
       const url = request.url();
+      this.all.push(new URL(url).pathname);
       if (!/^(data|blob):/.test(url) && !url.startsWith(origin)) this.complaints.push(url);
       if (url.startsWith(`${origin}/api/`)) this.requests.push(new URL(url).pathname.slice('/api/'.length));
     });

@@ -55,7 +55,7 @@ export async function makeWorld(folder: string): Promise<World> {
   }
   for (const [from, lines] of [
     [7, OTHER_WAY],
-    [3, SCRIPT.slice(8, 9)],
+    [6, SCRIPT.slice(8, 9)],
   ] as const) {
     const other = support.chat({ snapshotId: ids[from - 1]! }, { context: CONTEXT });
     for (const line of lines) await say(other, line);

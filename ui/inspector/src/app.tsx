@@ -7,10 +7,12 @@ import { readPlace } from './logic/place.ts';
 import { pageOf, PageProvider, useHash } from './page.ts';
 import { RunsView } from './runs/runs-view.tsx';
 import { queryOf } from './sessions/sessions-query.ts';
+import { OpenById } from './sessions/open-by-id.tsx';
 import { SessionsView } from './sessions/sessions-view.tsx';
 
 // The picture and Markdown are loaded when a session is opened: the list of sessions is there sooner.
 const SessionView = lazy(async () => ({ default: (await import('./snapshot/session-view.tsx')).SessionView }));
+const SingleView = lazy(async () => ({ default: (await import('./snapshot/single-view.tsx')).SingleView }));
 const MemoryView = lazy(async () => ({ default: (await import('./memory/memory-view.tsx')).MemoryView }));
 
 export function App() {
@@ -39,6 +41,10 @@ function Opened({ start, hash, hasList }: { start: InspectorStart; hash: string;
         <Suspense fallback={<p className="loading">Loading…</p>}>
           {view === 'session' && id ? (
             <SessionView sessionId={id} />
+          ) : view === 'snapshot' && id ? (
+            <SingleView snapshotId={id} />
+          ) : !start.info.capabilities.list && view !== 'memory' ? (
+            <OpenById />
           ) : view === 'runs' ? (
             <RunsView />
           ) : view === 'memory' ? (

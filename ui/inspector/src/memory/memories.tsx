@@ -49,7 +49,7 @@ export function Memories({ scope }: { scope: MemoryScopeId }) {
       <VirtualList
         label="Memories"
         items={lines}
-        rowHeight={84}
+        rowHeight={72}
         keyOf={({ memory }) => memory.id}
         hrefOf={({ memory }) => href(['memory'], { ...place.query, scope: JSON.stringify(scope), id: memory.id })}
         isCurrent={({ memory }) => memory.id === id}

@@ -14,7 +14,7 @@ export function Changes({ placed, layout }: { placed: PlacedNode; layout: TreeLa
   const { place, tenant, set } = usePage();
   const { from } = place.query;
   const own = placed.node.snapshotId;
-  const base = from && from !== own ? from : placed.parent?.node.snapshotId;
+  const base = from && from !== own ? from : placed.node.parentId;
   const { data, error, isLoading, again } = useRead('diff', base ? { from: base, to: own, tenant } : undefined);
   const fixed = from ? layout.byId.get(from) : undefined;
   return (
@@ -93,7 +93,7 @@ function Values({ title, changes, none }: { title: string; changes: readonly Val
       <ul className="values">
         {changes.slice(0, MOST_CHANGES).map(({ path, before, after }) => (
           <li key={path}>
-            <code>{path}</code>
+            <code>{path || 'all of it'}</code>
             <Change before={before} after={after} />
           </li>
         ))}

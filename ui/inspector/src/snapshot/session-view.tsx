@@ -55,8 +55,8 @@ export function SessionView({ sessionId }: { sessionId: string }) {
         <a href={href(['sessions'])}>Sessions</a>
         <h1 className="id">{sessionId}</h1>
         {wanted && (
-          <button type="button" className="quiet" onClick={() => set({ snapshot: '' })}>
-            Follow the latest
+          <button type="button" className="quiet" title="Follow the latest turn" onClick={() => set({ snapshot: '' })}>
+            Latest
           </button>
         )}
         {!info.readOnly && (

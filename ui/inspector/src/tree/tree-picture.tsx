@@ -167,7 +167,8 @@ function useView({ rows, lanes }: TreeLayout, selected: PlacedNode | undefined):
     if (!isPlaced.current) {
       isPlaced.current = true;
       const zoom = Math.min(1, Math.max(0.75, (paneHeight - 2 * MARGIN_PX) / height));
-      const y = Math.min(MARGIN_PX, paneHeight * 0.6 - corner.y * zoom);
+      const isWhole = height * zoom + 2 * MARGIN_PX <= paneHeight;
+      const y = isWhole ? MARGIN_PX : Math.min(MARGIN_PX, paneHeight * 0.8 - corner.y * zoom);
       const x = width * zoom < paneWidth ? (paneWidth - width * zoom + GRID.width - BOX.width) / 2 : MARGIN_PX;
       void setViewport({ x: Math.min(x, paneWidth - MARGIN_PX - (corner.x + BOX.width) * zoom), y, zoom });
       return;

@@ -37,7 +37,7 @@ export function TurnBox({ data: { placed, isOnWay, isSelected, isCompared } }: N
 }
 
 export function turnName(placed: PlacedNode | undefined): string {
-  if (!placed) return 'Another session';
+  if (!placed) return 'another turn';
   const { turn } = placed;
   return turn === 0 ? 'Start' : `Turn ${turn}`;
 }
