@@ -1,3 +1,4 @@
+import { countSame } from './count-same.ts';
 import { isPlain } from './fault.ts';
 
 type Members = Record<string, unknown>;
@@ -27,7 +28,7 @@ export class FlatElements {
    * @param added The number of new elements.
    */
   follow(elements: readonly unknown[], added: number): void {
-    const same = this.#countSame(elements);
+    const same = countSame(this.#elements, elements);
     if (same < this.#elements.length) this.#cut(same);
     const end = Math.min(elements.length, same + added + MOST_KNOWN);
     for (let i = same; i < end; i++) {
@@ -42,20 +43,11 @@ export class FlatElements {
    * `values` are in another order, and at the end of the list.
    */
   countEqual(base: readonly unknown[], values: readonly unknown[]): number {
-    const count = Math.min(this.#countSame(base), values.length);
+    const count = Math.min(countSame(this.#elements, base), values.length);
     const reader = new Reader(this.#list);
     for (let i = 0; i < count; i++) {
       if (!Object.is(values[i], base[i]) && !reader.isAt(this.#starts[i]!, values[i])) return i;
     }
-    return count;
-  }
-
-  /** How many elements at the head of `elements` are in the list unchanged. */
-  #countSame(elements: readonly unknown[]): number {
-    const known = this.#elements;
-    const most = Math.min(known.length, elements.length);
-    let count = 0;
-    while (count < most && Object.is(known[count], elements[count])) count++;
     return count;
   }
 

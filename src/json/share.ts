@@ -1,3 +1,4 @@
+import { countSame } from './count-same.ts';
 import { findFault, isPlain, JsonValueError } from './fault.ts';
 import { FlatElements } from './flat-elements.ts';
 import { copyNested, getMember, isOwn, jsonEqual, setMember } from './value.ts';
@@ -92,9 +93,8 @@ function shareFrom(
   value: readonly unknown[],
   depth: number,
 ): readonly unknown[] {
-  let index = equal;
   // Nearly always identical objects, up to the first new one.
-  while (index < value.length && typeof value[index] === 'object' && base[index] === value[index]) index++;
+  let index = Math.max(equal, countSame(base, value));
   while (index < value.length && index < base.length && matches(base[index], value[index])) index++;
   if (index === value.length && index === base.length) return base;
   // An array that was read frozen is frozen, and V8 copies the whole of such an array much faster than a part.

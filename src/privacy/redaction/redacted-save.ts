@@ -1,5 +1,5 @@
 import type { GenkitError } from 'genkit';
-import type { SessionSnapshotInput, SnapshotMutator } from 'genkit/beta';
+import type { SessionSnapshotInput, SessionState, SnapshotMutator } from 'genkit/beta';
 import { logger } from 'genkit/logging';
 import { describeThrown } from '../../errors.ts';
 import { findFault, isPlain } from '../../json/fault.ts';
@@ -23,6 +23,14 @@ import {
   type StoredSnapshot,
 } from './snapshot-parts.ts';
 
+/** The state of the last answer of a mutator, copied. */
+interface LastState {
+  readonly base: StoredSnapshot | undefined;
+  readonly whole: SessionState | undefined;
+  /** Once all of it is searched. */
+  redacted?: SearchedParts['state'];
+}
+
 /** One save: redacts what the mutator answers, and seals what is still needed in the clear. */
 export class RedactedSave<S> {
   /** The state of the last answer, and the snapshot that is stored for it. */
@@ -40,6 +48,7 @@ export class RedactedSave<S> {
   #sessionId: string | undefined;
   /** The snapshot that the last answer replaces. */
   #current: StoredSnapshot | undefined;
+  #last: LastState | undefined;
   #isAnew = false;
   /** What was sealed for the last answer. */
   #seal: Seal | undefined;
@@ -88,13 +97,13 @@ export class RedactedSave<S> {
   async #save(): Promise<string | null> {
     const snapshotId = this.#snapshotId;
     const store = this.#sessions.store as unknown as InnerStore<S>;
-    const redact = (current: StoredSnapshot | undefined) => this.#redactAnswer(current);
     const isNew = this.#sessions.known(snapshotId, this.#options) === undefined;
     // A new snapshot is searched before the store reads anything. The real call reports what is wrong. A mutator never sees a snapshot that may
     // be out of date: it may conclude from it for good that another process owns the snapshot.
-    if (isNew) await whenReady(async () => redact(undefined)).catch(() => {});
+    if (isNew) await whenReady(async () => this.#redactAnswer(undefined, { inStore: false })).catch(() => {});
     const inner = { ...this.#options, ...(await this.#redactOptions()) };
-    const saver = (current: SessionSnapshot<S> | undefined) => redact(current) as SessionSnapshotInput<S> | null;
+    const saver = (current: SessionSnapshot<S> | undefined) =>
+      this.#redactAnswer(current) as SessionSnapshotInput<S> | null;
     return whenReady(() => store.saveSnapshot(snapshotId, saver, inner));
   }
 
@@ -108,10 +117,10 @@ export class RedactedSave<S> {
     const { session, scopes } = this.#options;
     const { title, agent } = session ?? {};
     const texts = { ...(title !== undefined && { title }), ...(agent !== undefined && { agent }) };
-    const shared = this.#sessions.sharedRedaction();
+    const shared = scopes && this.#sessions.sharedRedaction();
     return {
       ...(session && { session: { ...session, ...(await this.#beside.redact(undefined, texts)) } }),
-      ...(scopes && {
+      ...(shared && {
         scopes: scopes.map(({ id, change }) => ({ id, change: (record) => redactRecord(shared, record, change) })),
       }),
     };
@@ -122,7 +131,7 @@ export class RedactedSave<S> {
    *
    * @throws NotYet
    */
-  #redactAnswer(current: StoredSnapshot | undefined): SessionSnapshotInput | null {
+  #redactAnswer(current: StoredSnapshot | undefined, options?: { inStore: boolean }): SessionSnapshotInput | null {
     this.stored = undefined;
     this.#current = current;
     const opened = current && this.#openedFor(current);
@@ -132,13 +141,17 @@ export class RedactedSave<S> {
     if (!isSnapshotLike(answer)) return answer;
     const snapshot = { ...answer, snapshotId: answer.snapshotId ?? this.#ownId } as SessionSnapshot;
     const base = current ?? this.#sessions.known(answer.parentId, this.#options);
-    const parts = copyParts(snapshot, base);
+    const known = this.#last?.base === base ? this.#last : undefined;
+    const parts = copyParts(snapshot, known?.whole ?? base?.state);
+    // Nearly all mutators answer the same state each time they run.
+    const last: LastState = known && known.whole === parts.whole ? known : { base, whole: parts.whole };
+    this.#last = last;
     const before = base && partsOf(base);
     this.#setSession(sessionOf(snapshot), !current && answer.parentId === undefined);
     this.#needPlainIds(parts);
     const redacted: SearchedParts = {
-      beside: this.#beside.apply(before?.beside, parts.beside),
-      state: this.#inState.apply(before?.state, parts.state),
+      beside: this.#beside.apply(before?.beside, parts.beside, options),
+      state: (last.redacted ??= this.#inState.apply(before?.state, parts.state, options)),
     };
     const sealed = this.#sealFor(redacted, parts, opened);
     this.given = answer.state;

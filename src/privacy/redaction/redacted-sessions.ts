@@ -4,6 +4,7 @@ import { copyJson } from '../../json/value.ts';
 import { sessionOf } from '../../snapshot/snapshot.ts';
 import type { RecordStore, ScopeStore, SessionStoreOptions, SnapshotStore } from '../../store/contract.ts';
 import { LruCache } from '../../store/parts/lru-cache.ts';
+import { isMachineMade } from './machine-made.ts';
 import type { RedactingSettings } from './options.ts';
 import { Redaction, type Path, type RedactionOptions } from './redaction.ts';
 import { Seals, type Seal } from './seals.ts';
@@ -18,7 +19,7 @@ const MAX_KNOWN = 256;
 /** Of how many sessions the parts that were searched lately are remembered. */
 const MAX_MEMOS = 256;
 const MAX_MEMO_PARTS = 10_000;
-const MAX_PLAIN_IDS = 10_000;
+const MAX_PLAIN_TEXTS = 10_000;
 
 /** The session of a redaction, as far as it is known when the redaction asks. */
 export interface RedactedSession extends SessionStoreOptions {
@@ -40,14 +41,12 @@ export class RedactedSessions {
   readonly seals: Seals;
   /** The paths in a state that are left as they are. */
   readonly except: readonly Path[];
-  /** Messages and artifacts as they are stored, frozen. */
-  readonly #stored = new WeakSet<object>();
   /** Snapshots as they are stored, by caller and id. */
   readonly #known = new LruCache<StoredSnapshot>(MAX_KNOWN);
   /** By caller and session. */
   readonly #memos = new LruCache<Memo>(MAX_MEMOS);
-  /** Ids in which the rules found nothing. */
-  readonly #plainIds = new Set<string>();
+  /** Ids and names of members in which the rules found nothing. */
+  readonly #plainTexts = new Set<string>();
 
   constructor(store: InnerStore<never>, settings: RedactingSettings) {
     this.store = store;
@@ -67,9 +66,10 @@ export class RedactedSessions {
     options: Pick<RedactionOptions, 'except' | 'isMachineMade'>,
   ): Redaction {
     const own = new Map<string, unknown>();
+    if (this.#plainTexts.size > MAX_PLAIN_TEXTS) this.#plainTexts.clear();
     return new Redaction(this.settings, {
       ...options,
-      isStored: (value) => this.#stored.has(value),
+      plainTexts: this.#plainTexts,
       memo: () => {
         const id = sessionId();
         return id === undefined ? own : this.#memoOf({ context }, id).parts;
@@ -87,9 +87,9 @@ export class RedactedSessions {
     return new Redaction(this.settings, { openNumbers: async () => SharedNumbering.open(this.secret) });
   }
 
-  /** Whether each of the ids was searched, and holds nothing. */
+  /** Whether each of the ids is random, or was searched and holds nothing. */
   arePlain(ids: readonly (string | undefined)[]): boolean {
-    return ids.every((id) => id === undefined || this.#plainIds.has(id));
+    return ids.every((id) => id === undefined || this.#plainTexts.has(id) || isMachineMade(id, undefined));
   }
 
   /** @throws `INVALID_ARGUMENT` when a rule finds something in an id. */
@@ -97,15 +97,11 @@ export class RedactedSessions {
     const unknown = Object.entries(ids).filter(([, id]) => !this.arePlain([id]));
     if (unknown.length === 0) return;
     await redaction.assertPlainIds(Object.fromEntries(unknown));
-    if (this.#plainIds.size > MAX_PLAIN_IDS) this.#plainIds.clear();
-    for (const [, id] of unknown) this.#plainIds.add(id!);
+    for (const [, id] of unknown) this.#plainTexts.add(id!);
   }
 
   remember(stored: StoredSnapshot, options: SessionStoreOptions): void {
     this.#known.set(keyOf(options, stored.snapshotId), stored, 1);
-    for (const part of [...(stored.state?.messages ?? []), ...(stored.state?.artifacts ?? [])]) {
-      if (Object.isFrozen(part)) this.#stored.add(part);
-    }
   }
 
   /** The snapshot as it was stored when this process last saw it. */

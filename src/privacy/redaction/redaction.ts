@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto';
 import { invalidArgument } from '../../errors.ts';
+import { countSame } from '../../json/count-same.ts';
 import { freeze } from '../../json/immutable.ts';
 import { formatPointer } from '../../json/pointer.ts';
 import { isOwn, setMember, stringifyJson } from '../../json/value.ts';
+import { isPromise } from '../rules/find.ts';
+import { mayBeJson } from '../rules/json-text.ts';
 import { redactText } from '../rules/redact-text.ts';
 import { redactValue } from '../rules/redact-value.ts';
-import type { Numbering, PrivacyRule, RuleMatch } from '../rules/types.ts';
+import type { Numbering, PrivacyRule } from '../rules/types.ts';
 import type { RedactingSettings } from './options.ts';
 import { runRules } from './run-rules.ts';
 import type { OpenNumbers } from './session-numbers.ts';
@@ -49,14 +52,17 @@ export async function whenReady<T>(call: () => Promise<T>): Promise<T> {
   );
 }
 
+/** Longer names are searched each time. */
+const MAX_PLAIN_LENGTH = 64;
+
 export interface RedactionOptions {
   readonly openNumbers: () => Promise<OpenNumbers>;
   /** Redacted parts of earlier calls with the same numbers. Default: none. */
   readonly memo?: () => Map<string, unknown>;
+  /** Ids and names in which the rules found nothing in earlier calls. Default: none. */
+  readonly plainTexts?: Set<string>;
   /** Parts that stay as they are. Default: none. */
   readonly except?: readonly Path[];
-  /** Whether the store handed out this very object, frozen. Default: never. */
-  readonly isStored?: (value: object) => boolean;
   /** Texts that no rule gets to see; `label` is the name of the member that holds it. Default: none. */
   readonly isMachineMade?: (text: string, label: string | undefined) => boolean;
 }
@@ -74,20 +80,23 @@ export class Redaction {
   /** The redacted parts of this call, by key. */
   readonly #redacted = new Map<string, unknown>();
   #deadline: AbortSignal | undefined;
+  #mayAsk = false;
 
   constructor(settings: RedactingSettings, options: RedactionOptions) {
     this.#settings = settings;
     this.#options = options;
-    this.#rules = settings.rules.map((rule) => rememberAnswers(rule, options.isMachineMade));
+    this.#rules = rememberAnswers(settings.rules, options.isMachineMade);
   }
 
   /**
    * The value with placeholders. Parts that are the same objects as in `base` are kept.
    *
    * @param value JSON that never changes.
+   * @param options.inStore Whether a store waits for the answer, perhaps with a lock: then no rule is asked. Default: true.
    * @throws NotYet when a part was not searched.
    */
-  apply<T>(base: unknown, value: T): T {
+  apply<T>(base: unknown, value: T, { inStore = true } = {}): T {
+    this.#mayAsk = !inStore;
     const unsearched: Part[] = [];
     const redacted = this.#walk(base, value, [], unsearched);
     if (unsearched.length > 0) throw new NotYet(() => this.#search(unsearched));
@@ -96,7 +105,7 @@ export class Redaction {
 
   /** {@link apply}, once everything is searched. */
   redact<T>(base: unknown, value: T): Promise<T> {
-    return whenReady(async () => this.apply(base, value));
+    return whenReady(async () => this.apply(base, value, { inStore: false }));
   }
 
   /** @throws `INVALID_ARGUMENT` when a rule finds something in an id: ids are stored as they are. */
@@ -112,18 +121,16 @@ export class Redaction {
 
   #walk(base: unknown, value: unknown, path: Path, unsearched: Part[]): unknown {
     if (value === base || typeof value === 'boolean' || value === null || value === undefined) return value;
-    if (typeof value === 'object' && this.#options.isStored?.(value)) return value;
-    if (typeof value === 'object' && !isWhole(path)) {
-      // The outermost levels are walked without a base too, so that their parts are those that later calls compare.
-      const isOuter = path.length < 2;
-      if (Array.isArray(value)) {
-        if (Array.isArray(base) || isOuter) {
-          const before: readonly unknown[] = Array.isArray(base) ? base : [];
-          return value.map((element, i) => this.#walk(before[i], element, [...path, String(i)], unsearched));
-        }
-      } else if (isMembers(base) || isOuter || this.#isDeep) {
-        return this.#walkMembers(isMembers(base) ? base : {}, value, path, unsearched);
+    if (typeof value !== 'object') return this.#lookUp(path, value, unsearched);
+    if (isWhole(path)) return this.#lookUp(path, value, unsearched);
+    // The outermost levels are walked without a base too, so that their parts are those that later calls compare.
+    const isOuter = path.length < 2;
+    if (Array.isArray(value)) {
+      if (Array.isArray(base) || isOuter) {
+        return this.#walkElements(Array.isArray(base) ? base : [], value, path, unsearched);
       }
+    } else if (isMembers(base) || isOuter || this.#isDeep) {
+      return this.#walkMembers(isMembers(base) ? base : {}, value, path, unsearched);
     }
     return this.#lookUp(path, value, unsearched);
   }
@@ -131,6 +138,20 @@ export class Redaction {
   /** A mutator of the runtime may make a new time each time it runs, so what is machine-made is never searched with something else. */
   get #isDeep(): boolean {
     return this.#options.isMachineMade !== undefined;
+  }
+
+  #walkElements(base: readonly unknown[], value: readonly unknown[], path: Path, unsearched: Part[]): unknown {
+    let redacted: unknown[] | undefined;
+    // Nearly all elements of a long session are stored already.
+    const same = countSame(base, value);
+    const moved = new Set(same < value.length ? base.slice(same) : []);
+    for (let i = same; i < value.length; i++) {
+      const place = [...path, String(i)];
+      if (isWhole(place) && moved.has(value[i])) continue;
+      const element = this.#walk(base[i], value[i], place, unsearched);
+      if (element !== value[i]) (redacted ??= [...value])[i] = element;
+    }
+    return redacted ?? value;
   }
 
   #walkMembers(base: object, value: object, path: Path, unsearched: Part[]): object {
@@ -162,8 +183,53 @@ export class Redaction {
     if (this.#redacted.has(key)) return this.#redacted.get(key);
     const memo = this.#options.memo?.();
     if (memo?.has(key)) return memo.get(key);
+    if (this.#mayAsk && this.#isClean(value, label)) {
+      memo?.set(key, freeze(value));
+      return value;
+    }
     unsearched.push({ path, value, key });
     return value;
+  }
+
+  /**
+   * Whether the rules find nothing in the value or in the names of its members, and say so at once, as nearly always. `false` also where that
+   * takes more: a rule that is asynchronous or throws, or JSON in a text.
+   */
+  #isClean(value: unknown, label: string | undefined): boolean {
+    if (typeof value === 'string') return this.#isCleanText(value, label);
+    if (typeof value === 'number') return this.#isCleanText(String(value), label);
+    if (Array.isArray(value)) return value.every((element) => this.#isClean(element, label));
+    if (!isMembers(value)) return true;
+    return Object.entries(value).every(
+      ([name, member]) => this.#isCleanText(name, undefined) && this.#isClean(member, name),
+    );
+  }
+
+  #isCleanText(text: string, label: string | undefined): boolean {
+    const { plainTexts, isMachineMade } = this.#options;
+    if (text === '' || isMachineMade?.(text, label) || (label === undefined && plainTexts?.has(text))) return true;
+    if (mayBeJson(text)) return false;
+    const timeUp = () => this.#timeUp();
+    const options = {
+      label,
+      // Most rules never look at it.
+      get signal() {
+        return timeUp();
+      },
+    };
+    try {
+      const isClean = this.#rules.every((rule) => {
+        const answer = rule.find(text, options);
+        if (!isPromise(answer)) return answer.length === 0;
+        // Awaited by the search, which gets the same answer.
+        answer.catch(() => {});
+        return false;
+      });
+      if (isClean && label === undefined && text.length <= MAX_PLAIN_LENGTH) plainTexts?.add(text);
+      return isClean;
+    } catch {
+      return false;
+    }
   }
 
   /** Lets the rules search the parts. What they find has a number, and the numbers are stored, when this is done. */
@@ -177,7 +243,7 @@ export class Redaction {
       const redacted = this.#redacted.get(key);
       if (redacted === UNSEARCHABLE) this.#redacted.set(key, value);
       // What was redacted is known when it comes back as well.
-      else memo?.set(key, redacted).set(this.#keyOf(path, redacted), redacted);
+      else memo?.set(key, redacted).set(redacted === value ? key : this.#keyOf(path, redacted), redacted);
     }
   }
 
@@ -252,17 +318,25 @@ function freeName(members: object, name: string): string {
   return free;
 }
 
-/** The rule, which is asked once for each text. */
-function rememberAnswers(rule: PrivacyRule, isMachineMade: RedactionOptions['isMachineMade']): PrivacyRule {
-  const answers = new Map<string, readonly RuleMatch[] | Promise<readonly RuleMatch[]>>();
-  return {
+type Answer = ReturnType<PrivacyRule['find']>;
+
+/** The rules, which are asked once for each text. */
+function rememberAnswers(
+  rules: readonly PrivacyRule[],
+  isMachineMade: RedactionOptions['isMachineMade'],
+): PrivacyRule[] {
+  /** By label, then by text: those of the rules. */
+  const answers = new Map<string | undefined, Map<string, (Answer | undefined)[]>>();
+  const answersFor = (text: string, label: string | undefined): (Answer | undefined)[] => {
+    let texts = answers.get(label);
+    if (!texts) answers.set(label, (texts = new Map()));
+    let known = texts.get(text);
+    if (!known) texts.set(text, (known = isMachineMade?.(text, label) ? rules.map(() => []) : []));
+    return known;
+  };
+  return rules.map((rule, i) => ({
     name: rule.name,
     maxLength: rule.maxLength,
-    find: (text, options) => {
-      const key = `${options.label ?? ''}\0${text}`;
-      const known = answers.get(key) ?? (isMachineMade?.(text, options.label) ? [] : rule.find(text, options));
-      answers.set(key, known);
-      return known;
-    },
-  };
+    find: (text, options) => (answersFor(text, options.label)[i] ??= rule.find(text, options)),
+  }));
 }

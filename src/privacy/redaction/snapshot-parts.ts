@@ -26,7 +26,8 @@ export interface SearchedParts {
 export interface SnapshotParts extends SearchedParts {
   readonly plain: PlainMembers;
   readonly stateSessionId: string | undefined;
-  readonly hasState: boolean;
+  /** The state with its id of the session. */
+  readonly whole: SessionState | undefined;
 }
 
 /** The parts of a stored snapshot. */
@@ -45,24 +46,24 @@ export function partsOf({ state, ...metadata }: StoredSnapshot): SnapshotParts {
     beside,
     stateSessionId: isId ? id : undefined,
     state: isId ? rest : own,
-    hasState: state !== undefined,
+    whole: state,
   };
 }
 
 /**
- * The parts of the answer of a mutator, as copies; what the state has in common with that of `base` is shared with it.
+ * The parts of the answer of a mutator, as copies; what the state has in common with `known` is shared with it.
  *
  * @throws `INVALID_ARGUMENT` with the path when it holds what JSON cannot hold.
  */
-export function copyParts(answer: SessionSnapshot, base: StoredSnapshot | undefined): SnapshotParts {
-  const state = copyState(answer, base?.state as Json | undefined) as SessionState | undefined;
+export function copyParts(answer: SessionSnapshot, known: SessionState | undefined): SnapshotParts {
+  const state = copyState(answer, known as Json | undefined) as SessionState | undefined;
   return partsOf({ ...copyMetadata(answer), ...(state !== undefined && { state }) });
 }
 
 /** The snapshot of the parts, with what was searched put in. */
-export function joinParts({ plain, stateSessionId, hasState }: SnapshotParts, searched: SearchedParts): StoredSnapshot {
+export function joinParts({ plain, stateSessionId, whole }: SnapshotParts, searched: SearchedParts): StoredSnapshot {
   const id = stateSessionId !== undefined && { sessionId: stateSessionId };
-  return { ...plain, ...searched.beside, ...(hasState && { state: { ...id, ...searched.state } }) } as StoredSnapshot;
+  return { ...plain, ...searched.beside, ...(whole && { state: { ...id, ...searched.state } }) } as StoredSnapshot;
 }
 
 /** The snapshot with what was sealed in its place, and without the key of the seal. */

@@ -43,7 +43,7 @@ async function findPlain(text: string, rules: readonly PrivacyRule[], options: F
   return found.filter(({ start, end }) => !leftAlone.some((span) => span.start <= start && end <= span.end));
 }
 
-function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
+export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
   return typeof (value as Promise<T>).then === 'function';
 }
 

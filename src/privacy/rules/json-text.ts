@@ -36,8 +36,13 @@ export function jsonLiterals(text: string): JsonLiteral[] | undefined {
   return literals;
 }
 
+/** Whether the text begins as a JSON object, array or string does. */
+export function mayBeJson(text: string): boolean {
+  return /^\s*[{["]/.test(text);
+}
+
 function isJson(text: string): boolean {
-  if (!/^\s*[{["]/.test(text)) return false;
+  if (!mayBeJson(text)) return false;
   try {
     JSON.parse(text);
     return true;

@@ -2,7 +2,7 @@ import { genkit } from 'genkit/beta';
 import { defineAgent, FileSessionStore, InMemorySessionStore } from 'genkitx-agents';
 import { auditing, eraseUser, exportUser, piiRules, redacting, type AccessEvent } from 'genkitx-agents/privacy';
 import { sessionStoreConformance } from 'genkitx-agents/testing';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { call, user } from '../../agent/helpers.ts';
 import { scriptedModel } from '../../support/scripted-model.ts';
 import { newFolder, SECRET } from '../redaction/support.ts';
@@ -54,6 +54,8 @@ describe('onAccess', () => {
     await store.readScopes({ scopes: [scope] });
     await store.writeRecord({ sessionId: 's', kind: 'note', key: 'n', value: SECRET_TEXT });
     await store.readRecords({ sessionId: 's' });
+    const saved = Date.now();
+    await vi.waitUntil(() => Date.now() > saved + 1, { interval: 1 });
     await store.prune({ idleMs: 1 }, { dryRun: true });
     await store.deleteScope({ scope });
     await store.deleteSession({ sessionId: 's' });

@@ -9,6 +9,8 @@ import {
   type SessionStore,
 } from 'genkitx-agents';
 import { redacting, type PrivacyRule } from 'genkitx-agents/privacy';
+import { randomUUID } from 'node:crypto';
+import { Session } from 'node:inspector/promises';
 import { describe, expect, test } from 'vitest';
 import { call, user } from '../../agent/helpers.ts';
 import { scriptedModel } from '../../support/scripted-model.ts';
@@ -92,6 +94,39 @@ describe('the rules get to see what a turn adds', () => {
     expect(rule.chars - before).toBeLessThan(TURNS * perTurn * 4);
   });
 
+  /** The functions and loops of redaction that a turn runs, each as often as it runs, when its session has so many messages. */
+  async function runsOfTurn(messages: number): Promise<number> {
+    const store = redacting(new InMemorySessionStore(), optionsWith());
+    const inspector = new Session();
+    inspector.connect();
+    await inspector.post('Profiler.enable');
+    const turn = async (texts: string[]) => {
+      const leaf = await store.getSnapshot({ sessionId: 's', frozen: true });
+      const state = { messages: [...(leaf?.state?.messages ?? []), ...texts.map(user)], custom: { texts } };
+      await store.saveSnapshot(undefined, () => ({
+        sessionId: 's',
+        ...(leaf && { parentId: leaf.snapshotId }),
+        createdAt: new Date().toISOString(),
+        status: 'completed',
+        state,
+      }));
+    };
+    await turn(Array.from({ length: messages }, (_, i) => `${asked} ${i}`));
+    await turn([asked, answered]);
+    await inspector.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
+    await turn([`${asked} again`, `${answered} again`]);
+    const { result } = await inspector.post('Profiler.takePreciseCoverage');
+    inspector.disconnect();
+    const functions = result.filter(({ url }) => url.includes('/src/privacy/')).flatMap((file) => file.functions);
+    return functions.flatMap(({ ranges }) => ranges).reduce((sum, { count }) => sum + count, 0);
+  }
+
+  test('and does nothing with the others but compare where they are', async () => {
+    const [short, long] = [await runsOfTurn(200), await runsOfTurn(2000)];
+    expect(short).toBeGreaterThan(100);
+    expect(long).toBe(short);
+  });
+
   test("through Genkit's own agents, which read copies", async () => {
     const rule = planted();
     const store = redacting(new InMemorySessionStore(), optionsWith({ rules: [rule] }));
@@ -126,6 +161,33 @@ describe('rules', () => {
     const rule = planted(() => new Promise((resolve) => void setImmediate(resolve)));
     const store = redacting(new InMemorySessionStore(), optionsWith({ rules: [rule] }));
     expect(await textsOf(store, await save(store, 's', 'plant-0001-x'))).toEqual(['[PLANT_1]']);
+  });
+
+  test('are not asked while the store waits for an answer, perhaps with a lock', async () => {
+    const inner = new InMemorySessionStore();
+    const saveInner = inner.saveSnapshot.bind(inner);
+    let isWaiting = false;
+    inner.saveSnapshot = (id, mutator, options) =>
+      saveInner(
+        id,
+        (current) => {
+          isWaiting = true;
+          try {
+            return mutator(current);
+          } finally {
+            isWaiting = false;
+          }
+        },
+        options,
+      );
+    const asked: boolean[] = [];
+    const store = redacting(inner, optionsWith({ rules: [planted(() => void asked.push(isWaiting))] }));
+    const turn = { sessionId: 's', createdAt: new Date().toISOString() };
+    await store.saveSnapshot('a', () => ({ ...turn, status: 'pending', state: { messages: [user('one')] } }));
+    const state = { messages: [user('one'), user('two plant-0001-x')] };
+    await store.saveSnapshot('a', (current) => ({ ...current!, status: 'completed', state }));
+    expect(await textsOf(store, 'a')).toEqual(['one', 'two [PLANT_1]']);
+    expect(new Set(asked)).toEqual(new Set([false]));
   });
 
   const failing: [string, Partial<PrivacyRule>][] = [
@@ -175,6 +237,23 @@ describe('rules', () => {
     const scopes = [{ id: { scope: 'user', appName: 'a', userId: id } as const, change: () => ({}) }];
     await expect(store.saveSnapshot('a', () => turn, { scopes })).rejects.toMatchObject(refused);
     await expect(store.writeRecord({ sessionId: 's', kind: 'k', key: id, value: 1 })).rejects.toMatchObject(refused);
+  });
+
+  test('search in the state what is left alone beside it, because the runtime makes it there', async () => {
+    const id = randomUUID();
+    const rule = { ...person, find: (text: string) => (text === id ? [{ kind: 'id', start: 0, end: id.length }] : []) };
+    const store = redacting(new InMemorySessionStore(), optionsWith({ rules: [rule] }));
+    await store.saveSnapshot('a', () => ({
+      sessionId: 's',
+      createdAt: new Date().toISOString(),
+      status: 'completed',
+      resumption: { of: [{ [id]: id }] },
+      state: { custom: { [id]: 1 } },
+    }));
+    expect(await store.getSnapshot({ snapshotId: 'a' })).toMatchObject({
+      resumption: { of: [{ [id]: id }] },
+      state: { custom: { '[ID_1]': 1 } },
+    });
   });
 
   test('leave alone what `except` names', async () => {

@@ -62,6 +62,7 @@ export const apiKey = patternRule('api-key', 512, function* (text, label): Gener
   for (const { 0: token, index } of text.matchAll(TOKEN)) {
     for (const { start, end } of keysIn(token)) yield { start: index + start, end: index + end };
   }
+  if (!/secret/i.test(`${label} ${text}`)) return;
   for (const { 0: secret, index: start } of text.matchAll(AMAZON_SECRET)) {
     if (AMAZON_NAME.test(textBefore(text, start, label, 40))) yield { start, end: start + secret.length };
   }

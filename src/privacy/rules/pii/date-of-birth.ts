@@ -20,6 +20,7 @@ const REACH_AFTER = 24;
 
 /** Dates that a word near them calls a date of birth, in some twenty languages. */
 export const dateOfBirth = patternRule('date-of-birth', 96, function* (text, label): Generator<Span> {
+  if (!/\d/.test(text)) return;
   for (const pattern of [NUMERIC, DAY_FIRST, MONTH_FIRST]) {
     for (const { 0: date, index: start } of text.matchAll(pattern)) {
       const end = start + date.length;

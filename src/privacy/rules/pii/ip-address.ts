@@ -10,6 +10,8 @@ const NUMBERED =
 
 /** Addresses of IP version 4 and 6. */
 export const ipAddress = patternRule('ip-address', 56, function* (text, label): Generator<Span> {
+  // Each has a digit, and so has what `isOtherwiseUsed` lets pass.
+  if (!/\d/.test(text)) return;
   for (const { 0: value, index: start } of text.matchAll(V4)) {
     if (!validator.isIP(value, 4) || NUMBERED.test(textBefore(text, start, label, 24))) continue;
     yield { start, end: start + value.length };
