@@ -232,27 +232,28 @@ export class Redaction {
     }
   }
 
-  /** Lets the rules search the parts. What they find has a number, and the numbers are stored, when this is done. */
+  /** Lets the rules search the parts. What they find has a number, and the numbers are stored, when this is done; only then a result counts. */
   async #search(parts: readonly Part[]): Promise<void> {
     const found = new Set<string>();
     const counting: Numbering = { numberOf: (kind) => found.add(kind).size };
-    await this.#redactParts(parts, counting);
-    if (found.size > 0) await this.#number(parts);
+    const counted = await this.#redactParts(parts, counting);
+    const results = found.size > 0 ? await this.#number(parts) : counted;
     const memo = this.#options.memo?.();
-    for (const { key, value, path } of parts) {
-      const redacted = this.#redacted.get(key);
-      if (redacted === UNSEARCHABLE) this.#redacted.set(key, value);
+    for (const [i, { key, value, path }] of parts.entries()) {
+      const redacted = results[i];
+      this.#redacted.set(key, redacted === UNSEARCHABLE ? value : redacted);
+      if (redacted === UNSEARCHABLE) continue;
       // What was redacted is known when it comes back as well.
-      else memo?.set(key, redacted).set(redacted === value ? key : this.#keyOf(path, redacted), redacted);
+      memo?.set(key, redacted).set(redacted === value ? key : this.#keyOf(path, redacted), redacted);
     }
   }
 
   /** Gives what the rules find its numbers, and stores them. Other processes may number values of the session at the same time. */
-  async #number(parts: readonly Part[]): Promise<void> {
+  async #number(parts: readonly Part[]): Promise<unknown[]> {
     for (;;) {
       const { numbering, save } = await this.#options.openNumbers();
-      await this.#redactParts(parts, numbering);
-      if (await save()) return;
+      const results = await this.#redactParts(parts, numbering);
+      if (await save()) return results;
     }
   }
 
@@ -262,11 +263,13 @@ export class Redaction {
     return createHash('sha256').update(text).digest('base64url');
   }
 
-  async #redactParts(parts: readonly Part[], numbering: Numbering): Promise<void> {
+  async #redactParts(parts: readonly Part[], numbering: Numbering): Promise<unknown[]> {
+    const results: unknown[] = [];
     for (const part of parts) {
       const redacted = await this.#guarded(() => this.#redactPart(part, numbering));
-      this.#redacted.set(part.key, redacted ? freeze(redacted.value) : UNSEARCHABLE);
+      results.push(redacted ? freeze(redacted.value) : UNSEARCHABLE);
     }
+    return results;
   }
 
   async #redactPart({ path, value }: Part, numbering: Numbering): Promise<{ value: unknown }> {
@@ -296,7 +299,7 @@ export class Redaction {
   }
 }
 
-/** The result for a part on which a rule failed, until its search is over. */
+/** The result for a part on which a rule failed. */
 const UNSEARCHABLE = Symbol('unsearchable');
 
 /** The members of a state whose parts are searched one by one. The name and the value of any other new member are searched together. */

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { GenkitError } from 'genkit';
+import { failedPrecondition, quote } from '../../errors.ts';
 import type { RecordStore, SessionStoreOptions } from '../../store/contract.ts';
 import { HashNumbering, type NumberedHashes } from '../rules/numbering.ts';
 import type { Numbering } from '../rules/types.ts';
@@ -7,6 +8,8 @@ import type { Numbering } from '../rules/types.ts';
 /** The kind of the session records that redaction keeps: the numbers of values, and seals. */
 export const PRIVACY_RECORDS = 'privacy';
 const NUMBERS = 'numbers';
+/** A hash takes 25 bytes, and a record 512 KiB. */
+const MAX_VALUES = 20_000;
 
 /** A session whose records are written. */
 export interface RecordOwner extends SessionStoreOptions {
@@ -21,7 +24,7 @@ export interface OpenNumbers {
   /**
    * Answers `false` when another process has added numbers in the meantime.
    *
-   * @throws `ABORTED` when the session's `ifSnapshot` is gone.
+   * @throws `ABORTED` when the session's `ifSnapshot` is gone, `FAILED_PRECONDITION` for more values than a session may hold, and the store's errors.
    */
   readonly save: () => Promise<boolean>;
 }
@@ -39,7 +42,13 @@ export async function openSessionNumbers(
   const before = countOf(hashes);
   const numbering = new HashNumbering({ secret, hashes });
   const save = async (): Promise<boolean> => {
-    if (countOf(numbering.hashes) === before) return true;
+    const count = countOf(numbering.hashes);
+    if (count === before) return true;
+    if (count > MAX_VALUES) {
+      throw failedPrecondition(
+        `Session ${quote(sessionId)} would hold ${count} different values that the privacy rules find, and ${MAX_VALUES} is the most, so nothing was written. Begin a new session.`,
+      );
+    }
     const value = { ...numbering.hashes };
     const expectedRevision = record?.revision ?? null;
     const write = { ...place, key: NUMBERS, value, expectedRevision, ...(ifSnapshot !== undefined && { ifSnapshot }) };

@@ -1,5 +1,5 @@
 /** What redaction does in a turn: numbers, what the rules get to see, rules that fail, and models that get placeholders. */
-import { z } from 'genkit';
+import { GenkitError, z } from 'genkit';
 import { genkit } from 'genkit/beta';
 import {
   defineAgent,
@@ -62,6 +62,50 @@ describe('numbers', () => {
     const texts = (await Promise.all(ids.map((id) => textsOf(stores[0]!, id)))).flat();
     expect(texts.slice(0, 6)).toEqual(texts.slice(6).toReversed());
     expect(new Set(texts).size).toBe(6);
+  });
+});
+
+describe('numbers that can not be kept refuse the save', () => {
+  const failing = (method: 'readRecords' | 'writeRecord', times: number) => {
+    const inner = new InMemorySessionStore();
+    const original = inner[method].bind(inner) as (options: never) => Promise<never>;
+    let left = times;
+    inner[method] = async (options: never) => {
+      if (left-- > 0) throw new GenkitError({ status: 'UNAVAILABLE', message: 'The database does not answer.' });
+      return original(options);
+    };
+    return inner;
+  };
+
+  test.each(['readRecords', 'writeRecord'] as const)('%s fails', async (method) => {
+    const inner = failing(method, 2);
+    const store = redacting(inner, optionsWith({ rules: [person] }));
+    await expect(save(store, 's', 'Anna')).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+    expect((await inner.listSessions()).items).toEqual([]);
+    expect(await textsOf(store, await save(store, 's', 'Bob', 'Anna'))).toEqual(['[PERSON_1]', '[PERSON_2]']);
+  });
+
+  test.each(['readRecords', 'writeRecord'] as const)('%s fails once: the save tries again', async (method) => {
+    const inner = failing(method, 1);
+    expect(await textsOf(inner, await save(redacting(inner, optionsWith({ rules: [person] })), 's', 'Anna'))).toEqual([
+      '[PERSON_1]',
+    ]);
+    const other = redacting(inner, optionsWith({ rules: [person] }));
+    expect(await textsOf(inner, await save(other, 's', 'Bob', 'Anna'))).toEqual(['[PERSON_2]', '[PERSON_1]']);
+  });
+
+  test('a session has more values than a record takes', async () => {
+    const inner = new InMemorySessionStore();
+    const plant = Array.from({ length: 19_999 }, (_, i) => `hash-of-16-bytes-${10_000 + i}`);
+    await inner.writeRecord({ sessionId: 's', kind: 'privacy', key: 'numbers', value: { plant } });
+    const store = redacting(inner, optionsWith());
+    expect(await textsOf(inner, await save(store, 's', 'plant-0001-x'))).toEqual(['[PLANT_20000]']);
+    await expect(save(store, 's', 'plant-0002-x')).rejects.toMatchObject({
+      status: 'FAILED_PRECONDITION',
+      message: expect.stringContaining('20000 is the most'),
+    });
+    expect((await inner.listSnapshots({ sessionId: 's' })).items).toHaveLength(1);
+    expect(await textsOf(inner, await save(store, 's', 'again plant-0001-x'))).toEqual(['again [PLANT_20000]']);
   });
 });
 
