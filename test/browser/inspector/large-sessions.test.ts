@@ -110,10 +110,11 @@ describeInspector('large sessions', (setting) => {
       const parentId = ids.at(-1)!;
       const messages = (await store.getSnapshot({ snapshotId: parentId }))!.state!.messages!;
       const next = [...messages, message(`${number}?`), message(`${number}!`, 'model')];
-      ids.push(`long-${number}`);
+      const id = `long-${number}`;
+      ids.push(id);
       calls.length = 0;
       inspector.requests.length = 0;
-      await store.saveSnapshot(ids.at(-1)!, () => turn('long', { parentId, state: { messages: next } }));
+      await store.saveSnapshot(id, () => turn('long', { parentId, state: { messages: next } }));
       await page.getByRole('heading', { name: `Turn ${number}` }).waitFor();
       await page.getByText(`${number}!`).waitFor();
       expect(calls).toHaveLength(1);

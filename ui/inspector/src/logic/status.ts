@@ -8,7 +8,7 @@ export const MARKS: readonly Mark[] = ['completed', 'waiting', 'pending', 'faile
 
 export const MARK_NAMES: Record<Mark, string> = {
   completed: 'completed',
-  waiting: 'waits for an answer',
+  waiting: 'waiting for an answer',
   pending: 'running',
   failed: 'failed',
   aborted: 'aborted',
