@@ -1,11 +1,40 @@
-/** A time, a random id, or a hash, as the runtime writes them. */
-const MADE_TEXT =
-  /^(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z|[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}|[\da-f]{64})$/;
+const RANDOM_ID = /^(?:[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}|[\da-f]{64})$/;
+const TIME_OR_COUNT = /^(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z|\d{1,8}(?:\.\d{1,20})?)$/;
 
-/** Members of snapshots and session records that hold counts. */
-const COUNT = /(?:Tokens|Characters|Images|Videos|AudioFiles|Ms|^generation|^messageAt|^calls|^items|^to|^from)$/;
+/** Where the runtime alone writes, in a snapshot beside its state. */
+const MADE_PLACES: ReadonlySet<string> = new Set([
+  'createdAt',
+  'updatedAt',
+  'heartbeatAt',
+  'waitingSince',
+  'resumption',
+  'usage',
+  'summaryUsage',
+  'contextReport',
+  ...['id', 'owner', 'leaseMs', 'generation', 'baseId', 'turn/messageAt', 'usage', 'userId'].map(
+    (name) => `backgroundRun/${name}`,
+  ),
+  ...['owner', 'messages', 'event/id', 'event/invocationId'].map((name) => `sessionLog/${name}`),
+]);
 
-/** Whether the runtime made the text, or the number as text, so that no rule has to search it. Never asked for what is in a state. */
-export function isMachineMade(text: string, label: string | undefined): boolean {
-  return MADE_TEXT.test(text) || (label !== undefined && COUNT.test(label) && /^\d{1,8}(?:\.\d{1,20})?$/.test(text));
+/** The kinds of the session records that the package itself writes. */
+const MADE_KINDS: ReadonlySet<string> = new Set(['compaction', 'erasure', 'hold']);
+
+/** Whether an id is random: a UUID or a hash. */
+export function isRandomId(id: string): boolean {
+  return RANDOM_ID.test(id);
+}
+
+/** Whether the runtime made what stands at a place of a snapshot, beside its state, so that no rule has to search it. */
+export function isMadeInSnapshot(text: string, path: readonly string[]): boolean {
+  return [1, 2, 3].some((length) => MADE_PLACES.has(path.slice(0, length).join('/'))) && looksMade(text);
+}
+
+/** The same for a session record of a kind; `undefined` where all of it has to be searched. */
+export function madeInRecord(kind: string): ((text: string) => boolean) | undefined {
+  return MADE_KINDS.has(kind) ? looksMade : undefined;
+}
+
+function looksMade(text: string): boolean {
+  return RANDOM_ID.test(text) || TIME_OR_COUNT.test(text);
 }

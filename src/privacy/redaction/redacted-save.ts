@@ -9,7 +9,7 @@ import { reserveSnapshotId } from '../../snapshot/ids.ts';
 import { sessionOf } from '../../snapshot/snapshot.ts';
 import type { SaveSnapshotOptions, ScopeChange, ScopeRecord, SessionSnapshot } from '../../store/contract.ts';
 import { checkDetails } from '../../store/list/session-summary.ts';
-import { isMachineMade } from './machine-made.ts';
+import { isMadeInSnapshot } from './machine-made.ts';
 import { patchToOriginal } from './originals.ts';
 import type { InnerStore, RedactedSessions } from './redacted-sessions.ts';
 import { NotYet, whenReady, type Redaction } from './redaction.ts';
@@ -72,7 +72,7 @@ export class RedactedSave<S> {
       ifSnapshot: () => this.#ifSnapshot,
     };
     this.#inState = sessions.redaction(session, { except: sessions.except });
-    this.#beside = sessions.redaction(session, { isMachineMade });
+    this.#beside = sessions.redaction(session, { isMachineMade: isMadeInSnapshot });
   }
 
   /** The id of the saved snapshot; `null` when the mutator skipped the save. */

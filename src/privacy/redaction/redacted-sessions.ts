@@ -4,7 +4,7 @@ import { copyJson } from '../../json/value.ts';
 import { sessionOf } from '../../snapshot/snapshot.ts';
 import type { RecordStore, ScopeStore, SessionStoreOptions, SnapshotStore } from '../../store/contract.ts';
 import { LruCache } from '../../store/parts/lru-cache.ts';
-import { isMachineMade } from './machine-made.ts';
+import { isRandomId } from './machine-made.ts';
 import type { RedactingSettings } from './options.ts';
 import { Redaction, type Path, type RedactionOptions } from './redaction.ts';
 import { Seals, type Seal } from './seals.ts';
@@ -89,7 +89,7 @@ export class RedactedSessions {
 
   /** Whether each of the ids is random, or was searched and holds nothing. */
   arePlain(ids: readonly (string | undefined)[]): boolean {
-    return ids.every((id) => id === undefined || this.#plainTexts.has(id) || isMachineMade(id, undefined));
+    return ids.every((id) => id === undefined || this.#plainTexts.has(id) || isRandomId(id));
   }
 
   /** @throws `INVALID_ARGUMENT` when a rule finds something in an id. */

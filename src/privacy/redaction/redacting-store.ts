@@ -37,7 +37,7 @@ import {
 import { assertFunction } from '../../store/check-lookup.ts';
 import { checkScopeChanges } from '../../store/records/scopes.ts';
 import { checkRecordWrite } from '../../store/records/session-records.ts';
-import { isMachineMade } from './machine-made.ts';
+import { madeInRecord } from './machine-made.ts';
 import { checkRedacting, type RedactingOptions, type RedactingSettings } from './options.ts';
 import { RedactedSave } from './redacted-save.ts';
 import { RedactedSessions, type InnerStore } from './redacted-sessions.ts';
@@ -206,7 +206,8 @@ class RedactingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore, Ch
       );
     }
     const session = { context: options.context, sessionId: () => sessionId, ifSnapshot: () => ifSnapshot };
-    const redaction = this.#sessions.redaction(session, { isMachineMade });
+    const isMachineMade = madeInRecord(kind);
+    const redaction = this.#sessions.redaction(session, { ...(isMachineMade && { isMachineMade }) });
     await this.#sessions.assertPlain(redaction, { sessionId, kind, key });
     const redacted = value === undefined ? undefined : (await redaction.redact(undefined, { value })).value;
     return this.#store.writeRecord({ ...options, value: redacted });

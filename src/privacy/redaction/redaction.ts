@@ -63,8 +63,8 @@ export interface RedactionOptions {
   readonly plainTexts?: Set<string>;
   /** Parts that stay as they are. Default: none. */
   readonly except?: readonly Path[];
-  /** Texts that no rule gets to see; `label` is the name of the member that holds it. Default: none. */
-  readonly isMachineMade?: (text: string, label: string | undefined) => boolean;
+  /** Whether no rule gets to see a text, a number or the name of a member at a place. Default: never. */
+  readonly isMachineMade?: (text: string, path: Path) => boolean;
 }
 
 /**
@@ -85,7 +85,7 @@ export class Redaction {
   constructor(settings: RedactingSettings, options: RedactionOptions) {
     this.#settings = settings;
     this.#options = options;
-    this.#rules = rememberAnswers(settings.rules, options.isMachineMade);
+    this.#rules = rememberAnswers(settings.rules);
   }
 
   /**
@@ -126,7 +126,7 @@ export class Redaction {
     // The outermost levels are walked without a base too, so that their parts are those that later calls compare.
     const isOuter = path.length < 2;
     if (Array.isArray(value)) {
-      if (Array.isArray(base) || isOuter) {
+      if (Array.isArray(base) || isOuter || this.#isDeep) {
         return this.#walkElements(Array.isArray(base) ? base : [], value, path, unsearched);
       }
     } else if (isMembers(base) || isOuter || this.#isDeep) {
@@ -176,14 +176,13 @@ export class Redaction {
   }
 
   #lookUp(path: Path, value: unknown, unsearched: Part[]): unknown {
-    const { label } = this.#settingOf(path);
     const isScalar = typeof value === 'string' || typeof value === 'number';
-    if (isScalar && this.#options.isMachineMade?.(String(value), label)) return value;
+    if (isScalar && this.#options.isMachineMade?.(String(value), path)) return value;
     const key = this.#keyOf(path, value);
     if (this.#redacted.has(key)) return this.#redacted.get(key);
     const memo = this.#options.memo?.();
     if (memo?.has(key)) return memo.get(key);
-    if (this.#mayAsk && this.#isClean(value, label)) {
+    if (this.#mayAsk && this.#isClean(value, this.#settingOf(path).label)) {
       memo?.set(key, freeze(value));
       return value;
     }
@@ -206,8 +205,8 @@ export class Redaction {
   }
 
   #isCleanText(text: string, label: string | undefined): boolean {
-    const { plainTexts, isMachineMade } = this.#options;
-    if (text === '' || isMachineMade?.(text, label) || (label === undefined && plainTexts?.has(text))) return true;
+    const { plainTexts } = this.#options;
+    if (text === '' || (label === undefined && plainTexts?.has(text))) return true;
     if (mayBeJson(text)) return false;
     const timeUp = () => this.#timeUp();
     const options = {
@@ -259,7 +258,7 @@ export class Redaction {
 
   #keyOf(path: Path, value: unknown): string {
     const { label, except } = this.#settingOf(path);
-    const text = stringifyJson([label, except, this.#options.isMachineMade !== undefined, value]);
+    const text = stringifyJson([label, except, value]);
     return createHash('sha256').update(text).digest('base64url');
   }
 
@@ -324,17 +323,14 @@ function freeName(members: object, name: string): string {
 type Answer = ReturnType<PrivacyRule['find']>;
 
 /** The rules, which are asked once for each text. */
-function rememberAnswers(
-  rules: readonly PrivacyRule[],
-  isMachineMade: RedactionOptions['isMachineMade'],
-): PrivacyRule[] {
+function rememberAnswers(rules: readonly PrivacyRule[]): PrivacyRule[] {
   /** By label, then by text: those of the rules. */
   const answers = new Map<string | undefined, Map<string, (Answer | undefined)[]>>();
   const answersFor = (text: string, label: string | undefined): (Answer | undefined)[] => {
     let texts = answers.get(label);
     if (!texts) answers.set(label, (texts = new Map()));
     let known = texts.get(text);
-    if (!known) texts.set(text, (known = isMachineMade?.(text, label) ? rules.map(() => []) : []));
+    if (!known) texts.set(text, (known = []));
     return known;
   };
   return rules.map((rule, i) => ({

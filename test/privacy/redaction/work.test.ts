@@ -8,7 +8,7 @@ import {
   InMemorySessionStore,
   type SessionStore,
 } from 'genkitx-agents';
-import { redacting, type PrivacyRule } from 'genkitx-agents/privacy';
+import { piiRules, redacting, type PrivacyRule } from 'genkitx-agents/privacy';
 import { randomUUID } from 'node:crypto';
 import { Session } from 'node:inspector/promises';
 import { describe, expect, test } from 'vitest';
@@ -298,6 +298,33 @@ describe('rules', () => {
       resumption: { of: [{ [id]: id }] },
       state: { custom: { '[ID_1]': 1 } },
     });
+  });
+
+  test('search what looks machine-made too, where the runtime does not make it', async () => {
+    const id = randomUUID();
+    const hash = 'ab'.repeat(32);
+    const time = '1985-03-12T00:00:00.000Z';
+    const made = [id, hash, time, '12345678'];
+    const find = (text: string) => (made.includes(text) ? [{ kind: 'made', start: 0, end: text.length }] : []);
+    const inner = new InMemorySessionStore();
+    const store = redacting(inner, optionsWith({ rules: [{ ...person, find }, ...piiRules()] }));
+    const personal = { id, birthDate: time, list: [{ hash }], to: 12_345_678, nested: { dob: time } };
+    await store.saveSnapshot('a', () => ({
+      sessionId: 's',
+      createdAt: time,
+      status: 'failed',
+      error: { message: 'x', status: 'INTERNAL', details: personal },
+      backgroundRun: { id, turn: { input: { detail: personal } } },
+    }));
+    await store.writeRecord({ sessionId: 's', kind: 'k', key: 'k', value: personal });
+    const records = await inner.readRecords({ sessionId: 's', kind: 'k' });
+    const stored = (await inner.getSnapshot({ snapshotId: 'a' })) as unknown as Record<string, unknown>;
+    expect(stored).toMatchObject({ createdAt: time, backgroundRun: { id } });
+    for (const value of [stored['error'], (stored['backgroundRun'] as { turn: unknown }).turn, records]) {
+      const text = JSON.stringify(value);
+      expect(made.filter((each) => text.includes(each))).toEqual([]);
+      expect(text).toMatch(/"birthDate":"\[[A-Z]+_/);
+    }
   });
 
   test('leave alone what `except` names', async () => {
