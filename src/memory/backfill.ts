@@ -93,7 +93,10 @@ async function ingestSession(
       sessionId,
       ...(snapshot && { snapshotId: snapshot.snapshotId, at: snapshot.createdAt }),
     };
-    const { status, jobIds } = await manager.ingest({ scope, source, messages, ...(extract && { extract }) });
+    const isThere = async () =>
+      (await store.getSnapshotMetadata({ sessionId, ...(context && { context }) })) !== undefined;
+    const options = { scope, source, messages, ...(extract && { extract }) };
+    const { status, jobIds } = await manager.ingestWhile(options, isThere);
     if (jobIds.length > 0) result.enqueued++;
     return status !== 'full';
   } catch (error) {

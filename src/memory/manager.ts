@@ -29,6 +29,7 @@ import { MemoryWorker } from './pipeline/jobs/worker.ts';
 import { holding } from './pipeline/consolidate/working-memories.ts';
 import { readOrganized } from './pipeline/commit/organize.ts';
 import { modelAsker, withinTime, type AskModel, type Generates } from './pipeline/extract/ask-model.ts';
+import { readGate } from './pipeline/guard/gate.ts';
 import { quarantinedOf, quarantineNote, type Quarantined } from './pipeline/guard/quarantine.ts';
 import { addJobs, assertAppAllowed, enqueue, type Redact } from './pipeline/ingest/ingest.ts';
 import { shortHash } from './pipeline/ingest/ranges.ts';
@@ -146,13 +147,22 @@ export class MemoryManager {
    * @throws `INVALID_ARGUMENT` for messages or facts that are none; `FAILED_PRECONDITION` for the scope of an app without `app: true`.
    */
   async ingest(options: IngestOptions): Promise<IngestResult> {
+    return this.ingestWhile(options);
+  }
+
+  /** @internal `ingest` of what is learned only if it is there once the work has begun: what is erased before that is not. */
+  async ingestWhile(options: IngestOptions, isThere?: () => Promise<boolean>): Promise<IngestResult> {
     this.#assertOpen();
     checkOptions('ingest', options, INGEST);
     const { scope, source, messages, procedure, wait = false } = options;
     assertAppAllowed(scopeKind(scope), this.settings.app);
     if (messages && options.extract !== 'verbatim') this.#assertLearns(procedure);
-    if (procedure && !(await this.#wasSuccess(scope, source?.id, messages))) return { status: 'known', jobIds: [] };
-    const result = await addJobs(this.#pipeline, options, this.#redact, () => ++this.#refused);
+    if (procedure) this.#assertSuccessIsKnown(messages);
+    const isWanted = async () =>
+      (!procedure || (await this.#isSuccess!({ scope, sourceId: source.id, messages: messages! }))) &&
+      (!isThere || (await isThere()));
+    const tools = { redact: this.#redact, isWanted, full: () => ++this.#refused };
+    const result = await addJobs(this.#pipeline, options, tools);
     return this.#workOn(scope, result, wait);
   }
 
@@ -260,10 +270,17 @@ export class MemoryManager {
      * @throws `NOT_FOUND` when it does not wait any more.
      */
     approve: async ({ scope, id }: ScopeOption & { id: string }): Promise<IngestResult> => {
-      const item = await this.#quarantined(scope, id);
       const work = this.#workOf(scope);
+      // Before the text is read: it must not come back when the scope is erased meanwhile.
+      const { epoch } = await readGate(this.#pipeline, work, id);
+      const item = await this.#quarantined(scope, id);
       // The job has the same id if this is repeated after a crash.
-      const result = await enqueue(this.#pipeline, work, [approvedInput(item)], () => ++this.#refused);
+      const result = await enqueue(
+        this.#pipeline,
+        work,
+        { inputs: [approvedInput(item)], epoch },
+        () => ++this.#refused,
+      );
       if (result.status !== 'full') await this.#removeQuarantined(work, id);
       return this.#workOn(scope, result, true);
     },
@@ -475,15 +492,10 @@ export class MemoryManager {
     );
   }
 
-  async #wasSuccess(
-    scope: MemoryScope,
-    sourceId: string,
-    messages: readonly MessageData[] | undefined,
-  ): Promise<boolean> {
+  #assertSuccessIsKnown(messages: readonly MessageData[] | undefined): void {
     if (!this.#isSuccess)
       throw failedPrecondition('Procedures are made of sessions that were a success: give memoryManager isSuccess.');
     if (!messages) throw invalidArgument("A procedure is made of 'messages'.");
-    return this.#isSuccess({ scope, sourceId, messages });
   }
 
   async #quarantined(scope: MemoryScope, id: string): Promise<Quarantined> {

@@ -282,7 +282,7 @@ export interface IngestOptions {
 export interface IngestResult {
   /**
    * `queued`: a worker will do it; `committed`: it is done (`wait`); `known`: all of it was read, or is being read; `failed`: the first attempt failed, others
-   * follow (`wait`); `full`: the queue took not all of it, call again later; `refused`: the scope's consent is off.
+   * follow (`wait`); `full`: the queue took not all of it, call again later; `refused`: the scope's consent is off, or it was erased meanwhile.
    */
   readonly status: 'queued' | 'committed' | 'known' | 'failed' | 'full' | 'refused';
   /** The jobs that were added. */

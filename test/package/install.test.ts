@@ -234,7 +234,7 @@ describe('a client without Genkit', () => {
 
   it('is all that npm installs', () => {
     const installed = readdirSync(join(home, 'node_modules')).filter((name) => !name.startsWith('.'));
-    // The parser of the command line, and 2 kB which only the context window loads.
+    // The parser of the command line, and 2 kB which the context window and memories load.
     expect(installed).toEqual(['commander', 'genkitx-agents', 'tokenx']);
   });
 

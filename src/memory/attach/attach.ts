@@ -75,7 +75,8 @@ export class Attachment implements AttachedMemory {
       return { status: 'known', jobIds: [] };
     for (const store of this.#stores) {
       const session = await read(store, scope, sessionId);
-      if (session) return this.#triggers.ended(this.#keyOf(session), session, wait);
+      if (session)
+        return this.#triggers.ended(this.#keyOf(session), session, () => read(store, scope, sessionId), wait);
     }
     throw notFound(`There is no session ${quote(sessionId)}.`);
   }

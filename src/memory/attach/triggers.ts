@@ -55,13 +55,13 @@ export class Triggers {
     const [oldest] = this.#waiting.size > MOST_WAITING ? this.#waiting.keys() : [];
     const early = oldest === undefined ? undefined : this.#stop(oldest);
     if (early?.timer) await early.learn();
-    if (isDue) await this.#learn(sessionId, async () => session);
+    if (isDue) await this.#learn(sessionId, async () => session, later);
   }
 
   /** The application says that a session is over. */
-  ended(key: string, session: SessionToLearn, wait: boolean): Promise<IngestResult> {
+  ended(key: string, session: SessionToLearn, later: ReadSession, wait: boolean): Promise<IngestResult> {
     this.#stop(key);
-    return ingest(this.#manager, session, wait);
+    return ingest(this.#manager, session, later, wait);
   }
 
   #stop(key: string): Waiting | undefined {
@@ -71,10 +71,10 @@ export class Triggers {
     return waiting;
   }
 
-  async #learn(sessionId: string, read: ReadSession): Promise<void> {
+  async #learn(sessionId: string, read: ReadSession, later = read): Promise<void> {
     try {
       const session = await read();
-      if (session) await ingest(this.#manager, session, false);
+      if (session) await ingest(this.#manager, session, later, false);
     } catch (error) {
       logger.warn(
         `Session ${quote(sessionId)} was not learned from; a later turn tries again. ${describeThrown(error)}`,
@@ -86,8 +86,9 @@ export class Triggers {
 function ingest(
   manager: MemoryManager,
   { scope, sessionId, snapshotId, messages }: SessionToLearn,
+  later: ReadSession,
   wait: boolean,
 ): Promise<IngestResult> {
   const source = { id: sessionId, sessionId, ...(snapshotId !== undefined && { snapshotId }) };
-  return manager.ingest({ scope, source, messages, wait });
+  return manager.ingestWhile({ scope, source, messages, wait }, async () => (await later()) !== undefined);
 }

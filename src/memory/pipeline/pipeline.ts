@@ -52,6 +52,7 @@ export const NOTES = { pipeline: 'pipeline', quarantine: 'quarantine', derived: 
 /** Keys of the notes of kind `pipeline`. */
 export const PIPELINE_KEYS = {
   consent: 'consent',
+  epoch: 'epoch',
   source: (sourceHash: string) => `source:${sourceHash}`,
   split: (jobId: string) => `split:${jobId}`,
 } as const;

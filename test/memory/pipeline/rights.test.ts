@@ -3,16 +3,17 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'genkit';
-import { InMemorySessionStore } from 'genkitx-agents';
+import { genkit, InMemorySessionStore } from 'genkitx-agents';
 import {
   FileMemoryStore,
+  memoryManager,
   processMemoryJobs,
   type Memory,
   type MemoryExportLine,
   type MemoryStore,
 } from 'genkitx-agents/memory';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ADA, extraction, operations, setUp, textsOf, user } from './support.ts';
+import { ADA, extraction, model as said, operations, setUp, textsOf, user } from './support.ts';
 
 const ID = { scope: 'user', appName: 'default', userId: 'ada' } as const;
 const DAY = 86_400_000;
@@ -280,4 +281,55 @@ test('processMemoryJobs of an instance finds its managers, and sessions that wer
   expect(await processMemoryJobs(ai)).toEqual({ done: 1, failed: 0, dead: 0, found: 1 });
   expect(await processMemoryJobs(ai)).toEqual({ done: 0, failed: 0, dead: 0, found: 0 });
   expect(await textsOf(store)).toEqual(['I like tea.']);
+});
+
+test.each(['redacted', 'judged'] as const)(
+  'what another process erases while it is being %s does not come back',
+  async (step) => {
+    let erase: (() => Promise<unknown>) | undefined;
+    const eraseOnce = async () => {
+      await erase?.();
+      erase = undefined;
+    };
+    const { memory, store, scope } = setUp({
+      otherwise: JSON.stringify({ task: 'Go to Zanzibar', steps: ['Swim'] }),
+      redact: async (text) => {
+        if (step === 'redacted') await eraseOnce();
+        return text;
+      },
+      isSuccess: async () => {
+        await eraseOnce();
+        return true;
+      },
+    });
+    const other = memoryManager(genkit(), { store, extract: () => [] });
+    const source = { id: 'session-1' };
+    const messages = [user('I was in Zanzibar.'), said('Nice.')];
+    // A scope that nothing was written to, and one that was.
+    for (const isWritten of [false, true]) {
+      if (isWritten) await memory.create({ scope, memory: 'The user swims.' });
+      erase = () => other.erase({ scope });
+      const result = await memory.ingest({ scope, source, messages, procedure: step === 'judged', wait: true });
+      expect(erase).toBeUndefined();
+      expect(result).toEqual({ status: 'refused', jobIds: [] });
+      expect(await memory.jobs.list()).toEqual([]);
+      expect(await textsOf(store)).toEqual([]);
+    }
+    // The user may begin anew.
+    expect(await memory.ingest({ scope, source, messages, procedure: true, wait: true })).toMatchObject({
+      status: 'committed',
+    });
+  },
+);
+
+test('a job of before an erasure is dropped by the worker that finds it', async () => {
+  const { memory, store, scope, model } = setUp({ worker: false });
+  await memory.ingest({ scope, source: { id: 'session-1' }, messages: [user('I was in Zanzibar.')] });
+  const [job] = await memory.jobs.list();
+  await memory.erase({ scope });
+  await store.addJob(job!, { maxJobs: 10 });
+  await memory.create({ scope, memory: 'The user swims.' });
+  expect(await textsOf(store)).toEqual(['The user swims.']);
+  expect(await memory.jobs.list()).toEqual([]);
+  expect(model.requests.filter(({ messages }) => JSON.stringify(messages).includes('Zanzibar'))).toEqual([]);
 });

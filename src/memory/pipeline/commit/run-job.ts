@@ -86,7 +86,8 @@ class JobRun {
     return readGate(this.#pipeline, this.#work, job.sourceId, job.id);
   }
 
-  #reasonToDrop({ consent, note }: Gate): 'no-consent' | 'forgotten' | undefined {
+  #reasonToDrop({ consent, note, epoch }: Gate): 'erased' | 'no-consent' | 'forgotten' | undefined {
+    if (epoch !== this.#input.epoch) return 'erased';
     if (consent === 'off') return 'no-consent';
     return note.forgottenJobs?.includes(this.#work.job.id) ? 'forgotten' : undefined;
   }
@@ -103,7 +104,7 @@ class JobRun {
     return partOf(input, { from: first.from, to: more.at(-1)?.to ?? first.to });
   }
 
-  async #drop(reason: 'no-consent' | 'forgotten' | 'known'): Promise<JobOutcome> {
+  async #drop(reason: 'erased' | 'no-consent' | 'forgotten' | 'known'): Promise<JobOutcome> {
     const { job, options, scope } = this.#work;
     try {
       await this.#pipeline.store.changeJob(job.id, {

@@ -4,7 +4,7 @@ import { inspectNested, JsonValueError } from '../../../json/value.ts';
 import { assertId } from '../../../snapshot/ids.ts';
 import { targetOf, type MemoryScope } from '../../scopes.ts';
 import type { IngestOptions, IngestResult, MemoryFact } from '../../types.ts';
-import { readGate } from '../guard/gate.ts';
+import { openGate, readGate } from '../guard/gate.ts';
 import { jobId, jobInputValue, type JobInput, type JobSource } from '../jobs/job-input.ts';
 import type { Pipeline, ScopeWork } from '../pipeline.ts';
 import { factsInputs, learnInputs } from './plan-jobs.ts';
@@ -12,28 +12,61 @@ import { factsInputs, learnInputs } from './plan-jobs.ts';
 /** Replaces personal values in a text. */
 export type Redact = (text: string) => Promise<string>;
 
+/** What `addJobs` asks of its manager. */
+export interface IngestTools {
+  readonly redact: Redact | undefined;
+  /** Whether what is new is to be learned. */
+  readonly isWanted: () => Promise<boolean>;
+  /** Counts a refusal of the queue. */
+  readonly full: () => number;
+}
+
 /** Adds the jobs for what was not read yet. */
 export async function addJobs(
   pipeline: Pipeline,
   options: IngestOptions & { isApproved?: boolean },
-  redact: Redact | undefined,
-  full: () => number,
+  { redact, isWanted, full }: IngestTools,
 ): Promise<IngestResult> {
   const { scope } = options;
   const { id, context } = targetOf(scope);
   const work = { id, options: context === undefined ? {} : { context } };
   const source = sourceOf(pipeline, options);
-  const { consent, note } = await readGate(pipeline, work, source.id);
+  const { consent, note, epoch } = await openGate(pipeline, work, source.id);
   if (consent === 'off') {
     pipeline.report({ type: 'no-consent', scope, sourceId: source.id });
     return { status: 'refused', jobIds: [] };
   }
   const inputs = await inputsOf(options, source, note, redact);
-  return enqueue(pipeline, { ...work, scope }, inputs, full);
+  if (inputs.length > 0 && !(await isWanted())) return { status: 'known', jobIds: [] };
+  return enqueue(pipeline, { ...work, scope }, { inputs, epoch }, full);
 }
 
-/** Adds jobs in their order; when the queue is full the rest is left for a later call. */
+/**
+ * Adds jobs in their order; when the queue is full the rest is left for a later call. Takes them back if the scope was erased since `epoch`
+ * was read: a worker would drop them, but what they say would lie in the queue until then.
+ */
 export async function enqueue(
+  pipeline: Pipeline,
+  work: ScopeWork,
+  { inputs, epoch }: { inputs: readonly JobInput[]; epoch: string | undefined },
+  full: () => number,
+): Promise<IngestResult> {
+  const begun = inputs.map((input) => ({ ...input, ...(epoch !== undefined && { epoch }) }));
+  const result = await add(pipeline, work, begun, full);
+  if (result.jobIds.length === 0 || (await readGate(pipeline, work, inputs[0]!.source.id)).epoch === epoch)
+    return result;
+  const { store, now } = pipeline;
+  const removal = { ...work.options, owner: undefined, to: 'remove', now: now() } as const;
+  // One that a worker holds is dropped by it; one that is gone was erased.
+  const isSettled = (error: unknown) => ['ABORTED', 'NOT_FOUND'].includes((error as { status: string }).status);
+  for (const id of result.jobIds)
+    await store.changeJob(id, removal).catch((error: unknown) => {
+      if (!isSettled(error)) throw error;
+    });
+  return { status: 'refused', jobIds: [] };
+}
+
+async function add(
   { store, limits, now, report }: Pipeline,
   { scope, id, options }: ScopeWork,
   inputs: readonly JobInput[],

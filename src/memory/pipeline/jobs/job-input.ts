@@ -21,6 +21,8 @@ export interface JobSource {
 /** Messages to learn from. */
 export interface LearnInput {
   readonly version: 1;
+  /** `Gate.epoch` when the work began. */
+  readonly epoch?: string;
   readonly task: 'learn' | 'verbatim' | 'procedure';
   readonly source: JobSource;
   readonly range: ReadRange;
@@ -33,6 +35,8 @@ export interface LearnInput {
 /** Facts to keep. */
 export interface FactsInput {
   readonly version: 1;
+  /** `Gate.epoch` when the work began. */
+  readonly epoch?: string;
   readonly task: 'facts';
   readonly source: JobSource;
   readonly facts: readonly MemoryFact[];
@@ -63,7 +67,7 @@ export function jobId(scope: MemoryScopeId, input: JobInput): string {
     input.task === 'facts'
       ? [input.sha256, input.isApproved ?? false]
       : [input.range.from, input.range.to, hashInRange(input.range, input.range.to), input.isApproved ?? false];
-  return sha256Of([memoryScopeKey(scope), task, source.id, ...work]);
+  return sha256Of([memoryScopeKey(scope), input.epoch, task, source.id, ...work]);
 }
 
 /** SHA-256 of a value's JSON text, in hex. */
