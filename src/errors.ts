@@ -190,8 +190,11 @@ export function dataLoss(message: string): GenkitError {
 }
 
 /** The medium does not answer, or not now; the same call may go through later. */
-export function unavailable(message: string): GenkitError {
-  return new GenkitError({ status: 'UNAVAILABLE', message });
+export function unavailable(message: string, cause?: unknown): GenkitError {
+  const error = new GenkitError({ status: 'UNAVAILABLE', message });
+  if (cause === undefined) return error;
+  // As `new Error(message, { cause })` would: in no JSON.
+  return Object.defineProperty(error, 'cause', { value: cause, configurable: true, writable: true });
 }
 
 /** An id in a message: quoted, escaped, never longer than a line. */

@@ -1,6 +1,7 @@
 import { invalidArgument } from '../../errors.ts';
 import { checkOptions, isBoolean, isOneOf, type OptionCheck } from '../../store/check-options.ts';
 import type { PrivacyRule } from '../rules/types.ts';
+import { namingErrors } from './run-rules.ts';
 
 /** Options of `redacting` and `redactingStreams`. */
 export interface RedactingOptions {
@@ -45,7 +46,7 @@ export function checkRedacting(owner: string, options: RedactingOptions): Redact
   });
   if (!options?.rules) throw invalidArgument(`${owner} needs rules: rules: piiRules().`);
   return {
-    rules: options.rules,
+    rules: options.rules.map(namingErrors),
     secrets: readSecrets(owner, options.secret),
     except: options.except ?? [],
     beforeModel: options.beforeModel ?? false,

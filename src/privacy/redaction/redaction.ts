@@ -112,7 +112,7 @@ export class Redaction {
   async assertPlainIds(ids: Readonly<Record<string, string | undefined>>): Promise<void> {
     for (const [name, id] of Object.entries(ids)) {
       if (typeof id !== 'string' || id === '') continue;
-      const answer = await this.#guarded(() => redactText(id, this.#rules, { signal: this.#timeUp() }));
+      const answer = await this.#guarded(`the ${name}`, () => redactText(id, this.#rules, { signal: this.#timeUp() }));
       if (!answer || answer.findings.length === 0) continue;
       const kinds = [...new Set(answer.findings.map(({ kind }) => kind))].join(', ');
       throw invalidArgument(`The ${name} holds personal data (${kinds}). Ids are stored as they are: use another one.`);
@@ -265,7 +265,7 @@ export class Redaction {
   async #redactParts(parts: readonly Part[], numbering: Numbering): Promise<unknown[]> {
     const results: unknown[] = [];
     for (const part of parts) {
-      const redacted = await this.#guarded(() => this.#redactPart(part, numbering));
+      const redacted = await this.#guarded(placeOf(part.path), () => this.#redactPart(part, numbering));
       results.push(redacted ? freeze(redacted.value) : UNSEARCHABLE);
     }
     return results;
@@ -280,8 +280,8 @@ export class Redaction {
   }
 
   /** Within the time limit of the call. */
-  #guarded<T>(run: () => Promise<T>): Promise<T | undefined> {
-    return runRules(this.#settings, this.#timeUp(), run);
+  #guarded<T>(place: string, run: () => Promise<T>): Promise<T | undefined> {
+    return runRules(this.#settings, place, this.#timeUp(), run);
   }
 
   #timeUp(): AbortSignal {
@@ -307,6 +307,13 @@ const WALKED_MEMBERS: ReadonlySet<string> = new Set(['messages', 'artifacts', 'c
 /** A message or an artifact is one part: it is added as one, and never changed. */
 function isWhole(path: Path): boolean {
   return path.length === 2 && (path[0] === 'messages' || path[0] === 'artifacts');
+}
+
+/** The place for an error. Names that an application gives may be personal: of the outermost ones only words are quoted, of others none. */
+function placeOf(path: Path): string {
+  const [name = ''] = path;
+  if (!/^[a-z]{1,20}$/i.test(name)) return 'a new member';
+  return `'${formatPointer(isWhole(path) ? path : [name])}'`;
 }
 
 function isMembers(value: unknown): value is object {

@@ -1,13 +1,46 @@
-import { describeThrown, unavailable } from '../../errors.ts';
+import { unavailable } from '../../errors.ts';
+import { isPromise } from '../rules/find.ts';
+import type { PrivacyRule } from '../rules/types.ts';
 import type { RedactingSettings } from './options.ts';
+
+/** What a rule threw, with the rule's name. */
+class RuleFailure extends Error {
+  constructor(
+    readonly rule: string,
+    override readonly cause: unknown,
+  ) {
+    super(`The privacy rule '${rule}' failed.`);
+  }
+}
+
+/** The rule, whose errors name it. */
+export function namingErrors(rule: PrivacyRule): PrivacyRule {
+  const fail = (error: unknown): never => {
+    throw new RuleFailure(rule.name, error);
+  };
+  return {
+    name: rule.name,
+    maxLength: rule.maxLength,
+    find: (text, options) => {
+      try {
+        const answer = rule.find(text, options);
+        return isPromise(answer) ? answer.then(undefined, fail) : answer;
+      } catch (error) {
+        return fail(error);
+      }
+    },
+  };
+}
 
 /**
  * Runs the rules until the signal aborts; `undefined` when they fail and what they could not search is to be written.
  *
- * @throws `UNAVAILABLE` when they fail.
+ * @param place What they search, for the error.
+ * @throws `UNAVAILABLE` when they fail. What a rule threw may quote a text, so it is the `cause` and not in the message.
  */
 export async function runRules<T>(
   { onFailure }: Pick<RedactingSettings, 'onFailure'>,
+  place: string,
   signal: AbortSignal,
   run: () => Promise<T>,
 ): Promise<T | undefined> {
@@ -15,8 +48,11 @@ export async function runRules<T>(
     return await beforeAbort(run, signal);
   } catch (error) {
     if (onFailure === 'write') return undefined;
+    const failure = error instanceof RuleFailure ? error : undefined;
+    const what = failure ? `privacy rule '${failure.rule}' failed` : 'privacy rules failed or took too long';
     throw unavailable(
-      `The privacy rules failed, so nothing was written: ${describeThrown(error)} Try again, or set onFailure: 'write' to save what they could not search.`,
+      `The ${what} on ${place}, so nothing was written. Try again, or set onFailure: 'write' to save what they could not search.`,
+      failure ? failure.cause : error,
     );
   }
 }

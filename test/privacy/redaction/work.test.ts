@@ -191,6 +191,11 @@ describe('the rules get to see what a turn adds', () => {
   });
 });
 
+function raise(text: string): never[] {
+  if (text.includes('plant')) throw new Error(`cannot parse ${text}`);
+  return [];
+}
+
 describe('rules', () => {
   const outcome = (rule: Partial<PrivacyRule>, options: object = {}) => {
     const store = redacting(new InMemorySessionStore(), {
@@ -261,6 +266,26 @@ describe('rules', () => {
     await expect(store.writeRecord({ sessionId: 's', kind: 'k', key: 'k', value: 'x' })).rejects.toMatchObject({
       status: 'UNAVAILABLE',
     });
+  });
+
+  test.each<[string, PrivacyRule['find']]>([
+    ['throws', (text) => raise(text)],
+    ['rejects', async (text) => raise(text)],
+  ])('the error of one that %s names the rule and the place, and quotes nothing', async (_, find) => {
+    const store = redacting(new InMemorySessionStore(), optionsWith({ rules: [{ name: 'r', maxLength: 1, find }] }));
+    const failure = await save(store, 's', 'hi', 'plant-0001-x').catch((error: unknown) => error);
+    expect(failure).toMatchObject({
+      message: expect.stringMatching(
+        /^UNAVAILABLE: The privacy rule 'r' failed on '\/messages\/1', so nothing was written\. /,
+      ),
+      cause: { message: 'cannot parse plant-0001-x' },
+    });
+    expect((failure as Error).message).not.toMatch(/plant|\n|\.ts/);
+    expect(JSON.stringify({ ...(failure as object) })).not.toContain('plant');
+    const custom = { name: 'plant-0002-x' };
+    const turn = { sessionId: 's', createdAt: new Date().toISOString(), state: { custom } };
+    await expect(store.saveSnapshot('a', () => turn)).rejects.toThrow(/'r' failed on '\/custom', so/);
+    await expect(save(store, 'plant-0003-x', 'hi')).rejects.toThrow(/'r' failed on the sessionId, so/);
   });
 
   test.each(failing)("one that %s lets the save pass with onFailure: 'write', and is tried again", async (_, rule) => {

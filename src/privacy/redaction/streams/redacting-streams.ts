@@ -10,6 +10,9 @@ import { SharedNumbering } from '../session-numbers.ts';
 import { HeldText } from './held-text.ts';
 import { chunksOf, dropPartialInputs, itemsOf, messageNameOf, slotsOf, type StreamItem } from './stream-items.ts';
 
+/** Where a rule failed, for its error. */
+const STREAM = 'a kept stream';
+
 /**
  * Wraps a stream manager, the `streamManager` of `agentHandler` and `agentRouter`, so that kept streams hold nothing that a rule finds, also where
  * a value is divided among chunks. For this the text of a message is held back: as much as the longest value of the rules, at most twice that.
@@ -127,7 +130,7 @@ class RedactedStream<S, O> implements ActionStreamInput<S, O> {
   async #release(isEnd: boolean, signal: AbortSignal): Promise<void> {
     for (const text of this.#texts.values()) {
       const search = async () => text.search(isEnd, signal).then(() => true);
-      if (!(await runRules(this.#settings, signal, search))) text.skipSearch();
+      if (!(await runRules(this.#settings, STREAM, signal, search))) text.skipSearch();
     }
     const released = this.#waiting.splice(0, this.#releasable());
     for (const [name, text] of this.#texts) text.release(countOf(released, name));
@@ -147,7 +150,7 @@ class RedactedStream<S, O> implements ActionStreamInput<S, O> {
   async #redacted(value: unknown, except: readonly string[], signal: AbortSignal): Promise<unknown> {
     const { rules } = this.#settings;
     const redact = () => redactValue(value, rules, { numbering: this.#numbering, except, signal });
-    return ((await runRules(this.#settings, signal, redact)) ?? { value }).value;
+    return ((await runRules(this.#settings, STREAM, signal, redact)) ?? { value }).value;
   }
 
   async #safeError(error: unknown, signal: AbortSignal): Promise<unknown> {
@@ -156,7 +159,7 @@ class RedactedStream<S, O> implements ActionStreamInput<S, O> {
       const { rules } = this.#settings;
       const { name = 'Error', message = String(error) } = (error ?? {}) as Partial<Error>;
       const redact = () => redactText(message, rules, { numbering: this.#numbering, signal });
-      const text = (await runRules({ onFailure: 'refuse' }, signal, redact))!.value;
+      const text = (await runRules({ onFailure: 'refuse' }, STREAM, signal, redact))!.value;
       const members = typeof error === 'object' && error !== null ? copyJson({ ...error }) : {};
       Object.assign(safe, await this.#redacted(members, [], signal), { name, message: text });
     } catch {
