@@ -205,7 +205,8 @@ export interface MemoryManagerOptions {
   guards?: readonly MemoryGuard[];
   /**
    * Replaces personal values before anything is stored; answers the text, or an object with it as `value`, as `redactText` of
-   * `genkitx-agents/privacy` does. Default: texts are stored as they are.
+   * `genkitx-agents/privacy` does. Its placeholders lose their numbers, which would name different values in different texts. Default: texts are
+   * stored as they are.
    */
   redact?: (text: string) => string | RedactedText | Promise<string | RedactedText>;
   /** Whether a scope without a setting of its own may be learned about. Default: `on`. */

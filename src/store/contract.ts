@@ -509,6 +509,8 @@ export interface ChangingStore {
     request: GenerateRequest,
     session: SessionStoreOptions & { sessionId: string; parentId?: string | undefined },
   ) => Promise<GenerateRequest>;
+  /** What may be kept elsewhere of a text from a session, say as a memory. Optional: all of it. */
+  readonly redactText?: (text: string) => Promise<string>;
 }
 
 /** The methods of a {@link ChangingStore}, as far as the store has them. */

@@ -1,7 +1,7 @@
 import type { SessionStore } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import { invalidArgument } from '../../errors.ts';
-import { capabilitiesOf, FOREIGN_CAPABILITIES } from '../../store/contract.ts';
+import { capabilitiesOf, changesOf, FOREIGN_CAPABILITIES } from '../../store/contract.ts';
 import { KeyQueue } from '../../store/parts/key-queue.ts';
 import { checkOptions, isBoolean, isFunction, isWhole } from '../../store/check-options.ts';
 import { listedStore, type AgentDefinition, type BackgroundSettings } from '../agent-definition.ts';
@@ -48,7 +48,8 @@ export function settleAgent<State>(
   const bounded = store && boundedStore(store, storeTimeoutMs);
   const can = store ? capabilitiesOf(store) : FOREIGN_CAPABILITIES;
   const { memory } = options;
-  memory?.serve({ name, store: listedStore({ can, store: bounded }) });
+  const redact = changesOf(store).redactText?.bind(store);
+  memory?.serve({ name, store: listedStore({ can, store: bounded }), redact });
   return {
     name,
     description,

@@ -31,6 +31,7 @@ export class Attachment implements AttachedMemory {
   readonly #triggers: Triggers;
   readonly #turns: TurnSetting;
   readonly #stores = new Set<SnapshotStore>();
+  readonly #redactions = new Set<(text: string) => Promise<string>>();
 
   constructor(
     manager: MemoryManager,
@@ -47,7 +48,7 @@ export class Attachment implements AttachedMemory {
     this.#turns = {
       settings,
       retrieval: new Retrieval(manager, settings),
-      tools: memoryTools({ manager, settings, topics, hasProcedures, scopesOf }),
+      tools: memoryTools({ manager, settings, topics, hasProcedures, scopesOf, redact: (text) => this.#redact(text) }),
       factsOf: async (scopes, sessionId, messages, keepTurns) =>
         scopes[0] && sessionFacts(manager.store, scopes[0], sessionId, messages, keepTurns),
     };
@@ -87,7 +88,8 @@ export class Attachment implements AttachedMemory {
   }
 
   /** @internal */
-  serve({ store }: RememberingAgent): void {
+  serve({ store, redact }: RememberingAgent): void {
+    if (redact) this.#redactions.add(redact);
     if (!store || this.#stores.has(store)) return;
     this.#stores.add(store);
     if (!this.#settings.learn) return;
@@ -114,6 +116,13 @@ export class Attachment implements AttachedMemory {
     } catch (error) {
       logger.warn(`Session ${quote(sessionId)} is not learned from. ${describeThrown(error)}`);
     }
+  }
+
+  /** What the stores of the agents keep of a text: a turn that runs has the originals. */
+  async #redact(text: string): Promise<string> {
+    let kept = text;
+    for (const redact of this.#redactions) kept = await redact(kept);
+    return kept;
   }
 
   /** The first of the scopes, if the caller has it: what is about a user is not kept elsewhere because no user is signed in. */

@@ -3,6 +3,7 @@ import { getAsyncContext, getContext, type ActionContext } from '@genkit-ai/core
 import { z, type MessageData, type ToolArgument } from 'genkit';
 import { CURRENT_SESSION, type Session } from '../../session/session.ts';
 import type { MemoryManager } from '../manager.ts';
+import { isMemoryTool } from '../memory-tool-names.ts';
 import type { MemoryScope } from '../scopes.ts';
 import type { MemoryTopic } from '../types.ts';
 import type { AttachSettings } from './settings.ts';
@@ -17,6 +18,8 @@ export interface ToolSetting {
   /** Whether procedures are made. */
   readonly hasProcedures: boolean;
   readonly scopesOf: (turn: MemoryTurnScope) => readonly MemoryScope[];
+  /** What may be kept of a text. */
+  readonly redact: (text: string) => Promise<string>;
 }
 
 /** Makes tools for one call of `generate`. `isUserAlone` says whether no tool has answered since the user spoke. */
@@ -66,7 +69,7 @@ function loadMemory({ manager, settings, topics, hasProcedures, scopesOf }: Tool
     });
 }
 
-function createMemory({ manager, topics, settings, scopesOf }: ToolSetting) {
+function createMemory({ manager, topics, settings, scopesOf, redact }: ToolSetting) {
   const config = {
     name: 'create_memory',
     description:
@@ -87,7 +90,7 @@ function createMemory({ manager, topics, settings, scopesOf }: ToolSetting) {
       const { sessionId } = turn;
       const { status } = await manager.create({
         scope,
-        memory: { text: memory, topics: topic === undefined ? [] : [topic], isExplicit: true },
+        memory: { text: await redact(memory), topics: topic === undefined ? [] : [topic], isExplicit: true },
         source: {
           id: sessionId ?? 'create_memory',
           // What a tool has said in this turn may be what the model wants to have remembered.
@@ -122,8 +125,4 @@ export function hasToolAnswers(messages: readonly MessageData[]): boolean {
   return messages
     .slice(start + 1)
     .some(({ content }) => content.some(({ toolResponse }) => toolResponse && !isMemoryTool(toolResponse.name)));
-}
-
-function isMemoryTool(name: string): boolean {
-  return name === 'create_memory' || name === 'load_memory';
 }

@@ -146,4 +146,6 @@ export interface RememberingAgent {
   readonly name: string;
   /** The agent's store; `undefined` without one, or if it can't list sessions with their owners. */
   readonly store: SnapshotStore | undefined;
+  /** What its store keeps of a text; `undefined` for a store that keeps texts as they are. */
+  readonly redact?: ((text: string) => Promise<string>) | undefined;
 }

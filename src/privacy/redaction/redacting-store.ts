@@ -232,6 +232,10 @@ class RedactingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore, Ch
     return applyOpened(stored, (await this.#sessions.openSeal(stored, options))?.patch);
   }
 
+  redactText(text: string): Promise<string> {
+    return this.#sessions.sharedRedaction().redact(undefined, text);
+  }
+
   async #redactRequest(
     request: GenerateRequest,
     { sessionId, parentId, context }: Parameters<NonNullable<ChangingStore['modelRequest']>>[1],

@@ -1,5 +1,7 @@
 /** What a model may do by itself: words and topics are its choice, whose memories never is. */
 import { z, type Part } from 'genkit';
+import { InMemorySessionStore } from 'genkitx-agents';
+import { piiRules, redacting } from 'genkitx-agents/privacy';
 import { describe, expect, test, vi } from 'vitest';
 import { ADA, agentWithMemory, BOB, linesOf, remember, textsOf } from './support.ts';
 
@@ -92,4 +94,18 @@ describe('the tools of a memory', () => {
     expect(JSON.stringify(said.requests.at(-1))).toContain('it is not known who the user is');
     expect(await textsOf(memories)).toEqual(['The user prefers a window seat.']);
   });
+});
+
+test('create_memory keeps of the running turn what the store of its agent keeps', async () => {
+  const store = redacting(new InMemorySessionStore(), { rules: piiRules(), secret: 'x'.repeat(40) });
+  const { memory, memories, chat } = agentWithMemory({
+    store,
+    attach: { tools: TOOLS },
+    memory: { model: undefined, extract: () => [] },
+    replies: [calls('create_memory', { memory: 'The user pays with card 4111 1111 1111 1111.' }), 'Noted.'],
+  });
+  await chat().send('My card is 4111 1111 1111 1111.');
+  await memory.settled();
+  await vi.waitFor(async () => expect(await textsOf(memories)).toHaveLength(1));
+  expect(await textsOf(memories)).toEqual(['The user pays with card [CREDIT_CARD].']);
 });

@@ -55,7 +55,7 @@ test('personal values are replaced before anything is stored', async () => {
     memories: [{ text: 'The user has anna@example.com', data: { mail: ['anna@example.com'] } }],
   });
   const stored = JSON.stringify((await store.listJobs()).items);
-  expect(stored).toContain('[EMAIL_1]');
+  expect(stored).toContain('[EMAIL]');
   expect(stored).not.toContain('anna@');
 });
 
@@ -103,6 +103,45 @@ describe('quarantine', () => {
     await memory.ingest({ scope, source, memories: ['The user has anna@example.com'], wait: true });
     expect(await memory.quarantine.list({ scope })).toMatchObject([{ reason: 'email found email.' }]);
   });
+});
+
+test('numbers of placeholders, which another session gives to another value, are not learned', async () => {
+  const read: string[] = [];
+  const { memory, scope, store } = setUp({
+    extract: ({ messages }) => {
+      read.push(JSON.stringify(messages));
+      return messages.map(({ content }) => content[0]!.text!);
+    },
+  });
+  const messages = [user('The user has [EMAIL_1] and [US_SSN_20].')];
+  for (const id of ['session-1', 'session-2']) await memory.ingest({ scope, source: { id }, messages, wait: true });
+  await memory.create({ scope, memory: { text: 'A friend has [EMAIL_2].', key: 'friend [EMAIL_2]' } });
+  expect(read.join()).toContain('[US_SSN]');
+  expect(read.join()).not.toMatch(/_\d+\]/);
+  expect(await textsOf(store)).toEqual(['A friend has [EMAIL].', 'The user has [EMAIL] and [US_SSN].']);
+  expect(JSON.stringify((await store.query(ID)).items)).not.toMatch(/_\d+\]/);
+});
+
+test('what load_memory and create_memory answered is not learned again, what other tools did is', async () => {
+  const read: string[] = [];
+  const { memory, scope } = setUp({
+    learnFromTools: true,
+    extract: ({ messages }) => {
+      read.push(JSON.stringify(messages));
+      return [];
+    },
+  });
+  const answers = ['load_memory', 'create_memory', 'weather'].map((name) => ({
+    toolResponse: { name, output: `Answer of ${name}` },
+  }));
+  const messages = [
+    user('Hello'),
+    ...answers.map((part) => ({ role: 'tool' as const, content: [part] })),
+    { role: 'tool' as const, content: answers },
+  ];
+  await memory.ingest({ scope, source, messages, wait: true });
+  expect(read.join()).toContain('Answer of weather');
+  expect(read.join()).not.toMatch(/Answer of (?:load|create)_memory/);
 });
 
 describe('poison', () => {

@@ -2,6 +2,7 @@ import type { MessageData } from 'genkit';
 import { messageText } from '../../../session/log/transcript.ts';
 import type { MemoryJob } from '../../../store/memory/contract.ts';
 import type { MemoryFact } from '../../types.ts';
+import { isMemoryTool } from '../../memory-tool-names.ts';
 import { guardOf, type Guard } from '../guard/guard.ts';
 import type { Quarantined } from '../guard/quarantine.ts';
 import { procedureText } from '../consolidate/procedures.ts';
@@ -100,7 +101,7 @@ async function find(
     const type = input.source.type ?? typeOfFact(fact, (at) => heard.find(({ position }) => position === at)?.message);
     return type === undefined ? [] : [candidateOf(fact, type, rangeOf(fact, input), origin)];
   });
-  const tools = pipeline.learnFromTools ? said.filter(({ message }) => message.role === 'tool') : [];
+  const tools = pipeline.learnFromTools ? said.flatMap(withoutMemories) : [];
   const told = await ask({ ...pipeline, summary: false }, work, tools, undefined);
   for (const fact of told.facts) candidates.push(candidateOf(fact, 'tool', rangeOf(fact, input), origin));
   return { candidates, ...(asked.summary !== undefined && { summary: asked.summary }) };
@@ -215,6 +216,13 @@ function originOf({ trust, toolTtlMs, now }: Pipeline, { source }: JobInput, sha
 function rangeOf({ messages = [] }: MemoryFact, { range }: LearnInput): { from: number; to: number } {
   if (messages.length === 0) return { from: range.from, to: range.to };
   return { from: Math.min(...messages), to: Math.max(...messages) + 1 };
+}
+
+/** What tools answered, but for memories: those are known. */
+function withoutMemories({ position, message }: Said): Said[] {
+  if (message.role !== 'tool') return [];
+  const content = message.content.filter(({ toolResponse }) => !toolResponse || !isMemoryTool(toolResponse.name));
+  return content.length > 0 ? [{ position, message: { ...message, content } }] : [];
 }
 
 function withoutToolParts({ position, message }: Said): Said {

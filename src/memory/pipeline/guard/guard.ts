@@ -5,7 +5,7 @@ import { poisonReason } from './poison.ts';
 
 /** Personal matters that no memory of an app may have. */
 const PERSONAL =
-  /\b(?:the user|the customer|user's|customer's|he|she|his|her|hers|my|mr\.?|mrs\.?|ms\.?|dr\.?)\b|\S+@\S+\.\w+|\+?\d[\d ()/-]{7,}\d|\[[A-Z_]+_\d+\]/i;
+  /\b(?:the user|the customer|user's|customer's|he|she|his|her|hers|my|mr\.?|mrs\.?|ms\.?|dr\.?)\b|\S+@\S+\.\w+|\+?\d[\d ()/-]{7,}\d|\[[A-Z_]{3,}(?:_\d+)?\]/i;
 
 /** Looks at a text before a memory is made of it; answers why it must wait for a decision. */
 export type Guard = (

@@ -9,6 +9,9 @@ import { jobId, jobInputValue, type JobInput, type JobSource } from '../jobs/job
 import type { Pipeline, ScopeWork } from '../pipeline.ts';
 import { factsInputs, learnInputs } from './plan-jobs.ts';
 
+/** A placeholder of `genkitx-agents/privacy`. */
+const NUMBERED = /\[([A-Z]{1,30}(?:_[A-Z]{1,30}){0,7})_\d{1,5}\]/g;
+
 /** Replaces personal values in a text. */
 export type Redact = (text: string) => Promise<string>;
 
@@ -36,7 +39,9 @@ export async function addJobs(
     pipeline.report({ type: 'no-consent', scope, sourceId: source.id });
     return { status: 'refused', jobIds: [] };
   }
-  const inputs = await inputsOf(options, source, note, redact);
+  // In another session, or another text, a placeholder's number stands for another value.
+  const kept: Redact = async (text) => ((await redact?.(text)) ?? text).replaceAll(NUMBERED, '[$1]');
+  const inputs = await inputsOf(options, source, note, kept);
   if (inputs.length > 0 && !(await isWanted())) return { status: 'known', jobIds: [] };
   return enqueue(pipeline, { ...work, scope }, { inputs, epoch }, full);
 }
@@ -88,22 +93,18 @@ async function inputsOf(
   { messages, memories, extract, procedure, isApproved }: IngestOptions & { isApproved?: boolean },
   source: JobSource,
   note: Parameters<typeof learnInputs>[3],
-  redact: Redact | undefined,
+  redact: Redact,
 ): Promise<JobInput[]> {
   if (memories) {
     const facts = memories.map((fact): MemoryFact => (typeof fact === 'string' ? { text: fact } : fact));
     facts.forEach(assertFact);
-    const inputs = factsInputs(
-      source,
-      redact ? await Promise.all(facts.map((fact) => redactFact(fact, redact))) : facts,
-      note,
-    );
+    const kept = await Promise.all(facts.map((fact) => redactFact(fact, redact)));
+    const inputs = factsInputs(source, kept, note);
     return isApproved ? inputs.map((input) => ({ ...input, isApproved })) : inputs;
   }
   assertMessages(messages);
   const planned = learnInputs(extract ?? (procedure ? 'procedure' : 'learn'), source, messages, note);
   const inputs = isApproved ? planned.map((input) => ({ ...input, isApproved })) : planned;
-  if (!redact) return inputs;
   return Promise.all(
     inputs.map(async (input) => ({
       ...input,
@@ -173,10 +174,11 @@ async function redactPart(part: Part, redact: Redact): Promise<Part> {
 }
 
 async function redactFact(fact: MemoryFact, redact: Redact): Promise<MemoryFact> {
-  const { text, data } = fact;
+  const { text, data, key } = fact;
   const redacted =
     data === undefined ? undefined : ((await redactValue(data, redact)) as NonNullable<MemoryFact['data']>);
-  return { ...fact, text: await redact(text), ...(redacted !== undefined && { data: redacted }) };
+  const named = key === undefined ? {} : { key: await redact(key) };
+  return { ...fact, ...named, text: await redact(text), ...(redacted !== undefined && { data: redacted }) };
 }
 
 /** The value with each of its texts redacted. */
