@@ -241,6 +241,8 @@ export interface DeleteResult {
   snapshots: number;
   /** Pieces of shared state that nothing else needed; 0 in stores that have none. */
   shards: number;
+  /** Session records removed. Missing where the store does not count them. */
+  records?: number;
 }
 
 /** What {@link SnapshotStore.deleteSessions} removed. */

@@ -149,11 +149,11 @@ class Erasure {
     }
     for (const sessionId of sessionIds) {
       // What can't be read can be deleted all the same.
-      const records = keepsRecords(this.#store)
+      const read = keepsRecords(this.#store)
         ? await this.#store.readRecords({ sessionId, context }).catch(() => [])
         : [];
-      const { snapshots, shards } = await this.#store.deleteSession({ sessionId, context });
-      this.#count({ sessions: snapshots > 0 ? 1 : 0, snapshots, shards, records: records.length });
+      const { snapshots, shards, records = read.length } = await this.#store.deleteSession({ sessionId, context });
+      this.#count({ sessions: snapshots > 0 ? 1 : 0, snapshots, shards, records });
     }
   }
 

@@ -154,14 +154,15 @@ async function pruneLocked(session: Session, policy: PrunePolicy, nowMs: number)
 async function deleteLocked(session: Session): Promise<DeleteResult> {
   const snapshots = session.index.tree.size;
   const shards = session.tenant.folder.store.namesIn(session.path).filter(isShard).length;
+  const records = new SessionRecords(session).count();
   if (session.incarnation === '') {
     // A first save that failed has left its shards.
     await removeRest(session);
-    return { snapshots, shards };
+    return { snapshots, shards, records };
   }
   await session.append({ delete: true }, { flush: true });
   await finish(session, { delete: true });
-  return { snapshots, shards };
+  return { snapshots, shards, records };
 }
 
 /** Brings all files in line that no log knows: crashes left them, or logs have lost their lines. */

@@ -92,6 +92,11 @@ export class SessionRecords {
     });
   }
 
+  /** How many there are, readable or not. */
+  count(): number {
+    return this.exist() ? this.#names().length : 0;
+  }
+
   /** For the holder of the session's lock. */
   async removeAll(): Promise<void> {
     if (this.exist()) await this.#remove(this.#names());

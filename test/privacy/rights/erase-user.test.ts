@@ -47,6 +47,23 @@ describe('eraseUser on encrypted files with a key store', () => {
 });
 
 describe('eraseUser', () => {
+  it('without the key counts the records that it removes', async () => {
+    const folder = temporaryFolder();
+    const open = (name: string) =>
+      new FileSessionStore(folder, { encryption: envelope({ keys: localKeys(secret(name)) }) });
+    const store = open('a');
+    const createdAt = new Date().toISOString();
+    await store.saveSnapshot('one', () => ({ sessionId: 'chat', createdAt, status: 'completed' }), {
+      session: { ownerId: 'ada' },
+    });
+    for (const key of ['k', 'l']) await store.writeRecord({ sessionId: 'chat', kind: 'k', key, value: 1 });
+    await store.close();
+    const keyless = open('b');
+    expect(await eraseUser(keyless, { userId: 'ada' })).toMatchObject({ sessions: 1, snapshots: 1, records: 2 });
+    await keyless.close();
+    expect(JSON.stringify(contentsBelow(folder))).not.toContain('chat');
+  });
+
   it('on a store in memory: a turn that runs brings nothing back', async () => {
     const store = new InMemorySessionStore();
     let end: () => void = () => {};

@@ -72,7 +72,7 @@ describe('records of a session', () => {
     const folder = temporaryFolder();
     const store = openStore(folder, FAST);
     await store.writeRecord({ ...SUMMARY, value: 'one' });
-    expect(await store.deleteSession({ sessionId: SESSION })).toEqual({ snapshots: 0, shards: 0 });
+    expect(await store.deleteSession({ sessionId: SESSION })).toEqual({ snapshots: 0, shards: 0, records: 1 });
     expect(entriesBelow(folder).filter((path) => path.includes(SESSION))).toEqual([]);
   });
 
