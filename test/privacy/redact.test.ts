@@ -188,6 +188,11 @@ describe('JSON as text', () => {
 });
 
 describe('redactValue', () => {
+  it('gives a rule the name of the nearest member: of those around it a date of birth may not be known', async () => {
+    const { value } = await redactValue({ birthDate: '1985-03-12', birth: { date: '1985-03-12' } }, rules);
+    expect(value).toEqual({ birthDate: '[DATE_OF_BIRTH_1]', birth: { date: '1985-03-12' } });
+  });
+
   it('searches texts, numbers and names, tells where, and leaves the value as it was', async () => {
     const value = {
       to: ['anna@example.com'],
