@@ -22,38 +22,27 @@ export type ErrorStatus =
   | 'UNAVAILABLE'
   | 'DATA_LOSS';
 
-/** The HTTP status of each status, equal to that of Genkit's servers. */
-const HTTP_STATUS: Readonly<Record<ErrorStatus, number>> = {
-  CANCELLED: 499,
-  UNKNOWN: 500,
-  INVALID_ARGUMENT: 400,
-  DEADLINE_EXCEEDED: 504,
-  NOT_FOUND: 404,
-  ALREADY_EXISTS: 409,
-  PERMISSION_DENIED: 403,
-  UNAUTHENTICATED: 401,
-  RESOURCE_EXHAUSTED: 429,
-  FAILED_PRECONDITION: 400,
-  ABORTED: 409,
-  OUT_OF_RANGE: 400,
-  UNIMPLEMENTED: 501,
-  INTERNAL: 500,
-  UNAVAILABLE: 503,
-  DATA_LOSS: 500,
-};
-
-/** HTTP statuses of no status or of several. Proxies send some of them. */
-const BY_HTTP_STATUS: Readonly<Record<number, ErrorStatus>> = {
-  204: 'NOT_FOUND',
-  400: 'INVALID_ARGUMENT',
-  405: 'UNIMPLEMENTED',
-  408: 'DEADLINE_EXCEEDED',
-  409: 'ABORTED',
-  413: 'INVALID_ARGUMENT',
-  415: 'INVALID_ARGUMENT',
-  422: 'INVALID_ARGUMENT',
-  500: 'INTERNAL',
-  502: 'UNAVAILABLE',
+/**
+ * The HTTP statuses of each status. The first is the one that a server answers, equal to that of Genkit's servers; proxies send some of the others.
+ * An answer with an HTTP status of several has the first of those.
+ */
+const HTTP_STATUSES: Readonly<Record<ErrorStatus, readonly [number, ...number[]]>> = {
+  CANCELLED: [499],
+  INVALID_ARGUMENT: [400, 413, 415, 422],
+  DEADLINE_EXCEEDED: [504, 408],
+  NOT_FOUND: [404, 204],
+  ABORTED: [409],
+  ALREADY_EXISTS: [409],
+  PERMISSION_DENIED: [403],
+  UNAUTHENTICATED: [401],
+  RESOURCE_EXHAUSTED: [429],
+  FAILED_PRECONDITION: [400],
+  OUT_OF_RANGE: [400],
+  UNIMPLEMENTED: [501, 405],
+  INTERNAL: [500],
+  UNKNOWN: [500],
+  UNAVAILABLE: [503, 502],
+  DATA_LOSS: [500],
 };
 
 const UNEXPLAINED = 'Something went wrong inside the agent.';
@@ -80,18 +69,18 @@ const SENTENCES: Readonly<Record<ErrorStatus, string>> = {
 
 /** Whether a value is the name of a status. */
 export function isErrorStatus(value: unknown): value is ErrorStatus {
-  return typeof value === 'string' && Object.hasOwn(HTTP_STATUS, value);
+  return typeof value === 'string' && Object.hasOwn(HTTP_STATUSES, value);
 }
 
 /** The HTTP status that a server answers. */
 export function httpStatusOf(status: ErrorStatus): number {
-  return HTTP_STATUS[status];
+  return HTTP_STATUSES[status][0];
 }
 
 /** The status of an answer whose body has none, for example that of a proxy. */
 export function statusOfHttp(httpStatus: number): ErrorStatus {
-  const names = Object.keys(HTTP_STATUS) as ErrorStatus[];
-  return BY_HTTP_STATUS[httpStatus] ?? names.find((name) => HTTP_STATUS[name] === httpStatus) ?? 'UNKNOWN';
+  const names = Object.keys(HTTP_STATUSES) as ErrorStatus[];
+  return names.find((name) => HTTP_STATUSES[name].includes(httpStatus)) ?? 'UNKNOWN';
 }
 
 /** The sentence that replaces the message of an error of this status. */

@@ -1,7 +1,7 @@
 import { unknownOption } from '../option-names.ts';
-import { shorten, type JsonValueError } from '../json/fault.ts';
-import { copyJson } from '../json/value.ts';
-import { AgentError } from './errors.ts';
+import { shorten } from '../json/fault.ts';
+import { copyPlain } from '../json/plain.ts';
+import { AgentError, invalid } from './errors.ts';
 import type { AgentInit, AgentInput, SnapshotLookup, TurnOptions } from './types.ts';
 
 /** Names every option of a type; the compiler finds a missing one. */
@@ -25,10 +25,6 @@ const INPUT: AllNames<AgentInput> & { model: true; config: true } = {
   config: true,
 };
 
-export function invalid(message: string): AgentError {
-  return new AgentError({ status: 'INVALID_ARGUMENT', message });
-}
-
 /**
  * Refuses unknown options, so that a misspelt one is noticed.
  *
@@ -49,48 +45,41 @@ export function checkNames(owner: string, options: unknown, names: object, what 
 }
 
 /**
- * A copy of what the caller hands over: getters and proxies run here, and nowhere later. A value that JSON can only write as something else,
- * such as a `Date`, is returned as it is.
+ * A copy of what the caller hands over: getters and proxies run here, and nowhere later.
  *
- * @throws AgentError `INVALID_ARGUMENT`, with the path, when reading the value throws, or when it can't be written as JSON.
+ * @throws AgentError `INVALID_ARGUMENT`, with the path, for a value that throws when it is read, contains itself, or has a BigInt.
  */
 function copyOf<T>(owner: string, value: T): T {
-  if (typeof value !== 'object' || value === null) {
-    return value;
-  }
+  const path: string[] = [];
   try {
-    return copyJson(value);
-  } catch (fault) {
-    try {
-      JSON.stringify(value);
-      return value;
-    } catch (cause) {
-      const { path, reason } = fault as JsonValueError;
-      const place = path === '' ? 'this value' : `the value at '${shorten(path)}'`;
-      throw new AgentError({ status: 'INVALID_ARGUMENT', message: `${owner} can't take ${place}: ${reason}.`, cause });
-    }
+    return copyPlain(value, path);
+  } catch (cause) {
+    const place = path.length > 0 ? `the value at '${shorten(`/${path.join('/')}`)}'` : 'this value';
+    const message = `${owner} can't take ${place}: it cannot be read, contains itself or is a BigInt; hand over plain data.`;
+    throw new AgentError({ status: 'INVALID_ARGUMENT', message, cause });
   }
+}
+
+/** A copy of options whose names are checked. */
+function read<T>(owner: string, given: T, names: object, what?: string): T {
+  const copy = copyOf(owner, given);
+  checkNames(owner, copy, names, what);
+  return copy;
 }
 
 /** @throws AgentError `INVALID_ARGUMENT` for an invalid start of a conversation. */
 export function readInit<State>(given: AgentInit<State> | undefined): AgentInit<State> | undefined {
-  const init = copyOf('chat', given);
-  checkNames('chat', init, INIT, 'an object: { sessionId }, { snapshotId } or { state }');
-  return init;
+  return read('chat', given, INIT, 'an object: { sessionId }, { snapshotId } or { state }');
 }
 
 /** @throws AgentError `INVALID_ARGUMENT` for an invalid snapshot lookup. */
 export function readLookup(given: SnapshotLookup): SnapshotLookup {
-  const lookup = copyOf('loadChat', given);
-  checkNames('loadChat', lookup ?? null, LOOKUP, 'an object: { sessionId } or { snapshotId }');
-  return lookup;
+  return read('loadChat', given ?? null, LOOKUP, 'an object: { sessionId } or { snapshotId }');
 }
 
 /** @throws AgentError `INVALID_ARGUMENT` for invalid options of a turn. */
 export function readOptions(given: TurnOptions = {}): TurnOptions {
-  const options = copyOf('send', given);
-  checkNames('send', options, TURN_OPTIONS);
-  return options;
+  return read('send', given, TURN_OPTIONS);
 }
 
 /** @throws AgentError `INVALID_ARGUMENT` for an invalid input of a turn. */
@@ -98,8 +87,7 @@ export function readInput(given: string | AgentInput): AgentInput {
   if (typeof given === 'string') {
     return { message: { role: 'user', content: [{ text: given }] } };
   }
-  const input = copyOf('send', given);
-  checkNames('send', input ?? null, INPUT, "a text, or an object of a turn's input, { message } say");
+  const input = read('send', given ?? null, INPUT, 'a text, or an object: { message }');
   checkNames('resume', input.resume, RESUME, 'an object: { respond } or { restart }');
   return input;
 }

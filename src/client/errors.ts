@@ -75,6 +75,10 @@ export class AgentError<State = unknown> extends Error {
   }
 }
 
+export function invalid(message: string): AgentError {
+  return new AgentError({ status: 'INVALID_ARGUMENT', message });
+}
+
 /** The connection failed or broke, so the outcome of the call is unknown. */
 export class ConnectionLostError extends AgentError {
   constructor(message: string, cause?: unknown) {
@@ -100,6 +104,15 @@ export function readErrorRecord(error: unknown, fallback: ErrorStatus): ErrorRec
 /** Converts a thrown value to an {@link AgentError}; returns an `AgentError` unchanged. */
 export function toAgentError(error: unknown): AgentError {
   return AgentError.isInstance(error) ? error : new AgentError({ ...describeError(error), cause: error });
+}
+
+/** Runs `work`; whatever it throws is thrown as an {@link AgentError}. */
+export async function withAgentErrors<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw toAgentError(error);
+  }
 }
 
 /** Status, message and details of a thrown value. */

@@ -1,4 +1,4 @@
-import { AgentError, toAgentError } from './errors.ts';
+import { AgentError, invalid, withAgentErrors } from './errors.ts';
 import type { CallOptions } from './types.ts';
 
 /** The longest delay of a timer; a longer one would fire at once. */
@@ -6,27 +6,19 @@ const MAX_DELAY_MS = 2_147_483_647;
 
 /** @throws AgentError `INVALID_ARGUMENT` for a delay that is too long for a timer. */
 export function assertDelay(name: string, ms: number | undefined): void {
-  if (ms === undefined || ms <= MAX_DELAY_MS) {
-    return;
+  if (ms !== undefined && !(ms <= MAX_DELAY_MS)) {
+    throw invalid(`${name} must be a number of at most ${MAX_DELAY_MS} ms, about 24 days.`);
   }
-  throw new AgentError({
-    status: 'INVALID_ARGUMENT',
-    message: `${name} must be a number of at most ${MAX_DELAY_MS} ms, about 24 days.`,
-  });
 }
 
 /** Aborts the controller when the signal aborts. The returned function removes the listener. */
 export function followSignal(signal: AbortSignal | undefined, controller: AbortController): () => void {
-  if (!signal) {
-    return () => {};
-  }
-  const onAbort = () => controller.abort(signal.reason);
-  if (signal.aborted) {
+  const onAbort = () => controller.abort(signal?.reason);
+  if (signal?.aborted) {
     onAbort();
-    return () => {};
   }
-  signal.addEventListener('abort', onAbort, { once: true });
-  return () => signal.removeEventListener('abort', onAbort);
+  signal?.addEventListener('abort', onAbort, { once: true });
+  return () => signal?.removeEventListener('abort', onAbort);
 }
 
 /**
@@ -43,36 +35,18 @@ export async function withLimits<T>(
   const { abortSignal, timeoutMs } = options;
   assertDelay('timeoutMs', timeoutMs);
   const controller = new AbortController();
+  const { signal } = controller;
+  const aborted = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(toCancellation(signal.reason, what)));
+  });
   const unfollow = followSignal(abortSignal, controller);
   const timer =
     timeoutMs === undefined ? undefined : setTimeout(() => controller.abort(timedOut(what)), Math.max(0, timeoutMs));
   try {
-    return await untilAborted(controller.signal, work, what);
-  } catch (error) {
-    throw toAgentError(error);
+    return await withAgentErrors(() => (signal.aborted ? aborted : Promise.race([work(signal), aborted])));
   } finally {
     clearTimeout(timer);
     unfollow();
-  }
-}
-
-async function untilAborted<T>(
-  signal: AbortSignal,
-  work: (signal: AbortSignal) => Promise<T>,
-  what: string,
-): Promise<T> {
-  let onAbort = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(toCancellation(signal.reason, what));
-  });
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    if (signal.aborted) {
-      throw toCancellation(signal.reason, what);
-    }
-    return await Promise.race([work(signal), aborted]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
   }
 }
 

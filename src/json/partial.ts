@@ -1,6 +1,3 @@
-/** An incomplete string, up to an incomplete escape. */
-const OPEN_STRING = /^"((?:[^"\\]|\\[^u]|\\u[\da-f]{4})*)(?:\\(?:u[\da-f]{0,3})?)?$/i;
-
 const TOKEN = /[{}[\],:]|"(?:[^"\\]|\\.)*(?:"|\\?$)|[^\s{}[\],:"]+/gs;
 
 /**
@@ -29,8 +26,8 @@ export function parsePartialJson(text: string): unknown {
       isKey = token === ',' && closers[0] === '}';
       isWhole = false;
     } else if (token.startsWith('"')) {
-      const open = end === json.length ? OPEN_STRING.exec(token) : null;
-      if (open && !isKey) return parse(`${json.slice(0, index)}"${open[1]}"${closers.join('')}`);
+      const isOpen = end === json.length && parse(token) === undefined;
+      if (isOpen && !isKey) return parseOpenString(json, `"${closers.join('')}`);
       isWhole = !isKey;
     } else {
       isWhole = end < json.length;
@@ -39,6 +36,13 @@ export function parsePartialJson(text: string): unknown {
     if (closers.length === 0) break;
   }
   return parse(whole);
+}
+
+/** Parses a text that ends inside of a string, which may end inside of an escape such as `\u00e4`. */
+function parseOpenString(json: string, closing: string): unknown {
+  let value: unknown;
+  for (let cut = 0; cut < 6 && value === undefined; cut++) value = parse(json.slice(0, json.length - cut) + closing);
+  return value;
 }
 
 function parse(json: string): unknown {

@@ -16,13 +16,13 @@ export function formatPointer(tokens: readonly (string | number)[]): string {
  * @throws SyntaxError when `pointer` is not empty and does not begin with `/`, or has a `~` outside of `~0` and `~1`.
  */
 export function parsePointer(pointer: string): string[] {
-  if (pointer === '') return [];
-  if (!pointer.startsWith('/')) throw new SyntaxError('a JSON Pointer is empty or begins with "/"');
-  const tokens = pointer.slice(1).split('/');
+  if (/^[^/]|~(?![01])/.test(pointer)) {
+    throw new SyntaxError('a JSON Pointer is empty or begins with "/", and has "~" only in "~0" and "~1"');
+  }
+  const tokens = pointer.split('/').slice(1);
   return pointer.includes('~') ? tokens.map(unescapeToken) : tokens;
 }
 
 function unescapeToken(token: string): string {
-  if (/~(?![01])/.test(token)) throw new SyntaxError('in a JSON Pointer "~" is written "~0" and "/" is written "~1"');
   return token.replaceAll('~1', '/').replaceAll('~0', '~');
 }

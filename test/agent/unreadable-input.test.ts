@@ -30,6 +30,12 @@ function revoked(): object {
   return proxy;
 }
 
+function cycle(): object {
+  const value: { next?: object } = {};
+  value.next = value;
+  return value;
+}
+
 function setUp() {
   const ai = genkit({});
   const scripted = scriptedModel(ai, { otherwise: 'ok' });
@@ -66,10 +72,12 @@ const STARTS: [name: string, init: object, place: string][] = [
   ['the artifacts', { state: { artifacts: trap() } }, '/state/artifacts'],
   ['the messages, revoked', { state: { messages: revoked() } }, '/state/messages'],
   ['the snapshotId', withGetter('snapshotId'), '/snapshotId'],
+  ['a BigInt', { state: { custom: [{ big: 1n }] } }, '/state/custom/0/big'],
+  ['a value that contains itself', { state: { custom: cycle() } }, '/state/custom/next/next'],
   ['the whole init', trap(), 'chat'],
 ];
 
-test.each(STARTS)('chat: %s that throws is refused', async (_, init, place) => {
+test.each(STARTS)('chat: %s that throws, or is no JSON, is refused', async (_, init, place) => {
   const { agents, scripted } = setUp();
   for (const agent of agents) {
     expectRefusal(await errorOf(() => agent.chat(init).send('x')), place);

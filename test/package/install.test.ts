@@ -257,7 +257,7 @@ describe('a client without Genkit', () => {
   });
 
   it.each([
-    ['client', 12_800],
+    ['client', 10_240],
     ['react', 20_480],
   ])('is small for a page: %s in at most %i bytes, compressed', async (entry, limit) => {
     const main = join(home, `${entry}.ts`);

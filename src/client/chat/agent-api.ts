@@ -1,8 +1,8 @@
 import { Chat } from './chat.ts';
 import { readInit, readLookup } from '../check.ts';
 import { Conversation } from './conversation.ts';
-import { AgentError, toAgentError } from '../errors.ts';
-import { withInterrupts } from './interrupt.ts';
+import { withAgentErrors } from '../errors.ts';
+import { mustGetSnapshot, withInterrupts } from './read-snapshot.ts';
 import { pause, withLimits } from '../signals.ts';
 import type { AgentTransport } from '../transport.ts';
 import type { AgentAPI, SessionSnapshot } from '../types.ts';
@@ -19,53 +19,36 @@ const PAUSE_MS = 1000;
  */
 export function createAgentApi<State = unknown, O = unknown>(transport: AgentTransport): AgentAPI<State, O> {
   const { stateManagement } = transport;
-  const api: AgentAPI<State, O> = {
+  return {
     chat: (init) => new Chat<State, O>(transport, new Conversation<State>(readInit(init), stateManagement)),
 
     loadChat: async (given) => {
       const lookup = readLookup(given);
-      const snapshot = await api.getSnapshot(lookup);
-      if (!snapshot) {
-        const what = 'snapshotId' in lookup ? `snapshot ${lookup.snapshotId}` : `session ${lookup.sessionId}`;
-        throw new AgentError({ status: 'NOT_FOUND', message: `There is no ${what}.` });
-      }
+      const snapshot = await withAgentErrors(() => mustGetSnapshot<State>(transport, lookup));
       return new Chat<State, O>(transport, Conversation.of<State>(snapshot, stateManagement));
     },
 
-    getSnapshot: async (lookup, { metadataOnly } = {}) => {
-      const exact = typeof lookup === 'string' ? { snapshotId: lookup } : lookup;
-      try {
-        const snapshot = (await transport.getSnapshot(exact, { metadataOnly })) as SessionSnapshot<State> | undefined;
-        return snapshot && withInterrupts(snapshot);
-      } catch (error) {
-        throw toAgentError(error);
-      }
-    },
+    getSnapshot: (lookup, { metadataOnly } = {}) =>
+      withAgentErrors(async () => {
+        const exact = typeof lookup === 'string' ? { snapshotId: lookup } : lookup;
+        const snapshot = await transport.getSnapshot(exact, { metadataOnly });
+        return snapshot && withInterrupts(snapshot as SessionSnapshot<State>);
+      }),
 
     waitForSnapshot: (snapshotId, { metadataOnly, ...limits } = {}) =>
       withLimits(limits, `Waiting for the snapshot ${snapshotId}`, async (abortSignal) => {
         for (;;) {
           const asked = performance.now();
           const read = { abortSignal, metadataOnly, waitMs: LONG_POLL_MS };
-          const snapshot = (await transport.getSnapshot({ snapshotId }, read)) as SessionSnapshot<State> | undefined;
-          if (!snapshot) {
-            throw new AgentError({ status: 'NOT_FOUND', message: `There is no snapshot ${snapshotId}.` });
-          }
+          const snapshot = await mustGetSnapshot<State>(transport, { snapshotId }, read);
           if (snapshot.status !== 'pending') {
-            return withInterrupts(snapshot);
+            return snapshot;
           }
           // A server that did not wait must not be polled without a pause.
           await pause(Math.max(0, PAUSE_MS - (performance.now() - asked)), abortSignal);
         }
       }),
 
-    abort: async (snapshotId) => {
-      try {
-        return await transport.abort(snapshotId);
-      } catch (error) {
-        throw toAgentError(error);
-      }
-    },
+    abort: (snapshotId) => withAgentErrors(async () => transport.abort(snapshotId)),
   };
-  return api;
 }

@@ -1,7 +1,7 @@
 import { readInput, readOptions } from '../check.ts';
 import type { Conversation } from './conversation.ts';
 import { BackgroundTask } from './detached-task.ts';
-import { AgentError, toAgentError } from '../errors.ts';
+import { AgentError, toAgentError, withAgentErrors } from '../errors.ts';
 import { interruptsOf } from './interrupt.ts';
 import type { AgentTransport } from '../transport.ts';
 import { refusedTurn, Turn } from './turn.ts';
@@ -74,18 +74,14 @@ export class Chat<State, O = unknown> implements AgentChat<State, O> {
     try {
       options = readOptions(givenOptions);
       input = withChoice(readInput(given), options);
+      if (this.#isRunning) {
+        throw new AgentError({
+          status: 'FAILED_PRECONDITION',
+          message: 'This chat is running a turn. Wait for its response, or open another chat for a concurrent turn.',
+        });
+      }
     } catch (error) {
       return refusedTurn(toAgentError(error));
-    }
-    if (this.#isRunning) {
-      return refusedTurn(
-        new AgentError({
-          status: 'FAILED_PRECONDITION',
-          message:
-            'This chat is running a turn. Wait for its response before sending the next; ' +
-            'for concurrent turns, open a chat for each.',
-        }),
-      );
     }
     this.#isRunning = true;
     const turn = new Turn<State, O>({
@@ -135,18 +131,10 @@ export class Chat<State, O = unknown> implements AgentChat<State, O> {
     if (snapshotId === undefined) {
       return undefined;
     }
-    try {
-      return await this.#transport.abort(snapshotId);
-    } catch (error) {
-      throw toAgentError(error);
-    }
+    return withAgentErrors(async () => this.#transport.abort(snapshotId));
   }
 }
 
 function withChoice(input: AgentInput, { model, config }: TurnOptions): AgentInput {
-  const choice: Pick<TurnOptions, 'model' | 'config'> = {
-    ...(model !== undefined && { model }),
-    ...(config && { config }),
-  };
-  return { ...input, ...choice };
+  return { ...input, ...(model !== undefined && { model }), ...(config && { config }) };
 }

@@ -1,9 +1,9 @@
 import { parsePartialJson } from '../../json/partial.ts';
-import { dataOf, mediaOf, reasoningOf, textOf, toolRequestsOf } from './parts.ts';
-import type { AgentChunk, AgentStreamChunk, Artifact, Part, PartialOutput, ToolRequestPart } from '../types.ts';
+import { PartsView } from './parts-view.ts';
+import type { AgentChunk, AgentStreamChunk, Artifact, PartialOutput } from '../types.ts';
 
 /** A streamed chunk with its accessors. */
-export class TurnChunk<State = unknown, O = unknown> implements AgentChunk<State, O> {
+export class TurnChunk<State = unknown, O = unknown> extends PartsView<unknown> implements AgentChunk<State, O> {
   readonly raw: AgentStreamChunk;
   /** The turn's text up to and including this chunk. */
   readonly accumulatedText: string;
@@ -14,6 +14,7 @@ export class TurnChunk<State = unknown, O = unknown> implements AgentChunk<State
 
   /** @param before The text of the earlier chunks: of the turn, and of the model's current message. */
   constructor(raw: AgentStreamChunk, before: { turn: string; reply: string }, custom?: State) {
+    super(raw.modelChunk?.content);
     this.raw = raw;
     this.accumulatedText = before.turn + this.text;
     this.#replyText = before.reply + this.text;
@@ -25,35 +26,11 @@ export class TurnChunk<State = unknown, O = unknown> implements AgentChunk<State
     return this.#replyText;
   }
 
-  get text(): string {
-    return textOf(this.#parts);
-  }
-
-  get reasoning(): string {
-    return reasoningOf(this.#parts);
-  }
-
-  get toolRequests(): ToolRequestPart[] {
-    return toolRequestsOf(this.#parts);
-  }
-
-  get data(): unknown {
-    return dataOf(this.#parts);
-  }
-
   get output(): PartialOutput<O> | null {
     return (this.data ?? parsePartialJson(this.#replyText) ?? null) as PartialOutput<O> | null;
   }
 
-  get media(): AgentChunk['media'] {
-    return mediaOf(this.#parts);
-  }
-
   get artifact(): Artifact | undefined {
     return this.raw.artifact;
-  }
-
-  get #parts(): Part[] | undefined {
-    return this.raw.modelChunk?.content;
   }
 }

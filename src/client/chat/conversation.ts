@@ -1,8 +1,7 @@
-import { applyPatch } from '../../json/apply-patch.ts';
+import { changed } from '../apply-patch.ts';
 import { putByName } from '../../json/named-list.ts';
 import { AgentError } from '../errors.ts';
 import { withoutValue } from './parts.ts';
-import type { ConversationView } from './response.ts';
 import type { AgentTransport } from '../transport.ts';
 import type {
   AgentInit,
@@ -108,19 +107,19 @@ export class Conversation<State> {
     const [first] = patch;
     // JSON drops a value that is undefined, so an emptied state arrives this way.
     const emptied = patch.length === 1 && first?.op === 'replace' && first.path === '' && first.value === undefined;
-    this.custom = emptied ? undefined : applyPatch(this.custom, patch);
+    this.custom = emptied ? undefined : changed(this.custom, patch);
   }
 
   /** A turn ended. */
   settle(output: AgentOutput<State>, before: TurnStart<State>): void {
-    this.#underWay ||= output.snapshotId !== undefined || output.sessionId !== undefined || output.state !== undefined;
+    this.#underWay ||= (output.snapshotId ?? output.sessionId ?? output.state) !== undefined;
     this.snapshotId = output.snapshotId ?? this.snapshotId;
     this.sessionId = output.sessionId ?? this.sessionId;
     if (output.finishReason === 'detached') {
       this.#beforeDetached = before;
     }
-    const isKept = output.finishReason === 'aborted' && this.snapshotId !== before.snapshotId;
-    if (output.finishReason === 'failed' || (output.finishReason === 'aborted' && !isKept)) {
+    const isDropped = output.finishReason === 'aborted' && this.snapshotId === before.snapshotId;
+    if (output.finishReason === 'failed' || isDropped) {
       // The turn failed: neither its message nor its changes belong to the conversation.
       this.#goBack(before);
     } else {
@@ -162,10 +161,6 @@ export class Conversation<State> {
     this.sessionId ??= snapshot?.sessionId ?? snapshot?.state?.sessionId;
     this.snapshotId = before.snapshotId;
     this.#goBack(before);
-  }
-
-  view(): ConversationView<State> {
-    return { messages: this.messages, state: this.custom, sessionId: this.sessionId };
   }
 
   #goBack({ messages, artifacts, custom }: TurnStart<State>): void {

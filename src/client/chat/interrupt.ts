@@ -1,12 +1,5 @@
 import { toolRequestsOf } from './parts.ts';
-import type {
-  AgentInterrupt,
-  AgentSnapshot,
-  MessageData,
-  SessionSnapshot,
-  ToolRequestPart,
-  ToolResponsePart,
-} from '../types.ts';
+import type { AgentInterrupt, MessageData, ToolRequestPart, ToolResponsePart } from '../types.ts';
 
 /** The tool requests of a message that wait for the caller. In a conversation they are in the last message. */
 export function interruptsOf(message: MessageData | undefined): AgentInterrupt[] {
@@ -16,12 +9,6 @@ export function interruptsOf(message: MessageData | undefined): AgentInterrupt[]
   return toolRequestsOf(message.content)
     .filter((part) => part.metadata?.interrupt)
     .map(toInterrupt);
-}
-
-/** Adds the waiting tool requests to a snapshot. */
-export function withInterrupts<State>(snapshot: SessionSnapshot<State>): AgentSnapshot<State> {
-  const get = () => interruptsOf(snapshot.state?.messages?.at(-1));
-  return Object.defineProperty({ ...snapshot }, 'interrupts', { get }) as AgentSnapshot<State>;
 }
 
 /** Builds the {@link AgentInterrupt} of a waiting tool request. */

@@ -1,23 +1,8 @@
-import type { AgentChunk, MessageData, Part, ToolRequestPart } from '../types.ts';
+import type { MessageData, Part, ToolRequestPart } from '../types.ts';
 
 /** The text of all text parts, joined. */
 export function textOf(parts: readonly Part[] = []): string {
   return parts.map((part) => part.text ?? '').join('');
-}
-
-/** The text of all reasoning parts, joined. */
-export function reasoningOf(parts: readonly Part[] = []): string {
-  return parts.map((part) => part.reasoning ?? '').join('');
-}
-
-/** The first medium. */
-export function mediaOf(parts: readonly Part[] = []): AgentChunk['media'] {
-  return parts.find((part) => part.media)?.media ?? null;
-}
-
-/** The first structured value. */
-export function dataOf(parts: readonly Part[] = []): unknown {
-  return parts.find((part) => part.data !== undefined)?.data ?? null;
 }
 
 /** Metadata of the part with the value of structured output, which an agent adds to its reply. */

@@ -1,6 +1,7 @@
+import type { Conversation } from './conversation.ts';
 import { AgentError } from '../errors.ts';
 import { interruptsOf } from './interrupt.ts';
-import { dataOf, mediaOf, reasoningOf, textOf, toolRequestsOf } from './parts.ts';
+import { PartsView } from './parts-view.ts';
 import type {
   AgentFinishReason,
   AgentInterrupt,
@@ -9,28 +10,21 @@ import type {
   Artifact,
   MessageData,
   ModelUsage,
-  ToolRequestPart,
 } from '../types.ts';
 
-/** The conversation at the end of a turn. */
-export interface ConversationView<State> {
-  messages: MessageData[];
-  state: State | undefined;
-  sessionId: string | undefined;
-}
-
 /** A turn's output with its accessors. All values are as of the turn's end. */
-export class TurnResponse<State = unknown, O = unknown> implements AgentResponse<State, O> {
+export class TurnResponse<State = unknown, O = unknown> extends PartsView<O | null> implements AgentResponse<State, O> {
   readonly raw: AgentOutput<State>;
   readonly messages: MessageData[];
   /** The output's custom state. An agent with a store sends none; then the state that the chat tracked. */
   readonly state?: State;
   readonly sessionId?: string;
 
-  constructor(raw: AgentOutput<State>, after: ConversationView<State>) {
+  constructor(raw: AgentOutput<State>, after: Conversation<State>) {
+    super(raw.message?.content);
     this.raw = raw;
     this.messages = after.messages;
-    this.state = raw.state?.custom ?? after.state;
+    this.state = raw.state?.custom ?? after.custom;
     this.sessionId = raw.sessionId ?? after.sessionId;
   }
 
@@ -38,28 +32,8 @@ export class TurnResponse<State = unknown, O = unknown> implements AgentResponse
     return this.raw.message;
   }
 
-  get text(): string {
-    return textOf(this.raw.message?.content);
-  }
-
-  get reasoning(): string {
-    return reasoningOf(this.raw.message?.content);
-  }
-
-  get media(): AgentResponse['media'] {
-    return mediaOf(this.raw.message?.content);
-  }
-
-  get data(): O | null {
-    return dataOf(this.raw.message?.content) as O | null;
-  }
-
   get output(): O | null {
     return this.data;
-  }
-
-  get toolRequests(): ToolRequestPart[] {
-    return toolRequestsOf(this.raw.message?.content);
   }
 
   get interrupts(): AgentInterrupt[] {

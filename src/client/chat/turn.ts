@@ -56,10 +56,7 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
     this.stream = this.#chunks;
     this.response = this.#run(setting);
     // This also marks a rejection as handled: a caller that reads only the stream gets the error there.
-    this.response.then(
-      () => this.#chunks.close(),
-      (error: unknown) => this.#chunks.fail(error),
-    );
+    this.#chunks.endWith(this.response);
   }
 
   abort(): void {
@@ -89,7 +86,9 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
       const { signal: abortSignal } = this.#controller;
       abortSignal.throwIfAborted();
       output = (await this.#callAgent(setting, init)) as AgentOutput<State>;
-      this.#assertRead();
+      if (this.#unreadable) {
+        throw this.#unreadable;
+      }
     } catch (error) {
       output = this.#outputWithout(error);
       cause = error;
@@ -105,15 +104,14 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
   }
 
   #callAgent({ transport, input, options, streamId }: TurnSetting<State>, init: AgentInit): Promise<AgentOutput> {
-    const { onStreamId, onReconnecting } = options;
     const call: TransportCall = {
       abortSignal: this.#controller.signal,
       onChunk: this.#onChunk,
       onStreamId: (id) => {
         this.#streamId = id;
-        onStreamId?.(id);
+        options.onStreamId?.(id);
       },
-      onReconnecting,
+      onReconnecting: options.onReconnecting,
     };
     if (streamId === undefined) {
       return transport.runTurn(input, init, call);
@@ -159,23 +157,17 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
     }
   }
 
-  #assertRead(): void {
-    if (this.#unreadable) {
-      throw this.#unreadable;
-    }
-  }
-
   /** The output of a turn whose output did not arrive. */
   #outputWithout(error: unknown): AgentOutput<State> {
     const { signal } = this.#controller;
-    const failure = signal.aborted ? describeError(signal.reason) : describeError(error);
+    const failure = describeError(signal.aborted ? signal.reason : error);
     const wanted = signal.aborted && failure.status !== 'DEADLINE_EXCEEDED';
     return wanted ? { finishReason: 'aborted' } : { finishReason: 'failed', error: failure };
   }
 
   /** The response of a completed turn; throws for any other. */
   #judge(output: AgentOutput<State>, cause: unknown): TurnResponse<State, O> {
-    const response = new TurnResponse<State, O>(output, this.#conversation.view());
+    const response = new TurnResponse<State, O>(output, this.#conversation);
     const { snapshotId } = this.#conversation;
     if (output.finishReason === 'failed') {
       const failure = readErrorRecord(output.error, 'UNKNOWN');
@@ -186,8 +178,8 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
       throw new AgentError<State>({
         status: 'DATA_LOSS',
         message:
-          'The turn went through, but a change of the custom state did not fit the state that this client has. ' +
-          'The state here is the one before that change; load the chat again, or send another turn.',
+          'The turn completed, but a change of the custom state did not fit the state that this client has. ' +
+          'Load the chat again, or send another turn.',
         state: response.state,
         snapshotId,
         response,
@@ -201,11 +193,7 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
 /** A turn that never started. */
 export function refusedTurn<State, O>(refusal: AgentError): AgentTurn<State, O> {
   const stream = new ReplayStream<AgentChunk<State, O>>();
-  stream.fail(refusal);
-  const refused = async (): Promise<TurnResponse<State, O>> => {
-    throw refusal;
-  };
-  const response = refused();
-  response.catch(() => {});
+  const response = Promise.reject<TurnResponse<State, O>>(refusal);
+  stream.endWith(response);
   return { stream, response, abort: () => {}, stop: async () => {} };
 }

@@ -1,6 +1,5 @@
 import type { AllNames } from '../check.ts';
 import { post, readRequest, STREAM_ID_HEADER } from './post.ts';
-import { reachable } from './reachable.ts';
 import { readBody, readStream } from './read-turn.ts';
 import { ReplayStream } from './replay-stream.ts';
 
@@ -47,7 +46,7 @@ export interface FlowStream<O = unknown, S = unknown> {
 export async function runFlow<O = unknown, Init = unknown>(options: RunFlowOptions<Init>): Promise<O> {
   const { url, input, init, headers, abortSignal } = readRequest('runFlow', options, RUN_OPTIONS);
   const response = await post({ url, body: { data: input, init }, headers, abortSignal });
-  return (await reachable(() => readBody(response))).result as O;
+  return (await readBody(response)).result as O;
 }
 
 /**
@@ -66,13 +65,8 @@ export function streamFlow<O = unknown, S = unknown, Init = unknown>(
   const headers = { ...options.headers, ...(streamId && { [STREAM_ID_HEADER]: streamId }) };
   const answer = post({ url, body: { data: input, init }, stream: true, headers, abortSignal });
   const stream = new ReplayStream<S>();
-  const output = answer.then((response) =>
-    reachable(() => readStream(response, (message) => stream.push(message as S))),
-  );
-  output.then(
-    () => stream.close(),
-    (error: unknown) => stream.fail(error),
-  );
+  const output = answer.then((response) => readStream(response, (message) => stream.push(message as S)));
+  stream.endWith(output);
   const answeredId = answer.then((response) => response.headers.get(STREAM_ID_HEADER));
   answeredId.catch(() => {});
   return { output: output as Promise<O>, stream, streamId: answeredId };

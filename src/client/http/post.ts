@@ -1,4 +1,5 @@
-import { checkNames, invalid } from '../check.ts';
+import { checkNames } from '../check.ts';
+import { invalid } from '../errors.ts';
 import { reachable } from './reachable.ts';
 
 /** Genkit's header for the id of a stream, in requests and answers. */
@@ -16,7 +17,7 @@ export interface PostRequest {
   fetch?: typeof fetch;
 }
 
-const EXPECTED = "an object such as { url: 'https://example.com/api/support' }";
+const EXPECTED = "an object: { url: 'https://example.com/api' }";
 
 /** The options that `remoteAgent` and the calls of flows share. */
 interface RequestOptions {
@@ -40,24 +41,24 @@ export function readRequest<T extends RequestOptions>(owner: string, options: T,
   // The members of a Headers object or a Map would be lost.
   const isRecord = typeof headers === 'object' && headers !== null && !(Symbol.iterator in headers);
   if (headers !== undefined && !isTokens && !isRecord) {
-    throw invalid(`${owner} takes a plain object as 'headers', such as { authorization: 'Bearer ...' }.`);
+    throw invalid(`${owner} takes a plain object as 'headers'.`);
   }
-  return { ...options, url: readUrl(owner, 'url', options) };
+  return { ...options, url: readUrl(owner, 'url', options.url, send) };
 }
 
 /**
  * Returns an address as a text.
  *
+ * @param send The caller's own `fetch`, if any.
  * @throws AgentError `INVALID_ARGUMENT`
  */
-export function readUrl(owner: string, name: string, options: RequestOptions): string {
-  const given = (options as unknown as Record<string, unknown>)[name];
+export function readUrl(owner: string, name: string, given: unknown, send: unknown): string {
   const url = given instanceof URL ? given.href : given;
   if (typeof url !== 'string' || url.trim() === '') {
-    throw invalid(`${owner} needs a text or a URL as '${name}': it takes ${EXPECTED}.`);
+    throw invalid(`${owner} takes ${EXPECTED}: '${name}' must be a text or a URL.`);
   }
   // A caller's own fetch may know other schemes.
-  if (!options.fetch && URL.canParse(url) && !/^https?:$/.test(new URL(url).protocol)) {
+  if (!send && /^(?!https?:)[a-z][\w+.-]*:/i.test(url.trim())) {
     throw invalid(`${owner} can't use '${url}' as '${name}': it must begin with http: or https:.`);
   }
   return url;
@@ -94,8 +95,6 @@ export async function post(request: PostRequest): Promise<Response> {
  */
 function assertComplete(url: string): void {
   if (!URL.canParse(url, globalThis.location?.href)) {
-    throw invalid(
-      `The address '${url}' can't be used: outside of a browser it must be absolute, 'https://example.com/api/support' say.`,
-    );
+    throw invalid(`The address '${url}' can't be used: outside of a browser it must be absolute.`);
   }
 }

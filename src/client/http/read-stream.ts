@@ -1,10 +1,10 @@
 import { AgentError } from '../errors.ts';
+import { reachable } from './reachable.ts';
 
-/** One field of a stream of server-sent events: `data: ...` and, as Genkit's servers send it, `error: ...`. */
-export interface StreamField {
-  name: string;
-  value: string;
-}
+/** A field of a server-sent event that has a part of its text: `data: ...` and, as Genkit's servers send it, `error: ...`. */
+const TEXT_FIELD = /^(?:data|error)(?:: ?|$)(.*)/s;
+
+type Body = Response['body'];
 
 /** Default of `maxFrameChars`: longest frame of a stream and longest JSON answer, in characters. */
 export const MAX_FRAME_CHARS = 64 * 1024 * 1024;
@@ -13,35 +13,31 @@ export const MAX_FRAME_CHARS = 64 * 1024 * 1024;
 const CHARS_OF_A_LINE = 64;
 
 /**
- * Reads a stream of server-sent events, one event at a time, as a list of fields. Network chunks may cut characters and lines anywhere. An event
- * that the end of the stream cuts off is yielded too, for the caller to judge; a character that is cut off becomes U+FFFD.
+ * Reads a stream of server-sent events, one event at a time, as its text; events without one are skipped. Network chunks may cut characters and
+ * lines anywhere. An event that the end of the stream cuts off is yielded too, for the caller to judge; a character that is cut off becomes U+FFFD.
  *
- * @throws AgentError `DATA_LOSS` when the bytes are not UTF-8, `RESOURCE_EXHAUSTED` for an event longer than `maxChars`; the error of the body's reader.
+ * @throws AgentError `DATA_LOSS` when the bytes are not UTF-8, `RESOURCE_EXHAUSTED` for an event longer than `maxChars`; as {@link reachable} for an error of the body's reader.
  */
-export async function* readEvents(
-  body: ReadableStream<Uint8Array>,
-  maxChars = MAX_FRAME_CHARS,
-): AsyncGenerator<StreamField[], void, undefined> {
-  let fields: StreamField[] = [];
+export async function* readEvents(body: Body, maxChars = MAX_FRAME_CHARS): AsyncGenerator<string, void, undefined> {
+  let texts: string[] = [];
   let chars = 0;
   for await (const line of readLines(body, maxChars)) {
     if (line !== '') {
       chars += line.length + CHARS_OF_A_LINE;
       mustBeWithin(maxChars, chars);
-      fields.push(toField(line));
-    } else if (fields.length > 0) {
-      yield fields;
-      fields = [];
-      chars = 0;
+      texts.push(...(TEXT_FIELD.exec(line)?.slice(1) ?? []));
+      continue;
     }
-  }
-  if (fields.length > 0) {
-    yield fields;
+    if (texts.length > 0) {
+      yield texts.join('\n');
+    }
+    texts = [];
+    chars = 0;
   }
 }
 
-/** Splits a text into lines, at LF or CRLF. */
-async function* readLines(body: ReadableStream<Uint8Array>, maxChars: number): AsyncGenerator<string, void, undefined> {
+/** Splits a text into lines, at LF or CRLF. The last line is followed by an empty one, which ends an event that was cut off. */
+async function* readLines(body: Body, maxChars: number): AsyncGenerator<string, void, undefined> {
   // Only new text is searched, so that the cost of a line in many chunks stays linear.
   let pieces: string[] = [];
   let chars = 0;
@@ -57,14 +53,15 @@ async function* readLines(body: ReadableStream<Uint8Array>, maxChars: number): A
     mustBeWithin(maxChars, chars);
   }
   yield pieces.join('').replace(/\r$/, '');
+  yield '';
 }
 
 /**
  * Reads a whole answer. Bytes that are not UTF-8 become U+FFFD.
  *
- * @throws AgentError `RESOURCE_EXHAUSTED` for an answer longer than `maxChars`; the error of the body's reader.
+ * @throws AgentError `RESOURCE_EXHAUSTED` for an answer longer than `maxChars`; as {@link reachable} for an error of the body's reader.
  */
-export async function readWhole(body: ReadableStream<Uint8Array>, maxChars = MAX_FRAME_CHARS): Promise<string> {
+export async function readWhole(body: Body, maxChars = MAX_FRAME_CHARS): Promise<string> {
   const pieces: string[] = [];
   let chars = 0;
   for await (const text of readText(body, false)) {
@@ -79,24 +76,24 @@ function mustBeWithin(maxChars: number, chars: number): void {
   if (chars > maxChars) {
     throw new AgentError({
       status: 'RESOURCE_EXHAUSTED',
-      message:
-        `The answer has a frame of more than ${maxChars} characters, so the rest was not read. ` +
-        'The option "maxFrameChars" of remoteAgent() raises the limit.',
+      message: `The answer has a frame of more than ${maxChars} characters, the limit of "maxFrameChars" of remoteAgent().`,
     });
   }
 }
 
-async function* readText(body: ReadableStream<Uint8Array>, fatal: boolean): AsyncGenerator<string, void, undefined> {
+async function* readText(body: Body, fatal: boolean): AsyncGenerator<string, void, undefined> {
+  if (!body) {
+    return;
+  }
   const decoder = new TextDecoder('utf-8', { fatal });
-  const reader = body.getReader();
+  const reader = await reachable(async () => body.getReader());
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await reachable(() => reader.read());
+      yield decode(decoder, value);
       if (done) {
-        yield endOf(decoder);
         return;
       }
-      yield decode(decoder, value);
     }
   } finally {
     // A caller may stop reading before the end; the connection is then released.
@@ -104,28 +101,14 @@ async function* readText(body: ReadableStream<Uint8Array>, fatal: boolean): Asyn
   }
 }
 
-/** Decodes the characters that the bytes complete. */
-function decode(decoder: TextDecoder, bytes: Uint8Array): string {
+/** Decodes the characters that the bytes complete; at the end the rest: empty, unless a character is cut off. */
+function decode(decoder: TextDecoder, bytes: Uint8Array | undefined): string {
   try {
-    return decoder.decode(bytes, { stream: true });
-  } catch (error) {
-    throw new AgentError({ status: 'DATA_LOSS', message: 'The answer is not UTF-8.', cause: error });
+    return decoder.decode(bytes, { stream: bytes !== undefined });
+  } catch (cause) {
+    if (!bytes) {
+      return '\uFFFD';
+    }
+    throw new AgentError({ status: 'DATA_LOSS', message: 'The answer is not UTF-8.', cause });
   }
-}
-
-/** Decodes the rest at the end: empty, unless the end cuts a character off. */
-function endOf(decoder: TextDecoder): string {
-  try {
-    return decoder.decode();
-  } catch {
-    return '\uFFFD';
-  }
-}
-
-function toField(line: string): StreamField {
-  const colon = line.indexOf(':');
-  if (colon < 0) {
-    return { name: line, value: '' };
-  }
-  return { name: line.slice(0, colon), value: line.slice(colon + 1).replace(/^ /, '') };
 }

@@ -1,5 +1,5 @@
 import { AgentError, ConnectionLostError, readErrorRecord } from '../errors.ts';
-import { readEvents, readWhole, type StreamField } from './read-stream.ts';
+import { readEvents, readWhole } from './read-stream.ts';
 import { statusOfHttp } from '../../error-status.ts';
 import type { AgentOutput, AgentStreamChunk } from '../types.ts';
 import { isOutput } from './wire-form.ts';
@@ -46,11 +46,8 @@ export async function readStream(
   if (!isEventStream(response)) {
     return (await readBody(response, maxFrameChars)).result;
   }
-  for await (const event of readEvents(bodyOf(response), maxFrameChars)) {
+  for await (const event of readEvents(response.body, maxFrameChars)) {
     const envelope = parseEvent(event);
-    if (envelope === undefined) {
-      continue;
-    }
     if ('message' in envelope) {
       onMessage(envelope.message);
     } else if ('result' in envelope) {
@@ -86,7 +83,7 @@ export async function readResult<T>(
  * @throws AgentError as {@link readResult}.
  */
 export async function readBody(response: Response, maxFrameChars?: number): Promise<Envelope> {
-  const body = parseObject(await readWhole(bodyOf(response), maxFrameChars));
+  const body = parseObject(await readWhole(response.body, maxFrameChars));
   // A failed turn has both: the output, and the error that sets the HTTP status.
   if (body && 'result' in body) {
     return body;
@@ -110,22 +107,14 @@ export async function readBody(response: Response, maxFrameChars?: number): Prom
   });
 }
 
-function bodyOf(response: Response): ReadableStream<Uint8Array> {
-  return response.body ?? new ReadableStream({ start: (empty) => empty.close() });
-}
-
 /** Genkit's server labels its streams `text/plain`. */
 function isEventStream(response: Response): boolean {
   const type = response.headers.get('content-type') ?? '';
   return response.status === 200 && !/json|html/i.test(type);
 }
 
-function parseEvent(fields: StreamField[]): Envelope | undefined {
-  const payload = fields.filter(({ name }) => name === 'data' || name === 'error').map(({ value }) => value);
-  if (payload.length === 0) {
-    return undefined;
-  }
-  const envelope = parseObject(payload.join('\n'));
+function parseEvent(event: string): Envelope {
+  const envelope = parseObject(event);
   if (!envelope) {
     throw cutShort();
   }

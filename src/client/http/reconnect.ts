@@ -1,8 +1,8 @@
 import { checkNames, type AllNames } from '../check.ts';
-import { AgentError, ConnectionLostError } from '../errors.ts';
-import { reachable } from './reachable.ts';
+import { AgentError, ConnectionLostError, invalid } from '../errors.ts';
 import { readTurn } from './read-turn.ts';
 import { assertDelay, pause } from '../signals.ts';
+import type { TransportCall } from '../transport.ts';
 import type { AgentOutput, AgentStreamChunk } from '../types.ts';
 
 /** How a broken stream is resumed. */
@@ -22,14 +22,12 @@ const RECONNECT: AllNames<ReconnectOptions> = { attempts: true, delayMs: true, m
 
 /** @throws AgentError `INVALID_ARGUMENT` for an option that is not a valid number. */
 export function readPolicy(options: ReconnectOptions | false = {}): ReconnectPolicy {
-  if (options === false) {
-    return { attempts: 0, delayMs: 0, maxDelayMs: 0 };
-  }
-  checkNames('reconnect', options, RECONNECT);
-  const { attempts = 6, delayMs = 250, maxDelayMs = 8000 } = options;
+  const given = options === false ? { attempts: 0 } : options;
+  checkNames('reconnect', given, RECONNECT);
+  const { attempts = 6, delayMs = 250, maxDelayMs = 8000 } = given;
   for (const [name, value] of Object.entries({ attempts, delayMs, maxDelayMs })) {
     if (!(value >= 0)) {
-      throw new AgentError({ status: 'INVALID_ARGUMENT', message: `reconnect.${name} must be a number from 0.` });
+      throw invalid(`reconnect.${name} must be a number from 0.`);
     }
   }
   assertDelay('reconnect.maxDelayMs', maxDelayMs);
@@ -42,13 +40,10 @@ export interface ResumableStream {
   first?: Response;
   /** Requests the stream again, from its beginning. */
   again: () => Promise<Response>;
-  onChunk: (chunk: AgentStreamChunk) => void;
-  onReconnecting?: (isReconnecting: boolean) => void;
+  call: TransportCall;
   policy: ReconnectPolicy;
   /** Longest frame, in characters. */
   maxFrameChars?: number;
-  /** An abort by the caller ends the reading. */
-  signal: AbortSignal;
 }
 
 /**
@@ -58,7 +53,8 @@ export interface ResumableStream {
  * @throws AgentError as {@link readTurn}; `UNAVAILABLE` when the server has dropped the stream, or the attempts are used up.
  */
 export async function readResumableTurn(stream: ResumableStream): Promise<AgentOutput> {
-  const { first, policy, signal, onReconnecting } = stream;
+  const { first, policy, call } = stream;
+  const { abortSignal, onReconnecting } = call;
   const again = async () => mustHaveStream(await stream.again());
   let connect = first ? () => Promise.resolve(first) : again;
   // A stream that runs already is one to be found again.
@@ -72,7 +68,7 @@ export async function readResumableTurn(stream: ResumableStream): Promise<AgentO
       if (position > received) {
         received = position;
         failed = 0;
-        stream.onChunk(chunk);
+        call.onChunk(chunk);
       }
     };
     try {
@@ -81,9 +77,9 @@ export async function readResumableTurn(stream: ResumableStream): Promise<AgentO
         isReconnecting = false;
         onReconnecting?.(false);
       }
-      return await reachable(() => readTurn(response, onChunk, stream.maxFrameChars));
+      return await readTurn(response, onChunk, stream.maxFrameChars);
     } catch (error) {
-      if (!(error instanceof ConnectionLostError) || signal.aborted || failed >= policy.attempts) {
+      if (!(error instanceof ConnectionLostError) || abortSignal.aborted || failed >= policy.attempts) {
         throw error;
       }
     }
@@ -91,7 +87,7 @@ export async function readResumableTurn(stream: ResumableStream): Promise<AgentO
       isReconnecting = true;
       onReconnecting?.(true);
     }
-    await pause(delayBefore(failed, policy), signal);
+    await pause(delayBefore(failed, policy), abortSignal);
     failed += 1;
     connect = again;
   }
@@ -107,16 +103,12 @@ function mustHaveStream(response: Response): Response {
   if (status === 204) {
     throw new AgentError({
       status: 'UNAVAILABLE',
-      message:
-        'The connection broke, and the server has dropped the stream. ' +
-        'Read the session to see whether the turn completed.',
+      message: 'The server has dropped the stream of the turn. Read the session to see whether the turn completed.',
     });
   }
   if (status === 429 || status >= 500) {
     response.body?.cancel().catch(() => {});
-    throw new ConnectionLostError(
-      `The connection broke, and the server answered HTTP ${status} to the request for the rest.`,
-    );
+    throw new ConnectionLostError(`The server answered HTTP ${status} to the request for the rest of the turn.`);
   }
   return response;
 }

@@ -1,8 +1,7 @@
 import { createAgentApi } from '../chat/agent-api.ts';
 import { type AllNames } from '../check.ts';
-import { AgentError } from '../errors.ts';
+import { AgentError, invalid } from '../errors.ts';
 import { post, readRequest, readUrl, STREAM_ID_HEADER, type PostRequest } from './post.ts';
-import { reachable } from './reachable.ts';
 import { readResult, readTurn } from './read-turn.ts';
 import { readPolicy, readResumableTurn, type ReconnectOptions, type ReconnectPolicy } from './reconnect.ts';
 import { isAborted, isSnapshot } from './wire-form.ts';
@@ -81,11 +80,12 @@ class HttpTransport implements AgentTransport {
   constructor(options: RemoteAgentOptions & { url: string }) {
     const { maxFrameChars = 1 } = options;
     if (!(maxFrameChars > 0)) {
-      throw new AgentError({ status: 'INVALID_ARGUMENT', message: 'maxFrameChars must be a number above 0.' });
+      throw invalid('maxFrameChars must be a number above 0.');
     }
     this.#options = options;
-    this.#getSnapshotUrl = companionUrl('getSnapshotUrl', options);
-    this.#abortUrl = companionUrl('abortUrl', options);
+    const { url, getSnapshotUrl = `${url}/getSnapshot`, abortUrl = `${url}/abort`, fetch: send } = options;
+    this.#getSnapshotUrl = readUrl('remoteAgent', 'getSnapshotUrl', getSnapshotUrl, send);
+    this.#abortUrl = readUrl('remoteAgent', 'abortUrl', abortUrl, send);
     this.#reconnect = readPolicy(options.reconnect);
     this.stateManagement = options.stateManagement;
   }
@@ -96,7 +96,7 @@ class HttpTransport implements AgentTransport {
     const first = await this.#post({ url, body: { data: input, init }, stream: true, abortSignal });
     const streamId = first.headers.get(STREAM_ID_HEADER);
     if (!streamId) {
-      return reachable(() => readTurn(first, onChunk, maxFrameChars));
+      return readTurn(first, onChunk, maxFrameChars);
     }
     onStreamId?.(streamId);
     return this.#readKept(streamId, call, first);
@@ -109,7 +109,7 @@ class HttpTransport implements AgentTransport {
   /** @param first The answer that the stream began with. Default: the stream is requested. */
   async #readKept(streamId: string, call: TransportCall, first?: Response): Promise<AgentOutput> {
     const { url, maxFrameChars } = this.#options;
-    const { abortSignal, onChunk, onReconnecting } = call;
+    const { abortSignal } = call;
     const headers = { [STREAM_ID_HEADER]: streamId };
     // Sent without the input, so that a server without kept streams does not run another turn.
     const again = () => this.#post({ url, body: {}, stream: true, headers, abortSignal });
@@ -119,15 +119,7 @@ class HttpTransport implements AgentTransport {
       onAbort();
     }
     try {
-      return await readResumableTurn({
-        first,
-        again,
-        onChunk,
-        onReconnecting,
-        policy: this.#reconnect,
-        signal: abortSignal,
-        maxFrameChars,
-      });
+      return await readResumableTurn({ first, again, call, policy: this.#reconnect, maxFrameChars });
     } finally {
       abortSignal.removeEventListener('abort', onAbort);
     }
@@ -149,9 +141,8 @@ class HttpTransport implements AgentTransport {
     { abortSignal, metadataOnly, waitMs }: TransportRead = {},
   ): Promise<SessionSnapshot | undefined> {
     try {
-      const data = { ...lookup, ...(metadataOnly && { metadataOnly }), ...(waitMs && { waitMs }) };
-      const response = await this.#post({ url: this.#getSnapshotUrl, body: { data }, abortSignal });
-      return await reachable(() => readResult(response, isSnapshot, this.#options.maxFrameChars));
+      const data = { ...lookup, metadataOnly: metadataOnly || undefined, waitMs };
+      return await this.#ask(this.#getSnapshotUrl, data, isSnapshot, abortSignal);
     } catch (error) {
       if (saysNoSuchSnapshot(error)) {
         return undefined;
@@ -164,9 +155,19 @@ class HttpTransport implements AgentTransport {
     snapshotId: string,
     { abortSignal }: { abortSignal?: AbortSignal } = {},
   ): Promise<SnapshotStatus | undefined> {
-    const response = await this.#post({ url: this.#abortUrl, body: { data: { snapshotId } }, abortSignal });
-    const result = await reachable(() => readResult(response, isAborted, this.#options.maxFrameChars));
+    const result = await this.#ask(this.#abortUrl, { snapshotId }, isAborted, abortSignal);
     return result?.status ?? undefined;
+  }
+
+  /** Sends a request that is answered by one JSON document. */
+  async #ask<T>(
+    url: string,
+    data: object,
+    check: (result: unknown) => result is T,
+    abortSignal: AbortSignal | undefined,
+  ): Promise<T | undefined> {
+    const response = await this.#post({ url, body: { data }, abortSignal });
+    return readResult(response, check, this.#options.maxFrameChars);
   }
 
   async #post({ headers: more, ...call }: PostRequest): Promise<Response> {
@@ -174,11 +175,6 @@ class HttpTransport implements AgentTransport {
     const own = typeof headers === 'function' ? await headers() : headers;
     return post({ ...call, headers: { ...own, ...more }, fetch });
   }
-}
-
-function companionUrl(name: 'getSnapshotUrl' | 'abortUrl', options: RemoteAgentOptions & { url: string }): string {
-  const path = name.slice(0, -'Url'.length);
-  return options[name] === undefined ? `${options.url}/${path}` : readUrl('remoteAgent', name, options);
 }
 
 /** A URL without an agent also answers `NOT_FOUND`: that is an error, not a missing snapshot. */

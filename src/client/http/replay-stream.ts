@@ -4,54 +4,49 @@
  */
 export class ReplayStream<T> implements AsyncIterable<T> {
   readonly #items: T[] = [];
-  #end: { error?: unknown; failed: boolean } | undefined;
-  /** Wakes the readers that wait for the next item. */
-  #wake: (() => void) | undefined;
-  #changed: Promise<void> | undefined;
+  /** What a reader does after the last item: it returns or throws. */
+  #end: (() => void) | undefined;
+  /** Wake the readers that wait for the next item. */
+  #waiting: (() => void)[] = [];
 
   push(item: T): void {
-    if (this.#end === undefined) {
+    if (!this.#end) {
       this.#items.push(item);
       this.#notify();
     }
   }
 
-  close(): void {
-    this.#end ??= { failed: false };
-    this.#notify();
-  }
-
-  /** Ends the stream; its readers get the error after the items. */
-  fail(error: unknown): void {
-    this.#end ??= { failed: true, error };
-    this.#notify();
+  /** Ends the stream when `work` does; its readers get the error of `work` after the items. */
+  endWith(work: Promise<unknown>): void {
+    work.then(
+      () => this.#finish(() => {}),
+      (error: unknown) =>
+        this.#finish(() => {
+          throw error;
+        }),
+    );
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
     for (let next = 0; ; next++) {
       while (next >= this.#items.length) {
-        if (this.#end?.failed) {
-          throw this.#end.error;
-        }
         if (this.#end) {
-          return;
+          return this.#end();
         }
-        await this.#nextChange();
+        await new Promise<void>((resolve) => {
+          this.#waiting.push(resolve);
+        });
       }
       yield this.#items[next] as T;
     }
   }
 
-  #nextChange(): Promise<void> {
-    this.#changed ??= new Promise((resolve) => {
-      this.#wake = resolve;
-    });
-    return this.#changed;
+  #finish(end: () => void): void {
+    this.#end ??= end;
+    this.#notify();
   }
 
   #notify(): void {
-    this.#wake?.();
-    this.#wake = undefined;
-    this.#changed = undefined;
+    for (const wake of this.#waiting.splice(0)) wake();
   }
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
+import { applyPatch as applyPatchOfClient } from '../../../src/client/apply-patch.ts';
 import { applyPatch, applyShared, PatchError } from '../../../src/json/apply-patch.ts';
 import { diff, type JsonPatch, type JsonPatchOperation } from '../../../src/json/diff.ts';
 import { copyJson, jsonEqual, JsonValueError, MAX_DEPTH, parseJson, stringifyJson } from '../../../src/json/value.ts';
@@ -6,11 +7,14 @@ import { deepFreeze, fromDeepStack, nestedArrays, nestedObjects } from './genera
 
 type Apply = typeof applyPatch<unknown>;
 
-/** Both ways of applying have to come to the same. */
-const WAYS: [string, Apply][] = [
+/** The ways of applying that refuse values which are not JSON, or nested too deep. */
+const CHECKED_WAYS: [string, Apply][] = [
   ['applyPatch', applyPatch],
   ['applyShared', applyShared],
 ];
+
+/** All have to come to the same. */
+const WAYS: [string, Apply][] = [...CHECKED_WAYS, ['applyPatch of the client', applyPatchOfClient]];
 
 /** The refusal that `action` ends with. */
 function refusalOf(action: () => unknown): PatchError {
@@ -193,7 +197,6 @@ describe.each(WAYS)('%s', (_, apply) => {
     ['a move into its own child', { op: 'move', from: '/a', path: '/a/b/0' }, '/a/b/0'],
     ['a move of the root into itself', { op: 'move', from: '', path: '/x' }, '/x'],
     ['a move to where its own going leaves no place', { op: 'move', from: '/a/b/0', path: '/a/b/2' }, '/a/b/2'],
-    ['a value that is no JSON', { op: 'add', path: '/x', value: { when: new Date(0) } }, '/x'],
     ['an operation that is null', null, ''],
     ['an operation that is a string', 'remove', ''],
     ['an operation that is an array', ['remove', '/a'], ''],
@@ -223,6 +226,41 @@ describe.each(WAYS)('%s', (_, apply) => {
       expect(refusalOf(() => apply(undefined, [op])).index).toBe(0);
       expect(refusalOf(() => apply({}, [{ op: 'remove', path: '' }, op])).index).toBe(1);
     }
+  });
+
+  test('strict apply: copies that would fill the memory are refused before they do', () => {
+    const doubling = Array.from({ length: 60 }, (): JsonPatchOperation => ({ op: 'copy', from: '/a', path: '/a/-' }));
+    const error = refusalOf(() => apply({ a: ['x'.repeat(100)] }, doubling));
+    expect(error.reason).toContain('maxCopiedBytes');
+    expect(error.index).toBeLessThan(25);
+    const empties = refusalOf(() => apply({ a: [[]] }, doubling, { maxCopiedBytes: 1_000_000 }));
+    expect(empties.index).toBeLessThan(30);
+  });
+
+  test('strict apply: how much may be copied can be set', () => {
+    const document = { a: ['x'.repeat(96)] }; // `a` is 100 bytes of JSON.
+    const copies = (count: number) =>
+      Array.from({ length: count }, (_, index): JsonPatchOperation => ({ op: 'copy', from: '/a', path: `/${index}` }));
+    expect(apply(document, copies(10), { maxCopiedBytes: 1_000 })).toHaveProperty('9');
+    expect(refusalOf(() => apply(document, copies(11), { maxCopiedBytes: 1_000 })).index).toBe(10);
+  });
+
+  test('makes errors that another copy of the package recognises', () => {
+    const error = refusalOf(() => apply({}, [{ op: 'remove', path: '/a' }]));
+    const elsewhere = Object.assign(new Error('x'), { [Symbol.for('genkitx-agents.PatchError')]: true });
+    expect([error, elsewhere, new Error('x'), null].map((it) => PatchError.isInstance(it))).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+  });
+});
+
+describe.each(CHECKED_WAYS)('%s', (_, apply) => {
+  test('strict apply: a value that is no JSON is refused', () => {
+    const operation: JsonPatchOperation = { op: 'add', path: '/x', value: { when: new Date(0) } };
+    expect(refusalOf(() => apply({}, [operation]))).toMatchObject({ index: 0, path: '/x' });
   });
 
   test('strict apply: nesting is bounded, whichever operation brings it about', () => {
@@ -262,37 +300,12 @@ describe.each(WAYS)('%s', (_, apply) => {
     }));
     expect(refusalOf(() => apply({}, selfCopies)).index).toBe(MAX_DEPTH - 1);
   });
-
-  test('strict apply: copies that would fill the memory are refused before they do', () => {
-    const doubling = Array.from({ length: 60 }, (): JsonPatchOperation => ({ op: 'copy', from: '/a', path: '/a/-' }));
-    const error = refusalOf(() => apply({ a: ['x'.repeat(100)] }, doubling));
-    expect(error.reason).toContain('maxCopiedBytes');
-    expect(error.index).toBeLessThan(25);
-    const empties = refusalOf(() => apply({ a: [[]] }, doubling, { maxCopiedBytes: 1_000_000 }));
-    expect(empties.index).toBeLessThan(30);
-  });
-
-  test('strict apply: how much may be copied can be set', () => {
-    const document = { a: ['x'.repeat(96)] }; // `a` is 100 bytes of JSON.
-    const copies = (count: number) =>
-      Array.from({ length: count }, (_, index): JsonPatchOperation => ({ op: 'copy', from: '/a', path: `/${index}` }));
-    expect(apply(document, copies(10), { maxCopiedBytes: 1_000 })).toHaveProperty('9');
-    expect(refusalOf(() => apply(document, copies(11), { maxCopiedBytes: 1_000 })).index).toBe(10);
-  });
-
-  test('makes errors that another copy of the package recognises', () => {
-    const error = refusalOf(() => apply({}, [{ op: 'remove', path: '/a' }]));
-    const elsewhere = Object.assign(new Error('x'), { [Symbol.for('genkitx-agents.PatchError')]: true });
-    expect([error, elsewhere, new Error('x'), null].map((it) => PatchError.isInstance(it))).toEqual([
-      true,
-      true,
-      false,
-      false,
-    ]);
-  });
 });
 
-describe('applyPatch', () => {
+describe.each([
+  ['applyPatch', applyPatch],
+  ['applyPatch of the client', applyPatchOfClient],
+])('%s', (_, apply) => {
   test('answers a document of its own: changing it changes neither the input nor the patch', () => {
     const document = { kept: { list: [1] }, changed: { a: 1 } };
     const patch: JsonPatch = [
@@ -300,14 +313,16 @@ describe('applyPatch', () => {
       { op: 'copy', from: '/kept', path: '/copied' },
     ];
     const before = copyJson({ document, patch });
-    const result = applyPatch<Record<string, Record<string, unknown>>>(document, patch);
+    const result = apply<Record<string, Record<string, unknown>>>(document, patch);
     (result['kept']!['list'] as unknown[]).push('mine');
     (result['changed']!['b'] as Record<string, unknown>)['deep'] = 'mine';
     result['copied']!['list'] = 'mine';
     expect({ document, patch }).toEqual(before);
     expect(result['kept']).toEqual({ list: [1, 'mine'] });
   });
+});
 
+describe('applyPatch', () => {
   test('refuses a document that is not JSON', () => {
     expect(() => applyPatch({ when: new Date(0) }, [])).toThrow(JsonValueError);
     expect(() => applyPatch(nestedArrays(100_000), [])).toThrow(JsonValueError);

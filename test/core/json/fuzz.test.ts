@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { applyPatch as applyByGenkit } from 'genkit/beta/client';
 import { applyPatch as applyByRfc6902 } from 'rfc6902';
 import { expect, test } from 'vitest';
+import { applyPatch as applyPatchOfClient } from '../../../src/client/apply-patch.ts';
 import { applyPatch, applyShared } from '../../../src/json/apply-patch.ts';
 import { diff, type JsonPatch } from '../../../src/json/diff.ts';
 import { copyJson, type Json, jsonEqual, parseJson, stringifyJson } from '../../../src/json/value.ts';
@@ -41,6 +42,7 @@ function checkPair(from: Json, to: Json): JsonPatch {
   mustHold(isDeepStrictEqual(received, patch), 'the patch survives its way through JSON');
   mustHold(isDeepStrictEqual(applyPatch(from, received), to), 'applyPatch(from, diff(from, to)) is to');
   mustHold(isDeepStrictEqual(applyShared(from, received), to), 'applyShared(from, diff(from, to)) is to');
+  mustHold(isDeepStrictEqual(applyPatchOfClient(from, received), to), 'the client comes to the same');
   mustHold((patch.length === 0) === isDeepStrictEqual(from, to), 'only equal values have no differences');
   mustHold(jsonEqual(from, to) === isDeepStrictEqual(from, to), 'jsonEqual agrees with isDeepStrictEqual');
   mustHold(isDeepStrictEqual(copyJson(to), to), 'a copy is equal');

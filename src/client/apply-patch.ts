@@ -1,0 +1,25 @@
+import type { JsonPatch } from '../json/diff.ts';
+import { Application, type ApplyOptions } from '../json/patch.ts';
+import { copyPlain } from '../json/plain.ts';
+
+/**
+ * Applies a JSON Patch strictly by RFC 6902: if one operation fails, none is applied. `document` is not changed, and the
+ * result shares no objects with it or with the patch. An absent document (`undefined`) can only be replaced or added at
+ * the root.
+ *
+ * As the `applyPatch` of `genkitx-agents`, but for values as `JSON.parse` returns them: whether they are JSON, and how deep they are nested, is
+ * not checked.
+ *
+ * @throws PatchError when an operation is malformed, its path does not exist, its test fails, or copies exceed
+ * {@link ApplyOptions.maxCopiedBytes}.
+ * @example
+ * applyPatch({ turns: 1 }, [{ op: 'replace', path: '/turns', value: 2 }]); // { turns: 2 }
+ */
+export function applyPatch<T>(document: T, patch: JsonPatch, options: ApplyOptions = {}): T {
+  return changed(copyPlain(document), patch, options);
+}
+
+/** {@link applyPatch} that shares what does not change with `document`. */
+export function changed<T>(document: T, patch: JsonPatch, options: ApplyOptions = {}): T {
+  return new Application(document, options, (value) => copyPlain(value)).run(patch) as T;
+}
