@@ -15,6 +15,7 @@ export const SYSTEM_CLOCK: SearchClock = {
 };
 
 export const LATE = Symbol('late');
+const ENDED = new DOMException('The search has ended.', 'AbortError');
 
 /** The time that a search may take. */
 export class Deadline {
@@ -51,6 +52,7 @@ export class Deadline {
   /** Releases the timer. */
   end(): void {
     this.#cancel();
-    this.#ended.abort();
+    // A reason that is made once: the default one takes a stack trace, for each search.
+    this.#ended.abort(ENDED);
   }
 }

@@ -77,10 +77,8 @@ export class LexicalIndex {
   }
 
   remove(id: string): void {
-    const known = this.#memories.get(id);
-    if (!known) return;
-    this.#memories.delete(id);
-    this.#dialogue.remove(known);
+    if (!this.#memories.delete(id)) return;
+    this.#dialogue.remove(id);
     this.#terms.discard(id);
   }
 
@@ -98,7 +96,7 @@ export class LexicalIndex {
     ]);
     scores.sort((a, b) => b[1] - a[1]);
     const found = new Map(scores.slice(0, MAX_SPREADING));
-    const spread = this.#dialogue.spread(found, (id) => dialoguePlaces(this.#memories.get(id)!));
+    const spread = this.#dialogue.spread(found);
     const hits = [...spread].map(([id, score]) => ({ memory: this.#memories.get(id)!, score }));
     const most = results.reduce((count, { queryTerms }) => Math.max(count, queryTerms.length), 0);
     return {

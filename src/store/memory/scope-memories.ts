@@ -110,6 +110,7 @@ export class ScopeMemories {
   }
 
   changes(since: number): MemoryChanges {
+    if (since === this.#revision) return { revision: since, changed: [], isReset: false };
     const isReset = since < this.#resetRevision || since > this.#revision;
     const first = isReset ? 0 : sequenceOf(since + 1);
     const changed: MemoryVersion[] = [];
