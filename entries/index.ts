@@ -63,8 +63,8 @@ export type {
   TurnOptions,
 } from '../src/client/types.ts';
 export { AgentInitError, SessionConflictError, StateError } from '../src/errors.ts';
-export { applyPatch, PatchError, type ApplyOptions } from '../src/json/apply-patch.ts';
-export { diff, type JsonPatch, type JsonPatchOperation } from '../src/json/diff.ts';
+export { applyPatch, PatchError, type ApplyOptions } from '../src/json/patch/apply-patch.ts';
+export { diff, type JsonPatch, type JsonPatchOperation } from '../src/json/patch/diff.ts';
 export { JsonValueError, type Json } from '../src/json/value.ts';
 export type { PlainState } from '../src/session/state/plain-state.ts';
 export {

@@ -1,5 +1,5 @@
-import type { JsonPatch } from '../json/diff.ts';
-import { Application, type ApplyOptions } from '../json/patch.ts';
+import type { JsonPatch } from '../json/patch/diff.ts';
+import { Application, type ApplyOptions } from '../json/patch/patch.ts';
 import { copyPlain } from '../json/plain.ts';
 
 /**

@@ -1,5 +1,5 @@
-import { applyShared } from '../../src/json/apply-patch.ts';
-import type { JsonPatch } from '../../src/json/diff.ts';
+import { applyShared } from '../../src/json/patch/apply-patch.ts';
+import type { JsonPatch } from '../../src/json/patch/diff.ts';
 import { fill } from './fill.ts';
 import type { KnownState, WrittenState } from './written-state.ts';
 

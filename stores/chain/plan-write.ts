@@ -1,4 +1,4 @@
-import { diff } from '../../src/json/diff.ts';
+import { diff } from '../../src/json/patch/diff.ts';
 import { jsonBytes } from '../../src/json/size.ts';
 import { stringifyJson, type Json } from '../../src/json/value.ts';
 import { cut, type Cut, type CutMemory, type RunLengths, type ShardNames } from './cut.ts';

@@ -1,4 +1,4 @@
-import type { JsonPatch } from '../../src/json/diff.ts';
+import type { JsonPatch } from '../../src/json/patch/diff.ts';
 import { stringifyJson, type Json } from '../../src/json/value.ts';
 import type { CutMemory, Lift } from './cut.ts';
 

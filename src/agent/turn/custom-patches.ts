@@ -1,5 +1,5 @@
 import type { AgentStreamChunk, ClientTransform, SessionState } from 'genkit/beta';
-import { diff } from '../../json/diff.ts';
+import { diff } from '../../json/patch/diff.ts';
 import { shareJson } from '../../json/share.ts';
 import { copyJson, jsonEqual } from '../../json/value.ts';
 import { sharesState, visibleCustomOf } from '../../session/state/session-state.ts';

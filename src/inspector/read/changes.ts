@@ -1,5 +1,5 @@
-import { applyShared } from '../../json/apply-patch.ts';
-import { diff } from '../../json/diff.ts';
+import { applyShared } from '../../json/patch/apply-patch.ts';
+import { diff } from '../../json/patch/diff.ts';
 import { formatPointer, parsePointer } from '../../json/pointer.ts';
 import { getMember, jsonEqual } from '../../json/value.ts';
 import { invalidArgument } from '../../errors.ts';

@@ -1,4 +1,4 @@
-import type { JsonPatch } from '../../json/diff.ts';
+import type { JsonPatch } from '../../json/patch/diff.ts';
 import { formatPointer } from '../../json/pointer.ts';
 
 /**

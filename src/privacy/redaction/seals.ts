@@ -1,7 +1,7 @@
 import { createHash, hkdfSync, randomUUID } from 'node:crypto';
 import { logger } from 'genkit/logging';
 import { dataLoss, describeThrown, failedPrecondition, quote } from '../../errors.ts';
-import type { JsonPatch } from '../../json/diff.ts';
+import type { JsonPatch } from '../../json/patch/diff.ts';
 import { parseJson } from '../../json/value.ts';
 import type { RecordStore } from '../../store/contract.ts';
 import { LruCache } from '../../store/parts/lru-cache.ts';

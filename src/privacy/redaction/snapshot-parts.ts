@@ -1,6 +1,6 @@
 import type { SessionState } from 'genkit/beta';
-import { applyShared } from '../../json/apply-patch.ts';
-import type { JsonPatch } from '../../json/diff.ts';
+import { applyShared } from '../../json/patch/apply-patch.ts';
+import type { JsonPatch } from '../../json/patch/diff.ts';
 import type { Json } from '../../json/value.ts';
 import { copyMetadata, copyState } from '../../snapshot/own-copy.ts';
 import type { SessionSnapshot } from '../../store/contract.ts';

@@ -6,7 +6,7 @@ import type { SessionDetails } from '../../../src/store/contract.ts';
 import { assertReadable } from '../../../src/store/parts/format.ts';
 import type { Cut, Lift } from '../../chain/cut.ts';
 import type { WrittenState } from '../../chain/written-state.ts';
-import type { JsonPatch } from '../../../src/json/diff.ts';
+import type { JsonPatch } from '../../../src/json/patch/diff.ts';
 import { divideDetails, divideMetadata } from '../../../src/store/encryption/clear-metadata.ts';
 import type { Cipher, Sealer } from '../../../src/store/encryption/encryption.ts';
 import { isPacked, pack, unpack } from './compression.ts';

@@ -1,6 +1,6 @@
 import { GenkitError } from 'genkit';
-import { applyShared } from '../../../src/json/apply-patch.ts';
-import type { JsonPatch } from '../../../src/json/diff.ts';
+import { applyShared } from '../../../src/json/patch/apply-patch.ts';
+import type { JsonPatch } from '../../../src/json/patch/diff.ts';
 import { parseJson } from '../../../src/json/value.ts';
 import type { Sealer } from '../../../src/store/encryption/encryption.ts';
 import { unreadableSnapshot } from '../../../src/store/parts/unreadable.ts';

@@ -1,8 +1,8 @@
 import { alignEqual } from './align.ts';
-import { findFault, isPlain, JsonValueError } from './fault.ts';
-import { escapeToken } from './pointer.ts';
-import { jsonBytes, jsonStringBytes } from './size.ts';
-import { copyNested, getMember, jsonEqual } from './value.ts';
+import { findFault, isPlain, JsonValueError } from '../fault.ts';
+import { escapeToken } from '../pointer.ts';
+import { jsonBytes, jsonStringBytes } from '../size.ts';
+import { copyNested, getMember, jsonEqual } from '../value.ts';
 
 /** One operation of a JSON Patch (RFC 6902). */
 export interface JsonPatchOperation {

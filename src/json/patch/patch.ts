@@ -1,7 +1,7 @@
-import { shorten } from './fault.ts';
+import { shorten } from '../fault.ts';
 import type { JsonPatch } from './diff.ts';
-import { parsePointer } from './pointer.ts';
-import { getMember, setMember } from './value.ts';
+import { parsePointer } from '../pointer.ts';
+import { getMember, setMember } from '../value.ts';
 
 /** Options of {@link applyPatch}. */
 export interface ApplyOptions {

@@ -1,4 +1,4 @@
-import { jsonEqual } from './value.ts';
+import { jsonEqual } from '../value.ts';
 
 /** Places `i` of one list and `j` of another that hold equal elements. */
 interface Match {

@@ -1,7 +1,7 @@
 import type { JsonPatch } from './diff.ts';
-import { JsonValueError } from './fault.ts';
+import { JsonValueError } from '../fault.ts';
 import { Application, type ApplyOptions, type Prepare } from './patch.ts';
-import { copyJson, copyNested, inspectNested } from './value.ts';
+import { copyJson, copyNested, inspectNested } from '../value.ts';
 
 export { PatchError, type ApplyOptions } from './patch.ts';
 
