@@ -1,0 +1,10 @@
+/**
+ * How many elements at the head of both arrays are the same. `Object.is` compares references without reading the objects from memory, as `===` does
+ * to find out whether they are numbers.
+ */
+export function countSame(a: readonly unknown[], b: readonly unknown[]): number {
+  const most = Math.min(a.length, b.length);
+  let count = 0;
+  while (count < most && Object.is(a[count], b[count])) count++;
+  return count;
+}
