@@ -6,7 +6,10 @@ import {
   type MemoryScopeId,
   type MemoryStore,
 } from 'genkitx-agents/memory';
+import { FieldValue, Firestore } from '@google-cloud/firestore';
+import { FirestoreMemoryStore } from 'genkitx-agents/google-cloud';
 import MiniSearch from 'minisearch';
+import { startEmulator } from '../../test/support/emulator.ts';
 import { Random } from '../../test/support/random.ts';
 import { adkMemory } from '../extra/adk-memory.ts';
 import { single, timed } from '../measure.ts';
@@ -22,6 +25,8 @@ const MISSES_OF_BEST_PEER = 2 / 3;
 const P95_MS = { 600: 5, 50_000: 25 } as const;
 const SEARCHES = 300;
 const DIMENSIONS = 768;
+const VECTORS = 2_000;
+const VECTOR_SEARCHES = 100;
 
 type Find = (query: string) => Promise<string[]>;
 
@@ -31,6 +36,7 @@ export async function benchMemorySearch(report: Report): Promise<void> {
   const corpus = makeCorpus(SEEDS['held out'], PEOPLE);
   for (const size of [600, 50_000] as const) await benchSpeed(report, corpus, size);
   await benchVectors(report, 600);
+  await benchFirestoreVectors(report, corpus);
   const messages = corpus.flatMap((dialogue, i) => dialogue.messages.map((message) => draft(message, `${i}/`)));
   await benchTurn(report, {
     fill: (store) => fill(store, messages.slice(0, 600)),
@@ -194,6 +200,50 @@ async function benchVectors(report: Report, size: number): Promise<void> {
     theirs: single(p95(times.bare)),
     peer: 'floor: dot products',
   });
+}
+
+/** On Firestore's emulator; the floor is the query by vector alone, on documents that hold nothing else. */
+async function benchFirestoreVectors(report: Report, corpus: readonly Dialogue[]): Promise<void> {
+  report.start(`memory search, ${VECTORS} memories on the emulator`, VECTOR_SEARCHES);
+  const emulator = await startEmulator();
+  process.env['FIRESTORE_EMULATOR_HOST'] = emulator.host;
+  const db = new Firestore({ projectId: 'demo-memory' });
+  try {
+    const random = new Random(VECTORS);
+    const vector = (): number[] => Array.from({ length: DIMENSIONS }, () => random.next() - 0.5);
+    const drafts = corpus.flatMap(({ messages }, i) => messages.map((message) => draft(message, `${i}/`)));
+    const store = new FirestoreMemoryStore({ db });
+    const writer = db.bulkWriter();
+    await fill(store, drafts.slice(0, VECTORS), () => {
+      const values = vector();
+      void writer.create(db.collection('bare').doc(), { vector: FieldValue.vector(values) });
+      return values;
+    });
+    await writer.close();
+    const search = new MemorySearch(store, { embed: async () => vector() });
+    const find = () => search.search({ scope: SCOPE, query: 'Where does she live now?', deadlineMs: 600_000 });
+    await find();
+    const times = { ours: [] as number[], bare: [] as number[] };
+    for (let i = 0; i < VECTOR_SEARCHES; i++) {
+      times.ours.push(await timed(find));
+      const queryVector = vector();
+      const query = { vectorField: 'vector', queryVector, limit: 50, distanceMeasure: 'COSINE' } as const;
+      times.bare.push(await timed(() => db.collection('bare').findNearest(query).get()));
+      report.progress(1);
+    }
+    report.add({
+      name: `search p95, ${VECTORS} memories of ${DIMENSIONS} dimensions, emulator`,
+      unit: 'ms',
+      ours: single(p95(times.ours)),
+      theirs: single(p95(times.bare)),
+      peer: 'floor: bare findNearest',
+      goal: { atMost: 100 },
+    });
+  } finally {
+    await db.terminate();
+    if (emulator.source !== 'FIRESTORE_EMULATOR_HOST') delete process.env['FIRESTORE_EMULATOR_HOST'];
+    await emulator.stop();
+  }
 }
 
 function dot(a: readonly number[], b: readonly number[]): number {
