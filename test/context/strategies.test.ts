@@ -214,7 +214,7 @@ describe('sections', () => {
     [{ sections: [] }, 'sections must be an object'],
     [[], 'options must be an object'],
     [{ maxTokens: 0 }, 'maxTokens must be a whole number of at least 1'],
-    [{ knowledge: 'handbook' }, 'knowledge must be made by fewShot or knowledge'],
+    [{ knowledge: 'handbook' }, 'knowledge must be made by fewShot, knowledge or memory.attach'],
     [{ budget: 1 }, "contextWindow has no option 'budget'"],
   ])('refuse %j', (options, message) => {
     expect(() => contextWindow(options as never)).toThrow(message);

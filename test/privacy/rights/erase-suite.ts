@@ -32,7 +32,14 @@ const EVE = 'eve';
 
 /** An agent of a process of its own, whose turns do what their input says, and then wait until they may end. */
 export function agentOn(store: SnapshotStore, mayEnd: () => Promise<void> = async () => {}) {
-  const config = { name: 'support', store, scopes: { user: z.record(z.string(), z.string()) }, shareSessions: true };
+  const config = {
+    name: 'support',
+    store,
+    scopes: { user: z.record(z.string(), z.string()) },
+    shareSessions: true,
+    // No heartbeat of a run that never ends is among the changes that a test looks at.
+    background: { heartbeatIntervalMs: 600_000, leaseMs: 1_200_000 },
+  };
   const agent = defineCustomAgent(genkit({}), config, async (sess) => {
     await sess.run(async (input) => {
       const text = input.message?.content[0]?.text ?? '';
