@@ -170,10 +170,12 @@ class RedactingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore, Ch
     return this.#store.listSessions(options);
   }
 
-  deleteSession(options: Parameters<SnapshotStore['deleteSession']>[0]): Promise<DeleteResult> {
+  async deleteSession(options: Parameters<SnapshotStore['deleteSession']>[0]): Promise<DeleteResult> {
     // A session that begins anew under the id begins its numbers anew.
     if (options?.sessionId !== undefined) this.#sessions.forget(options, options.sessionId);
-    return this.#store.deleteSession(options);
+    // The count of records is left out: it includes those with the numbers and seals, which callers never see.
+    const { records: _, ...counts } = await this.#store.deleteSession(options);
+    return counts;
   }
 
   prune(policy: PrunePolicy, options?: Parameters<SnapshotStore['prune']>[1]): Promise<PruneResult> {
