@@ -44,13 +44,13 @@ const NEWEST = 100;
 
 function lookAtList(source: Source): Look {
   const store = source.having('list');
-  let known: ReadonlyMap<string, string> | undefined;
+  let known: ReadonlyMap<string, string> = new Map();
   return async (send) => {
     const { items } = await store.listSessions({ ...source.caller, limit: NEWEST });
     const lines = items.map(lineOf);
     const texts = new Map(lines.map((line) => [line.sessionId, JSON.stringify(line)]));
-    // The page has read the list itself.
-    const changed = known ? lines.filter(({ sessionId }) => known!.get(sessionId) !== texts.get(sessionId)) : [];
+    // The first look sends all: the page read its list before, and what was saved in between is in no other answer.
+    const changed = lines.filter(({ sessionId }) => known.get(sessionId) !== texts.get(sessionId));
     known = texts;
     if (changed.length > 0) send('sessions', { items: changed });
   };
