@@ -114,8 +114,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'the summary is reported and not sent',
     file: 'prepare/assemble.ts',
-    find: '...(summaryInUse ? [dataMessage(',
-    replace: '...(summaryInUse && !log ? [dataMessage(',
+    find: '...(summaryInUse ? [dataText(',
+    replace: '...(summaryInUse && !log ? [dataText(',
   },
   {
     what: 'the newest summary is not used when an older one fits too',
