@@ -6,7 +6,7 @@ import type { CallBody } from './request/read-body.ts';
 import { Refusal, shuttingDown, tooSlow } from './answer/refusal.ts';
 import { STREAM_ID_HEADER, type KeptTurn, type ResumableTurns } from './answer/resumable-turns.ts';
 import type { Route } from './request/routes.ts';
-import { httpStatusOfError, toSafeError, type SafeError } from './answer/safe-error.ts';
+import { httpStatusOfError, toSafeError, type SafeError } from './answer/error-for-caller.ts';
 
 /** A request that has been routed, authenticated, read and validated. */
 export interface ActionCall {

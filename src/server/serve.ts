@@ -8,7 +8,7 @@ import { Refusal, shuttingDown } from './answer/refusal.ts';
 import { ResumableTurns, STREAM_ID_HEADER, type StreamAsker } from './answer/resumable-turns.ts';
 import { layRoutes, noSuchPath, type FindRoute, type Route, type ServedAgents } from './request/routes.ts';
 import { runAction } from './run-action.ts';
-import { httpStatusOfError, toSafeError } from './answer/safe-error.ts';
+import { httpStatusOfError, toSafeError } from './answer/error-for-caller.ts';
 import { validateBody } from './request/validate.ts';
 
 /** Serves agents, independent of the HTTP server. */

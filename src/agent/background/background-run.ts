@@ -6,7 +6,7 @@ import type { TurnOutcome } from '../../session/turn.ts';
 import type { Session } from '../../session/session.ts';
 import { takeUsage, usageOf } from '../../session/usage.ts';
 import { reserveSnapshotId } from '../../snapshot/ids.ts';
-import type { AbortScope } from '../turn/abort-scope.ts';
+import type { AbortScope } from '../turn/abort-signal.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import type { Caller } from '../open/agent-scopes.ts';
 import type { TurnCommits } from '../save/commit-turn.ts';

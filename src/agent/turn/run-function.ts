@@ -14,7 +14,7 @@ import type { OpenedSession } from '../open/open-session.ts';
 import { toRuntimeError } from '../runtime-error.ts';
 import { TurnCommits } from '../save/commit-turn.ts';
 import type { AgentFn } from '../types.ts';
-import { Aborted, type AbortScope } from './abort-scope.ts';
+import { Aborted, type AbortScope } from './abort-signal.ts';
 import { agentOutput } from './agent-output.ts';
 import { ChunkStream } from './chunk-stream.ts';
 import type { Intake, TurnRequest } from './intake.ts';

@@ -4,7 +4,7 @@ import type { TurnContext, TurnHandler, TurnOutcome } from '../../session/turn.t
 import { beginTurnState, endTurnState } from '../../session/state/session-state.ts';
 import type { SessionOwner } from '../../session/log/session-log.ts';
 import { viewOf, type Session } from '../../session/session.ts';
-import { Aborted, type AbortScope } from './abort-scope.ts';
+import { Aborted, type AbortScope } from './abort-signal.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { readRecords, type Caller } from '../open/agent-scopes.ts';
 import type { BackgroundRun } from '../background/background-run.ts';

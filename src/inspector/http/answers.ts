@@ -55,7 +55,7 @@ export function failureAnswer(thrown: unknown): Response {
 
 /**
  * An error in its own words: the page shows sessions in full to the developer who holds its cookie, and errors tell less than those. Clients
- * of agents read other words, those of `safe-error.ts`.
+ * of agents read other words, those of `error-for-caller.ts`.
  */
 export function failureOf(thrown: unknown): InspectorFailure {
   const status = thrown instanceof Refusal ? thrown.status : statusOf(thrown);

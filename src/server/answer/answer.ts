@@ -1,5 +1,5 @@
 import type { FrameStream } from './frame-stream.ts';
-import type { SafeError } from './safe-error.ts';
+import type { SafeError } from './error-for-caller.ts';
 
 /** Forbids caching, and guessing another content type. */
 const SECURITY_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };

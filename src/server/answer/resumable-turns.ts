@@ -7,7 +7,7 @@ import { KeptStream } from './kept-stream.ts';
 import type { ResumableSettings, ServerSettings } from '../options.ts';
 import { Presence } from '../request/presence.ts';
 import { Refusal } from './refusal.ts';
-import { toSafeError } from './safe-error.ts';
+import { toSafeError } from './error-for-caller.ts';
 import { describeOwner, keyOfStream } from './stream-key.ts';
 import { within } from '../within.ts';
 

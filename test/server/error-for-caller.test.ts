@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { toRuntimeError } from '../../src/agent/runtime-error.ts';
 import { invalidArgument, notFound } from '../../src/errors.ts';
 import { Refusal } from '../../src/server/answer/refusal.ts';
-import { toSafeError } from '../../src/server/answer/safe-error.ts';
+import { toSafeError } from '../../src/server/answer/error-for-caller.ts';
 import { catchErrorLog } from './support/log.ts';
 
 const errorLog = catchErrorLog();
