@@ -107,9 +107,10 @@ class InspectorServer {
 
   /** The `set-cookie` header that a token becomes, empty for a request with a cookie; `undefined`: the request has neither. */
   #admit(request: Request, url: URL, path: string): string | undefined {
-    if (this.#keys.admits(request.headers.get('cookie'))) return '';
     const token = path === '' && request.method === 'GET' ? url.searchParams.get('token') : null;
-    return token === null ? undefined : this.#keys.redeem(token);
+    // A token that was opened is used up, with a cookie or without: its address stays in the browser's history.
+    const cookie = token === null ? undefined : this.#keys.redeem(token);
+    return this.#keys.admits(request.headers.get('cookie')) ? '' : cookie;
   }
 
   #refuseEntry(request: Request, url: URL, path: string): Response {

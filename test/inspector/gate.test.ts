@@ -77,6 +77,15 @@ describe('the token', () => {
     expect(again.headers['set-cookie']).toBeUndefined();
   });
 
+  it('is used up by a browser that has a cookie already', async () => {
+    const { address, visitor } = await started();
+    const { pathname, search } = new URL(address());
+    expect((await visitor.raw(search)).status).not.toBe(401);
+    const copied = await send(visitor.origin, `${pathname}${search}`);
+    expect(copied.status).toBe(401);
+    expect(copied.headers['set-cookie']).toBeUndefined();
+  });
+
   it('is refused when wrong, empty, cut, in a header, in a body or at another address', async () => {
     const { address, origin } = await started();
     const token = new URL(address()).searchParams.get('token')!;
