@@ -6,6 +6,7 @@ import { addRuns } from './commands/runs.ts';
 import { addSessions } from './commands/sessions/sessions.ts';
 import { explain, OK, WRONG_USE } from './failures.ts';
 import type { Io } from './io.ts';
+import { safe } from './output/text.ts';
 
 /**
  * Runs a command line.
@@ -22,7 +23,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     // Commander has written its own message.
     if (error instanceof CommanderError) return error.exitCode === 0 ? OK : WRONG_USE;
     const { message, code } = explain(error);
-    io.say(message);
+    io.say(safe(message));
     return code;
   }
 }

@@ -183,28 +183,35 @@ async function listScopes(io: Io, { json }: ListFlags, { manager, caller }: Open
 }
 
 async function list(io: Io, flags: ListFlags, { manager, caller }: OpenMemories): Promise<void> {
-  const { items, nextCursor } = await manager.store.query(scopeIdOf(flags), {
-    ...caller,
-    k: Math.min(flags.limit, 1000),
-    ...(flags.asOf !== undefined && { asOf: flags.asOf }),
-    ...(flags.all && { filter: { includeInvalid: true } }),
-  });
-  const found = items.map(({ memory }) => memory);
-  if (flags.json) for (const memory of found) await printJson(io, memory);
-  else if (found.length === 0) await io.print('No memories.\n');
-  else {
-    await io.print(
-      table(found, [
-        { name: 'id', of: ({ id }) => id },
-        { name: 'confidence', of: ({ confidence }) => confidence.toFixed(2) },
-        { name: 'updated (UTC)', of: ({ updatedAt }) => time(updatedAt) },
-        { name: 'held until', of: ({ validTo }) => time(validTo) },
-        { name: 'topics', of: ({ topics }) => topics.join(', ') },
-        { name: 'text', of: ({ text }) => text },
-      ]),
-    );
+  const { limit, asOf, all, json } = flags;
+  const query = { ...caller, ...(asOf !== undefined && { asOf }), ...(all && { filter: { includeInvalid: true } }) };
+  const found: Memory[] = [];
+  let hasMore = false;
+  for await (const { memory } of itemsOf(({ limit: most, cursor }) =>
+    manager.store.query(scopeIdOf(flags), {
+      ...query,
+      k: Math.min(limit + 1, most),
+      ...(cursor !== undefined && { cursor }),
+    }),
+  )) {
+    hasMore = found.length === limit;
+    if (hasMore) break;
+    found.push(memory);
+    if (json) await printJson(io, memory);
   }
-  if (nextCursor !== undefined) io.say(`There are more; --limit says how many to show (now ${flags.limit}).`);
+  if (!json) await io.print(found.length === 0 ? 'No memories.\n' : memoryTable(found));
+  if (hasMore) io.say(`There are more; --limit says how many to show (now ${limit}).`);
+}
+
+function memoryTable(memories: readonly Memory[]): string {
+  return table(memories, [
+    { name: 'id', of: ({ id }) => id },
+    { name: 'confidence', of: ({ confidence }) => confidence.toFixed(2) },
+    { name: 'updated (UTC)', of: ({ updatedAt }) => time(updatedAt) },
+    { name: 'held until', of: ({ validTo }) => time(validTo) },
+    { name: 'topics', of: ({ topics }) => topics.join(', ') },
+    { name: 'text', of: ({ text }) => text },
+  ]);
 }
 
 function* memoryLines(memory: Memory, revisions: readonly Memory[]): Generator<string> {

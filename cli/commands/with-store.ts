@@ -30,11 +30,14 @@ export function storeCommand(parent: Command, usage: string, description: string
 
 /** The value of `--context`. */
 export function parseContext(text: string): ActionContext {
+  let context: unknown;
   try {
-    return JSON.parse(text) as ActionContext;
+    context = JSON.parse(text);
   } catch {
-    throw new WrongUse(`--context takes JSON, say '{"auth":{"uid":"ada"}}'.`);
+    // The message is the same.
   }
+  if (typeof context === 'object' && context !== null && !Array.isArray(context)) return context;
+  throw new WrongUse(`--context takes a JSON object, say '{"auth":{"uid":"ada"}}'.`);
 }
 
 /** Runs a command's work on its store, and closes that, also when the command is interrupted. */

@@ -140,6 +140,26 @@ describe('memories', () => {
     expect((await cli(['memories', 'show', 'm0', ...store])).err).toContain('Name the scope: --app');
   });
 
+  it('list as many as the limit says, and say when there are more', async () => {
+    const memories = new FileMemoryStore(`${folder}/memories`);
+    const source = { id: 'chat', type: 'explicit', trust: 0.9, statement: 'said', sha256: '', at } as const;
+    const facts = { topics: [], importance: 0.5, confidence: 0.9, validFrom: at, sources: [source] };
+    const puts = Array.from({ length: 1010 }, (_, i) => ({
+      op: 'put' as const,
+      memory: { id: `m${i}`, kind: 'declarative' as const, text: `Fact ${i}.`, ...facts },
+    }));
+    for (let i = 0; i < puts.length; i += 100)
+      await memories.commit({ scope: 'user', appName: 'shop', userId: 'ada' }, puts.slice(i, i + 100));
+    await memories.close();
+    const all = await cli(['memories', 'list', ...store, ...scope, '--limit', '1010', '--json']);
+    expect(jsonLinesOf(all.out)).toHaveLength(1010);
+    expect(all.err).toBe('');
+    const some = await cli(['memories', 'list', ...store, ...scope, '--limit', '1005', '--json']);
+    expect(jsonLinesOf(some.out)).toHaveLength(1005);
+    expect(some.err).toContain('There are more');
+    expect(await cli(['memories', 'list', ...store, ...scope, '--as-of', 'yesterday'])).toMatchObject({ code: 2 });
+  });
+
   it('show dead jobs and replay them, export a scope, and erase it after asking', async () => {
     await fill();
     expect((await cli(['memories', 'jobs', ...store, '--state', 'dead'])).out).toContain('the model failed');

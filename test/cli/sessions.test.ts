@@ -36,10 +36,38 @@ describe('sessions list', () => {
     expect(one.err).toContain('There are more');
   });
 
+  it('refuses a status that there is not, and a context that is no object', async () => {
+    await save([{ snapshotId: 'a1', sessionId: 'a' }]);
+    expect(await cli('sessions', 'list', '--status', 'complete')).toMatchObject({ code: 2, out: '' });
+    for (const context of ['null', '0', '"ada"', '[]', '{']) {
+      const refused = await cli('sessions', 'list', '--context', context);
+      expect(refused, context).toMatchObject({ code: 2, out: '' });
+      expect(refused.err, context).toContain("--context takes a JSON object, say '{");
+    }
+  });
+
   it('shows the sessions of one tenant', async () => {
     await save([{ snapshotId: 'a1', sessionId: 'a' }], 'team-1');
     expect((await cli('sessions', 'list')).out).toBe('No sessions.\n');
     expect((await cli('sessions', 'list', '--tenant', 'team-1')).out).toContain('\na ');
+  });
+});
+
+describe('a problem', () => {
+  it('is told without what would move the cursor', async () => {
+    const [sessionId, snapshotId] = ['s\u001B[2J', 'a\u001B[2J'];
+    await save([{ snapshotId, sessionId }]);
+    const aborted = await cli('runs', 'abort', snapshotId);
+    expect(aborted.code).toBe(1);
+    await runCli(['sessions', 'copy', '--from', 'file:data', '--to', 'file:copy'], { folder });
+    await save([{ snapshotId: 'b', sessionId, parentId: snapshotId }]);
+    await saveIn(`${folder}/copy`, [{ snapshotId: 'c', sessionId, parentId: snapshotId }]);
+    const copied = await runCli(['sessions', 'copy', '--from', 'file:data', '--to', 'file:copy'], { folder });
+    expect(copied.code).toBe(1);
+    for (const { err } of [aborted, copied]) {
+      expect(err).toContain('\\x1b[2J');
+      expect(err).not.toContain('\u001B');
+    }
   });
 });
 

@@ -1,5 +1,5 @@
-import type { Command } from 'commander';
-import type { SessionSummary } from 'genkitx-agents';
+import { Option, type Command } from 'commander';
+import type { SessionSummary, SnapshotStatus } from 'genkitx-agents';
 import type { Io } from '../../io.ts';
 import { table } from '../../output/table.ts';
 import { time } from '../../output/text.ts';
@@ -13,13 +13,15 @@ interface ListFlags extends StoreFlags {
   readonly status?: string;
 }
 
+const STATUSES: readonly SnapshotStatus[] = ['pending', 'completed', 'failed', 'aborted', 'expired'];
+
 /** `sessions list` */
 export function addList(parent: Command, io: Io): void {
   storeCommand(parent, 'list', 'the sessions, the one written last first')
     .option('-n, --limit <count>', 'at most so many', parseCount, 50)
     .option('--owner <id>', 'only the sessions of this user')
     .option('--agent <name>', 'only the sessions of this agent')
-    .option('--status <status>', 'only those whose latest snapshot has this status')
+    .addOption(new Option('--status <status>', 'only those whose latest snapshot has this status').choices(STATUSES))
     .action((flags: ListFlags) =>
       withStore(io, flags, ['list'], async ({ store, caller }) => {
         const { limit, owner: ownerId, agent, status, json } = flags;
