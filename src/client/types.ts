@@ -181,7 +181,7 @@ export interface AgentChunk<State = unknown, O = unknown> {
   readonly media: Media | null;
   /** The artifact in this chunk. */
   readonly artifact?: Artifact;
-  /** The whole custom state, if this chunk changes it: a new object each time. */
+  /** The whole custom state, if this chunk changes it: a new object each time, which shares the parts that did not change with the one before. */
   readonly custom?: State;
   /** The chunk as received. */
   readonly raw: AgentStreamChunk;

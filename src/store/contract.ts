@@ -438,7 +438,7 @@ export interface CheckCounts {
 export interface StoreFinding {
   /**
    * `damaged`: missing or broken. `unreadable`: encrypted under a key that the store does not have, or of a newer version. `orphan`: no
-   * longer, or not yet, needed by anything. `expired`: past its time, and not removed yet.
+   * longer, or not yet, needed by anything. `expired`: past its time, and not removed yet; or a background run whose lease has run out.
    */
   readonly kind: 'damaged' | 'unreadable' | 'orphan' | 'expired';
   /** The tenant, as `snapshotPathPrefix` names it. */

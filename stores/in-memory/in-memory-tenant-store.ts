@@ -136,8 +136,9 @@ export class InMemoryTenantStore<S> implements TenantStore<S> {
 
   /** Nothing in memory is damaged; records may wait for a session that never begins. */
   check(check: StoreCheck): void {
-    for (const [, { tree }] of this.#data.sessions()) {
+    for (const [sessionId, { tree }] of this.#data.sessions()) {
       check.count('snapshots', tree.size);
+      for (const record of tree.nodes()) check.reportRun(record.metadata(), { sessionId });
       check.count('sessions');
     }
     check.count('scopes', this.#data.scopes.size);

@@ -1,6 +1,13 @@
 import { generateMiddleware, GenkitError, z } from 'genkit';
 import { genkit, type Part, type SessionStore } from 'genkit/beta';
-import { agentRuntime, defineAgent, defineCustomAgent, InMemorySessionStore, recoverRuns } from 'genkitx-agents';
+import {
+  agentRuntime,
+  defineAgent,
+  defineCustomAgent,
+  InMemorySessionStore,
+  recoverRuns,
+  type CheckStore,
+} from 'genkitx-agents';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { storeAround } from '../session/store-around.ts';
 import { scriptedModel } from '../support/scripted-model.ts';
@@ -76,6 +83,9 @@ describe.each(ALL_STORE_KINDS)('a run whose process died, on $name', ({ make }) 
     letLeasesEnd();
     const id = output.snapshotId!;
     expect((await dead.agent.getSnapshot(id))?.status).toBe('expired');
+    const { check } = store as Partial<CheckStore>;
+    const kinds = async () => (await check?.call(store))?.findings.map(({ kind, sessionId }) => `${kind} ${sessionId}`);
+    expect(new Set((await kinds()) ?? ['expired job'])).toEqual(new Set(['expired job']));
     const rescuer = worker(store, { answer: 'rescued' });
     expect(await recoverRuns(rescuer.ai, { snapshotIds: [id] })).toEqual({
       runs: [{ agent: 'worker', sessionId: 'job', snapshotId: id, generation: 2, outcome: 'continued' }],
@@ -85,6 +95,7 @@ describe.each(ALL_STORE_KINDS)('a run whose process died, on $name', ({ make }) 
     expect(last.status).toBe('completed');
     expect(texts(last.state?.messages)).toEqual(['one', '1', 'two', 'rescued', 'three', 'rescued']);
     expect(await recoverRuns(rescuer.ai, { snapshotIds: [id] })).toEqual({ runs: [], unlisted: [] });
+    expect((await kinds()) ?? []).toEqual([]);
     // Nothing that serves the run alone is seen by callers.
     expect(last).not.toHaveProperty('backgroundRun');
     expect(await rescuer.agent.getSnapshot(id, { metadataOnly: true })).not.toHaveProperty('backgroundRun');

@@ -12,27 +12,23 @@ beforeEach(() => {
   folder = temporaryFolder();
 });
 
+const now = new Date().toISOString();
+const run = { agent: 'report', owner: 'worker-1', generation: 2, leaseMs: 60_000 };
+/** A run that lives in a branch, one that is dead, one that waits, and none. */
+const runs = [
+  { snapshotId: 'a1', sessionId: 'a' },
+  { snapshotId: 'a2', sessionId: 'a', parentId: 'a1', status: 'pending', heartbeatAt: now, backgroundRun: run },
+  { snapshotId: 'a3', sessionId: 'a', parentId: 'a1' },
+  { snapshotId: 'b1', sessionId: 'b', status: 'pending', heartbeatAt: '2026-01-01T00:00:00.000Z', backgroundRun: run },
+  { snapshotId: 'c1', sessionId: 'c', status: 'pending' },
+  { snapshotId: 'd1', sessionId: 'd' },
+] as Turn[];
+
 describe('runs', () => {
-  const now = new Date().toISOString();
-  const run = { agent: 'report', owner: 'worker-1', generation: 2, leaseMs: 60_000 };
-  const turns = [
-    { snapshotId: 'a1', sessionId: 'a' },
-    { snapshotId: 'a2', sessionId: 'a', parentId: 'a1', status: 'pending', heartbeatAt: now, backgroundRun: run },
-    { snapshotId: 'a3', sessionId: 'a', parentId: 'a1' },
-    {
-      snapshotId: 'b1',
-      sessionId: 'b',
-      status: 'pending',
-      heartbeatAt: '2026-01-01T00:00:00.000Z',
-      backgroundRun: run,
-    },
-    { snapshotId: 'c1', sessionId: 'c', status: 'pending' },
-    { snapshotId: 'd1', sessionId: 'd' },
-  ] as Turn[];
   const store = ['-s', 'file:data'];
 
   it('list shows the owner, the lease and the attempt of each, in any branch, and which has expired', async () => {
-    await save(`${folder}/data`, turns);
+    await save(`${folder}/data`, runs);
     const found = jsonLinesOf((await cli(['runs', 'list', '--json', ...store])).out);
     expect(found.map(({ snapshotId, state }) => [snapshotId, state])).toEqual([
       ['c1', 'waiting'],
@@ -50,7 +46,7 @@ describe('runs', () => {
   });
 
   it('abort ends a run as aborted, once, and says why it can not', async () => {
-    await save(`${folder}/data`, turns);
+    await save(`${folder}/data`, runs);
     expect(await cli(['runs', 'abort', 'b1', ...store])).toMatchObject({ code: 0, err: 'Aborted: snapshot b1\n' });
     expect((await cli(['runs', 'abort', 'b1', ...store])).err).toContain("'b1' does not run: it is aborted.");
     expect((await cli(['runs', 'abort', 'gone', ...store])).code).toBe(1);
@@ -61,6 +57,22 @@ describe('runs', () => {
 });
 
 describe('doctor', () => {
+  it('names the background runs whose lease has run out, by branch, and repairs none', async () => {
+    await save(`${folder}/data`, runs);
+    const doctor = ['doctor', '-s', 'file:data', '--repair', '--grace', '0s'];
+    const { code, out, err } = await cli([...doctor, '--json']);
+    expect(code).toBe(1);
+    expect(err).toContain('Found: 1 expired.');
+    expect(jsonLinesOf(out)).toEqual([
+      expect.objectContaining({ kind: 'expired', sessionId: 'b', snapshotId: 'b1', isRepaired: false }),
+    ]);
+    expect((await cli(doctor)).out).toMatch(
+      /^expired: tenant global, session b, snapshot b1, at global\/b1.json\n.*lease.*since 2026-01-01.*\n.*runs recover/,
+    );
+    await cli(['runs', 'abort', 'b1', '-s', 'file:data']);
+    expect((await cli(doctor)).err).toContain('All is well.');
+  });
+
   it('says that all is well with 0; names what is damaged with 1; removes orphans with --repair', async () => {
     await save(`${folder}/data`, [
       { snapshotId: 'a1', sessionId: 'a' },

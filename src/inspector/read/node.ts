@@ -1,5 +1,6 @@
-import { logOf, mayBeRunning } from '../../session/log/session-log.ts';
+import { logOf } from '../../session/log/session-log.ts';
 import { runOf } from '../../agent/background/run-lease.ts';
+import { isLeaseOver } from '../../snapshot/lease.ts';
 import { sessionOf, type SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import { usageOf } from '../../store/list/session-summary.ts';
 import type { ContextReport, RunFacts, TreeNode, UsageSum } from '../api.ts';
@@ -12,7 +13,7 @@ const MOST_ERROR_CHARACTERS = 300;
 export function nodeOf(snapshot: SnapshotMetadata): TreeNode {
   const { snapshotId, parentId, createdAt, updatedAt, finishReason, error } = snapshot;
   const sessionId = sessionOf(snapshot);
-  const status = isExpired(snapshot) ? 'expired' : snapshot.status;
+  const status = isLeaseOver(snapshot) ? 'expired' : snapshot.status;
   const messages = logOf(snapshot).messages;
   const report = reportOf(snapshot);
   const tokens = tokensOf(usageOf(snapshot).usage);
@@ -43,11 +44,6 @@ export function reportOf(snapshot: SnapshotMetadata): ContextReport | undefined 
 export function tokensOf(usage: unknown): number | undefined {
   const { inputTokens, outputTokens } = (usage ?? {}) as UsageSum;
   return inputTokens === undefined && outputTokens === undefined ? undefined : (inputTokens ?? 0) + (outputTokens ?? 0);
-}
-
-/** Whether a running snapshot's worker gives no sign of life. */
-export function isExpired(snapshot: SnapshotMetadata): boolean {
-  return snapshot.status === 'pending' && snapshot.heartbeatAt !== undefined && !mayBeRunning(snapshot);
 }
 
 /** What the snapshot says of its background run; `undefined` for a turn in the foreground. */

@@ -1,11 +1,12 @@
 import { listAllSnapshots } from '../../session/log/session-log.ts';
+import { isLeaseOver } from '../../snapshot/lease.ts';
 import type { SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import type { SessionSummary } from '../../store/contract.ts';
 import type { RunLine, RunsPage, RunState } from '../api.ts';
 import { storedError } from '../http/answers.ts';
 import type { Params } from '../http/params.ts';
 import type { Source } from '../source.ts';
-import { isExpired, runFacts } from './node.ts';
+import { runFacts } from './node.ts';
 
 /** Sessions that one request looks at. */
 const LIMIT = 1000;
@@ -65,7 +66,7 @@ function stateOf(snapshot: SnapshotMetadata, parent: SnapshotMetadata | undefine
   if (snapshot.status === 'failed') return runFacts(snapshot) ? 'given-up' : undefined;
   if (!isRunning(snapshot)) return undefined;
   if (parent && isRunning(parent)) return 'waiting';
-  return snapshot.status === 'expired' || isExpired(snapshot) ? 'expired' : 'running';
+  return isLeaseOver(snapshot) ? 'expired' : 'running';
 }
 
 function isRunning({ status }: SnapshotMetadata): boolean {

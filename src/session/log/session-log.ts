@@ -37,21 +37,6 @@ export function keeperOf(snapshot: SnapshotMetadata | SessionSnapshot): { ownedB
   return ownedBy === undefined ? {} : { ownedBy };
 }
 
-/** The lease of Genkit's own background runs, which do not store one, in ms. */
-const GENKIT_LEASE_MS = 60_000;
-
-/**
- * Whether the snapshot belongs to a background turn that may still run: its last heartbeat is not older than the lease of its run. A run
- * without a lease counts as running until its snapshot is terminal.
- */
-export function mayBeRunning(snapshot: SessionSnapshot): boolean {
-  const { status, heartbeatAt } = snapshot;
-  if (status !== 'pending' || heartbeatAt === undefined) return false;
-  const { backgroundRun: run } = snapshot as { backgroundRun?: { leaseMs?: number } };
-  const leaseMs = run ? (run.leaseMs ?? Infinity) : GENKIT_LEASE_MS;
-  return Date.now() - timeOf(heartbeatAt) <= leaseMs;
-}
-
 /**
  * The message counts to store, when the snapshot's messages begin with the very objects of its parent's; otherwise `undefined`, and the new
  * messages are found by comparison.

@@ -1,4 +1,6 @@
 import { GenkitError } from 'genkit';
+import { isLeaseOver } from '../../snapshot/lease.ts';
+import type { SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import type { CheckCounts, CheckOptions, CheckResult, StoreFinding } from '../contract.ts';
 
 /** A finding before it has a tenant and advice. */
@@ -37,6 +39,16 @@ export class StoreCheck {
   count(what: keyof CheckCounts, number = 1): void {
     this.#counts[what] += number;
     if (what === 'sessions') this.#onProgress?.({ ...this.#counts });
+  }
+
+  /** Reports the snapshot of a background run whose lease has run out. */
+  reportRun(snapshot: SnapshotMetadata, found: Omit<Found, 'kind' | 'problem'>): void {
+    if (!isLeaseOver(snapshot)) return;
+    const { snapshotId, heartbeatAt } = snapshot;
+    const since = heartbeatAt === undefined ? '' : `, with no sign of life since ${heartbeatAt}`;
+    const problem = `a background run whose lease has run out${since}`;
+    const advice = 'recoverRuns takes it over, as does `runs recover` of the command line; or abort it.';
+    this.report({ ...found, snapshotId, kind: 'expired', problem, advice });
   }
 
   /** Whether an orphan that was written then, in ms, is to be removed. */

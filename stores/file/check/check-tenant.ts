@@ -78,10 +78,11 @@ export class TenantCheck {
       await this.#pace.rest();
       this.#known.add(snapshotName(snapshotId));
       this.#check.count('snapshots');
+      const place = this.#placeOf(this.#tenant.folder.snapshot(snapshotId));
       try {
-        await readSnapshot(session, snapshotId, this.#tenant.shared.states);
+        const found = await readSnapshot(session, snapshotId, this.#tenant.shared.states);
+        if (found) this.#check.reportRun(found.head.meta, { sessionId, place });
       } catch (error) {
-        const place = this.#placeOf(this.#tenant.folder.snapshot(snapshotId));
         this.#incomplete.add(sessionId);
         this.#check.reportError(error, { sessionId, snapshotId, place });
       }
@@ -150,7 +151,8 @@ export class TenantCheck {
     if (sessionId === null) {
       this.#check.count('snapshots');
       try {
-        await readLoner(folder, snapshotId);
+        const loner = await readLoner(folder, snapshotId);
+        if (loner) this.#check.reportRun(loner.head.meta, { place });
       } catch (error) {
         this.#check.reportError(asDamage(error, snapshotId), { snapshotId, place });
       }

@@ -1,4 +1,5 @@
 import { FieldPath, type QueryDocumentSnapshot, type Timestamp } from '@google-cloud/firestore';
+import { isLeaseOver } from '../../../src/snapshot/lease.ts';
 import { SessionTree } from '../../../src/snapshot/session-tree.ts';
 import type { Found, StoreCheck } from '../../../src/store/parts/store-check.ts';
 import { MOST_READ_AT_ONCE } from '../database.ts';
@@ -203,7 +204,8 @@ export class TenantCheck {
           tree.put(snapshot.meta);
           for (const name of snapshot.shards) shards.add(name);
           found = { ...found, snapshotId: snapshot.meta.snapshotId };
-          await this.#reader.opened(snapshot);
+          const { meta } = await this.#reader.opened(snapshot);
+          if (isLeaseOver(meta)) findings.push(() => this.#check.reportRun(meta, found));
           await this.#checkState(snapshot, chains);
         } catch (error) {
           isSure = false;
