@@ -75,12 +75,16 @@ export function addRuns(program: Command, io: Io): void {
         const ai = (await loadExport(place, io.folder)) as GenkitOrRegistry;
         const { recoverRuns } = await importPackage(() => import('genkitx-agents'));
         const { runs: recovered } = await recoverRuns(ai, open.caller);
+        let failures = 0;
         for (const run of recovered) {
           const status = await ended(io, open, run.snapshotId);
+          if (status !== 'completed') failures++;
           if (flags.json) await printJson(io, { ...run, status });
           else await io.print(`${run.agent}  ${run.snapshotId}  attempt ${run.generation}  ${status}\n`);
         }
-        io.say(`Taken over: ${count(recovered.length, 'run')}`);
+        const taken = `Taken over: ${count(recovered.length, 'run')}`;
+        if (failures > 0) throw new Problem(`${taken}, of which ${failures} did not complete.`);
+        io.say(taken);
       }),
     );
 }

@@ -1,40 +1,29 @@
 /** The built command as a process of its own: what only a process shows. */
-import { execFile, spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { FileSessionStore } from 'genkitx-agents';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../stores/file/support/folders.ts';
+import { buildPackage, COMMAND, DIST, runBuilt } from './support/built-cli.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
-const command = join(root, 'dist', 'cli.mjs');
-
-beforeAll(() => {
-  const { status, stderr } = spawnSync(process.execPath, ['scripts/setup.mjs', '--build'], {
-    cwd: root,
-    encoding: 'utf8',
-  });
-  expect(status, stderr).toBe(0);
-});
+beforeAll(buildPackage);
 
 describe('the command', () => {
   it('reads the store that a TypeScript module exports, and ends although the module keeps a timer', async () => {
     const folder = temporaryFolder();
     writeFileSync(
       join(folder, 'app.mts'),
-      `import { InMemorySessionStore } from ${JSON.stringify(join(root, 'dist', 'index.mjs'))};
+      `import { InMemorySessionStore } from ${JSON.stringify(join(DIST, 'index.mjs'))};
        setInterval(() => {}, 1000);
        const saved: string[] = ['kept'];
        export const store = new InMemorySessionStore();
        for (const sessionId of saved) await store.saveSnapshot('k1', () => ({ sessionId, createdAt: '2026-01-02T03:04:05Z', status: 'completed' as const }));`,
     );
     // In the checkout, where tsx is installed.
-    const args = [command, 'sessions', 'list', '--json', '--store', `${join(folder, 'app.mts')}#store`];
-    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root });
-    expect(JSON.parse(stdout)).toMatchObject({ sessionId: 'kept', leafId: 'k1' });
+    const { out } = await runBuilt(['sessions', 'list', '--json', '--store', `${join(folder, 'app.mts')}#store`]);
+    expect(JSON.parse(out)).toMatchObject({ sessionId: 'kept', leafId: 'k1' });
   });
 
   it('ends quietly when its reader has seen enough', async () => {
@@ -49,7 +38,7 @@ describe('the command', () => {
       state: { custom: { text } },
     }));
     await store.close();
-    const show = [command, 'sessions', 'show', 's', '--full', '--store', `file:${folder}`];
+    const show = [COMMAND, 'sessions', 'show', 's', '--full', '--store', `file:${folder}`];
     const script = '"$0" "$@" | head -c 9';
     const piped = spawnSync('sh', ['-c', script, process.execPath, ...show], { encoding: 'utf8' });
     expect(piped).toMatchObject({ status: 0, stderr: '', stdout: 'session s' });
@@ -67,7 +56,7 @@ describe('the command', () => {
          close: async () => console.error('closed'),
        };`,
     );
-    const args = [command, 'sessions', 'list', '--store', `${join(folder, 'app.mjs')}#store`];
+    const args = [COMMAND, 'sessions', 'list', '--store', `${join(folder, 'app.mjs')}#store`];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] });
     let said = '';
     child.stderr.setEncoding('utf8').on('data', (text: string) => {

@@ -1,0 +1,28 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'vitest';
+import type { Ran } from './run-cli.ts';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+
+/** The built package. */
+export const DIST = join(root, 'dist');
+/** The built command. */
+export const COMMAND = join(DIST, 'cli.mjs');
+
+/** Builds what is out of date: `npm test` has done so, a file that runs alone has not. */
+export function buildPackage(): void {
+  const setup = ['scripts/setup.mjs', '--build'];
+  const { status, stderr } = spawnSync(process.execPath, setup, { cwd: root, encoding: 'utf8' });
+  expect(status, stderr).toBe(0);
+}
+
+/** Runs the built command as a process of its own. */
+export async function runBuilt(args: readonly string[], folder = root): Promise<Ran> {
+  const child = spawn(process.execPath, [COMMAND, ...args], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [[code], out, err] = await Promise.all([once(child, 'close'), text(child.stdout), text(child.stderr)]);
+  return { code: code as number, out, err };
+}
