@@ -3,7 +3,7 @@ import { logger } from 'genkit/logging';
 import { describeThrown, quote } from '../errors.ts';
 import { checkOptions, isFunction, isObject, isWhole } from '../store/check-options.ts';
 import type { SessionSummary, SnapshotStore } from '../store/contract.ts';
-import type { MemoryManager } from './manager.ts';
+import type { IngestWhile } from './pipeline/ingest/ingest.ts';
 import type { MemoryScope } from './scopes.ts';
 
 /** Options of `backfill`. */
@@ -39,7 +39,7 @@ export interface BackfillResult {
 }
 
 /** Ingests the sessions of a store. */
-export async function backfillSessions(manager: MemoryManager, options: BackfillOptions): Promise<BackfillResult> {
+export async function backfillSessions(ingest: IngestWhile, options: BackfillOptions): Promise<BackfillResult> {
   checkOptions('backfill', options, {
     store: isObject,
     scopeOf: isFunction,
@@ -67,7 +67,7 @@ export async function backfillSessions(manager: MemoryManager, options: Backfill
     for (const session of items) {
       if (Date.now() - Date.parse(session.updatedAt) > withinMs) return result;
       result.sessions++;
-      if (!(await ingestSession(manager, options, session, result))) return { ...result, isFull: true };
+      if (!(await ingestSession(ingest, options, session, result))) return { ...result, isFull: true };
     }
     if (nextCursor === undefined) delete result.cursor;
     else result.cursor = nextCursor;
@@ -78,7 +78,7 @@ export async function backfillSessions(manager: MemoryManager, options: Backfill
 
 /** Answers false when the queue is full. */
 async function ingestSession(
-  manager: MemoryManager,
+  ingest: IngestWhile,
   { store, scopeOf, extract, context }: BackfillOptions,
   { sessionId, ...session }: SessionSummary,
   result: BackfillResult,
@@ -96,7 +96,7 @@ async function ingestSession(
     const isThere = async () =>
       (await store.getSnapshotMetadata({ sessionId, ...(context && { context }) })) !== undefined;
     const options = { scope, source, messages, ...(extract && { extract }) };
-    const { status, jobIds } = await manager.ingestWhile(options, isThere);
+    const { status, jobIds } = await ingest(options, isThere);
     if (jobIds.length > 0) result.enqueued++;
     return status !== 'full';
   } catch (error) {

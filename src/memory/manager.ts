@@ -20,7 +20,9 @@ import type {
   MemoryScopeId,
 } from '../store/memory/contract.ts';
 import { memoryScopeKey } from '../store/memory/scope.ts';
+import type { SnapshotStore } from '../store/contract.ts';
 import { Attachment } from './attach/attach.ts';
+import { readSession } from './attach/read-session.ts';
 import type { AttachedMemory, AttachOptions } from './attach/types.ts';
 import { backfillSessions, type BackfillOptions, type BackfillResult } from './backfill.ts';
 import { evaluateExtraction } from './evaluate.ts';
@@ -31,7 +33,7 @@ import { readOrganized } from './pipeline/commit/organize.ts';
 import { modelAsker, withinTime, type AskModel, type Generates } from './pipeline/extract/ask-model.ts';
 import { readGate } from './pipeline/guard/gate.ts';
 import { quarantinedOf, quarantineNote, type Quarantined } from './pipeline/guard/quarantine.ts';
-import { addJobs, assertAppAllowed, enqueue, type Redact } from './pipeline/ingest/ingest.ts';
+import { addJobs, assertAppAllowed, enqueue, type IngestWhile, type Redact } from './pipeline/ingest/ingest.ts';
 import { shortHash } from './pipeline/ingest/ranges.ts';
 import { sha256Of, type JobInput } from './pipeline/jobs/job-input.ts';
 import { NOTES, PIPELINE_KEYS, type Pipeline, type ScopeWork } from './pipeline/pipeline.ts';
@@ -83,6 +85,9 @@ export class MemoryManager {
   readonly #pipeline: Pipeline;
   readonly #worker: MemoryWorker;
   readonly #search: MemorySearch;
+  /** Of agents with this memory. */
+  readonly #stores = new Set<SnapshotStore>();
+  readonly #ingestWhile: IngestWhile = (...of) => this.#ingest(...of);
   readonly #saving = new Set<Promise<unknown>>();
   readonly #redact: Redact | undefined;
   readonly #isSuccess: MemoryManagerOptions['isSuccess'];
@@ -144,14 +149,33 @@ export class MemoryManager {
    * Learns from messages, or keeps facts. What was read of a source already is not read again: pass all its messages each time.
    *
    * @returns As soon as the work is stored; with `wait` when it is done.
-   * @throws `INVALID_ARGUMENT` for messages or facts that are none; `FAILED_PRECONDITION` for the scope of an app without `app: true`.
+   * @throws `INVALID_ARGUMENT` for messages or facts that are none; `FAILED_PRECONDITION` for the scope of an app without `app: true`, and for
+   *   a session when no agent with a store has this memory; `NOT_FOUND` when the scope has no such session.
    */
   async ingest(options: IngestOptions): Promise<IngestResult> {
-    return this.ingestWhile(options);
+    return options.sessionId === undefined ? this.#ingest(options) : this.#ingestSession(options, options.sessionId);
   }
 
-  /** @internal `ingest` of what is learned only if it is there once the work has begun: what is erased before that is not. */
-  async ingestWhile(options: IngestOptions, isThere?: () => Promise<boolean>): Promise<IngestResult> {
+  async #ingestSession(options: IngestOptions, sessionId: string): Promise<IngestResult> {
+    const { scope, memories } = options;
+    if (memories || options.messages) throw invalidArgument("'sessionId' is in place of 'messages' and 'memories'.");
+    if (this.#stores.size === 0)
+      throw failedPrecondition('To read a session, an agent needs this memory, and a store that lists sessions.');
+    const read = async () => {
+      for (const store of this.#stores) {
+        const session = await readSession(store, scope, sessionId);
+        if (session) return session;
+      }
+      return undefined;
+    };
+    const session = await read();
+    if (!session) throw notFound(`There is no session ${quote(sessionId)}.`);
+    const { snapshotId, messages } = session;
+    const source = { id: sessionId, ...options.source, sessionId, ...(snapshotId !== undefined && { snapshotId }) };
+    return this.#ingest({ ...options, source, messages }, async () => (await read()) !== undefined);
+  }
+
+  async #ingest(options: IngestOptions, isThere?: () => Promise<boolean>): Promise<IngestResult> {
     this.#assertOpen();
     checkOptions('ingest', options, INGEST);
     const { scope, source, messages, procedure, wait = false } = options;
@@ -159,7 +183,7 @@ export class MemoryManager {
     if (messages && options.extract !== 'verbatim') this.#assertLearns(procedure);
     if (procedure) this.#assertSuccessIsKnown(messages);
     const isWanted = async () =>
-      (!procedure || (await this.#isSuccess!({ scope, sourceId: source.id, messages: messages! }))) &&
+      (!procedure || (await this.#isSuccess!({ scope, sourceId: source!.id, messages: messages! }))) &&
       (!isThere || (await isThere()));
     const tools = { redact: this.#redact, isWanted, full: () => ++this.#refused };
     const result = await addJobs(this.#pipeline, options, tools);
@@ -422,7 +446,7 @@ export class MemoryManager {
    * @throws The session store's errors from listing its sessions.
    */
   backfill(options: BackfillOptions): Promise<BackfillResult> {
-    return backfillSessions(this, options);
+    return backfillSessions(this.#ingestWhile, options);
   }
 
   /**
@@ -459,7 +483,13 @@ export class MemoryManager {
   attach(options: AttachOptions = {}): AttachedMemory {
     this.#assertOpen();
     const { topics } = this.#pipeline;
-    return new Attachment(this, { topics, hasProcedures: this.#isSuccess !== undefined }, options);
+    const parts = {
+      topics,
+      hasProcedures: this.#isSuccess !== undefined,
+      ingest: this.#ingestWhile,
+      stores: this.#stores,
+    };
+    return new Attachment(this, parts, options);
   }
 
   /** @internal An agent's sessions are learned from: `processMemoryJobs` looks there for what was never enqueued. */
@@ -495,7 +525,7 @@ export class MemoryManager {
   #assertSuccessIsKnown(messages: readonly MessageData[] | undefined): void {
     if (!this.#isSuccess)
       throw failedPrecondition('Procedures are made of sessions that were a success: give memoryManager isSuccess.');
-    if (!messages) throw invalidArgument("A procedure is made of 'messages'.");
+    if (!messages) throw invalidArgument("A procedure is made of 'messages' or a 'sessionId'.");
   }
 
   async #quarantined(scope: MemoryScope, id: string): Promise<Quarantined> {
@@ -552,6 +582,7 @@ export class MemoryManager {
     const isWhole = report.lexical === 'done' && (report.semantic === 'done' || report.semantic === 'off');
     if (!isWhole)
       throw unavailable(`What is known could not be searched: ${report.errors.join(' ') || 'it took too long.'}`);
+    if (report.deadlinePassed) logger.warn('A memory job goes on without a reranker or rewriter that took too long.');
     return memories.map(({ memory }) => memory);
   }
 
@@ -628,6 +659,7 @@ const INGEST = {
   source: isAny,
   messages: isAny,
   memories: isAny,
+  sessionId: isAny,
   extract: (value: unknown) => (value === 'verbatim' ? undefined : "'verbatim'"),
   procedure: isBoolean,
   wait: isBoolean,

@@ -86,7 +86,10 @@ export interface GuardedText {
   readonly type: MemorySource['type'];
 }
 
-/** Answers why a text is to be quarantined, or nothing if it is fine. One that throws fails the job, which is tried again. */
+/**
+ * Answers why a text is to be quarantined, or nothing if it is fine. One that throws fails the job, which is tried again. One that does not
+ * answer within `limits.timeoutMs` has the text quarantined, and those that follow in the job.
+ */
 export type MemoryGuard = MemoryGuardFunction | MemoryGuardRule;
 
 /** A guard as a function. */
@@ -124,7 +127,7 @@ export interface MemoryLimits {
   maxAttempts?: number;
   /** A worker that is silent for so long has lost its job, in ms. Default: 60,000. */
   leaseMs?: number;
-  /** A model call that takes longer has failed, in ms. Default: 60,000. */
+  /** A model call that takes longer has failed, a text whose guard takes longer is quarantined, in ms. Default: 60,000. */
   timeoutMs?: number;
   /** The wait before the second attempt, in ms; it doubles with each further one, give or take half of it. Default: 2,000. */
   backOffMs?: number;
@@ -261,19 +264,21 @@ export interface IngestSource {
   readonly at?: string;
 }
 
-/** Options of `ingest`: `messages` or `memories`. */
+/** Options of `ingest`: `messages`, `memories` or `sessionId`. */
 export interface IngestOptions {
   /** Whose memories they become. */
   scope: MemoryScope;
-  /** Where they come from. */
-  source: IngestSource;
+  /** Where they come from. Default: with `sessionId` the session, whose turns are then not read twice. */
+  source?: IngestSource;
   /** All messages of the source so far, oldest first: what was read already is not read again. */
   messages?: readonly MessageData[];
   /** What is known already, in place of messages. */
   memories?: readonly (MemoryFact | string)[];
+  /** A session of an agent with this memory, in place of messages: it is read from the agent's store, and goes on. */
+  sessionId?: string;
   /** `verbatim`: each message becomes a memory, without a model. Default: as the manager says. */
   extract?: 'verbatim';
-  /** Make a procedure of the whole source, if `isSuccess` says that it was one. Needs `messages`. Default: false. */
+  /** Make a procedure of the whole source, if `isSuccess` says that it was one. Needs `messages` or `sessionId`. Default: false. */
   procedure?: boolean;
   /** Answer when the work is done. Default: false; the work goes on in the background. */
   wait?: boolean;

@@ -1,17 +1,18 @@
 import { GenkitError, type ToolArgument } from 'genkit';
 import { logger } from 'genkit/logging';
-import { logOf } from '../../session/log/session-log.ts';
-import { describeThrown, failedPrecondition, notFound, quote } from '../../errors.ts';
+import { describeThrown, quote } from '../../errors.ts';
 import type { SnapshotStore } from '../../store/contract.ts';
 import type { MemoryManager } from '../manager.ts';
 import { userScope, sessionScope, appScope, targetOf, type MemoryScope } from '../scopes.ts';
+import type { IngestWhile } from '../pipeline/ingest/ingest.ts';
 import type { IngestResult, MemoryTopic } from '../types.ts';
 import { memoryMiddleware } from './middleware.ts';
 import { memoryTools } from './memory-tools.ts';
 import { Retrieval } from './retrieve.ts';
 import { sessionFacts } from './session-facts.ts';
 import { settleAttach, type AttachSettings } from './settings.ts';
-import { Triggers, type SessionToLearn } from './triggers.ts';
+import { readSession, type SessionToLearn } from './read-session.ts';
+import { Triggers } from './triggers.ts';
 import { AttachedTurn, type TurnSetting } from './turn-memory.ts';
 import type {
   AttachedMemory,
@@ -23,6 +24,15 @@ import type {
   RememberingAgent,
 } from './types.ts';
 
+/** What an attachment has of its manager besides its public methods. */
+export interface ManagerParts {
+  readonly topics: readonly MemoryTopic[];
+  readonly hasProcedures: boolean;
+  readonly ingest: IngestWhile;
+  /** Where the manager looks for sessions; gets the stores of agents. */
+  readonly stores: Set<SnapshotStore>;
+}
+
 /** What `memory.attach` makes. */
 export class Attachment implements AttachedMemory {
   readonly deadlineMs: number;
@@ -30,18 +40,17 @@ export class Attachment implements AttachedMemory {
   readonly #settings: AttachSettings;
   readonly #triggers: Triggers;
   readonly #turns: TurnSetting;
+  readonly #parts: ManagerParts;
   readonly #stores = new Set<SnapshotStore>();
   readonly #redactions = new Set<(text: string) => Promise<string>>();
 
-  constructor(
-    manager: MemoryManager,
-    { topics, hasProcedures }: { topics: readonly MemoryTopic[]; hasProcedures: boolean },
-    options: AttachOptions,
-  ) {
+  constructor(manager: MemoryManager, parts: ManagerParts, options: AttachOptions) {
     const settings = settleAttach(options);
     this.#manager = manager;
+    this.#parts = parts;
     this.#settings = settings;
-    this.#triggers = new Triggers(manager, manager.settings.triggers);
+    const { topics, hasProcedures, ingest } = parts;
+    this.#triggers = new Triggers(ingest, manager.settings.triggers);
     const scopesOf = (turn: MemoryTurnScope) => this.#scopesOf(turn);
     // A search and then the profile, each within the deadline; it is not to be cut off before it answers what is there.
     this.deadlineMs = 2 * settings.deadlineMs + 1_000;
@@ -69,17 +78,11 @@ export class Attachment implements AttachedMemory {
   }
 
   async endSession({ sessionId, context, wait = false }: EndedSession): Promise<IngestResult> {
-    if (this.#stores.size === 0)
-      throw failedPrecondition('endSession needs an agent with this memory, and with a store that lists sessions.');
     const scope = this.#learnedInto({ sessionId, context });
     if (!scope || !this.#settings.learn || !this.#manager.settings.triggers.onSessionEnd)
       return { status: 'known', jobIds: [] };
-    for (const store of this.#stores) {
-      const session = await read(store, scope, sessionId);
-      if (session)
-        return this.#triggers.ended(this.#keyOf(session), session, () => read(store, scope, sessionId), wait);
-    }
-    throw notFound(`There is no session ${quote(sessionId)}.`);
+    this.#triggers.stop(this.#keyOf(scope, sessionId));
+    return this.#manager.ingest({ scope, sessionId, wait });
   }
 
   /** @internal */
@@ -92,6 +95,7 @@ export class Attachment implements AttachedMemory {
     if (redact) this.#redactions.add(redact);
     if (!store || this.#stores.has(store)) return;
     this.#stores.add(store);
+    this.#parts.stores.add(store);
     if (!this.#settings.learn) return;
     const { appName } = this.#manager.settings;
     this.#manager.noteSessions({
@@ -111,8 +115,8 @@ export class Attachment implements AttachedMemory {
       const scope = this.#settings.learn ? this.#learnedInto({ sessionId, context }) : undefined;
       if (!scope || (scope.kind === 'user' && !isOwn)) return;
       const session: SessionToLearn = { scope, sessionId, snapshotId, messages };
-      const later = store ? () => read(store, scope, sessionId) : async () => session;
-      await this.#triggers.turnEnded(this.#keyOf(session), session, later);
+      const later = store ? () => readSession(store, scope, sessionId) : async () => session;
+      await this.#triggers.turnEnded(this.#keyOf(scope, sessionId), session, later);
     } catch (error) {
       logger.warn(`Session ${quote(sessionId)} is not learned from. ${describeThrown(error)}`);
     }
@@ -131,7 +135,7 @@ export class Attachment implements AttachedMemory {
     return scope?.kind === this.#settings.scopes[0] ? scope : undefined;
   }
 
-  #keyOf({ scope, sessionId }: SessionToLearn): string {
+  #keyOf(scope: MemoryScope, sessionId: string): string {
     const { id, context } = targetOf(scope);
     return JSON.stringify([this.#manager.store.tenant(context === undefined ? {} : { context }), id, sessionId]);
   }
@@ -149,12 +153,4 @@ export class Attachment implements AttachedMemory {
       }
     });
   }
-}
-
-/** The session as it is kept; `undefined` if it is gone, or belongs to another user than the scope. */
-async function read(store: SnapshotStore, scope: MemoryScope, sessionId: string): Promise<SessionToLearn | undefined> {
-  const { id, context } = targetOf(scope);
-  const snapshot = await store.getSnapshot({ sessionId, ...(context && { context }) });
-  if (!snapshot || (id.scope === 'user' && logOf(snapshot).owner?.userId !== id.userId)) return undefined;
-  return { scope, sessionId, snapshotId: snapshot.snapshotId, messages: snapshot.state?.messages ?? [] };
 }

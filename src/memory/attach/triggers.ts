@@ -1,20 +1,11 @@
-import type { MessageData } from 'genkit';
 import { logger } from 'genkit/logging';
 import { describeThrown, quote } from '../../errors.ts';
-import type { MemoryManager } from '../manager.ts';
-import type { MemoryScope } from '../scopes.ts';
-import type { IngestResult, MemoryTriggers } from '../types.ts';
+import type { IngestWhile } from '../pipeline/ingest/ingest.ts';
+import type { MemoryTriggers } from '../types.ts';
+import type { SessionToLearn } from './read-session.ts';
 
 /** Sessions that wait for their idle time in a process. The one that has waited longest is learned from when there are more. */
 const MOST_WAITING = 1_000;
-
-/** What is to be learned from. */
-export interface SessionToLearn {
-  readonly scope: MemoryScope;
-  readonly sessionId: string;
-  readonly snapshotId?: string | undefined;
-  readonly messages: readonly MessageData[];
-}
 
 /** Reads a session when it is to be learned from; `undefined` when it is gone. */
 export type ReadSession = () => Promise<SessionToLearn | undefined>;
@@ -27,12 +18,12 @@ interface Waiting {
 
 /** Begins to learn from sessions when it is time. */
 export class Triggers {
-  readonly #manager: MemoryManager;
+  readonly #ingest: IngestWhile;
   readonly #when: Required<MemoryTriggers>;
   readonly #waiting = new Map<string, Waiting>();
 
-  constructor(manager: MemoryManager, when: Required<MemoryTriggers>) {
-    this.#manager = manager;
+  constructor(ingest: IngestWhile, when: Required<MemoryTriggers>) {
+    this.#ingest = ingest;
     this.#when = when;
   }
 
@@ -47,24 +38,19 @@ export class Triggers {
     const { sessionId, messages } = session;
     const turns = messages.reduce((sum, { role }) => sum + (role === 'user' ? 1 : 0), 0);
     const rounds = (count: number) => Math.floor(count / everyTurns);
-    const isDue = rounds(turns) > rounds(this.#stop(key)?.turns ?? turns - 1);
+    const isDue = rounds(turns) > rounds(this.stop(key)?.turns ?? turns - 1);
     const learn = () => this.#learn(sessionId, later);
     const timer = isDue || onIdleMs === false ? undefined : setTimeout(() => void learn(), onIdleMs);
     timer?.unref();
     this.#waiting.set(key, { turns, timer, learn });
     const [oldest] = this.#waiting.size > MOST_WAITING ? this.#waiting.keys() : [];
-    const early = oldest === undefined ? undefined : this.#stop(oldest);
+    const early = oldest === undefined ? undefined : this.stop(oldest);
     if (early?.timer) await early.learn();
     if (isDue) await this.#learn(sessionId, async () => session, later);
   }
 
-  /** The application says that a session is over. */
-  ended(key: string, session: SessionToLearn, later: ReadSession, wait: boolean): Promise<IngestResult> {
-    this.#stop(key);
-    return ingest(this.#manager, session, later, wait);
-  }
-
-  #stop(key: string): Waiting | undefined {
+  /** Ends the wait for a session's idle time. */
+  stop(key: string): Waiting | undefined {
     const waiting = this.#waiting.get(key);
     clearTimeout(waiting?.timer);
     this.#waiting.delete(key);
@@ -74,21 +60,14 @@ export class Triggers {
   async #learn(sessionId: string, read: ReadSession, later = read): Promise<void> {
     try {
       const session = await read();
-      if (session) await ingest(this.#manager, session, later, false);
+      if (!session) return;
+      const { scope, snapshotId, messages } = session;
+      const source = { id: sessionId, sessionId, ...(snapshotId !== undefined && { snapshotId }) };
+      await this.#ingest({ scope, source, messages }, async () => (await later()) !== undefined);
     } catch (error) {
       logger.warn(
         `Session ${quote(sessionId)} was not learned from; a later turn tries again. ${describeThrown(error)}`,
       );
     }
   }
-}
-
-function ingest(
-  manager: MemoryManager,
-  { scope, sessionId, snapshotId, messages }: SessionToLearn,
-  later: ReadSession,
-  wait: boolean,
-): Promise<IngestResult> {
-  const source = { id: sessionId, sessionId, ...(snapshotId !== undefined && { snapshotId }) };
-  return manager.ingestWhile({ scope, source, messages, wait }, async () => (await later()) !== undefined);
 }

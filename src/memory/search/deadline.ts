@@ -22,24 +22,20 @@ export class Deadline {
   /** Aborts at the deadline, when the caller aborts, and at the end of the search. */
   readonly signal: AbortSignal;
   readonly #ended = new AbortController();
+  readonly #clock: SearchClock;
+  readonly #end: number;
   readonly #cancel: () => void;
   readonly #passing: Promise<typeof LATE>;
-  #isPassed = false;
 
   constructor(clock: SearchClock, ms: number, signal: AbortSignal | undefined) {
+    this.#clock = clock;
+    this.#end = clock.now() + ms;
     this.signal = signal ? AbortSignal.any([signal, this.#ended.signal]) : this.#ended.signal;
     let pass!: (late: typeof LATE) => void;
     this.#passing = new Promise((resolve) => (pass = resolve));
-    this.#cancel = clock.after(ms, () => {
-      this.#isPassed = true;
-      this.end();
-    });
+    this.#cancel = clock.after(ms, () => this.end());
     if (this.signal.aborted) pass(LATE);
     else this.signal.addEventListener('abort', () => pass(LATE), { once: true });
-  }
-
-  get isPassed(): boolean {
-    return this.#isPassed;
   }
 
   /** What `work` answers, or `LATE`. The work itself goes on; that it fails later is of no account. */
@@ -47,6 +43,15 @@ export class Deadline {
     work.catch(() => {});
     // Work that has ended counts, though the deadline passed in the same moment.
     return Promise.race([work, this.#passing]);
+  }
+
+  /** As `wait`, but for half of what is left at most: for work without which there is an answer, too, if there is time to find it. */
+  async waitHalf<T>(work: Promise<T>): Promise<T | typeof LATE> {
+    let cancel!: () => void;
+    const half = new Promise<typeof LATE>((resolve) => {
+      cancel = this.#clock.after((this.#end - this.#clock.now()) / 2, () => resolve(LATE));
+    });
+    return this.wait(Promise.race([work, half])).finally(cancel);
   }
 
   /** Releases the timer. */

@@ -83,8 +83,9 @@ export class SearchRun {
 
   /** Waits for a step until the deadline. Of a step that is late or fails there is no answer; the caller's own mistakes are thrown. */
   async #step<T>(name: Step, work: () => Promise<T>): Promise<T | undefined> {
+    const wait = name === 'rewrite' || name === 'rerank' ? 'waitHalf' : 'wait';
     try {
-      const answer = this.#deadline.signal.aborted ? LATE : await this.#deadline.wait(work());
+      const answer = this.#deadline.signal.aborted ? LATE : await this.#deadline[wait](work());
       this.#steps[name] = answer === LATE ? 'late' : 'done';
       return answer === LATE ? undefined : answer;
     } catch (error) {
@@ -208,7 +209,7 @@ export class SearchRun {
   #answer(memories: readonly FoundMemory[], isCached: boolean): MemorySearchResult {
     const report: MemorySearchReport = {
       ...this.#steps,
-      deadlinePassed: this.#deadline.isPassed && Object.values(this.#steps).includes('late'),
+      deadlinePassed: Object.values(this.#steps).includes('late'),
       revision: this.#revision,
       isCached,
       errors: this.#errors,

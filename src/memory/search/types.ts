@@ -15,9 +15,12 @@ export interface MemorySearchOptions {
   languages?: readonly MemoryLanguage[];
   /** How much recency, importance and confidence count against relevance. */
   weights?: SearchWeights;
-  /** Answers a number for each memory, in their order; the most fitting has the greatest. It is given 50 memories at most. Default: none. */
+  /**
+   * Answers a number for each memory, in their order; the most fitting has the greatest. It is given 50 memories at most, and half of the time
+   * that is left. Default: none.
+   */
   rerank?: (query: string, memories: readonly Memory[], abortSignal: AbortSignal) => Promise<readonly number[]>;
-  /** Answers what to look for in place of the query: by a model, say. Default: the query itself. */
+  /** Answers what to look for in place of the query: by a model, say. It has half of the time. Default: the query itself. */
   rewriteQuery?: (query: string, abortSignal: AbortSignal) => Promise<string>;
   /** Results to keep for the same question while the scope has the same revision. Default: 0. */
   cacheSize?: number;
@@ -66,7 +69,7 @@ export type SearchStep = 'done' | 'late' | 'failed' | 'off';
 
 /** How a search went. */
 export interface MemorySearchReport {
-  /** Whether anything was left out because of the deadline. */
+  /** Whether anything was left out because it took too long. */
   readonly deadlinePassed: boolean;
   /** By words. `late` and `failed`: with the index as this process had it, if it had one. */
   readonly lexical: SearchStep;

@@ -4,7 +4,8 @@ import { InMemoryMemoryStore, type MemoryStore } from 'genkitx-agents/memory';
 import { logger } from 'genkit/logging';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { contextReportOf } from '../../context/support.ts';
-import { agentWithMemory, linesOf } from './support.ts';
+import { agentWithMemory, draft, linesOf } from './support.ts';
+import { until } from '../pipeline/support.ts';
 
 const READS = ['get', 'query', 'revision', 'changes', 'notes', 'bySource'] as const;
 
@@ -23,12 +24,6 @@ afterEach(() => {
   vi.useRealTimers();
   vi.restoreAllMocks();
 });
-
-/** `setImmediate` is not faked. */
-async function until(condition: () => boolean): Promise<void> {
-  for (let i = 0; i < 10_000 && !condition(); i++) await new Promise(setImmediate);
-  expect(condition()).toBe(true);
-}
 
 describe('a memory store that hangs', () => {
   test.each([
@@ -87,3 +82,30 @@ describe('a memory store that hangs', () => {
     expect(talk.messages).toHaveLength(6);
   });
 });
+
+test.each(['rerank', 'rewriteQuery'])(
+  'a %s that hangs costs a turn half of its deadline, and is reported',
+  async (name) => {
+    const events: string[] = [];
+    const hang = () => {
+      events.push(name);
+      return new Promise<never>(() => {});
+    };
+    const { chat, turns, said, memories } = agentWithMemory({
+      memory: { search: { [name]: hang }, now: () => Date.now() },
+      attach: { preload: { deadlineMs: 200 } },
+      replies: [() => (events.push('model called'), 'Hello!')],
+    });
+    const ada = { scope: 'user', appName: 'default', userId: 'ada' } as const;
+    await memories.commit(ada, [{ op: 'put', memory: draft('seat', 'The user prefers a window seat.') }]);
+    const reply = chat().send('Which seat?');
+    await until(() => events.length > 0);
+    await vi.advanceTimersByTimeAsync(99);
+    events.push('99 ms');
+    await vi.advanceTimersByTimeAsync(1);
+    expect((await reply).text).toBe('Hello!');
+    expect(events).toEqual([name, '99 ms', 'model called']);
+    expect(turns).toMatchObject([{ memories: [['seat', 1]], reasons: ['deadline'] }]);
+    expect(linesOf(said.requests[0]!).join()).toContain('The user prefers a window seat.');
+  },
+);

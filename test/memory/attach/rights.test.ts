@@ -96,19 +96,26 @@ test('a session that waits for its idle time is not learned from after it was er
   expect((await memories.listJobs()).items).toEqual([]);
 });
 
-test('a session that is erased when it is about to be learned from is not', async () => {
-  const { memory, memories, attached, sessions, chat } = agentWithMemory({
-    memory: { model: undefined, extract: () => ['The user likes tea.'], generate: { everyTurns: 100 } },
-  });
-  const talk = chat();
-  await talk.send('I like tea.');
-  const notes = memories.notes.bind(memories);
-  const first = vi.spyOn(memories, 'notes').mockImplementationOnce(async (...of) => {
-    await eraseUser(sessions, { userId: 'ada', memory });
-    return notes(...of);
-  });
-  const ended = await attached.endSession({ sessionId: talk.sessionId!, context: ADA, wait: true });
-  expect(first).toHaveBeenCalled();
-  expect(ended).toEqual({ status: 'known', jobIds: [] });
-  expect(await memory.jobs.list()).toEqual([]);
-});
+test.each(['endSession', 'ingest'])(
+  'a session that is erased when it is about to be learned from by %s is not',
+  async (by) => {
+    const { memory, memories, scope, attached, sessions, chat } = agentWithMemory({
+      memory: { model: undefined, extract: () => ['The user likes tea.'], generate: { everyTurns: 100 } },
+    });
+    const talk = chat();
+    await talk.send('I like tea.');
+    const notes = memories.notes.bind(memories);
+    const first = vi.spyOn(memories, 'notes').mockImplementationOnce(async (...of) => {
+      await eraseUser(sessions, { userId: 'ada', memory });
+      return notes(...of);
+    });
+    const sessionId = talk.sessionId!;
+    const ended =
+      by === 'ingest'
+        ? await memory.ingest({ scope, sessionId, wait: true })
+        : await attached.endSession({ sessionId, context: ADA, wait: true });
+    expect(first).toHaveBeenCalled();
+    expect(ended).toEqual({ status: 'known', jobIds: [] });
+    expect(await memory.jobs.list()).toEqual([]);
+  },
+);

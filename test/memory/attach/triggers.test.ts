@@ -1,6 +1,7 @@
 /** When the sessions of an agent are learned from: after the turn was saved, in the background. */
 import { processMemoryJobs } from 'genkitx-agents/memory';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { setUp } from '../pipeline/support.ts';
 import { ADA, agentWithMemory, BOB, textsOf } from './support.ts';
 
 afterEach(() => {
@@ -86,6 +87,58 @@ describe('an agent learns', () => {
     });
     expect(await textsOf(memories)).toEqual(['The user said: I like tea.']);
     expect(await textsOf(memories, 'bob')).toEqual([]);
+  });
+
+  test('at once, when the application names a session; its turns are learned from as before', async () => {
+    const { memory, memories, chat, scope } = learning({ everyTurns: 2, onIdleMs: false });
+    const talk = chat();
+    await talk.send('I like tea.');
+    const { sessionId, snapshotId } = talk;
+    const ingest = () => memory.ingest({ scope, sessionId: sessionId!, wait: true });
+    expect(await ingest()).toMatchObject({ status: 'committed' });
+    expect(await ingest()).toEqual({ status: 'known', jobIds: [] });
+    const [hit] = (await memories.query({ scope: 'user', appName: 'default', userId: 'ada' })).items;
+    expect(hit!.memory.sources).toMatchObject([{ id: sessionId, sessionId, snapshotId, from: 0, to: 2 }]);
+    await talk.send('I like rum.');
+    await vi.waitFor(async () => expect(await textsOf(memories)).toHaveLength(2));
+    await memory.settled();
+    expect(await ingest()).toEqual({ status: 'known', jobIds: [] });
+  });
+
+  test('word for word, or as another source, when the application names a session and says so', async () => {
+    const { memory, memories, chat, scope } = agentWithMemory({ attach: { learn: false } });
+    const talk = chat();
+    await talk.send('I like tea.');
+    const { sessionId, snapshotId } = talk;
+    const source = { id: 'import', trust: 0.2 };
+    await memory.ingest({ scope, source, sessionId: sessionId!, extract: 'verbatim', wait: true });
+    expect(await textsOf(memories)).toEqual(['I like tea.', 'ok']);
+    const [hit] = (await memories.query({ scope: 'user', appName: 'default', userId: 'ada' })).items;
+    expect(hit!.memory.sources).toMatchObject([{ id: 'import', trust: 0.2, sessionId, snapshotId }]);
+  });
+
+  test('only from sessions that the scope has', async () => {
+    const { memory, memories, chat, scope } = learning({ everyTurns: 100 });
+    const talk = chat();
+    await talk.send('I like tea.');
+    const sessionId = talk.sessionId!;
+    const bob = memory.scopeFor('user', { context: BOB });
+    const another = memory.scopeFor('session', { context: ADA, sessionId: 'another' });
+    for (const of of [
+      { scope: bob, sessionId },
+      { scope: another, sessionId },
+      { scope, sessionId: 'missing' },
+    ])
+      await expect(memory.ingest(of)).rejects.toMatchObject({ status: 'NOT_FOUND' });
+    for (const more of [{ memories: ['The user likes tea.'] }, { messages: [] }])
+      await expect(memory.ingest({ scope, sessionId, ...more })).rejects.toMatchObject({ status: 'INVALID_ARGUMENT' });
+    const { memory: alone } = setUp();
+    await expect(alone.ingest({ scope: alone.scopeFor('user', { context: ADA }), sessionId })).rejects.toMatchObject({
+      status: 'FAILED_PRECONDITION',
+    });
+    expect(await memories.listScopes()).toEqual({ items: [] });
+    const own = memory.scopeFor('session', { context: ADA, sessionId });
+    expect(await memory.ingest({ scope: own, sessionId, wait: true })).toMatchObject({ status: 'committed' });
   });
 
   test('from a session that was never enqueued, by the scheduler', async () => {

@@ -1,14 +1,19 @@
 /** What is kept out: by consent, by redaction, by the guards; and scopes that were not minted. */
 import { userScope, type MemoryScope } from 'genkitx-agents/memory';
 import { piiRules, redactText } from 'genkitx-agents/privacy';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { POISON } from './poison-corpus.ts';
-import { extraction, setUp, textsOf, user } from './support.ts';
+import { extraction, operations, setUp, textsOf, until, user } from './support.ts';
+import { draft } from '../search/support.ts';
 import { Random } from '../../support/random.ts';
 import { scale, seed } from '../../support/scale.ts';
 
 const ID = { scope: 'user', appName: 'default', userId: 'ada' } as const;
 const source = { id: 'session-1' };
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 describe('consent', () => {
   test('that is off keeps messages out of the queue', async () => {
@@ -96,6 +101,65 @@ describe('quarantine', () => {
     await memory.quarantine.approve({ scope, id: b!.id });
     expect(await textsOf(store)).toEqual(['plain', 'secret B']);
     expect((await store.notes(ID, 'quarantine')).notes).toEqual([]);
+  });
+
+  test.each(['message', 'memory'] as const)(
+    'a guard that hangs on a %s keeps it back, and all that follow',
+    async (at) => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+      const events: string[] = [];
+      const { memory, scope, store, reports } = setUp({
+        extract: ({ messages }) => messages.map(({ content }) => content[0]!.text!),
+        limits: { timeoutMs: 1_000 },
+        guards: [
+          ({ kind, text }) => {
+            if (kind !== at) return undefined;
+            events.push(`asked about ${text}`);
+            return new Promise(() => {});
+          },
+        ],
+      });
+      const messages = [user('I like tea.'), user('I like rum.')];
+      const ingesting = memory
+        .ingest({ scope, source, messages, wait: true })
+        .then(({ status }) => events.push(status));
+      await until(() => events.length === 1);
+      await vi.advanceTimersByTimeAsync(999);
+      events.push('timeout');
+      await vi.advanceTimersByTimeAsync(1);
+      await ingesting;
+      expect(events).toEqual(['asked about I like tea.', 'timeout', 'committed']);
+      expect(await textsOf(store)).toEqual([]);
+      expect(await memory.quarantine.list({ scope })).toMatchObject([
+        { kind: at, text: 'I like tea.', reason: 'A guard did not answer within 1000 ms.' },
+        { kind: at, text: 'I like rum.', reason: 'A guard did not answer within 1000 ms.' },
+      ]);
+      expect(reports).toMatchObject([{ type: 'committed', changes: { created: 0, quarantined: 2 } }]);
+    },
+  );
+
+  test('a reranker and a rewriter that hang cost a job time, and nothing else', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+    const asked: string[] = [];
+    const hang = (name: string) => () => {
+      asked.push(name);
+      return new Promise<never>(() => {});
+    };
+    const { memory, scope, store } = setUp({
+      now: () => Date.now(),
+      limits: { timeoutMs: 1_000 },
+      search: { rerank: hang('rerank'), rewriteQuery: hang('rewrite') },
+      replies: [operations({ new: 1, op: 'CREATE' })],
+    });
+    await store.commit(ID, [{ op: 'put', memory: draft('known', 'The user likes green tea.') }]);
+    const ingesting = memory.ingest({ scope, source, memories: ['The user likes tea.'], wait: true });
+    await until(() => asked.length === 1);
+    await vi.advanceTimersByTimeAsync(500);
+    await until(() => asked.length === 2);
+    await vi.advanceTimersByTimeAsync(250);
+    expect(asked).toEqual(['rewrite', 'rerank']);
+    expect(await ingesting).toMatchObject({ status: 'committed' });
+    expect(await textsOf(store)).toContain('The user likes tea.');
   });
 
   test('a privacy rule is a guard too', async () => {

@@ -7,6 +7,7 @@ import {
   type MemoryReport,
   type MemoryStore,
 } from 'genkitx-agents/memory';
+import { expect } from 'vitest';
 import { scriptedModel, type ScriptedReply } from '../../support/scripted-model.ts';
 
 export const ADA = { auth: { uid: 'ada' } };
@@ -59,4 +60,10 @@ export function model(text: string): MessageData {
 export async function textsOf(store: MemoryStore, userId = 'ada'): Promise<string[]> {
   const { items } = await store.query({ scope: 'user', appName: 'default', userId }, { k: 1000 });
   return items.map(({ memory }) => memory.text).toSorted();
+}
+
+/** Waits for a condition, and for no timer. */
+export async function until(condition: () => boolean): Promise<void> {
+  for (let i = 0; i < 10_000 && !condition(); i++) await new Promise(setImmediate);
+  expect(condition()).toBe(true);
 }

@@ -86,10 +86,32 @@ describe('a deadline', () => {
       clock.pass(200);
       const { ids, report } = await finding;
       expect(report.deadlinePassed).toBe(true);
-      // What comes before everything else takes all of the time.
+      // What comes before everything else has taken all of the time.
       expect(ids).toEqual(name === 'rewriteQuery' ? [] : ['a']);
     }
     expect(aborted).toEqual(['embed', 'rerank', 'rewriteQuery']);
+  });
+
+  it.each([
+    ['rewriteQuery', 'rewrite'],
+    ['rerank', 'rerank'],
+  ] as const)('leaves half of the time to the search when %s hangs', async (name, step) => {
+    const asked: string[] = [];
+    const hang = () => {
+      asked.push(name);
+      return forever();
+    };
+    const { find, calls } = opened({ [name]: hang });
+    const finding = find();
+    await vi.waitFor(() => expect(asked).toEqual([name]));
+    const before = calls.length;
+    clock.pass(100);
+    const { ids, report } = await finding;
+    expect(ids).toEqual(['a']);
+    expect(report).toMatchObject({ deadlinePassed: true, lexical: 'done', [step]: 'late' });
+    // The store was asked in the other half.
+    if (name === 'rewriteQuery') expect(calls.length).toBeGreaterThan(before);
+    expect(clock.waiting).toBe(0);
   });
 
   it('is not mentioned when all was there in time', async () => {

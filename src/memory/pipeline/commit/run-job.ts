@@ -159,14 +159,14 @@ class JobRun {
   }
 
   #consolidate(candidates: readonly Candidate[], maxInvalidations: number): Promise<Consolidated> {
-    const { nearest, store, guards } = this.#pipeline;
+    const { nearest, store } = this.#pipeline;
     const { scope, id, options, ask } = this.#work;
     return consolidate({
       candidates,
       nearest: ({ text, kind }) => nearest(scope, text, { k: NEAREST, kind }),
       get: (ids) => store.get(id, ids, options),
       ask,
-      guard: guardOf(scope, guards),
+      guard: guardOf(this.#work, this.#pipeline),
       maxInvalidations,
     });
   }

@@ -92,23 +92,23 @@ function misfit(error: unknown): string | undefined {
   return `at ${JSON.stringify(first?.path ?? '')}: ${first?.message ?? 'not of the shape'}.`;
 }
 
-/** Ends a call that takes too long, or whose job was taken away, though the callee may go on. */
+/**
+ * Ends a call that takes too long, or whose job was taken away, though the callee may go on.
+ *
+ * @param late Makes the error of a call that takes too long. Default: `DEADLINE_EXCEEDED`.
+ */
 export async function withinTime<T>(
   timeoutMs: number,
   signal: AbortSignal,
   call: (signal: AbortSignal) => Promise<T>,
+  late: (timeoutMs: number) => Error = deadlineExceeded,
 ): Promise<T> {
   signal.throwIfAborted();
   const end = new AbortController();
   let stop: (() => void) | undefined;
   const ended = new Promise<never>((_, reject) => {
     const timer = setTimeout(() => {
-      reject(
-        new GenkitError({
-          status: 'DEADLINE_EXCEEDED',
-          message: `The model, or what extracts in its place, did not answer within ${timeoutMs} ms.`,
-        }),
-      );
+      reject(late(timeoutMs));
       end.abort();
     }, timeoutMs);
     const abort = () => {
@@ -126,4 +126,9 @@ export async function withinTime<T>(
   } finally {
     stop?.();
   }
+}
+
+function deadlineExceeded(timeoutMs: number): Error {
+  const message = `The model, or what extracts in its place, did not answer within ${timeoutMs} ms.`;
+  return new GenkitError({ status: 'DEADLINE_EXCEEDED', message });
 }

@@ -40,7 +40,7 @@ export async function learn(
   input: JobInput,
   summary: string | undefined,
 ): Promise<Learned> {
-  const guard = guardOf(work.scope, pipeline.guards);
+  const guard = guardOf(work, pipeline);
   const learned =
     input.task === 'facts' ? given(pipeline, input) : await fromMessages(pipeline, work, input, guard, summary);
   const candidates = await rewritten(work, input, learned.candidates);

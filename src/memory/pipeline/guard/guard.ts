@@ -1,4 +1,6 @@
 import type { MemorySource } from '../../../store/memory/contract.ts';
+import { withinTime } from '../extract/ask-model.ts';
+import type { Pipeline } from '../pipeline.ts';
 import type { MemoryScope } from '../../scopes.ts';
 import type { GuardedText, MemoryGuard } from '../../types.ts';
 import { poisonReason } from './poison.ts';
@@ -14,20 +16,40 @@ export type Guard = (
   type: MemorySource['type'],
 ) => Promise<string | undefined>;
 
-/** The built-in rules, then those of the application. */
-export function guardOf(scope: MemoryScope, guards: readonly MemoryGuard[]): Guard {
+/**
+ * The built-in rules, then those of the application. A guard that does not answer lets nothing through; it is not asked again, so that a job
+ * waits for it once.
+ */
+export function guardOf(
+  { scope, signal }: { scope: MemoryScope; signal: AbortSignal },
+  { guards, limits }: Pick<Pipeline, 'guards' | 'limits'>,
+): Guard {
+  let silence: GuardSilence | undefined;
   return async (text, kind, type) => {
     const poison = poisonReason(text);
     if (poison !== undefined) return poison;
     if (scope.kind === 'app' && kind === 'memory' && PERSONAL.test(text)) {
       return 'It is about a person, and memories of an app are read by all users.';
     }
-    for (const guard of guards) {
-      const reason = await askGuard(guard, { text, kind, scope, type });
-      if (reason !== undefined) return reason;
+    try {
+      for (const guard of silence ? [] : guards) {
+        const ask = () => askGuard(guard, { text, kind, scope, type });
+        const reason = await withinTime(limits.timeoutMs, signal, ask, (ms) => new GuardSilence(guard, ms));
+        if (reason !== undefined) return reason;
+      }
+    } catch (error) {
+      if (!(error instanceof GuardSilence)) throw error;
+      silence = error;
     }
-    return undefined;
+    return silence?.message;
   };
+}
+
+/** A guard did not answer in time. Its message is the reason to keep a text back. */
+class GuardSilence extends Error {
+  constructor(guard: MemoryGuard, timeoutMs: number) {
+    super(`${typeof guard === 'function' ? 'A guard' : guard.name} did not answer within ${timeoutMs} ms.`);
+  }
 }
 
 async function askGuard(guard: MemoryGuard, guarded: GuardedText): Promise<string | undefined> {

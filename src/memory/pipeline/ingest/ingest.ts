@@ -15,6 +15,9 @@ const NUMBERED = /\[([A-Z]{1,30}(?:_[A-Z]{1,30}){0,7})_\d{1,5}\]/g;
 /** Replaces personal values in a text. */
 export type Redact = (text: string) => Promise<string>;
 
+/** `ingest` of what is learned only if it is there once the work has begun: what is erased before that is not. */
+export type IngestWhile = (options: IngestOptions, isThere?: () => Promise<boolean>) => Promise<IngestResult>;
+
 /** What `addJobs` asks of its manager. */
 export interface IngestTools {
   readonly redact: Redact | undefined;
@@ -114,9 +117,10 @@ async function inputsOf(
 }
 
 function sourceOf({ now }: Pipeline, { source, memories, messages }: IngestOptions): JobSource {
-  assertId(source?.id, 'source id');
+  if (!source) throw invalidArgument("ingest needs a 'source', or a 'sessionId'.");
+  assertId(source.id, 'source id');
   if ((memories === undefined) === (messages === undefined)) {
-    throw invalidArgument("ingest needs either 'messages' or 'memories'.");
+    throw invalidArgument("ingest needs one of 'messages', 'memories' and 'sessionId'.");
   }
   const { id, type, trust, sessionId, snapshotId, at = new Date(now()).toISOString() } = source;
   if (trust !== undefined && !(trust >= 0 && trust <= 1))
