@@ -66,6 +66,34 @@ describePages('useAgent', ['React 19', 'React 18'], (pages) => {
     expect(pages.complaints).toEqual([]);
   });
 
+  it('stops a run in the background: shows what it had said as stopped, and goes on from there', async () => {
+    const sessionId = `background-${Math.random()}`;
+    const { teller } = pages;
+    [teller.waits, teller.mayEnd] = [gate(), gate()];
+    const task = await remoteAgent({ url: teller.url }).chat({ sessionId }).detach('wait');
+    await teller.waits.opened;
+    const page = await pages.open(`?page=agent&session=${sessionId}`);
+    await page.locator('main[data-status=submitted]').waitFor({ state: 'attached' });
+    expect(await inPage(page, ({ agent }) => agent.isBusy)).toBe(true);
+    await inPage(page, ({ agent }) => agent.stop());
+    await settled(page);
+    const view = await inPage(page, ({ agent }) => {
+      const { isBusy, isStopped, snapshotId, error, interrupts } = agent;
+      return { isBusy, isStopped, snapshotId, error, interrupts };
+    });
+    const { snapshotId } = task;
+    expect(view).toEqual({ isBusy: false, isStopped: true, snapshotId, interrupts: [] });
+    const stored = await teller.store.getSnapshot({ sessionId });
+    expect(stored).toMatchObject({ snapshotId, status: 'aborted' });
+    const kept = stored!.state!.messages!.map(({ role, content }) => `${role}: ${content[0]?.text}`);
+    expect(kept).toEqual(['user: wait', `model: ${BEGUN}`]);
+    await expectLines(page, kept);
+    await inPage(page, ({ agent }) => agent.send('hello'));
+    await expectLines(page, [...kept, 'user: hello', `model: ${STORY}`]);
+    expect(await inPage(page, ({ agent }) => agent.isStopped)).toBe(false);
+    expect(pages.complaints).toEqual([]);
+  });
+
   it('leaves no listener and no request after 1,000 mounts', async () => {
     const sessionId = `mounts-${Math.random()}`;
     await remoteAgent({ url: pages.teller.url }).chat({ sessionId }).send('hello');
@@ -158,6 +186,79 @@ describePages('useChat over agentTransport', ['React 19'], (pages) => {
       expect(pages.complaints).toEqual([]);
     },
   );
+
+  it.each([{ output: 'kept' }, { state: 'output-error', errorText: 'no key' }] as const)(
+    'asks for the output of a tool, also after a reload, and goes on by itself with what the user gives: %j',
+    async (given) => {
+      const session = `output-${Math.random()}`;
+      const first = await open('&outputs', session);
+      await send(first, 'delete');
+      const asked = ['user: delete', 'assistant: tool-remove input-available'];
+      await expectLines(first, asked);
+      await settled(first);
+      const page = await open('&outputs&load', session);
+      await expectLines(page, asked);
+      const removed = pages.teller.removed.length;
+      await inPage(
+        page,
+        ({ chat }, answer) => {
+          const part = chat.messages[1]!.parts.find(({ type }) => type === 'tool-remove') as { toolCallId: string };
+          void chat.addToolOutput({ tool: 'remove', toolCallId: part.toolCallId, ...(answer as { output: string }) });
+        },
+        given,
+      );
+      const output = 'output' in given ? given.output : { error: given.errorText };
+      const said = `tool: ${JSON.stringify(output)}`;
+      const state = 'output' in given ? 'output-available' : 'output-error';
+      await expectLines(page, ['user: delete', `assistant: tool-remove ${state}`, `assistant: ${said}`]);
+      await settled(page);
+      expect(pages.teller.removed).toHaveLength(removed);
+      const stored = await pages.teller.store.getSnapshot({ sessionId: session });
+      expect(stored).toMatchObject({ status: 'completed', finishReason: 'stop' });
+      const parts = stored!.state!.messages!.flatMap(({ content }) => content);
+      expect(parts.flatMap(({ toolResponse }) => toolResponse?.output ?? [])).toEqual([output]);
+      expect(pages.complaints).toEqual([]);
+    },
+  );
+
+  it('is stopped in the middle of a reply, which is loaded as it was kept, and made again in its place', async () => {
+    renew();
+    const session = `stopped-${Math.random()}`;
+    const page = await open('&resume&load', session);
+    expect(pages.complaints.splice(0)).toHaveLength(1); // The session is not there yet.
+    await send(page, 'hello');
+    await settled(page);
+    await send(page, 'wait');
+    const kept = ['user: hello', `assistant: ${STORY}`, 'user: wait', `assistant: ${BEGUN}`];
+    await expectLines(page, kept);
+    await inPage(page, ({ chat }) => chat.stop());
+    await settled(page);
+    const { store, asked } = pages.teller;
+    const latest = () => store.getSnapshot({ sessionId: session });
+    await expect.poll(latest).toMatchObject({ status: 'aborted', finishReason: 'aborted' });
+    const texts = (await latest())!.state!.messages!.map(({ content }) => content[0]?.text);
+    expect(texts).toEqual(['hello', STORY, 'wait', BEGUN]);
+    const before = asked.length;
+    await page.reload();
+    await expectLines(page, kept);
+    await settled(page);
+    // Nothing of it runs any more, and nothing is asked for again.
+    await inPage(page, ({ chat }) => chat.resumeStream());
+    await expectLines(page, kept);
+    expect(asked).toHaveLength(before);
+    pages.teller.mayEnd.open();
+    await inPage(page, ({ chat }) => chat.regenerate());
+    await expectLines(page, [...kept.slice(0, 3), `assistant: ${STORY}`]);
+    await settled(page);
+    const { items } = await store.listSnapshots({ sessionId: session });
+    const [hello] = items;
+    expect(items).toMatchObject([
+      { status: 'completed' },
+      { status: 'aborted', parentId: hello!.snapshotId },
+      { status: 'completed', parentId: hello!.snapshotId },
+    ]);
+    expect(pages.complaints).toEqual([]);
+  });
 
   it('is stopped, and goes on from what was kept', async () => {
     renew();

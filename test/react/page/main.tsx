@@ -1,6 +1,11 @@
-/** Pages of the tests, chosen by the address: `?page=agent&session=s` and `?page=chat&session=s`. */
+/** Pages of the tests, chosen by the address: `?page=agent&session=s` and `?page=chat&session=s`; with `&outputs` the user gives the outputs of tools. */
 import { useChat } from '@ai-sdk/react';
-import { lastAssistantMessageIsCompleteWithApprovalResponses, type ChatTransport, type UIMessage } from 'ai';
+import {
+  lastAssistantMessageIsCompleteWithApprovalResponses,
+  lastAssistantMessageIsCompleteWithToolCalls,
+  type ChatTransport,
+  type UIMessage,
+} from 'ai';
 import { remoteAgent } from 'genkitx-agents/client';
 import { agentTransport, chatMessagesOf, useAgent } from 'genkitx-agents/react';
 import { StrictMode, useEffect, version } from 'react';
@@ -43,7 +48,8 @@ function AgentPage({ session = sessionId }: { session?: string }) {
   );
 }
 
-const transport: ChatTransport<UIMessage> = agentTransport(agent);
+const waitsFor = () => (query.has('outputs') ? 'output' : 'approval');
+const transport: ChatTransport<UIMessage> = agentTransport(agent, { waitsFor });
 
 function ChatPage({ initial }: { initial: UIMessage[] }) {
   const chat = useChat({
@@ -51,7 +57,9 @@ function ChatPage({ initial }: { initial: UIMessage[] }) {
     transport,
     messages: initial,
     resume: query.has('resume'),
-    sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
+    sendAutomaticallyWhen: query.has('outputs')
+      ? lastAssistantMessageIsCompleteWithToolCalls
+      : lastAssistantMessageIsCompleteWithApprovalResponses,
   });
   const { messages, status, error } = chat;
   useEffect(() => {
@@ -95,7 +103,7 @@ const show = async () => {
   const root = createRoot(document.querySelector('#root')!);
   if (query.get('page') === 'agent') return root.render(<StrictMode children={<AgentPage />} />);
   const snapshot = query.has('load') ? await agent.getSnapshot({ sessionId: sessionId! }) : undefined;
-  const initial: UIMessage[] = snapshot ? chatMessagesOf(snapshot) : [];
+  const initial: UIMessage[] = snapshot ? chatMessagesOf(snapshot, waitsFor) : [];
   root.render(<StrictMode children={<ChatPage initial={initial} />} />);
 };
 void show();
