@@ -33,7 +33,14 @@ import { readOrganized } from './pipeline/commit/organize.ts';
 import { modelAsker, withinTime, type AskModel, type Generates } from './pipeline/extract/ask-model.ts';
 import { readGate } from './pipeline/guard/gate.ts';
 import { quarantinedOf, quarantineNote, type Quarantined } from './pipeline/guard/quarantine.ts';
-import { addJobs, assertAppAllowed, enqueue, type IngestWhile, type Redact } from './pipeline/ingest/ingest.ts';
+import {
+  addJobs,
+  assertAppAllowed,
+  enqueue,
+  type Enqueued,
+  type IngestWhile,
+  type Redact,
+} from './pipeline/ingest/ingest.ts';
 import { shortHash } from './pipeline/ingest/ranges.ts';
 import { sha256Of, type JobInput } from './pipeline/jobs/job-input.ts';
 import { NOTES, PIPELINE_KEYS, type Pipeline, type ScopeWork } from './pipeline/pipeline.ts';
@@ -502,15 +509,15 @@ export class MemoryManager {
     return this.#worker.attempt(context ? { context } : {});
   }
 
-  async #workOn(scope: MemoryScope, result: IngestResult, wait: boolean): Promise<IngestResult> {
-    if (result.jobIds.length === 0) return result;
+  async #workOn(scope: MemoryScope, { openIds, ...result }: Enqueued, wait: boolean): Promise<IngestResult> {
+    if (openIds.length === 0) return result;
     const { id, options } = this.#workOf(scope);
     if (!wait) {
       if (this.settings.hasWorker) this.#worker.wake(options);
       return result;
     }
-    const isDone = await this.#worker.workOff(id, result.jobIds, options);
-    if (result.status === 'full') return result;
+    const isDone = await this.#worker.workOff(id, openIds, options);
+    if (result.status === 'full' || (result.status === 'known' && isDone)) return result;
     return { ...result, status: isDone ? 'committed' : 'failed' };
   }
 

@@ -287,8 +287,8 @@ export interface IngestOptions {
 /** What became of an `ingest`. */
 export interface IngestResult {
   /**
-   * `queued`: a worker will do it; `committed`: it is done (`wait`); `known`: all of it was read, or is being read; `failed`: the first attempt failed, others
-   * follow (`wait`); `full`: the queue took not all of it, call again later; `refused`: the scope's consent is off, or it was erased meanwhile.
+   * `queued`: a worker will do it; `committed`: it is done (`wait`); `known`: all of it was read, or is being read; `failed`: an attempt failed, others
+   * follow unless it is in the dead letters (`wait`); `full`: the queue took not all of it, call again later; `refused`: the scope's consent is off, or it was erased meanwhile.
    */
   readonly status: 'queued' | 'committed' | 'known' | 'failed' | 'full' | 'refused';
   /** The jobs that were added. */

@@ -1,6 +1,6 @@
 /** What becomes of jobs when the model, a worker or the queue fails. */
 import { memoryManager, processMemoryJobs } from 'genkitx-agents/memory';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { extraction, setUp, textsOf, user } from './support.ts';
 
 const source = { id: 'session-1' };
@@ -106,6 +106,51 @@ describe('the queue', () => {
     });
     expect(await processMemoryJobs(next)).toMatchObject({ done: 1 });
     expect(await textsOf(store)).toEqual(['The user waits.']);
+  });
+
+  test('what a worker that died has held, and what came behind it, is done by a process that lives on', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { memory, ai, clock, store, scope } = setUp({ worker: false });
+    await memory.ingest({ scope, source, messages });
+    expect(await store.claimJob({ owner: 'dead', leaseMs: 90_000, now: clock.now })).toBeDefined();
+    const extract = () => ['The user waits.'];
+    const other = memoryManager(ai, { store, now: () => clock.now, extract });
+    expect(await other.ingest({ scope, source: { id: 'session-2' }, messages })).toMatchObject({ status: 'queued' });
+    await other.settled();
+    expect(await memory.jobs.list()).toHaveLength(2);
+    // Its lease lasts longer than the process waits until it looks again.
+    for (let i = 0; i < 2; i++) {
+      clock.now += 60_000;
+      await vi.advanceTimersByTimeAsync(60_000);
+      await other.settled();
+      expect(await memory.jobs.list()).toHaveLength(i === 0 ? 2 : 0);
+    }
+    expect(await textsOf(store)).toEqual(['The user waits.']);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('a second ingest of what waits in the queue goes on with it, and with wait answers when it is done', async () => {
+    const { memory, ai, clock, store, scope } = setUp({ worker: false });
+    await memory.ingest({ scope, source, messages });
+    const other = memoryManager(ai, { store, now: () => clock.now, extract: () => ['The user waits.'] });
+    expect(await other.ingest({ scope, source, messages, wait: true })).toEqual({ status: 'known', jobIds: [] });
+    expect(await textsOf(store)).toEqual(['The user waits.']);
+  });
+
+  test('wait answers that a job failed when another worker has buried it', async () => {
+    const { memory, ai, clock, store, scope } = setUp({ worker: false });
+    await memory.ingest({ scope, source, messages });
+    const { id } = (await store.claimJob({ owner: 'other', leaseMs: 60_000, now: clock.now }))!;
+    const list = store.listJobs.bind(store);
+    store.listJobs = async (options) => {
+      store.listJobs = list;
+      const before = await list(options);
+      await store.changeJob(id, { owner: 'other', to: 'dead' });
+      return before;
+    };
+    const other = memoryManager(ai, { store, now: () => clock.now, extract: () => [] });
+    expect(await other.ingest({ scope, source, messages, wait: true })).toMatchObject({ status: 'failed' });
   });
 
   test('a job whose workers die goes to the dead letters after five', async () => {

@@ -10,7 +10,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { childScript } from '../../support/child-script.ts';
 import { Random } from '../../support/random.ts';
 import { scale, seed as SEED } from '../../support/scale.ts';
-import { LIMITS, TURNS, USERS, type WorkerOrder } from './worker-protocol.ts';
+import { CORROBORATIONS, LIMITS, SLOW_CALLS, TURNS, USERS, type WorkerOrder } from './worker-protocol.ts';
 
 const SCRIPT = await childScript(new URL('worker-process.ts', import.meta.url), { isWhole: true });
 
@@ -28,10 +28,10 @@ afterEach(async () => {
 });
 
 async function start(seed: number, order: WorkerOrder): Promise<ChildProcess> {
-  const child = fork(SCRIPT, [folder, String(seed)]);
+  const child = fork(SCRIPT, [folder, String(seed), order]);
   running.add(child);
   await once(child, 'message');
-  child.send(order);
+  child.send('begin');
   return child;
 }
 
@@ -43,17 +43,59 @@ async function kill(child: ChildProcess): Promise<void> {
   await ended;
 }
 
+/**
+ * What a worker says next.
+ *
+ * @throws Error when it ends without a word.
+ */
+async function wordOf(worker: ChildProcess): Promise<'asked' | 'done'> {
+  const ended = once(worker, 'exit').then(() => Promise.reject(new Error('A worker has ended without a word.')));
+  const [said] = (await Promise.race([once(worker, 'message'), ended])) as ['asked' | 'done'];
+  return said;
+}
+
 const calls = () => (existsSync(join(folder, 'calls')) ? readFileSync(join(folder, 'calls'), 'utf8').length : 0);
 
-test('memory once: eight processes that ingest the same session at once ask once, and make one effect', async () => {
-  const workers = await Promise.all(Array.from({ length: 8 }, (_, i) => start(SEED + i, 'learn one')));
-  await Promise.all(workers.map((worker) => once(worker, 'message')));
+async function expectOneEffect(): Promise<void> {
   const store = new FileMemoryStore(join(folder, 'memories'));
   const { items } = await store.query({ scope: 'user', appName: 'chat', userId: 'user0' }, { k: 1000 });
   expect(items.map(({ memory: { revision, sources } }) => [revision, sources.length])).toEqual(
     Array.from({ length: TURNS }, () => [1, 1]),
   );
+  expect((await store.listJobs()).items).toEqual([]);
+  await store.close();
+}
+
+test('memory once: eight processes that ingest the same session at once ask once, and make one effect', async () => {
+  const workers = await Promise.all(Array.from({ length: 8 }, (_, i) => start(SEED + i, 'learn one')));
+  await Promise.all(workers.map(wordOf));
+  await expectOneEffect();
   expect(calls()).toBe(1);
+});
+
+test('memory once: the model is asked once more for each of the workers that are killed while it answers', async () => {
+  const workers = await Promise.all(Array.from({ length: 8 }, (_, i) => start(SEED + i, 'learn one, slowly')));
+  const ends = await Promise.all(
+    workers.map(async (worker) => {
+      const said = await wordOf(worker);
+      if (said === 'asked') await kill(worker);
+      return said;
+    }),
+  );
+  expect(ends.filter((said) => said === 'asked')).toHaveLength(SLOW_CALLS);
+  await expectOneEffect();
+  expect(calls()).toBe(SLOW_CALLS + 1);
+});
+
+test('memory once: corroborations of one memory by two processes are all counted', async () => {
+  const workers = await Promise.all([start(1, 'corroborate'), start(2, 'corroborate')]);
+  await Promise.all(workers.map(wordOf));
+  const store = new FileMemoryStore(join(folder, 'memories'));
+  const { items } = await store.query({ scope: 'user', appName: 'chat', userId: 'user0' });
+  const count = 2 * CORROBORATIONS;
+  expect(
+    items.map(({ memory: { revision, sources } }) => [revision, new Set(sources.map(({ id }) => id)).size]),
+  ).toEqual([[count, count]]);
   expect((await store.listJobs()).items).toEqual([]);
   await store.close();
 });

@@ -1,5 +1,5 @@
 /** The script of a process that learns from sessions in a folder of memories, and may be killed at any moment. */
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Registry } from 'genkit/registry';
 import { memoryManager } from '../../../src/memory/manager.ts';
@@ -7,37 +7,56 @@ import { processMemoryJobs } from '../../../src/memory/pipeline/jobs/process-job
 import { userScope } from '../../../src/memory/scopes.ts';
 import { FileMemoryStore } from '../../../stores/file/memory/file-memory-store.ts';
 import { Random } from '../../support/random.ts';
-import { conversation, LIMITS, SOURCES, TURNS, USERS, type WorkerOrder } from './worker-protocol.ts';
+import { corroborate } from './corroborate.ts';
+import {
+  CORROBORATIONS,
+  conversation,
+  LEASE_MS,
+  LIMITS,
+  SLOW_CALLS,
+  SOURCES,
+  TURNS,
+  USERS,
+  type WorkerOrder,
+} from './worker-protocol.ts';
 
-const [folder, seed] = process.argv.slice(2) as [string, string];
+const [folder, seed, order] = process.argv.slice(2) as [string, string, WorkerOrder];
 const random = new Random(Number(seed));
-let failures = 0;
+const failures = order === 'learn until killed' ? 0.3 : 0;
+const slowCalls = order === 'learn one, slowly' ? SLOW_CALLS : 0;
 const store = new FileMemoryStore(join(folder, 'memories'));
 const noModel = () => Promise.reject(new Error('There is no model.'));
 const ai = { registry: {} as Registry, generate: noModel, embed: noModel, embedMany: noModel } as never;
 const memory = memoryManager(ai, {
   store,
   worker: false,
-  limits: LIMITS,
+  limits: { ...LIMITS, leaseMs: LEASE_MS[order] },
   onReport: () => {},
   extract: ({ messages }) => {
     appendFileSync(join(folder, 'calls'), 'x');
+    if (statSync(join(folder, 'calls')).size <= slowCalls) {
+      process.send!('asked');
+      return new Promise<never>(() => {});
+    }
     if (random.next() < failures) throw new Error('The model is down.');
     // Another text at each reading, so that what is applied twice shows.
-    return messages.map(({ content }) => `${content[0]!.text!} read${random.below(1e9)}`);
+    return messages.map(({ content: [{ text = '' } = {}] }) =>
+      text.startsWith('source') ? `${text} read${random.below(1e9)}` : text,
+    );
   },
 });
 const scopeOf = (source: number) => userScope({ appName: 'chat', userId: `user${source % USERS}` });
 
-process.on('message', (order: WorkerOrder) => void carryOut(order));
+process.on('message', () => void carryOut());
 process.on('disconnect', () => process.exit());
 process.send!('ready');
 
-async function carryOut(order: WorkerOrder): Promise<void> {
-  if (order === 'learn one') {
+async function carryOut(): Promise<void> {
+  if (order === 'corroborate') {
+    await corroborate(memory, `process ${seed}`, CORROBORATIONS);
+  } else if (order !== 'learn until killed') {
     await memory.ingest({ scope: scopeOf(0), source: { id: 'source0' }, messages: conversation(0, TURNS), wait: true });
   } else {
-    failures = 0.3;
     // Until it is killed.
     for (;;) {
       const source = random.below(SOURCES);

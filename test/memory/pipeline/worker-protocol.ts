@@ -1,13 +1,27 @@
 import type { MessageData } from 'genkit';
+import { scale } from '../../support/scale.ts';
 
-/** What a worker is told. */
-export type WorkerOrder = 'learn one' | 'learn until killed';
+/** What a worker is told. `learn one, slowly`: the first calls of the model do not end, so that their processes can be killed meanwhile. */
+export type WorkerOrder = 'learn one' | 'learn one, slowly' | 'corroborate' | 'learn until killed';
+
+/** Calls of the model that do not end. */
+export const SLOW_CALLS = scale(2, 4);
+
+/** Sources of a process that say the same. */
+export const CORROBORATIONS = 25;
 
 /** More than are read before the last kill. */
 export const SOURCES = 2_000;
 export const USERS = 20;
 export const TURNS = 12;
-export const LIMITS = { leaseMs: 250, backOffMs: 1, maxBackOffMs: 10, maxAttempts: 5 };
+/** How long a worker that was killed holds a job, and one that lives may take to renew its lease. */
+export const LEASE_MS: Readonly<Record<WorkerOrder, number>> = {
+  'learn one': 60_000,
+  'learn one, slowly': 2_000,
+  corroborate: 60_000,
+  'learn until killed': 250,
+};
+export const LIMITS = { backOffMs: 1, maxBackOffMs: 10, maxAttempts: 5 };
 
 /** The first messages of a source. */
 export function conversation(source: number, turns: number): MessageData[] {

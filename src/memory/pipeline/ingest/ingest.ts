@@ -27,12 +27,18 @@ export interface IngestTools {
   readonly full: () => number;
 }
 
+/** An {@link IngestResult}, and what is to be worked on. */
+export interface Enqueued extends IngestResult {
+  /** The jobs that were added, and those that were in the queue already: their workers may have died. */
+  readonly openIds: readonly string[];
+}
+
 /** Adds the jobs for what was not read yet. */
 export async function addJobs(
   pipeline: Pipeline,
   options: IngestOptions & { isApproved?: boolean },
   { redact, isWanted, full }: IngestTools,
-): Promise<IngestResult> {
+): Promise<Enqueued> {
   const { scope } = options;
   const { id, context } = targetOf(scope);
   const work = { id, options: context === undefined ? {} : { context } };
@@ -40,12 +46,12 @@ export async function addJobs(
   const { consent, note, epoch } = await openGate(pipeline, work, source.id);
   if (consent === 'off') {
     pipeline.report({ type: 'no-consent', scope, sourceId: source.id });
-    return { status: 'refused', jobIds: [] };
+    return { status: 'refused', jobIds: [], openIds: [] };
   }
   // In another session, or another text, a placeholder's number stands for another value.
   const kept: Redact = async (text) => ((await redact?.(text)) ?? text).replaceAll(NUMBERED, '[$1]');
   const inputs = await inputsOf(options, source, note, kept);
-  if (inputs.length > 0 && !(await isWanted())) return { status: 'known', jobIds: [] };
+  if (inputs.length > 0 && !(await isWanted())) return { status: 'known', jobIds: [], openIds: [] };
   return enqueue(pipeline, { ...work, scope }, { inputs, epoch }, full);
 }
 
@@ -58,7 +64,7 @@ export async function enqueue(
   work: ScopeWork,
   { inputs, epoch }: { inputs: readonly JobInput[]; epoch: string | undefined },
   full: () => number,
-): Promise<IngestResult> {
+): Promise<Enqueued> {
   const begun = inputs.map((input) => ({ ...input, ...(epoch !== undefined && { epoch }) }));
   const result = await add(pipeline, work, begun, full);
   if (result.jobIds.length === 0 || (await readGate(pipeline, work, inputs[0]!.source.id)).epoch === epoch)
@@ -71,7 +77,7 @@ export async function enqueue(
     await store.changeJob(id, removal).catch((error: unknown) => {
       if (!isSettled(error)) throw error;
     });
-  return { status: 'refused', jobIds: [] };
+  return { status: 'refused', jobIds: [], openIds: [] };
 }
 
 async function add(
@@ -79,17 +85,21 @@ async function add(
   { scope, id, options }: ScopeWork,
   inputs: readonly JobInput[],
   full: () => number,
-): Promise<IngestResult> {
+): Promise<Enqueued> {
   const jobIds: string[] = [];
+  const openIds: string[] = [];
   for (const input of inputs) {
     const job = { id: jobId(id, input), scope: id, input: jobInputValue(input), sourceId: input.source.id };
     const added = await store.addJob(job, { ...options, maxJobs: limits.maxJobs, now: now() });
     if (added === 'added') jobIds.push(job.id);
-    if (added !== 'full') continue;
+    if (added !== 'full') {
+      openIds.push(job.id);
+      continue;
+    }
     report({ type: 'full', scope, sourceId: input.source.id, refused: full() });
-    return { status: 'full', jobIds };
+    return { status: 'full', jobIds, openIds };
   }
-  return { status: jobIds.length > 0 ? 'queued' : 'known', jobIds };
+  return { status: jobIds.length > 0 ? 'queued' : 'known', jobIds, openIds };
 }
 
 async function inputsOf(

@@ -3,6 +3,8 @@ import { GenkitError } from 'genkit';
 import { logger } from 'genkit/logging';
 import { describeThrown } from '../../../errors.ts';
 import type { MemoryJob, MemoryScopeId } from '../../../store/memory/contract.ts';
+import { memoryScopeKey } from '../../../store/memory/scope.ts';
+import { KeyQueue } from '../../../store/parts/key-queue.ts';
 import { mint } from '../../scopes.ts';
 import { runJob } from '../commit/run-job.ts';
 import type { Pipeline, ScopeWork } from '../pipeline.ts';
@@ -17,6 +19,8 @@ const MOST_AT_ONCE = 4;
 /** Leases are renewed so often before they run out. */
 const RENEWALS = 3;
 const MAX_ERROR = 300;
+/** Dead letters among which a worker looks for a job that is to be done later. */
+const MOST_DEAD = 5;
 /** How often a caller that waits for a job of another process looks for it, in ms. */
 const LOOK_AGAIN_MS = 50;
 
@@ -38,6 +42,7 @@ export class MemoryWorker {
   readonly #running = new Set<Promise<unknown>>();
   /** Ends the run of each job. */
   readonly #runs = new Map<string, AbortController>();
+  readonly #callers = new KeyQueue();
   readonly #closing = new AbortController();
 
   constructor(pipeline: Pipeline) {
@@ -66,7 +71,13 @@ export class MemoryWorker {
   }
 
   /** Works on a scope until these jobs are done. Answers false if one failed, or waits for its next attempt. */
-  async workOff(scope: MemoryScopeId, jobIds: readonly string[], options: Options): Promise<boolean> {
+  workOff(scope: MemoryScopeId, jobIds: readonly string[], options: Options): Promise<boolean> {
+    // Jobs of a scope go one after the other: callers that look for them side by side would only cost reads.
+    const key = JSON.stringify([this.#pipeline.store.tenant(options), memoryScopeKey(scope)]);
+    return this.#callers.run(key, () => this.#workOff(scope, jobIds, options));
+  }
+
+  async #workOff(scope: MemoryScopeId, jobIds: readonly string[], options: Options): Promise<boolean> {
     const open = new Set(jobIds);
     let failed = false;
     while (open.size > 0 && !this.#closing.signal.aborted) {
@@ -76,11 +87,18 @@ export class MemoryWorker {
         continue;
       }
       const jobs = await this.#jobsOf(scope, options);
-      for (const id of open) if (!jobs.some((job) => job.id === id)) open.delete(id);
+      for (const id of open) {
+        const state = jobs.find((job) => job.id === id)?.state;
+        if (state === 'dead') return false;
+        if (state === undefined) open.delete(id);
+      }
       if (open.size === 0) break;
       // Jobs of a scope go one after the other, so one that waits for a later attempt holds up those behind it.
-      const { state } = jobs[0]!;
-      if (state !== 'running') return false;
+      const first = jobs.find(({ state }) => state !== 'dead')!;
+      if (first.state === 'waiting') {
+        if (Date.parse(first.dueAt) > this.#pipeline.now()) return false;
+        continue;
+      }
       await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
     }
     return !failed && open.size === 0;
@@ -127,12 +145,24 @@ export class MemoryWorker {
         work.isWanted = false;
         while (await this.attempt(work.options));
       }
+      if (work.loops === 1) await this.#lookLater(work.options);
     } catch (error) {
       logger.warn(`The memory jobs of a tenant can't be read; the next ingest tries again. ${describeThrown(error)}`);
     } finally {
       work.loops--;
       if (work.loops === 0 && work.timer === undefined) this.#tenants.delete(tenant);
     }
+  }
+
+  /**
+   * Jobs that can't be taken now may be later: those of workers that died, those behind them, and those that failed elsewhere. Dead letters
+   * may hide them.
+   */
+  async #lookLater(options: Options): Promise<void> {
+    const { store, limits, now } = this.#pipeline;
+    const { items, nextCursor } = await store.listJobs({ ...options, limit: MOST_DEAD });
+    const isOpen = nextCursor !== undefined || items.some(({ state }) => state !== 'dead');
+    if (isOpen) this.#wakeAt(now() + limits.leaseMs, options);
   }
 
   async #carryOut(job: MemoryJob, options: Options): Promise<Attempt> {
@@ -225,6 +255,6 @@ export class MemoryWorker {
 
   async #jobsOf(scope: MemoryScopeId, options: Options): Promise<MemoryJob[]> {
     const { items } = await this.#pipeline.store.listJobs({ ...options, scope, limit: 1000 });
-    return items.filter(({ state }) => state !== 'dead');
+    return items;
   }
 }

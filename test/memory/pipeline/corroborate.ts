@@ -1,0 +1,24 @@
+import type { MemoryManager } from '../../../src/memory/manager.ts';
+import type { MemoryExtractor } from '../../../src/memory/types.ts';
+import { userScope } from '../../../src/memory/scopes.ts';
+
+/** In place of a model. */
+export const verbatim: MemoryExtractor = ({ messages }) => messages.map(({ content: [part] }) => part!.text!);
+
+/**
+ * So many sources say the same at once; two in three state it, the others are read.
+ *
+ * @throws Error when one of them is not counted.
+ */
+export async function corroborate(memory: MemoryManager, name: string, times: number): Promise<void> {
+  const scope = userScope({ appName: 'chat', userId: 'user0' });
+  const text = 'The user prefers a window seat.';
+  const results = await Promise.all(
+    Array.from({ length: times }, (_, i) => {
+      const said = i % 3 ? { memories: [text] } : { messages: [{ role: 'user' as const, content: [{ text }] }] };
+      return memory.ingest({ scope, source: { id: `${name} ${i}` }, ...said, wait: true });
+    }),
+  );
+  const missed = results.find(({ status }) => status !== 'committed');
+  if (missed) throw new Error(`One of ${name} is ${missed.status}.`);
+}
