@@ -17,6 +17,10 @@ const COMPONENTS: Components = {
   ),
 };
 
+/** Made once: it knows dozens of languages. */
+const highlight = rehypeHighlight();
+const PLUGINS = [() => highlight];
+
 /**
  * Text of the agent, in Markdown with tables, links, strikethrough and highlighted code. Raw HTML is shown as text, and images are left out:
  * a reply never makes the browser fetch something.
@@ -27,7 +31,7 @@ export function Reply({ text }: { text: string }) {
       <Markdown
         disallowedElements={['img']}
         remarkPlugins={[remarkGfm]}
-        rehypePlugins={[rehypeHighlight]}
+        rehypePlugins={PLUGINS}
         components={COMPONENTS}
       >
         {text}

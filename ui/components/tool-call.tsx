@@ -2,6 +2,9 @@ import type { ToolStep } from '../logic/turns.ts';
 import { Folded } from './folded.tsx';
 import { Json } from './json.tsx';
 
+/** Of the input, in the line. */
+const MOST_CHARACTERS = 200;
+
 interface Props {
   step: ToolStep;
   /** The turn runs. One that waits for an answer does not. */
@@ -46,5 +49,8 @@ export function ToolCall({ step: { name, input, output }, isStreaming }: Props) 
 
 function shortly(input: unknown): string {
   const values = typeof input === 'object' && input !== null ? Object.values(input) : [];
-  return values.map((value) => JSON.stringify(value)).join(', ');
+  return values
+    .map((value) => JSON.stringify(value))
+    .join(', ')
+    .slice(0, MOST_CHARACTERS);
 }

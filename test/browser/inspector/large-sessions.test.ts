@@ -16,6 +16,25 @@ interface Watched {
   mostElements: number;
 }
 
+/** A reply as agents write them: a list, a table, code. */
+const reply = (i: number) => `Order **${i}** is on its way.
+
+1. It left *Porto*.
+2. It passed [customs](https://example.com/${i}).
+3. It reaches \`Lisbon\` tomorrow.
+
+| day | place |
+|---|---|
+| 1 | Porto |
+| 2 | Lisbon |
+
+\`\`\`ts
+const order = await findOrder({ id: ${i}, detailed: true });
+if (order.state === 'late') throw new Error(\`Order \${order.id} is late\`);
+for (const step of order.steps) console.log(step.place, step.at ?? 'soon');
+\`\`\`
+`;
+
 /** From now on counts the elements in each frame. */
 async function watchElements({ page }: InspectorPage): Promise<void> {
   await page.evaluate(() => {
@@ -59,7 +78,7 @@ async function pan({ page }: InspectorPage): Promise<void> {
 describeInspector('large sessions', (setting) => {
   it('of 10,000 snapshots with 200 branches are walked and panned without stutter, with at most 600 elements', async () => {
     const store = new InMemorySessionStore();
-    await saveTurns(store, 'large', 10_000, { isSmall: true, branchEvery: 50 });
+    await saveTurns(store, 'large', 10_000, { isSmall: true, branchEvery: 50, reply });
     const inspector = await setting.open({ store }, { place: '#/session/large' });
     const { page } = inspector;
     await page.getByText('10,000 snapshots, 200 branches').waitFor();

@@ -1,6 +1,7 @@
 /** What is shown never runs, what removes asks first, and a reload keeps the place. */
 import type { MessageData } from 'genkit';
 import { InMemorySessionStore } from 'genkitx-agents';
+import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { message, saveTurns, turn } from '../../inspector/support/sessions.ts';
 import type { InspectorPage } from './inspector-page.ts';
@@ -88,6 +89,37 @@ describeInspector('safety', (setting) => {
     expect(inspector.complaints).toEqual([]);
   });
 
+  it('data of another shape takes no other part of the page with it', async () => {
+    const store = new InMemorySessionStore();
+    const shapes: Record<string, object> = {
+      'a text in place of parts': { messages: [{ role: 'user', content: 'hello' }] },
+      'no message': { messages: [null] },
+      'a tool without a name': {
+        messages: [message('x'), { role: 'model', content: [{ toolRequest: { name: {} } }] }],
+      },
+      'an artifact without parts': { artifacts: [{ name: 'plan' }] },
+    };
+    const names = Object.keys(shapes);
+    for (const [i, name] of names.entries()) {
+      const state = { custom: { shape: name }, ...shapes[name] } as object;
+      await store.saveSnapshot(`odd-${i}`, () => turn('odd', { state }));
+    }
+    const inspector = await setting.open({ store }, { place: '#/session/odd' });
+    const { page } = inspector;
+    for (const [i, name] of names.entries()) {
+      await inspector.goTo(`#/session/odd?snapshot=odd-${i}`);
+      await page.locator(`[aria-selected=true]#node-odd-${i}`).waitFor();
+      await page.locator('.detail[aria-busy=false]').waitFor();
+      if (name.includes('artifact')) await inspector.tab('Artifacts 1').click();
+      await page.getByRole('alert').getByText('This can’t be shown').waitFor();
+      await inspector.tab('State').click();
+      await inspector.detail.getByText(`"${name}"`).waitFor();
+      expect(await page.getByRole('alert').count()).toBe(0);
+    }
+    await page.getByRole('link', { name: 'Sessions' }).first().click();
+    await inspector.session('odd').waitFor();
+  });
+
   it('what removes or stops asks first, and a read-only inspector offers none of it', async () => {
     const { options, store } = await makeWorld(await setting.folder());
     const inspector = await setting.open({ ...options, pollIntervalMs: 200 });
@@ -157,5 +189,35 @@ describeInspector('safety', (setting) => {
     expect(await inspector.tab('Changes').getAttribute('aria-selected')).toBe('true');
     expect(await inspector.box('Turn 4').getAttribute('aria-selected')).toBe('true');
     expect(inspector.complaints).toEqual([]);
+  });
+
+  it('any number of pages can be open: one in the background holds no connection, and catches up when it is seen again', async () => {
+    const store = new InMemorySessionStore();
+    await saveTurns(store, 'first', 2);
+    const { page } = await setting.open({ store, pollIntervalMs: 100 });
+    // A browser without windows takes all its pages for seen.
+    const show = (one: Page, visibilityState: 'hidden' | 'visible') =>
+      one.evaluate((state) => {
+        Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => state });
+        document.dispatchEvent(new Event('visibilitychange'));
+      }, visibilityState);
+    // A browser has six connections to a server.
+    for (const place of [
+      '#/sessions',
+      '#/session/first',
+      '#/sessions',
+      '#/session/first',
+      '#/sessions',
+      '#/sessions',
+    ]) {
+      const other = await page.context().newPage();
+      await other.goto(`${new URL(page.url()).origin}/${place}`);
+      await other.getByText('first', { exact: true }).first().waitFor();
+      await show(other, 'hidden');
+    }
+    await show(page, 'hidden');
+    await saveTurns(store, 'second', 2);
+    await show(page, 'visible');
+    await page.getByRole('link', { name: 'second' }).waitFor();
   });
 });

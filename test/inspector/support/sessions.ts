@@ -16,25 +16,30 @@ export function turn(
 /**
  * Saves a line of turns.
  *
+ * @param options.isSmall The states have the last four turns only.
  * @param options.branchEvery Each so many turns the next one continues from two turns before.
+ * @param options.reply What the model says. Default: `7!`.
  */
 export async function saveTurns(
   store: SnapshotStore,
   sessionId: string,
-  count: number,
+  turns: number,
   {
     isSmall = false,
     branchEvery = Infinity,
+    reply = (i) => `${i}!`,
     ...options
-  }: SessionStoreOptions & { isSmall?: boolean; branchEvery?: number } = {},
+  }: SessionStoreOptions & { isSmall?: boolean; branchEvery?: number; reply?: (i: number) => string } = {},
 ): Promise<string[]> {
   const ids: string[] = [];
   const messages: MessageData[] = [];
-  for (let i = 0; i < count; i++) {
+  for (let i = 0; i < turns; i++) {
     const parentId = i > 2 && i % branchEvery === 0 ? ids[i - 2] : ids.at(-1);
-    if (!isSmall) messages.push(message(`${i}?`), message(`${i}!`, 'model'));
-    const state = isSmall ? { custom: { i } } : { messages: [...messages] };
-    const log = isSmall ? {} : { sessionLog: { messages: { count: 2 * i + 2, kept: 2 * i, added: 2 } } };
+    messages.push(message(`${i}?`), message(reply(i), 'model'));
+    if (isSmall) messages.splice(0, messages.length - 8);
+    const { length: count } = messages;
+    const state = { messages: [...messages], ...(isSmall && { custom: { i } }) };
+    const log = { sessionLog: { messages: { count, kept: count - 2, added: 2 } } };
     const id = `${sessionId}-${String(i).padStart(5, '0')}`;
     await store.saveSnapshot(
       id,

@@ -2,6 +2,7 @@ import { lazy, Suspense, useMemo, useState } from 'react';
 import type { InspectorStart } from '../../../src/inspector/api.ts';
 import { useRead } from './api/use-read.ts';
 import { Failure } from './components/failure.tsx';
+import { Guard } from './components/guard.tsx';
 import { TopBar } from './components/top-bar.tsx';
 import { readPlace } from './logic/place.ts';
 import { pageOf, PageProvider, useHash } from './page.ts';
@@ -38,21 +39,23 @@ function Opened({ start, hash, hasList }: { start: InspectorStart; hash: string;
     <PageProvider value={page}>
       <TopBar />
       <main key={key}>
-        <Suspense fallback={<p className="loading">Loading…</p>}>
-          {view === 'session' && id ? (
-            <SessionView sessionId={id} />
-          ) : view === 'snapshot' && id ? (
-            <SingleView snapshotId={id} />
-          ) : !start.info.capabilities.list && view !== 'memory' ? (
-            <OpenById />
-          ) : view === 'runs' ? (
-            <RunsView />
-          ) : view === 'memory' ? (
-            <MemoryView />
-          ) : (
-            <SessionsView first={hasList ? start : undefined} />
-          )}
-        </Suspense>
+        <Guard of={hash}>
+          <Suspense fallback={<p className="loading">Loading…</p>}>
+            {view === 'session' && id ? (
+              <SessionView sessionId={id} />
+            ) : view === 'snapshot' && id ? (
+              <SingleView snapshotId={id} />
+            ) : !start.info.capabilities.list && view !== 'memory' ? (
+              <OpenById />
+            ) : view === 'runs' ? (
+              <RunsView />
+            ) : view === 'memory' ? (
+              <MemoryView />
+            ) : (
+              <SessionsView first={hasList ? start : undefined} />
+            )}
+          </Suspense>
+        </Guard>
       </main>
     </PageProvider>
   );

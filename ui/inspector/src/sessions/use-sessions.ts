@@ -55,10 +55,9 @@ export function useSessions(query: SessionsQuery, first: SessionsPage | undefine
   const isFiltered = hasConditions(asks);
   useEffect(
     () =>
-      listen(
-        { tenant: asks.tenant },
-        { sessions: ({ items }) => setKnown((before) => before && withLines(before, items, isFiltered)) },
-      ),
+      listen(() => ({ tenant: asks.tenant }), {
+        sessions: ({ items }) => setKnown((before) => before && withLines(before, items, isFiltered)),
+      }),
     [asks.tenant, isFiltered],
   );
 

@@ -1,41 +1,47 @@
+import { useState } from 'react';
 import type { Artifact } from '../../../../src/inspector/api.ts';
 import { DownloadLink } from '../../../components/download-link.tsx';
 import { Folded } from '../../../components/folded.tsx';
 import { Reply } from '../../../components/reply.tsx';
 import { JsonTree } from '../components/json-tree.tsx';
+import { counted } from '../logic/words.ts';
 
 type Part = Artifact['parts'][number];
+
+/** Artifacts that are in the page at once, and as much of a text. */
+const SHOWN = 5;
+const MOST_TEXT = 3000;
 
 /** Images that can't carry a program. Everything else is named, and not loaded. */
 const IMAGE = /^data:image\/(png|jpeg|gif|webp);base64,/;
 
 export function Artifacts({ artifacts }: { artifacts: readonly Artifact[] }) {
+  const [shown, setShown] = useState(SHOWN);
   if (artifacts.length === 0) return <p className="empty">The session has no artifacts.</p>;
-  return artifacts.map((artifact, index) => (
-    <article key={index} className="artifact">
-      <h3>{artifact.name ?? `Artifact ${index + 1}`}</h3>
-      {artifact.parts.map((part, position) => (
-        <ArtifactPart key={position} part={part} name={artifact.name ?? `artifact-${index + 1}`} />
+  return (
+    <>
+      {artifacts.slice(0, shown).map((artifact, index) => (
+        <article key={index} className="artifact">
+          <h3>{artifact.name ?? `Artifact ${index + 1}`}</h3>
+          {artifact.parts.map((part, position) => (
+            <ArtifactPart key={position} part={part} name={artifact.name ?? `artifact-${index + 1}`} />
+          ))}
+          {artifact.metadata && <Folded summary="Metadata">{() => <JsonTree value={artifact.metadata} />}</Folded>}
+        </article>
       ))}
-      {artifact.metadata && <Folded summary="Metadata">{() => <JsonTree value={artifact.metadata} />}</Folded>}
-    </article>
-  ));
+      {artifacts.length > shown && (
+        <button type="button" className="quiet" onClick={() => setShown(shown + SHOWN)}>
+          {counted(artifacts.length - shown, 'more artifact')}
+        </button>
+      )}
+    </>
+  );
 }
 
 /** Markdown as it is meant, data as a tree, images as images. */
 function ArtifactPart({ part, name }: { part: Part; name: string }) {
   const { text, media, data } = part;
-  if (text !== undefined)
-    return (
-      <>
-        {/\.(txt|csv|json|ya?ml|html?|xml|svg|[jt]sx?|py|sql|sh)$/i.test(name) ? (
-          <pre tabIndex={0}>{text}</pre>
-        ) : (
-          <Reply text={text} />
-        )}
-        <DownloadLink name={name} text={text} />
-      </>
-    );
+  if (text !== undefined) return <ArtifactText text={text} name={name} />;
   if (media && IMAGE.test(media.url)) return <img src={media.url} alt={name} />;
   if (media)
     return (
@@ -44,4 +50,25 @@ function ArtifactPart({ part, name }: { part: Part; name: string }) {
       </p>
     );
   return <JsonTree value={data ?? part} />;
+}
+
+function ArtifactText({ text, name }: { text: string; name: string }) {
+  const [isWhole, setIsWhole] = useState(false);
+  const isCut = !isWhole && text.length > MOST_TEXT;
+  const shown = isCut ? text.slice(0, MOST_TEXT) : text;
+  return (
+    <>
+      {/\.(txt|csv|json|ya?ml|html?|xml|svg|[jt]sx?|py|sql|sh)$/i.test(name) ? (
+        <pre tabIndex={0}>{shown}</pre>
+      ) : (
+        <Reply text={shown} />
+      )}
+      {isCut && (
+        <button type="button" className="quiet" onClick={() => setIsWhole(true)}>
+          Show all of it
+        </button>
+      )}{' '}
+      <DownloadLink name={name} text={text} />
+    </>
+  );
 }

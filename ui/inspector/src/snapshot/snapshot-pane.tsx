@@ -3,6 +3,7 @@ import type { SnapshotView } from '../../../../src/inspector/api.ts';
 import { write } from '../api/requests.ts';
 import { Confirmed } from '../components/confirm.tsx';
 import { Failure } from '../components/failure.tsx';
+import { Guard } from '../components/guard.tsx';
 import { JsonTree } from '../components/json-tree.tsx';
 import { StatusMark } from '../components/status-mark.tsx';
 import { TabList } from '../components/tab-list.tsx';
@@ -82,7 +83,7 @@ export function SnapshotPane({ placed, layout, view, isStale }: Props) {
         onChoose={(name) => set({ tab: name })}
       />
       <div className="tab-panel" role="tabpanel" id="panel" aria-labelledby={`tab-${tab}`} data-stale={isStale}>
-        {parts[tab]()}
+        <Guard of={`${view.node.snapshotId} ${tab}`}>{parts[tab]()}</Guard>
       </div>
     </>
   );

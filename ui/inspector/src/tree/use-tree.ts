@@ -50,9 +50,12 @@ export function useTree(sessionId: string, tenant: string | undefined): Tree {
 
   useEffect(() => {
     if (!isListening) return;
-    const first = from.current;
+    const { view: first } = from.current;
     return listen(
-      { sessionId, tenant, leafId: first.leafId, follow: isFollowing || undefined, pending: first.pending },
+      () => {
+        const { leafId: known, pending } = from.current;
+        return { sessionId, tenant, leafId: known, follow: isFollowing || undefined, pending };
+      },
       {
         nodes: (event) => setNodes((before) => merged(before, event.nodes)),
         snapshot: (view) => {
@@ -69,7 +72,7 @@ export function useTree(sessionId: string, tenant: string | undefined): Tree {
         gone: () => setIsGone(true),
       },
       // Each connection begins with what the page knew when it was first made.
-      () => (base.current = first.view ?? undefined),
+      () => (base.current = first ?? undefined),
     );
   }, [sessionId, tenant, isListening, isFollowing]);
 

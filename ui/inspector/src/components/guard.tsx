@@ -1,0 +1,31 @@
+import { Component, type ReactNode } from 'react';
+import { Failure } from './failure.tsx';
+
+interface Props {
+  /** Names what is shown: another is tried anew. */
+  of: string;
+  children: ReactNode;
+}
+
+interface State {
+  message?: string;
+}
+
+/** A part of the page that fails alone: foreign data may have any shape. */
+export class Guard extends Component<Props, State> {
+  override state: State = {};
+
+  static getDerivedStateFromError(error: unknown): State {
+    return { message: String(error) };
+  }
+
+  override componentDidUpdate({ of }: Props) {
+    if (of !== this.props.of && this.state.message !== undefined) this.setState({ message: undefined });
+  }
+
+  override render() {
+    const { message } = this.state;
+    if (message === undefined) return this.props.children;
+    return <Failure title="This can’t be shown." facts={{ status: 'UNKNOWN', message }} />;
+  }
+}
