@@ -47,6 +47,7 @@ export default defineConfig({
     // Many tests wait for other processes, for the emulator and the browser above all: while one waits another runs.
     maxWorkers: 2 * availableParallelism(),
     sequence: { sequencer: LongestFirst },
+    globalSetup: ['test/support/memory-folder.ts'],
     projects: [
       {
         extends: true,
@@ -65,7 +66,7 @@ export default defineConfig({
           name: 'firestore',
           include: FIRESTORE_TESTS,
           exclude: FIRESTORE_ALONE_TESTS,
-          globalSetup: 'test/support/emulator-setup.ts',
+          globalSetup: ['test/support/emulator-setup.ts'],
           isolate: false,
         },
       },
@@ -74,7 +75,7 @@ export default defineConfig({
         test: {
           name: 'firestore alone',
           include: FIRESTORE_ALONE_TESTS,
-          globalSetup: 'test/support/emulator-setup.ts',
+          globalSetup: ['test/support/emulator-setup.ts'],
         },
       },
     ],
