@@ -48,6 +48,8 @@ export default defineConfig({
     maxWorkers: 2 * availableParallelism(),
     sequence: { sequencer: LongestFirst },
     globalSetup: ['test/support/memory-folder.ts'],
+    setupFiles: ['test/support/wait-timeout.ts'],
+    expect: { poll: { timeout: 60_000 } },
     projects: [
       {
         extends: true,

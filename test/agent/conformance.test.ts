@@ -67,9 +67,7 @@ class Harness {
         expect(await this.#agent.abort(lookup.snapshotId)).toBe(step['expectPreviousStatus'] ?? undefined);
         return;
       case 'waitUntilCompleted':
-        await vi.waitUntil(async () => (await this.#agent.getSnapshotData(lookup))?.status !== 'pending', {
-          timeout: 10_000,
-        });
+        await vi.waitUntil(async () => (await this.#agent.getSnapshotData(lookup))?.status !== 'pending');
         return expectSnapshot(await this.#agent.getSnapshotData(lookup), step.expectSnapshot ?? {});
     }
   }

@@ -28,15 +28,12 @@ async function setUp(store: SessionStore, options: { background?: object } = {})
       }),
   });
   const agent = defineAgent(ai, { name: 'worker', model: scripted.name, store, ...options });
-  const called = (n: number) => vi.waitUntil(() => calls[n - 1], { timeout: 5000 });
+  const called = (n: number) => vi.waitUntil(() => calls[n - 1]);
   return { ai, agent, scripted, calls, called };
 }
 
 async function settled(agent: Agent, snapshotId: string | undefined) {
-  await vi.waitUntil(async () => (await agent.getSnapshot(snapshotId!))?.status !== 'pending', {
-    timeout: 5000,
-    interval: 2,
-  });
+  await vi.waitUntil(async () => (await agent.getSnapshot(snapshotId!))?.status !== 'pending', { interval: 2 });
   return (await agent.getSnapshot(snapshotId!))!;
 }
 
@@ -68,12 +65,9 @@ describe.each(CHANGING_STORE_KINDS)('detach: while the turn is being saved on $n
     const ai = genkit({});
     const { name } = scriptedModel(ai, { otherwise: 'reply' });
     const agent = defineAgent(ai, { name: 'worker', model: name, store });
-    const arrived = (count: number) => vi.waitUntil(() => waiting.length >= count, { timeout: 5000, interval: 1 });
+    const arrived = (count: number) => vi.waitUntil(() => waiting.length >= count, { interval: 1 });
     const letAllIn = async (isOver: () => boolean) => {
-      await vi.waitUntil(() => (waiting.splice(0).forEach((enter) => enter()), isOver()), {
-        timeout: 5000,
-        interval: 1,
-      });
+      await vi.waitUntil(() => (waiting.splice(0).forEach((enter) => enter()), isOver()), { interval: 1 });
     };
     return { agent, inner, waiting, arrived, letAllIn };
   }
@@ -199,7 +193,7 @@ test('detach: when watching fails, the waiting turns end and the session continu
   expect(output).toMatchObject({ finishReason: 'failed', error: { message: 'too many watchers' } });
   await vi.waitUntil(
     async () => (await inner.listSnapshots({ sessionId: 'job' })).items.every(({ status }) => status !== 'pending'),
-    { timeout: 5000, interval: 2 },
+    { interval: 2 },
   );
   expect((await call(agent, ['four'], { sessionId: 'job' })).output.finishReason).toBe('stop');
 });
@@ -252,10 +246,9 @@ describe.each(CHANGING_STORE_KINDS)('detach: on $name', ({ make }) => {
     const { output } = await call(agent, [later('one')], { sessionId: 'job' });
     const { signal } = await called(1);
     expect(await agent.abort(output.snapshotId!)).toBe('pending');
-    await vi.waitUntil(() => signal.aborted, { timeout: 5000, interval: 1 });
+    await vi.waitUntil(() => signal.aborted, { interval: 1 });
     const partial = { role: 'model', content: [{ text: 'thinking' }], metadata: { partial: true } };
     await vi.waitUntil(async () => (await agent.getSnapshot(output.snapshotId!))?.state?.messages?.length === 2, {
-      timeout: 5000,
       interval: 2,
     });
     expect(await agent.getSnapshot(output.snapshotId!)).toMatchObject({
@@ -330,14 +323,11 @@ describe.each(CHANGING_STORE_KINDS)('detach: on $name', ({ make }) => {
     const { output } = await call(agent, [later('one'), 'two', 'three']);
     const { signal } = await called(1);
     await agent.abort(output.snapshotId!);
-    await vi.waitUntil(() => signal.aborted, { timeout: 5000, interval: 1 });
+    await vi.waitUntil(() => signal.aborted, { interval: 1 });
     const ids = await lineage(agent, output.snapshotId!);
     for (const id of ids) expect((await settled(agent, id)).status).toBe('aborted');
     // The state as it was in the end comes after the abort: with the words of the running one.
-    await vi.waitUntil(async () => (await agent.getSnapshot(ids[0]!))?.state?.messages?.length === 4, {
-      timeout: 5000,
-      interval: 2,
-    });
+    await vi.waitUntil(async () => (await agent.getSnapshot(ids[0]!))?.state?.messages?.length === 4, { interval: 2 });
     expect((await agent.getSnapshot(ids[1]!))?.state?.messages?.at(-1)).toEqual(user('two'));
     expect((await agent.getSnapshot(ids[0]!))?.state?.messages?.at(-1)).toEqual(user('three'));
     expect(scripted.requests).toHaveLength(1);
@@ -431,10 +421,7 @@ describe('a run in the background', () => {
     const { output } = await call(agent, [later('one')]);
     const id = output.snapshotId!;
     const first = (await agent.getSnapshot(id))?.heartbeatAt;
-    await vi.waitUntil(async () => (await agent.getSnapshot(id))?.heartbeatAt !== first, {
-      timeout: 5000,
-      interval: 2,
-    });
+    await vi.waitUntil(async () => (await agent.getSnapshot(id))?.heartbeatAt !== first, { interval: 2 });
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 10_000 });
     expect((await agent.getSnapshot(id))?.status).toBe('expired');
     vi.useRealTimers();
@@ -448,7 +435,7 @@ describe('a run in the background', () => {
     const { output } = await call(agent, [later('one')], { sessionId: 'job' });
     const { signal } = await called(1);
     await store.deleteSession({ sessionId: 'job' });
-    await vi.waitUntil(() => signal.aborted, { timeout: 5000, interval: 1 });
+    await vi.waitUntil(() => signal.aborted, { interval: 1 });
     expect(await agent.getSnapshot(output.snapshotId!)).toBeUndefined();
     expect(await store.listSessions()).toEqual({ items: [] });
   });
@@ -459,7 +446,7 @@ describe('a run in the background', () => {
     const { output } = await call(agent, [later('one')]);
     const { signal } = await called(1);
     await agent.abort(output.snapshotId!);
-    await vi.waitUntil(() => signal.aborted, { timeout: 5000, interval: 1 });
+    await vi.waitUntil(() => signal.aborted, { interval: 1 });
     expect((await agent.getSnapshot(output.snapshotId!))?.status).toBe('aborted');
   });
 
@@ -492,7 +479,7 @@ describe('a run in the background', () => {
     expect(watchers).toBe(3);
     for (const n of [1, 2, 3]) (await called(n)).answer(`${n}`);
     await settled(agent, output.snapshotId);
-    await vi.waitUntil(() => watchers === 0, { timeout: 5000, interval: 1 });
+    await vi.waitUntil(() => watchers === 0, { interval: 1 });
     expect(cleared).toHaveBeenCalledTimes(timers.mock.calls.length);
     vi.restoreAllMocks();
   });

@@ -70,7 +70,7 @@ test('a process that hands its runs over takes over no runs', async () => {
   };
   const background = { recover: true, heartbeatIntervalMs: 50, leaseMs: 1000 };
   const leaving = worker(store, { background });
-  await vi.waitUntil(() => looks > 0, { timeout: 10_000, interval: 1 });
+  await vi.waitUntil(() => looks > 0, { interval: 1 });
   const { output } = await call(leaving.agent, [detached('one')], { sessionId: 'job' });
   await leaving.called(1);
   expect(await handOverRuns(leaving.ai)).toEqual({ handedOver: 1 });

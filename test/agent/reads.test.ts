@@ -43,7 +43,7 @@ describe.each(transports)('$name', ({ reach }) => {
     const task = await api.chat().detach('go');
     const reads = () => calls.filter(({ method }) => method === 'getSnapshot').length;
     const waiting = api.waitForSnapshot(task.snapshotId);
-    await vi.waitUntil(() => reads() === 1, { timeout: 5000, interval: 1 });
+    await vi.waitUntil(() => reads() === 1, { interval: 1 });
     gate.resolve('done');
     expect(await waiting).toMatchObject({ status: 'completed', state: { messages: [user('go'), model('done')] } });
     expect(reads()).toBe(2);
@@ -58,7 +58,7 @@ describe.each(transports)('$name', ({ reach }) => {
     await expect(api.waitForSnapshot(task.snapshotId, { timeoutMs: 20 })).rejects.toMatchObject({
       status: 'DEADLINE_EXCEEDED',
     });
-    await vi.waitUntil(() => scripted.requests.length === 1, { timeout: 5000, interval: 1 });
+    await vi.waitUntil(() => scripted.requests.length === 1, { interval: 1 });
     const waiting = api.waitForSnapshot(task.snapshotId, { metadataOnly: true });
     await api.abort(task.snapshotId);
     const snapshot = await waiting;
@@ -113,7 +113,7 @@ describe.each(transports)('$name', ({ reach }) => {
   test('a task in the background is followed and stopped', async () => {
     const { agent, scripted } = setUp();
     const task = await (await reach(agent)).chat().detach('go');
-    await vi.waitUntil(() => scripted.requests.length === 1, { timeout: 5000, interval: 1 });
+    await vi.waitUntil(() => scripted.requests.length === 1, { interval: 1 });
     await expect(task.wait({ intervalMs: 5, timeoutMs: 30 })).rejects.toMatchObject({ status: 'DEADLINE_EXCEEDED' });
     expect(await task.abort()).toBe('pending');
     expect((await task.wait({ intervalMs: 5 })).status).toBe('aborted');

@@ -8,7 +8,7 @@ import {
   recoverRuns,
   type CheckStore,
 } from 'genkitx-agents';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { storeAround } from '../session/store-around.ts';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { call, model, recordingStore, user } from './helpers.ts';
@@ -22,6 +22,11 @@ afterEach(() => {
 /** The lease of all runs here ends; heartbeats are long in coming. */
 function letLeasesEnd(): void {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 120_000 });
+}
+
+/** The clock and the timers stand still but for what is waited for, which moves them by its interval: a lease lasts as long on a busy machine. */
+function letWaitsMoveTheClock(): void {
+  vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'], now: Date.now() });
 }
 
 const texts = (messages: { content: { text?: string }[] }[] | undefined) =>
@@ -41,7 +46,7 @@ test('a run with a turn whose end was not stored is found when its lease expires
   refusedId = (await store.getSnapshot({ snapshotId: output.snapshotId! }))!.parentId!;
   release(Promise.reject(new Error('no model')) as never);
   // That it failed is not stored, nor that it ended.
-  await vi.waitUntil(() => refusals === 2, { timeout: 5000, interval: 1 });
+  await vi.waitUntil(() => refusals === 2, { interval: 1 });
   await new Promise(setImmediate);
   refusedId = undefined;
   letLeasesEnd();
@@ -143,7 +148,7 @@ describe.each(ALL_STORE_KINDS)('a run whose process died, on $name', ({ make }) 
     const before = calls.length;
     asleep.release('too late');
     // Of each of its turns it tries to save an end: of the first that it is done, of both that they are aborted.
-    await vi.waitUntil(() => calls.length === before + 3, { timeout: 5000, interval: 1 });
+    await vi.waitUntil(() => calls.length === before + 3, { interval: 1 });
     await new Promise((resolve) => setImmediate(resolve));
     expect(await rescuer.agent.getSnapshot(output.snapshotId!)).toEqual(last);
     expect(texts(last.state?.messages)).toEqual(['one', 'rescued', 'two', 'rescued']);
@@ -162,7 +167,7 @@ describe.each(ALL_STORE_KINDS)('a run whose process died, on $name', ({ make }) 
       saveSnapshot: async (...args) => {
         // Between the claim of the last turn and that of the first.
         if (++saves === 2 && store.onSnapshotStateChange) {
-          await vi.waitUntil(() => signal.aborted, { timeout: 10_000, interval: 1 });
+          await vi.waitUntil(() => signal.aborted, { interval: 1 });
           for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
         }
         return store.saveSnapshot(...args);
@@ -189,7 +194,7 @@ describe.each(ALL_STORE_KINDS)('a run whose process died, on $name', ({ make }) 
     }));
     expect((await recoverRuns(rescuer.ai, { snapshotIds: [output.snapshotId!] })).runs).toHaveLength(1);
     const { release } = await rescuer.called(1);
-    await vi.waitUntil(() => signal.aborted, { timeout: 5000, interval: 1 });
+    await vi.waitUntil(() => signal.aborted, { interval: 1 });
     expect((await rescuer.agent.getSnapshot(output.snapshotId!))?.status).toBe('pending');
     release('rescued');
     expect(texts((await rescuer.settled(output.snapshotId!)).state?.messages)).toEqual(['one', 'rescued']);
@@ -321,24 +326,18 @@ describe('finding the runs whose processes died', () => {
     const store = new InMemorySessionStore();
     const dead = worker(store);
     const { output } = await call(dead.agent, [detached('one')], { sessionId: 'job' });
-    letLeasesEnd();
+    letWaitsMoveTheClock();
     const ai = genkit({
       plugins: [agentRuntime({ store, background: { recover: true, heartbeatIntervalMs: 5, leaseMs: 20 } })],
     });
     const scripted = scriptedModel(ai, { otherwise: 'rescued' });
     const rescuer = defineAgent(ai, { name: 'worker', model: scripted.name });
-    await vi.waitUntil(async () => (await rescuer.getSnapshot(output.snapshotId!))?.status === 'completed', {
-      timeout: 10_000,
-      interval: 2,
-    });
+    const isRescued = (snapshotId: string) =>
+      vi.waitUntil(async () => (await rescuer.getSnapshot(snapshotId))?.status === 'completed', { interval: 2 });
+    await isRescued(output.snapshotId!);
     // And again on its timer, not only at the start.
-    vi.useRealTimers();
-    const later = (await call(dead.agent, [detached('two')], { sessionId: 'later' })).output.snapshotId!;
-    await store.saveSnapshot(later, (current) => ({ ...current!, heartbeatAt: new Date(0).toISOString() }));
-    await vi.waitUntil(async () => (await rescuer.getSnapshot(later))?.status === 'completed', {
-      timeout: 10_000,
-      interval: 2,
-    });
+    const later = await call(dead.agent, [detached('two')], { sessionId: 'later' });
+    await isRescued(later.output.snapshotId!);
     await store.close();
   });
 });
@@ -385,7 +384,7 @@ test.each([
         };
         return resumption && (!starts || (resumption.started && runs === 1));
       },
-      { timeout: 5000, interval: 2 },
+      { interval: 2 },
     );
     letLeasesEnd();
     const rescuer = process(false);
@@ -402,6 +401,8 @@ test.each([
 describe('where background.recover is on', () => {
   const recovering = { recover: true, heartbeatIntervalMs: 5, leaseMs: 20 };
 
+  beforeEach(letWaitsMoveTheClock);
+
   /** How often the store was asked for its sessions, and a way to wait for that. */
   function counting(store: InMemorySessionStore) {
     let looks = 0;
@@ -413,7 +414,7 @@ describe('where background.recover is on', () => {
     };
     return (more: number) => {
       const from = looks;
-      return vi.waitUntil(() => looks >= from + more, { timeout: 10_000, interval: 2 });
+      return vi.waitUntil(() => looks >= from + more, { interval: 2 });
     };
   }
 
@@ -499,7 +500,7 @@ describe('what a run that was taken over works with', () => {
     const rescuer = define(false);
     expect((await recoverRuns(rescuer.ai)).runs).toEqual([]);
     expect((await recoverRuns(rescuer.ai, { context: { auth: { uid: 'ada' } } })).runs).toHaveLength(1);
-    await vi.waitUntil(() => seen.length === 2, { timeout: 5000, interval: 1 });
+    await vi.waitUntil(() => seen.length === 2, { interval: 1 });
     const kept = { auth: { uid: 'ada', role: 'admin' } };
     expect(seen).toEqual([kept, kept]);
   });
@@ -523,7 +524,7 @@ describe('what a run that was taken over works with', () => {
     await call(define(true).agent, [asked[0]!, { ...asked[1]!, detach: true }]);
     letLeasesEnd();
     await recoverRuns(define(false).ai);
-    await vi.waitUntil(() => inputs.length === 2, { timeout: 5000, interval: 1 });
+    await vi.waitUntil(() => inputs.length === 2, { interval: 1 });
     expect(inputs).toEqual(asked);
   });
 
@@ -543,7 +544,6 @@ describe('what a run that was taken over works with', () => {
     const rescuer = define(false);
     expect((await recoverRuns(rescuer.ai)).runs).toHaveLength(1);
     await vi.waitUntil(async () => (await rescuer.agent.getSnapshot(output.snapshotId!))?.status === 'completed', {
-      timeout: 5000,
       interval: 1,
     });
   });

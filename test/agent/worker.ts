@@ -20,14 +20,14 @@ export function worker(store: SessionStore, { background, answer, name = 'worker
       answer ?? (({ abortSignal }) => new Promise((resolve) => calls.push({ release: resolve, signal: abortSignal }))),
   });
   const agent = defineAgent(ai, { name, model: scripted.name, store, ...(background && { background }) });
-  const called = (n: number) => vi.waitUntil(() => calls[n - 1], { timeout: 5000, interval: 1 });
+  const called = (n: number) => vi.waitUntil(() => calls[n - 1], { interval: 1 });
   const settled = (snapshotId: string) =>
     vi.waitUntil(
       async () => {
         const snapshot = await agent.getSnapshot(snapshotId);
         return snapshot && snapshot.status !== 'pending' && snapshot.status !== 'expired' ? snapshot : undefined;
       },
-      { timeout: 10_000, interval: 2 },
+      { interval: 2 },
     );
   return { ai, agent, scripted, called, settled };
 }

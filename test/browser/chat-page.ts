@@ -104,7 +104,7 @@ export class ChatPage {
 
   async expectTree(wanted: { boxes: number; lines: number; onPath: number }): Promise<void> {
     // A box appears before the way to what is shown leads through it.
-    await expect.poll(() => this.tree(), { timeout: 30_000 }).toEqual(wanted);
+    await expect.poll(() => this.tree()).toEqual(wanted);
   }
 
   async selectInTree(said: string): Promise<void> {

@@ -29,7 +29,7 @@ async function talk({ url, store }: UsersServer, turns: number): Promise<string>
   for (const [index, [said]] of SCRIPT.slice(0, turns).entries()) {
     const { interrupts } = await chat.send(said);
     if (interrupts.length > 0) await chat.resume({ restart: interrupts.map((one) => one.restart()) });
-    if ((index + 1) % 5 === 0) await expect.poll(summaries, { timeout: 30_000 }).toBe((index + 1) / 5);
+    if ((index + 1) % 5 === 0) await expect.poll(summaries).toBe((index + 1) / 5);
   }
   return chat.snapshotId!;
 }

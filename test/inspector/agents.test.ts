@@ -136,9 +136,7 @@ describe('runs', () => {
     ]);
 
     expect(await visitor.post('abort', { snapshotId: task.snapshotId })).toEqual({ status: 'pending' });
-    await vi.waitUntil(async () => (await agent.getSnapshot(task.snapshotId))?.status === 'aborted', {
-      timeout: 30_000,
-    });
+    await vi.waitUntil(async () => (await agent.getSnapshot(task.snapshotId))?.status === 'aborted');
     expect(await visitor.post('abort', { snapshotId: task.snapshotId })).toEqual({ status: 'aborted' });
     expect(await visitor.post('abort', { snapshotId: 'nothing' })).toEqual({});
   });

@@ -121,7 +121,7 @@ describe.each([cloudRun, firebase])('$name', ({ start, path, credentials, recove
       const found = await client().getSnapshot({ snapshotId: task.snapshotId });
       return found?.status === 'completed' ? found : undefined;
     };
-    const run = await vi.waitUntil(settled, { timeout: 30_000, interval: 50 });
+    const run = await vi.waitUntil(settled, { interval: 50 });
     expect(run.state?.messages?.at(-1)?.content[0]?.text).toContain('delayed');
     expect(run.state?.custom).toMatchObject({ orderId: '1035', turns: 1 });
 

@@ -95,7 +95,7 @@ describe('PRIVACY=on npm start', () => {
       expect(text).toContain('€46.00');
       const report = remoteAgent({ url: `${second.url}/api/reporter` });
       const written = () => report.getSnapshot({ snapshotId: reportId });
-      await vi.waitUntil(async () => (await written())?.status === 'completed', { timeout: 30_000, interval: 50 });
+      await vi.waitUntil(async () => (await written())?.status === 'completed', { interval: 50 });
       expect((await chat.send('Where is it?')).text).toContain('1035');
       expect(await second.end('SIGTERM')).toMatchObject({ code: 0 });
       expect(await foundIn(data)).toEqual([]);

@@ -39,7 +39,7 @@ test('remembers a customer, says what and why, and forgets on request, in the sa
   const chat = support.chat({}, ana);
   expect((await chat.send('Remember that I prefer express delivery.')).text).toBe('It will be remembered.');
   await chat.send('I always pay by card. Where is order 1042?');
-  await vi.waitFor(async () => expect((await recall()).match(/^- .*$/gm)).toHaveLength(2), { timeout: 10_000 });
+  await vi.waitFor(async () => expect((await recall()).match(/^- .*$/gm)).toHaveLength(2));
   const told = await recall();
   expect(told).toMatch(
     /- The customer says: "I prefer express delivery\." You asked me to remember it on \d{4}-\d\d-\d\d\./,

@@ -384,7 +384,7 @@ async function settled(store: SnapshotStore, snapshotId: string): Promise<string
       const status = (await store.getSnapshotMetadata({ snapshotId }))?.status;
       return status !== 'pending' && status;
     },
-    { timeout: 20_000, interval: 5 },
+    { interval: 5 },
   );
 }
 
@@ -432,7 +432,7 @@ function background(on: On): void {
     expect(await settled(b, output.snapshotId!)).toBe('completed');
     isAwake = true;
     wakeUp();
-    await vi.waitUntil(() => lateSaves > 0, { timeout: 20_000, interval: 5 });
+    await vi.waitUntil(() => lateSaves > 0, { interval: 5 });
     expect(await records()).toEqual([{ n: 1 }, { n: 1 }]);
     expect(await b.readScopes({ scopes: [{ scope: 'user', appName: 'shop', userId: 'janitor' }] })).toEqual([{}]);
   });

@@ -76,7 +76,7 @@ async function waitForSummaries(store: InMemorySessionStore<SupportState>, count
     const [chain] = await store.readRecords({ sessionId: 'orders', kind: 'compaction', keys: ['chain'] });
     expect((chain?.value as { records?: unknown[] } | undefined)?.records).toHaveLength(count);
   };
-  await vi.waitFor(look, { timeout: 30_000 });
+  await vi.waitFor(look);
 }
 
 /** A turn that failed, one that saw only a part, and background runs. */

@@ -161,14 +161,14 @@ describe('no value is on the medium', () => {
     const running = await store.getSnapshot({ snapshotId: output.snapshotId! });
     expect(running?.status).toBe('pending');
     expect(JSON.stringify(running)).toContain(plants.values[1]);
-    await vi.waitUntil(() => scripted.requests.length === 1, { timeout: 10_000 });
+    await vi.waitUntil(() => scripted.requests.length === 1);
     answer(plants.text());
     const done = await vi.waitUntil(
       async () => {
         const snapshot = await store.getSnapshot({ snapshotId: output.snapshotId! });
         return snapshot?.status === 'pending' ? undefined : snapshot;
       },
-      { timeout: 10_000, interval: 5 },
+      { interval: 5 },
     );
     expect(done?.status).toBe('completed');
     expect(JSON.stringify(done)).not.toContain('plant-');

@@ -167,7 +167,7 @@ describe('a detached run', () => {
     await rescuer.settled(output.snapshotId!);
     const asked = rescuer.scripted.requests.map(({ messages: sent }) => sent.at(-1)?.content[0]?.text);
     expect(asked).toEqual(inputs);
-    await vi.waitUntil(async () => (await sealsOf(folder)).length === 0, { timeout: 10_000 });
+    await vi.waitUntil(async () => (await sealsOf(folder)).length === 0);
     // Each turn after its own saw placeholders.
     expect(JSON.stringify(rescuer.scripted.requests[2]!.messages.slice(0, -1))).not.toContain('plant-');
     expect(findOnDisk(folder, plants.values)).toEqual([]);
@@ -184,12 +184,12 @@ describe('a detached run', () => {
     const [seals, { chars }] = [await sealsOf(folder), rule];
     const beatOf = async () => (await store.getSnapshotMetadata({ snapshotId: output.snapshotId! }))?.heartbeatAt;
     const first = await beatOf();
-    await vi.waitUntil(async () => (await beatOf()) !== first, { timeout: 10_000 });
+    await vi.waitUntil(async () => (await beatOf()) !== first);
     expect(await sealsOf(folder)).toEqual(seals);
     expect(rule.chars).toBe(chars);
     release('ok');
     await owner.settled(output.snapshotId!);
-    await vi.waitUntil(async () => (await sealsOf(folder)).length === 0, { timeout: 10_000 });
+    await vi.waitUntil(async () => (await sealsOf(folder)).length === 0);
     await store.close();
   });
 });
