@@ -20,16 +20,21 @@ export const reopening: Subject = {
   },
 };
 
+function turnsOf(kit: Kit): number {
+  return kit.isBrief ? 40 : 70;
+}
+
 /** A few sessions: a long one with branches, rewrites and all values, one that runs, one with hostile names. */
-async function fill({ a, b }: Stage): Promise<void> {
-  for (let turn = 0; turn < 70; turn++) {
+async function fill(kit: Kit, { a, b }: Stage): Promise<void> {
+  const turns = turnsOf(kit);
+  for (let turn = 0; turn < turns; turn++) {
     const messages = Array.from({ length: turn }, (_, i) => message(i));
     const [, custom] = VALUES[turn % VALUES.length]!;
     const input = snapshot({ sessionId: 'long', createdAt: second(turn % 7), custom });
     const parentId = turn === 0 ? {} : { parentId: `turn ${turn % 10 === 0 ? turn - 5 : turn - 1}` };
     await (turn % 2 === 0 ? a : b).save(`turn ${turn}`, { ...input, ...parentId, state: { ...input.state, messages } });
   }
-  for (const id of ['turn 9', 'turn 49', 'turn 69']) {
+  for (const id of ['turn 9', `turn ${turns - 21}`, `turn ${turns - 1}`]) {
     await b.save(id, (current) => ({ ...current!, updatedAt: second(1000), state: { custom: { rewritten: id } } }));
   }
   await a.save('running', snapshot({ sessionId: 'runs', status: 'pending' }));
@@ -38,7 +43,7 @@ async function fill({ a, b }: Stage): Promise<void> {
 
 /** All that can be read of what {@link fill} saved. */
 async function readAll(kit: Kit, handle: Handle): Promise<unknown[]> {
-  const ids = [...Array.from({ length: 70 }, (_, turn) => `turn ${turn}`), 'running', '../é/\u0000'];
+  const ids = [...Array.from({ length: turnsOf(kit) }, (_, turn) => `turn ${turn}`), 'running', '../é/\u0000'];
   const all: unknown[] = [];
   for (const id of ids) all.push(await handle.byId(id));
   for (const sessionId of ['long', 'runs', 'chat/../\uD800']) {
@@ -72,11 +77,11 @@ function restart(kit: Kit): void {
     {
       name: 'all that was saved is there after reopening, and the session goes on',
       body: async (stage) => {
-        await fill(stage);
+        await fill(kit, stage);
         const before = await readAll(kit, stage.a);
         await reopened(kit, stage, async (again) => {
           equal(await readAll(kit, again), before, 'what is read');
-          await again.save('next', snapshot({ sessionId: 'long', parentId: 'turn 69' }));
+          await again.save('next', snapshot({ sessionId: 'long', parentId: `turn ${turnsOf(kit) - 1}` }));
           equal(await again.leafId('long'), 'next', 'the leaf');
           await again.save('running', snapshot({ sessionId: 'runs', status: 'completed' }));
           await refuses('FAILED_PRECONDITION', () => again.save('running', snapshot({ status: 'failed' })), 'running');
@@ -86,7 +91,7 @@ function restart(kit: Kit): void {
     {
       name: 'a store that is not durable is empty after reopening',
       body: async (stage) => {
-        await fill(stage);
+        await fill(kit, stage);
         await reopened(kit, stage, async (again) => {
           equal(await again.byId('turn 1'), undefined, 'a snapshot');
           equal(await again.bySession('long'), undefined, 'a session');

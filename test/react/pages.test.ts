@@ -3,12 +3,12 @@ import { expect, it } from 'vitest';
 import type { Page } from 'playwright-core';
 import { remoteAgent } from 'genkitx-agents/client';
 import { gate } from '../server/support/agents.ts';
+import { scale } from '../support/scale.ts';
 import { describePages, inPage } from './support/pages.ts';
 import { STORY, WORDS } from './support/teller.ts';
 
 const lines = (page: Page) => page.locator('main p').allTextContents();
-const expectLines = (page: Page, wanted: string[]) =>
-  expect.poll(() => lines(page), { timeout: 10_000 }).toEqual(wanted);
+const expectLines = (page: Page, wanted: string[]) => expect.poll(() => lines(page)).toEqual(wanted);
 const settled = (page: Page) => page.locator('main[data-status=ready]').waitFor({ state: 'attached' });
 /** The words that were said before the reply waits. */
 const BEGUN = WORDS.slice(0, 2).join('');
@@ -95,12 +95,13 @@ describePages('useAgent', ['React 19', 'React 18'], (pages) => {
     expect(pages.complaints).toEqual([]);
   });
 
-  it('leaves no listener and no request after 1,000 mounts', async () => {
+  const mounts = scale(100, 1000);
+  it(`soak: leaves no listener and no request after ${mounts} mounts`, async () => {
     const sessionId = `mounts-${Math.random()}`;
     await remoteAgent({ url: pages.teller.url }).chat({ sessionId }).send('hello');
     const page = await pages.open(`?page=agent&session=${sessionId}`);
     await settled(page);
-    const left = await page.evaluate(async () => {
+    const left = await page.evaluate(async (times) => {
       const test = window as unknown as { mountOften: (times: number) => Promise<void> };
       const counts = { storage: 0, added: 0, requests: 0 };
       const fetch = window.fetch.bind(window);
@@ -120,12 +121,12 @@ describePages('useAgent', ['React 19', 'React 18'], (pages) => {
         counts.requests += 1;
         return fetch(...all).finally(() => (counts.requests -= 1));
       };
-      await test.mountOften(1000);
+      await test.mountOften(times);
       while (counts.requests > 0) await new Promise((resolve) => setTimeout(resolve, 10));
       return counts;
-    });
+    }, mounts);
     // In strict mode each mount is made twice.
-    expect(left).toEqual({ storage: 0, added: 2000, requests: 0 });
+    expect(left).toEqual({ storage: 0, added: 2 * mounts, requests: 0 });
     expect(pages.complaints).toEqual([]);
   });
 });

@@ -24,6 +24,7 @@ export const NAMES: Readonly<Record<string, string>> = {
   rewrites: 'random rewrites of snapshots',
   size: 'states larger than a document or a commit',
   contention: 'many clients, one session',
+  erasure: 'erasures that are killed after each change of the medium',
   'damaged ciphertext': 'ciphertexts that are flipped, cut or swapped',
   'redaction at kills': 'processes whose stores redact are killed; no value is on the medium',
   'missing piece': 'any one document deleted',

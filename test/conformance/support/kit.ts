@@ -64,9 +64,14 @@ export class Kit {
     return Math.max(3, Math.round(scale(short, long) * (this.#options.effort ?? 1)));
   }
 
+  /** Whether the effort is below 0.05: what is long for variety's sake is shorter. */
+  get isBrief(): boolean {
+    return (this.#options.effort ?? 1) < 0.05;
+  }
+
   /** All of many cases that are alike; with an effort below 0.05 every fourth, the seed says which. */
   some<T>(cases: readonly T[]): readonly T[] {
-    const step = (this.#options.effort ?? 1) < 0.05 ? 4 : 1;
+    const step = this.isBrief ? 4 : 1;
     return cases.filter((_, i) => (i + this.seed) % step === 0);
   }
 

@@ -12,6 +12,7 @@ import { eraseUser, exportUser, type EraseReceipt, type ExportedLine } from 'gen
 import { expect, it, onTestFinished } from 'vitest';
 import { call } from '../../agent/helpers.ts';
 import { storeAround } from '../../session/store-around.ts';
+import { scale } from '../../support/scale.ts';
 
 export type FullStore = SnapshotStore & ScopeStore & RecordStore;
 
@@ -172,11 +173,11 @@ export function erasesUsers(open: () => Promise<Medium>): void {
     expect((await medium.open().listSessions({ ownerId: ADA })).items).toHaveLength(1);
   });
 
-  it('killed after any number of changes and called again, it leaves nothing', async () => {
+  it('erasure: killed after any number of changes and called again, it leaves nothing', async () => {
     const medium = await open();
     await plant(medium, EVE, 'other');
     await eraseUser(medium.open(), { userId: ADA });
-    for (let changes = 0, died = true; died; changes += changes < 30 ? 1 : 7) {
+    for (let changes = 0, died = true; died; changes += changes < 30 ? scale(3, 1) : 7) {
       const planted = agentOn(medium.open());
       const before = await medium.look();
       for (const sessionId of ['one', 'two']) {
@@ -264,10 +265,10 @@ export function erasesKeys(open: () => Promise<Medium>, keys: () => ReadonlyMap<
     });
   });
 
-  it('killed after any number of changes and called again, it leaves no key of the user', async () => {
+  it('erasure: killed after any number of changes and called again, it leaves no key of the user', async () => {
     const medium = await open();
     let changes = 0;
-    for (let died = true; died; changes++) {
+    for (let died = true; died; changes += scale(3, 1)) {
       await agentOn(medium.open()).turn(ADA, CANARY, { sessionId: CANARY });
       await medium.open().writeRecord({ sessionId: CANARY, kind: CANARY, key: CANARY, value: CANARY });
       expect(keysOfUser()).not.toEqual([]);

@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { GenkitError } from 'genkit';
 import { describe, expect, it } from 'vitest';
 import { FileSessionStore } from '../../../stores/file/file-session-store.ts';
+import { scale } from '../../support/scale.ts';
 import { entriesBelow, flip, temporaryFolder } from './support/folders.ts';
 import { openStore, saveTurn, saveTurns, SESSION, stateOf } from './support/scenarios.ts';
 
@@ -28,7 +29,7 @@ const BROKEN: Readonly<Record<string, (path: string) => void>> = {
 };
 
 describe('bad files:', () => {
-  const others = 10_000;
+  const others = scale(2_000, 10_000);
 
   it(`8 kinds of broken file among ${others} snapshots: each answers DATA_LOSS by its id, no session is affected`, async () => {
     const folder = temporaryFolder();

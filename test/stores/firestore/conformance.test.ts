@@ -13,4 +13,6 @@ if (isTorture) {
   runKit({ checkpointInterval: 1 }, { effort: 0.01, subjects: RANDOM });
 }
 const keys = localKeys(randomBytes(32));
-runKit(SMALL, isTorture ? { effort: 0.01 } : { effort: 0.02, subjects: ['model'] }, () => envelope({ keys }));
+runKit(SMALL, isTorture ? { effort: 0.01 } : { effort: 0.02, subjects: ['reopening and closing'] }, () =>
+  envelope({ keys }),
+);
