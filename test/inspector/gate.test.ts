@@ -3,6 +3,7 @@ import type { RequestListener } from 'node:http';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { brotliCompressSync } from 'node:zlib';
 import express from 'express';
 import { genkit, agentRuntime, defineCustomAgent, InMemorySessionStore, type SnapshotStore } from 'genkitx-agents';
 import { inspector, nodeListener, type InspectorOptions } from 'genkitx-agents/inspector';
@@ -221,14 +222,17 @@ describe('files', () => {
     const folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-page-'));
     ends.push(async () => rmSync(folder, { recursive: true }));
     mkdirSync(join(folder, 'assets'));
-    writeFileSync(join(folder, 'index.html'), '<!doctype html>');
-    writeFileSync(join(folder, 'assets', 'main-DkX3b9aQ.js'), '');
-    writeFileSync(join(folder, 'notes.txt'), '');
+    const put = (name: string, text: string) => writeFileSync(join(folder, `${name}.br`), brotliCompressSync(text));
+    put('index.html', '<!doctype html>');
+    put('assets/main-DkX3b9aQ.js', 'main();');
+    put('notes.txt', '');
+    writeFileSync(join(folder, 'other.html'), '');
     const page = readPage(folder);
     expect([...page.keys()].toSorted()).toEqual(['assets/main-DkX3b9aQ.js', 'index.html']);
     expect(page.get('assets/main-DkX3b9aQ.js')).toMatchObject({
       isHashed: true,
       type: 'text/javascript; charset=utf-8',
+      bytes: new TextEncoder().encode('main();'),
     });
     expect(page.get('index.html')).toMatchObject({ isHashed: false });
   });

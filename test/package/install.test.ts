@@ -177,8 +177,8 @@ describe('the packed tarball', () => {
     const kinds = new Set(files.map((file) => (file.includes('/') ? file.replace(/[^/]*(\.\w+)$/, '*$1') : file)));
     expect([...kinds].toSorted().join(' ')).toBe(
       'CHANGELOG.md CONTRIBUTING.md LICENSE README.md bench/results/*.svg dist/*.cjs dist/*.cts dist/*.mjs dist/*.mts ' +
-        'dist/inspector/*.html dist/inspector/assets/*.js ' +
-        'docs/*.md docs/*.rules docs/decisions/*.md docs/images/*.png firestore.indexes.json firestore.rules package.json',
+        'dist/inspector/*.br dist/inspector/assets/*.br ' +
+        'docs/*.md docs/*.rules docs/decisions/*.md docs/images/*.webp firestore.indexes.json firestore.rules package.json',
     );
   });
 

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { brotliDecompressSync } from 'node:zlib';
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -24,28 +25,28 @@ export interface PageFile {
 const HOME = new URL(import.meta.url.endsWith('.ts') ? '../../../' : '../', import.meta.url);
 
 /**
- * The files of the built page, by their paths below it; nothing else can be asked for.
+ * The files of the built page, by their paths below it; nothing else can be asked for. They are kept compressed (`index.html.br`), and sent as they
+ * were: they go no further than this machine.
  *
  * @param folder Default: where the build puts the page. There are none if it was not built.
  */
 export function readPage(folder = builtPage()): ReadonlyMap<string, PageFile> {
   if (folder === undefined) return new Map();
-  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.br'));
   return new Map(
-    names.flatMap((name): [string, PageFile][] => {
+    names.flatMap((stored): [string, PageFile][] => {
+      const name = stored.slice(0, -'.br'.length).replaceAll('\\', '/');
       const type = TYPES[extname(name)];
       if (type === undefined) return [];
-      const isHashed = /[-.][\w-]{8,}\.\w+$/.test(name);
-      return [
-        [name.replaceAll('\\', '/'), { bytes: new Uint8Array(readFileSync(join(folder, name))), type, isHashed }],
-      ];
+      const bytes = new Uint8Array(brotliDecompressSync(readFileSync(join(folder, stored))));
+      return [[name, { bytes, type, isHashed: /[-.][\w-]{8,}\.\w+$/.test(name) }]];
     }),
   );
 }
 
 function builtPage(): string | undefined {
   const folder = fileURLToPath(new URL('dist/inspector/', HOME));
-  return existsSync(join(folder, 'index.html')) ? folder : undefined;
+  return existsSync(join(folder, 'index.html.br')) ? folder : undefined;
 }
 
 /** The version of the package. */

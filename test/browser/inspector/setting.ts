@@ -12,7 +12,7 @@ import type { Look } from '../chat-page.ts';
 import { findBrowser, NO_BROWSER } from '../find-browser.ts';
 import { InspectorPage } from './inspector-page.ts';
 
-const PAGE = fileURLToPath(new URL('../../../dist/inspector/index.html', import.meta.url));
+const PAGE = fileURLToPath(new URL('../../../dist/inspector/index.html.br', import.meta.url));
 const PAGE_CONFIG = fileURLToPath(new URL('../../../ui/inspector/vite.config.ts', import.meta.url));
 
 const executablePath = findBrowser();
