@@ -173,7 +173,7 @@ describe('the packed tarball', () => {
   );
 
   it('holds what users need and nothing else', () => {
-    const files = packed.files();
+    const files = packed.contents.map(({ path }) => path);
     const kinds = new Set(files.map((file) => (file.includes('/') ? file.replace(/[^/]*(\.\w+)$/, '*$1') : file)));
     expect([...kinds].toSorted().join(' ')).toBe(
       'CHANGELOG.md CONTRIBUTING.md LICENSE README.md bench/results/*.svg dist/*.cjs dist/*.cts dist/*.mjs dist/*.mts ' +
@@ -182,8 +182,32 @@ describe('the packed tarball', () => {
     );
   });
 
+  it('is smaller than 3 MB', () => {
+    const largest = packed.contents.slice(0, 15).map(({ path, size }) => `${size} ${path}`);
+    expect(packed.bytes, `the largest files:\n${largest.join('\n')}\n`).toBeLessThan(3_000_000);
+  });
+
+  it.each([
+    ['module', `import { InMemorySessionStore } from 'genkitx-agents';`],
+    ['commonjs', `const { InMemorySessionStore } = require('genkitx-agents');`],
+  ] as const)('names functions and classes, in a project of type %s', async (type, load) => {
+    const home = packed.project(`names-${type}`, allPackages, type);
+    const code = `${load}
+      const store = new InMemorySessionStore();
+      store.getSnapshot({ snapshotId: '' }).catch((error) => console.log(store.constructor.name, error.stack));`;
+    const printed = await evaluate(home, type, code);
+    expect(printed).toMatch(/^InMemorySessionStore /);
+    expect(printed).toMatch(/ at (?:Object\.)?assertId \(.*\n(?:.*\n)*? +at .*\.getSnapshot \(/);
+  });
+
+  it('has lines that can be shown', () => {
+    const code = packed.contents.filter(({ path }) => /^dist\/[^/]*\.[mc]js$/.test(path));
+    const lines = code.flatMap(({ path }) => readFileSync(join(unpacked, path), 'utf8').split('\n'));
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(1000);
+  });
+
   it('holds all that its pages link to', () => {
-    const pages = packed.files().filter((file) => file.endsWith('.md'));
+    const pages = packed.contents.map(({ path }) => path).filter((path) => path.endsWith('.md'));
     expect(pages).toContain('docs/migrating.md');
     expect(pages.flatMap((page) => brokenLinks(unpacked, page).map((link) => `${page}: ${link}`))).toEqual([]);
   });

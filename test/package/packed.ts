@@ -23,16 +23,29 @@ export function neededPackages(): Map<string, string[]> {
   return new Map(rows.map(([, path, cell]) => [path!, [...cell!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!)]));
 }
 
+/** What `npm pack --json` prints of a package. */
+interface Packing {
+  filename: string;
+  unpackedSize: number;
+  files: { path: string; size: number }[];
+}
+
 /** A packed tarball in a folder of its own outside the checkout, where nothing of the checkout can be resolved. */
 export class Packed {
   readonly folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-packed-'));
   readonly tarball: string;
+  /** Of the tarball, unpacked. */
+  readonly bytes: number;
+  /** The files in it with their sizes, the largest first. */
+  readonly contents: readonly { path: string; size: number }[];
 
   constructor() {
     run(root, 'node', ['scripts/setup.mjs', '--build']);
     const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', this.folder];
-    const [packed] = JSON.parse(run(root, 'npm', args)) as [{ filename: string }];
+    const [packed] = JSON.parse(run(root, 'npm', args)) as [Packing];
     this.tarball = join(this.folder, packed.filename);
+    this.bytes = packed.unpackedSize;
+    this.contents = packed.files.toSorted((a, b) => b.size - a.size);
   }
 
   /**
@@ -54,12 +67,6 @@ export class Packed {
       symlinkSync(join(root, 'node_modules', dependency), link);
     }
     return home;
-  }
-
-  /** The paths in the tarball. */
-  files(): string[] {
-    const paths = run(this.folder, 'tar', ['-tzf', this.tarball]).trim().split('\n');
-    return paths.map((path) => path.replace('package/', ''));
   }
 
   remove(): void {
