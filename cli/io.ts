@@ -19,8 +19,8 @@ export interface Io {
   readonly signal: AbortSignal;
 }
 
-/** Interrupted by Ctrl-C, as shells know it. */
-const INTERRUPTED = 130;
+/** Exit codes of an end from outside, as shells know them. */
+const SIGNALS: Readonly<Partial<Record<NodeJS.Signals, number>>> = { SIGINT: 130, SIGTERM: 143 };
 /** Where progress is not shown in place, it is written once in so many ms. */
 const PROGRESS_MS = 5000;
 
@@ -28,10 +28,16 @@ const PROGRESS_MS = 5000;
 export function nodeIo(): Io & { flush(): Promise<void> } {
   const { stdin, stdout, stderr } = process;
   const end = new AbortController();
-  process.once('SIGINT', () => {
-    end.abort(INTERRUPTED);
-    // Once more: at once.
-    process.once('SIGINT', () => process.exit(INTERRUPTED));
+  for (const [name, code] of Object.entries(SIGNALS)) {
+    process.on(name, () => {
+      // Once more: at once.
+      if (end.signal.aborted) process.exit(code);
+      end.abort(code);
+    });
+  }
+  // Genkit has a listener that ends the process at once, and with 0, as if the work were done.
+  process.on('newListener', (name: string, listener: () => void) => {
+    if (name in SIGNALS) queueMicrotask(() => process.off(name, listener));
   });
   // The reader has seen enough, `head` say.
   stdout.on('error', () => end.abort(0));

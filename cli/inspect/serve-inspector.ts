@@ -83,16 +83,10 @@ async function listen(server: Server, port: number): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Resolves at SIGTERM, or when the command is interrupted. */
+/** Resolves when the command is ended. */
 function ended(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const end = () => {
-      process.off('SIGTERM', end);
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    process.once('SIGTERM', end);
-    signal.addEventListener('abort', end);
-    if (signal.aborted) end();
+    signal.addEventListener('abort', () => resolve());
+    if (signal.aborted) resolve();
   });
 }

