@@ -401,13 +401,18 @@ export interface ForkRequest extends TenantQuery {
   snapshotId?: string;
   /** What the user says. Default: nothing, which continues an aborted turn. */
   text?: string;
+  /**
+   * Answers the tools that wait in the snapshot: `approve` runs them, `deny` gives the model `text`, or a sentence, in place of their outputs.
+   * Default: neither.
+   */
+  answer?: 'approve' | 'deny';
   /** The model. The agent must allow it by its `turnOverrides`. Default: the agent's. */
   model?: string;
 }
 
 /** How a fork ended. */
 export interface ForkResult {
-  /** The new snapshot: a branch. Omitted: nothing was saved. */
+  /** The new snapshot: a branch. Omitted: nothing was saved that a conversation can go on from. */
   snapshotId?: string;
   /** How the turn ended, say `stop`. */
   finishReason?: string;

@@ -77,6 +77,7 @@ const LAYERS: Record<string, string[]> = {
     'src/inspector/api.ts',
     'src/server',
     'src/agent',
+    'src/client',
     'src/context',
     'src/memory',
     'src/session',

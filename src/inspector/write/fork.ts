@@ -3,9 +3,11 @@ import type { AgentInit, AgentInput, AgentOutput } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import { definedAgents } from '../../agent/define/defined-agents.ts';
 import { standInFor } from '../../agent/open/agent-scopes.ts';
-import { notFound, quote } from '../../errors.ts';
+import { interruptsOf } from '../../client/chat/interrupt.ts';
+import { failedPrecondition, notFound, quote } from '../../errors.ts';
 import type { ServedAction, ServedAgents } from '../../server/request/routes.ts';
 import { logOf } from '../../session/log/session-log.ts';
+import type { SessionSnapshot } from '../../snapshot/snapshot.ts';
 import type { ForkResult } from '../api.ts';
 import { storedError } from '../http/answers.ts';
 import type { Params } from '../http/params.ts';
@@ -31,10 +33,13 @@ export async function fork(source: Source, params: Params, signal: AbortSignal):
   if (!agent)
     throw notFound(`The inspector has no agent ${quote(name)}; it has ${[...agents.keys()].join(', ') || 'none'}.`);
   const [snapshotId, text, model] = [params.text('snapshotId'), params.text('text'), params.text('model')];
+  const answer = params.oneOf('answer', 'approve', 'deny');
   const from = snapshotId === undefined ? undefined : await source.mustRead({ snapshotId });
   const userId = from && logOf(from).owner?.userId;
   const input: AgentInput & { model?: string } = {
-    ...(text !== undefined && { message: { role: 'user', content: [{ text }] } }),
+    ...(answer === undefined
+      ? text !== undefined && { message: { role: 'user', content: [{ text }] } }
+      : { resume: answersTo(from, answer, text) }),
     ...(model !== undefined && { model }),
   };
   const init: AgentInit = snapshotId === undefined ? {} : { snapshotId };
@@ -42,10 +47,24 @@ export async function fork(source: Source, params: Params, signal: AbortSignal):
   const { result } = await agent.run(input, { init, context: context ?? {}, abortSignal: signal });
   const { snapshotId: saved, finishReason, error } = result as AgentOutput;
   return {
-    ...(saved !== undefined && { snapshotId: saved }),
+    // Of a turn that failed it is the snapshot from which the conversation can go on: the one before.
+    ...(saved !== undefined && saved !== snapshotId && { snapshotId: saved }),
     ...(finishReason !== undefined && { finishReason }),
     ...(error && { error: storedError(error) }),
   };
+}
+
+/** The same answer to all tools that wait in a snapshot. */
+function answersTo(
+  from: SessionSnapshot | undefined,
+  answer: 'approve' | 'deny',
+  text = 'The user did not allow this.',
+): AgentInput['resume'] {
+  const waiting = interruptsOf(from?.state?.messages?.at(-1));
+  if (waiting.length === 0) throw failedPrecondition('No tool waits for an answer in this snapshot.');
+  return answer === 'approve'
+    ? { restart: waiting.map((interrupt) => interrupt.restart()) }
+    : { respond: waiting.map((interrupt) => interrupt.respond(text)) };
 }
 
 /** A context that acts for the owner of a session: agents hide sessions from other users. */

@@ -1,21 +1,39 @@
 import { useState, type FormEvent } from 'react';
-import type { InspectorError } from '../../../../src/inspector/api.ts';
+import type { InspectorError, SnapshotView } from '../../../../src/inspector/api.ts';
 import { factsOf, write } from '../api/requests.ts';
 import { Failure } from '../components/failure.tsx';
+import { markOf } from '../logic/status.ts';
 import type { PlacedNode, TreeLayout } from '../logic/tree-layout.ts';
 import { usePage } from '../page.ts';
 import { turnName } from '../tree/turn-box.tsx';
 
+interface Props {
+  placed: PlacedNode;
+  layout: TreeLayout;
+  view: SnapshotView;
+}
+
+/** `instead` of the turn or `after` it, or by an answer to the tools that wait at its end. */
+type Way = 'instead' | 'after' | 'approve' | 'deny';
+
 /** Continues from the snapshot, or says something else in its turn: a branch, shown beside this one. */
-export function Fork({ placed, layout }: { placed: PlacedNode; layout: TreeLayout }) {
+export function Fork({ placed, layout, view }: Props) {
   const { info, tenant, set } = usePage();
   const [agent, setAgent] = useState(info.agents[0]!);
-  const [isInstead, setIsInstead] = useState(placed.parent !== undefined);
+  const [chosen, choose] = useState<Way>();
   const [text, setText] = useState('');
   const [model, setModel] = useState('');
   const [isBusy, setIsBusy] = useState(false);
   const [error, setError] = useState<InspectorError>();
-  const begin = isInstead ? placed.parent : placed;
+  // For a moment the view is still that of the snapshot before.
+  const waiting = markOf(placed.node) === 'waiting' && waitingIn(view);
+  const ways: [way: Way, words: string][] = [];
+  if (placed.parent) ways.push(['instead', `In place of ${turnName(placed)}`]);
+  ways.push(['after', `After ${turnName(placed)}`]);
+  if (waiting) ways.push(['approve', `Approve ${waiting}`], ['deny', `Deny ${waiting}`]);
+  // What was chosen for another snapshot may be no way to go on from this one.
+  const way = ways.some(([name]) => name === chosen) ? chosen : ways[0]![0];
+  const begin = way === 'instead' ? placed.parent : placed;
 
   const run = async (event: FormEvent) => {
     event.preventDefault();
@@ -26,7 +44,8 @@ export function Fork({ placed, layout }: { placed: PlacedNode; layout: TreeLayou
         tenant,
         agent,
         snapshotId: begin?.node.snapshotId,
-        text: text.trim() || undefined,
+        text: (way !== 'approve' && text.trim()) || undefined,
+        answer: way === 'approve' || way === 'deny' ? way : undefined,
         model: model.trim() || undefined,
       });
       setError(result.error);
@@ -40,24 +59,21 @@ export function Fork({ placed, layout }: { placed: PlacedNode; layout: TreeLayou
     <form className="fork" onSubmit={(event) => void run(event)}>
       <fieldset>
         <legend>Where</legend>
-        <label>
-          <input
-            type="radio"
-            name="where"
-            checked={isInstead}
-            disabled={!placed.parent}
-            onChange={() => setIsInstead(true)}
-          />
-          In place of {turnName(placed)}
-        </label>
-        <label>
-          <input type="radio" name="where" checked={!isInstead} onChange={() => setIsInstead(false)} />
-          After {turnName(placed)}
-        </label>
+        {ways.map(([name, words]) => (
+          <label key={name}>
+            <input type="radio" name="where" checked={way === name} onChange={() => choose(name)} />
+            {words}
+          </label>
+        ))}
       </fieldset>
       <label>
-        Message
-        <textarea rows={3} value={text} onChange={(event) => setText(event.target.value)} />
+        {way === 'deny' ? 'Reason' : 'Message'}
+        <textarea
+          rows={3}
+          value={text}
+          disabled={way === 'approve'}
+          onChange={(event) => setText(event.target.value)}
+        />
       </label>
       <div className="pair">
         <label>
@@ -85,4 +101,10 @@ export function Fork({ placed, layout }: { placed: PlacedNode; layout: TreeLayou
       </p>
     </form>
   );
+}
+
+/** The tools that wait for an answer at the end of a turn. */
+function waitingIn({ messages }: SnapshotView): string {
+  const requests = messages.at(-1)?.content.filter(({ metadata }) => metadata?.['interrupt']) ?? [];
+  return requests.map(({ toolRequest }) => toolRequest?.name).join(', ');
 }

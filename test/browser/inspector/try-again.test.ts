@@ -1,0 +1,127 @@
+/** What the store has after a turn was tried again, and after a tool that waits was answered, in the page. */
+import { defineAgent, genkit, InMemorySessionStore, z } from 'genkitx-agents';
+import type { InspectorOptions } from 'genkitx-agents/inspector';
+import { expect, it } from 'vitest';
+import type { InspectorPage } from './inspector-page.ts';
+import { describeInspector } from './setting.ts';
+
+/** A session of a greeting and of a request to delete, whose tool waits. */
+async function makeApp() {
+  const ai = genkit();
+  const store = new InMemorySessionStore();
+  const removed: number[] = [];
+  const remove = ai.defineTool(
+    { name: 'remove', description: 'Deletes.', inputSchema: z.object({ id: z.number() }) },
+    async ({ id }, { interrupt, resumed }) => {
+      if (!resumed) interrupt({ what: `number ${id}` });
+      removed.push(id);
+      return 'removed';
+    },
+  );
+  ai.defineModel({ name: 'echo', apiVersion: 'v2' }, async ({ messages }) => {
+    const { text, toolResponse } = messages.at(-1)!.content[0]!;
+    const toolRequest = { name: 'remove', ref: 'call-1', input: { id: 7 } };
+    const said = toolResponse ? `It says ${String(toolResponse.output)}.` : `You said ${text}.`;
+    return {
+      message: { role: 'model', content: [text === 'Delete' ? { toolRequest } : { text: said }] },
+      finishReason: 'stop',
+    };
+  });
+  const agent = defineAgent(ai, { name: 'keeper', model: 'echo', tools: [remove], store });
+  const chat = agent.chat({ sessionId: 's' });
+  const ids: string[] = [];
+  for (const text of ['Hello', 'Delete']) {
+    await chat.send(text);
+    ids.push(chat.snapshotId!);
+  }
+  const [hello, waiting] = ids as [string, string];
+  /** The session as the store has it: of each snapshot the parent, how it ended, and the last words. */
+  const tree = async () => {
+    const { items } = await store.listSnapshots({ sessionId: 's' });
+    const words = async (snapshotId: string) =>
+      (await store.getSnapshot({ snapshotId }))!.state!.messages!.at(-1)!.content[0]!.text;
+    return Promise.all(
+      items.map(async ({ snapshotId, parentId, finishReason }) => [parentId, finishReason, await words(snapshotId)]),
+    );
+  };
+  const options: InspectorOptions = { store, agents: [agent], pollIntervalMs: 200 };
+  return { options, removed, hello, waiting, tree };
+}
+
+async function tryAgain(inspector: InspectorPage, way: string, text?: string): Promise<void> {
+  const { page } = inspector;
+  await page.getByRole('radio', { name: way }).check();
+  if (text !== undefined) await page.getByRole('textbox', { name: /^(Message|Reason)$/ }).fill(text);
+  await inspector.button('Run').click();
+}
+
+describeInspector('trying again', (setting) => {
+  it('says something else in a turn, and answers tools that wait, as branches in the store', async () => {
+    const { options, removed, hello, waiting, tree } = await makeApp();
+    const begun = [
+      [undefined, 'stop', 'You said Hello.'],
+      [hello, 'interrupted', undefined],
+    ];
+    expect(await tree()).toEqual(begun);
+    const inspector = await setting.open(options);
+    const { page } = inspector;
+    const open = (id: string) => inspector.goTo(`#/session/s?snapshot=${id}&tab=fork`);
+
+    await open(waiting);
+    await tryAgain(inspector, 'In place of Turn 2', 'Wait');
+    await inspector.sees('You said Wait.');
+    const replayed = [...begun, [hello, 'stop', 'You said Wait.']];
+    expect(await tree()).toEqual(replayed);
+
+    await open(waiting);
+    await tryAgain(inspector, 'Deny remove', 'no');
+    await inspector.sees('It says no.');
+    const denied = [...replayed, [waiting, 'stop', 'It says no.']];
+    expect(await tree()).toEqual(denied);
+    expect(removed).toEqual([]);
+
+    await open(waiting);
+    await tryAgain(inspector, 'Approve remove');
+    await inspector.sees('It says removed.');
+    const approved = [...denied, [waiting, 'stop', 'It says removed.']];
+    expect(await tree()).toEqual(approved);
+    expect(removed).toEqual([7]);
+    expect(inspector.complaints).toEqual([]);
+
+    // A tool runs once: a second approval is refused, and leaves nothing.
+    await open(waiting);
+    await tryAgain(inspector, 'Approve remove');
+    await page.getByRole('alert').getByText('The turn failed.').waitFor();
+    expect(removed).toEqual([7]);
+    expect(await tree()).toEqual(approved);
+
+    // What was chosen for one snapshot is not done to another that has no such way: the first turn replaces nothing.
+    await page.getByRole('radio', { name: 'In place of Turn 2' }).check();
+    await inspector.box('Turn 1').click();
+    await page.getByRole('heading', { name: 'Turn 1', exact: true }).waitFor();
+    expect(await page.getByRole('radio', { name: 'After Turn 1' }).isChecked()).toBe(true);
+    expect(await page.getByRole('radio').count()).toBe(1);
+  });
+
+  it('a read-only inspector shows the tool that waits and no way to answer, and its server refuses', async () => {
+    const { options, waiting, tree } = await makeApp();
+    const before = await tree();
+    const inspector = await setting.open(
+      { ...options, readOnly: true },
+      { place: `#/session/s?snapshot=${waiting}&tab=fork` },
+    );
+    const { page } = inspector;
+    await page.getByText('Read-only').waitFor();
+    await inspector.detail.getByText('remove').first().waitFor();
+    expect(await inspector.tab('Conversation').getAttribute('aria-selected')).toBe('true');
+    expect(await inspector.tab('Try again').count()).toBe(0);
+    expect(await page.getByRole('radio').count()).toBe(0);
+    const status = await page.evaluate(async (snapshotId) => {
+      const body = JSON.stringify({ agent: 'keeper', snapshotId, answer: 'approve' });
+      const headers = { 'content-type': 'application/json' };
+      return (await fetch('api/fork', { method: 'POST', headers, body })).status;
+    }, waiting);
+    expect(status).toBe(403);
+    expect(await tree()).toEqual(before);
+  });
+});
