@@ -41,6 +41,20 @@ describe('consent', () => {
     expect(reports.map(({ type }) => type)).toEqual(['no-consent']);
   });
 
+  test('that is withdrawn in the middle of a large job leaves nothing of what was not kept yet', async () => {
+    const { memory, scope, store } = setUp({
+      replies: [extraction(...Array.from({ length: 75 }, (_, i) => `The user owns book number ${i}.`))],
+      otherwise: async () => {
+        await memory.consent.set(scope, 'off');
+        return JSON.stringify({ operations: [] });
+      },
+    });
+    await memory.ingest({ scope, source, messages: [user('My books: ...')], wait: true });
+    expect(await textsOf(store)).toHaveLength(30);
+    expect(JSON.stringify((await store.notes(ID, 'pipeline')).notes)).not.toContain('book number');
+    expect(await memory.jobs.list()).toEqual([]);
+  });
+
   test('can be off where nothing was said', async () => {
     const { memory, scope } = setUp({ consent: 'off' });
     expect(await memory.ingest({ scope, source, messages: [user('I like tea.')] })).toMatchObject({

@@ -65,9 +65,9 @@ class JobRun {
     for (let commits = 0, lastRevision = -1; commits < MOST_COMMITS; commits++) {
       const gate = await this.#gate();
       const reason = this.#reasonToDrop(gate);
-      if (reason !== undefined) return this.#drop(reason);
+      if (reason !== undefined) return this.#drop(reason, gate);
       const left = this.#unread(gate.note);
-      if (!left) return this.#drop('known');
+      if (!left) return this.#drop('known', gate);
       // Nothing changed since the commit that was refused, so it is the job that was lost.
       if (gate.revision === lastRevision) return 'lost';
       lastRevision = gate.revision;
@@ -104,13 +104,14 @@ class JobRun {
     return partOf(input, { from: first.from, to: more.at(-1)?.to ?? first.to });
   }
 
-  async #drop(reason: 'erased' | 'no-consent' | 'forgotten' | 'known'): Promise<JobOutcome> {
-    const { job, options, scope } = this.#work;
+  /** Removes the job, with what is left of one that is larger than a commit. */
+  async #drop(reason: 'erased' | 'no-consent' | 'forgotten' | 'known', { split }: Gate): Promise<JobOutcome> {
+    const { job, id, options, scope } = this.#work;
+    const hold = { id: job.id, owner: this.#owner };
     try {
-      await this.#pipeline.store.changeJob(job.id, {
+      await this.#pipeline.store.commit(id, split ? [splitNote(job.id, undefined)] : [], {
         ...options,
-        owner: this.#owner,
-        to: 'remove',
+        job: hold,
         now: this.#pipeline.now(),
       });
     } catch (error) {
