@@ -236,16 +236,18 @@ class Forgetting {
   async #regenerated(memory: Memory, sources: readonly MemorySource[]): Promise<MemoryDraft> {
     // It was not in what the memory says now, only in what it was.
     if (sources.length === memory.sources.length) return memory;
+    const topics = [...new Set(sources.flatMap((source) => source.topics ?? []))];
     const key = memory['key'] as string | undefined;
-    if (key !== undefined) return { ...memory, ...strongestStatement(sources), sources };
+    if (key !== undefined) return { ...memory, ...strongestStatement(sources), topics, sources };
     const confidence = confidenceOf(sources, (memory['contradictions'] as number | undefined) ?? 0);
     if (memory.kind === 'procedural')
-      return { ...memory, ...procedureOf(sources), sources, confidence, successes: sources.length };
+      return { ...memory, ...procedureOf(sources), topics, sources, confidence, successes: sources.length };
     const text = await this.#merged(sources);
-    const { data: _, ...rest } = memory;
+    const { data: _, schemaId, ...rest } = memory;
     const data = sources.findLast((source) => source.data !== undefined)?.data;
+    const shaped = data === undefined ? {} : { data, ...(schemaId !== undefined && { schemaId }) };
     const validFrom = sources.map(({ at }) => at).toSorted()[0]!;
-    return { ...(rest as MemoryDraft), text, ...(data !== undefined && { data }), sources, confidence, validFrom };
+    return { ...(rest as MemoryDraft), text, ...shaped, topics, sources, confidence, validFrom };
   }
 
   /** What the sources say, as one text. */

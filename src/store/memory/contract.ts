@@ -63,6 +63,8 @@ export interface MemorySource {
   readonly statement: string;
   /** What this source says, for a memory with `data`. */
   readonly data?: Json;
+  /** Labels of the topics that this source gave the memory. */
+  readonly topics?: readonly string[];
   /** The session it was said in. */
   readonly sessionId?: string;
   /** The snapshot whose messages were read. */

@@ -155,7 +155,7 @@ export class WorkingMemories {
       ...(kept as MemoryDraft),
       ...expires,
       sources,
-      topics: union(memory.topics, topics),
+      topics: hasAll ? memory.topics : union(memory.topics, topics),
       importance: Math.max(memory.importance, importance),
       confidence: confidenceOf(sources, contradictionsOf(memory)),
       ...(hasAll && { furtherSources: ((memory['furtherSources'] as number | undefined) ?? 0) + 1 }),

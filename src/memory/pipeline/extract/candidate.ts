@@ -57,6 +57,7 @@ export function candidateOf(
       trust: source.trust ?? trust[type],
       statement: text,
       ...(fact.data !== undefined && { data: fact.data }),
+      ...(topics.length > 0 && { topics }),
       ...(sessionId !== undefined && { sessionId }),
       ...(snapshotId !== undefined && { snapshotId }),
       ...said,
