@@ -2,7 +2,7 @@
 import { userScope, type MemoryScope } from 'genkitx-agents/memory';
 import { piiRules, redactText } from 'genkitx-agents/privacy';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { POISON } from './poison-corpus.ts';
+import { DIVIDED_POISON, FOREIGN_POISON, POISON } from './poison-corpus.ts';
 import { extraction, operations, setUp, textsOf, until, user } from './support.ts';
 import { draft } from '../search/support.ts';
 import { Random } from '../../support/random.ts';
@@ -243,7 +243,8 @@ describe('poison', () => {
       },
     });
     const passed: string[] = [];
-    for (const [i, { text, role }] of POISON.entries()) {
+    const foreign = FOREIGN_POISON.map((text, i) => ({ text, role: i % 2 ? ('user' as const) : ('tool' as const) }));
+    for (const [i, { text, role }] of [...POISON, ...foreign].entries()) {
       const content = role === 'tool' ? [{ toolResponse: { name: 'search', output: text } }] : [{ text }];
       await memory.ingest({ scope, source: { id: `attempt-${i}` }, messages: [{ role, content }], wait: true });
       const held = (await memory.quarantine.list({ scope })).some(({ sourceId }) => sourceId === `attempt-${i}`);
@@ -260,11 +261,26 @@ describe('poison', () => {
         }
       }
     }
-    expect(passed.length).toBeLessThanOrEqual(2);
+    expect(passed.filter((text) => !FOREIGN_POISON.includes(text)).length).toBeLessThanOrEqual(2);
+    expect(passed.length).toBeGreaterThan(0);
     // No other scope was written to.
     expect((await store.listScopes()).items).toEqual([ID]);
     const kept = (await store.query(ID, { k: 1000 })).items.map((hit) => hit.memory);
     for (const one of kept) expect(one.kind).toBe('declarative');
+  });
+
+  test('that is divided between two messages is kept back when it is put together', async () => {
+    const { memory, scope, store } = setUp({
+      extract: ({ messages }) => [messages.map(({ content }) => content[0]!.text!).join(' ')],
+    });
+    for (const [i, parts] of DIVIDED_POISON.entries()) {
+      await memory.ingest({ scope, source: { id: `attempt-${i}` }, messages: parts.map(user), wait: true });
+    }
+    // The last one is in a language that the rules do not read.
+    const [unknown] = DIVIDED_POISON.slice(-1);
+    const whole = new Set(DIVIDED_POISON.map((parts) => parts.join(' ')));
+    expect((await textsOf(store)).filter((text) => whole.has(text))).toEqual([unknown!.join(' ')]);
+    expect(await memory.quarantine.list({ scope })).toHaveLength(DIVIDED_POISON.length - 1);
   });
 
   test('everyday sentences pass', async () => {
