@@ -52,19 +52,22 @@ it('runs recover continues the runs of a process that was killed, once and to th
   expect(await closed).toEqual([null, 'SIGKILL']);
 
   const cli = (...args: string[]) => runBuilt([...args, '--json', '-s', './app.mjs#store'], folder);
-  const listed = async () => jsonLinesOf((await cli('runs', 'list')).out);
+  // Heartbeats decide which session was written last.
+  const linesBySession = (out: string) =>
+    jsonLinesOf(out).toSorted((one, other) => String(one['sessionId']).localeCompare(String(other['sessionId'])));
+  const listed = async () => linesBySession((await cli('runs', 'list')).out);
   await expect.poll(listed, { timeout: 60_000 }).toMatchObject([
-    { sessionId: 's', agent: 'report', attempt: 1, state: 'expired' },
     { sessionId: 'f', agent: 'report', attempt: 1, state: 'expired' },
+    { sessionId: 's', agent: 'report', attempt: 1, state: 'expired' },
   ]);
 
   const recovered = await cli('runs', 'recover', '--app', './app.mjs#ai');
   expect(recovered.code).toBe(1);
   expect(recovered.err).toContain('The model is down.');
   expect(recovered.err).toMatch(/Taken over: 2 runs, of which 1 did not complete.\n$/);
-  expect(jsonLinesOf(recovered.out)).toMatchObject([
-    { sessionId: 's', generation: 2, status: 'completed' },
+  expect(linesBySession(recovered.out)).toMatchObject([
     { sessionId: 'f', generation: 2, status: 'failed' },
+    { sessionId: 's', generation: 2, status: 'completed' },
   ]);
   const again = await cli('runs', 'recover', '--app', './app.mjs#ai');
   expect(again).toMatchObject({ code: 0, out: '', err: 'Taken over: 0 runs\n' });
