@@ -1,5 +1,6 @@
-import { createInterface } from 'node:readline/promises';
+import { createInterface } from 'node:readline';
 import { finished } from 'node:stream/promises';
+import { OK, PROBLEMS } from './failures.ts';
 
 /** What a command reads from and writes to. */
 export interface Io {
@@ -39,8 +40,12 @@ export function nodeIo(): Io & { flush(): Promise<void> } {
   process.on('newListener', (name: string, listener: () => void) => {
     if (name in SIGNALS) queueMicrotask(() => process.off(name, listener));
   });
-  // The reader has seen enough, `head` say.
-  stdout.on('error', () => end.abort(0));
+  stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+    // The reader has seen enough, `head` say.
+    if (code === 'EPIPE' || end.signal.aborted) return end.abort(OK);
+    stderr.write(`The output can't be written: ${message}\n`);
+    end.abort(PROBLEMS);
+  });
   stderr.on('error', () => {});
   let shownAt = 0;
   let isShown = false;
@@ -71,7 +76,12 @@ export function nodeIo(): Io & { flush(): Promise<void> } {
       clear();
       const lines = createInterface({ input: stdin, output: stderr });
       try {
-        return /^y(?:es)?$/i.test((await lines.question(`${question} [y/N] `, { signal: end.signal })).trim());
+        const answer = await new Promise<string>((resolve) => {
+          lines.once('SIGINT', () => end.abort(SIGNALS.SIGINT));
+          lines.once('close', () => resolve(''));
+          lines.question(`${question} [y/N] `, resolve);
+        });
+        return /^y(?:es)?$/i.test(answer.trim());
       } finally {
         lines.close();
       }

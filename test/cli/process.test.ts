@@ -1,7 +1,7 @@
 /** The built command as a process of its own: what only a process shows. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FileSessionStore } from 'genkitx-agents';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -42,6 +42,40 @@ describe('the command', () => {
     const script = '"$0" "$@" | head -c 9';
     const piped = spawnSync('sh', ['-c', script, process.execPath, ...show], { encoding: 'utf8' });
     expect(piped).toMatchObject({ status: 0, stderr: '', stdout: 'session s' });
+  });
+
+  it.skipIf(!existsSync('/dev/full'))('says that its output could not be written, and ends with 1', async () => {
+    const folder = temporaryFolder();
+    await new FileSessionStore(folder, { durability: 'fast' }).close();
+    for (const command of ['list', 'export']) {
+      const script = '"$0" "$@" > /dev/full';
+      const args = ['-c', script, process.execPath, COMMAND, 'sessions', command, '--store', `file:${folder}`];
+      const { status, stderr } = spawnSync('sh', args, { encoding: 'utf8' });
+      expect(status, command).toBe(1);
+      expect(stderr, command).toContain("The output can't be written: ENOSPC");
+    }
+  });
+
+  it.each([
+    ['Ctrl-C', '\u0003', 130],
+    ['the end of the input', '\u0004', 0],
+  ])('removes nothing when its question is answered by %s', async (_, key, code) => {
+    const folder = temporaryFolder();
+    const store = new FileSessionStore(folder, { durability: 'fast' });
+    await store.saveSnapshot('s1', () => ({ sessionId: 's', createdAt: '2026-01-02T03:04:05Z', status: 'completed' }));
+    // Pipes that it takes for a terminal.
+    const terminal = 'data:text/javascript,process.stdin.isTTY = process.stderr.isTTY = true';
+    const args = ['--import', terminal, COMMAND, 'sessions', 'delete', 's', '--store', `file:${folder}`];
+    const child = spawn(process.execPath, args, { stdio: ['pipe', 'ignore', 'pipe'] });
+    let said = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+      if (text.includes('[y/N]')) child.stdin.write(key);
+    });
+    expect(await once(child, 'close')).toEqual([code, null]);
+    expect(said).toContain('1 session, 1 snapshot will be removed');
+    expect(await store.getSnapshot({ snapshotId: 's1' })).toBeDefined();
+    await store.close();
   });
 
   it.each([
