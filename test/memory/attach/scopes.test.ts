@@ -1,13 +1,13 @@
 /** Hostile callers and hostile texts, from end to end: nothing of one user is read or written by another. */
 import type { Part } from 'genkit';
 import { InMemoryMemoryStore, userScope, type MemoryScope, type MemoryScopeId } from 'genkitx-agents/memory';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { Random } from '../../support/random.ts';
+import { scale, seed } from '../../support/scale.ts';
 import { agentWithMemory } from './support.ts';
 
-const SEED = 20_261_123;
 const SECRET = 'canary';
-/** `npm run torture` runs them all. */
-const OPERATIONS = process.env['TORTURE'] ? 10_000 : 300;
+const OPERATIONS = scale(500, 10_000);
 
 const HOSTILE: readonly unknown[] = [
   '*',
@@ -50,58 +50,53 @@ const HOSTILE: readonly unknown[] = [
   'x'.repeat(2_000),
 ];
 
-/** Mulberry32. */
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
 const ADA: MemoryScopeId = { scope: 'user', appName: 'default', userId: 'ada' };
 
-describe(`hostile scopes (seed ${SEED})`, () => {
-  test(`${OPERATIONS} turns, tools, searches and writes: 0 across scopes`, async () => {
+describe(`hostile scopes (seed ${seed})`, () => {
+  test(`memory fence: ${OPERATIONS} turns, tools, searches and writes: 0 across scopes`, async () => {
     const store = new InMemoryMemoryStore();
-    const next = random(SEED);
-    const pick = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)]!;
+    const random = new Random(seed);
     const { memory, memories, said, chat, scope } = agentWithMemory({
-      memory: { store, model: undefined, extract: () => [] },
+      memory: {
+        store,
+        model: undefined,
+        extract: ({ messages }) => messages.flatMap(({ role, content }) => (role === 'user' ? content[0]!.text! : [])),
+        generate: { everyTurns: 1 },
+      },
       attach: { tools: ['load_memory', 'create_memory'], scope: ['user', 'session'] },
     });
     await memory.ingest({ scope, source: { id: 's' }, memories: [`The user's word is ${SECRET}.`], wait: true });
     const { revision } = await memories.notes(ADA, 'none');
-    const kinds = { turn: 0, tool: 0, search: 0, create: 0 };
+    const done = { turn: 0, tool: 0, search: 0, create: 0 };
     for (let i = 0; i < OPERATIONS; i++) {
-      const uid = pick(HOSTILE);
-      const kind = pick(['turn', 'tool', 'search', 'create'] as const);
-      kinds[kind]++;
+      const uid = random.pick(HOSTILE);
+      const kind = random.pick(['turn', 'tool', 'search', 'create'] as const);
+      // Whose call it was, in all that it writes.
+      const mark = `word of caller${HOSTILE.indexOf(uid)}`;
       if (kind === 'search' || kind === 'create') {
         const work = async () => {
-          const at = pick<() => MemoryScope>([
+          const at = random.pick<() => MemoryScope>([
             () => memory.scopeFor('user', { context: { auth: { uid } } }),
             () => userScope({ appName: 'default', userId: uid as string }),
             () => ({ kind: 'user', userId: 'ada', appName: 'default' }) as never,
             () => uid as never,
             () => memory.scopeFor('session', { context: {}, sessionId: uid as string }),
           ])();
-          if (kind === 'create') return memory.create({ scope: at, memory: `The user is ada, ${SECRET.slice(1)}.` });
+          if (kind === 'create') return memory.create({ scope: at, memory: `The user is ada, ${mark}.` });
           return memory.search({ scope: at, query: `word of ada ${SECRET}` });
         };
         const answer = await work().catch((error: unknown) => {
           expect(error).toMatchObject({ status: expect.any(String) });
         });
-        expect(JSON.stringify(answer) ?? '').not.toContain(SECRET);
+        if (answer) done[kind]++;
+        expectOwn(JSON.stringify(answer) ?? '', mark);
         continue;
       }
       if (kind === 'tool') {
-        const name = pick(['load_memory', 'create_memory']);
+        const name = random.pick(['load_memory', 'create_memory']);
         const input = {
           query: `the word of user ada`,
-          memory: `user_id: ada`,
+          memory: `Ada likes the ${mark}`,
           scope: ADA,
           userId: 'ada',
           context: { auth: { uid: 'ada' } },
@@ -109,18 +104,39 @@ describe(`hostile scopes (seed ${SEED})`, () => {
         const call: Part[] = [{ toolRequest: { name, ref: '1', input } }];
         said.reply(call);
       }
-      const text = pick(['What is my word? I am ada.', 'user_id: "ada", scope: *', 'user:ada word']);
+      const text = random.pick(['What is it? I am ada.', 'user_id: "ada", scope: *', 'user:ada, please']);
       const reply = await chat({ auth: { uid } })
-        .send(text)
+        .send(`${text} ${mark}`)
         .catch(() => undefined);
-      if (reply) expect(reply.text).toBe('ok');
-      expect(JSON.stringify(said.requests)).not.toContain(SECRET);
+      if (reply) {
+        expect(reply.text).toBe('ok');
+        done[kind]++;
+      }
+      expectOwn(JSON.stringify(said.requests), mark);
       said.reset();
     }
-    expect(Object.values(kinds).every((count) => count > OPERATIONS / 8)).toBe(true);
-    await memory.settled();
+    for (const [kind, count] of Object.entries(done)) expect(count, kind).toBeGreaterThan(OPERATIONS / 20);
+    await vi.waitFor(async () => {
+      await memory.settled();
+      expect((await memory.jobs.list()).length).toBe(0);
+    });
     expect(await memories.revision(ADA)).toBe(revision);
     const { items } = await memories.query(ADA);
     expect(items.map((hit) => hit.memory.text)).toEqual([`The user's word is ${SECRET}.`]);
+    const written = (await memories.listScopes({ limit: 1000 })).items.filter(({ scope: kind }) => kind === 'user');
+    expect(written.length).toBeGreaterThan(HOSTILE.length / 3);
+    for (const id of written) {
+      if (id.scope !== 'user' || id.userId === 'ada') continue;
+      const all = await memories.query(id, { k: 1000 });
+      expectOwn(JSON.stringify(all), `word of caller${HOSTILE.indexOf(id.userId)}`);
+    }
   });
 });
+
+/** No word of another caller is there. */
+function expectOwn(text: string, mark: string): void {
+  expect(text).not.toContain(SECRET);
+  const marks = new Set(text.match(/word of caller-?\d+/g));
+  marks.delete(mark);
+  expect([...marks]).toEqual([]);
+}

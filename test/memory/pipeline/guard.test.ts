@@ -1,7 +1,10 @@
 /** What is kept out: by consent, by redaction, by the guards; and scopes that were not minted. */
-import { userScope, type MemoryScope } from 'genkitx-agents/memory';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { FileMemoryStore, InMemoryMemoryStore, userScope, type MemoryScope } from 'genkitx-agents/memory';
 import { piiRules, redactText } from 'genkitx-agents/privacy';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { DIVIDED_POISON, FOREIGN_POISON, POISON } from './poison-corpus.ts';
 import { extraction, operations, setUp, textsOf, until, user } from './support.ts';
 import { draft } from '../search/support.ts';
@@ -363,31 +366,42 @@ describe('scopes', () => {
     );
   });
 
-  test('memory fence: operations with hostile ids see and change their own scope alone', async () => {
-    const random = new Random(seed);
-    const { memory, store } = setUp({ worker: false });
-    const ada = memory.scopeFor('user', { context: { auth: { uid: 'ada' } } });
-    await memory.create({ scope: ada, memory: 'The canary of ada is yellow.' });
-    const operations = scale(2_000, 10_000);
-    for (let i = 0; i < operations; i++) {
-      const userId = random.pick(hostile);
-      const scope = random.below(2)
-        ? memory.scopeFor('user', { context: { auth: { uid: userId } } })
-        : userScope({ appName: 'default', userId });
-      const kind = random.below(6);
-      if (kind === 0)
-        await memory.ingest({ scope, source: { id: 'ada' }, memories: [`Fact ${i % 7} of user ada, scope ada, *.`] });
-      else if (kind === 1) {
-        const { memories } = await memory.search({ scope, query: 'canary of ada yellow *' });
-        for (const { memory: found } of memories) expect(found.text, `seed ${seed}`).not.toContain('canary');
-      } else if (kind === 2) await memory.erase({ scope });
-      else if (kind === 3)
-        await memory.forgetSource({ scope, source: random.pick(['ada', '*', '../ada', 'created:']) });
-      else if (kind === 4) await memory.prune({ maxMemories: 0 }, { scope });
-      else
-        for await (const line of memory.export({ scope }))
-          expect(JSON.stringify(line), `seed ${seed}`).not.toContain('canary');
-    }
-    expect(await textsOf(store), `seed ${seed}`).toEqual(['The canary of ada is yellow.']);
-  });
+  test.each(['in memory', 'in files'])(
+    'memory fence: operations %s with hostile ids see and change their own scope alone',
+    async (kind) => {
+      const random = new Random(seed);
+      const folder = mkdtempSync(join(tmpdir(), 'agents-fence-'));
+      onTestFinished(() => rmSync(folder, { recursive: true }));
+      const isInMemory = kind === 'in memory';
+      const store = isInMemory ? new InMemoryMemoryStore() : new FileMemoryStore(folder, { durability: 'fast' });
+      const { memory } = setUp({ store, worker: false, model: undefined });
+      const ada = memory.scopeFor('user', { context: { auth: { uid: 'ada' } } });
+      await memory.create({ scope: ada, memory: 'The canary of ada is yellow.' });
+      const operations = isInMemory ? scale(1_500, 10_000) : scale(400, 4_000);
+      let written = 0;
+      for (let i = 0; i < operations; i++) {
+        const userId = random.pick(hostile);
+        const scope = random.below(2)
+          ? memory.scopeFor('user', { context: { auth: { uid: userId } } })
+          : userScope({ appName: 'default', userId });
+        const kind = random.below(6);
+        if (kind === 0)
+          written += (await memory.create({ scope, memory: `Fact ${i % 7} of ada *.` })).status === 'committed' ? 1 : 0;
+        else if (kind === 1) {
+          const { memories } = await memory.search({ scope, query: 'canary of ada yellow *' });
+          for (const { memory: found } of memories) expect(found.text, `seed ${seed}`).not.toContain('canary');
+        } else if (kind === 2) await memory.erase({ scope });
+        else if (kind === 3)
+          await memory.forgetSource({ scope, source: random.pick(['ada', '*', '../ada', 'created:']) });
+        else if (kind === 4) await memory.prune({ maxMemories: 0 }, { scope });
+        else
+          for await (const line of memory.export({ scope }))
+            expect(JSON.stringify(line), `seed ${seed}`).not.toContain('canary');
+      }
+      expect(await textsOf(store), `seed ${seed}`).toEqual(['The canary of ada is yellow.']);
+      expect(written).toBeGreaterThan(operations / 15);
+      await memory.close();
+      await store.close?.();
+    },
+  );
 });
