@@ -464,7 +464,7 @@ describe('abort: beside Genkit', () => {
     await chat.abort();
     let hasStopped = false;
     void stopped.promise.then(() => (hasStopped = true));
-    await vi.waitUntil(() => hasStopped, { timeout: 300, interval: 2 });
+    await vi.waitUntil(() => hasStopped, { timeout: 2000, interval: 2 });
   });
 });
 

@@ -10,6 +10,9 @@ export interface Look {
   height?: number;
 }
 
+/** Of all that is waited for in a page. Playwright waits for 30 s, which a busy machine may need. */
+export const PAGE_TIMEOUT_MS = 60_000;
+
 export class ChatPage {
   readonly page: Page;
   readonly #url: string;
@@ -33,6 +36,7 @@ export class ChatPage {
   static async open(browser: Browser, url: string, look: { place?: string } & Look = {}): Promise<ChatPage> {
     const { place = '', colorScheme = 'light', width = 1440, height = 900 } = look;
     const context = await browser.newContext({ viewport: { width, height }, colorScheme });
+    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     const chat = new ChatPage(await context.newPage(), url);
     await chat.page.goto(`${url}/${place}`);
     return chat;

@@ -128,6 +128,7 @@ describe('the suite on Genkit’s own stores', () => {
   it('finds what the file store does not keep', async () => {
     const results = await runSuite({
       ...QUICK,
+      watchTimeoutMs: 2000,
       name: 'Genkit’s FileSessionStore',
       manifest: { capabilities: { watch: true, durable: true }, tenants: true, branching: true, foreign: true },
       open: openFiles,

@@ -1,7 +1,7 @@
 /** The inspector's page as a person sees it. */
 import { join } from 'node:path';
 import type { Browser, Locator, Page } from 'playwright-core';
-import type { Look } from '../chat-page.ts';
+import { PAGE_TIMEOUT_MS, type Look } from '../chat-page.ts';
 
 export class InspectorPage {
   readonly page: Page;
@@ -39,6 +39,7 @@ export class InspectorPage {
     { colorScheme = 'light', width = 1440, height = 900, place = '' }: Look & { place?: string } = {},
   ): Promise<InspectorPage> {
     const context = await browser.newContext({ viewport: { width, height }, colorScheme });
+    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     const inspector = new InspectorPage(await context.newPage(), new URL(address).origin);
     await inspector.page.addInitScript(() => {
       // The browser's own record of tasks that took longer than 50 ms.

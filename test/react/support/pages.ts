@@ -7,6 +7,7 @@ import react from '@vitejs/plugin-react';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 import { build } from 'vite';
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
+import { PAGE_TIMEOUT_MS } from '../../browser/chat-page.ts';
 import { findBrowser } from '../../browser/find-browser.ts';
 import type { TestWindow } from '../page/main.tsx';
 import { serveTeller, type Teller } from './teller.ts';
@@ -67,6 +68,7 @@ export function describePages(name: string, versions: (keyof typeof REACTS)[], t
 
     const open = async (address: string, beside?: Page) => {
       const context: BrowserContext = beside?.context() ?? (await browser.newContext());
+      context.setDefaultTimeout(PAGE_TIMEOUT_MS);
       const page = await context.newPage();
       page.setDefaultTimeout(10_000);
       page.on('pageerror', ({ message }) => complaints.push(message));
