@@ -10,6 +10,7 @@ import {
   type AgentInput,
 } from 'genkitx-agents';
 import { describe, expect, test, vi } from 'vitest';
+import { scale } from '../support/scale.ts';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { call, deferred, kinds, model, recordingStore, user } from './helpers.ts';
 import { faultTest, type MakeGenkit } from './runtimes.ts';
@@ -98,7 +99,7 @@ describe.each(CHANGING_STORE_KINDS)('detach: while the turn is being saved on $n
 
   test('a detach at any moment around the reply loses no turn', async () => {
     const lost: string[] = [];
-    for (let moment = 0; moment < 60; moment++) {
+    for (let moment = 0; moment < 60; moment += scale(3, 1)) {
       const store = await make();
       const ai = genkit({});
       const begun = deferred();
@@ -124,7 +125,7 @@ describe.each(CHANGING_STORE_KINDS)('detach: while the turn is being saved on $n
 
   test('a turn that ends at any moment around the detach is not lost', async () => {
     const lost: string[] = [];
-    for (let moment = 0; moment < 60; moment++) {
+    for (let moment = 0; moment < 60; moment += scale(3, 1)) {
       const inner = await make();
       const store: SessionStore = {
         getSnapshot: (lookup) => inner.getSnapshot(lookup),
@@ -534,7 +535,7 @@ describe('detach: beside Genkit', () => {
           status: 'completed',
           state: { messages: [user('go'), model('done')] },
         }),
-      { timeout: 300 },
+      { timeout: 2000 },
     );
   });
 
@@ -545,7 +546,7 @@ describe('detach: beside Genkit', () => {
     expect(output.finishReason).toBe('detached');
     await vi.waitFor(
       async () => expect((await agent.getSnapshotData({ sessionId: 'job' }))?.state?.messages).toHaveLength(6),
-      { timeout: 300 },
+      { timeout: 2000 },
     );
   });
 

@@ -13,6 +13,16 @@ const LONG = [
   'browser/looks.test.ts',
   'stores/file/durability.test.ts',
   'docs/examples.test.ts',
+  'package/install.test.ts',
+  'stores/firestore/erase-user.test.ts',
+  'react/pages.test.ts',
+  'conformance/bites.test.ts',
+  'memory/pipeline/processes.test.ts',
+  'browser/inspector/large-sessions.test.ts',
+  'browser/inspector/safety.test.ts',
+  'browser/running.test.ts',
+  'inspector/command.test.ts',
+  'browser/approval.test.ts',
 ];
 
 /** Project by project, begins with them: one that came last would keep one worker for itself while the others have nothing left to do. */

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
 import { describe, expect, it } from 'vitest';
 import { childScript } from '../../../support/child-script.ts';
+import { scale } from '../../../support/scale.ts';
 import { measureAtRest } from '../support/at-rest.ts';
 import { newProject, openDatabase } from '../support/database.ts';
 
@@ -22,11 +23,11 @@ async function save(project: string, fatal: number): Promise<number | undefined>
   return Number(output);
 }
 
-describe('a process that is killed in the middle of a large save', () => {
+describe('crash-kill: a process that is killed in the middle of a large save', () => {
   it('leaves the old leaf, the old record, and nothing that a prune does not find, at whatever step it was killed', async () => {
     const steps = (await prepared(async (project) => save(project, 0)))!;
     expect(steps).toBeGreaterThan(2);
-    for (let fatal = 1; fatal <= steps; fatal++) {
+    for (let fatal = 1; fatal <= steps; fatal += scale(2, 1)) {
       await prepared(async (project, store, small) => {
         expect(await save(project, fatal)).toBeUndefined();
         expect(await store.getSnapshot({ sessionId: 'killed' })).toEqual(small);
