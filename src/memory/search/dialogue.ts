@@ -10,64 +10,102 @@ const NEIGHBOUR_SHARES = [
 /** What the found messages of a session get of the score of its best one. */
 const SESSION_SHARE = 0.2;
 
+/** The messages of a session that are memories, by their place. */
+interface DialogueSession {
+  readonly id: string;
+  readonly messages: Map<number, IndexedMemory>;
+  /** In a search: the score of its best hit; `0` between searches. */
+  best: number;
+}
+
 interface Place {
-  readonly sessionId: string;
+  readonly session: DialogueSession;
   readonly index: number;
 }
 
-/** Where a memory stands in dialogues, if it is a single message of one, as it was said. */
-export function dialoguePlaces(memory: Memory): Place[] {
-  return memory.sources.flatMap(({ sessionId, from, to }) =>
-    sessionId !== undefined && from !== undefined && to === from + 1 ? [{ sessionId, index: from }] : [],
-  );
+/** A memory of an index, with what a search notes about it: searches never wait, so that there is one at a time. */
+export interface IndexedMemory {
+  memory: Memory;
+  /** Where it stands in dialogues. */
+  places: readonly Place[];
+  /** Its score by its own words. */
+  ownScore: number;
+  /** That with what others share with it. */
+  score: number;
+  /** Whether the search has found it so far. */
+  isFound: boolean;
+}
+
+/** Whether a memory is a single message of a dialogue, as it was said. */
+export function isMessage({ sources }: Memory): boolean {
+  return sources.some(isPlace);
+}
+
+function isPlace({ sessionId, from, to }: Memory['sources'][number]): boolean {
+  return sessionId !== undefined && from !== undefined && to === from + 1;
 }
 
 /** Which memories are messages of the same session, by their place. */
 export class DialogueMap {
-  readonly #sessions = new Map<string, Map<number, string>>();
-  /** The places of the memories that have any. */
-  readonly #places = new Map<string, readonly Place[]>();
+  readonly #sessions = new Map<string, DialogueSession>();
 
-  add(memory: Memory): void {
-    const places = dialoguePlaces(memory);
-    if (places.length > 0) this.#places.set(memory.id, places);
-    for (const { sessionId, index } of places) {
-      let session = this.#sessions.get(sessionId);
-      if (!session) this.#sessions.set(sessionId, (session = new Map<number, string>()));
-      session.set(index, memory.id);
+  add(memory: Memory): IndexedMemory {
+    const indexed: IndexedMemory = { memory, places: [], ownScore: 0, score: 0, isFound: false };
+    indexed.places = memory.sources.filter(isPlace).map(({ sessionId, from }) => {
+      const session = this.#sessionOf(sessionId!);
+      session.messages.set(from!, indexed);
+      return { session, index: from! };
+    });
+    return indexed;
+  }
+
+  remove(indexed: IndexedMemory): void {
+    for (const { session, index } of indexed.places) {
+      if (session.messages.get(index) === indexed) session.messages.delete(index);
+      if (session.messages.size === 0) this.#sessions.delete(session.id);
     }
   }
 
-  remove(id: string): void {
-    for (const { sessionId, index } of this.#places.get(id) ?? []) {
-      const session = this.#sessions.get(sessionId);
-      if (session?.get(index) !== id) continue;
-      session.delete(index);
-      if (session.size === 0) this.#sessions.delete(sessionId);
+  /**
+   * Gives the neighbours of each hit, and its session, their share of its score: what answers a question seldom repeats its words. Answers the
+   * hits and these neighbours, with their scores.
+   */
+  spread(hits: readonly IndexedMemory[]): IndexedMemory[] {
+    const found = [...hits];
+    for (const hit of hits) {
+      hit.isFound = true;
+      hit.score = hit.ownScore;
     }
-    this.#places.delete(id);
-  }
-
-  /** Gives the neighbours of each hit, and its session, their share of its score: what answers a question seldom repeats its words. */
-  spread(scores: ReadonlyMap<string, number>): Map<string, number> {
-    const spread = new Map(scores);
-    const best = new Map<string, number>();
-    for (const [id, score] of scores) {
-      for (const { sessionId, index } of this.#places.get(id) ?? []) {
-        best.set(sessionId, Math.max(best.get(sessionId) ?? 0, score));
-        const session = this.#sessions.get(sessionId);
-        if (!session) continue;
+    for (const { ownScore, places } of hits) {
+      for (const { session, index } of places) {
+        session.best = Math.max(session.best, ownScore);
         for (const [distance, share] of NEIGHBOUR_SHARES) {
-          const neighbour = session.get(index + distance);
-          if (neighbour !== undefined) spread.set(neighbour, (spread.get(neighbour) ?? 0) + share * score);
+          const neighbour = session.messages.get(index + distance);
+          if (!neighbour) continue;
+          if (!neighbour.isFound) {
+            neighbour.isFound = true;
+            neighbour.score = 0;
+            found.push(neighbour);
+          }
+          neighbour.score += share * ownScore;
         }
       }
     }
-    for (const [id, score] of spread) {
-      let session = 0;
-      for (const { sessionId } of this.#places.get(id) ?? []) session = Math.max(session, best.get(sessionId) ?? 0);
-      if (session > 0) spread.set(id, score + SESSION_SHARE * session);
+    for (const one of found) {
+      let best = 0;
+      for (const { session } of one.places) best = Math.max(best, session.best);
+      one.score += SESSION_SHARE * best;
+      one.isFound = false;
     }
-    return spread;
+    for (const { places } of hits) for (const { session } of places) session.best = 0;
+    return found;
+  }
+
+  #sessionOf(id: string): DialogueSession {
+    const known = this.#sessions.get(id);
+    if (known) return known;
+    const session = { id, messages: new Map<number, IndexedMemory>(), best: 0 };
+    this.#sessions.set(id, session);
+    return session;
   }
 }

@@ -1,7 +1,7 @@
 import MiniSearch, { type SearchResult } from 'minisearch';
 import type { Memory } from '../../store/memory/contract.ts';
 import { dateTerms, DateWords } from './dates.ts';
-import { DialogueMap, dialoguePlaces } from './dialogue.ts';
+import { DialogueMap, isMessage, type IndexedMemory } from './dialogue.ts';
 import type { Stems } from './languages.ts';
 import { wordsOf } from './words.ts';
 
@@ -35,7 +35,7 @@ export interface LexicalHits {
 export class LexicalIndex {
   readonly #stems: Stems;
   readonly #dates: DateWords;
-  readonly #memories = new Map<string, Memory>();
+  readonly #memories = new Map<string, IndexedMemory>();
   readonly #dialogue = new DialogueMap();
   /** The languages that memories were written in, as indexes into `Stems.languages`. */
   readonly #languages = new Set<number>();
@@ -59,50 +59,54 @@ export class LexicalIndex {
     return this.#memories.size;
   }
 
-  memories(): IterableIterator<Memory> {
-    return this.#memories.values();
+  memories(): Memory[] {
+    return Array.from(this.#memories.values(), ({ memory }) => memory);
   }
 
   /** Adds a memory, or replaces the one with its id. */
   put(memory: Memory): void {
     this.remove(memory.id);
-    this.#memories.set(memory.id, memory);
-    this.#dialogue.add(memory);
+    this.#memories.set(memory.id, this.#dialogue.add(memory));
     this.#terms.add(memory);
   }
 
   /** Takes over what is no content: confidence, importance, sources. */
   refresh(memory: Memory): void {
-    if (this.#memories.has(memory.id)) this.#memories.set(memory.id, memory);
+    const known = this.#memories.get(memory.id);
+    if (known) known.memory = memory;
   }
 
   remove(id: string): void {
-    if (!this.#memories.delete(id)) return;
-    this.#dialogue.remove(id);
+    const known = this.#memories.get(id);
+    if (!known) return;
+    this.#memories.delete(id);
+    this.#dialogue.remove(known);
     this.#terms.discard(id);
   }
 
   get(id: string): Memory | undefined {
-    return this.#memories.get(id);
+    return this.#memories.get(id)?.memory;
   }
 
-  search(query: string, fits: (memory: Memory) => boolean): LexicalHits {
+  /** The best of those that fit, `limit` at most. */
+  search(query: string, fits: (memory: Memory) => boolean, limit: number): LexicalHits {
     const terms = this.#queryTerms(query);
-    const results = this.#matches(terms);
-    // MiniSearch multiplies by the number of terms that matched; the root of it is left.
-    const scores = results.map(({ id, score, queryTerms }): [string, number] => [
-      id as string,
-      score / Math.sqrt(queryTerms.length),
-    ]);
-    scores.sort((a, b) => b[1] - a[1]);
-    const found = new Map(scores.slice(0, MAX_SPREADING));
-    const spread = this.#dialogue.spread(found);
-    const hits = [...spread].map(([id, score]) => ({ memory: this.#memories.get(id)!, score }));
-    const most = results.reduce((count, { queryTerms }) => Math.max(count, queryTerms.length), 0);
-    return {
-      hits: hits.filter(({ memory }) => fits(memory)).sort((a, b) => b.score - a.score),
-      coverage: terms.length === 0 ? 0 : most / terms.length,
-    };
+    let most = 0;
+    const matches = this.#matches(terms).map(({ id, score, queryTerms: { length } }) => {
+      const match = this.#memories.get(id as string)!;
+      // MiniSearch multiplies by the number of terms that matched; the root of it is left.
+      match.ownScore = score / Math.sqrt(length);
+      most = Math.max(most, length);
+      return match;
+    });
+    matches.sort((a, b) => b.ownScore - a.ownScore);
+    const found = this.#dialogue.spread(matches.slice(0, MAX_SPREADING)).sort((a, b) => b.score - a.score);
+    const hits: LexicalHit[] = [];
+    for (const { memory, score } of found) {
+      if (hits.length === limit) break;
+      if (fits(memory)) hits.push({ memory, score });
+    }
+    return { hits, coverage: terms.length === 0 ? 0 : most / terms.length };
   }
 
   /** Common terms count only for memories that have a rarer one: in a large scope they would match a good part of it. */
@@ -139,7 +143,7 @@ export class LexicalIndex {
 
   #field(memory: Memory, field: string): string {
     if (field === 'id') return memory.id;
-    if (field === 'date') return dialoguePlaces(memory).length > 0 ? dateTerms(memory.sources[0]!.at).join(' ') : '';
+    if (field === 'date') return isMessage(memory) ? dateTerms(memory.sources[0]!.at).join(' ') : '';
     const words = wordsOf(textOf(memory));
     const language = this.#stems.languageOf(words);
     this.#languages.add(language);

@@ -99,7 +99,7 @@ export class ScopeIndex {
     const [index, changed] = [this.#index, [...this.#unsaved.values()]];
     if (!index || changed.length === 0) return false;
     const entryOf = (memory: Memory): IndexEntry => ({ memory, readAt: this.#readAt.get(memory.id) ?? 0 });
-    const all = [...index.memories()].map(entryOf);
+    const all = index.memories().map(entryOf);
     const content = { revision: this.#revision, changed: changed.map(entryOf), all };
     this.#shards = await this.#shards.write(this.#store, this.#scope, content, options);
     for (const memory of changed) if (this.#unsaved.get(memory.id) === memory) this.#unsaved.delete(memory.id);

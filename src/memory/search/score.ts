@@ -51,11 +51,16 @@ export function scoreOf(
 
 /** When it was said last. */
 function saidAt(memory: Memory): number {
-  const times = memory.sources.map(({ at }) => Date.parse(at)).filter((time) => !Number.isNaN(time));
-  return times.length > 0 ? Math.max(...times) : Date.parse(memory.updatedAt);
+  let last = -Infinity;
+  for (const { at } of memory.sources) {
+    const time = Date.parse(at);
+    if (time > last) last = time;
+  }
+  return last === -Infinity ? Date.parse(memory.updatedAt) : last;
 }
 
 /** Whether a memory holds and is not to be removed. */
 export function holdsAt({ validTo, expiresAt }: Memory, now: number): boolean {
-  return [validTo, expiresAt].every((end) => end === undefined || Date.parse(end) > now);
+  const isBefore = (end: string | undefined) => end === undefined || Date.parse(end) > now;
+  return isBefore(validTo) && isBefore(expiresAt);
 }

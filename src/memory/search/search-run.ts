@@ -73,7 +73,7 @@ export class SearchRun {
         true,
       );
     const [index, nearest] = await Promise.all([indexing, this.#nearest(query)]);
-    const lexical = index?.search(query, (memory) => this.#fits(memory)) ?? NOTHING;
+    const lexical = index?.search(query, (memory) => this.#fits(memory), CANDIDATES) ?? NOTHING;
     const fused = await this.#reranked(query, this.#fused(lexical, nearest));
     const found = await this.#exact(this.#scored(fused).slice(0, this.#request.k ?? 10));
     const memories = found.filter(({ score }) => score >= (this.#request.minScore ?? -Infinity));
@@ -146,7 +146,7 @@ export class SearchRun {
   /** By reciprocal ranks where both have found something. */
   #fused({ hits, coverage }: LexicalHits, nearest: readonly MemoryHit[]): Candidate[] {
     const best = hits[0]?.score ?? 0;
-    const words = hits.slice(0, CANDIDATES).map(({ memory, score }, rank): Candidate => {
+    const words = hits.map(({ memory, score }, rank): Candidate => {
       const relevance = nearest.length > 0 ? rankShare(rank) / 2 : (score / best) * Math.min(1, 2 * coverage);
       return { memory, lexical: score, relevance };
     });
