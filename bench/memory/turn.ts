@@ -1,48 +1,124 @@
 /** What a turn of an agent takes with a memory, beside the same turn without one. */
-import { defineAgent, FileSessionStore, genkit } from 'genkitx-agents';
+import { FileSessionStore, defineAgent, genkit, InMemorySessionStore, type SessionStore } from 'genkitx-agents';
 import { InMemoryMemoryStore, memoryManager, type MemoryStore } from 'genkitx-agents/memory';
-import { scriptedModel } from '../../test/support/scripted-model.ts';
-import { makeFolder, single, spread, timed } from '../measure.ts';
+import { scriptedTurns } from '../context/conversation.ts';
+import { makeFolder, spread, timed } from '../measure.ts';
 import type { Report } from '../report.ts';
+import { completedSnapshot, Workload } from '../workload.ts';
 
-const TURNS = 400;
-const WARM_UP = 40;
+/** Chats of this many turns, and turns after the last of a long session: as the other agent turns of the bench. */
+const CHAT = 100;
+const LONG = 1_000;
+const MOST_OF_TURN = 1.1;
+const SYSTEM = 'Help customers understand their order status.';
 const CONTEXT = { auth: { uid: 'one' } };
+/** 50 tokens. */
+const REPLY = Array.from({ length: 50 }, (_, i) => `word${i}`).join(' ');
+
+/** Sends the messages of a round, the same for both agents. */
+type Play = (round: number) => Promise<void>;
+
+interface Turns {
+  readonly name: string;
+  readonly warmUp: number;
+  readonly rounds: number;
+  /** Turns of a round. */
+  readonly turns: number;
+  readonly hasGoal: boolean;
+  readonly play: (memory: object, who: string) => Promise<Play>;
+}
 
 /** @param fill Puts memories of the user `one` of the app `bench` into a store. */
 export async function benchTurn(
   report: Report,
   { fill, questions }: { fill: (store: MemoryStore) => Promise<void>; questions: readonly string[] },
 ): Promise<void> {
-  report.start('a turn with memory', TURNS);
-  const ai = genkit();
-  const { name: model } = scriptedModel(ai, { otherwise: 'ok' });
+  const ai = genkit({});
+  ai.defineModel({ name: 'fixed', apiVersion: 'v2', supports: { systemRole: true } }, async () => ({
+    message: { role: 'model', content: [{ text: REPLY }] },
+    finishReason: 'stop',
+  }));
   const memories = new InMemoryMemoryStore();
   await fill(memories);
-  const memory = memoryManager(ai, { store: memories, appName: 'bench', extract: () => [], worker: false });
-  const attached = memory.attach({ learn: false, onReport: () => {} });
-  const agentWith = (name: string, options: object) =>
-    defineAgent(ai, { name, model, system: 'Be brief.', store: new FileSessionStore(makeFolder()), ...options });
-  const agents = { bare: agentWith('bare', {}), remembering: agentWith('remembering', { memory: attached }) };
-  const times = { bare: [] as number[], remembering: [] as number[] };
-  for (let turn = -WARM_UP; turn < TURNS; turn++) {
-    const question = questions[(turn + WARM_UP) % questions.length]!;
-    // One after the other, so that both meet the same load of the machine; a new session each, so that both are of one length.
-    for (const who of ['bare', 'remembering'] as const) {
-      const ms = await timed(() => agents[who].chat({}, { context: CONTEXT }).send(question));
-      if (turn >= 0) times[who].push(ms);
-    }
-    if (turn >= 0) report.progress(1);
-  }
-  const [bare, remembering] = [spread(times.bare).median, spread(times.remembering).median];
-  report.add({
-    name: 'what memory adds to a turn, 600 memories, files',
-    unit: '%',
-    ours: single((100 * (remembering - bare)) / bare),
-    theirs: single(0),
-    peer: 'the turn without',
-    goal: { atMost: 10 },
-  });
-  report.note(`A turn: ${bare.toFixed(2)} ms without memory, ${remembering.toFixed(2)} ms with one.`);
+  // Turns are looked at, and never learned from.
+  const generate = { everyTurns: 1_000_000 };
+  const memory = memoryManager(ai, { store: memories, appName: 'bench', extract: () => [], worker: false, generate });
+  const attached = memory.attach({ onReport: () => {} });
+  const agentOf = (name: string, options: object, store: SessionStore) =>
+    defineAgent(ai, { name, model: 'fixed', system: SYSTEM, store, ...options });
+  const script = scriptedTurns(LONG + CHAT).map(({ question }) => question);
+  const all: Turns[] = [
+    {
+      name: `agent turn over a ${CHAT}-turn chat`,
+      warmUp: 10,
+      rounds: 25,
+      turns: CHAT,
+      hasGoal: true,
+      play: async (options, who) => {
+        const agent = agentOf(`${who} in a chat`, options, new InMemorySessionStore());
+        return async () => {
+          const chat = agent.chat({}, { context: CONTEXT });
+          for (const question of script.slice(0, CHAT)) await chat.send(question);
+        };
+      },
+    },
+    {
+      name: `agent turn after turn ${LONG}`,
+      warmUp: 30,
+      rounds: 50,
+      turns: 1,
+      hasGoal: true,
+      play: async (options, who) => {
+        const store = new InMemorySessionStore();
+        const agent = agentOf(`${who} in a long session`, options, store);
+        const workload = new Workload();
+        for (let turn = 1; turn < LONG; turn++) workload.next();
+        const state = workload.next();
+        await store.saveSnapshot('start', () => completedSnapshot(state, undefined));
+        const chat = agent.chat({ snapshotId: 'start' }, { context: CONTEXT });
+        return async (round) => void (await chat.send(script[LONG + round]!));
+      },
+    },
+    {
+      name: 'first turn of a session, short question, files',
+      warmUp: 100,
+      rounds: 400,
+      turns: 1,
+      hasGoal: false,
+      play: async (options, who) => {
+        const agent = agentOf(`${who} at first`, options, new FileSessionStore(makeFolder()));
+        return async (round) =>
+          void (await agent.chat({}, { context: CONTEXT }).send(questions[round % questions.length]!));
+      },
+    },
+  ];
+  for (const turns of all) await compare(report, turns, { bare: {}, remembering: { memory: attached } });
   await memory.close();
+}
+
+async function compare(
+  report: Report,
+  { name, warmUp, rounds, turns, hasGoal, play }: Turns,
+  options: { bare: object; remembering: object },
+): Promise<void> {
+  report.start(`with memory: ${name}`, warmUp + rounds);
+  const plays = { bare: await play(options.bare, 'bare'), remembering: await play(options.remembering, 'remembering') };
+  const times = { bare: [] as number[], remembering: [] as number[] };
+  for (let round = 0; round < warmUp + rounds; round++) {
+    // By turns, so that both meet the same load of the machine.
+    const order = ['bare', 'remembering'] as const;
+    for (const who of round % 2 === 0 ? order : order.toReversed()) {
+      const ms = await timed(() => plays[who](round));
+      if (round >= warmUp) times[who].push(ms / turns);
+    }
+    report.progress(1);
+  }
+  report.add({
+    name: `with 600 memories, ${name}`,
+    unit: 'ms',
+    ours: spread(times.remembering),
+    theirs: spread(times.bare),
+    peer: 'the turn without',
+    ...(hasGoal && { goal: { atMostOfTheirs: MOST_OF_TURN } }),
+  });
 }

@@ -104,11 +104,16 @@ async function callModel<State>(turn: GenerateTurn<State>): Promise<TurnResult> 
   if (model !== undefined) request.model = model;
   if (config) request.config = { ...(rendered.config as object | undefined), ...config };
   let tools: ResumedTools | undefined;
-  const isOneCall = !rendered.tools?.length && !rendered.use?.length && !isStructured(rendered);
+  const isOneCall = !request.tools?.length && !rendered.use?.length && !isStructured(rendered);
   const isAllOfIt = voice.isHistoryOpaque && !placed.hasResources && history === viewOf(session).messages;
-  if (isOneCall && isAllOfIt && !window && !memory && !voice.modelRequest) {
+  const isDirect = isOneCall && isAllOfIt && !window && !voice.modelRequest;
+  if (isDirect) {
     // A single model call on the unchanged conversation needs no middleware to observe it.
     progress.onModelCall(sent);
+    if (memory) {
+      const call = { request: { messages: sent }, origins: placed.originsOf(sent), abortSignal };
+      request.messages = (await memory.place(call)).messages;
+    }
   } else {
     tools = new ResumedTools();
     let hasRestarted = false;
@@ -139,7 +144,8 @@ async function callModel<State>(turn: GenerateTurn<State>): Promise<TurnResult> 
     return { finishReason: 'interrupted' };
   }
   if (!tools) addUsage(session, response.usage);
-  const said = response.request ? placed.conversationOf(response.request.messages) : [...history];
+  // A direct request may hold memories, which are no part of the conversation.
+  const said = response.request && !isDirect ? placed.conversationOf(response.request.messages) : [...history];
   const reply = response.message && toPlainMessage(response.message.toJSON());
   if (reply) said.push(reply);
   adoptMessages(session, said);

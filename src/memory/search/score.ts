@@ -28,6 +28,9 @@ export interface ScoreParts {
   readonly confidence: number;
 }
 
+/** The part of the score that the query decides. */
+export type Relevance = Pick<ScoreParts, 'lexical' | 'semantic' | 'relevance'>;
+
 /** Constant of the reciprocal rank fusion: how little the first ranks differ. */
 const FUSION = 60;
 
@@ -38,15 +41,15 @@ export function rankShare(rank: number): number {
 
 export function scoreOf(
   memory: Memory,
-  found: Pick<ScoreParts, 'lexical' | 'semantic' | 'relevance'>,
+  found: Relevance,
   now: number,
   weights: Required<SearchWeights>,
-): { score: number; parts: ScoreParts } {
+): { memory: Memory; score: number; parts: ScoreParts } {
   const recency = 0.5 ** (Math.max(0, now - saidAt(memory)) / weights.halfLifeMs);
   const { importance, confidence } = memory;
   const sum = found.relevance + weights.recency * recency + weights.importance * importance;
   const score = sum * (1 - weights.confidence + weights.confidence * confidence);
-  return { score, parts: { ...found, recency, importance, confidence } };
+  return { memory, score, parts: { ...found, recency, importance, confidence } };
 }
 
 /** When it was said last. */
@@ -61,6 +64,9 @@ function saidAt(memory: Memory): number {
 
 /** Whether a memory holds and is not to be removed. */
 export function holdsAt({ validTo, expiresAt }: Memory, now: number): boolean {
-  const isBefore = (end: string | undefined) => end === undefined || Date.parse(end) > now;
-  return isBefore(validTo) && isBefore(expiresAt);
+  return isAhead(validTo, now) && isAhead(expiresAt, now);
+}
+
+function isAhead(end: string | undefined, now: number): boolean {
+  return end === undefined || Date.parse(end) > now;
 }

@@ -8,7 +8,7 @@ import { LATE, type Deadline } from './deadline.ts';
 import type { Stems } from './languages.ts';
 import { LexicalIndex, type LexicalHits } from './lexical-index.ts';
 import type { ScopeIndex } from './scope-index.ts';
-import { holdsAt, rankShare, scoreOf, type ScoreParts, type SearchWeights } from './score.ts';
+import { holdsAt, rankShare, scoreOf, type Relevance, type SearchWeights } from './score.ts';
 import type {
   FoundMemory,
   MemorySearchOptions,
@@ -40,8 +40,9 @@ export interface SearchParts {
 
 type Step = 'lexical' | 'semantic' | 'rewrite' | 'rerank';
 
-interface Candidate extends Pick<ScoreParts, 'lexical' | 'semantic' | 'relevance'> {
+interface Candidate {
   readonly memory: Memory;
+  readonly parts: Relevance;
 }
 
 /** One search. */
@@ -148,15 +149,16 @@ export class SearchRun {
     const best = hits[0]?.score ?? 0;
     const words = hits.map(({ memory, score }, rank): Candidate => {
       const relevance = nearest.length > 0 ? rankShare(rank) / 2 : (score / best) * Math.min(1, 2 * coverage);
-      return { memory, lexical: score, relevance };
+      return { memory, parts: { lexical: score, relevance } };
     });
     const found = new Map(words.map((candidate) => [candidate.memory.id, candidate]));
     nearest.forEach(({ memory, similarity = 0 }, rank) => {
-      const known = found.get(memory.id);
+      const known = found.get(memory.id)?.parts;
       const share = hits.length > 0 ? rankShare(rank) / 2 : Math.max(0, similarity);
-      found.set(memory.id, { ...known, memory, semantic: similarity, relevance: (known?.relevance ?? 0) + share });
+      const relevance = (known?.relevance ?? 0) + share;
+      found.set(memory.id, { memory, parts: { ...known, semantic: similarity, relevance } });
     });
-    return [...found.values()].sort((a, b) => b.relevance - a.relevance).slice(0, CANDIDATES);
+    return [...found.values()].sort((a, b) => b.parts.relevance - a.parts.relevance).slice(0, CANDIDATES);
   }
 
   async #reranked(query: string, candidates: Candidate[]): Promise<Candidate[]> {
@@ -167,14 +169,17 @@ export class SearchRun {
     if (!ranks) return candidates;
     const ranked = candidates.map((candidate, i) => ({ candidate, rank: ranks[i] ?? -Infinity }));
     ranked.sort((a, b) => b.rank - a.rank);
-    return ranked.map(({ candidate }, rank) => ({ ...candidate, relevance: rankShare(rank) }));
+    return ranked.map(({ candidate: { memory, parts } }, rank) => ({
+      memory,
+      parts: { ...parts, relevance: rankShare(rank) },
+    }));
   }
 
   #scored(candidates: readonly Candidate[]): FoundMemory[] {
     const { weights, now } = this.#parts;
     const time = this.#request.asOf === undefined ? now() : Date.parse(this.#request.asOf);
     return candidates
-      .map(({ memory, ...found }) => ({ memory, ...scoreOf(memory, found, time, weights) }))
+      .map(({ memory, parts }) => scoreOf(memory, parts, time, weights))
       .sort((a, b) => b.score - a.score);
   }
 
@@ -190,7 +195,7 @@ export class SearchRun {
     return this.#scored(
       found.flatMap(({ memory: { id }, parts }) => {
         const memory = byId.get(id);
-        return memory && this.#fits(memory) ? { memory, ...foundParts(parts) } : [];
+        return memory && this.#fits(memory) ? { memory, parts } : [];
       }),
     );
   }
@@ -220,10 +225,6 @@ export class SearchRun {
 
 /** What does not change what a search finds. */
 const NOT_IN_KEY = { context: undefined, abortSignal: undefined, deadlineMs: undefined, scope: undefined };
-
-function foundParts({ lexical, semantic, relevance }: ScoreParts): Omit<Candidate, 'memory'> {
-  return { ...(lexical !== undefined && { lexical }), ...(semantic !== undefined && { semantic }), relevance };
-}
 
 function copied(memory: Memory): Memory {
   return copyJson(memory as unknown as Json) as unknown as Memory;
