@@ -27,6 +27,28 @@ describe('an agent with a memory', () => {
     expect(turns.at(-1)).toMatchObject({ sessionId: talk.sessionId, memories: [[expect.any(String), 1]], reasons: [] });
   });
 
+  test.each([[[]], [['load_memory']]] as const)(
+    'leaves nothing of them in the session of a turn that broke in its reply, with the tools %j',
+    async (tools) => {
+      const { memory, scope, said, chat, sessions } = agentWithMemory({ attach: { tools } });
+      await remember(memory, scope, SEAT);
+      said.reply(({ sendChunk }) => {
+        sendChunk({ content: [{ text: 'You would like' }] });
+        throw new Error('The line is dead.');
+      });
+      const talk = chat();
+      await expect(talk.send('Which seat?')).rejects.toThrow();
+      expect(linesOf(said.requests[0]!).join()).toContain(SEAT);
+      const { items } = await sessions.listSessions({});
+      const failed = await sessions.getSnapshot({ sessionId: items[0]!.sessionId });
+      expect(failed).toMatchObject({
+        status: 'failed',
+        state: { messages: [user('Which seat?'), { role: 'model', content: [{ text: 'You would like' }] }] },
+      });
+      expect(JSON.stringify(failed)).not.toContain(SEAT);
+    },
+  );
+
   test.each([
     ['system', 0, 'Be brief.'],
     ['before-history', 1, '[Facts'],
