@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { genkit } from 'genkitx-agents';
 import { FileMemoryStore, memoryManager, processMemoryJobs } from 'genkitx-agents/memory';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { childScript } from '../../support/child-script.ts';
 import { Random } from '../../support/random.ts';
 import { scale, seed as SEED } from '../../support/scale.ts';
@@ -108,7 +108,7 @@ test(`memory once: kills of workers whose model fails in 30 % of calls lose noth
     const before = calls();
     const wanted = before + 1 + random.below(6);
     // A moment of the work, not of the clock: so many more readings.
-    while (calls() < wanted) await new Promise((resolve) => setImmediate(resolve));
+    await vi.waitUntil(() => calls() >= wanted, { interval: 2 });
     const victim = random.below(workers.length);
     await kill(workers[victim]!);
     workers[victim] = await start(SEED + 2 + i, 'learn until killed');
