@@ -109,6 +109,31 @@ describeInspector('large sessions', (setting) => {
     expect(inspector.complaints).toEqual([]);
   });
 
+  it('with long replies and 1,000 artifacts take at most 600 elements, and lead to all of them', async () => {
+    const store = new InMemorySessionStore();
+    const long = Array.from({ length: 30 }, (_, i) => reply(i)).join('\n');
+    const artifacts = Array.from({ length: 1000 }, (_, i) => ({ name: `plan-${i}.md`, parts: [{ text: long }] }));
+    const turns = Array.from({ length: 40 }, (_, i) => [message(`${i}?`), message(i % 3 ? reply(i) : long, 'model')]);
+    await store.saveSnapshot('wide', () => turn('wide', { state: { messages: turns.flat(), artifacts } }));
+    const inspector = await setting.open({ store }, { place: '#/session/wide' });
+    const { page } = inspector;
+    await inspector.detail.getByText('39?').waitFor();
+    expect(await inspector.elements()).toBeLessThanOrEqual(MOST_ELEMENTS);
+    const earlier = inspector.button(/earlier turns?$/);
+    while ((await earlier.count()) > 0) {
+      const [first] = await page.locator('article.turn').evaluateAll((all) => all.map(({ dataset }) => dataset.from));
+      await earlier.click();
+      await page.locator(`article.turn[data-from="${Number(first) - 2}"]`).waitFor();
+      expect(await inspector.elements()).toBeLessThanOrEqual(MOST_ELEMENTS);
+    }
+    await inspector.detail.getByText('0?', { exact: true }).waitFor();
+    await inspector.tab('Artifacts 1000').click();
+    await page.getByRole('heading', { name: 'plan-0.md' }).waitFor();
+    expect(await inspector.elements()).toBeLessThanOrEqual(MOST_ELEMENTS);
+    expect(await inspector.button(/more artifacts$/).count()).toBe(1);
+    expect(inspector.complaints).toEqual([]);
+  });
+
   it('of 1,000 turns are seen first after at most 5 requests of the store, and each further turn after one', async () => {
     const store = new InMemorySessionStore();
     const ids = await saveTurns(store, 'long', 1000);

@@ -8,9 +8,9 @@ import { counted } from '../logic/words.ts';
 
 type Part = Artifact['parts'][number];
 
-/** Artifacts that are in the page at once, and as much of a text. */
-const SHOWN = 5;
-const MOST_TEXT = 3000;
+/** Artifacts that are in the page at once, and as much of the text of each. */
+const SHOWN = 3;
+const MOST_TEXT = 1000;
 
 /** Images that can't carry a program. Everything else is named, and not loaded. */
 const IMAGE = /^data:image\/(png|jpeg|gif|webp);base64,/;
