@@ -148,6 +148,36 @@ describe('an agent learns', () => {
     await vi.waitFor(async () => expect(await textsOf(memories)).toEqual(['The user said: I like tea.']));
   });
 
+  test('later where the pipeline stalls and its queue is full: turns are as ever, what is refused is counted, and found again', async () => {
+    let goOn: (() => void) | undefined;
+    const stalled = new Promise<void>((resolve) => (goOn = resolve));
+    const { ai, memory, memories, chat, reports } = agentWithMemory({
+      memory: {
+        model: undefined,
+        extract: async (request) => {
+          await stalled;
+          return likes(request);
+        },
+        generate: { everyTurns: 1, onIdleMs: false },
+        limits: { maxJobs: 2 },
+      },
+    });
+    for (let i = 1; i <= 5; i++) expect((await chat().send(`I like tea ${i}.`)).text).toBe('ok');
+    await vi.waitFor(() => expect(memory.jobs.refused()).toBe(3));
+    expect(reports).toMatchObject([1, 2, 3].map((refused) => ({ type: 'full', refused })));
+    expect(await memory.jobs.list()).toHaveLength(2);
+    expect(await textsOf(memories)).toEqual([]);
+    goOn!();
+    await memory.settled();
+    expect(await textsOf(memories)).toHaveLength(2);
+    // The scheduler finds the sessions, as fast as the queue takes them.
+    await vi.waitFor(async () => {
+      await processMemoryJobs(ai);
+      await memory.settled();
+      expect(await textsOf(memories)).toHaveLength(5);
+    });
+  });
+
   test('nothing for a user from a session of another, and nothing without a user', async () => {
     const { agent, memory, memories } = agentWithMemory({
       memory: { model: undefined, extract: likes, generate: { everyTurns: 1 } },
