@@ -132,7 +132,12 @@ describe('a contradiction', () => {
     expect(holding).toEqual(pairs.map(([, blue]) => blue).toSorted());
     const then = await store.query(ID, { asOf: before, k: 1000 });
     expect(then.items.map((hit) => hit.memory.text).toSorted()).toEqual(pairs.map(([red]) => red).toSorted());
-    for (const { id, validTo } of await all(store)) if (validTo !== undefined) await memory.restore({ scope, id });
+    const changed = new Date(clock.now).toISOString();
+    for (const { id, validTo, supersededBy } of await all(store)) {
+      if (supersededBy === undefined) continue;
+      expect(validTo).toBe(changed);
+      await memory.restore({ scope, id });
+    }
     expect(await textsOf(store)).toEqual(pairs.map(([red]) => red).toSorted());
   });
 

@@ -66,7 +66,7 @@ async function expectOneEffect(): Promise<void> {
   await store.close();
 }
 
-test('memory once: eight processes that ingest the same session at once ask once, and make one effect', async () => {
+test('memory once: eight processes that ingest the same session five times each, at once, ask once and make one effect', async () => {
   const workers = await Promise.all(Array.from({ length: 8 }, (_, i) => start(SEED + i, 'learn one')));
   await Promise.all(workers.map(wordOf));
   await expectOneEffect();

@@ -55,7 +55,9 @@ async function carryOut(): Promise<void> {
   if (order === 'corroborate') {
     await corroborate(memory, `process ${seed}`, CORROBORATIONS);
   } else if (order !== 'learn until killed') {
-    await memory.ingest({ scope: scopeOf(0), source: { id: 'source0' }, messages: conversation(0, TURNS), wait: true });
+    const messages = conversation(0, TURNS);
+    for (let i = 0; i < 5; i++)
+      await memory.ingest({ scope: scopeOf(0), source: { id: 'source0' }, messages, wait: true });
   } else {
     // Until it is killed.
     for (;;) {
