@@ -49,6 +49,8 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
   #isFollowing = true;
   #turn: RunningTurn<State> | undefined;
   #running: AgentTurn<State> | undefined;
+  /** The turn is to end before it is sent: `begin` still runs. */
+  #isStopAsked = false;
   /** The run in the background that is waited for. */
   #background: { snapshotId: string; waiting: AbortController } | undefined;
   readonly #known = new KnownSnapshots<State, Node>(() => this.options);
@@ -158,7 +160,8 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
   /** Stops the turn that runs. What was said so far is kept. */
   readonly stop = async (): Promise<void> => {
     if (this.#background) await this.options.agent.abort(this.#background.snapshotId).catch(() => {});
-    else await this.#running?.stop();
+    else if (this.#running) await this.#running.stop();
+    else this.#isStopAsked = true;
   };
 
   /** Forgets a turn that failed, or that was stopped and not saved. */
@@ -316,7 +319,14 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
     if (streamId === undefined) this.#keep();
     this.#notify();
     try {
-      if (parentId === undefined && streamId === undefined) await this.#begin();
+      if (parentId === undefined && streamId === undefined) {
+        this.#isStopAsked = false;
+        await this.#begin();
+        if (this.#isStopAsked) {
+          this.#showStopped();
+          return;
+        }
+      }
       const chat = this.#chatAt(this.#turn.parentId);
       const listening: TurnOptions = {
         onStreamId: (id) => this.#keep(id),
@@ -374,8 +384,7 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
     this.#kept.write(this.#sessionId, undefined);
     this.#sessionId ??= response.sessionId;
     if (isStopped && (snapshotId === undefined || snapshotId === turn.parentId)) {
-      this.#turn = turn.input?.message && { ...turn, phase: 'stopped', reconnecting: false };
-      this.#notify();
+      this.#showStopped();
       return;
     }
     // What was saved is then not what was streamed.
@@ -389,6 +398,14 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
     this.#turn = undefined;
     if (isShown) this.#place(next, true);
     await this.#known.readForks(this.#point.snapshotId).catch(() => {});
+    this.#notify();
+  }
+
+  /** Nothing of the turn was saved. */
+  #showStopped(): void {
+    const turn = this.#turn!;
+    this.#kept.write(this.#sessionId, undefined);
+    this.#turn = turn.input?.message && { ...turn, phase: 'stopped', reconnecting: false };
     this.#notify();
   }
 

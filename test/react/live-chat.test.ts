@@ -130,6 +130,19 @@ describe('a live chat', () => {
     expect(chat.getView().isStopped).toBe(false);
   });
 
+  it('sends nothing of a turn that is stopped while `begin` runs', async () => {
+    let begin: (begun: { sessionId: string }) => void = () => {};
+    const chat = open({ begin: () => new Promise((resolve) => (begin = resolve)) });
+    const sent = chat.send('Tell me');
+    await until(chat, isIn('submitted'));
+    await chat.stop();
+    begin({ sessionId: 'stopped-early' });
+    await sent;
+    expect(chat.getView()).toMatchObject({ status: 'ready', isStopped: true, isBusy: false });
+    expect(await agent().getSnapshot({ sessionId: 'stopped-early' })).toBeUndefined();
+    expect(storage.size).toBe(0);
+  });
+
   it('shows what was said of a turn that is stopped and not kept, until something else is sent', async () => {
     await teller.stop();
     teller = await serveTeller({ onAbort: 'discard' });
