@@ -29,7 +29,7 @@ async function costOf(store: FirestoreMemoryStore, call: () => Promise<unknown>)
   return { reads: reads!, writes: writes!, deletes: deletes!, rpcs: rpcs! };
 }
 
-it('memory once: 50 corroborations by 2 processes are 50, by the store and by memory managers, and 12 jobs are done once each', async () => {
+it('memory once: 50 corroborations by 2 processes are 50, those by memory managers are all counted, 12 jobs are done once each', async () => {
   const store = new FirestoreMemoryStore({ db });
   await store.commit(ADA, [put('seat', { times: 0 })]);
   for (let i = 0; i < 12; i++) {
