@@ -253,7 +253,7 @@ describe('a client without Genkit', () => {
     home = join(packed.folder, 'client');
     mkdirSync(home);
     writeFileSync(join(home, 'package.json'), JSON.stringify({ name: 'client', private: true, type: 'module' }));
-    run(home, 'npm', ['install', packed.tarball, '--offline', '--no-audit', '--no-fund', '--loglevel=error']);
+    run(home, 'npm', ['install', packed.tarball, '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error']);
   });
 
   it('is all that npm installs', () => {
