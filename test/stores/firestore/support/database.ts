@@ -28,6 +28,9 @@ export function newProject(): string {
 /** Removes all documents of a project. */
 export async function clearProject(project: string): Promise<void> {
   const documents = `http://${emulatorHost()}/emulator/v1/projects/${project}/databases/(default)/documents`;
-  const { ok, status } = await fetch(documents, { method: 'DELETE' });
+  const clear = (): Promise<Response> => fetch(documents, { method: 'DELETE' });
+  let { ok, status } = await clear();
+  // A transaction of a process that was killed is still open for a while.
+  while (status === 409) ({ ok, status } = await clear());
   if (!ok) throw new Error(`The emulator did not clear ${project}: HTTP ${status}.`);
 }
