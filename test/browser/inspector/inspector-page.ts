@@ -41,15 +41,6 @@ export class InspectorPage {
     const context = await browser.newContext({ viewport: { width, height }, colorScheme });
     context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     const inspector = new InspectorPage(await context.newPage(), new URL(address).origin);
-    await inspector.page.addInitScript(() => {
-      // The browser's own record of tasks that took longer than 50 ms.
-      const record: number[] = [];
-      Object.assign(window, { longTasks: record });
-      const observer = new PerformanceObserver((list) =>
-        record.push(...list.getEntries().map((task) => task.duration)),
-      );
-      observer.observe({ type: 'longtask' });
-    });
     await inspector.page.goto(`${address}${place}`);
     return inspector;
   }
