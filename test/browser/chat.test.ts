@@ -224,7 +224,7 @@ describePage('the chat page', (setting) => {
     await page.reload();
     await page.locator('.session .title', { hasText: 'The French press' }).waitFor();
     await page.getByLabel('Search conversations').fill('french');
-    expect(await page.locator('.session').count()).toBe(1);
+    await expect.poll(() => page.locator('.session').count()).toBe(1);
     expect(chat.complaints).toEqual([]);
   });
 

@@ -153,7 +153,7 @@ describeInspector('large sessions', (setting) => {
     await inspector.tab('Artifacts 1000').click();
     await page.getByRole('heading', { name: 'plan-0.md' }).waitFor();
     expect(await inspector.elements()).toBeLessThanOrEqual(MOST_ELEMENTS);
-    expect(await inspector.button(/more artifacts$/).count()).toBe(1);
+    await expect.poll(() => inspector.button(/more artifacts$/).count()).toBe(1);
     expect(inspector.complaints).toEqual([]);
   });
 

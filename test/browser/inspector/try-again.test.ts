@@ -100,7 +100,7 @@ describeInspector('trying again', (setting) => {
     await inspector.box('Turn 1').click();
     await page.getByRole('heading', { name: 'Turn 1', exact: true }).waitFor();
     expect(await page.getByRole('radio', { name: 'After Turn 1' }).isChecked()).toBe(true);
-    expect(await page.getByRole('radio').count()).toBe(1);
+    await expect.poll(() => page.getByRole('radio').count()).toBe(1);
   });
 
   it('a read-only inspector shows the tool that waits and no way to answer, and its server refuses', async () => {
