@@ -3,6 +3,7 @@ import type { AgentInit } from 'genkit/beta';
 import { frames, jsonAnswer, streamAnswer, type Answer } from './answer/answer.ts';
 import { FrameStream, type Backlog } from './answer/frame-stream.ts';
 import type { CallBody } from './request/read-body.ts';
+import type { TurnStarts } from './request/turn-starts.ts';
 import { Refusal, shuttingDown, tooSlow } from './answer/refusal.ts';
 import { STREAM_ID_HEADER, type KeptTurn, type ResumableTurns } from './answer/resumable-turns.ts';
 import type { Route } from './request/routes.ts';
@@ -20,6 +21,7 @@ export interface ActionCall {
   backlog: Backlog;
   /** Aborts when the server shuts down. */
   stopSignal: AbortSignal | undefined;
+  starts: TurnStarts;
   /** Keeps the streams of turns. Without it a stream ends with its connection. */
   turns: ResumableTurns | undefined;
 }
@@ -167,6 +169,9 @@ function isDone({ result, error }: Outcome): boolean {
 async function run(call: ActionCall, abortSignal: AbortSignal, onChunk?: OnChunk): Promise<Outcome> {
   const { route, body, context } = call;
   try {
+    if (route.kind === 'turn') {
+      await call.starts.next();
+    }
     if (call.stopSignal?.aborted) {
       throw shuttingDown();
     }

@@ -6,6 +6,7 @@ import { readOptions, type AgentServerOptions } from './options.ts';
 import { readBody, type CallBody } from './request/read-body.ts';
 import { Refusal, shuttingDown } from './answer/refusal.ts';
 import { ResumableTurns, STREAM_ID_HEADER, type StreamAsker } from './answer/resumable-turns.ts';
+import { TurnStarts } from './request/turn-starts.ts';
 import { layRoutes, noSuchPath, type FindRoute, type Route, type ServedAgents } from './request/routes.ts';
 import { runAction } from './run-action.ts';
 import { httpStatusOfError, toSafeError } from './answer/error-for-caller.ts';
@@ -28,6 +29,7 @@ export function createAgentServer(agents: ServedAgents, options: AgentServerOpti
   const settings = readOptions(options);
   const findRoute = layRoutes(agents, settings.basePath);
   const backlog = new Backlog(settings.maxUnreadChars);
+  const starts = new TurnStarts();
   const turns = settings.resumable && new ResumableTurns(settings.resumable, { ...settings, backlog });
 
   const answer = async (call: IncomingCall): Promise<Answer> => {
@@ -56,7 +58,7 @@ export function createAgentServer(agents: ServedAgents, options: AgentServerOpti
       const { signal } = call;
       const { timeoutMs, stopSignal } = settings;
       const asked = { route, body, context, wantsStream: wantsStream(call), signal };
-      return await runAction({ ...asked, timeoutMs, stopSignal, backlog, turns });
+      return await runAction({ ...asked, timeoutMs, stopSignal, backlog, starts, turns });
     } catch (error) {
       return answerError(error, body?.text);
     }
