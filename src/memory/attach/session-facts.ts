@@ -2,11 +2,11 @@ import type { MessageData } from 'genkit';
 import { MessageLog } from '../../session/log/message-log.ts';
 import type { SessionFacts } from '../../session/turn-memory.ts';
 import type { Memory, MemoryStore } from '../../store/memory/contract.ts';
+import { holdsAt } from '../../store/memory/version.ts';
 import { sourceNoteKey } from '../pipeline/guard/gate.ts';
 import { hashInRange, parseSourceNote, shortHash, unreadRanges } from '../pipeline/ingest/ranges.ts';
 import { NOTES } from '../pipeline/pipeline.ts';
 import { targetOf, type MemoryScope } from '../scopes.ts';
-import { holdsAt } from '../search/score.ts';
 
 /**
  * What was learned from the first messages of a session, as far as all of them were read; two reads. Messages of another branch of the

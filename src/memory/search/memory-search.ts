@@ -7,9 +7,15 @@ import { LruCache } from '../../store/parts/lru-cache.ts';
 import { Deadline, SYSTEM_CLOCK, type SearchClock } from './deadline.ts';
 import { DEFAULT_LANGUAGES, MEMORY_LANGUAGES, Stems } from './languages.ts';
 import { ScopeIndex } from './scope-index.ts';
-import type { SearchWeights } from './score.ts';
-import { CANDIDATES, SearchRun } from './search-run.ts';
-import type { FoundMemory, MemorySearchOptions, MemorySearchRequest, MemorySearchResult } from './types.ts';
+import { CANDIDATES } from './rank.ts';
+import { SearchRun } from './search-run.ts';
+import type {
+  FoundMemory,
+  MemorySearchOptions,
+  MemorySearchRequest,
+  MemorySearchResult,
+  SearchWeights,
+} from './types.ts';
 
 const MIB = 1024 * 1024;
 const DEFAULT_WEIGHTS = { recency: 0.1, importance: 0.1, confidence: 0.5, halfLifeMs: 30 * 86_400_000 };

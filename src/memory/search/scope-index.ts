@@ -6,10 +6,10 @@ import type {
   MemoryStore,
   MemoryStoreOptions,
 } from '../../store/memory/contract.ts';
+import { holdsAt } from '../../store/memory/version.ts';
 import { IndexShards, type IndexEntry } from './index-shards.ts';
 import type { Stems } from './languages.ts';
 import { LexicalIndex } from './lexical-index.ts';
-import { holdsAt } from './score.ts';
 
 /** So many memories are indexed before other work of the process has its turn. */
 const CHUNK = 200;

@@ -3,12 +3,13 @@ import { setImmediate } from 'node:timers/promises';
 import { describeThrown } from '../../errors.ts';
 import { copyJson, type Json } from '../../json/value.ts';
 import type { Memory, MemoryHit, MemoryStore } from '../../store/memory/contract.ts';
+import { holdsAt } from '../../store/memory/version.ts';
 import type { LruCache } from '../../store/parts/lru-cache.ts';
 import { LATE, type Deadline } from './deadline.ts';
 import type { Stems } from './languages.ts';
 import { LexicalIndex, type LexicalHits } from './lexical-index.ts';
+import { CANDIDATES, fuse, rank, reorder, type Candidate } from './rank.ts';
 import type { ScopeIndex } from './scope-index.ts';
-import { holdsAt, rankShare, scoreOf, type Relevance, type SearchWeights } from './score.ts';
 import type {
   FoundMemory,
   MemorySearchOptions,
@@ -16,10 +17,9 @@ import type {
   MemorySearchRequest,
   MemorySearchResult,
   SearchStep,
+  SearchWeights,
 } from './types.ts';
 
-/** So many memories are fused and reranked. */
-export const CANDIDATES = 50;
 const PAGE = 1_000;
 const NOTHING: LexicalHits = { hits: [], coverage: 0 };
 
@@ -39,11 +39,6 @@ export interface SearchParts {
 }
 
 type Step = 'lexical' | 'semantic' | 'rewrite' | 'rerank';
-
-interface Candidate {
-  readonly memory: Memory;
-  readonly parts: Relevance;
-}
 
 /** One search. */
 export class SearchRun {
@@ -74,9 +69,10 @@ export class SearchRun {
         true,
       );
     const [index, nearest] = await Promise.all([indexing, this.#nearest(query)]);
-    const lexical = index?.search(query, (memory) => this.#fits(memory), CANDIDATES) ?? NOTHING;
-    const fused = await this.#reranked(query, this.#fused(lexical, nearest));
-    const found = await this.#exact(this.#scored(fused).slice(0, this.#request.k ?? 10));
+    const now = this.#parts.now();
+    const lexical = index?.search(query, (memory) => this.#fits(memory, now), CANDIDATES) ?? NOTHING;
+    const candidates = await this.#reranked(query, fuse(lexical, nearest));
+    const found = await this.#exact(this.#ranked(candidates));
     const memories = found.filter(({ score }) => score >= (this.#request.minScore ?? -Infinity));
     if (this.#isWhole() && this.#request.asOf === undefined) results.set(key, memories, 1);
     return this.#answer(memories, false);
@@ -144,43 +140,19 @@ export class SearchRun {
     return hits?.filter(({ memory }) => this.#fits(memory)) ?? [];
   }
 
-  /** By reciprocal ranks where both have found something. */
-  #fused({ hits, coverage }: LexicalHits, nearest: readonly MemoryHit[]): Candidate[] {
-    const best = hits[0]?.score ?? 0;
-    const words = hits.map(({ memory, score }, rank): Candidate => {
-      const relevance = nearest.length > 0 ? rankShare(rank) / 2 : (score / best) * Math.min(1, 2 * coverage);
-      return { memory, parts: { lexical: score, relevance } };
-    });
-    const found = new Map(words.map((candidate) => [candidate.memory.id, candidate]));
-    nearest.forEach(({ memory, similarity = 0 }, rank) => {
-      const known = found.get(memory.id)?.parts;
-      const share = hits.length > 0 ? rankShare(rank) / 2 : Math.max(0, similarity);
-      const relevance = (known?.relevance ?? 0) + share;
-      found.set(memory.id, { memory, parts: { ...known, semantic: similarity, relevance } });
-    });
-    return [...found.values()].sort((a, b) => b.parts.relevance - a.parts.relevance).slice(0, CANDIDATES);
-  }
-
   async #reranked(query: string, candidates: Candidate[]): Promise<Candidate[]> {
     const { rerank } = this.#parts.options;
     if (!rerank || candidates.length === 0) return candidates;
     const memories = candidates.map(({ memory }) => copied(memory));
     const ranks = await this.#step('rerank', () => rerank(query, memories, this.#deadline.signal));
-    if (!ranks) return candidates;
-    const ranked = candidates.map((candidate, i) => ({ candidate, rank: ranks[i] ?? -Infinity }));
-    ranked.sort((a, b) => b.rank - a.rank);
-    return ranked.map(({ candidate: { memory, parts } }, rank) => ({
-      memory,
-      parts: { ...parts, relevance: rankShare(rank) },
-    }));
+    return ranks ? reorder(candidates, ranks) : candidates;
   }
 
-  #scored(candidates: readonly Candidate[]): FoundMemory[] {
+  /** The best that were asked for. */
+  #ranked(candidates: readonly Candidate[]): FoundMemory[] {
     const { weights, now } = this.#parts;
-    const time = this.#request.asOf === undefined ? now() : Date.parse(this.#request.asOf);
-    return candidates
-      .map(({ memory, parts }) => scoreOf(memory, parts, time, weights))
-      .sort((a, b) => b.score - a.score);
+    const { asOf, k = 10 } = this.#request;
+    return rank(candidates, { k, weights, time: asOf === undefined ? now() : Date.parse(asOf) });
   }
 
   /** The index knows contents. Confidence and importance, and what was removed a moment ago, are asked of the store. */
@@ -192,7 +164,7 @@ export class SearchRun {
     const exact = await this.#step('lexical', () => scopeIndex.exact(memories, { context }));
     if (!exact) return [...found];
     const byId = new Map(exact.map((memory) => [memory.id, memory]));
-    return this.#scored(
+    return this.#ranked(
       found.flatMap(({ memory: { id }, parts }) => {
         const memory = byId.get(id);
         return memory && this.#fits(memory) ? { memory, parts } : [];
@@ -200,11 +172,11 @@ export class SearchRun {
     );
   }
 
-  #fits(memory: Memory): boolean {
+  #fits(memory: Memory, now = this.#parts.now()): boolean {
     const { topics, kind, asOf } = this.#request;
     if (kind !== undefined && memory.kind !== kind) return false;
     if (topics !== undefined && !topics.some((topic) => memory.topics.includes(topic))) return false;
-    return asOf !== undefined || holdsAt(memory, this.#parts.now());
+    return asOf !== undefined || holdsAt(memory, now);
   }
 
   #isWhole(): boolean {

@@ -2,7 +2,6 @@ import type { ActionContext } from 'genkit';
 import type { Memory, MemoryScopeId } from '../../store/memory/contract.ts';
 import type { SearchClock } from './deadline.ts';
 import type { MemoryLanguage } from './languages.ts';
-import type { ScoreParts, SearchWeights } from './score.ts';
 
 /** Options of `MemorySearch`. */
 export interface MemorySearchOptions {
@@ -30,6 +29,18 @@ export interface MemorySearchOptions {
   clock?: SearchClock;
 }
 
+/** How much each part counts in the score of a memory. */
+export interface SearchWeights {
+  /** How recently it was said. Default: 0.1. */
+  recency?: number;
+  /** Its importance. Default: 0.1. */
+  importance?: number;
+  /** 0 to 1: the share of the score that confidence can take away. Default: 0.5. */
+  confidence?: number;
+  /** Recency halves in so many ms. Default: 2,592,000,000 (30 days). */
+  halfLifeMs?: number;
+}
+
 /** What to find. */
 export interface MemorySearchRequest {
   /** Whose memories. */
@@ -52,6 +63,22 @@ export interface MemorySearchRequest {
   abortSignal?: AbortSignal;
   /** Names the tenant. */
   context?: ActionContext;
+}
+
+/** What the score of a memory is made of. */
+export interface ScoreParts {
+  /** Its score by words; compares memories of the same search. Omitted: its words were not found. */
+  readonly lexical?: number;
+  /** The cosine of its embedding and the query's, −1 to 1. Omitted: it was not found by meaning. */
+  readonly semantic?: number;
+  /** 0 to 1. The best memory that was found has 1, unless it has less than half of the query's words. */
+  readonly relevance: number;
+  /** 0 to 1. */
+  readonly recency: number;
+  /** 0 to 1. */
+  readonly importance: number;
+  /** 0 to 1. */
+  readonly confidence: number;
 }
 
 /** A memory that was found. */

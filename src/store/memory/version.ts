@@ -51,7 +51,12 @@ export function fits({ memory }: MemoryVersion, { filter, asOf = Date.now() }: Q
   const { kind, topics, includeInvalid } = filter;
   if (kind !== undefined && memory.kind !== kind) return false;
   if (topics && !topics.some((topic) => memory.topics.includes(topic))) return false;
-  return includeInvalid === true || (isAfter(memory.validTo, asOf) && isAfter(memory.expiresAt, asOf));
+  return includeInvalid === true || holdsAt(memory, asOf);
+}
+
+/** Whether a memory holds and is not to be removed. */
+export function holdsAt({ validTo, expiresAt }: Memory, time: number): boolean {
+  return isAfter(validTo, time) && isAfter(expiresAt, time);
 }
 
 function isAfter(end: string | undefined, time: number): boolean {

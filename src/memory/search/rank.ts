@@ -1,0 +1,74 @@
+import type { Memory, MemoryHit } from '../../store/memory/contract.ts';
+import type { LexicalHits } from './lexical-index.ts';
+import type { FoundMemory, ScoreParts, SearchWeights } from './types.ts';
+
+/** So many memories are ranked. */
+export const CANDIDATES = 50;
+/** Constant of the reciprocal rank fusion: how little the first ranks differ. */
+const FUSION = 60;
+
+/** A memory that may be among the best, with the part of its score that the query decides. */
+export interface Candidate {
+  readonly memory: Memory;
+  readonly parts: Pick<ScoreParts, 'lexical' | 'semantic' | 'relevance'>;
+}
+
+/** What was found by words and by meaning, most relevant first: by reciprocal ranks where both have found something. */
+export function fuse({ hits, coverage }: LexicalHits, nearest: readonly MemoryHit[]): Candidate[] {
+  const best = hits[0]?.score ?? 0;
+  const words = hits.map(({ memory, score }, rank): Candidate => {
+    const relevance = nearest.length > 0 ? rankShare(rank) / 2 : (score / best) * Math.min(1, 2 * coverage);
+    return { memory, parts: { lexical: score, relevance } };
+  });
+  const found = new Map(words.map((candidate) => [candidate.memory.id, candidate]));
+  nearest.forEach(({ memory, similarity = 0 }, rank) => {
+    const known = found.get(memory.id)?.parts;
+    const share = hits.length > 0 ? rankShare(rank) / 2 : Math.max(0, similarity);
+    const relevance = (known?.relevance ?? 0) + share;
+    found.set(memory.id, { memory, parts: { ...known, semantic: similarity, relevance } });
+  });
+  return [...found.values()].sort((a, b) => b.parts.relevance - a.parts.relevance).slice(0, CANDIDATES);
+}
+
+/** The candidates by the numbers that a reranker gave them, in their order; the greatest is the most relevant. */
+export function reorder(candidates: readonly Candidate[], ranks: readonly number[]): Candidate[] {
+  const ranked = candidates.map((candidate, i) => ({ candidate, rank: ranks[i] ?? -Infinity }));
+  ranked.sort((a, b) => b.rank - a.rank);
+  return ranked.map(({ candidate: { memory, parts } }, rank) => ({
+    memory,
+    parts: { ...parts, relevance: rankShare(rank) },
+  }));
+}
+
+/** The best `k` by their scores, best first. */
+export function rank(
+  candidates: readonly Candidate[],
+  { k, time, weights }: { k: number; time: number; weights: Required<SearchWeights> },
+): FoundMemory[] {
+  const scored = candidates.map(({ memory, parts }) => {
+    const { importance, confidence } = memory;
+    const recency = 0.5 ** (Math.max(0, time - saidAt(memory)) / weights.halfLifeMs);
+    const sum = parts.relevance + weights.recency * recency + weights.importance * importance;
+    return { memory, parts, recency, score: sum * (1 - weights.confidence + weights.confidence * confidence) };
+  });
+  scored.sort((a, b) => b.score - a.score);
+  return scored.slice(0, k).map(({ memory, parts, recency, score }) => {
+    const { importance, confidence } = memory;
+    return { memory, score, parts: { ...parts, recency, importance, confidence } };
+  });
+}
+
+/** The part of a list's vote that a rank has: 1 for the first. */
+function rankShare(rank: number): number {
+  return (FUSION + 1) / (FUSION + 1 + rank);
+}
+
+/** When it was said last. */
+function saidAt({ sources, updatedAt }: Memory): number {
+  let last = -Infinity;
+  for (const { at } of sources) {
+    const time = Date.parse(at);
+    if (time > last) last = time;
+  }
+  return last === -Infinity ? Date.parse(updatedAt) : last;
+}
