@@ -150,11 +150,16 @@ export class Retrieval {
     reasons: readonly OmissionReason[],
   ): MemoryBlock {
     const { maxTokens } = this.#settings;
+    // A token has at least one byte: items that fit by their bytes need no estimate.
+    let bytes = items.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
     let tokens = 0;
     const fitting: MemoryItem[] = [];
     for (const item of items) {
-      tokens += estimateTokens(item.text);
-      if (tokens > maxTokens) break;
+      if (tokens + bytes > maxTokens) {
+        tokens += estimateTokens(item.text);
+        bytes -= Buffer.byteLength(item.text);
+        if (tokens > maxTokens) break;
+      }
       fitting.push(item);
     }
     const omitted = items.length - fitting.length;

@@ -1,5 +1,6 @@
 import MiniSearch, { type SearchResult } from 'minisearch';
 import type { Memory } from '../../store/memory/contract.ts';
+import { insertBest } from '../../store/parts/insert-best.ts';
 import { dateTerms, DateWords } from './dates.ts';
 import { DialogueMap, isMessage, type IndexedMemory } from './dialogue.ts';
 import type { Stems } from './languages.ts';
@@ -100,12 +101,11 @@ export class LexicalIndex {
       return match;
     });
     matches.sort((a, b) => b.ownScore - a.ownScore);
-    const found = this.#dialogue.spread(matches.slice(0, MAX_SPREADING)).sort((a, b) => b.score - a.score);
-    const hits: LexicalHit[] = [];
-    for (const { memory, score } of found) {
-      if (hits.length === limit) break;
-      if (fits(memory)) hits.push({ memory, score });
+    const best: IndexedMemory[] = [];
+    for (const found of this.#dialogue.spread(matches.slice(0, MAX_SPREADING))) {
+      if (fits(found.memory)) insertBest(best, found, limit, ({ score }) => score);
     }
+    const hits = best.map(({ memory, score }) => ({ memory, score }));
     return { hits, coverage: terms.length === 0 ? 0 : most / terms.length };
   }
 

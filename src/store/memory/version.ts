@@ -1,5 +1,6 @@
 import { freeze } from '../../json/immutable.ts';
 import { jsonEqual } from '../../json/value.ts';
+import { insertBest } from '../parts/insert-best.ts';
 import type { PutOperation, QueryRequest } from './checks.ts';
 import type { Memory, MemoryScopeId } from './contract.ts';
 
@@ -89,12 +90,8 @@ export function nearest(versions: Iterable<MemoryVersion>, vector: Float32Array,
   const found: NearVersion[] = [];
   for (const version of versions) {
     if (version.vector?.length !== vector.length) continue;
-    const similarity = cosine(version.vector, vector);
-    const last = found[k - 1];
-    if (last && similarity <= last.similarity) continue;
-    let at = Math.min(found.length, k - 1);
-    for (; at > 0 && found[at - 1]!.similarity < similarity; at--) found[at] = found[at - 1]!;
-    found[at] = { version, similarity };
+    const near = { version, similarity: cosine(version.vector, vector) };
+    insertBest(found, near, k, ({ similarity }) => similarity);
   }
   return found;
 }
