@@ -112,6 +112,6 @@ test('soak: turns of all kinds leave no memory, listener, timer, watcher or hand
   // The exporter of traces holds the latest spans of all agents for some seconds.
   let grown = Infinity;
   const isBack = () => (grown = heapInUse() - before.heap) < 1_000_000;
-  await vi.waitUntil(isBack, { interval: 500 }).catch(() => {});
+  await vi.waitUntil(isBack, { interval: 500, timeout: 30_000 }).catch(() => {});
   expect(grown, `bytes that ${count} turns left`).toBeLessThan(1_000_000);
 }, 1_800_000);
