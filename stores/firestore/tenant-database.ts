@@ -23,6 +23,14 @@ const SCOPE_OVERHEAD = 1024;
 /** Prefixes that Genkit's own store takes for a path of collections and documents. */
 const NESTED = /^[A-Za-z0-9][ -.0-~]*(?:\/[A-Za-z0-9][ -.0-~]*\/[A-Za-z0-9][ -.0-~]*)+$/;
 
+/** A revision of one record says nothing of another. */
+export function revisionKey(
+  { sessionId, kind, key }: { readonly sessionId: string; readonly kind: string; readonly key: string },
+  revision: string,
+): string {
+  return JSON.stringify([sessionId, kind, key, revision]);
+}
+
 /** What the store remembers. All of it but the states is confirmed by a commit or a read before it counts. */
 export class Caches {
   /** By name: a name never stands for another state. */
@@ -32,7 +40,7 @@ export class Caches {
   /** Snapshots that were there. */
   readonly snapshots = new LruCache<true>(MOST_SNAPSHOTS);
   readonly scopes = new LruCache<ScopeDocument>(MOST_SCOPES_LENGTH);
-  /** Revisions of session records, and the times of the writes that made them. */
+  /** By {@link revisionKey}: the times of the writes that made the revisions of session records. */
   readonly revisions = new LruCache<{ readonly updateTime: Timestamp; readonly until: number }>(MOST_REVISIONS);
   /** Tenants that hold data of this store. */
   readonly tenants = new LruCache<true>(MOST_TENANTS);

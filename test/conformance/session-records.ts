@@ -136,8 +136,7 @@ function expectations(kit: Kit): void {
         await attempt(stale, 'lost');
         await attempt(stale, undefined);
       }
-      const other = await write(a, { key: 'two' });
-      await attempt(other, 'lost');
+      for (const handle of [a, b]) await attempt(await write(handle, { key: 'two' }), 'lost');
       equal(await valueOf(a), 'second', 'the record');
       equal(await a.writeRecord({ ...NOTE, value: undefined, expectedRevision: second }), null, 'the removal');
       for (const stale of [first, second]) {

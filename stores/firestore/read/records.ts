@@ -4,7 +4,7 @@ import { byKindAndKey, type RecordRead } from '../../../src/store/records/sessio
 import { MOST_READ_AT_ONCE } from '../database.ts';
 import { recordPrefix } from '../format/names.ts';
 import { isCurrent, readRecord } from '../format/record-document.ts';
-import type { TenantDatabase } from '../tenant-database.ts';
+import { revisionKey, type TenantDatabase } from '../tenant-database.ts';
 import type { SnapshotReader } from './snapshot-reader.ts';
 
 /** The records that a request means, by kind and key. The session's pointer is read only where a record's own expiry has passed. */
@@ -19,8 +19,9 @@ export async function readRecords(
   const isDoubtful = found.some(({ until }) => until <= now);
   const pointer = isDoubtful ? await reader.livePointer(request.sessionId) : undefined;
   const current = found.filter((record) => isCurrent(record, pointer, now));
-  for (const { revision, updateTime, until } of current) {
-    tenant.caches.revisions.set(revision, { updateTime, until }, 1);
+  for (const { kind, key, revision, updateTime, until } of current) {
+    const { sessionId } = request;
+    tenant.caches.revisions.set(revisionKey({ sessionId, kind, key }, revision), { updateTime, until }, 1);
   }
   return current.map(({ kind, key, value, revision }) => ({ kind, key, value, revision })).toSorted(byKindAndKey);
 }

@@ -19,7 +19,7 @@ import type { PointerDocument } from '../format/pointer-document.ts';
 import { keyOf } from '../format/names.ts';
 import { isCurrent, readRecordHead, recordFields } from '../format/record-document.ts';
 import type { SnapshotReader } from '../read/snapshot-reader.ts';
-import type { TenantDatabase } from '../tenant-database.ts';
+import { revisionKey, type TenantDatabase } from '../tenant-database.ts';
 import { writePointer } from './commit-save.ts';
 
 /** A write without an expectation goes on for so long while others write the record. */
@@ -63,7 +63,7 @@ export async function writeRecord(
       const write = planWrite(ref, data, guard);
       const commitWrite = kind === HOLD_RECORDS ? commitHold : commit;
       const updateTime = await commitWrite(tenant, reader, request, write);
-      if (updateTime && data) caches.revisions.set(revision, { updateTime, until }, 1);
+      if (updateTime && data) caches.revisions.set(revisionKey(request, revision), { updateTime, until }, 1);
       return data ? revision : null;
     } catch (error) {
       if (!isConflict(error)) throw error;
@@ -87,12 +87,13 @@ async function pointerOf(
 /** What the commit is to require, if no read is needed to know it. */
 function knownGuard(
   { caches, database }: TenantDatabase,
-  { expectedRevision, value }: RecordWrite,
+  request: RecordWrite,
   pointer: PointerDocument | undefined,
 ): Guard | undefined {
+  const { expectedRevision, value } = request;
   if (expectedRevision === undefined) return 'any';
   if (expectedRevision === null) return value === undefined ? undefined : 'absent';
-  const known = caches.revisions.get(expectedRevision);
+  const known = caches.revisions.get(revisionKey(request, expectedRevision));
   return known && isCurrent(known, pointer, database.now()) ? known.updateTime : undefined;
 }
 
