@@ -47,14 +47,6 @@ export function planRetention(tree: SessionTree<SnapshotNode>, policy: Retention
   return { whole: false, remove: ordered };
 }
 
-/** The snapshots further than `length` from every leaf, except running ones and what hides them from being leaves. */
-export function beyondChainLength(tree: SessionTree<SnapshotNode>, length: number): Set<string> {
-  const remove = new Set<string>();
-  addBeyond(tree, length, remove);
-  keepLeavesAsTheyAre(tree, remove);
-  return remove;
-}
-
 /**
  * A snapshot that stays must not become a leaf because all of its children go: the session would look branched, or change its latest leaf.
  * Then the child that was saved last stays as well.
@@ -70,6 +62,7 @@ function keepLeavesAsTheyAre(tree: SessionTree<SnapshotNode>, remove: Set<string
   }
 }
 
+/** The snapshots further than `length` from every leaf, except running ones. */
 function addBeyond(tree: SessionTree<SnapshotNode>, length: number, remove: Set<string>): void {
   const kept = new Set<string>();
   for (const leaf of tree.leaves()) {
@@ -101,7 +94,7 @@ function isIdle(tree: SessionTree<SnapshotNode>, beforeMs: number): boolean {
 }
 
 /**
- * What {@link beyondChainLength} would remove once `added` is saved, as far as it is on that snapshot's path: the rest was so before. Looks
+ * What {@link planRetention} would remove by `maxChainLength` once `added` is saved, as far as it is on that snapshot's path: the rest was so before. Looks
  * at the newest `length` snapshots of the path and what branches off from them, never at the whole session.
  *
  * @param added A new snapshot, not yet in the tree.

@@ -11,7 +11,6 @@ import type { AgentDefinition } from '../agent-definition.ts';
 import type { Caller } from '../open/agent-scopes.ts';
 import type { TurnCommits } from '../save/commit-turn.ts';
 import { noteRun } from './hand-over.ts';
-import { startLeaseRenewal } from './renew-lease.ts';
 import type { Intake, TurnRequest } from '../turn/intake.ts';
 import { RunLease, storedTurn } from './run-lease.ts';
 import { storedError, toRuntimeError } from '../runtime-error.ts';
@@ -227,7 +226,7 @@ export class BackgroundRun<State> {
   #follow(): void {
     if (this.#over) return;
     this.#watch();
-    this.#startLeaseRenewal();
+    this.#renewLease();
     const ended = new Promise<void>((resolve) => (this.#onSettled = resolve));
     noteRun(this.#options.agent.registry, { ended, letGo: () => this.#letGo() });
   }
@@ -247,19 +246,35 @@ export class BackgroundRun<State> {
     }
   }
 
-  /** The heartbeat also detects an abort or a takeover in a store that can't be watched. */
-  #startLeaseRenewal(): void {
-    const { agent, scope, commits } = this.#options;
-    const beat = async (): Promise<void> => {
-      // Newest first, because the last snapshot's heartbeat stands for the whole run.
-      for (const turn of this.#turns.toReversed()) {
-        const { snapshotId } = turn;
-        if (this.#ended.has(snapshotId) || this.#over) continue;
-        const mayContinue = await commits.writer.beat(snapshotId, this.#usageOf(turn));
-        if (!mayContinue && !this.#ended.has(snapshotId)) scope.abort();
-      }
-    };
-    this.#releases.push(startLeaseRenewal(agent, beat));
+  /** Renews the lease every `heartbeatIntervalMs`, as long as the process lives; a heartbeat that fails is tried again at the next. */
+  #renewLease(): void {
+    const { agent } = this.#options;
+    let isBeating = false;
+    const timer = setInterval(() => {
+      if (isBeating) return;
+      isBeating = true;
+      this.#beat()
+        .catch((error: unknown) => {
+          logger.warn(
+            `A heartbeat of agent '${agent.name}' could not be stored; it will be tried again. ${describeThrown(error)}`,
+          );
+        })
+        .finally(() => (isBeating = false));
+    }, agent.background.heartbeatIntervalMs);
+    timer.unref();
+    this.#releases.push(() => clearInterval(timer));
+  }
+
+  /** Writes one heartbeat. It also detects an abort or a takeover in a store that can't be watched. */
+  async #beat(): Promise<void> {
+    const { scope, commits } = this.#options;
+    // Newest first, because the last snapshot's heartbeat stands for the whole run.
+    for (const turn of this.#turns.toReversed()) {
+      const { snapshotId } = turn;
+      if (this.#ended.has(snapshotId) || this.#over) continue;
+      const mayContinue = await commits.writer.beat(snapshotId, this.#usageOf(turn));
+      if (!mayContinue && !this.#ended.has(snapshotId)) scope.abort();
+    }
   }
 }
 

@@ -1,8 +1,7 @@
-import type { ActionContext } from 'genkit';
-import type { SessionSnapshot, SessionState, SessionStore } from 'genkit/beta';
+import type { SessionSnapshot, SessionState } from 'genkit/beta';
 import { visibleCustomOf } from '../../session/state/session-state.ts';
 import { adoptState } from '../../session/session.ts';
-import { metadataOf } from '../../snapshot/snapshot.ts';
+import { metadataOf, type SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import type { SnapshotLookup, SnapshotStore } from '../../store/contract.ts';
 import { checkLookup } from '../../store/check-lookup.ts';
 import { mustHaveStore, toClientState, type AgentDefinition } from '../agent-definition.ts';
@@ -25,11 +24,11 @@ export async function readSnapshot<State>(
   agent: AgentDefinition<State>,
   { metadataOnly = false, ...lookup }: ReadRequest,
 ): Promise<SessionSnapshot<State> | undefined> {
-  const store = mustHaveStore(agent, 'Reading a snapshot');
+  mustHaveStore(agent, 'Reading a snapshot');
   checkLookup(lookup);
   const caller = callerOf(agent, lookup.context);
   const reading = metadataOnly ? undefined : readRecords(agent, caller);
-  const found = metadataOnly ? await readMetadata(agent, store, lookup) : await readOrOffer(agent, lookup);
+  const found = metadataOnly ? await readMetadata(agent, lookup) : await readOrOffer(agent, lookup);
   if (!found || isHidden(agent, found, lookup.context)) return undefined;
   const visible = withoutInternals(found);
   const seen: SessionSnapshot<State> = isExpired(visible, agent.background.leaseMs)
@@ -52,25 +51,12 @@ function withShared<State>(
   return custom === undefined ? state : { ...state, custom };
 }
 
-/** Reads the whole snapshot from a store that can't read metadata alone. */
-async function readMetadata<State>(
-  agent: AgentDefinition<State>,
-  store: SessionStore<State>,
+/** The snapshot as it is stored, without its state. A store that can't read metadata alone reads all of it. */
+export async function readMetadata<State>(
+  { can, store }: AgentDefinition<State>,
   lookup: SnapshotLookup,
-): Promise<SessionSnapshot<State> | undefined> {
-  if (agent.can.metadata) return (store as SnapshotStore<State>).getSnapshotMetadata(lookup);
-  const snapshot = await store.getSnapshot(lookup);
+): Promise<SnapshotMetadata | undefined> {
+  if (can.metadata) return (store as SnapshotStore<State>).getSnapshotMetadata(lookup);
+  const snapshot = await store!.getSnapshot(lookup);
   return snapshot && metadataOf(snapshot);
-}
-
-/** The stored snapshot, without its state if the store can omit it. */
-export async function readStored<State>(
-  agent: AgentDefinition<State>,
-  snapshotId: string,
-  context: ActionContext | undefined,
-): Promise<SessionSnapshot | undefined> {
-  const lookup = { snapshotId, context };
-  return agent.can.metadata
-    ? (agent.store as SnapshotStore).getSnapshotMetadata(lookup)
-    : agent.store!.getSnapshot(lookup);
 }

@@ -10,7 +10,7 @@ import type { AgentDefinition } from '../agent-definition.ts';
 import { definedAgents, type DefinedAgent } from '../define/defined-agents.ts';
 import { findPendingLeaves } from './find-runs.ts';
 import { contextFor } from '../define/in-process.ts';
-import { readStored } from '../open/read-snapshot.ts';
+import { readMetadata } from '../open/read-snapshot.ts';
 import { continueRun } from './continue-run.ts';
 import { runOf } from '../background/run-lease.ts';
 import { endRun, isDead, takeOver, type TakenRun, type TakeOverRequest } from './take-over.ts';
@@ -127,14 +127,14 @@ async function recover(
   foundId: string,
   context: ActionContext | undefined,
 ): Promise<RecoveredRun | undefined> {
-  const found = await readStored(agents[0]!.agent, foundId, context);
+  const found = await readMetadata(agents[0]!.agent, { snapshotId: foundId, context });
   const defined = agents.find(({ agent }) => agent.name === runOf(found)?.agent);
   if (!found || !defined || !isDead(found, defined.agent.background.leaseMs)) return undefined;
   const { agent, fn } = defined;
   const store = agent.store!;
   const { id } = runOf(found)!;
   // Any snapshot id of a run stands for the whole run.
-  const last = id === foundId ? found : await readStored(agent, id, context);
+  const last = id === foundId ? found : await readMetadata(agent, { snapshotId: id, context });
   const snapshotId = last && isDead(last, agent.background.leaseMs) ? id : foundId;
   const request: TakeOverRequest<unknown> = { agent, store, snapshotId, context };
   const run = await takeOver(request);

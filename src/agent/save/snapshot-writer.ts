@@ -18,7 +18,7 @@ import { KeyQueue } from '../../store/parts/key-queue.ts';
 import { mustHaveStore, type AgentDefinition } from '../agent-definition.ts';
 import { healthySnapshotOf } from '../open/damaged-session.ts';
 import { assertNotRunning, findLastCompleted } from '../open/open-session.ts';
-import { readStored } from '../open/read-snapshot.ts';
+import { readMetadata } from '../open/read-snapshot.ts';
 import { statusOf } from '../runtime-error.ts';
 import { runOf, type RunLease, type RunRecord } from '../background/run-lease.ts';
 import type { TurnEnding } from '../turn-ending.ts';
@@ -308,7 +308,7 @@ export class SnapshotWriter<State> {
   async #assertPassed(parentId: string | undefined): Promise<void> {
     const leafId = this.#expectedLeafId;
     if (typeof leafId !== 'string' || leafId === parentId) return;
-    const leaf = await readStored(this.#agent, leafId, this.#context);
+    const leaf = await readMetadata(this.#agent, { snapshotId: leafId, context: this.#context });
     if (leaf) assertNotRunning(this.#agent, leaf);
     if (leaf?.status !== 'completed') return;
     throw new SessionConflictError({

@@ -1,15 +1,6 @@
 import { GenkitError } from 'genkit';
 import type { SessionStore } from 'genkit/beta';
 import { JsonValueError } from '../../json/value.ts';
-import type {
-  PageOptions,
-  ReadRecordsOptions,
-  RecordStore,
-  ScopeStore,
-  SnapshotLookup,
-  SnapshotStore,
-  WriteRecordOptions,
-} from '../../store/contract.ts';
 import { statusOf } from '../runtime-error.ts';
 
 /** Pauses before further attempts of a call that failed, in ms. */
@@ -18,40 +9,32 @@ const PAUSES_MS = [25, 200];
 /** Failures that a further attempt may not have. An error that is not a `GenkitError` counts as `INTERNAL`. */
 const TRANSIENT = new Set(['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'RESOURCE_EXHAUSTED', 'INTERNAL', 'UNKNOWN']);
 
+type Calls = { [name: string]: (options: object) => Promise<unknown> };
+
+/** The calls besides a save, with their names in messages. */
+const CALLS = {
+  getSnapshot: 'read',
+  getSnapshotMetadata: 'read',
+  listSessions: 'list',
+  listSnapshots: 'list',
+  readScopes: 'read',
+  readRecords: 'read',
+  writeRecord: 'write',
+};
+
 /**
  * The store as the runtime calls it. Each call has one time budget: within it, a transient failure is retried, and when the budget is used up
  * the call fails with `DEADLINE_EXCEEDED`. A save that timed out writes nothing, unless its commit has already begun. A
  * write of a session record that timed out may still be made, and one whose answer was lost is `ABORTED` when it expects a revision.
  */
 export function boundedStore<State>(store: SessionStore<State>, timeoutMs: number): SessionStore<State> {
-  const { getSnapshotMetadata, listSessions, listSnapshots, readScopes, readRecords, writeRecord } = store as Partial<
-    SnapshotStore<State> & ScopeStore & RecordStore
-  >;
-  const lists = listSessions &&
-    listSnapshots && {
-      listSessions: (options?: PageOptions) => within(timeoutMs, 'list', () => listSessions.call(store, options)),
-      listSnapshots: (options: PageOptions & { sessionId: string }) =>
-        within(timeoutMs, 'list', () => listSnapshots.call(store, options)),
-    };
-  const metadata = getSnapshotMetadata && {
-    getSnapshotMetadata: (lookup: SnapshotLookup) =>
-      within(timeoutMs, 'read', () => getSnapshotMetadata.call(store, lookup)),
-  };
-  const scopes = readScopes && {
-    readScopes: (options: Parameters<typeof readScopes>[0]) =>
-      within(timeoutMs, 'read', () => readScopes.call(store, options)),
-  };
-  const records = readRecords &&
-    writeRecord && {
-      readRecords: (options: ReadRecordsOptions) => within(timeoutMs, 'read', () => readRecords.call(store, options)),
-      writeRecord: (options: WriteRecordOptions) => within(timeoutMs, 'write', () => writeRecord.call(store, options)),
-    };
+  const methods = store as unknown as Calls;
+  const calls: Calls = {};
+  for (const [name, what] of Object.entries(CALLS)) {
+    if (methods[name]) calls[name] = (options) => within(timeoutMs, what, () => methods[name]!(options));
+  }
   return {
-    ...metadata,
-    ...lists,
-    ...scopes,
-    ...records,
-    getSnapshot: (lookup) => within(timeoutMs, 'read', () => store.getSnapshot(lookup)),
+    ...(calls as Pick<SessionStore<State>, 'getSnapshot'>),
     saveSnapshot: (snapshotId, mutator, options) =>
       within(timeoutMs, 'save', (isGivenUp) =>
         store.saveSnapshot(snapshotId, (current) => (isGivenUp() ? null : mutator(current)), options),

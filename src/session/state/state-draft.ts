@@ -16,7 +16,9 @@ export interface StateParts {
 }
 
 /** A state after a delta, and the data to save. */
-export interface StateDraft extends StateParts {
+export interface StateDraft {
+  /** The session's custom state. */
+  readonly plain: unknown;
   readonly state: { [key: string]: Json };
   /** The changes that the save must apply to the records. */
   readonly scopes: ScopeChange[];
@@ -46,12 +48,7 @@ export function draftState(
   for (const [key, value] of Object.entries(delta)) {
     if (value !== undefined && parseStateKey(key).scope !== 'temp') state.set(key, value);
   }
-  const scopes = scopeChangesOf(state);
-  const after = (scope: 'user' | 'app'): ScopeRecord => {
-    const record = copyJson(parts[scope]);
-    return scopes.find(({ id }) => id.scope === scope)?.change(record) ?? record;
-  };
-  return { plain: plain.get(), user: after('user'), app: after('app'), state: state.toObject(), scopes };
+  return { plain: plain.get(), state: state.toObject(), scopes: scopeChangesOf(state) };
 }
 
 function open(

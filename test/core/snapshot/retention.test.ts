@@ -1,12 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SessionTree, type SnapshotNode } from '../../../src/snapshot/session-tree.ts';
-import {
-  assertPolicy,
-  beyondChainLength,
-  planRetention,
-  type RetentionPolicy,
-} from '../../../src/snapshot/retention.ts';
+import { assertPolicy, planRetention, type RetentionPolicy } from '../../../src/snapshot/retention.ts';
 import { SNAPSHOT_STATUSES } from '../../../src/snapshot/status.ts';
 import { random, seed } from '../../support/scale.ts';
 
@@ -103,7 +98,7 @@ describe('planRetention', () => {
     });
     expect(planRetention(chain, { idleMs: 0 }, NOW)).toEqual({ whole: true });
     expect(planRetention(chain, { idleMs: 5 }, NOW)).toEqual({ whole: false, remove: [] });
-    expect(beyondChainLength(chain, 9)).toEqual(new Set(['s0']));
+    expect(planRetention(chain, { maxChainLength: 9 }, NOW)).toEqual({ whole: false, remove: ['s0'] });
   });
 
   it('takes a time that can’t be read for a new one', () => {

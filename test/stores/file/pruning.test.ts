@@ -7,7 +7,7 @@ import { bytesAtRest } from '../../../bench/measure.ts';
 import { random, scale } from '../../support/scale.ts';
 import { FileSessionStore, type FileSessionStoreOptions } from '../../../stores/file/file-session-store.ts';
 import { SessionTree, type SnapshotNode } from '../../../src/snapshot/session-tree.ts';
-import { beyondChainLength, overflow } from '../../../src/snapshot/retention.ts';
+import { overflow, planRetention } from '../../../src/snapshot/retention.ts';
 import { entriesBelow, temporaryFolder } from './support/folders.ts';
 import { RecordingFileSystem, type Operation } from './support/recording.ts';
 import { openStore, saveTurn, saveTurns, SESSION } from './support/scenarios.ts';
@@ -79,7 +79,8 @@ describe('maxPersistedChainLength', () => {
   it('overflow removes what the rule for whole sessions removes, on random trees', () => {
     growTrees({ pending: false }, ({ tree, beyond, length, added }) => {
       const path = new Set(tree.ancestors(added.snapshotId));
-      const expected = [...beyondChainLength(tree, length)].filter((id) => path.has(id));
+      const plan = planRetention(tree, { maxChainLength: length }, 0);
+      const expected = plan.whole ? [] : plan.remove.filter((id) => path.has(id));
       expect(beyond.toSorted()).toEqual(expected.toSorted());
     });
   });
