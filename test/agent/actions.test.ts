@@ -89,9 +89,15 @@ describe.each(STORE_KINDS)('snapshots on $name', ({ make }) => {
     expect(await agent.abort('p')).toBe('aborted');
     expect(await agent.abortAgentAction({ snapshotId: 'p' })).toEqual({ snapshotId: 'p', status: 'aborted' });
     expect(await agent.abortAgentAction({ snapshotId: 'nowhere' })).toEqual({ snapshotId: 'nowhere' });
-    const { output } = await call(agent, ['hi']);
-    expect(await agent.abort(output.snapshotId as string)).toBe('completed');
-    expect((await agent.getSnapshot(output.snapshotId as string))?.status).toBe('completed');
+    expect(await agent.abort('nowhere')).toBeUndefined();
+  });
+
+  test.each(['completed', 'failed', 'aborted'] as const)('stay %s when they are aborted after that', async (status) => {
+    const store = await make();
+    const { agent } = setUp(store);
+    await store.saveSnapshot('p', () => pending({ status }));
+    expect(await agent.abort('p')).toBe(status);
+    expect((await agent.getSnapshot('p'))?.status).toBe(status);
   });
 
   test('without heartbeats read as expired and are not rewritten', async () => {

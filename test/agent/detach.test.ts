@@ -223,6 +223,26 @@ describe.each(CHANGING_STORE_KINDS)('detach: on $name', ({ make }) => {
     expect(await lineage(agent, after.snapshotId!)).toEqual([after.snapshotId, output.snapshotId]);
   });
 
+  test('complete: nothing of it is streamed, and what it changed is saved', async () => {
+    const agent = defineCustomAgent<{ step: number }>(
+      genkit({}),
+      { name: 'worker', store: await make() },
+      async (sess, { sendChunk }) => {
+        await sess.run(async () => {
+          sess.updateCustom(() => ({ step: 1 }));
+          sess.addArtifacts([{ name: 'plan', parts: [{ text: 'go' }] }]);
+          sendChunk({ modelChunk: { content: [{ text: 'a' }] } });
+        });
+        return {};
+      },
+    );
+    const { output, chunks } = await call(agent, [later('one')]);
+    const { status, state } = await settled(agent, output.snapshotId);
+    expect(status).toBe('completed');
+    expect(state).toMatchObject({ custom: { step: 1 }, artifacts: [{ name: 'plan' }] });
+    expect(chunks).toEqual([]);
+  });
+
   test('fail: the snapshot says so, and the session goes on from the turn before', async () => {
     const { agent, called } = await setUp(await make());
     const first = call(agent, ['one'], { sessionId: 'job' });

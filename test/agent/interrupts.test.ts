@@ -56,8 +56,15 @@ describe.each(CHANGING_STORE_KINDS)('interrupts on $name', ({ make }) => {
     expect(output).toMatchObject({ finishReason: 'stop', message: model('thanks') });
     expect(chunks[0]).toMatchObject({ modelChunk: { role: 'tool', content: [response] } });
     expect(scripted.requests[1]?.messages.at(-1)).toMatchObject({ role: 'tool', content: [response] });
-    const messages = (await agent.getSnapshot(output.snapshotId as string))?.state?.messages;
-    expect(messages?.map(({ role }) => role)).toEqual(['user', 'model', 'tool', 'model']);
+    const saved = await agent.getSnapshot(output.snapshotId as string);
+    expect(saved?.status).toBe('completed');
+    const messages = saved?.state?.messages;
+    expect(messages).toMatchObject([
+      user('go'),
+      { role: 'model', content: [ask('1')] },
+      { role: 'tool', content: [response] },
+      model('thanks'),
+    ]);
     expect(messages?.[1]?.content[0]?.metadata).toEqual({ resolvedInterrupt: true });
   });
 
@@ -71,11 +78,12 @@ describe.each(CHANGING_STORE_KINDS)('interrupts on $name', ({ make }) => {
   });
 
   test('a restarted tool runs once, with the input it was asked with and what the caller adds', async () => {
-    const { resume, paid } = await setUp([pay('1')], 'bought');
+    const { first, resume, paid } = await setUp([pay('1')], 'bought');
+    expect(first.output).toMatchObject({ finishReason: 'interrupted', message: { content: [pay('1')] } });
     const { output } = await resume({
       restart: [{ ...pay('1'), metadata: { resumed: { by: 'me' } } } as never],
     });
-    expect(output.finishReason).toBe('stop');
+    expect(output).toMatchObject({ finishReason: 'stop', message: model('bought') });
     expect(paid).toEqual([{ amount: 5, resumed: { by: 'me' } }]);
   });
 
@@ -115,7 +123,8 @@ describe.each(CHANGING_STORE_KINDS)('interrupts on $name', ({ make }) => {
   });
 
   test('all waiting requests are answered at once, and before that no tool runs', async () => {
-    const { resume, paid } = await setUp([pay('1'), ask('2')], 'done');
+    const { first, resume, paid } = await setUp([pay('1'), ask('2')], 'done');
+    expect(first.output.message?.content).toMatchObject([pay('1'), ask('2')]);
     const half = await resume(restart(pay('1')));
     expect(half.output.error?.message).toContain("leaves tool 'ask' (ref '2') unanswered");
     expect(paid).toEqual([]);

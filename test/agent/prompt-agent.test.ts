@@ -241,6 +241,34 @@ describe('what a prompt agent sends and keeps', () => {
     expect(agent.__action.description).toBe('Does it all.');
   });
 
+  test.each([1, 2])(
+    '%i tools of one reply run; requests, results and last reply are in the conversation',
+    async (n) => {
+      const ai = genkit({});
+      const places = ['Paris', 'Rome'].slice(0, n);
+      const ask = places.map((place) => ({ toolRequest: { name: 'weather', ref: place, input: { place } } }));
+      const told = places.map((place) => ({
+        toolResponse: { name: 'weather', ref: place, output: `rain in ${place}` },
+      }));
+      const scripted = scriptedModel(ai, { replies: [ask, 'Stay at home.'] });
+      const inputSchema = z.object({ place: z.string() });
+      const weather = ai.defineTool(
+        { name: 'weather', description: 'Tells.', inputSchema },
+        async ({ place }) => `rain in ${place}`,
+      );
+      const agent = defineAgent(ai, { name: 'forecaster', model: scripted.name, tools: [weather] });
+      const { chunks, output } = await call(agent, ['Where to?']);
+      expect(chunks).toMatchObject([
+        { modelChunk: { role: 'tool', content: told } },
+        { turnEnd: { finishReason: 'stop' } },
+      ]);
+      const asked = [user('Where to?'), { role: 'model', content: ask }, { role: 'tool', content: told }];
+      expect(scripted.requests[1]?.messages).toMatchObject(asked);
+      expect(output.message).toEqual(model('Stay at home.'));
+      expect(output.state?.messages).toMatchObject([...asked, model('Stay at home.')]);
+    },
+  );
+
   test('a turn without a message sends the prompt alone', async () => {
     const { ai, scripted } = setUp('ready');
     const agent = defineAgent(ai, { name: 'starter', model: scripted.name, prompt: 'Begin.' });

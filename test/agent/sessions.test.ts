@@ -1,5 +1,5 @@
 import { genkit, InMemorySessionStore as GenkitStore, type SessionSnapshot, type SessionStore } from 'genkit/beta';
-import { AgentError, AgentInitError, defineAgent, defineCustomAgent } from 'genkitx-agents';
+import { AgentError, AgentInitError, defineAgent, defineCustomAgent, type AgentOutput } from 'genkitx-agents';
 import { describe, expect, test } from 'vitest';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { call, kinds, model, recordingStore, user } from './helpers.ts';
@@ -55,9 +55,14 @@ describe.each(CHANGING_STORE_KINDS)('sessions on $name', ({ make }) => {
     const first = await call(agent, ['one'], { sessionId: 'mine' });
     const second = await call(agent, ['two'], { sessionId: 'mine' });
     expect(first.output.sessionId).toBe('mine');
-    expect((await agent.getSnapshotData({ sessionId: 'mine' }))?.snapshotId).toBe(second.output.snapshotId);
-    expect((await agent.getSnapshotData({ sessionId: 'mine' }))?.parentId).toBe(first.output.snapshotId);
-    expect(scripted.requests[1]?.messages.slice(1)).toEqual([user('one'), model('reply 1'), user('two')]);
+    const messages = [user('one'), model('reply 1'), user('two')];
+    expect(await agent.getSnapshotData({ sessionId: 'mine' })).toMatchObject({
+      snapshotId: second.output.snapshotId,
+      parentId: first.output.snapshotId,
+      status: 'completed',
+      state: { sessionId: 'mine', messages: [...messages, model('reply 2')] },
+    });
+    expect(scripted.requests[1]?.messages.slice(1)).toEqual(messages);
   });
 
   test('a chat continues from its last turn; two turns from one snapshot are branches', async () => {
@@ -67,14 +72,15 @@ describe.each(CHANGING_STORE_KINDS)('sessions on $name', ({ make }) => {
     const fork = chat.snapshotId as string;
     const left = await agent.chat({ snapshotId: fork }).send('left');
     const right = await agent.chat({ snapshotId: fork }).send('right');
-    for (const [branch, text] of [
-      [left, 'left'],
-      [right, 'right'],
+    for (const [branch, text, reply] of [
+      [left, 'left', 'reply 2'],
+      [right, 'right', 'reply 3'],
     ] as const) {
-      const saved = await agent.getSnapshot(branch.snapshotId as string);
-      expect(saved?.parentId).toBe(fork);
-      expect(saved?.state?.messages?.[2]).toEqual(user(text));
-      expect(saved?.state?.messages).toHaveLength(4);
+      expect(await agent.getSnapshot(branch.snapshotId as string)).toMatchObject({
+        parentId: fork,
+        status: 'completed',
+        state: { sessionId: chat.sessionId, messages: [user('root'), model('reply 1'), user(text), model(reply)] },
+      });
     }
   });
 
@@ -218,6 +224,36 @@ test('a store that saves under an id of its own is taken at its word', async () 
   expect((await agent.getSnapshot(ids[1] ?? ''))?.parentId).toBe(ids[0]);
 });
 
+test.each([...CHANGING_STORE_KINDS, { name: 'the caller', make: async () => undefined }])(
+  'custom state and artifacts that $name keeps go on from call to call',
+  async ({ make }) => {
+    const store = await make();
+    const agent = defineCustomAgent<{ n: number }>(genkit({}), { name: 'counting', store }, async (sess) => {
+      await sess.run(async () => {
+        const n = (sess.getCustom()?.n ?? 0) + 1;
+        sess.updateCustom(() => ({ n }));
+        sess.addArtifacts([{ name: `note ${n}`, parts: [{ text: `This is ${n}.` }] }]);
+      });
+      return { artifacts: sess.getArtifacts() };
+    });
+    const notes = [1, 2].map((n) => ({ name: `note ${n}`, parts: [{ text: `This is ${n}.` }] }));
+    const kept = async ({ snapshotId, state }: AgentOutput) =>
+      store ? (await agent.getSnapshot(snapshotId!))?.state : state;
+    const first = (await call(agent, ['one'])).output;
+    expect(first.artifacts).toEqual(notes.slice(0, 1));
+    expect(await kept(first)).toMatchObject({ custom: { n: 1 }, artifacts: notes.slice(0, 1) });
+    const { snapshotId, state } = first;
+    const second = (await call(agent, ['two'], store ? { snapshotId } : { state })).output;
+    expect(second.artifacts).toEqual(notes);
+    expect(await kept(second)).toEqual({
+      sessionId: first.sessionId,
+      messages: [user('one'), user('two')],
+      custom: { n: 2 },
+      artifacts: notes,
+    });
+  },
+);
+
 describe('sessions whose callers keep the state', () => {
   test('the state goes out with the output and comes back with the next turn', async () => {
     const { agent, scripted } = setUp();
@@ -230,9 +266,12 @@ describe('sessions whose callers keep the state', () => {
     });
     expect(first.chunks).toEqual([{ turnEnd: { finishReason: 'stop' } }]);
     const second = await call(agent, ['two'], { state: first.output.state });
-    expect(second.output.sessionId).toBe(first.output.sessionId);
-    expect(second.output.state?.messages).toHaveLength(4);
-    expect(scripted.requests[1]?.messages.slice(1)).toEqual([user('one'), model('reply 1'), user('two')]);
+    const messages = [user('one'), model('reply 1'), user('two')];
+    expect(second.output).toMatchObject({
+      sessionId: first.output.sessionId,
+      state: { sessionId: first.output.sessionId, messages: [...messages, model('reply 2')] },
+    });
+    expect(scripted.requests[1]?.messages.slice(1)).toEqual(messages);
   });
 
   test('a chat keeps the state by itself', async () => {

@@ -19,7 +19,8 @@ describe('the stream of a turn', () => {
       ],
     });
     const agent = defineAgent(ai, { name: 'streaming', model: scripted.name });
-    const { chunks } = await call(agent, ['hi']);
+    const { chunks, output } = await call(agent, ['hi']);
+    expect(output.state?.messages).toEqual([user('hi'), model('hello')]);
     expect(chunks).toStrictEqual([
       { modelChunk: { role: 'model', index: 0, content: [{ text: 'hel' }] } },
       { modelChunk: { role: 'model', index: 0, content: [{ text: 'lo' }] } },
@@ -79,7 +80,12 @@ describe('the stream of a turn', () => {
     stream.send({ message: user('two') });
     expect((await reader.next()).value).toEqual({ turnEnd: { finishReason: 'stop' } });
     stream.close();
-    expect((await stream.output).message).toEqual(model('second'));
+    expect(scripted.requests[1]?.messages).toEqual([user('one'), model('first'), user('two')]);
+    expect(await stream.output).toMatchObject({
+      message: model('second'),
+      finishReason: 'stop',
+      state: { messages: [user('one'), model('first'), user('two'), model('second')] },
+    });
   });
 
   test('artifacts are told one by one and kept by name', async () => {
