@@ -189,6 +189,11 @@ export function dataLoss(message: string): GenkitError {
   return new GenkitError({ status: 'DATA_LOSS', message });
 }
 
+/** Whether a store refused a write because another one came first. */
+export function isAborted(thrown: unknown): boolean {
+  return (thrown as { status?: unknown } | null)?.status === 'ABORTED';
+}
+
 /** The medium does not answer, or not now; the same call may go through later. */
 export function unavailable(message: string, cause?: unknown): GenkitError {
   const error = new GenkitError({ status: 'UNAVAILABLE', message });

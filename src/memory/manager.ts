@@ -1,4 +1,4 @@
-import type { ActionContext, MessageData } from 'genkit';
+import type { ActionContext } from 'genkit';
 import { logger } from 'genkit/logging';
 import {
   closed,
@@ -10,43 +10,40 @@ import {
   unavailable,
 } from '../errors.ts';
 import type { Json } from '../json/value.ts';
-import { checkOptions, isBoolean, isWhole, type OptionCheck } from '../store/check-options.ts';
+import type { SnapshotStore } from '../store/contract.ts';
+import { itemsOf } from '../store/list/items-of.ts';
 import type {
   Memory,
   MemoryDraft,
   MemoryErasure,
   MemoryJob,
-  MemoryOperation,
+  MemoryPageOptions,
   MemoryScopeId,
 } from '../store/memory/contract.ts';
-import { memoryScopeKey } from '../store/memory/scope.ts';
-import type { SnapshotStore } from '../store/contract.ts';
+import { tenantScopeKey } from '../store/memory/scope.ts';
+import { LruCache } from '../store/parts/lru-cache.ts';
 import { Attachment } from './attach/attach.ts';
 import { readSession } from './attach/read-session.ts';
 import type { AttachedMemory, AttachOptions } from './attach/types.ts';
 import { backfillSessions, type BackfillOptions, type BackfillResult } from './backfill.ts';
 import { evaluateExtraction } from './evaluate.ts';
-import { noteManager, noteSessions, type MemorySessions } from './pipeline/jobs/process-jobs.ts';
-import { MemoryWorker } from './pipeline/jobs/worker.ts';
-import { holding } from './pipeline/consolidate/working-memories.ts';
+import { changeMemory } from './pipeline/commit/change-memory.ts';
 import { readOrganized } from './pipeline/commit/organize.ts';
+import { withOutcome } from './pipeline/consolidate/procedures.ts';
+import { holding } from './pipeline/consolidate/working-memories.ts';
 import { modelAsker, withinTime, type AskModel, type Generates } from './pipeline/extract/ask-model.ts';
-import { readGate } from './pipeline/guard/gate.ts';
-import { quarantinedOf, quarantineNote, type Quarantined } from './pipeline/guard/quarantine.ts';
-import {
-  addJobs,
-  assertAppAllowed,
-  enqueue,
-  type Enqueued,
-  type IngestWhile,
-  type Redact,
-} from './pipeline/ingest/ingest.ts';
+import { readConsent, writeConsent } from './pipeline/guard/consent.ts';
+import { approveText, discardText, waitingTexts } from './pipeline/guard/review.ts';
+import { checkIngest } from './pipeline/ingest/check-ingest.ts';
+import { addJobs, type Enqueued, type IngestWhile, type Redact } from './pipeline/ingest/ingest.ts';
 import { shortHash } from './pipeline/ingest/ranges.ts';
-import { sha256Of, type JobInput } from './pipeline/jobs/job-input.ts';
-import { NOTES, PIPELINE_KEYS, type Pipeline, type ScopeWork } from './pipeline/pipeline.ts';
+import { sha256Of } from './pipeline/jobs/job-input.ts';
+import { noteJobs, type ManagedJobs, type MemorySessions } from './pipeline/jobs/process-jobs.ts';
+import { MemoryWorker } from './pipeline/jobs/worker.ts';
+import { workOf, type Pipeline } from './pipeline/pipeline.ts';
 import { exportScope } from './rights/export.ts';
 import { forget, type ForgottenSource } from './rights/forget.ts';
-import { pruneScope } from './rights/prune.ts';
+import { checkPolicy, pruneScope } from './rights/prune.ts';
 import { mint, scopeFor, targetOf, type MemoryScope } from './scopes.ts';
 import { SYSTEM_CLOCK } from './search/deadline.ts';
 import { MemorySearch } from './search/memory-search.ts';
@@ -64,7 +61,7 @@ import type {
   QuarantinedText,
 } from './types.ts';
 
-/** Uses of memories that a process keeps until a commit writes them. */
+/** Scopes whose uses of memories a process keeps until a commit writes them. */
 const MOST_USES = 10_000;
 
 /** Whose call it is. */
@@ -87,28 +84,25 @@ export interface PrunedMemories {
 export class MemoryManager {
   /** The store that it was made with. */
   readonly store: Pipeline['store'];
-  /** @internal */
-  readonly settings: ManagerSettings;
+  readonly #settings: ManagerSettings;
   readonly #pipeline: Pipeline;
   readonly #worker: MemoryWorker;
   readonly #search: MemorySearch;
   /** Of agents with this memory. */
   readonly #stores = new Set<SnapshotStore>();
+  readonly #sessions = new Set<MemorySessions>();
   readonly #ingestWhile: IngestWhile = (...of) => this.#ingest(...of);
   readonly #saving = new Set<Promise<unknown>>();
   readonly #redact: Redact | undefined;
   readonly #isSuccess: MemoryManagerOptions['isSuccess'];
-  readonly #uses = new Map<string, Map<string, string>>();
+  readonly #uses = new LruCache<Map<string, string>>(MOST_USES);
   #refused = 0;
   #isClosed = false;
 
   /** @internal */
-  readonly registry: Generates['registry'];
-
-  /** @internal */
   constructor(ai: Generates, options: MemoryManagerOptions) {
     const { appName, userIdOf, triggers, app, hasWorker, ...settled } = settleManager(options);
-    this.settings = { appName, userIdOf, triggers, app, hasWorker };
+    this.#settings = { appName, userIdOf, triggers, app, hasWorker };
     this.store = settled.store;
     const { redact } = options;
     this.#isSuccess = options.isSuccess;
@@ -124,6 +118,7 @@ export class MemoryManager {
       nearest: (scope, text, request) => this.#nearest(scope, text, request),
       usesOf: (scope) => this.#usesOf(scope),
       changed: (scope) => this.#saveIndex(scope),
+      countRefusal: () => ++this.#refused,
     };
     this.#search = new MemorySearch(this.store, {
       ...options.search,
@@ -131,8 +126,13 @@ export class MemoryManager {
       clock: { ...SYSTEM_CLOCK, now: this.#pipeline.now },
     });
     this.#worker = new MemoryWorker(this.#pipeline);
-    this.registry = ai.registry;
-    noteManager(ai.registry, this);
+    const jobs: ManagedJobs = {
+      sessions: this.#sessions,
+      backfill: (of) => this.backfill(of),
+      attempt: (...of) => this.#worker.attempt(...of),
+    };
+    noteJobs(ai.registry, jobs);
+    noteJobs(this, jobs);
   }
 
   /**
@@ -147,8 +147,8 @@ export class MemoryManager {
     kind: MemoryScopeId['scope'],
     options: { context: ActionContext | undefined; appName?: string; sessionId?: string },
   ): MemoryScope {
-    const { context, appName = this.settings.appName, sessionId } = options;
-    const userId = kind === 'user' ? this.settings.userIdOf(context ?? {}) : undefined;
+    const { context, appName = this.#settings.appName, sessionId } = options;
+    const userId = kind === 'user' ? this.#settings.userIdOf(context ?? {}) : undefined;
     return scopeFor(kind, { context, appName, userId, ...(sessionId !== undefined && { sessionId }) });
   }
 
@@ -184,16 +184,12 @@ export class MemoryManager {
 
   async #ingest(options: IngestOptions, isThere?: () => Promise<boolean>): Promise<IngestResult> {
     this.#assertOpen();
-    checkOptions('ingest', options, INGEST);
+    checkIngest(options, { ...this.#pipeline, app: this.#settings.app, isSuccess: this.#isSuccess });
     const { scope, source, messages, procedure, wait = false } = options;
-    assertAppAllowed(scopeKind(scope), this.settings.app);
-    if (messages && options.extract !== 'verbatim') this.#assertLearns(procedure);
-    if (procedure) this.#assertSuccessIsKnown(messages);
     const isWanted = async () =>
       (!procedure || (await this.#isSuccess!({ scope, sourceId: source!.id, messages: messages! }))) &&
       (!isThere || (await isThere()));
-    const tools = { redact: this.#redact, isWanted, full: () => ++this.#refused };
-    const result = await addJobs(this.#pipeline, options, tools);
+    const result = await addJobs(this.#pipeline, options, { redact: this.#redact, isWanted });
     return this.#workOn(scope, result, wait);
   }
 
@@ -221,7 +217,7 @@ export class MemoryManager {
     scope,
     ...request
   }: ScopeOption & Omit<MemorySearchRequest, 'scope' | 'context'>): Promise<MemorySearchResult> {
-    const { id, options } = this.#workOf(scope);
+    const { id, options } = workOf(scope);
     return this.#search.search({ ...request, ...options, scope: id });
   }
 
@@ -234,25 +230,17 @@ export class MemoryManager {
 
   /** The structured profile; `undefined` while there is none. One read. */
   async profile({ scope }: ScopeOption): Promise<Json | undefined> {
-    return (await readOrganized(this.#pipeline, this.#workOf(scope))).profile;
+    return (await readOrganized(this.#pipeline, workOf(scope))).profile;
   }
 
   /** The rolling summary; `undefined` while there is none. One read. */
   async summary({ scope }: ScopeOption): Promise<string | undefined> {
-    return (await readOrganized(this.#pipeline, this.#workOf(scope))).summary;
+    return (await readOrganized(this.#pipeline, workOf(scope))).summary;
   }
 
   /** Counts how a procedure did: one that leads to success is trusted more. */
   async noteOutcome({ scope, id, isSuccess }: ScopeOption & { id: string; isSuccess: boolean }): Promise<void> {
-    const count = isSuccess ? 'successes' : 'failures';
-    await this.#change(scope, id, (memory) => {
-      const counted = { ...memory, [count]: ((memory[count] as number | undefined) ?? 0) + 1 } as MemoryDraft;
-      const [successes, failures] = [
-        (counted['successes'] as number | undefined) ?? 0,
-        (counted['failures'] as number | undefined) ?? 0,
-      ];
-      return { ...counted, confidence: (successes + 1) / (successes + failures + 2) };
-    });
+    await changeMemory(this.#pipeline, workOf(scope), id, (procedure) => withOutcome(procedure, isSuccess));
   }
 
   /**
@@ -262,64 +250,38 @@ export class MemoryManager {
    */
   async restore({ scope, id }: ScopeOption & { id: string }): Promise<void> {
     const at = new Date(this.#pipeline.now()).toISOString();
-    const replacing = await this.#change(scope, id, holding);
-    if (replacing.supersededBy === undefined) return;
-    await this.#change(scope, replacing.supersededBy, (memory) => ({ ...memory, validTo: at, supersededBy: id }));
+    const { supersededBy } = await changeMemory(this.#pipeline, workOf(scope), id, holding);
+    if (supersededBy === undefined) return;
+    const replaced = (memory: MemoryDraft) => ({ ...memory, validTo: at, supersededBy: id });
+    await changeMemory(this.#pipeline, workOf(scope), supersededBy, replaced);
   }
 
   /** Whether a scope may be learned about. What was learned before stays: `erase` removes it. */
   readonly consent = {
     /** Keeps the answer for good; `off` holds for what waits in the queue, too. */
-    set: async (scope: MemoryScope, consent: 'on' | 'off'): Promise<void> => {
-      if (consent !== 'on' && consent !== 'off') throw invalidArgument("Consent is 'on' or 'off'.");
-      const { id, options } = this.#workOf(scope);
-      const value = { consent, at: new Date(this.#pipeline.now()).toISOString() };
-      const note: MemoryOperation = { op: 'note', kind: NOTES.pipeline, key: PIPELINE_KEYS.consent, value };
-      await this.store.commit(id, [note], { ...options, now: this.#pipeline.now() });
-    },
+    set: async (scope: MemoryScope, consent: 'on' | 'off'): Promise<void> =>
+      writeConsent(this.#pipeline, workOf(scope), consent),
     /** The scope's own answer, else the manager's. */
-    get: async (scope: MemoryScope): Promise<'on' | 'off'> => {
-      const { id, options } = this.#workOf(scope);
-      const { notes } = await this.store.notes(id, NOTES.pipeline, { ...options, keys: [PIPELINE_KEYS.consent] });
-      return (notes[0]?.value as { consent: 'on' | 'off' } | undefined)?.consent ?? this.#pipeline.consent;
-    },
+    get: async (scope: MemoryScope): Promise<'on' | 'off'> =>
+      (await readConsent(this.#pipeline, workOf(scope))) ?? this.#pipeline.consent,
   };
 
   /** Texts that were kept back: by the guards, because they would replace too much, or because all users of an app would read them. */
   readonly quarantine = {
     /** What waits for a decision. */
-    list: async ({ scope }: ScopeOption): Promise<QuarantinedText[]> => {
-      const { id, options } = this.#workOf(scope);
-      const { notes } = await this.store.notes(id, NOTES.quarantine, options);
-      return notes.flatMap(({ key, value }) =>
-        quarantinedOf(value).flatMap((item, i) => (item.isDecided ? [] : describeQuarantined(`${key}#${i}`, item))),
-      );
-    },
+    list: async ({ scope }: ScopeOption): Promise<QuarantinedText[]> => waitingTexts(this.#pipeline, workOf(scope)),
     /**
      * Lets a text pass: a memory is kept, a message is learned from. The built-in rules and guards are not asked again.
      *
      * @throws `NOT_FOUND` when it does not wait any more.
      */
     approve: async ({ scope, id }: ScopeOption & { id: string }): Promise<IngestResult> => {
-      const work = this.#workOf(scope);
-      // Before the text is read: it must not come back when the scope is erased meanwhile.
-      const { epoch } = await readGate(this.#pipeline, work, id);
-      const item = await this.#quarantined(scope, id);
-      // The job has the same id if this is repeated after a crash.
-      const result = await enqueue(
-        this.#pipeline,
-        work,
-        { inputs: [approvedInput(item)], epoch },
-        () => ++this.#refused,
-      );
-      if (result.status !== 'full') await this.#removeQuarantined(work, id);
+      const result = await approveText(this.#pipeline, workOf(scope), id);
       return this.#workOn(scope, result, true);
     },
     /** Removes a text for good. */
-    discard: async ({ scope, id }: ScopeOption & { id: string }): Promise<void> => {
-      await this.#quarantined(scope, id);
-      await this.#removeQuarantined(this.#workOf(scope), id);
-    },
+    discard: async ({ scope, id }: ScopeOption & { id: string }): Promise<void> =>
+      discardText(this.#pipeline, workOf(scope), id),
   };
 
   /** Lets a memory of an app reach its users: the same as `quarantine.approve`. */
@@ -335,20 +297,11 @@ export class MemoryManager {
     ): Promise<MemoryJob[]> => {
       const { state, scope } = options;
       const target = scope && targetOf(scope);
-      const context = target ? target.context : options.context;
+      const { context } = target ? target.options : options;
+      const wanted = { ...(context && { context }), ...(state && { state }), ...(target && { scope: target.id }) };
+      const list = (page: MemoryPageOptions) => this.store.listJobs({ ...wanted, ...page });
       const found: MemoryJob[] = [];
-      let cursor: string | undefined;
-      do {
-        const page = await this.store.listJobs({
-          ...(context && { context }),
-          ...(state && { state }),
-          ...(target && { scope: target.id }),
-          ...(cursor !== undefined && { cursor }),
-          limit: 1000,
-        });
-        found.push(...page.items);
-        cursor = page.nextCursor;
-      } while (cursor !== undefined);
+      for await (const job of itemsOf(list, { limit: 1000 })) found.push(job);
       return found;
     },
     /** Tries a dead job again, with all its attempts. */
@@ -363,7 +316,7 @@ export class MemoryManager {
         now,
         dueAt: new Date(now).toISOString(),
       });
-      if (this.settings.hasWorker) this.#worker.wake(options);
+      if (this.#settings.hasWorker) this.#worker.wake(options);
     },
     /** How often this manager found the queue full. */
     refused: (): number => this.#refused,
@@ -381,7 +334,7 @@ export class MemoryManager {
     source,
     snapshotIds,
   }: ScopeOption & { source: string; snapshotIds?: readonly string[] }): Promise<ForgottenSource> {
-    const work = this.#workOf(scope);
+    const work = workOf(scope);
     if (typeof source !== 'string' || source === '') throw invalidArgument('forgetSource takes the id of a source.');
     const release = (job: MemoryJob) => this.#worker.remove(job, work.options);
     return forget(this.#pipeline, work, { sourceId: source, snapshotIds }, { ask: this.#asker(), release });
@@ -398,18 +351,13 @@ export class MemoryManager {
     policy: MemoryPrunePolicy,
     options: { scope?: MemoryScope; context?: ActionContext; dryRun?: boolean } = {},
   ): Promise<PrunedMemories> {
-    checkOptions('prune', policy, POLICY);
+    checkPolicy(policy);
     const { scope, context, dryRun = false } = options;
-    if (scope) return { memories: await pruneScope(this.#pipeline, this.#workOf(scope), policy, dryRun) };
+    if (scope) return { memories: await pruneScope(this.#pipeline, workOf(scope), policy, dryRun) };
     const at = context ? { context } : {};
     let memories = 0;
-    let cursor: string | undefined;
-    do {
-      const page = await this.store.listScopes({ ...at, limit: 1000, ...(cursor !== undefined && { cursor }) });
-      for (const id of page.items)
-        memories += await pruneScope(this.#pipeline, this.#workOf(mint(id, context)), policy, dryRun);
-      cursor = page.nextCursor;
-    } while (cursor !== undefined);
+    for await (const id of this.#scopeIds(context))
+      memories += await pruneScope(this.#pipeline, workOf(mint(id, context)), policy, dryRun);
     if (!dryRun) memories += (await this.store.sweep({ ...at, now: this.#pipeline.now() })).removed;
     return { memories };
   }
@@ -425,24 +373,18 @@ export class MemoryManager {
   }): Promise<MemoryScope[]> {
     const { filter, context } = options;
     const scopes: MemoryScope[] = [];
-    let cursor: string | undefined;
-    do {
-      const page = { limit: 1000, ...(context && { context }), ...(cursor !== undefined && { cursor }) };
-      const { items, nextCursor } = await this.store.listScopes(page);
-      scopes.push(...items.filter((id) => filter(id)).map((id) => mint(id, context)));
-      cursor = nextCursor;
-    } while (cursor !== undefined);
+    for await (const id of this.#scopeIds(context)) if (filter(id)) scopes.push(mint(id, context));
     return scopes;
   }
 
   /** Everything that the store holds of a scope, line by line. */
   export({ scope }: ScopeOption): AsyncGenerator<MemoryExportLine> {
-    return exportScope(this.#pipeline, this.#workOf(scope), () => this.quarantine.list({ scope }));
+    return exportScope(this.#pipeline, workOf(scope), () => this.quarantine.list({ scope }));
   }
 
   /** Removes everything that the store holds of a scope, the answer about consent included. Jobs that run bring nothing back. */
   async erase({ scope }: ScopeOption): Promise<MemoryErasure> {
-    const { id, options } = this.#workOf(scope);
+    const { id, options } = workOf(scope);
     this.#uses.delete(this.#keyOf(scope));
     return this.store.erase(id, options);
   }
@@ -489,93 +431,34 @@ export class MemoryManager {
    */
   attach(options: AttachOptions = {}): AttachedMemory {
     this.#assertOpen();
-    const { topics } = this.#pipeline;
+    const { appName, triggers } = this.#settings;
     const parts = {
-      topics,
+      appName,
+      triggers,
+      topics: this.#pipeline.topics,
       hasProcedures: this.#isSuccess !== undefined,
       ingest: this.#ingestWhile,
       stores: this.#stores,
+      sessions: this.#sessions,
     };
     return new Attachment(this, parts, options);
   }
 
-  /** @internal An agent's sessions are learned from: `processMemoryJobs` looks there for what was never enqueued. */
-  noteSessions(sessions: MemorySessions): void {
-    noteSessions(this.registry, this, sessions);
-  }
-
-  /** @internal One attempt at a job of a tenant. */
-  attempt(context: ActionContext | undefined): ReturnType<MemoryWorker['attempt']> {
-    return this.#worker.attempt(context ? { context } : {});
+  #scopeIds(context: ActionContext | undefined): AsyncGenerator<MemoryScopeId> {
+    const list = (page: MemoryPageOptions) => this.store.listScopes(page);
+    return itemsOf(list, { ...(context && { context }), limit: 1000 });
   }
 
   async #workOn(scope: MemoryScope, { openIds, ...result }: Enqueued, wait: boolean): Promise<IngestResult> {
     if (openIds.length === 0) return result;
-    const { id, options } = this.#workOf(scope);
+    const { id, options } = workOf(scope);
     if (!wait) {
-      if (this.settings.hasWorker) this.#worker.wake(options);
+      if (this.#settings.hasWorker) this.#worker.wake(options);
       return result;
     }
     const isDone = await this.#worker.workOff(id, openIds, options);
     if (result.status === 'full' || (result.status === 'known' && isDone)) return result;
     return { ...result, status: isDone ? 'committed' : 'failed' };
-  }
-
-  #assertLearns(procedure = false): void {
-    const { model, extract } = this.#pipeline;
-    if (model !== undefined || (extract !== undefined && !procedure)) return;
-    throw failedPrecondition(
-      `Without a model nothing can be learned from messages${procedure ? ', and no procedure be made' : ''}: give memoryManager one, or extract.`,
-    );
-  }
-
-  #assertSuccessIsKnown(messages: readonly MessageData[] | undefined): void {
-    if (!this.#isSuccess)
-      throw failedPrecondition('Procedures are made of sessions that were a success: give memoryManager isSuccess.');
-    if (!messages) throw invalidArgument("A procedure is made of 'messages' or a 'sessionId'.");
-  }
-
-  async #quarantined(scope: MemoryScope, id: string): Promise<Quarantined> {
-    const { id: scopeId, options } = this.#workOf(scope);
-    const [key, index] = splitId(id);
-    const { notes } = await this.store.notes(scopeId, NOTES.quarantine, { ...options, keys: [key] });
-    const item = quarantinedOf(notes[0]?.value)[index];
-    if (item && !item.isDecided) return item;
-    throw notFound(`No text ${quote(id)} waits for a decision.`);
-  }
-
-  /** The place of a text in its note stays, so that the ids of the others do. */
-  async #removeQuarantined({ id: scopeId, options }: ScopeWork, id: string): Promise<void> {
-    const [key, index] = splitId(id);
-    await this.#retried(async () => {
-      const { revision, notes } = await this.store.notes(scopeId, NOTES.quarantine, { ...options, keys: [key] });
-      const left = quarantinedOf(notes[0]?.value).map((item, i) => (i === index ? decided(item) : item));
-      const note = quarantineNote(key, left.every(({ isDecided }) => isDecided) ? [] : left);
-      await this.store.commit(scopeId, [note], { ...options, expectedRevision: revision, now: this.#pipeline.now() });
-    });
-  }
-
-  /** Changes a memory, whatever else is changed meanwhile; answers what it was. */
-  async #change(scope: MemoryScope, memoryId: string, change: (memory: MemoryDraft) => MemoryDraft): Promise<Memory> {
-    const { id, options } = this.#workOf(scope);
-    return this.#retried(async () => {
-      const revision = await this.store.revision(id, options);
-      const [memory] = await this.store.get(id, [memoryId], options);
-      if (!memory) throw notFound(`There is no memory ${quote(memoryId)}.`);
-      const operation: MemoryOperation = { op: 'put', memory: change(memory) };
-      await this.store.commit(id, [operation], { ...options, expectedRevision: revision, now: this.#pipeline.now() });
-      return memory;
-    });
-  }
-
-  async #retried<T>(attempt: () => Promise<T>): Promise<T> {
-    for (let attempts = 1; ; attempts++) {
-      try {
-        return await attempt();
-      } catch (error) {
-        if ((error as { status?: unknown } | null)?.status !== 'ABORTED' || attempts === 50) throw error;
-      }
-    }
   }
 
   /** Memories that a job is to be compared with: it must not miss one because the store or the embedder is slow. */
@@ -603,7 +486,7 @@ export class MemoryManager {
 
   /** In the background: another process searches a scope without reading all of it. */
   #saveIndex(scope: MemoryScope): void {
-    const { id, options } = this.#workOf(scope);
+    const { id, options } = workOf(scope);
     const saving = this.#search.saveIndex(id, options).catch((error: unknown) => {
       logger.warn(`The index of a memory scope was not saved; searches build it anew. ${describeThrown(error)}`);
     });
@@ -617,26 +500,18 @@ export class MemoryManager {
     return modelAsker(ai, model, { timeoutMs: limits.timeoutMs, signal: new AbortController().signal });
   }
 
-  #workOf(scope: MemoryScope): ScopeWork {
-    const { id, context } = targetOf(scope);
-    return { scope, id, options: context === undefined ? {} : { context } };
+  #usesOf(scope: MemoryScope): Map<string, string> {
+    const key = this.#keyOf(scope);
+    const known = this.#uses.get(key);
+    if (known) return known;
+    const uses = new Map<string, string>();
+    this.#uses.set(key, uses, 1);
+    return uses;
   }
 
   #keyOf(scope: MemoryScope): string {
-    const { id, options } = this.#workOf(scope);
-    return JSON.stringify([this.store.tenant(options), memoryScopeKey(id)]);
-  }
-
-  #usesOf(scope: MemoryScope): Map<string, string> {
-    const key = this.#keyOf(scope);
-    const uses = this.#uses.get(key) ?? new Map<string, string>();
-    this.#uses.delete(key);
-    this.#uses.set(key, uses);
-    for (const oldest of this.#uses.keys()) {
-      if (this.#uses.size <= MOST_USES) break;
-      this.#uses.delete(oldest);
-    }
-    return uses;
+    const { id, options } = workOf(scope);
+    return tenantScopeKey(this.store, id, options);
   }
 
   #assertOpen(): void {
@@ -657,60 +532,4 @@ export class MemoryManager {
  */
 export function memoryManager(ai: Generates, options: MemoryManagerOptions): MemoryManager {
   return new MemoryManager(ai, options);
-}
-
-const isAny: OptionCheck = () => undefined;
-
-const INGEST = {
-  scope: isAny,
-  source: isAny,
-  messages: isAny,
-  memories: isAny,
-  sessionId: isAny,
-  extract: (value: unknown) => (value === 'verbatim' ? undefined : "'verbatim'"),
-  procedure: isBoolean,
-  wait: isBoolean,
-};
-
-const isShare: OptionCheck = (value) =>
-  typeof value === 'number' && value >= 0 && value <= 1 ? undefined : 'a number of 0 to 1';
-
-const POLICY = {
-  maxAgeMs: isWhole(0),
-  minConfidence: isShare,
-  halfLifeMs: isWhole(1),
-  unusedMs: isWhole(0),
-  maxMemories: isWhole(0),
-  invalidMs: isWhole(0),
-};
-
-function scopeKind(scope: MemoryScope): MemoryScope {
-  targetOf(scope);
-  return scope;
-}
-
-function splitId(id: string): [string, number] {
-  if (typeof id !== 'string') throw invalidArgument('The id of a quarantined text is a string.');
-  const at = id.lastIndexOf('#');
-  return [id.slice(0, Math.max(0, at)) || '?', Number(id.slice(at + 1))];
-}
-
-function decided({ at }: Quarantined): Quarantined {
-  return { reason: '', at, source: { id: '', at }, isDecided: true };
-}
-
-function describeQuarantined(id: string, { reason, at, source, message, candidate }: Quarantined): QuarantinedText {
-  const text = candidate?.text ?? (message?.content ?? []).flatMap((part) => part.text ?? []).join('\n');
-  return { id, kind: candidate ? 'memory' : 'message', reason, text, sourceId: source.id, at };
-}
-
-function approvedInput({ source, message, position = 0, candidate }: Quarantined): JobInput {
-  if (message) {
-    const hash = shortHash(sha256Of(message));
-    const range = { from: position, to: position + 1, base: hash, hashes: hash };
-    return { version: 1, task: 'learn', source, range, messages: [message], isApproved: true };
-  }
-  const { source: said, role: _, ...fact } = candidate!;
-  const origin = { ...source, type: said.type, trust: said.trust };
-  return { version: 1, task: 'facts', source: origin, facts: [fact], sha256: sha256Of(fact), isApproved: true };
 }

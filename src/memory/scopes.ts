@@ -12,10 +12,11 @@ export interface MemoryScope {
   readonly kind: MemoryScopeId['scope'];
 }
 
-interface ScopeTarget {
+/** Where the data of a scope is. */
+export interface ScopeTarget {
   readonly id: MemoryScopeId;
-  /** Names the tenant. */
-  readonly context: ActionContext | undefined;
+  /** The options of every call of the store: they name the tenant. */
+  readonly options: { readonly context?: ActionContext };
 }
 
 /** On the global object, so that the ES module and the CommonJS copy of the package know each other's scopes. */
@@ -64,7 +65,7 @@ export function appScope({ appName, context }: ScopeOptions): MemoryScope {
 export function mint(id: MemoryScopeId, context: ActionContext | undefined): MemoryScope {
   assertId(id.appName, 'appName');
   const scope = Object.freeze({ kind: id.scope });
-  minted.set(scope, { id: Object.freeze({ ...id }), context });
+  minted.set(scope, { id: Object.freeze({ ...id }), options: context === undefined ? {} : { context } });
   return scope;
 }
 

@@ -4,10 +4,12 @@ import { invalidArgument } from '../errors.ts';
 import { assertId } from '../snapshot/ids.ts';
 import {
   checkOptions,
+  isAny,
   isBoolean,
   isFunction,
   isObject,
   isOneOf,
+  isShare,
   isWhole,
   type OptionCheck,
 } from '../store/check-options.ts';
@@ -29,10 +31,7 @@ const LIMITS: Required<MemoryLimits> = {
 
 const TRIGGERS: Required<MemoryTriggers> = { everyTurns: 5, onIdleMs: 900_000, onSessionEnd: true };
 
-const isAny: OptionCheck = () => undefined;
 const isList: OptionCheck = (value) => (Array.isArray(value) ? undefined : 'a list');
-const isShare: OptionCheck = (value) =>
-  typeof value === 'number' && value >= 0 && value <= 1 ? undefined : 'a number of 0 to 1';
 const isSchema: OptionCheck = (value) =>
   typeof (value as { safeParse?: unknown } | null)?.safeParse === 'function'
     ? undefined
@@ -54,7 +53,7 @@ export interface ManagerSettings {
  */
 export function settleManager(
   options: MemoryManagerOptions,
-): ManagerSettings & Omit<Pipeline, 'ai' | 'nearest' | 'usesOf' | 'changed'> {
+): ManagerSettings & Omit<Pipeline, 'ai' | 'nearest' | 'usesOf' | 'changed' | 'countRefusal'> {
   checkOptions('memoryManager', options, {
     store: isObject,
     model: isAny,

@@ -5,9 +5,17 @@ import type { RecordStore } from './contract.ts';
 /** Checks one option's value; answers what it must be, or `undefined` when it is fine. */
 export type OptionCheck = (value: unknown) => string | undefined;
 
+/** The value is checked elsewhere. */
+export const isAny: OptionCheck = () => undefined;
+
 export const isBoolean: OptionCheck = (value) => (typeof value === 'boolean' ? undefined : 'true or false');
 
 export const isString: OptionCheck = (value) => (typeof value === 'string' ? undefined : 'a string');
+
+export const isNumber: OptionCheck = (value) => (Number.isFinite(value) ? undefined : 'a number');
+
+export const isShare: OptionCheck = (value) =>
+  typeof value === 'number' && value >= 0 && value <= 1 ? undefined : 'a number of 0 to 1';
 
 export const isFunction: OptionCheck = (value) => (typeof value === 'function' ? undefined : 'a function');
 

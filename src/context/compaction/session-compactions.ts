@@ -1,6 +1,6 @@
 import type { ActionContext, GenerationUsage, MessageData } from 'genkit';
 import { logger } from 'genkit/logging';
-import { describeThrown, quote } from '../../errors.ts';
+import { describeThrown, isAborted, quote } from '../../errors.ts';
 import { sumUsage } from '../../session/usage.ts';
 import type { RecordStore, SessionRecord } from '../../store/contract.ts';
 import { MessageLog } from '../../session/log/message-log.ts';
@@ -347,7 +347,7 @@ export class SessionCompactions {
       this.#chain = chain;
       return true;
     } catch (error) {
-      if ((error as { status?: unknown } | null)?.status !== 'ABORTED') throw error;
+      if (!isAborted(error)) throw error;
       this.#unwritten = unwritten;
       this.#revision = undefined;
       return false;

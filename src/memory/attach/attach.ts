@@ -2,10 +2,12 @@ import { GenkitError, type ToolArgument } from 'genkit';
 import { logger } from 'genkit/logging';
 import { describeThrown, quote } from '../../errors.ts';
 import type { SnapshotStore } from '../../store/contract.ts';
+import { tenantScopeKey } from '../../store/memory/scope.ts';
 import type { MemoryManager } from '../manager.ts';
 import { userScope, sessionScope, appScope, targetOf, type MemoryScope } from '../scopes.ts';
 import type { IngestWhile } from '../pipeline/ingest/ingest.ts';
-import type { IngestResult, MemoryTopic } from '../types.ts';
+import type { MemorySessions } from '../pipeline/jobs/process-jobs.ts';
+import type { IngestResult, MemoryTopic, MemoryTriggers } from '../types.ts';
 import { memoryMiddleware } from './middleware.ts';
 import { memoryTools } from './memory-tools.ts';
 import { Retrieval } from './retrieve.ts';
@@ -26,11 +28,15 @@ import type {
 
 /** What an attachment has of its manager besides its public methods. */
 export interface ManagerParts {
+  readonly appName: string;
+  readonly triggers: Required<MemoryTriggers>;
   readonly topics: readonly MemoryTopic[];
   readonly hasProcedures: boolean;
   readonly ingest: IngestWhile;
   /** Where the manager looks for sessions; gets the stores of agents. */
   readonly stores: Set<SnapshotStore>;
+  /** Where `processMemoryJobs` looks for what was never enqueued. */
+  readonly sessions: Set<MemorySessions>;
 }
 
 /** What `memory.attach` makes. */
@@ -49,8 +55,8 @@ export class Attachment implements AttachedMemory {
     this.#manager = manager;
     this.#parts = parts;
     this.#settings = settings;
-    const { topics, hasProcedures, ingest } = parts;
-    this.#triggers = new Triggers(ingest, manager.settings.triggers);
+    const { topics, hasProcedures, ingest, triggers } = parts;
+    this.#triggers = new Triggers(ingest, triggers);
     const scopesOf = (turn: MemoryTurnScope) => this.#scopesOf(turn);
     // A search and then the profile, each within the deadline; it is not to be cut off before it answers what is there.
     this.deadlineMs = 2 * settings.deadlineMs + 1_000;
@@ -79,8 +85,7 @@ export class Attachment implements AttachedMemory {
 
   async endSession({ sessionId, context, wait = false }: EndedSession): Promise<IngestResult> {
     const scope = this.#learnedInto({ sessionId, context });
-    if (!scope || !this.#settings.learn || !this.#manager.settings.triggers.onSessionEnd)
-      return { status: 'known', jobIds: [] };
+    if (!scope || !this.#settings.learn || !this.#parts.triggers.onSessionEnd) return { status: 'known', jobIds: [] };
     this.#triggers.stop(this.#keyOf(scope, sessionId));
     return this.#manager.ingest({ scope, sessionId, wait });
   }
@@ -97,8 +102,8 @@ export class Attachment implements AttachedMemory {
     this.#stores.add(store);
     this.#parts.stores.add(store);
     if (!this.#settings.learn) return;
-    const { appName } = this.#manager.settings;
-    this.#manager.noteSessions({
+    const { appName } = this.#parts;
+    this.#parts.sessions.add({
       store,
       scopeOf: ({ sessionId, ownerId }, context) => {
         const at = { appName, ...(context && { context }) };
@@ -136,8 +141,8 @@ export class Attachment implements AttachedMemory {
   }
 
   #keyOf(scope: MemoryScope, sessionId: string): string {
-    const { id, context } = targetOf(scope);
-    return JSON.stringify([this.#manager.store.tenant(context === undefined ? {} : { context }), id, sessionId]);
+    const { id, options } = targetOf(scope);
+    return JSON.stringify([tenantScopeKey(this.#manager.store, id, options), sessionId]);
   }
 
   /** Those of the caller. Without a user there is none of a user, without a session none of a session. */

@@ -17,9 +17,9 @@ export async function readSession(
   scope: MemoryScope,
   sessionId: string,
 ): Promise<SessionToLearn | undefined> {
-  const { id, context } = targetOf(scope);
+  const { id, options } = targetOf(scope);
   if (id.scope === 'session' && id.sessionId !== sessionId) return undefined;
-  const snapshot = await store.getSnapshot({ sessionId, ...(context && { context }) });
+  const snapshot = await store.getSnapshot({ ...options, sessionId });
   if (!snapshot || (id.scope === 'user' && logOf(snapshot).owner?.userId !== id.userId)) return undefined;
   return { scope, sessionId, snapshotId: snapshot.snapshotId, messages: snapshot.state?.messages ?? [] };
 }

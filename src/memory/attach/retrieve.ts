@@ -4,7 +4,7 @@ import type { Json } from '../../json/value.ts';
 import { estimateTokens } from '../../session/log/estimate-tokens.ts';
 import type { MemoryBlock, MemoryItem } from '../../session/turn-memory.ts';
 import type { OmissionReason } from '../../snapshot/context-report.ts';
-import { memoryScopeKey } from '../../store/memory/scope.ts';
+import { tenantScopeKey } from '../../store/memory/scope.ts';
 import type { Memory } from '../../store/memory/contract.ts';
 import { LruCache } from '../../store/parts/lru-cache.ts';
 import type { MemoryManager } from '../manager.ts';
@@ -117,9 +117,8 @@ export class Retrieval {
     withinMs: number,
     abortSignal: AbortSignal | undefined,
   ): Promise<{ profile: KnownProfile | undefined; reasons: readonly OmissionReason[] }> {
-    const { id, context } = targetOf(scope);
-    const options = context === undefined ? {} : { context };
-    const key = JSON.stringify([this.#manager.store.tenant(options), memoryScopeKey(id)]);
+    const { id, options } = targetOf(scope);
+    const key = tenantScopeKey(this.#manager.store, id, options);
     const known = this.#profiles.get(key);
     if (known && known.revision === searched) return { profile: known, reasons: [] };
     if (withinMs === 0) return { profile: known, reasons: ['deadline'] };

@@ -22,8 +22,7 @@ export async function sessionFacts(
   messages: readonly MessageData[],
   keepTurns: number,
 ): Promise<SessionFacts | undefined> {
-  const { id, context } = targetOf(scope);
-  const options = context === undefined ? {} : { context };
+  const { id, options } = targetOf(scope);
   const key = sourceNoteKey(sessionId);
   const { notes } = await store.notes(id, NOTES.pipeline, { ...options, keys: [key] });
   const log = MessageLog.of(messages);

@@ -3,6 +3,7 @@ import {
   checkOptions,
   isBoolean,
   isFunction,
+  isNumber,
   isObject,
   isOneOf,
   isWhole,
@@ -39,8 +40,6 @@ const isTools: OptionCheck = (value) =>
   Array.isArray(value) && value.every((name) => TOOLS.has(name))
     ? undefined
     : "a list of 'load_memory' and 'create_memory'";
-
-const isNumber: OptionCheck = (value) => (Number.isFinite(value) ? undefined : 'a number');
 
 /**
  * Checks the options, and applies the defaults.

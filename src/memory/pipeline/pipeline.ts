@@ -1,6 +1,6 @@
 import type { ModelArgument, EmbedderArgument, z } from 'genkit';
-import type { Memory, MemoryScopeId, MemoryStore } from '../../store/memory/contract.ts';
-import type { MemoryScope } from '../scopes.ts';
+import type { Memory, MemoryStore } from '../../store/memory/contract.ts';
+import { targetOf, type MemoryScope, type ScopeTarget } from '../scopes.ts';
 import type { MemoryExtractor, MemoryGuard, MemoryLimits, MemoryReport, MemoryTopic, MemoryTrust } from '../types.ts';
 import type { Generates } from './extract/ask-model.ts';
 
@@ -33,14 +33,18 @@ export interface Pipeline {
   readonly usesOf: (scope: MemoryScope) => Map<string, string>;
   /** The scope has changed. */
   readonly changed: (scope: MemoryScope) => void;
+  /** The queue was full; answers how often it was. */
+  readonly countRefusal: () => number;
 }
 
 /** Where the work of a job goes. */
-export interface ScopeWork {
+export interface ScopeWork extends ScopeTarget {
   readonly scope: MemoryScope;
-  readonly id: MemoryScopeId;
-  /** The options of every call of the store. */
-  readonly options: { readonly context?: NonNullable<Parameters<MemoryStore['revision']>[1]>['context'] };
+}
+
+/** @throws `INVALID_ARGUMENT` for anything that is not a scope. */
+export function workOf(scope: MemoryScope): ScopeWork {
+  return { scope, ...targetOf(scope) };
 }
 
 /** The most operations of a commit. */

@@ -1,12 +1,14 @@
 import { readOrganized } from '../pipeline/commit/organize.ts';
-import { NOTES, PIPELINE_KEYS, type Pipeline, type ScopeWork } from '../pipeline/pipeline.ts';
+import { readConsent } from '../pipeline/guard/consent.ts';
+import type { Pipeline } from '../pipeline/pipeline.ts';
+import type { ScopeTarget } from '../scopes.ts';
 import type { MemoryExportLine, QuarantinedText } from '../types.ts';
-import { memoriesOf } from './prune.ts';
+import { jobsOf, memoriesOf } from './contents.ts';
 
 /** Everything that the store holds of a scope that says something about it. */
 export async function* exportScope(
   pipeline: Pipeline,
-  work: ScopeWork,
+  work: ScopeTarget,
   quarantined: () => Promise<readonly QuarantinedText[]>,
 ): AsyncGenerator<MemoryExportLine> {
   const { store } = pipeline;
@@ -20,14 +22,8 @@ export async function* exportScope(
   if (profile !== undefined) yield { kind: 'profile', profile };
   if (summary !== undefined) yield { kind: 'summary', summary };
   for (const text of await quarantined()) yield { kind: 'quarantine', quarantine: text };
-  let cursor: string | undefined;
-  do {
-    const page = await store.listJobs({ ...options, scope: id, limit: 1000, ...(cursor !== undefined && { cursor }) });
-    for (const job of page.items) yield { kind: 'job', job };
-    cursor = page.nextCursor;
-  } while (cursor !== undefined);
-  const { notes } = await store.notes(id, NOTES.pipeline, { ...options, keys: [PIPELINE_KEYS.consent] });
-  const consent = (notes[0]?.value as { consent: 'on' | 'off' } | undefined)?.consent;
+  for await (const job of jobsOf(pipeline, work)) yield { kind: 'job', job };
+  const consent = await readConsent(pipeline, work);
   if (consent !== undefined) yield { kind: 'consent', consent };
   yield { kind: 'end', memories };
 }

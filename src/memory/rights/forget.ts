@@ -3,6 +3,7 @@ import { z } from 'genkit';
 import { unavailable } from '../../errors.ts';
 import { markedLines } from '../../session/log/transcript.ts';
 import type { Memory, MemoryDraft, MemoryJob, MemoryOperation, MemorySource } from '../../store/memory/contract.ts';
+import { retryAborted } from '../pipeline/commit/retry-aborted.ts';
 import { vectorsOf } from '../pipeline/commit/run-job.ts';
 import { confidenceOf } from '../pipeline/consolidate/confidence.ts';
 import { sameFactKey } from '../pipeline/consolidate/duplicates.ts';
@@ -14,6 +15,7 @@ import { quarantinedOf, quarantineNote } from '../pipeline/guard/quarantine.ts';
 import { sourceNoteValue, withRange } from '../pipeline/ingest/ranges.ts';
 import { parseJobInput, type JobInput, type LearnInput } from '../pipeline/jobs/job-input.ts';
 import { NOTES, PIPELINE_KEYS, type Pipeline, type ScopeWork } from '../pipeline/pipeline.ts';
+import { jobsOf, memoriesOf } from './contents.ts';
 
 /** Memories that one commit replaces: each takes two operations, and one for a memory that holds again. */
 const MOST_AT_ONCE = 25;
@@ -100,22 +102,10 @@ class Forgetting {
   }
 
   async #jobs(): Promise<MemoryJob[]> {
-    const { store } = this.#pipeline;
-    const { id, options } = this.#work;
     const found: MemoryJob[] = [];
-    let cursor: string | undefined;
-    do {
-      const page = await store.listJobs({
-        ...options,
-        scope: id,
-        limit: 1000,
-        ...(cursor !== undefined && { cursor }),
-      });
-      found.push(
-        ...page.items.filter((job) => job.sourceId === this.#what.sourceId && this.#isMeant(parseJobInput(job).source)),
-      );
-      cursor = page.nextCursor;
-    } while (cursor !== undefined);
+    for await (const job of jobsOf(this.#pipeline, this.#work)) {
+      if (job.sourceId === this.#what.sourceId && this.#isMeant(parseJobInput(job).source)) found.push(job);
+    }
     return found;
   }
 
@@ -211,25 +201,13 @@ class Forgetting {
 
   /** Memories that point to those that are replaced. */
   async #following(newIds: ReadonlyMap<string, string | undefined>): Promise<MemoryDraft[]> {
-    const { store } = this.#pipeline;
-    const { id, options } = this.#work;
     const found: MemoryDraft[] = [];
-    let cursor: string | undefined;
-    do {
-      const page = await store.query(id, {
-        ...options,
-        filter: { includeInvalid: true },
-        k: 1000,
-        ...(cursor !== undefined && { cursor }),
-      });
-      for (const { memory } of page.items) {
-        const { supersededBy } = memory;
-        if (supersededBy === undefined || !newIds.has(supersededBy) || newIds.has(memory.id)) continue;
-        found.push(memory);
-        if (newIds.get(supersededBy) === undefined) this.#done.reinstated++;
-      }
-      cursor = page.nextCursor;
-    } while (cursor !== undefined);
+    for await (const memory of memoriesOf(this.#pipeline, this.#work)) {
+      const { supersededBy } = memory;
+      if (supersededBy === undefined || !newIds.has(supersededBy) || newIds.has(memory.id)) continue;
+      found.push(memory);
+      if (newIds.get(supersededBy) === undefined) this.#done.reinstated++;
+    }
     return found;
   }
 
@@ -283,18 +261,13 @@ class Forgetting {
   async #commit(plan: () => Promise<{ revision: number; operations: MemoryOperation[] }>): Promise<void> {
     const { store, now } = this.#pipeline;
     const { id, options } = this.#work;
-    for (let attempt = 1; ; attempt++) {
-      const before = { ...this.#done };
+    const before = { ...this.#done };
+    await retryAborted(MOST_ATTEMPTS, async () => {
+      Object.assign(this.#done, before);
       const { revision, operations } = await plan();
       if (operations.length === 0) return;
-      try {
-        await store.commit(id, operations, { ...options, expectedRevision: revision, now: now() });
-        return;
-      } catch (error) {
-        if ((error as { status?: unknown } | null)?.status !== 'ABORTED' || attempt === MOST_ATTEMPTS) throw error;
-        Object.assign(this.#done, before);
-      }
-    }
+      await store.commit(id, operations, { ...options, expectedRevision: revision, now: now() });
+    });
   }
 }
 

@@ -1,26 +1,25 @@
+import { checkOptions, isShare, isWhole } from '../../store/check-options.ts';
 import type { Memory, MemoryOperation } from '../../store/memory/contract.ts';
+import { retryAborted } from '../pipeline/commit/retry-aborted.ts';
 import { agedConfidence } from '../pipeline/consolidate/confidence.ts';
 import { MOST_OPERATIONS, type Pipeline, type ScopeWork } from '../pipeline/pipeline.ts';
 import type { MemoryPrunePolicy } from '../types.ts';
+import { memoriesOf } from './contents.ts';
 
 const MOST_ATTEMPTS = 10;
 
-/** All memories of a scope, those that do not hold any more included. */
-export async function* memoriesOf(
-  { store }: Pick<Pipeline, 'store'>,
-  { id, options }: Pick<ScopeWork, 'id' | 'options'>,
-): AsyncGenerator<Memory> {
-  let cursor: string | undefined;
-  do {
-    const page = await store.query(id, {
-      ...options,
-      filter: { includeInvalid: true },
-      k: 1000,
-      ...(cursor !== undefined && { cursor }),
-    });
-    for (const { memory } of page.items) yield memory;
-    cursor = page.nextCursor;
-  } while (cursor !== undefined);
+const POLICY = {
+  maxAgeMs: isWhole(0),
+  minConfidence: isShare,
+  halfLifeMs: isWhole(1),
+  unusedMs: isWhole(0),
+  maxMemories: isWhole(0),
+  invalidMs: isWhole(0),
+};
+
+/** @throws `INVALID_ARGUMENT` */
+export function checkPolicy(policy: MemoryPrunePolicy): void {
+  checkOptions('prune', policy, POLICY);
 }
 
 /** Removes the memories of a scope that a policy names; answers how many. */
@@ -30,14 +29,8 @@ export async function pruneScope(
   policy: MemoryPrunePolicy,
   dryRun: boolean,
 ): Promise<number> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await pruneOnce(pipeline, work, policy, dryRun);
-    } catch (error) {
-      // Another commit came between: what it changed may have to stay.
-      if ((error as { status?: unknown } | null)?.status !== 'ABORTED' || attempt === MOST_ATTEMPTS) throw error;
-    }
-  }
+  // Another commit may come between: what it changed may have to stay.
+  return retryAborted(MOST_ATTEMPTS, () => pruneOnce(pipeline, work, policy, dryRun));
 }
 
 async function pruneOnce(

@@ -1,8 +1,16 @@
 import { GenkitError } from 'genkit';
 import { invalidArgument } from '../../errors.ts';
-import { checkOptions, isFunction, isObject, isString, isWhole, type OptionCheck } from '../../store/check-options.ts';
+import {
+  checkOptions,
+  isFunction,
+  isNumber,
+  isObject,
+  isString,
+  isWhole,
+  type OptionCheck,
+} from '../../store/check-options.ts';
 import type { MemoryScopeId, MemoryStore, MemoryStoreOptions } from '../../store/memory/contract.ts';
-import { memoryScopeKey } from '../../store/memory/scope.ts';
+import { tenantScopeKey } from '../../store/memory/scope.ts';
 import { LruCache } from '../../store/parts/lru-cache.ts';
 import { Deadline, SYSTEM_CLOCK, type SearchClock } from './deadline.ts';
 import { DEFAULT_LANGUAGES, MEMORY_LANGUAGES, Stems } from './languages.ts';
@@ -20,7 +28,6 @@ import type {
 const MIB = 1024 * 1024;
 const DEFAULT_WEIGHTS = { recency: 0.1, importance: 0.1, confidence: 0.5, halfLifeMs: 30 * 86_400_000 };
 
-const isNumber: OptionCheck = (value) => (Number.isFinite(value) ? undefined : 'a number');
 const isTime: OptionCheck = (value) =>
   typeof value === 'string' && !Number.isNaN(Date.parse(value)) ? undefined : 'an ISO 8601 time';
 const isStrings: OptionCheck = (value) =>
@@ -93,7 +100,7 @@ export class MemorySearch {
   async search(request: MemorySearchRequest): Promise<MemorySearchResult> {
     checkOptions('search', request, REQUEST);
     if (typeof request?.query !== 'string') throw invalidArgument('search needs a query.');
-    const key = this.#keyOf(request.scope, request);
+    const key = tenantScopeKey(this.#store, request.scope, { context: request.context });
     request.abortSignal?.throwIfAborted();
     const deadline = new Deadline(this.#clock, request.deadlineMs ?? 200, request.abortSignal);
     const run = new SearchRun(
@@ -126,7 +133,7 @@ export class MemorySearch {
    * has changed in the meantime; the next commit's call stores that.
    */
   async saveIndex(scope: MemoryScopeId, options: MemoryStoreOptions = {}): Promise<boolean> {
-    const key = this.#keyOf(scope, options);
+    const key = tenantScopeKey(this.#store, scope, { context: options.context });
     const index = this.#indexOf(key, scope);
     try {
       return await index.save({ context: options.context });
@@ -136,10 +143,6 @@ export class MemorySearch {
     } finally {
       this.#indexes.set(key, index, index.weight);
     }
-  }
-
-  #keyOf(scope: MemoryScopeId, { context }: MemoryStoreOptions): string {
-    return JSON.stringify([this.#store.tenant({ context }), memoryScopeKey(scope)]);
   }
 
   #indexOf(key: string, scope: MemoryScopeId): ScopeIndex {

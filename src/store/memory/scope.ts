@@ -1,6 +1,6 @@
 import { invalidArgument, quote } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
-import type { MemoryScopeId } from './contract.ts';
+import type { MemoryScopeId, MemoryStore, MemoryStoreOptions } from './contract.ts';
 
 /** The members of each kind of scope beside `scope`, in the order of their key. */
 const MEMBERS = {
@@ -33,6 +33,19 @@ export function memoryScopeKey(scope: MemoryScopeId): string {
       return id;
     }),
   ]);
+}
+
+/**
+ * A text for each scope of each tenant of a store.
+ *
+ * @throws `INVALID_ARGUMENT` when `scope` is none.
+ */
+export function tenantScopeKey(
+  store: Pick<MemoryStore, 'tenant'>,
+  scope: MemoryScopeId,
+  options: MemoryStoreOptions,
+): string {
+  return JSON.stringify([store.tenant(options), memoryScopeKey(scope)]);
 }
 
 /** The scope that a {@link memoryScopeKey} names. */

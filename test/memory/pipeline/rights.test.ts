@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'genkit';
-import { genkit, InMemorySessionStore } from 'genkitx-agents';
+import { defineAgent, genkit, InMemorySessionStore } from 'genkitx-agents';
 import {
   FileMemoryStore,
   memoryManager,
@@ -280,15 +280,16 @@ test('what is erased while a job works on it does not come back', async () => {
 });
 
 test('processMemoryJobs of an instance finds its managers, and sessions that were never enqueued', async () => {
-  const { ai, memory, scope, store } = setUp({
+  const { ai, memory, store } = setUp({
     extract: ({ messages }) => messages.map(({ content }) => content[0]!.text!),
     worker: false,
   });
   const sessions = new InMemorySessionStore();
   const createdAt = new Date().toISOString();
   const state = { messages: [user('I like tea.')] };
-  await sessions.saveSnapshot('a', () => ({ snapshotId: 'a', sessionId: 's', createdAt, status: 'completed', state }));
-  memory.noteSessions({ store: sessions, scopeOf: () => scope });
+  const snapshot = { snapshotId: 'a', sessionId: 's', createdAt, status: 'completed', state } as const;
+  await sessions.saveSnapshot('a', () => snapshot, { session: { ownerId: 'ada' } });
+  defineAgent(ai, { name: 'reminded', store: sessions, memory: memory.attach() });
   expect(await processMemoryJobs(ai)).toEqual({ done: 1, failed: 0, dead: 0, found: 1 });
   expect(await processMemoryJobs(ai)).toEqual({ done: 0, failed: 0, dead: 0, found: 0 });
   expect(await textsOf(store)).toEqual(['I like tea.']);

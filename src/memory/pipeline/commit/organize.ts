@@ -1,6 +1,7 @@
 import type { Json } from '../../../json/value.ts';
 import { markedLines } from '../../../session/log/transcript.ts';
 import type { MemoryOperation } from '../../../store/memory/contract.ts';
+import type { ScopeTarget } from '../../scopes.ts';
 import type { AskModel } from '../extract/ask-model.ts';
 import { NOTES, type Pipeline, type ScopeWork } from '../pipeline.ts';
 
@@ -16,7 +17,7 @@ const MOST_FOR_PROFILE = 200;
 /** The profile and the summary of a scope; one read. */
 export async function readOrganized(
   { store }: Pick<Pipeline, 'store'>,
-  { id, options }: Pick<ScopeWork, 'id' | 'options'>,
+  { id, options }: ScopeTarget,
 ): Promise<Organized> {
   const { notes } = await store.notes(id, NOTES.derived, options);
   return Object.fromEntries(notes.map(({ key, value }) => [key, value]));

@@ -1,4 +1,5 @@
 import { GenkitError } from 'genkit';
+import { isAborted } from '../../../errors.ts';
 import type { Memory, MemoryDraft, MemoryJob, MemoryOperation } from '../../../store/memory/contract.ts';
 import { mint } from '../../scopes.ts';
 import type { MemoryChangeCounts } from '../../types.ts';
@@ -75,7 +76,7 @@ class JobRun {
         if (await this.#step(gate, left)) return 'committed';
         lastRevision = -1;
       } catch (error) {
-        if ((error as { status?: unknown } | null)?.status !== 'ABORTED' || this.#work.signal.aborted) throw error;
+        if (!isAborted(error) || this.#work.signal.aborted) throw error;
       }
     }
     throw new GenkitError({ status: 'ABORTED', message: 'Other writers changed the scope again and again.' });
@@ -115,7 +116,7 @@ class JobRun {
         now: this.#pipeline.now(),
       });
     } catch (error) {
-      if ((error as { status?: unknown } | null)?.status === 'ABORTED') return 'lost';
+      if (isAborted(error)) return 'lost';
       throw error;
     }
     if (reason === 'no-consent') this.#pipeline.report({ type: 'no-consent', scope, sourceId: job.sourceId });

@@ -1,3 +1,4 @@
+import type { MemoryDraft } from '../../../store/memory/contract.ts';
 import { sameFactKey } from './duplicates.ts';
 
 /** A procedure as one text. */
@@ -27,4 +28,13 @@ export function mergeSteps(before: readonly string[], after: readonly string[]):
     else merged.push(after[j++]!);
   }
   return merged;
+}
+
+/** The procedure after it has led to success, or has not: its confidence is how often it did, counted from one of each. */
+export function withOutcome(procedure: MemoryDraft, isSuccess: boolean): MemoryDraft {
+  const countOf = (name: 'successes' | 'failures') => (procedure[name] as number | undefined) ?? 0;
+  const successes = countOf('successes') + (isSuccess ? 1 : 0);
+  const failures = countOf('failures') + (isSuccess ? 0 : 1);
+  const counted = isSuccess ? { successes } : { failures };
+  return { ...procedure, ...counted, confidence: (successes + 1) / (successes + failures + 2) };
 }

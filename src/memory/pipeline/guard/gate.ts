@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { MemoryOperation } from '../../../store/memory/contract.ts';
+import { retryAborted } from '../commit/retry-aborted.ts';
 import { parseSourceNote, type SourceNote } from '../ingest/ranges.ts';
+import type { ScopeTarget } from '../../scopes.ts';
 import { sha256Of } from '../jobs/job-input.ts';
-import { NOTES, PIPELINE_KEYS, type Pipeline, type ScopeWork } from '../pipeline.ts';
+import { NOTES, PIPELINE_KEYS, type Pipeline } from '../pipeline.ts';
 import type { Candidate } from '../extract/candidate.ts';
 
 /** What stands before anything is learned, as of one revision of the scope. */
@@ -31,7 +33,7 @@ export function sourceNoteKey(sourceId: string): string {
 /** Reads consent, how far the source was read, and what is left of the job. */
 export async function readGate(
   { store, consent }: Pick<Pipeline, 'store' | 'consent'>,
-  { id, options }: Pick<ScopeWork, 'id' | 'options'>,
+  { id, options }: ScopeTarget,
   sourceId: string,
   jobId?: string,
 ): Promise<Gate> {
@@ -60,20 +62,16 @@ export async function readGate(
  */
 export async function openGate(
   pipeline: Pick<Pipeline, 'store' | 'consent' | 'now'>,
-  work: Pick<ScopeWork, 'id' | 'options'>,
+  work: ScopeTarget,
   sourceId: string,
 ): Promise<Gate> {
-  for (;;) {
+  return retryAborted(Infinity, async () => {
     const gate = await readGate(pipeline, work, sourceId);
     if (gate.epoch !== undefined || gate.consent === 'off') return gate;
     const epoch = randomUUID();
     const note: MemoryOperation = { op: 'note', kind: NOTES.pipeline, key: PIPELINE_KEYS.epoch, value: epoch };
     const options = { ...work.options, expectedRevision: gate.revision, now: pipeline.now() };
-    try {
-      const { revision } = await pipeline.store.commit(work.id, [note], options);
-      return { ...gate, revision, epoch };
-    } catch (error) {
-      if ((error as { status?: unknown } | null)?.status !== 'ABORTED') throw error;
-    }
-  }
+    const { revision } = await pipeline.store.commit(work.id, [note], options);
+    return { ...gate, revision, epoch };
+  });
 }

@@ -1,12 +1,11 @@
 import type { MessageData, Part } from 'genkit';
-import { failedPrecondition, invalidArgument } from '../../../errors.ts';
+import { invalidArgument } from '../../../errors.ts';
 import { inspectNested, JsonValueError } from '../../../json/value.ts';
 import { assertId } from '../../../snapshot/ids.ts';
-import { targetOf, type MemoryScope } from '../../scopes.ts';
 import type { IngestOptions, IngestResult, MemoryFact } from '../../types.ts';
 import { openGate, readGate } from '../guard/gate.ts';
 import { jobId, jobInputValue, type JobInput, type JobSource } from '../jobs/job-input.ts';
-import type { Pipeline, ScopeWork } from '../pipeline.ts';
+import { workOf, type Pipeline, type ScopeWork } from '../pipeline.ts';
 import { factsInputs, learnInputs } from './plan-jobs.ts';
 
 /** A placeholder of `genkitx-agents/privacy`. */
@@ -23,8 +22,6 @@ export interface IngestTools {
   readonly redact: Redact | undefined;
   /** Whether what is new is to be learned. */
   readonly isWanted: () => Promise<boolean>;
-  /** Counts a refusal of the queue. */
-  readonly full: () => number;
 }
 
 /** An {@link IngestResult}, and what is to be worked on. */
@@ -36,12 +33,11 @@ export interface Enqueued extends IngestResult {
 /** Adds the jobs for what was not read yet. */
 export async function addJobs(
   pipeline: Pipeline,
-  options: IngestOptions & { isApproved?: boolean },
-  { redact, isWanted, full }: IngestTools,
+  options: IngestOptions,
+  { redact, isWanted }: IngestTools,
 ): Promise<Enqueued> {
   const { scope } = options;
-  const { id, context } = targetOf(scope);
-  const work = { id, options: context === undefined ? {} : { context } };
+  const work = workOf(scope);
   const source = sourceOf(pipeline, options);
   const { consent, note, epoch } = await openGate(pipeline, work, source.id);
   if (consent === 'off') {
@@ -52,7 +48,7 @@ export async function addJobs(
   const kept: Redact = async (text) => ((await redact?.(text)) ?? text).replaceAll(NUMBERED, '[$1]');
   const inputs = await inputsOf(options, source, note, kept);
   if (inputs.length > 0 && !(await isWanted())) return { status: 'known', jobIds: [], openIds: [] };
-  return enqueue(pipeline, { ...work, scope }, { inputs, epoch }, full);
+  return enqueue(pipeline, work, { inputs, epoch });
 }
 
 /**
@@ -63,10 +59,9 @@ export async function enqueue(
   pipeline: Pipeline,
   work: ScopeWork,
   { inputs, epoch }: { inputs: readonly JobInput[]; epoch: string | undefined },
-  full: () => number,
 ): Promise<Enqueued> {
   const begun = inputs.map((input) => ({ ...input, ...(epoch !== undefined && { epoch }) }));
-  const result = await add(pipeline, work, begun, full);
+  const result = await add(pipeline, work, begun);
   if (result.jobIds.length === 0 || (await readGate(pipeline, work, inputs[0]!.source.id)).epoch === epoch)
     return result;
   const { store, now } = pipeline;
@@ -81,10 +76,9 @@ export async function enqueue(
 }
 
 async function add(
-  { store, limits, now, report }: Pipeline,
+  { store, limits, now, report, countRefusal }: Pipeline,
   { scope, id, options }: ScopeWork,
   inputs: readonly JobInput[],
-  full: () => number,
 ): Promise<Enqueued> {
   const jobIds: string[] = [];
   const openIds: string[] = [];
@@ -96,14 +90,14 @@ async function add(
       openIds.push(job.id);
       continue;
     }
-    report({ type: 'full', scope, sourceId: input.source.id, refused: full() });
+    report({ type: 'full', scope, sourceId: input.source.id, refused: countRefusal() });
     return { status: 'full', jobIds, openIds };
   }
   return { status: jobIds.length > 0 ? 'queued' : 'known', jobIds, openIds };
 }
 
 async function inputsOf(
-  { messages, memories, extract, procedure, isApproved }: IngestOptions & { isApproved?: boolean },
+  { messages, memories, extract, procedure }: IngestOptions,
   source: JobSource,
   note: Parameters<typeof learnInputs>[3],
   redact: Redact,
@@ -112,12 +106,10 @@ async function inputsOf(
     const facts = memories.map((fact): MemoryFact => (typeof fact === 'string' ? { text: fact } : fact));
     facts.forEach(assertFact);
     const kept = await Promise.all(facts.map((fact) => redactFact(fact, redact)));
-    const inputs = factsInputs(source, kept, note);
-    return isApproved ? inputs.map((input) => ({ ...input, isApproved })) : inputs;
+    return factsInputs(source, kept, note);
   }
   assertMessages(messages);
-  const planned = learnInputs(extract ?? (procedure ? 'procedure' : 'learn'), source, messages, note);
-  const inputs = isApproved ? planned.map((input) => ({ ...input, isApproved })) : planned;
+  const inputs = learnInputs(extract ?? (procedure ? 'procedure' : 'learn'), source, messages, note);
   return Promise.all(
     inputs.map(async (input) => ({
       ...input,
@@ -147,15 +139,6 @@ function sourceOf({ now }: Pipeline, { source, memories, messages }: IngestOptio
     ...(snapshotId !== undefined && { snapshotId }),
     at: new Date(at).toISOString(),
   };
-}
-
-/** Memories that all users of an app read must be wanted. */
-export function assertAppAllowed(scope: MemoryScope, app: boolean): void {
-  if (scope.kind === 'app' && !app) {
-    throw failedPrecondition(
-      'Memories of an app are read by all its users: set app: true of memoryManager to make some.',
-    );
-  }
 }
 
 function assertFact(fact: MemoryFact): void {

@@ -3,31 +3,32 @@ import type { Registry } from 'genkit/registry';
 import { logger } from 'genkit/logging';
 import { describeThrown } from '../../../errors.ts';
 import { checkOptions, isObject, isWhole } from '../../../store/check-options.ts';
-import type { BackfillOptions } from '../../backfill.ts';
+import type { BackfillOptions, BackfillResult } from '../../backfill.ts';
 import type { MemoryManager } from '../../manager.ts';
 import type { ProcessMemoryJobsResult } from '../../types.ts';
+import type { MemoryWorker } from './worker.ts';
 
 /** A registered symbol, so that the ES module and the CommonJS copy of the package find each other's managers. */
-const MANAGERS = Symbol.for('genkitx-agents.memory-managers');
+const MANAGED = Symbol.for('genkitx-agents.memory-managers');
 
 /** Where a manager's agents keep their sessions. */
 export type MemorySessions = Pick<BackfillOptions, 'store' | 'scopeOf'>;
 
-type WithManagers = Registry & { [MANAGERS]?: Map<MemoryManager, Set<MemorySessions>> };
-
-/** Notes that the instance has the manager, so that `processMemoryJobs(ai)` finds it. */
-export function noteManager(registry: Registry, manager: MemoryManager): void {
-  managersOf(registry).set(manager, new Set());
+/** What `processMemoryJobs` has of a manager. */
+export interface ManagedJobs {
+  /** Of agents that learn. */
+  readonly sessions: ReadonlySet<MemorySessions>;
+  readonly backfill: (options: BackfillOptions) => Promise<BackfillResult>;
+  /** One attempt at one job of a tenant; `undefined` when none is due. */
+  readonly attempt: MemoryWorker['attempt'];
 }
 
-/** Notes that an agent's sessions are learned from: `processMemoryJobs` looks for what was never enqueued there. */
-export function noteSessions(registry: Registry, manager: MemoryManager, sessions: MemorySessions): void {
-  managersOf(registry).get(manager)?.add(sessions);
-}
+type Managing = object & { [MANAGED]?: ManagedJobs[] };
 
-function managersOf(registry: WithManagers): Map<MemoryManager, Set<MemorySessions>> {
-  if (!registry[MANAGERS]) Object.defineProperty(registry, MANAGERS, { value: new Map(), configurable: true });
-  return registry[MANAGERS]!;
+/** Notes that the instance, or the manager, has these jobs, so that `processMemoryJobs` finds them. */
+export function noteJobs(holder: Managing, jobs: ManagedJobs): void {
+  if (holder[MANAGED]) holder[MANAGED].push(jobs);
+  else Object.defineProperty(holder, MANAGED, { value: [jobs], configurable: true });
 }
 
 /** Options of {@link processMemoryJobs}. */
@@ -57,26 +58,20 @@ export async function processMemoryJobs(
   checkOptions('processMemoryJobs', options, { context: isObject, withinMs: isWhole(1), sessionsWithinMs: isWhole(1) });
   const { context, withinMs = 540_000, sessionsWithinMs = 86_400_000 } = options;
   const result: ProcessMemoryJobsResult = { done: 0, failed: 0, dead: 0, found: 0 };
-  const managers =
-    'attempt' in ai
-      ? new Map([[ai, managersOf(ai.registry).get(ai) ?? new Set<MemorySessions>()]])
-      : managersOf(ai.registry);
+  const at = context ? { context } : {};
+  const holder: Managing = 'registry' in ai ? ai.registry : ai;
   const end = Date.now() + withinMs;
-  for (const [manager, sessions] of managers) {
+  for (const { sessions, backfill, attempt } of holder[MANAGED] ?? []) {
     for (const one of sessions) {
       try {
-        const { enqueued } = await manager.backfill({
-          ...one,
-          ...(context && { context }),
-          withinMs: sessionsWithinMs,
-        });
+        const { enqueued } = await backfill({ ...one, ...at, withinMs: sessionsWithinMs });
         result.found += enqueued;
       } catch (error) {
         logger.warn(`The sessions to learn from can't be listed. ${describeThrown(error)}`);
       }
     }
     while (Date.now() < end) {
-      const made = await manager.attempt(context);
+      const made = await attempt(at);
       if (!made) break;
       result[made.attempt]++;
     }

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { GenkitError } from 'genkit';
 import { logger } from 'genkit/logging';
-import { describeThrown } from '../../../errors.ts';
+import { describeThrown, isAborted } from '../../../errors.ts';
 import type { MemoryJob, MemoryScopeId } from '../../../store/memory/contract.ts';
-import { memoryScopeKey } from '../../../store/memory/scope.ts';
+import { tenantScopeKey } from '../../../store/memory/scope.ts';
 import { KeyQueue } from '../../../store/parts/key-queue.ts';
 import { mint } from '../../scopes.ts';
 import { runJob } from '../commit/run-job.ts';
@@ -73,7 +73,7 @@ export class MemoryWorker {
   /** Works on a scope until these jobs are done. Answers false if one failed, or waits for its next attempt. */
   workOff(scope: MemoryScopeId, jobIds: readonly string[], options: Options): Promise<boolean> {
     // Jobs of a scope go one after the other: callers that look for them side by side would only cost reads.
-    const key = JSON.stringify([this.#pipeline.store.tenant(options), memoryScopeKey(scope)]);
+    const key = tenantScopeKey(this.#pipeline.store, scope, options);
     return this.#callers.run(key, () => this.#workOff(scope, jobIds, options));
   }
 
@@ -175,7 +175,7 @@ export class MemoryWorker {
     const renewal = setInterval(() => {
       const change = { ...options, owner: this.#owner, to: 'renew' as const, leaseMs: limits.leaseMs, now: now() };
       store.changeJob(job.id, change).catch((error: unknown) => {
-        if ((error as { status?: unknown } | null)?.status === 'ABORTED') lost.abort(error);
+        if (isAborted(error)) lost.abort(error);
       });
     }, limits.leaseMs / RENEWALS);
     renewal.unref();
@@ -229,7 +229,7 @@ export class MemoryWorker {
       return true;
     } catch (error) {
       // Otherwise its lease runs out, and it is tried again.
-      if ((error as { status?: unknown } | null)?.status !== 'ABORTED') {
+      if (!isAborted(error)) {
         logger.warn(`A memory job could not be given back; it is taken again later. ${describeThrown(error)}`);
       }
       return false;

@@ -1,0 +1,28 @@
+import { notFound, quote } from '../../../errors.ts';
+import type { Memory, MemoryDraft, MemoryOperation } from '../../../store/memory/contract.ts';
+import type { ScopeTarget } from '../../scopes.ts';
+import type { Pipeline } from '../pipeline.ts';
+import { retryAborted } from './retry-aborted.ts';
+
+const MOST_ATTEMPTS = 50;
+
+/**
+ * Changes a memory, whatever else is changed meanwhile; answers what it was.
+ *
+ * @throws `NOT_FOUND` when there is no such memory.
+ */
+export function changeMemory(
+  { store, now }: Pick<Pipeline, 'store' | 'now'>,
+  { id, options }: ScopeTarget,
+  memoryId: string,
+  change: (memory: MemoryDraft) => MemoryDraft,
+): Promise<Memory> {
+  return retryAborted(MOST_ATTEMPTS, async () => {
+    const revision = await store.revision(id, options);
+    const [memory] = await store.get(id, [memoryId], options);
+    if (!memory) throw notFound(`There is no memory ${quote(memoryId)}.`);
+    const operation: MemoryOperation = { op: 'put', memory: change(memory) };
+    await store.commit(id, [operation], { ...options, expectedRevision: revision, now: now() });
+    return memory;
+  });
+}

@@ -1,0 +1,90 @@
+import { invalidArgument, notFound, quote } from '../../../errors.ts';
+import type { ScopeTarget } from '../../scopes.ts';
+import type { QuarantinedText } from '../../types.ts';
+import { retryAborted } from '../commit/retry-aborted.ts';
+import { enqueue, type Enqueued } from '../ingest/ingest.ts';
+import { shortHash } from '../ingest/ranges.ts';
+import { sha256Of, type JobInput } from '../jobs/job-input.ts';
+import { NOTES, type Pipeline, type ScopeWork } from '../pipeline.ts';
+import { readGate } from './gate.ts';
+import { quarantinedOf, quarantineNote, type Quarantined } from './quarantine.ts';
+
+const MOST_ATTEMPTS = 50;
+
+/** The texts that wait for a decision. */
+export async function waitingTexts(
+  { store }: Pick<Pipeline, 'store'>,
+  { id, options }: ScopeTarget,
+): Promise<QuarantinedText[]> {
+  const { notes } = await store.notes(id, NOTES.quarantine, options);
+  return notes.flatMap(({ key, value }) =>
+    quarantinedOf(value).flatMap((item, i) => (item.isDecided ? [] : described(`${key}#${i}`, item))),
+  );
+}
+
+/**
+ * Enqueues a text, past the guards.
+ *
+ * @throws `NOT_FOUND` when it does not wait any more.
+ */
+export async function approveText(pipeline: Pipeline, work: ScopeWork, textId: string): Promise<Enqueued> {
+  // Before the text is read: it must not come back when the scope is erased meanwhile.
+  const { epoch } = await readGate(pipeline, work, textId);
+  const item = await waitingText(pipeline, work, textId);
+  // The job has the same id if this is repeated after a crash.
+  const result = await enqueue(pipeline, work, { inputs: [approvedInput(item)], epoch });
+  if (result.status !== 'full') await removeText(pipeline, work, textId);
+  return result;
+}
+
+/** @throws `NOT_FOUND` when it does not wait any more. */
+export async function discardText(pipeline: Pipeline, work: ScopeTarget, textId: string): Promise<void> {
+  await waitingText(pipeline, work, textId);
+  await removeText(pipeline, work, textId);
+}
+
+async function waitingText({ store }: Pipeline, { id, options }: ScopeTarget, textId: string): Promise<Quarantined> {
+  const { key, index } = splitId(textId);
+  const { notes } = await store.notes(id, NOTES.quarantine, { ...options, keys: [key] });
+  const item = quarantinedOf(notes[0]?.value)[index];
+  if (item && !item.isDecided) return item;
+  throw notFound(`No text ${quote(textId)} waits for a decision.`);
+}
+
+/** The place of a text in its note stays, so that the ids of the others do. */
+async function removeText({ store, now }: Pipeline, { id, options }: ScopeTarget, textId: string): Promise<void> {
+  const { key, index } = splitId(textId);
+  await retryAborted(MOST_ATTEMPTS, async () => {
+    const { revision, notes } = await store.notes(id, NOTES.quarantine, { ...options, keys: [key] });
+    const left = quarantinedOf(notes[0]?.value).map((item, i) => (i === index ? decided(item) : item));
+    const note = quarantineNote(key, left.every(({ isDecided }) => isDecided) ? [] : left);
+    await store.commit(id, [note], { ...options, expectedRevision: revision, now: now() });
+  });
+}
+
+/** The key of the note that has a text, and its place there. */
+function splitId(id: string): { key: string; index: number } {
+  if (typeof id !== 'string') throw invalidArgument('The id of a quarantined text is a string.');
+  const at = id.lastIndexOf('#');
+  return { key: id.slice(0, Math.max(0, at)) || '?', index: Number(id.slice(at + 1)) };
+}
+
+function decided({ at }: Quarantined): Quarantined {
+  return { reason: '', at, source: { id: '', at }, isDecided: true };
+}
+
+function described(id: string, { reason, at, source, message, candidate }: Quarantined): QuarantinedText {
+  const text = candidate?.text ?? (message?.content ?? []).flatMap((part) => part.text ?? []).join('\n');
+  return { id, kind: candidate ? 'memory' : 'message', reason, text, sourceId: source.id, at };
+}
+
+function approvedInput({ source, message, position = 0, candidate }: Quarantined): JobInput {
+  if (message) {
+    const hash = shortHash(sha256Of(message));
+    const range = { from: position, to: position + 1, base: hash, hashes: hash };
+    return { version: 1, task: 'learn', source, range, messages: [message], isApproved: true };
+  }
+  const { source: said, role: _, ...fact } = candidate!;
+  const origin = { ...source, type: said.type, trust: said.trust };
+  return { version: 1, task: 'facts', source: origin, facts: [fact], sha256: sha256Of(fact), isApproved: true };
+}

@@ -1,0 +1,18 @@
+import { itemsOf } from '../../store/list/items-of.ts';
+import type { Memory, MemoryJob, MemoryPageOptions, MemoryQuery } from '../../store/memory/contract.ts';
+import type { Pipeline } from '../pipeline/pipeline.ts';
+import type { ScopeTarget } from '../scopes.ts';
+
+/** All memories of a scope, those that do not hold any more included. */
+export async function* memoriesOf(
+  { store }: Pick<Pipeline, 'store'>,
+  { id, options }: ScopeTarget,
+): AsyncGenerator<Memory> {
+  const all = { ...options, filter: { includeInvalid: true }, k: 1000 };
+  for await (const { memory } of itemsOf((query: MemoryQuery) => store.query(id, query), all)) yield memory;
+}
+
+/** All jobs of a scope, oldest first. */
+export function jobsOf({ store }: Pick<Pipeline, 'store'>, { id, options }: ScopeTarget): AsyncGenerator<MemoryJob> {
+  return itemsOf((page: MemoryPageOptions) => store.listJobs({ ...page, scope: id }), { ...options, limit: 1000 });
+}
