@@ -5,10 +5,9 @@ import { GenkitError } from 'genkit';
 import { quote } from '../../src/errors.ts';
 import type { Sealer } from '../../src/store/encryption/encryption.ts';
 import type { CutMemory } from '../chain/cut.ts';
-import { closeQuietly, CREATE, READ_APPEND, stampOf } from './disk/file-system.ts';
+import { attempt, closeQuietly, CREATE, READ_APPEND, stampOf } from './disk/file-system.ts';
 import type { HeldLock } from './disk/lock-folder.ts';
 import { readBeginning, readFrom } from './disk/read-file.ts';
-import { attempt } from './disk/store-folder.ts';
 import { hashOf } from './format/names.ts';
 import {
   DamagedLog,
@@ -335,8 +334,7 @@ export class Session {
   /** Cuts off what does not count, and no writer can make count any more. */
   #cutTail(): void {
     const { fs } = this.tenant.folder.store;
-    const stats = this.#position === 0 ? undefined : this.#statLog();
-    if (!stats || stats.size === this.#position) return;
+    if (!this.#hasTail) return;
     const fd = fs.open(this.#log, READ_APPEND);
     try {
       fs.truncate(fd, this.#position);

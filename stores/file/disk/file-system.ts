@@ -116,11 +116,16 @@ export function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException | undefined)?.code;
 }
 
-/** Closes a file whose content is safe, or only was read: whether that fails does not matter. */
-export function closeQuietly(fs: FileSystem, fd: number): void {
+/** For what is only a service: a failure is no reason to fail. */
+export function attempt(work: () => void): void {
   try {
-    fs.close(fd);
+    work();
   } catch {
-    // The descriptor is gone all the same.
+    // The next process that opens the folder tries again.
   }
+}
+
+/** Closes a file whose content is safe, or only was read: the descriptor is gone also when that fails. */
+export function closeQuietly(fs: FileSystem, fd: number): void {
+  attempt(() => fs.close(fd));
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { GenkitError } from 'genkit';
 import { KeyQueue } from '../../../src/store/parts/key-queue.ts';
-import { closeQuietly, codeOf, CREATE, type FileSystem } from './file-system.ts';
+import { attempt, closeQuietly, codeOf, CREATE, type FileSystem } from './file-system.ts';
 import { formatOwner, livenessOf, newOwner, parseOwner, type Owner } from './owner.ts';
 import { readBeginning } from './read-file.ts';
 
@@ -86,7 +86,8 @@ export class LockFolder {
       try {
         const chain = await this.#acquire(path, what);
         const age = stopwatch();
-        this.#tidyOnce();
+        if (!this.#isTidied) attempt(() => this.tidy());
+        this.#isTidied = true;
         try {
           return await task({ assertHeld: () => assertRecent(age(), what) });
         } finally {
@@ -126,16 +127,6 @@ export class LockFolder {
   /** Removes this process's mark; it comes back with the next lock. */
   close(): void {
     if (this.#owner) this.#remove(this.#mark());
-  }
-
-  #tidyOnce(): void {
-    if (this.#isTidied) return;
-    this.#isTidied = true;
-    try {
-      this.tidy();
-    } catch {
-      // The next process that locks something tries again.
-    }
   }
 
   async #acquire(path: string, what: string): Promise<Claim[]> {

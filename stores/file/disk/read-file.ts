@@ -16,18 +16,23 @@ export async function readFrom(fs: FileSystem, path: string, start = 0): Promise
   if (typeof opened === 'string') return opened;
   const { fd, stats } = opened;
   try {
-    const bytes = Buffer.allocUnsafe(Math.max(0, stats.size - start));
-    if (bytes.length <= SMALL) return { bytes: bytes.subarray(0, fs.read(fd, bytes, start)), stats };
-    let length = 0;
-    while (length < bytes.length) {
-      const count = await fs.readLater(fd, bytes.subarray(length), start + length);
-      if (count === 0) break;
-      length += count;
-    }
-    return { bytes: bytes.subarray(0, length), stats };
+    return { bytes: await readPart(fs, fd, start, Math.max(start, stats.size)), stats };
   } finally {
     closeQuietly(fs, fd);
   }
+}
+
+/** Reads an open file from `start` to `end`, or to the file's end. */
+export async function readPart(fs: FileSystem, fd: number, start: number, end: number): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafe(end - start);
+  if (bytes.length <= SMALL) return bytes.subarray(0, fs.read(fd, bytes, start));
+  let length = 0;
+  while (length < bytes.length) {
+    const count = await fs.readLater(fd, bytes.subarray(length), start + length);
+    if (count === 0) break;
+    length += count;
+  }
+  return bytes.subarray(0, length);
 }
 
 /** Reads the first bytes of a file, up to `length`. */

@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
 import { failedPrecondition } from '../../../src/errors.ts';
-import { closeQuietly, codeOf, CREATE, READ_FOLDER, type FileSystem } from './file-system.ts';
+import { attempt, closeQuietly, codeOf, CREATE, READ_FOLDER, type FileSystem } from './file-system.ts';
 import { FolderCommits } from './folder-commits.ts';
 import { LockFolder } from './lock-folder.ts';
 
@@ -222,14 +222,5 @@ export class StoreFolder {
         if (this.locks.isAbandoned(name, path)) this.#removeAll(path);
       });
     }
-  }
-}
-
-/** For what is only a service: a failure is no reason to fail. */
-export function attempt(work: () => void): void {
-  try {
-    work();
-  } catch {
-    // The next process that opens the folder tries again.
   }
 }

@@ -1,11 +1,11 @@
-import { stringifyJson, type Json } from '../../../src/json/value.ts';
+import { stringifyJson } from '../../../src/json/value.ts';
 import type { ScopeRecord } from '../../../src/store/contract.ts';
 import type { Cipher, Sealer } from '../../../src/store/encryption/encryption.ts';
 import { assertReadable } from '../../../src/store/parts/format.ts';
 import { hashOf } from './names.ts';
 import { openJson, sealText } from './sealed-text.ts';
 import { FORMAT, SEALED_FORMAT } from './snapshot-file.ts';
-import { jsonOf } from './text.ts';
+import { isObject, jsonObjectOf, jsonOf } from './text.ts';
 
 /** Names a save: the snapshot, and the `commit` in the head that this save wrote. */
 export interface SaveRef {
@@ -71,8 +71,8 @@ function isEmpty(record: ScopeRecord): boolean {
  */
 export function parseRecord(content: Buffer, name: string, what: string): RecordFile | undefined {
   const end = content.indexOf(10) + 1;
-  const json = end === 0 ? undefined : jsonOf(content.subarray(0, end));
-  if (!isObject(json)) return undefined;
+  const json = jsonObjectOf(content.subarray(0, end));
+  if (!json) return undefined;
   const { format, scope, record, sealed } = json;
   assertReadable(format, SEALED_FORMAT, what);
   if (!Array.isArray(scope) || recordNameOf(JSON.stringify(scope)) !== name) return undefined;
@@ -92,8 +92,4 @@ function saveOf(line: Buffer): SaveRef | undefined {
   if (!Array.isArray(parts) || !parts.every((part) => typeof part === 'string')) return undefined;
   const [snapshotId, commit] = parts;
   return snapshotId === undefined || commit === undefined ? undefined : { snapshotId, commit };
-}
-
-function isObject(value: Json | undefined): value is Record<string, Json> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

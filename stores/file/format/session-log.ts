@@ -2,7 +2,7 @@ import { quote } from '../../../src/errors.ts';
 import { parseJson, type Json } from '../../../src/json/value.ts';
 import { assertReadable } from '../../../src/store/parts/format.ts';
 import { FORMAT } from './snapshot-file.ts';
-import { textOf } from './text.ts';
+import { isObject, textOf } from './text.ts';
 
 /** The first line of a session's log. */
 export interface LogHeader {
@@ -83,8 +83,7 @@ function parseAll(bytes: Buffer): Record<string, Json>[] {
     // That a line is done goes without saying where there is one behind it.
     const text = (textOf(bytes) ?? 'none').trimEnd().replaceAll(`\n${DONE}`, '\n');
     const json = parseJson(`[${text.replaceAll('\n', ',')}]`) as Json[];
-    if (json.every((one) => typeof one === 'object' && one !== null && !Array.isArray(one)))
-      return json as Record<string, Json>[];
+    if (json.every(isObject)) return json;
   } catch {
     // It is told below.
   }

@@ -6,7 +6,7 @@ import { assertReadable } from '../../../src/store/parts/format.ts';
 import { hashOf } from './names.ts';
 import { openJson, sealText } from './sealed-text.ts';
 import { FORMAT, SEALED_FORMAT } from './snapshot-file.ts';
-import { jsonOf } from './text.ts';
+import { jsonObjectOf } from './text.ts';
 
 /** A session record's file that was read; its value may be encrypted. */
 export interface SessionRecordFile extends Omit<SessionRecord, 'value'> {
@@ -60,8 +60,8 @@ function placeOf({ kind, key, revision }: Omit<SessionRecord, 'value'>): string 
  * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it.
  */
 export function parseSessionRecord(content: Buffer, name: string): SessionRecordFile | undefined {
-  const json = jsonOf(content);
-  if (typeof json !== 'object' || json === null || Array.isArray(json)) return undefined;
+  const json = jsonObjectOf(content);
+  if (!json) return undefined;
   const { format, session: sessionId, kind, key, revision, value, sealed } = json;
   assertReadable(
     format,

@@ -11,7 +11,7 @@ import { divideDetails, divideMetadata } from '../../../src/store/encryption/cle
 import type { Cipher, Sealer } from '../../../src/store/encryption/encryption.ts';
 import { isPacked, pack, unpack } from './compression.ts';
 import { openJson, sealText } from './sealed-text.ts';
-import { jsonOf } from './text.ts';
+import { isObject, jsonObjectOf, jsonOf } from './text.ts';
 
 /** The version of what this store writes in clear. */
 export const FORMAT = 1;
@@ -204,8 +204,8 @@ function placeOf({ id, version }: Omit<StateRef, 'depth'>): string {
  * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it.
  */
 export function parseHead(line: Buffer): SnapshotHead | Unreadable {
-  const json = jsonOf(line, '}');
-  return isObject(json) ? headOf(json) : 'broken';
+  const json = jsonObjectOf(line, '}');
+  return json ? headOf(json) : 'broken';
 }
 
 /**
@@ -214,9 +214,9 @@ export function parseHead(line: Buffer): SnapshotHead | Unreadable {
  * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it, or without the key; `UNAVAILABLE` when that can't be reached.
  */
 export async function parseFile(content: Buffer, sealer: Sealer): Promise<SnapshotFile | Unreadable> {
-  const json = jsonOf(content);
+  const json = jsonObjectOf(content);
   const end = content.indexOf(10) + 1;
-  if (!isObject(json) || end === 0) return 'broken';
+  if (!json || end === 0) return 'broken';
   const stored = headOf(json);
   if (typeof stored === 'string') return stored;
   try {
@@ -312,10 +312,6 @@ async function patchOf(changes: Json | undefined): Promise<JsonPatch> {
   const patch = packed ? jsonOf(await unpack(packed)) : changes;
   if (!Array.isArray(patch)) throw new Error('not a patch');
   return patch as unknown as JsonPatch;
-}
-
-function isObject(value: unknown): value is Record<string, Json> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isCount(value: unknown): value is number {

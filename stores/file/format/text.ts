@@ -16,3 +16,14 @@ export function jsonOf(bytes: Buffer, ending = ''): Json | undefined {
     return undefined;
   }
 }
+
+/** As {@link jsonOf}, of text that holds an object. */
+export function jsonObjectOf(bytes: Buffer, ending?: string): Record<string, Json> | undefined {
+  const json = jsonOf(bytes, ending);
+  return isObject(json) ? json : undefined;
+}
+
+/** Whether a JSON value is an object, and no array. */
+export function isObject(value: unknown): value is Record<string, Json> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -11,7 +11,7 @@ import { readFrom } from '../disk/read-file.ts';
 import type { StoreFolder } from '../disk/store-folder.ts';
 import { hashOf } from '../format/names.ts';
 import { openJson, sealText } from '../format/sealed-text.ts';
-import { jsonOf } from '../format/text.ts';
+import { isObject, jsonObjectOf } from '../format/text.ts';
 import { FORMAT, SEALED_FORMAT } from './log-format.ts';
 
 /** A job's file, by its name. */
@@ -62,13 +62,13 @@ export class JobFiles {
 
   async read({ name, ref }: JobFile): Promise<MemoryJob> {
     const content = await readFrom(this.#folder.fs, join(this.path, name));
-    const json = typeof content === 'object' ? jsonOf(content.bytes) : undefined;
-    if (typeof json !== 'object' || json === null || Array.isArray(json)) throw damaged();
+    const json = typeof content === 'object' ? jsonObjectOf(content.bytes) : undefined;
+    if (!json) throw damaged();
     assertReadable(json['format'], SEALED_FORMAT, 'A memory job');
     const { scope, sealed } = json;
     const job =
       typeof sealed === 'string' ? await openJson(sealed, this.#sealerOf(JSON.stringify(scope)), ref) : json['job'];
-    if (typeof job !== 'object' || job === null) throw damaged();
+    if (!isObject(job)) throw damaged();
     return Object.freeze(job as unknown as MemoryJob);
   }
 

@@ -4,7 +4,7 @@ import type { Memory, MemoryScopeId } from '../../../src/store/memory/contract.t
 import type { MemoryVersion } from '../../../src/store/memory/version.ts';
 import { assertReadable } from '../../../src/store/parts/format.ts';
 import { openJson, sealText } from '../format/sealed-text.ts';
-import { jsonOf } from '../format/text.ts';
+import { jsonObjectOf } from '../format/text.ts';
 
 /** The newest format; 2 is that of encrypted text. */
 export const FORMAT = 1;
@@ -55,8 +55,8 @@ export function formatHeader(key: string | undefined): string {
  * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it.
  */
 export function parseHeader(line: Buffer): string | null | undefined {
-  const header = jsonOf(line);
-  if (typeof header !== 'object' || header === null || Array.isArray(header)) return undefined;
+  const header = jsonObjectOf(line);
+  if (!header) return undefined;
   assertReadable(header['format'], FORMAT, 'The memories of a scope');
   const { format, scope } = header;
   if (format !== FORMAT || (scope !== null && !Array.isArray(scope))) return undefined;
@@ -71,7 +71,7 @@ export function formatTail(tail: LogTail): string {
 export function parseTail(line: Buffer): LogTail | undefined {
   if (line.length > LONGEST_TAIL || line.toString('latin1', 0, TAIL_BEGINNING.length) !== TAIL_BEGINNING)
     return undefined;
-  return jsonOf(line) as LogTail | undefined;
+  return jsonObjectOf(line) as LogTail | undefined;
 }
 
 /** A version as JSON: the memory without its scope, its sequences, and its vector as 32-bit numbers in base64. */
@@ -103,8 +103,8 @@ export async function parseBlock(
   commit: number,
   { scope, sealer }: { scope: MemoryScopeId; sealer: Sealer },
 ): Promise<MemoryVersion[]> {
-  const block = jsonOf(line);
-  if (typeof block !== 'object' || block === null || Array.isArray(block)) throw new Error('no line of a log');
+  const block = jsonObjectOf(line);
+  if (!block) throw new Error('no line of a log');
   const { put, sealed } = block;
   const stored = typeof sealed === 'string' ? await openJson(sealed, sealer, placeOf(commit)) : put;
   if (!Array.isArray(stored)) throw new Error('no line of a log');

@@ -10,6 +10,7 @@ import { sequenceOf, type MemoryVersion } from '../../../src/store/memory/versio
 import type { KeyQueue } from '../../../src/store/parts/key-queue.ts';
 import type { LruCache } from '../../../src/store/parts/lru-cache.ts';
 import { closeQuietly, codeOf, READ, READ_APPEND } from '../disk/file-system.ts';
+import { readPart } from '../disk/read-file.ts';
 import type { StoreFolder } from '../disk/store-folder.ts';
 import {
   formatBlock,
@@ -69,7 +70,7 @@ export class MemoryLog {
 
   /** The last commit; reads the end of the log. */
   async tail(): Promise<LogTail> {
-    const bytes = await this.#read((size) => [Math.max(0, size - LONGEST_TAIL), size]);
+    const bytes = await readEnd(this.#shared.folder, this.path, 'last', LONGEST_TAIL);
     if (!bytes) return NO_TAIL;
     const end = bytes.lastIndexOf(10) + 1;
     const start = end < 2 ? 0 : bytes.lastIndexOf(10, end - 2) + 1;
@@ -150,12 +151,8 @@ export class MemoryLog {
 
   /** The scope that the log is about; `undefined`: none, it was erased or is not there. */
   static async scopeOf(folder: StoreFolder, home: string): Promise<string | undefined> {
-    const bytes = await readPart(folder, join(home, 'log.jsonl'), (size) => [0, Math.min(size, LONGEST_HEADER)]);
+    const bytes = await readEnd(folder, join(home, 'log.jsonl'), 'first', LONGEST_HEADER);
     return parseHeader(bytes?.subarray(0, bytes.indexOf(10) + 1) ?? Buffer.alloc(0)) ?? undefined;
-  }
-
-  #read(part: (size: number) => [start: number, end: number]): Promise<Buffer | undefined> {
-    return readPart(this.#shared.folder, this.path, part);
   }
 
   async #load(): Promise<LoadedLog> {
@@ -172,7 +169,7 @@ export class MemoryLog {
       // The last line that was read must still be there: an inode may come again.
       const last = known ? formatTail(known.tail) : '';
       const start = known?.inode === ino && known.end < size ? known.end - last.length : 0;
-      const bytes = await readFully(folder, fd, start, size);
+      const bytes = await readPart(folder.fs, fd, start, size);
       const isSame = start > 0 && bytes.toString('latin1', 0, last.length) === last;
       if (start > 0 && !isSame) {
         loaded.delete(this.path);
@@ -243,7 +240,7 @@ export class MemoryLog {
       let last: LogTail | undefined;
       for (let end = size; ;) {
         const start = Math.max(0, end - LONGEST_TAIL);
-        const bytes = await readFully(folder, fd, start, end);
+        const bytes = await readPart(folder.fs, fd, start, end);
         const lineStart = bytes.lastIndexOf(10, bytes.length - 2) + 1;
         const tail = bytes.at(-1) === 10 ? parseTail(bytes.subarray(lineStart)) : undefined;
         if (!tail) return undefined;
@@ -251,7 +248,7 @@ export class MemoryLog {
         if (since < last.reset || since > last.revision) return undefined;
         if (tail.revision <= since) break;
         end = start + lineStart - tail.block;
-        const block = tail.block === 0 ? undefined : await readFully(folder, fd, end, end + tail.block);
+        const block = tail.block === 0 ? undefined : await readPart(folder.fs, fd, end, end + tail.block);
         for (const version of block ? (await this.#parse(block, tail.commit)).toReversed() : []) {
           if (!current.has(version.memory.id)) current.set(version.memory.id, version);
         }
@@ -269,7 +266,7 @@ export class MemoryLog {
     const { folder } = this.#shared;
     const { size } = folder.fs.statOpen(fd);
     const last = Buffer.from(formatTail(before));
-    const bytes = await readFully(folder, fd, Math.max(0, size - last.length), size);
+    const bytes = await readPart(folder.fs, fd, Math.max(0, size - last.length), size);
     if (bytes.equals(last)) return;
     const { end } = await this.load();
     if (end < size) folder.fs.truncate(fd, end);
@@ -291,31 +288,20 @@ function openToRead(folder: StoreFolder, path: string): number | undefined {
   }
 }
 
-async function readPart(
+/** One end of a file, up to `length` bytes; `undefined`: it is not there. */
+async function readEnd(
   folder: StoreFolder,
   path: string,
-  part: (size: number) => [start: number, end: number],
+  which: 'first' | 'last',
+  length: number,
 ): Promise<Buffer | undefined> {
   const fd = openToRead(folder, path);
   if (fd === undefined) return undefined;
   try {
-    return await readFully(folder, fd, ...part(folder.fs.statOpen(fd).size));
+    const { size } = folder.fs.statOpen(fd);
+    const start = which === 'first' ? 0 : Math.max(0, size - length);
+    return await readPart(folder.fs, fd, start, Math.min(size, start + length));
   } finally {
     closeQuietly(folder.fs, fd);
   }
-}
-
-/** Up to this size reading at once takes less than handing it to another thread. */
-const SMALL = 64 * 1024;
-
-async function readFully({ fs }: StoreFolder, fd: number, start: number, end: number): Promise<Buffer> {
-  const bytes = Buffer.allocUnsafe(end - start);
-  if (bytes.length <= SMALL) return bytes.subarray(0, fs.read(fd, bytes, start));
-  let length = 0;
-  while (length < bytes.length) {
-    const count = await fs.readLater(fd, bytes.subarray(length), start + length);
-    if (count === 0) break;
-    length += count;
-  }
-  return bytes.subarray(0, length);
 }

@@ -158,7 +158,7 @@ export class FileMemoryTenant implements MemoryTenant {
   listJobs({ state, scope, page }: JobsRequest): Promise<Page<MemoryJob>> {
     const { limit, after: [after] = [0] } = checkPage(page, ['number']);
     const wanted = scope === undefined ? undefined : scopeHashOf(scope);
-    return this.#run('Listing memory jobs', async () => {
+    return this.#shared.run('Listing memory jobs', async () => {
       if (!this.#shared.folder.hasFolder(this.#jobs.path)) return { items: [] };
       return this.#withJobs(async () => {
         const items: MemoryJob[] = [];
@@ -180,7 +180,7 @@ export class FileMemoryTenant implements MemoryTenant {
 
   listScopes(options: PageOptions): Promise<Page<MemoryScopeId>> {
     const { limit, after: [after] = [''] } = checkPage(options, ['string']);
-    return this.#run('Listing scopes', async () => {
+    return this.#shared.run('Listing scopes', async () => {
       const { folder } = this.#shared;
       const withJobs = await this.#scopesWithJobs();
       const written = folder.hasFolder(this.#scopes) ? folder.namesIn(this.#scopes) : [];
@@ -364,23 +364,19 @@ export class FileMemoryTenant implements MemoryTenant {
   }
 
   #read<T>(key: string, call: (scope: Scope) => Promise<T>): Promise<T> {
-    return this.#run('Reading memories', () => {
+    return this.#shared.run('Reading memories', () => {
       this.#shared.folder.hasFolder(this.#scopes);
       return call(this.#scope(key));
     });
   }
 
   #change<T>(what: string, call: () => Promise<T>): Promise<T> {
-    return this.#run(what, () => {
+    return this.#shared.run(what, () => {
       this.#shared.folder.prepare();
       this.#shared.folder.hasFolder(this.#scopes);
       this.#shared.folder.hasFolder(this.#jobs.path);
       return call();
     });
-  }
-
-  #run<T>(what: string, call: () => Promise<T>): Promise<T> {
-    return this.#shared.run(what, call);
   }
 
   #locked<T>({ key }: Scope, call: (lock: HeldLock) => Promise<T>): Promise<T> {

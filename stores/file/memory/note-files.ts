@@ -9,7 +9,7 @@ import { readFrom } from '../disk/read-file.ts';
 import type { StoreFolder } from '../disk/store-folder.ts';
 import { hashOf } from '../format/names.ts';
 import { openJson, sealText } from '../format/sealed-text.ts';
-import { jsonOf } from '../format/text.ts';
+import { jsonObjectOf } from '../format/text.ts';
 import { FORMAT, SEALED_FORMAT, type LogTail } from './log-format.ts';
 
 /** A note's file, by its name: `<n, or d of a derived one>-<kind>-<key>-<commit>`, with `-x` behind when the commit removed the note. */
@@ -79,17 +79,15 @@ export class NoteFiles {
     for (const file of this.#files()) if (file.commit > commit) this.#folder.remove(join(this.#path, file.name));
   }
 
-  /** Removes what does not count any more. Answers whether there was any. */
-  async tidy(tail: LogTail): Promise<boolean> {
+  /** Removes what does not count any more. */
+  async tidy(tail: LogTail): Promise<void> {
     const current = this.#current(tail);
     const names = new Set(current.map(({ name }) => name));
     const old = this.#files().filter(({ name }) => !names.has(name));
-    const removals = current.filter(({ isRemoval }) => isRemoval);
     for (const { name } of old) this.#folder.remove(join(this.#path, name));
     if (old.length > 0) await this.#folder.flushFolder(this.#path);
     // After what they remove, which would come back.
-    for (const { name } of removals) this.#folder.remove(join(this.#path, name));
-    return old.length + removals.length > 0;
+    for (const { name, isRemoval } of current) if (isRemoval) this.#folder.remove(join(this.#path, name));
   }
 
   /** The last file of each note. */
@@ -119,8 +117,8 @@ export class NoteFiles {
   }
 
   async #parse(bytes: Buffer, { name }: NoteFile): Promise<MemoryNote> {
-    const json = jsonOf(bytes);
-    if (typeof json !== 'object' || json === null || Array.isArray(json)) throw damaged();
+    const json = jsonObjectOf(bytes);
+    if (!json) throw damaged();
     assertReadable(json['format'], SEALED_FORMAT, 'A note of a memory store');
     const { note, sealed } = json;
     const parts = typeof sealed === 'string' ? await openJson(sealed, this.#sealer, name) : note;

@@ -1,7 +1,7 @@
 import { GenkitError } from 'genkit';
 import { quote, unavailable } from '../../../src/errors.ts';
 import { handOut } from '../../../src/snapshot/hand-out.ts';
-import { storedOf, type SessionSnapshot } from '../../../src/snapshot/snapshot.ts';
+import type { SessionSnapshot } from '../../../src/snapshot/snapshot.ts';
 import { unreadableSnapshot } from '../../../src/store/parts/unreadable.ts';
 import type { CutMemory } from '../../chain/cut.ts';
 import type { LruCache } from '../../../src/store/parts/lru-cache.ts';
@@ -53,19 +53,20 @@ async function retrying<T>(
   snapshotId: string,
   read: (node: IndexNode) => Promise<T> | T,
 ): Promise<T | undefined> {
+  let seen: string | undefined;
   for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
     const node = session.index.tree.get(snapshotId);
     if (!node) return undefined;
-    const stamp = session.stampOf(node);
     try {
       return await read(node);
     } catch (error) {
       if (!(error instanceof DamagedSnapshot)) throw error;
       await session.refresh();
       const again = session.index.tree.get(snapshotId);
+      const found = again && `${again.place} ${session.stampOf(again)}`;
       // The file is the same after a fresh look, so no writer is replacing it.
-      const isSame = again?.place === node.place && session.stampOf(again) === stamp;
-      if (isSame && attempt > 1) throw unreadableSnapshot(snapshotId, error.message, session.id);
+      if (found !== undefined && found === seen) throw unreadableSnapshot(snapshotId, error.message, session.id);
+      seen = found;
     }
   }
   throw unavailable(`Snapshot ${quote(snapshotId)} changed too often while it was read. Try again.`);
@@ -87,11 +88,6 @@ export async function readLoner(folder: TenantFolder, snapshotId: string): Promi
 /** The snapshot as a caller gets it; see `handOut`. */
 export function handOutLoaded<S>({ head, known }: LoadedSnapshot, frozen?: boolean): SessionSnapshot<S> {
   return handOut(head.meta, { state: known && (() => known.state), frozen });
-}
-
-/** The snapshot as `revise` needs it. */
-export function storedSnapshot({ meta, session }: SnapshotHead): ReturnType<typeof storedOf> {
-  return storedOf(meta, session);
 }
 
 async function load(session: Session, node: IndexNode, cache: StateCache): Promise<LoadedSnapshot> {

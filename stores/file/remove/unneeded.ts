@@ -6,11 +6,9 @@ import { loadHeads } from '../read/lists.ts';
 import type { SnapshotFile, SnapshotHead } from '../format/snapshot-file.ts';
 import { DamagedSnapshot, type Session } from '../session.ts';
 
-/** The states of removed snapshots that the others stand on, by version; `undefined`: it can't be told, because a file is damaged. */
-export type NeededStates = ReadonlyMap<string, SnapshotHead> | undefined;
-
 /**
- * The states that a session needs beside those of its snapshots.
+ * The states that a session needs beside those of its snapshots, by version: removed snapshots had them, and others stand on them.
+ * `undefined`: it can't be told, because a file is damaged.
  *
  * @param without Ids of snapshots that are to be removed.
  * @param leaving The heads of snapshots that the log no longer knows, and whose files are still there, by version.
@@ -19,7 +17,7 @@ export async function findNeeded(
   session: Session,
   without: ReadonlySet<string>,
   leaving: ReadonlyMap<string, SnapshotHead> = new Map(),
-): Promise<NeededStates> {
+): Promise<ReadonlyMap<string, SnapshotHead> | undefined> {
   const { tree } = session.index;
   await loadHeads(
     session,

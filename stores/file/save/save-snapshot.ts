@@ -8,6 +8,7 @@ import {
   assertStateMayChange,
   revise,
   sessionOf,
+  storedOf,
   type SessionSnapshot,
   type SessionSnapshotInput,
 } from '../../../src/snapshot/snapshot.ts';
@@ -39,7 +40,6 @@ import {
   readFile,
   readLoner,
   readSnapshot,
-  storedSnapshot,
   type LoadedSnapshot,
 } from '../read/read-snapshot.ts';
 import { sealedNames } from '../read/shards.ts';
@@ -170,7 +170,7 @@ export class Save<S> {
     const { head, known: before } = current;
     const answer = this.#ask(handOutLoaded<S>(current));
     if (answer === null) return null;
-    const next = revise(id, storedSnapshot(head), answer, now);
+    const next = revise(id, storedOf(head.meta, head.session), answer, now);
     this.#assertLeaf(session);
     const meta = copyMetadata(next);
     const state = copyState(next, before?.state);
@@ -231,7 +231,7 @@ export class Save<S> {
     if (!current || current.head.session !== null) return AGAIN;
     const answer = this.#ask(handOutLoaded<S>(current));
     if (answer === null) return null;
-    const next = revise(id, storedSnapshot(current.head), answer, now);
+    const next = revise(id, storedOf(current.head.meta, null), answer, now);
     this.#assertNothingOfASession();
     return this.#commitLoner(lock, next, current);
   }

@@ -3,11 +3,10 @@ import { dataLoss } from '../../../src/errors.ts';
 import type { Page, PageOptions, ScopeChange, ScopeId, ScopeRecord } from '../../../src/store/contract.ts';
 import { checkPage, pageOf } from '../../../src/store/list/page.ts';
 import { describeScope, runScopeChange, scopeKey, scopeOfKey } from '../../../src/store/records/scopes.ts';
-import { closeQuietly, READ_APPEND } from '../disk/file-system.ts';
+import { attempt, closeQuietly, READ_APPEND } from '../disk/file-system.ts';
 import { CallerFailure } from '../disk/io-error.ts';
 import { Pace } from '../disk/pace.ts';
 import { readFrom } from '../disk/read-file.ts';
-import { attempt } from '../disk/store-folder.ts';
 import { hashOf } from '../format/names.ts';
 import {
   formatRecord,

@@ -23,54 +23,37 @@ export class RecordingFileSystem {
 
   constructor() {
     const fs = nodeFileSystem;
-    const call = <T>(name: keyof FileSystem, path: string, perform: () => T, done: (result: T) => Operation): T => {
+    const call = <T>(name: keyof FileSystem, path: string, perform: () => T, operation: Operation): T => {
       this.intercept(name, path);
       const result = perform();
-      this.operations.push(done(result));
+      this.operations.push(operation);
       return result;
     };
     const look = <T>(name: keyof FileSystem, path: string, perform: () => T): T =>
-      call(name, path, perform, () => ({ call: 'look', path }));
+      call(name, path, perform, { call: 'look', path });
     const of = (fd: number): string => this.#paths.get(fd) ?? '';
     this.fileSystem = {
-      open: (path, flags) =>
-        call(
-          'open',
-          path,
-          () => fs.open(path, flags),
-          (fd) => {
-            this.#paths.set(fd, path);
-            this.open.add(fd);
-            return { call: 'open', path };
-          },
-        ),
+      open: (path, flags) => {
+        const fd = call('open', path, () => fs.open(path, flags), { call: 'open', path });
+        this.#paths.set(fd, path);
+        this.open.add(fd);
+        return fd;
+      },
       close: (fd) => {
         // Whether it fails or not, the descriptor is gone.
         this.open.delete(fd);
-        call(
-          'close',
-          of(fd),
-          () => fs.close(fd),
-          () => ({ call: 'close', path: of(fd) }),
-        );
+        call('close', of(fd), () => fs.close(fd), { call: 'close', path: of(fd) });
       },
       statOpen: (fd) => look('statOpen', of(fd), () => fs.statOpen(fd)),
       read: (fd, into, position) => look('read', of(fd), () => fs.read(fd, into, position)),
       readLater: async (fd, into, position) => look('readLater', of(fd), () => fs.readLater(fd, into, position)),
-      write: (fd, bytes) =>
-        call(
-          'write',
-          of(fd),
-          () => fs.write(fd, bytes),
-          () => ({ call: 'write', path: of(fd), bytes: Buffer.from(bytes) }),
-        ),
-      truncate: (fd, size) =>
-        call(
-          'truncate',
-          of(fd),
-          () => fs.truncate(fd, size),
-          () => ({ call: 'truncate', path: of(fd), size }),
-        ),
+      write: (fd, bytes) => {
+        const operation = { call: 'write', path: of(fd), bytes: Buffer.from(bytes) } as const;
+        call('write', of(fd), () => fs.write(fd, bytes), operation);
+      },
+      truncate: (fd, size) => {
+        call('truncate', of(fd), () => fs.truncate(fd, size), { call: 'truncate', path: of(fd), size });
+      },
       flush: async (fd) => {
         this.intercept('flush', of(fd));
         await fs.flush(fd);
@@ -78,41 +61,11 @@ export class RecordingFileSystem {
       },
       stat: (path) => look('stat', path, () => fs.stat(path)),
       statTarget: (path) => look('statTarget', path, () => fs.statTarget(path)),
-      rename: (from, to) =>
-        call(
-          'rename',
-          to,
-          () => fs.rename(from, to),
-          () => ({ call: 'rename', from, to }),
-        ),
-      link: (from, to) =>
-        call(
-          'link',
-          to,
-          () => fs.link(from, to),
-          () => ({ call: 'link', from, to }),
-        ),
-      unlink: (path) =>
-        call(
-          'unlink',
-          path,
-          () => fs.unlink(path),
-          () => ({ call: 'unlink', path }),
-        ),
-      mkdir: (path) =>
-        call(
-          'mkdir',
-          path,
-          () => fs.mkdir(path),
-          () => ({ call: 'mkdir', path }),
-        ),
-      rmdir: (path) =>
-        call(
-          'rmdir',
-          path,
-          () => fs.rmdir(path),
-          () => ({ call: 'rmdir', path }),
-        ),
+      rename: (from, to) => call('rename', to, () => fs.rename(from, to), { call: 'rename', from, to }),
+      link: (from, to) => call('link', to, () => fs.link(from, to), { call: 'link', from, to }),
+      unlink: (path) => call('unlink', path, () => fs.unlink(path), { call: 'unlink', path }),
+      mkdir: (path) => call('mkdir', path, () => fs.mkdir(path), { call: 'mkdir', path }),
+      rmdir: (path) => call('rmdir', path, () => fs.rmdir(path), { call: 'rmdir', path }),
       readdir: (path) => look('readdir', path, () => fs.readdir(path)),
       watch: (path, onEvent, onEnd) => fs.watch(path, onEvent, onEnd),
     };
