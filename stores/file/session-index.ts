@@ -1,5 +1,5 @@
 import { SessionTree, type SnapshotNode } from '../../src/snapshot/session-tree.ts';
-import type { SnapshotMetadata, SnapshotStatus } from '../../src/snapshot/snapshot.ts';
+import type { SnapshotStatus } from '../../src/snapshot/snapshot.ts';
 import { DamagedLog, type LogLine, type SaveLine } from './format/session-log.ts';
 import type { SnapshotHead } from './format/snapshot-file.ts';
 
@@ -38,12 +38,6 @@ export class IndexNode implements SnapshotNode {
 
   get status(): SnapshotStatus | undefined {
     return this.seen?.head.meta.status;
-  }
-
-  /** All that is known of a snapshot whose file is damaged. */
-  get fallback(): Pick<SnapshotMetadata, 'snapshotId' | 'parentId' | 'createdAt'> {
-    const { snapshotId, parentId, createdAt } = this;
-    return { snapshotId, ...(parentId !== undefined && { parentId }), createdAt };
   }
 }
 

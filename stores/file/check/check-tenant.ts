@@ -103,13 +103,13 @@ export class TenantCheck {
     const { id: sessionId, path } = session;
     if (this.#incomplete.has(sessionId)) return;
     await session.refresh();
-    const found = await findUnneeded(session, new Set());
+    const found = await findUnneeded(session);
     const isSure = !this.#hasUnknownFiles;
     const old = found.filter((name) => isSure && this.#check.mayRepair(this.#writtenAt(join(path, name))));
     let removed: string[] = [];
     if (old.length > 0) {
       await session.withLock(async () => {
-        const unneeded = new Set(await findUnneeded(session, new Set()));
+        const unneeded = new Set(await findUnneeded(session));
         removed = old.filter((name) => unneeded.has(name));
         removeNames(session, removed);
       });

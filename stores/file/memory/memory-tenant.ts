@@ -27,7 +27,7 @@ import { outcomeUnknown } from '../disk/io-error.ts';
 import type { HeldLock } from '../disk/lock-folder.ts';
 import { fileNameOf, hashOf } from '../format/names.ts';
 import { findJob, JobFiles, scopeHashOf, type JobFile } from './job-files.ts';
-import type { LogTail } from './log-format.ts';
+import { NO_TAIL, type LogTail } from './log-format.ts';
 import { MemoryLog, type SharedLogs } from './memory-log.ts';
 import { NoteFiles } from './note-files.ts';
 
@@ -221,16 +221,8 @@ export class FileMemoryTenant implements MemoryTenant {
           const { size } = memories;
           if (tail.commit > 0) {
             const [commit, revision] = [tail.commit + 1, tail.revision + 1];
-            const next: LogTail = {
-              commit,
-              revision,
-              reset: revision,
-              derived: commit,
-              cleared: commit,
-              block: 0,
-              idle: 0,
-              isErased: true,
-            };
+            const marks = { commit, revision, reset: revision, derived: commit, cleared: commit };
+            const next: LogTail = { ...NO_TAIL, ...marks, isErased: true };
             await scope.log.rewrite(next, [], () => lock.assertHeld());
             await this.#finish(scope, next);
           }

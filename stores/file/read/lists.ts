@@ -54,7 +54,9 @@ export async function listSnapshots(session: Session, options: PageOptions): Pro
 
 /** What there is to say of a snapshot; of a damaged one what the log says. */
 function metadataOf(session: Session, node: IndexNode): SnapshotMetadata {
-  return node.seen ? copyJson(node.seen.head.meta) : { ...node.fallback, sessionId: session.id };
+  if (node.seen) return copyJson(node.seen.head.meta);
+  const { snapshotId, parentId, createdAt } = node;
+  return { snapshotId, ...(parentId !== undefined && { parentId }), createdAt, sessionId: session.id };
 }
 
 /** The ids of the tenant's sessions, and when each was last written. One that can't be told from its log is opened. */

@@ -109,17 +109,17 @@ export async function readFile(session: Session, node: IndexNode): Promise<Snaps
   return file;
 }
 
-/** The state of this name; `undefined`: there is none. */
-export async function loadState(
+/** The state of this name, of which the file is read already; `undefined`: there is none. */
+async function loadState(
   session: Session,
   state: StateRef,
   cache: StateCache,
-  file?: SnapshotFile,
+  file: SnapshotFile,
 ): Promise<KnownState | undefined> {
   try {
     const known = await applyDiffs<StateRef>(state, {
       known: (ref) => cache.get(ref.version),
-      read: async (ref) => (ref === state && file ? file : await readState(session, ref)).written,
+      read: async (ref) => (ref === state ? file : await readState(session, ref)).written,
       shards: (names) => readShards(session, names),
     });
     if (known) cache.set(state.version, known, known.length);

@@ -18,7 +18,6 @@ import type { TenantSessions } from '../tenant-sessions.ts';
 import { findNeeded, findUnneeded, removeNames } from './unneeded.ts';
 
 const NOTHING: DeleteResult = { snapshots: 0, shards: 0 };
-const NONE: ReadonlySet<string> = new Set();
 
 /** Removes a session with everything that it left on the disk. */
 export async function deleteSession(session: Session, expectedLeafId: string | undefined): Promise<DeleteResult> {
@@ -99,7 +98,7 @@ export async function removeFiles(session: Session, removed: readonly IndexNode[
 async function discard(session: Session, heads: readonly SnapshotHead[]): Promise<number> {
   const { folder } = session.tenant;
   for (const head of heads) await new ScopeRecords(folder).settle(head);
-  const needed = await findNeeded(session, NONE, new Map(heads.map((head) => [head.state.version, head])));
+  const needed = await findNeeded(session, undefined, new Map(heads.map((head) => [head.state.version, head])));
   let isUnneeded = false;
   for (const head of heads) {
     if (!needed || needed.has(head.state.version)) {
@@ -111,7 +110,7 @@ async function discard(session: Session, heads: readonly SnapshotHead[]): Promis
   }
   if (!isUnneeded) return 0;
   await folder.store.flushFolder(folder.path);
-  return removeNames(session, await findUnneeded(session, NONE));
+  return removeNames(session, await findUnneeded(session));
 }
 
 interface Removed extends DeleteResult {
@@ -146,7 +145,7 @@ async function pruneLocked(session: Session, policy: PrunePolicy, nowMs: number)
     shards += await removeFiles(session, index.removed);
     await session.append({ done: true }, { flush: false });
   }
-  shards += removeNames(session, await findUnneeded(session, NONE));
+  shards += removeNames(session, await findUnneeded(session));
   await session.compact();
   return { sessions: 0, snapshots: plan.remove.length, shards };
 }

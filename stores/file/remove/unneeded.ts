@@ -15,7 +15,7 @@ import { DamagedSnapshot, type Session } from '../session.ts';
  */
 export async function findNeeded(
   session: Session,
-  without: ReadonlySet<string>,
+  without: ReadonlySet<string> = new Set(),
   leaving: ReadonlyMap<string, SnapshotHead> = new Map(),
 ): Promise<ReadonlyMap<string, SnapshotHead> | undefined> {
   const { tree } = session.index;
@@ -47,7 +47,7 @@ export async function findNeeded(
  *
  * @param without Ids of snapshots that are to be removed.
  */
-export async function findUnneeded(session: Session, without: ReadonlySet<string>): Promise<string[]> {
+export async function findUnneeded(session: Session, without: ReadonlySet<string> = new Set()): Promise<string[]> {
   const names = session.tenant.folder.store.namesIn(session.path);
   const needed = await findNeeded(session, without);
   const shards = needed && (await shardsOf(session, without, needed));

@@ -17,7 +17,7 @@ import type { SessionDetails } from '../../../src/store/contract.ts';
 import { assertExpectedLeaf, assertRequiredSnapshot } from '../../../src/store/choose-leaf.ts';
 import { mergeDetails } from '../../../src/store/list/session-summary.ts';
 import { unreadableSnapshot } from '../../../src/store/parts/unreadable.ts';
-import { planNew, planWhole, type WritePlan } from '../../chain/plan-write.ts';
+import { planNew, planWhole } from '../../chain/plan-write.ts';
 import type { KnownState } from '../../chain/written-state.ts';
 import { CallerFailure } from '../disk/io-error.ts';
 import type { HeldLock } from '../disk/lock-folder.ts';
@@ -103,7 +103,7 @@ export class Save<S> {
     // A first save that is refused makes no folders.
     if (this.#tenant.isNew) check(next);
     const sessionId = sessionOf(next);
-    if (sessionId === undefined) return this.#lockLoner(id, (lock) => this.#createLoner(lock, next));
+    if (sessionId === undefined) return this.#lockLoner(id, (lock) => this.#commitLoner(lock, next, undefined));
     const session = this.#tenant.session(sessionId);
     return session.withLock((lock) => this.#create(session, lock, next, isFresh));
   }
@@ -140,7 +140,11 @@ export class Save<S> {
     const meta = copyMetadata(next);
     const state = copyState(next, anchor?.known?.state ?? parent?.known?.state);
     const part = await this.#write(id, state, { session, anchor });
-    if (longest !== undefined) await loadHeads(session, unread(index.tree.nodes()));
+    if (longest !== undefined)
+      await loadHeads(
+        session,
+        [...index.tree.nodes()].filter(({ seen }) => !seen),
+      );
     const removed =
       longest === undefined ? [] : overflow(index.tree, next, longest).map((one) => index.tree.mustGet(one));
     const place = index.next;
@@ -168,6 +172,7 @@ export class Save<S> {
     if (!current) return AGAIN;
     await assertStored(session, current);
     const { head, known: before } = current;
+    const { state: stored, base, isLifted } = head;
     const answer = this.#ask(handOutLoaded<S>(current));
     if (answer === null) return null;
     const next = revise(id, storedOf(head.meta, head.session), answer, now);
@@ -184,7 +189,14 @@ export class Save<S> {
     const parent = isSameState ? undefined : await this.#readParent(session, meta.parentId).catch(() => undefined);
     const anchor = parent && (await this.#anchorOf(session, parent));
     const part: WrittenPart = isSameState
-      ? { ...stateOf(head), ...(await this.#sameBody(session, tree.mustGet(id))), shards: [], known: before }
+      ? {
+          state: stored,
+          base,
+          isLifted,
+          ...(await this.#sameBody(session, tree.mustGet(id))),
+          shards: [],
+          known: before,
+        }
       : await this.#write(id, state, { session, anchor, before });
     const write = head.write + 1;
     const statuses = nextTrail(head.statuses, write, meta.status);
@@ -220,11 +232,6 @@ export class Save<S> {
     return folder.store.locks.run(hashOf(folder.tenant, id, 'loner'), `Snapshot ${quote(id)}`, task);
   }
 
-  async #createLoner(lock: HeldLock, next: SessionSnapshot<S>): Promise<Outcome> {
-    this.#assertNothingOfASession();
-    return this.#commitLoner(lock, next, undefined);
-  }
-
   async #rewriteLoner(lock: HeldLock, id: string): Promise<Outcome> {
     const current = await readLoner(this.#tenant.folder, id);
     // A session may have taken the id since.
@@ -232,11 +239,13 @@ export class Save<S> {
     const answer = this.#ask(handOutLoaded<S>(current));
     if (answer === null) return null;
     const next = revise(id, storedOf(current.head.meta, null), answer, now);
-    this.#assertNothingOfASession();
     return this.#commitLoner(lock, next, current);
   }
 
   async #commitLoner(lock: HeldLock, next: SessionSnapshot<S>, current: LoadedSnapshot | undefined): Promise<Outcome> {
+    // A snapshot without a session can expect nothing of one.
+    assertExpectedLeaf(this.#request.expectedLeafId, undefined, null);
+    assertRequiredSnapshot(this.#request.ifSnapshot, undefined, () => false);
     const meta = copyMetadata(next);
     const state = copyState(next, undefined);
     const before = current?.head;
@@ -263,12 +272,6 @@ export class Save<S> {
     return isSaved ? meta.snapshotId : AGAIN;
   }
 
-  /** A snapshot without a session can expect nothing of one. */
-  #assertNothingOfASession(): void {
-    assertExpectedLeaf(this.#request.expectedLeafId, undefined, null);
-    assertRequiredSnapshot(this.#request.ifSnapshot, undefined, () => false);
-  }
-
   #assertLeaf(session: Session): void {
     const leaf = session.index.tree.latestLeaf();
     assertExpectedLeaf(this.#request.expectedLeafId, session.id, leaf?.snapshotId ?? null);
@@ -287,10 +290,13 @@ export class Save<S> {
   async #anchorOf(session: Session, parent: LoadedSnapshot): Promise<LoadedSnapshot | undefined> {
     if (parent.head.meta.status === 'completed') return parent;
     const { tree } = session.index;
-    const node = nearestCompleted(session, [...tree.ancestors(parent.head.meta.snapshotId)].slice(1));
-    if (!node) return undefined;
-    const anchor = await readSnapshot(session, node.snapshotId, this.#tenant.shared.states).catch(() => undefined);
-    return anchor;
+    for (const id of tree.ancestors(parent.head.meta.snapshotId)) {
+      const node = tree.get(id);
+      if (node && headUnlessDamaged(session, node)?.meta.status === 'completed') {
+        return readSnapshot(session, id, this.#tenant.shared.states).catch(() => undefined);
+      }
+    }
+    return undefined;
   }
 
   /** @param before What the snapshot's state was. */
@@ -318,14 +324,15 @@ export class Save<S> {
       runs: RUNS,
       names: cipher && sealedNames(cipher),
     });
-    const known = knownFrom(state, plan, memory, anchor?.known?.length ?? 0);
     if (plan.kind === 'whole') {
       const { cut } = plan;
       const isLifted = cut.lifts.length > 0;
       const body = await sealed(wholeBody(cut));
+      const known = { state, memory: cut.memory, length: cut.length };
       return { state: { version, depth: 0 }, isLifted, body, shards: cut.shards, known, cipher };
     }
-    const { head } = anchor!;
+    const { head, known: from } = anchor!;
+    const known = { state, memory: memory ?? new Map(), length: from!.length + plan.patch.length };
     const base = { id: head.meta.snapshotId, version: head.state.version };
     const depth = head.state.depth + 1;
     const body = cipher ? await sealed(changeBody(plan.patch)) : await packedChangeBody(plan.patch);
@@ -349,10 +356,6 @@ export class Save<S> {
   }
 }
 
-function stateOf({ state, base, isLifted }: SnapshotHead): Pick<SnapshotHead, 'state' | 'base' | 'isLifted'> {
-  return { state, base, isLifted };
-}
-
 function undefinedIfDamaged(error: unknown): undefined {
   if (!(error instanceof DamagedSnapshot)) throw error;
 }
@@ -365,19 +368,4 @@ function now(): string {
 function check<S>(next: SessionSnapshot<S>): void {
   copyMetadata(next);
   copyState(next, undefined);
-}
-
-function* unread(nodes: Iterable<IndexNode>): Generator<IndexNode> {
-  for (const node of nodes) if (!node.seen) yield node;
-}
-
-function nearestCompleted(session: Session, ids: readonly string[]): IndexNode | undefined {
-  const { tree } = session.index;
-  const nodes = ids.flatMap((id) => tree.get(id) ?? []);
-  return nodes.find((node) => headUnlessDamaged(session, node)?.meta.status === 'completed');
-}
-
-function knownFrom(state: Json, plan: WritePlan, memory: KnownState['memory'] | undefined, length: number): KnownState {
-  if (plan.kind === 'whole') return { state, memory: plan.cut.memory, length: plan.cut.length };
-  return { state, memory: memory ?? new Map(), length: length + plan.patch.length };
 }
