@@ -12,7 +12,7 @@ import { assertNotForeign } from './read/scan-tenant.ts';
 import { finish } from './remove/remove-snapshots.ts';
 import { FileTenantStore, type Runner } from './file-tenant-store.ts';
 import { MOST_SNAPSHOTS, TenantSessions, type Shared } from './tenant-sessions.ts';
-import { Watches } from './watch/watches.ts';
+import { TenantWatch } from './watch/tenant-watch.ts';
 
 /** Options of {@link FileSessionStore}. */
 export interface FileSessionStoreOptions {
@@ -88,7 +88,9 @@ export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
   readonly #directory: string;
   readonly #shared: Shared;
   readonly #tenants = new LruCache<FileTenantStore<S>>(MOST_TENANTS);
-  readonly #watches: Watches<S>;
+  /** The tenants that have listeners. */
+  readonly #watched = new Map<string, { readonly tenant: FileTenantStore<S>; readonly watch: TenantWatch<S> }>();
+  readonly #pollIntervalMs: number;
   readonly #runner: Runner;
   /** Calls that change something, and have not ended. */
   readonly #changes = new Set<Promise<unknown>>();
@@ -124,7 +126,7 @@ export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
       rejectBranching: options?.rejectBranchingSessions ?? false,
       encryption: options?.encryption,
     };
-    this.#watches = new Watches(options?.snapshotWatchPollIntervalMs ?? 2000);
+    this.#pollIntervalMs = options?.snapshotWatchPollIntervalMs ?? 2000;
     this.#runner = {
       read: (call, run) => this.#run(call, run),
       change: (call, run) => this.#change(call, run),
@@ -133,20 +135,30 @@ export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
 
   protected tenant(id: string): TenantStore<S> {
     // A tenant that is watched has to stay the same, however many others were used since.
-    const known = this.#watches.tenant(id) ?? this.#tenants.get(id);
+    const known = this.#watched.get(id)?.tenant ?? this.#tenants.get(id);
     if (known) return known;
     const tenant = new TenantSessions(this.#shared, id, finish);
     const made: FileTenantStore<S> = new FileTenantStore(tenant, {
       runner: this.#runner,
-      watch: () => this.#watches.of(id, made),
+      watch: () => this.#watch(id, made),
     });
     this.#tenants.set(id, made, 1);
     return made;
   }
 
+  #watch(id: string, tenant: FileTenantStore<S>): TenantWatch<S> {
+    const known = this.#watched.get(id)?.watch;
+    if (known) return known;
+    const onIdle = (): void => void this.#watched.delete(id);
+    const watch = new TenantWatch<S>(tenant.tenant, { pollIntervalMs: this.#pollIntervalMs, onIdle });
+    this.#watched.set(id, { tenant, watch });
+    return watch;
+  }
+
   /** Waits for the saves and removals that are under way. */
   protected async release(): Promise<void> {
-    this.#watches.close();
+    for (const { watch } of this.#watched.values()) watch.close();
+    this.#watched.clear();
     await Promise.allSettled(this.#changes);
     this.#tenants.clear();
     this.#shared.sessions.clear();

@@ -65,7 +65,7 @@ export function unusableDirectoryError(
   const isLasting = code !== 'ENOENT' || (error as NodeJS.ErrnoException).syscall === 'mkdir';
   if (!reason || !isLasting || statIfReachable(fs, path)?.isDirectory()) return undefined;
   return directoryError(
-    `FileSessionStore can't make or open its directory ${quote(given)}: ${reason} (${code}). ` +
+    `${owner} can't make or open its directory ${quote(given)}: ${reason} (${code}). ` +
       'Make the directory, with write access for this process, or give the store another one.',
   );
 }

@@ -125,7 +125,9 @@ describe('private files: a symbolic link in the place of an inner folder', () =>
       await store.close();
       exchange(folder, place);
       const next = openStore(folder, OPTIONS);
-      await expect(next.getSnapshot({ snapshotId: 't4' })).rejects.toMatchObject(refusalIn(folder));
+      for (const lookup of [{ snapshotId: 't4' }, { sessionId: SESSION }]) {
+        await expect(next.getSnapshot(lookup)).rejects.toMatchObject(refusalIn(folder));
+      }
     });
   }
 

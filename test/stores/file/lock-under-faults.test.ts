@@ -1,10 +1,8 @@
-import { symlinkSync } from 'node:fs';
-import { join } from 'node:path';
 import { GenkitError } from 'genkit';
 import { describe, expect, it } from 'vitest';
 import { scale } from '../../support/scale.ts';
 import { nodeFileSystem, type FileSystem } from '../../../stores/file/disk/file-system.ts';
-import { temporaryFolder } from './support/folders.ts';
+import { otherPathTo, temporaryFolder } from './support/folders.ts';
 import { openStore, saveTurns, SESSION, type Store } from './support/scenarios.ts';
 
 type Call = (...args: unknown[]) => unknown;
@@ -44,13 +42,6 @@ function faultyFileSystem(nth: number, fault: Fault): FileSystem {
     Object.assign(faulty, { [name]: replacement });
   }
   return faulty;
-}
-
-/** Another path to the folder, under which a store does not queue behind those of this process, as if it were in another one. */
-function otherPathTo(folder: string): string {
-  const link = join(temporaryFolder(), 'link');
-  symlinkSync(folder, link);
-  return link;
 }
 
 /** Adds so many to a counter, and to the session a turn each; answers how many were acknowledged, and how many perhaps made. */

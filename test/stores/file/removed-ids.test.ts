@@ -1,8 +1,8 @@
-import { rmSync, symlinkSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { nodeFileSystem, type FileSystem } from '../../../stores/file/disk/file-system.ts';
-import { temporaryFolder } from './support/folders.ts';
+import { otherPathTo, temporaryFolder } from './support/folders.ts';
 import { MortalFileSystem } from './support/mortal.ts';
 import { openStore, saveTurn, saveTurns, SESSION, type Store } from './support/scenarios.ts';
 
@@ -62,7 +62,6 @@ describe('what prune() finds left behind', () => {
     // The log says that t1 is gone; its file is still there.
     await dying.prune({ maxChainLength: 1 }).catch(() => {});
     rmSync(join(folder, '.locks'), { recursive: true });
-    // Under another path, so that it does not queue behind the pruning in this process.
     const other = openStore(otherPathTo(folder));
     const overtake = async (): Promise<void> => {
       await saveTurn(other, 3);
@@ -93,9 +92,3 @@ describe('what prune() finds left behind', () => {
     expect((await cold.getSnapshot({ snapshotId: 't1' }))?.sessionId).toBe('another');
   });
 });
-
-function otherPathTo(folder: string): string {
-  const link = join(temporaryFolder(), 'link');
-  symlinkSync(folder, link);
-  return link;
-}

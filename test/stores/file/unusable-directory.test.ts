@@ -2,10 +2,12 @@
 import { writeFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineCustomAgent, genkit } from 'genkitx-agents';
+import { FileMemoryStore } from 'genkitx-agents/memory';
 import { agentHandler } from 'genkitx-agents/server';
 import { describe, expect, it } from 'vitest';
 import { nodeFileSystem, type FileSystem } from '../../../stores/file/disk/file-system.ts';
 import { FileSessionStore } from '../../../stores/file/file-session-store.ts';
+import { ADA, put } from '../../conformance/memory/support/drafts.ts';
 import { catchErrorLog } from '../../server/support/log.ts';
 import { temporaryFolder } from './support/folders.ts';
 
@@ -62,6 +64,13 @@ describe('a directory that can’t be made', () => {
       expect(message).not.toContain('try again');
     });
   }
+
+  it('is named with the store that it is of', async () => {
+    const folder = temporaryFolder();
+    symlinkSync(join(folder, 'nothing'), join(folder, 'memories'));
+    const commit = new FileMemoryStore(join(folder, 'memories')).commit(ADA, [put('one')]);
+    await expect(commit).rejects.toThrow("FileMemoryStore can't make or open its directory");
+  });
 
   it('is made by the next save once the reason is gone', async () => {
     const folder = temporaryFolder();

@@ -1,4 +1,13 @@
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -8,6 +17,13 @@ export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-file-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
+}
+
+/** Another path to the folder, under which a store does not queue behind those of this process, as if it were in another one. */
+export function otherPathTo(folder: string): string {
+  const link = join(temporaryFolder(), 'link');
+  symlinkSync(folder, link);
+  return link;
 }
 
 /** Paths of all files and folders below a folder, relative to it, sorted. */
