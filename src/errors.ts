@@ -197,8 +197,11 @@ export function isAborted(thrown: unknown): boolean {
 /** The medium does not answer, or not now; the same call may go through later. */
 export function unavailable(message: string, cause?: unknown): GenkitError {
   const error = new GenkitError({ status: 'UNAVAILABLE', message });
-  if (cause === undefined) return error;
-  // As `new Error(message, { cause })` would: in no JSON.
+  return cause === undefined ? error : causedBy(error, cause);
+}
+
+/** Gives an error its cause, as `new Error(message, { cause })` does: in no JSON. */
+export function causedBy(error: GenkitError, cause: unknown): GenkitError {
   return Object.defineProperty(error, 'cause', { value: cause, configurable: true, writable: true });
 }
 

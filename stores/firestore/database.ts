@@ -1,15 +1,17 @@
-import {
-  FieldValue,
-  type CollectionReference,
-  type DocumentData,
-  type DocumentReference,
-  type DocumentSnapshot,
-  type Firestore,
-  type Query,
-  type QueryDocumentSnapshot,
-  type Timestamp,
-  type Transaction,
-  type Precondition,
+import type {
+  CollectionReference,
+  DocumentData,
+  DocumentReference,
+  DocumentSnapshot,
+  Firestore,
+  Query,
+  QueryDocumentSnapshot,
+  Timestamp,
+  Transaction,
+  Precondition,
+  QuerySnapshot,
+  VectorQuery,
+  VectorQuerySnapshot,
 } from '@google-cloud/firestore';
 import { closed, failedPrecondition, unavailable } from '../../src/errors.ts';
 import { isConflict } from './failures.ts';
@@ -91,8 +93,8 @@ export class Database {
     return (await shared.found).slice(end - refs.length, end);
   }
 
-  async query(query: Query): Promise<QueryDocumentSnapshot[]> {
-    const { docs, readTime } = await this.#send(() => query.get());
+  async query(query: Query | VectorQuery): Promise<QueryDocumentSnapshot[]> {
+    const { docs, readTime } = await this.#send<QuerySnapshot | VectorQuerySnapshot>(() => query.get());
     this.#setClock(readTime);
     this.meter.add({ reads: Math.max(1, docs.length), bytesRead: sum(docs.map(sizeOfSnapshot)) });
     return docs;
@@ -104,15 +106,6 @@ export class Database {
     const { count } = answer.data();
     this.meter.add({ reads: Math.max(1, Math.ceil(count / 1000)) });
     return count;
-  }
-
-  /** The documents whose field `vector` is nearest by cosine, nearest first. */
-  async queryNearest(query: Query, queryVector: number[], limit: number): Promise<QueryDocumentSnapshot[]> {
-    const found = query.findNearest({ vectorField: 'vector', queryVector, limit, distanceMeasure: 'COSINE' });
-    const { docs, readTime } = await this.#send(() => found.get());
-    this.#setClock(readTime);
-    this.meter.add({ reads: Math.max(1, docs.length), bytesRead: sum(docs.map(sizeOfSnapshot)) });
-    return docs;
   }
 
   /** A document, and those that a query finds, as of one moment. */
@@ -185,6 +178,13 @@ export class Database {
       page = await this.query((last ? query.startAfter(last) : query).limit(limit));
       if (page.length > 0) yield page;
     }
+  }
+
+  /** All documents of {@link pages}. */
+  async all(query: Query, limit?: number): Promise<QueryDocumentSnapshot[]> {
+    const found: QueryDocumentSnapshot[] = [];
+    for await (const page of this.pages(query, limit)) found.push(...page);
+    return found;
   }
 
   /** Removes documents that are there, and with `at` as they were then; answers how many. */
@@ -285,11 +285,6 @@ function addWrite(commit: Commit, write: DocumentWrite): void {
     case 'drop':
       return void commit.delete(write.ref);
   }
-}
-
-/** The time of the commit. */
-export function commitTime(): FieldValue {
-  return FieldValue.serverTimestamp();
 }
 
 /** A client of Firestore, as all stores that use it know it. */

@@ -1,4 +1,5 @@
 import { GenkitError, type StatusName } from 'genkit';
+import { causedBy } from '../../src/errors.ts';
 
 /** Codes of gRPC that this store tells apart. */
 const Code = {
@@ -15,14 +16,7 @@ const Code = {
 } as const;
 
 /** The database is not, or no longer, as it was assumed to be: read it and decide again. */
-export class Stale extends Error {
-  override readonly cause: unknown;
-
-  constructor(cause?: unknown) {
-    super('stale');
-    this.cause = cause;
-  }
-}
+export class Stale extends Error {}
 
 /** A refusal that no read can change. */
 export class FinalRefusal extends GenkitError {
@@ -32,11 +26,7 @@ export class FinalRefusal extends GenkitError {
 }
 
 /** An earlier commit of the save was made, though its answer was lost. */
-export class AlreadySaved extends Error {
-  constructor() {
-    super('already saved');
-  }
-}
+export class AlreadySaved extends Error {}
 
 /** Whether a commit was refused because a document is not as it expected. */
 export function isConflict(error: unknown): boolean {
@@ -68,10 +58,11 @@ const ADVICE: Readonly<Record<number, readonly [StatusName, string]>> = {
   [Code.ABORTED]: ['ABORTED', 'others wrote at the same time. Try again.'],
   [Code.INVALID_ARGUMENT]: ['INVALID_ARGUMENT', 'the database refused it as too large or malformed.'],
 };
-/** A failure of Firestore as the caller gets it; errors of this package pass as they are. */
+
+/** A failure of Firestore as the caller gets it, with what Firestore said as its cause; errors of this package pass as they are. */
 export function explained(error: unknown, what: string): unknown {
   const [status, advice] = ADVICE[codeOf(error) ?? 0] ?? [];
-  return status && advice ? new GenkitError({ status, message: `${what} failed: ${advice}` }) : error;
+  return status && advice ? causedBy(new GenkitError({ status, message: `${what} failed: ${advice}` }), error) : error;
 }
 
 export function tooContended(what: string): GenkitError {

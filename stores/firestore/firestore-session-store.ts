@@ -153,7 +153,7 @@ export class FirestoreSessionStore<S = unknown> extends BaseSessionStore<S> {
   async removeExpired(pointer: DocumentSnapshot): Promise<DeleteResult> {
     const data = new TenantDatabase('', this.#shared, pointer.ref.parent.parent!.id);
     const expired = readPointer(pointer);
-    const { snapshots, shards } = await removeRemains(data, [expired.sessionId], { isOrphan: () => false });
+    const { snapshots, shards } = await removeRemains(data, [expired.sessionId], { keepsWaiting: true });
     await data.sealerOf(expired).forget();
     return { snapshots, shards };
   }

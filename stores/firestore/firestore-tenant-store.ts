@@ -21,7 +21,6 @@ import { scopeKey } from '../../src/store/records/scopes.ts';
 import type { RecordRead, RecordWrite } from '../../src/store/records/session-records.ts';
 import type { StoreCheck } from '../../src/store/parts/store-check.ts';
 import { TenantCheck } from './check/check-tenant.ts';
-import { explained } from './failures.ts';
 import { listSessions, listSnapshots } from './read/lists.ts';
 import { readRecords } from './read/records.ts';
 import { listScopes, readScopes } from './read/scopes.ts';
@@ -63,12 +62,7 @@ export class FirestoreTenantStore<S> implements TenantStore<S> {
   saveSnapshot(request: SaveRequest<S>): Promise<string | null> {
     const { snapshotId } = request;
     const what = snapshotId === undefined ? 'Saving a snapshot' : `Saving snapshot ${quote(snapshotId)}`;
-    const tools = {
-      tenant: this.#data,
-      reader: this.#reader,
-      onSaved: (id: string, version: Parameters<Watches<S>['saved']>[1], snapshot: () => SessionSnapshot): void =>
-        this.#watches.saved(this.#data.keyOf(id), version, snapshot),
-    };
+    const tools = { tenant: this.#data, reader: this.#reader, watches: this.#watches };
     return this.#call('saveSnapshot', what, () => saveSnapshot(tools, request));
   }
 
@@ -140,14 +134,7 @@ export class FirestoreTenantStore<S> implements TenantStore<S> {
     return this.#call('erase', 'Erasing', () => erase(this.#data));
   }
 
-  /** @param what The call, as the beginning of a sentence that says that it failed. */
   #call<T>(method: string, what: string, work: () => Promise<T>): Promise<T> {
-    return this.#data.database.meter.span(method, async () => {
-      try {
-        return await work();
-      } catch (error) {
-        throw explained(error, what);
-      }
-    });
+    return this.#data.database.meter.call(method, what, work);
   }
 }

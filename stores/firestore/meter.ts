@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { runInNewSpan } from 'genkit/tracing';
+import { explained } from './failures.ts';
 
 /** What Firestore bills for, and what is sent. */
 export interface FirestoreUsage {
@@ -50,12 +51,18 @@ export class Meter {
     }
   }
 
-  /** Runs one call of the store, `method`, in a span that says what it used. */
-  span<T>(method: string, work: () => Promise<T>): Promise<T> {
+  /**
+   * Runs one call of the store, `method`, in a span that says what it used; a failure of Firestore is explained.
+   *
+   * @param what The call, as the beginning of a sentence that says that it failed.
+   */
+  call<T>(method: string, what: string, work: () => Promise<T>): Promise<T> {
     const usage = { ...ZERO };
     return runInNewSpan({ metadata: { name: `${this.owner}.${method}` } }, async (_metadata, span) => {
       try {
         return await running.run({ meter: this, usage }, work);
+      } catch (error) {
+        throw explained(error, what);
       } finally {
         span.setAttributes({
           'firestore.billed_reads': usage.reads,

@@ -4,14 +4,20 @@ import { SessionTree } from '../../../src/snapshot/session-tree.ts';
 import type { Found, StoreCheck } from '../../../src/store/parts/store-check.ts';
 import { MOST_READ_AT_ONCE } from '../database.ts';
 import { isDataLoss } from '../failures.ts';
-import { keyOf, orderKey, ownerOfOrder, ownerOfShard } from '../format/names.ts';
+import { keyOf, orderKey } from '../format/names.ts';
 import { readPointer, type PointerDocument } from '../format/pointer-document.ts';
 import { readRecord } from '../format/record-document.ts';
 import { readScopeDocument } from '../format/scope-document.ts';
 import { assertOwnDocument } from '../format/foreign-layout.ts';
 import { unpackText } from '../format/packed-text.ts';
-import { readSnapshotDocument, type SnapshotDocument } from '../format/snapshot-document.ts';
+import {
+  readHead,
+  readSnapshotDocument,
+  type SnapshotDocument,
+  type SnapshotHead,
+} from '../format/snapshot-document.ts';
 import { extended, type StateChain } from '../format/state-chain.ts';
+import { firstOfOwners, shardsByOwner } from '../read/owners.ts';
 import { SnapshotReader } from '../read/snapshot-reader.ts';
 import { wholeChain } from '../read/state-reader.ts';
 import { isDeadRecord, removeRemains, removeSession } from '../remove/delete-session.ts';
@@ -40,7 +46,7 @@ export class TenantCheck {
   readonly #tenant: TenantDatabase;
   readonly #reader: SnapshotReader;
   readonly #check: StoreCheck;
-  readonly #shards = new Map<string, QueryDocumentSnapshot[]>();
+  #shards = new Map<string, QueryDocumentSnapshot[]>();
   /** Owners whose snapshots were looked at as those of a session, or are there to stay. */
   readonly #known = new Set<string>();
   /** Keys of sessions whose pointers can't be read. */
@@ -55,15 +61,9 @@ export class TenantCheck {
 
   async run(): Promise<void> {
     await this.#tenant.hasSnapshots();
-    const { database, shards, pointers } = this.#tenant;
-    const byId = FieldPath.documentId();
-    for await (const page of database.pages(shards.orderBy(byId).select())) {
-      for (const shard of page) {
-        const owner = ownerOfShard(shard.id);
-        this.#shards.set(owner, [...(this.#shards.get(owner) ?? []), shard]);
-      }
-    }
-    for await (const page of database.pages(pointers.orderBy(byId), MOST_READ_AT_ONCE)) {
+    const { database, pointers } = this.#tenant;
+    this.#shards = await shardsByOwner(this.#tenant);
+    for await (const page of database.pages(pointers.orderBy(FieldPath.documentId()), MOST_READ_AT_ONCE)) {
       for (const document of page) await this.#checkPointer(document);
     }
     await this.#checkRemains();
@@ -229,19 +229,13 @@ export class TenantCheck {
 
   /** Snapshots that no pointer names. */
   async #checkRemains(): Promise<void> {
-    const { database, snapshots, settings } = this.#tenant;
-    for (let after = ''; ;) {
-      const [first] = await database.query(snapshots.orderBy('at').startAfter(after).limit(1));
-      if (!first) return;
-      const owner = ownerOfOrder(first.get('at') as string);
-      after = `${owner};`;
+    for await (const [owner, first] of firstOfOwners(this.#tenant)) {
       if (this.#known.has(owner)) continue;
       const place = first.ref.path;
       try {
-        const head = readSnapshotDocument(first.id, first);
-        const { sessionId } = head;
-        if (sessionId === undefined) await this.#checkLoner(head, owner, place);
-        else await this.#checkRest(sessionId, owner, settings.expireAfterMs !== undefined);
+        const head = readHead(first.id, first.data());
+        if (head.sessionId === undefined) await this.#checkLoner(head, owner, place);
+        else await this.#checkRest(head.sessionId, owner);
       } catch (error) {
         this.#known.add(owner);
         this.#check.reportError(error, { place });
@@ -249,7 +243,7 @@ export class TenantCheck {
     }
   }
 
-  async #checkLoner(head: SnapshotDocument, owner: string, place: string): Promise<void> {
+  async #checkLoner(head: SnapshotHead, owner: string, place: string): Promise<void> {
     const { snapshotId } = head.meta;
     if (!(await this.#reader.isAlive(head))) {
       this.#known.add(owner);
@@ -264,7 +258,7 @@ export class TenantCheck {
   }
 
   /** Snapshots of a session whose pointer is of another incarnation, or not there. */
-  async #checkRest(sessionId: string, owner: string, doSessionsExpire: boolean): Promise<void> {
+  async #checkRest(sessionId: string, owner: string): Promise<void> {
     const place = this.#tenant.pointerRef(sessionId).path;
     const pointer = this.#lost.has(keyOf('session', sessionId)) ? 'lost' : await this.#pointerOf(sessionId, place);
     if (pointer === 'lost') {
@@ -276,13 +270,13 @@ export class TenantCheck {
     } else if (pointer?.owner === owner) {
       // Begun while this check was under way.
       this.#known.add(owner);
-    } else if (!pointer && doSessionsExpire) {
+    } else if (!pointer && this.#tenant.settings.expireAfterMs !== undefined) {
       this.#known.add(owner);
       this.#check.report({ kind: 'expired', sessionId, problem: 'the rest of a session that has expired' });
     } else {
       const { writtenMs, count } = await this.#lookAt(owner, sessionId);
       const isRepaired = this.#check.mayRepair(writtenMs, this.#tenant.database.now());
-      if (isRepaired) await removeRemains(this.#tenant, [sessionId], { isOrphan: () => false });
+      if (isRepaired) await removeRemains(this.#tenant, [sessionId], { keepsWaiting: true });
       const problem = `${count} snapshots of a deleted session`;
       this.#check.report({ kind: 'orphan', sessionId, problem }, isRepaired);
       // What `removeRemains` has removed is not there any more.
@@ -330,7 +324,7 @@ export class TenantCheck {
       const record = await readRecord(document, this.#tenant.sealer('session', session));
       if (this.#lost.has(keyOf('session', session))) return;
       const pointer = await this.#reader.livePointer(session);
-      if (!isDeadRecord(this.#tenant, record, pointer, () => true)) return;
+      if (!isDeadRecord(this.#tenant, record, pointer, true)) return;
       const isOld = this.#mayRepair((document.get('written') as Timestamp | undefined) ?? updateTime);
       const isRepaired = isOld && (await this.#tenant.database.remove([{ ref, at: updateTime }])) === 1;
       const problem = 'a record of a session that is not there';

@@ -29,12 +29,12 @@ import type {
 import { memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
 import { fits, nearest, sequenceOf, versionAt, type MemoryVersion } from '../../../src/store/memory/version.ts';
 import { PAGE, type DocumentWrite } from '../database.ts';
-import { explained } from '../failures.ts';
 import { JobQueues } from './job-queues.ts';
 import { MemoryDatabase, type SharedMemories } from './memory-database.ts';
 import {
   hashName,
   headFields,
+  memoryNameOf,
   noteName,
   noteRange,
   readHead,
@@ -46,6 +46,7 @@ import { ScopeCommits } from './scope-commit.ts';
 
 /** The most results of a query by vector. */
 const MOST_NEAR = 1000;
+const NEAREST = { vectorField: 'vector', distanceMeasure: 'COSINE' } as const;
 
 /** One tenant: each method is a span of Genkit's tracing, and its failures are explained. */
 export class FirestoreMemoryTenant implements MemoryTenant {
@@ -90,7 +91,9 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       const isReset = since < reset || since > revision;
       if (since === revision) return { revision, changed: [], isReset };
       const first = sequenceOf(isReset ? floorRevision : Math.max(since + 1, floorRevision));
-      const documents = await this.#all(this.#memories(key).where('content', '>=', first).orderBy('content'));
+      const documents = await this.#data.database.all(
+        this.#memories(key).where('content', '>=', first).orderBy('content'),
+      );
       return { revision, changed: memoriesOf(await this.#versions(key, documents)), isReset };
     });
   }
@@ -113,11 +116,11 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       const { database } = this.#data;
       const hash = hashName(sourceId);
       const [now, before] = await Promise.all([
-        this.#all(this.#memories(key).where('sources', 'array-contains', hash)),
+        this.#data.database.all(this.#memories(key).where('sources', 'array-contains', hash)),
         database.query(this.#revisions(key).where('sources', 'array-contains', hash).select()),
       ]);
       const found = new Set(now.map(({ id }) => id));
-      const names = new Set(before.map(({ id }) => id.slice(0, id.indexOf('-', NAME_LENGTH))));
+      const names = new Set(before.map(({ id }) => memoryNameOf(id)));
       const more = [...names].filter((name) => !found.has(name)).map((name) => this.#memories(key).doc(name));
       const documents = more.length === 0 ? [] : await database.getAll(more);
       return memoriesOf(await this.#versions(key, [...now, ...documents.filter(({ exists }) => exists)]));
@@ -181,7 +184,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
     return this.#call('sweep', 'Sweeping memories', async () => {
       const { database, scopes } = this.#data;
       const [due, erasing] = await Promise.all([
-        this.#all(scopes.where('expires', '<=', now).orderBy('expires')),
+        this.#data.database.all(scopes.where('expires', '<=', now).orderBy('expires')),
         database.query(scopes.where('isErasing', '==', true)),
       ]);
       for (const document of erasing) await this.#removeErased(document);
@@ -214,8 +217,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
     const { floor, floorRevision } = readHead(document);
     const below = async (name: string, field: string, limit: number): Promise<DocumentSnapshot[]> => {
       const query = document.ref.collection(name).orderBy(FieldPath.documentId()).select(field);
-      const found: DocumentSnapshot[] = await this.#all(query);
-      return found.filter((one) => (one.get(field) as number) < limit);
+      return (await database.all(query)).filter((one) => (one.get(field) as number) < limit);
     };
     const [memories, revisions, notes] = await Promise.all([
       below('memories', 'sequence', sequenceOf(floorRevision)),
@@ -252,7 +254,8 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       ;
       limit = Math.min(MOST_NEAR, 4 * limit)
     ) {
-      const documents = await this.#data.database.queryNearest(memories, Array.from(vector), limit);
+      const query = memories.findNearest({ ...NEAREST, queryVector: Array.from(vector), limit });
+      const documents = await this.#data.database.query(query);
       const versions = await this.#versions(key, documents);
       const fitting = versions.filter((version) => fits(version, request));
       if (fitting.length < k && documents.length === limit && limit < MOST_NEAR) continue;
@@ -263,7 +266,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
   }
 
   async #queryPast(key: string, request: QueryRequest, asOf: number): Promise<Page<MemoryHit>> {
-    const documents = await this.#all(this.#memories(key).orderBy('sequence', 'desc'));
+    const documents = await this.#data.database.all(this.#memories(key).orderBy('sequence', 'desc'));
     const versions = await this.#versions(key, documents);
     const then = await Promise.all(
       versions.map(async (version, i) => {
@@ -292,16 +295,10 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       .orderBy(FieldPath.documentId())
       .startAt(`${current.id}-`)
       .endBefore(`${current.id}.`);
-    const before = (await this.#all(range)).filter(
+    const before = (await this.#data.database.all(range)).filter(
       (one) => (one.get('revision') as number) < (current.get('revision') as number),
     );
     return this.#versions(key, [...before, current]);
-  }
-
-  async #all(query: Query): Promise<DocumentSnapshot[]> {
-    const found: DocumentSnapshot[] = [];
-    for await (const page of this.#data.database.pages(query)) found.push(...page);
-    return found;
   }
 
   #versions(key: string, documents: readonly DocumentSnapshot[]): Promise<MemoryVersion[]> {
@@ -318,17 +315,9 @@ export class FirestoreMemoryTenant implements MemoryTenant {
   }
 
   #call<T>(method: string, what: string, work: () => Promise<T>): Promise<T> {
-    return this.#data.database.meter.span(method, async () => {
-      try {
-        return await work();
-      } catch (error) {
-        throw explained(error, what);
-      }
-    });
+    return this.#data.database.meter.call(method, what, work);
   }
 }
-
-const NAME_LENGTH = 43;
 
 function memoriesOf(versions: readonly MemoryVersion[]): Memory[] {
   return versions.map(({ memory }) => memory);

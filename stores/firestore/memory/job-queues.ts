@@ -6,7 +6,6 @@ import {
   type DocumentReference,
   type DocumentSnapshot,
 } from '@google-cloud/firestore';
-import type { Sealer } from '../../../src/store/encryption/encryption.ts';
 import type { Page } from '../../../src/store/contract.ts';
 import { checkPage, encodeCursor } from '../../../src/store/list/page.ts';
 import type { ClaimRequest, JobsRequest } from '../../../src/store/memory/base-memory-store.ts';
@@ -14,10 +13,10 @@ import type { MemoryJob, MemoryJobChange, MemoryJobHold } from '../../../src/sto
 import { assertHolds, changedJob, leased, readyAt } from '../../../src/store/memory/jobs.ts';
 import { memoryScopeKey } from '../../../src/store/memory/scope.ts';
 import { FORMAT } from '../format/foreign-layout.ts';
-import { packTextNow, unpackJson } from '../format/packed-text.ts';
+import { packTextNow } from '../format/packed-text.ts';
 import { PAGE, type DocumentWrite } from '../database.ts';
 import { isConflict } from '../failures.ts';
-import { hashName, jobFields, readJob } from './memory-documents.ts';
+import { hashName, jobFields, keyIn, readJob } from './memory-documents.ts';
 import type { MemoryDatabase } from './memory-database.ts';
 
 /** The queue of a scope: its jobs that are not dead, in the order in which they were added. */
@@ -45,17 +44,14 @@ export class JobQueues {
   add(job: MemoryJob, maxJobs: number): Promise<'added' | 'known' | 'full'> {
     const { database, jobs } = this.#data;
     const key = memoryScopeKey(job.scope);
-    return this.#untilMade('Adding a memory job', key, async () => {
+    return this.#data.untilMade('Adding a memory job', `jobs ${key}`, async () => {
       const ref = jobs.doc(hashName(job.id));
       const [known, queueDocument] = await database.getAll([ref, this.#queueRef(key)]);
       if (known!.exists) return 'known';
       if ((await database.count(jobs.where('ready', '>=', 0))) >= maxJobs) return 'full';
       const queue = readQueue(queueDocument!);
       const next = { ...queue, jobs: [...queue.jobs, { job: ref.id, ready: readyAt(job) }] };
-      const data = {
-        ...(await jobFields(job, this.#data.scopeName(key), this.#sealer(key))),
-        added: FieldValue.serverTimestamp(),
-      };
+      const data = { ...(await jobFields(job, this.#data.sealer(key))), added: FieldValue.serverTimestamp() };
       await database.commit([{ kind: 'create', ref, data }, this.#write(key, queueDocument!, next)]);
       return 'added';
     });
@@ -76,10 +72,10 @@ export class JobQueues {
   async change(id: string, change: MemoryJobChange, now: number): Promise<void> {
     const { database, jobs } = this.#data;
     const ref = jobs.doc(hashName(id));
-    return this.#untilMade('Changing a memory job', `job ${id}`, async () => {
+    return this.#data.untilMade('Changing a memory job', `job ${id}`, async () => {
       const document = await database.get(ref);
       if (!document.exists) return void changedJob(undefined, id, change, now);
-      const key = keyOf(document);
+      const key = keyIn(document);
       const next = changedJob(await this.#read(document), id, change, now);
       const queueDocument = await database.get(this.#queueRef(key));
       await database.commit(await this.#changes(key, document, queueDocument, next));
@@ -109,7 +105,7 @@ export class JobQueues {
     let last: DocumentSnapshot | undefined;
     let query = jobs.orderBy('added').orderBy(FieldPath.documentId());
     if (after) query = query.startAfter(new Timestamp(after[0], after[1]), after[2]);
-    const name = scope === undefined ? undefined : this.#data.scopeName(scope);
+    const name = scope === undefined ? undefined : hashName(scope);
     for await (const documents of database.pages(query, Math.min(PAGE, limit + 1))) {
       for (const document of documents) {
         if (name !== undefined && document.get('scope') !== name) continue;
@@ -127,13 +123,13 @@ export class JobQueues {
   async scopesAfter(name: string, limit: number): Promise<[name: string, key: string][]> {
     const query = this.#data.queues.orderBy(FieldPath.documentId()).limit(limit);
     const found = await this.#data.database.query(name === '' ? query : query.startAfter(name));
-    return found.map((document) => [document.id, keyOf(document)]);
+    return found.map((document) => [document.id, keyIn(document)]);
   }
 
   /** Removes the jobs of a scope; answers how many. */
   async erase(key: string): Promise<number> {
     const { database, jobs } = this.#data;
-    const found = await database.query(jobs.where('scope', '==', this.#data.scopeName(key)).select());
+    const found = await database.query(jobs.where('scope', '==', hashName(key)).select());
     if (found.length === 0) return 0;
     await database.remove([...found.map(({ ref }) => ({ ref })), { ref: this.#queueRef(key) }]);
     return found.length;
@@ -157,7 +153,7 @@ export class JobQueues {
     if (!document.exists) return undefined;
     const job = leased(await this.#read(document), claim);
     try {
-      await database.commit(await this.#changes(keyOf(document), document, queueDocument, job));
+      await database.commit(await this.#changes(keyIn(document), document, queueDocument, job));
       return job;
     } catch (error) {
       if (isConflict(error)) return undefined;
@@ -184,7 +180,7 @@ export class JobQueues {
     const dead = queue.dead - Number(wasDead) + Number(isDead);
     const write = this.#write(key, queueDocument, { jobs, dead });
     if (!next) return [{ kind: 'delete', ref: document.ref, at }, write];
-    const data = await jobFields(next, this.#data.scopeName(key), this.#sealer(key));
+    const data = await jobFields(next, this.#data.sealer(key));
     return [{ kind: 'update', ref: document.ref, data: { ready: FieldValue.delete(), ...data }, at }, write];
   }
 
@@ -195,21 +191,12 @@ export class JobQueues {
     return at ? { kind: 'update', ref, data, at } : { kind: 'create', ref, data };
   }
 
-  /** Runs `attempt` until none of its documents was written by others meanwhile. */
-  async #untilMade<T>(what: string, key: string, attempt: () => Promise<T>): Promise<T> {
-    return this.#data.untilMade(what, `jobs ${key}`, attempt);
-  }
-
   #read(document: DocumentSnapshot): Promise<MemoryJob> {
-    return readJob(document, (key) => this.#sealer(key));
+    return readJob(document, (key) => this.#data.sealer(key));
   }
 
   #queueRef(key: string): DocumentReference {
-    return this.#data.queues.doc(this.#data.scopeName(key));
-  }
-
-  #sealer(key: string): Sealer {
-    return this.#data.sealer(key);
+    return this.#data.queues.doc(hashName(key));
   }
 }
 
@@ -218,10 +205,6 @@ function readQueue(document: DocumentSnapshot): Queue {
     jobs: (document.get('jobs') as Queue['jobs'] | undefined) ?? [],
     dead: (document.get('dead') as number | undefined) ?? 0,
   };
-}
-
-function keyOf(document: DocumentSnapshot): string {
-  return JSON.stringify(unpackJson(document.get('key') as Buffer));
 }
 
 function positionOf(document: DocumentSnapshot): [number, number, string] {

@@ -36,12 +36,8 @@ export class MemoryDatabase {
   }
 
   /** The document of a scope, by its key. */
-  scopeName(key: string): string {
-    return hashName(key);
-  }
-
   head(key: string): DocumentReference {
-    return this.scopes.doc(this.scopeName(key));
+    return this.scopes.doc(hashName(key));
   }
 
   sealer(key: string): Sealer {

@@ -118,7 +118,8 @@ export function revisionName(name: string, revision: number): string {
   return `${name}-${String(revision).padStart(8, '0')}`;
 }
 
-function memoryNameOf(documentId: string): string {
+/** The name of the memory that a document is of, as it is or as it was. */
+export function memoryNameOf(documentId: string): string {
   return documentId.slice(0, NAME_LENGTH);
 }
 
@@ -155,14 +156,14 @@ export async function readNote(document: DocumentSnapshot, sealer: Sealer): Prom
   return { kind, key, value };
 }
 
-/** @param scopeName The document of the job's scope. */
-export async function jobFields(job: MemoryJob, scopeName: string, sealer: Sealer): Promise<DocumentData> {
+/** @param sealer That of the job's scope. */
+export async function jobFields(job: MemoryJob, sealer: Sealer): Promise<DocumentData> {
   const cipher = await sealer.cipher();
   const seal = cipher && { cipher, place: `job ${hashName(job.id)}` };
   return {
     v: cipher ? SEALED_FORMAT : FORMAT,
     job: await packText(stringifyJson(job), seal),
-    scope: scopeName,
+    scope: hashName(sealer.owner.id),
     key: packTextNow(sealer.owner.id),
     // Jobs without it are dead.
     ...(job.state !== 'dead' && { ready: readyAt(job) }),
@@ -172,9 +173,13 @@ export async function jobFields(job: MemoryJob, scopeName: string, sealer: Seale
 /** @throws as {@link readVersion} does. */
 export async function readJob(document: DocumentSnapshot, sealerOf: (key: string) => Sealer): Promise<MemoryJob> {
   assertReadable(document.get('v'), SEALED_FORMAT, 'A memory job');
-  const key = JSON.stringify(unpackJson(document.get('key') as Buffer));
-  const text = await unpacked(document.get('job') as Buffer, sealerOf(key), `job ${document.id}`);
+  const text = await unpacked(document.get('job') as Buffer, sealerOf(keyIn(document)), `job ${document.id}`);
   return Object.freeze(parseJson(text) as unknown as MemoryJob);
+}
+
+/** The key of the scope that a job, or a queue of jobs, is of. */
+export function keyIn(document: DocumentSnapshot): string {
+  return JSON.stringify(unpackJson(document.get('key') as Buffer));
 }
 
 async function unpacked(bytes: Buffer, sealer: Sealer, place: string): Promise<string> {

@@ -1,4 +1,4 @@
-import { FieldPath, type Query, type QueryDocumentSnapshot } from '@google-cloud/firestore';
+import { FieldPath, type QueryDocumentSnapshot } from '@google-cloud/firestore';
 import type { SessionRecord } from '../../../src/store/contract.ts';
 import { byKindAndKey, type RecordRead } from '../../../src/store/records/session-records.ts';
 import { MOST_READ_AT_ONCE } from '../database.ts';
@@ -19,30 +19,24 @@ export async function readRecords(
   const isDoubtful = found.some(({ until }) => until <= now);
   const pointer = isDoubtful ? await reader.livePointer(request.sessionId) : undefined;
   const current = found.filter((record) => isCurrent(record, pointer, now));
-  for (const { kind, key, revision, updateTime, until } of current) {
-    const { sessionId } = request;
-    tenant.caches.revisions.set(revisionKey({ sessionId, kind, key }, revision), { updateTime, until }, 1);
+  for (const record of current) {
+    const { revision, updateTime, until } = record;
+    tenant.caches.revisions.set(revisionKey(record, revision), { updateTime, until }, 1);
   }
   return current.map(({ kind, key, value, revision }) => ({ kind, key, value, revision })).toSorted(byKindAndKey);
-}
-
-/** The documents of a session's records, or of those of a kind. */
-function recordsOf({ records }: TenantDatabase, sessionId: string, kind?: string): Query {
-  const prefix = recordPrefix(sessionId, kind);
-  return records.orderBy(FieldPath.documentId()).startAt(prefix).endBefore(`${prefix}~`);
 }
 
 async function findRecords(
   tenant: TenantDatabase,
   { sessionId, kind, keys }: RecordRead,
 ): Promise<QueryDocumentSnapshot[]> {
-  const { database } = tenant;
+  const { database, records } = tenant;
   if (keys) {
     const refs = keys.map((key) => tenant.recordRef(sessionId, kind!, key));
     const documents = await database.getShared(tenant.keyOf(sessionId), refs);
     return documents.filter((document): document is QueryDocumentSnapshot => document.exists);
   }
-  const all: QueryDocumentSnapshot[] = [];
-  for await (const page of database.pages(recordsOf(tenant, sessionId, kind), MOST_READ_AT_ONCE)) all.push(...page);
-  return all;
+  const prefix = recordPrefix(sessionId, kind);
+  const range = records.orderBy(FieldPath.documentId()).startAt(prefix).endBefore(`${prefix}~`);
+  return database.all(range, MOST_READ_AT_ONCE);
 }

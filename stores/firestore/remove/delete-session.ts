@@ -154,13 +154,12 @@ async function insistOnMarking(tenant: TenantDatabase, pointers: readonly Pointe
  * Removes the documents of all incarnations of sessions but live ones.
  *
  * @param options.gone Incarnations that are known to be dead. Optional: for others the sessions' pointers are read.
- * @param options.isOrphan Whether a record that was not written for a certain incarnation goes too while the session is not there. Default:
- *   yes.
+ * @param options.keepsWaiting Whether a record that waits for the session to begin stays. Default: no.
  */
 export async function removeRemains(
   tenant: TenantDatabase,
   sessionIds: readonly string[],
-  { gone = new Set(), isOrphan = () => true }: { gone?: ReadonlySet<string>; isOrphan?: IsOrphan } = {},
+  { gone = new Set(), keepsWaiting = false }: { gone?: ReadonlySet<string>; keepsWaiting?: boolean } = {},
 ): Promise<Removed> {
   const prefixes = (before: string): string[] => sessionIds.map((id) => before + keyOf('session', id));
   const byId = FieldPath.documentId();
@@ -187,22 +186,24 @@ export async function removeRemains(
       sessionIds.map((id) => recordPrefix(id)),
     ),
     ownerOf: (document) => document.get('owner') as string | null,
-    isDead: (_owner, live, document) => isDeadRecord(tenant, readRecordHead(document), live, isOrphan),
+    isDead: (_owner, live, document) => isDeadRecord(tenant, readRecordHead(document), live, !keepsWaiting),
   });
   return { snapshots, shards, records };
 }
 
-type IsOrphan = (record: RecordHead) => boolean;
-
-/** Whether a record is of an incarnation of its session that is gone, or of none. */
+/**
+ * Whether a record is of an incarnation of its session that is gone, or of none.
+ *
+ * @param isOrphan It is of none while the session is not there; else it waits for the session to begin.
+ */
 export function isDeadRecord(
   { database }: TenantDatabase,
   record: RecordHead,
   live: Pointer | undefined,
-  isOrphan: IsOrphan,
+  isOrphan: boolean,
 ): boolean {
   if (record.owner !== null && record.owner !== live?.owner) return true;
-  return !isCurrent(record, live, database.now()) || (!live && isOrphan(record));
+  return !isCurrent(record, live, database.now()) || (!live && isOrphan);
 }
 
 /** Removes the records of an incarnation whose deletion was interrupted: all that were written before its pointer was marked. */

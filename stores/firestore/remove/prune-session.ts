@@ -8,6 +8,7 @@ import { shardsOf } from '../format/checkpoint.ts';
 import type { Pointer, PointerDocument } from '../format/pointer-document.ts';
 import { HEAD_FIELDS, readHead, stateFields, type SnapshotHead } from '../format/snapshot-document.ts';
 import { addUsage, type UsageCounts } from '../format/usage-counts.ts';
+import { listOwned } from '../read/owners.ts';
 import type { SnapshotReader } from '../read/snapshot-reader.ts';
 import { commitSave, writePointer } from '../save/commit-save.ts';
 import { NO_STATE, planCheckpoint } from '../save/plan-state.ts';
@@ -125,16 +126,4 @@ export class PrunedSession {
     const lineage = { nextSeq, count: nodes.length, leaves, missing };
     return { lineage, createdAt: nodes[0]!.createdAt, usage, summaryUsage };
   }
-}
-
-/** All snapshots of an owner, in their order. */
-export async function listOwned(
-  { database, snapshots }: TenantDatabase,
-  owner: string,
-  fields: readonly string[],
-): Promise<QueryDocumentSnapshot[]> {
-  const ordered = snapshots.orderBy('at').startAt(owner).endBefore(`${owner};`);
-  const all: QueryDocumentSnapshot[] = [];
-  for await (const page of database.pages(ordered.select('at', ...fields))) all.push(...page);
-  return all;
 }

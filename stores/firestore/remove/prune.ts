@@ -5,14 +5,15 @@ import type { PruneOptions } from '../../../src/store/base-session-store.ts';
 import type { DeleteResult, PrunePolicy, PruneResult } from '../../../src/store/contract.ts';
 import { ORPHAN_RECORD_MS } from '../../../src/store/records/session-records.ts';
 import { isDataLoss, Stale } from '../failures.ts';
-import { keyOf, ownerOfOrder, ownerOfShard } from '../format/names.ts';
+import { keyOf } from '../format/names.ts';
 import { LIST_FIELDS, readPointer, type PointerDocument } from '../format/pointer-document.ts';
 import { readRecordHead, RECORD_FIELDS } from '../format/record-document.ts';
-import { HEAD_FIELDS, readHead } from '../format/snapshot-document.ts';
+import { readHead } from '../format/snapshot-document.ts';
+import { firstOfOwners, listOwned, shardsByOwner } from '../read/owners.ts';
 import type { SnapshotReader } from '../read/snapshot-reader.ts';
 import type { TenantDatabase } from '../tenant-database.ts';
 import { isDeadRecord, removeRemains, removeSession } from './delete-session.ts';
-import { listOwned, PrunedSession } from './prune-session.ts';
+import { PrunedSession } from './prune-session.ts';
 
 /** A session that is written all the time is left alone after so many attempts. */
 const MOST_ATTEMPTS = 10;
@@ -36,7 +37,7 @@ export class Prune {
   /** The session that is looked at; `undefined`: all. */
   readonly #only: string | undefined;
   /** The shards of each owner. */
-  readonly #shards = new Map<string, QueryDocumentSnapshot[]>();
+  #shards: ReadonlyMap<string, readonly QueryDocumentSnapshot[]> = new Map();
   /** Owners that were looked at, or are there to stay: their other shards are not removed. */
   readonly #known = new Set<string>();
   readonly #result: PruneResult;
@@ -58,21 +59,16 @@ export class Prune {
   /** @throws `DATA_LOSS` when a session is damaged, or `FAILED_PRECONDITION` when its key is not there, once all others are done. */
   async run(): Promise<PruneResult> {
     await this.#tenant.hasSnapshots();
-    const { database, shards, pointers } = this.#tenant;
-    const byId = FieldPath.documentId();
-    const key = this.#only === undefined ? '' : keyOf('session', this.#only);
-    for await (const page of database.pages(shards.orderBy(byId).startAt(`s${key}`).endBefore(`s${key}~`).select())) {
-      for (const shard of page) this.#shardsOf(ownerOfShard(shard.id)).push(shard);
-    }
+    const { database, pointers } = this.#tenant;
+    this.#shards = await shardsByOwner(this.#tenant, this.#only === undefined ? '' : keyOf('session', this.#only));
     if (this.#only !== undefined) {
       await this.#pruneSession(this.#only);
       return this.#result;
     }
-    for await (const page of database.pages(pointers.orderBy(byId).select(...LIST_FIELDS))) {
+    for await (const page of database.pages(pointers.orderBy(FieldPath.documentId()).select(...LIST_FIELDS))) {
       for (const document of page) await this.#guarded(() => this.#pruneSession(readPointer(document).sessionId));
     }
-    for await (const document of this.#firstOfOwners()) {
-      const owner = ownerOfOrder(document.get('at') as string);
+    for await (const [owner, document] of firstOfOwners(this.#tenant)) {
       if (!this.#known.has(owner)) await this.#guarded(() => this.#pruneRemains(document, owner));
     }
     const orphans = [...this.#shards].flatMap(([owner, shards]) => (this.#known.has(owner) ? [] : shards));
@@ -156,7 +152,7 @@ export class Prune {
       return this.#count({ snapshots: (await listOwned(this.#tenant, owner, [])).length, shards: 0 });
     }
     await this.#tenant.sealerOf(head).forget();
-    this.#count(await removeRemains(this.#tenant, [head.sessionId], { isOrphan: () => false }));
+    this.#count(await removeRemains(this.#tenant, [head.sessionId], { keepsWaiting: true }));
   }
 
   /** Removes the records that belong to no session. */
@@ -173,17 +169,15 @@ export class Prune {
         const pointer = sessions.get(sessionId) ?? this.#reader.livePointer(sessionId);
         sessions.set(sessionId, pointer);
         const isOld = (document.get('written') as Timestamp).toMillis() <= longAgo;
-        if (isDeadRecord(this.#tenant, record, await pointer, () => isOld)) dead.push(document);
+        if (isDeadRecord(this.#tenant, record, await pointer, isOld)) dead.push(document);
       };
       for (const document of page) await this.#guarded(() => look(document));
       await this.#remove(dead);
     }
   }
 
-  #shardsOf(owner: string): QueryDocumentSnapshot[] {
-    const shards = this.#shards.get(owner) ?? [];
-    this.#shards.set(owner, shards);
-    return shards;
+  #shardsOf(owner: string): readonly QueryDocumentSnapshot[] {
+    return this.#shards.get(owner) ?? [];
   }
 
   async #removeShards(shards: readonly QueryDocumentSnapshot[]): Promise<void> {
@@ -199,20 +193,5 @@ export class Prune {
   #count({ snapshots, shards }: DeleteResult): void {
     this.#result.snapshots += snapshots;
     this.#result.shards += shards;
-  }
-
-  /** The first snapshot of each owner. */
-  async *#firstOfOwners(): AsyncGenerator<QueryDocumentSnapshot> {
-    const { database, snapshots } = this.#tenant;
-    const ordered = snapshots
-      .orderBy('at')
-      .limit(1)
-      .select(...HEAD_FIELDS, 'shards');
-    for (let after = ''; ;) {
-      const [first] = await database.query(ordered.startAfter(after));
-      if (!first) return;
-      yield first;
-      after = `${ownerOfOrder(first.get('at') as string)};`;
-    }
   }
 }

@@ -1,6 +1,6 @@
-import type { Timestamp } from '@google-cloud/firestore';
+import { FieldValue, type Timestamp } from '@google-cloud/firestore';
 import type { Cipher } from '../../../src/store/encryption/encryption.ts';
-import { commitTime, LARGEST_COMMIT, PAGE, type DocumentWrite } from '../database.ts';
+import { LARGEST_COMMIT, PAGE, type DocumentWrite } from '../database.ts';
 import { isConflict, Stale } from '../failures.ts';
 import { pointerFields, writtenNow, type Pointer, type PointerDocument } from '../format/pointer-document.ts';
 import {
@@ -56,12 +56,12 @@ export async function commitSave(
   const writeShard = ({ name, data }: NewShard): DocumentWrite => ({
     kind: 'set',
     ref: shards.doc(name),
-    data: { v: 1, data, t: commitTime() },
+    data: { v: 1, data, t: FieldValue.serverTimestamp() },
   });
   const touchShard = (name: string): DocumentWrite => ({
     kind: 'update',
     ref: shards.doc(name),
-    data: { t: commitTime() },
+    data: { t: FieldValue.serverTimestamp() },
   });
   const isStaged = plan.shards.reduce((sum, shard) => sum + shard.data.length, bytes) > LARGEST_COMMIT;
   try {
@@ -69,7 +69,7 @@ export async function commitSave(
     const written = isStaged ? plan.shards.map((shard) => touchShard(shard.name)) : plan.shards.map(writeShard);
     return await database.commit([...writes, ...written, ...plan.reused.map(touchShard)]);
   } catch (error) {
-    throw isConflict(error) ? new Stale(error) : error;
+    throw isConflict(error) ? new Stale('the commit was refused', { cause: error }) : error;
   }
 }
 

@@ -14,7 +14,7 @@ import { planPacks, splitText, type NewShard } from './packs.ts';
 export interface StatePlan {
   readonly state: StoredState;
   /** The state and the chain to it; `undefined`: there is no state. */
-  readonly next: { readonly known: KnownState; readonly chain: StateChain } | undefined;
+  readonly next: BaseState | undefined;
   /** Shards to be written. */
   readonly shards: readonly NewShard[];
   /** Names of shards that are named again: the commit counts only while they are there. */
@@ -47,7 +47,7 @@ interface Known {
   /** Shards of an earlier state of the snapshot. Default: those of the base. */
   readonly memory?: KnownState['memory'] | undefined;
   /** Packs of the same owner that may hold parts of the state. */
-  readonly packs?: () => Promise<readonly Pack[]>;
+  readonly packs: () => Promise<readonly Pack[]>;
 }
 
 /** A patch larger than this is no better than a whole state. */
@@ -65,7 +65,7 @@ const LEAST_INTERVAL = 2;
 export async function planState(
   tenant: TenantDatabase,
   state: Json | undefined,
-  { place, base, memory = base?.known.memory, packs = async () => [] }: Known,
+  { place, base, memory = base?.known.memory, packs }: Known,
 ): Promise<StatePlan> {
   if (state === undefined) return NO_STATE;
   const { checkpointInterval } = tenant.settings;

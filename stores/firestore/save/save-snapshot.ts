@@ -17,7 +17,7 @@ const PAUSES = [24, 20, 16, 12, 8, 4];
  *
  * @returns The snapshot's id; `null`: the mutator skipped the write.
  */
-export async function saveSnapshot<S>(tools: SaveTools, request: SaveRequest<S>): Promise<string | null> {
+export async function saveSnapshot<S>(tools: SaveTools<S>, request: SaveRequest<S>): Promise<string | null> {
   const save = new Save(tools, request);
   const answer = request.snapshotId === undefined ? request.mutator(undefined) : undefined;
   if (answer === null) return null;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { DocumentSnapshot, Timestamp } from '@google-cloud/firestore';
 import { quote } from '../../../src/errors.ts';
-import type { SessionSnapshot, SnapshotStatus } from '../../../src/snapshot/snapshot.ts';
+import type { SessionSnapshot } from '../../../src/snapshot/snapshot.ts';
 import type { Cipher } from '../../../src/store/encryption/encryption.ts';
 import type { SaveRequest } from '../../../src/store/base-session-store.ts';
 import { assertExpectedLeaf } from '../../../src/store/choose-leaf.ts';
@@ -16,25 +16,17 @@ import type { SnapshotDocument, SnapshotHead } from '../format/snapshot-document
 import type { StateChain } from '../format/state-chain.ts';
 import { handOutLoaded, type SnapshotReader } from '../read/snapshot-reader.ts';
 import type { TenantDatabase } from '../tenant-database.ts';
+import type { Watches } from '../watch/watches.ts';
 import { commitSave, writePointer } from './commit-save.ts';
 import { isLonger } from './json-length.ts';
 import { bytesOf, planScopes, rememberScopes } from './plan-scopes.ts';
 import { NO_STATE, type StatePlan } from './plan-state.ts';
 
-/** A write of a snapshot, as watchers are notified of it. */
-export interface SavedVersion {
-  readonly updateTime: Timestamp;
-  /** Names the save that made it. */
-  readonly nonce: string;
-  readonly status: SnapshotStatus | undefined;
-}
-
 /** What a save needs of its tenant. */
-export interface SaveTools {
+export interface SaveTools<S> {
   readonly tenant: TenantDatabase;
   readonly reader: SnapshotReader;
-  /** Called with each write. */
-  readonly onSaved: (snapshotId: string, version: SavedVersion, snapshot: () => SessionSnapshot) => void;
+  readonly watches: Watches<S>;
 }
 
 /**
@@ -50,7 +42,7 @@ export class Save<S> {
   readonly reader: SnapshotReader;
   /** Names this save in what it writes: a commit whose answer was lost is recognised by it. It is also the name of the state. */
   readonly nonce = randomBytes(12).toString('base64url');
-  readonly #onSaved: SaveTools['onSaved'];
+  readonly #watches: Watches<S>;
   #trust: Trust = 'cached';
   /** What an attempt learned: the next one reads all of it with one request. */
   #hint: { readonly sessionId: string; readonly parentId?: string | undefined } | undefined;
@@ -59,11 +51,11 @@ export class Save<S> {
   #isReadAtOnce = false;
   #held: string | undefined;
 
-  constructor({ tenant, reader, onSaved }: SaveTools, request: SaveRequest<S>) {
+  constructor({ tenant, reader, watches }: SaveTools<S>, request: SaveRequest<S>) {
     this.tenant = tenant;
     this.reader = reader;
     this.request = request;
-    this.#onSaved = onSaved;
+    this.#watches = watches;
   }
 
   get trust(): Trust {
@@ -189,9 +181,10 @@ export class Save<S> {
   /** Notes that the snapshot is saved. */
   noteSaved(head: SnapshotHead, state: KnownState | undefined, updateTime: Timestamp): string {
     const { snapshotId, status } = head.meta;
-    this.tenant.caches.snapshots.set(this.tenant.keyOf(snapshotId), true, 1);
+    const key = this.tenant.keyOf(snapshotId);
+    this.tenant.caches.snapshots.set(key, true, 1);
     const version = { updateTime, nonce: this.nonce, status };
-    this.#onSaved(snapshotId, version, () => handOutLoaded({ snapshot: head, state }));
+    this.#watches.saved(key, version, () => handOutLoaded({ snapshot: head, state }));
     return snapshotId;
   }
 

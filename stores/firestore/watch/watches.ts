@@ -1,16 +1,24 @@
+import type { Timestamp } from '@google-cloud/firestore';
 import { logger } from 'genkit/logging';
 import { describeThrown, quote } from '../../../src/errors.ts';
-import type { SessionSnapshot } from '../../../src/snapshot/snapshot.ts';
+import type { SessionSnapshot, SnapshotStatus } from '../../../src/snapshot/snapshot.ts';
 import { WatchHub } from '../../../src/store/parts/watch-hub.ts';
 import { isDataLoss } from '../failures.ts';
 import type { SnapshotDocument } from '../format/snapshot-document.ts';
 import { handOutLoaded, type SnapshotReader } from '../read/snapshot-reader.ts';
-import type { SavedVersion } from '../save/save.ts';
 import type { TenantDatabase } from '../tenant-database.ts';
 import { ConnectionCheck } from './connection-check.ts';
 
 /** Pauses before a listener that failed is set up again, in ms. */
 const PAUSES = [200, 500, 1000, 2000];
+
+/** A write of a snapshot, as watchers are notified of it. */
+interface SavedVersion {
+  readonly updateTime: Timestamp;
+  /** Names the save that made it. */
+  readonly nonce: string;
+  readonly status: SnapshotStatus | undefined;
+}
 
 /** A snapshot that is watched. */
 interface Place {
@@ -36,8 +44,8 @@ export class Watches<S> {
   }
 
   /** Notifies the watchers of what this process saved: they need not wait for the listener. */
-  saved(key: string, version: SavedVersion, snapshot: () => SessionSnapshot): void {
-    this.#watches.get(key)?.saved(version, snapshot as () => SessionSnapshot<S>);
+  saved(key: string, version: SavedVersion, snapshot: () => SessionSnapshot<S>): void {
+    this.#watches.get(key)?.saved(version, snapshot);
   }
 
   close(): void {

@@ -72,6 +72,14 @@ describe('FirestoreSessionStore', () => {
     });
   });
 
+  it('what the database says to a request that it refuses is the cause of the error', async () => {
+    const store = new FirestoreSessionStore({ db, collection: 'x'.repeat(2000) });
+    await expect(store.getSnapshot({ snapshotId: 'one' })).rejects.toMatchObject({
+      status: 'INVALID_ARGUMENT',
+      cause: { message: expect.stringMatching(/INVALID_ARGUMENT: .*longer than 1500 bytes/) },
+    });
+  });
+
   it('only its own entries load Firestore', () => {
     const loads = (entry: string): string => {
       const look = "Object.keys(require.cache).some((file) => file.includes('@google-cloud/firestore'))";
