@@ -45,7 +45,7 @@ function finding(kit: Kit): void {
     const bad: unknown[] = [
       {},
       { snapshotId: 'x', sessionId: 'y' },
-      ...['', ' ', '\n\t', 'x'.repeat(1025), 7, null, {}, ['x']].flatMap((id) => [
+      ...['', ' ', '\n\t', '\u00A0', 'x'.repeat(1025), 7, null, {}, ['x']].flatMap((id) => [
         { snapshotId: id },
         { sessionId: id },
       ]),

@@ -1,7 +1,5 @@
-import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { canBecome, isTerminal, SNAPSHOT_STATUSES, type StoredStatus } from '../../../src/snapshot/status.ts';
-import { random } from '../../support/scale.ts';
 
 /**
  * What may happen to a snapshot, from each status: commit (`completed`), fail, abort, heartbeat and take over (`pending`), expire, and losing
@@ -33,20 +31,5 @@ describe('the status table', () => {
     const closed = ALL.filter((from) => ALL.every((to) => to === from || !canBecome(from, to)));
     expect(ALL.filter(isTerminal)).toEqual(closed);
     expect(closed).toEqual(['completed', 'failed', 'aborted']);
-  });
-
-  it('lets no sequence of attempts leave a terminal status', () => {
-    fc.assert(
-      fc.property(fc.array(fc.constantFrom(...ALL), { minLength: 1, maxLength: 30 }), (attempts) => {
-        let status: StoredStatus = 'pending';
-        let settled: StoredStatus;
-        for (const to of attempts) {
-          if (canBecome(status, to)) status = to;
-          if (settled !== undefined) expect(status).toBe(settled);
-          if (isTerminal(status)) settled = status;
-        }
-      }),
-      random(200, 5000),
-    );
   });
 });
