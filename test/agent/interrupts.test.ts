@@ -68,15 +68,6 @@ describe.each(CHANGING_STORE_KINDS)('interrupts on $name', ({ make }) => {
     expect(messages?.[1]?.content[0]?.metadata).toEqual({ resolvedInterrupt: true });
   });
 
-  test('a chat answers by the builders of its interrupts', async () => {
-    const { agent, first } = await setUp([pay('1')], 'bought');
-    const chat = agent.chat({ snapshotId: first.output.snapshotId });
-    const stored = await agent.loadChat({ snapshotId: first.output.snapshotId as string });
-    expect(stored.messages.at(-1)?.content[0]?.metadata?.['interrupt']).toEqual({ reason: 'money' });
-    const response = await chat.resume({ restart: [{ toolRequest: { name: 'pay', ref: '1', input: { amount: 5 } } }] });
-    expect(response.text).toBe('bought');
-  });
-
   test('a restarted tool runs once, with the input it was asked with and what the caller adds', async () => {
     const { first, resume, paid } = await setUp([pay('1')], 'bought');
     expect(first.output).toMatchObject({ finishReason: 'interrupted', message: { content: [pay('1')] } });
@@ -89,29 +80,6 @@ describe.each(CHANGING_STORE_KINDS)('interrupts on $name', ({ make }) => {
 
   const restart = (part: Part) => ({ restart: [part as never] });
   const respond = (name: string, ref?: string) => ({ respond: [{ toolResponse: { name, ref, output: 'yes' } }] });
-
-  test.each([
-    ['changed input', restart(pay('1', 500)), 'modified inputs'],
-    ['input left out', restart({ toolRequest: { name: 'pay', ref: '1' } }), 'modified inputs'],
-    ['another ref', restart(pay('2')), 'not found in session history'],
-    ['no ref', respond('pay'), 'not found in session history'],
-    [
-      'another tool',
-      restart({ toolRequest: { name: 'flag', ref: '1', input: { amount: 5 } } }),
-      'not found in session history',
-    ],
-    ['a tool without a request', respond('transfer', '1'), 'not found in session history'],
-    ['two answers to one request', { ...restart(pay('1')), ...respond('pay', '1') }, 'already answered'],
-    ['no answer', {}, "leaves tool 'pay' (ref '1') unanswered"],
-  ])('forged resume: %s is refused and no tool runs', async (_, resumed, message) => {
-    const { resume, paid, scripted, flags } = await setUp([pay('1')]);
-    const { output } = await resume(resumed);
-    expect(output).toMatchObject({ finishReason: 'failed', error: { status: 'INVALID_ARGUMENT' } });
-    expect(output.error?.message).toContain(message);
-    expect(paid).toEqual([]);
-    expect(flags()).toBe(0);
-    expect(scripted.requests).toHaveLength(1);
-  });
 
   test('forged resume: only the last message waits, an earlier interrupt does not', async () => {
     const { agent, paid, resume } = await setUp([pay('1')], 'bought', 'hello');

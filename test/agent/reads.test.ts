@@ -109,15 +109,6 @@ describe.each(transports)('$name', ({ reach }) => {
     await expect(chat.send('hi', { config: { temperature: 0 } })).rejects.toThrow();
     expect([...scripted.requests, ...other.requests]).toEqual([]);
   });
-
-  test('a task in the background is followed and stopped', async () => {
-    const { agent, scripted } = setUp();
-    const task = await (await reach(agent)).chat().detach('go');
-    await vi.waitUntil(() => scripted.requests.length === 1, { interval: 1 });
-    await expect(task.wait({ intervalMs: 5, timeoutMs: 30 })).rejects.toMatchObject({ status: 'DEADLINE_EXCEEDED' });
-    expect(await task.abort()).toBe('pending');
-    expect((await task.wait({ intervalMs: 5 })).status).toBe('aborted');
-  });
 });
 
 test("waitForSnapshot works with Genkit's server, which does not wait", async () => {

@@ -84,15 +84,6 @@ describe.each(CHANGING_STORE_KINDS)('sessions on $name', ({ make }) => {
     }
   });
 
-  test('loadChat brings the conversation back and goes on from it', async () => {
-    const { agent } = setUp(await make());
-    const { output } = await call(agent, ['one']);
-    const chat = await agent.loadChat({ sessionId: output.sessionId as string });
-    expect(chat.messages).toEqual([user('one'), model('reply 1')]);
-    const next = await chat.send('two');
-    expect((await agent.getSnapshot(next.snapshotId as string))?.parentId).toBe(output.snapshotId);
-  });
-
   test('several turns in one call are several snapshots, and the last one is reported', async () => {
     const { agent } = setUp(await make());
     const { chunks, output } = await call(agent, ['one', 'two', 'three']);
@@ -272,15 +263,6 @@ describe('sessions whose callers keep the state', () => {
       state: { sessionId: first.output.sessionId, messages: [...messages, model('reply 2')] },
     });
     expect(scripted.requests[1]?.messages.slice(1)).toEqual(messages);
-  });
-
-  test('a chat keeps the state by itself', async () => {
-    const { agent } = setUp();
-    const chat = agent.chat();
-    await chat.send('one');
-    await chat.send('two');
-    expect(chat.messages).toEqual([user('one'), model('reply 1'), user('two'), model('reply 2')]);
-    expect(chat.snapshotId).toBeUndefined();
   });
 
   test.each(['sessionId', 'snapshotId'])('a %s is refused, and thrown', async (key) => {

@@ -340,17 +340,6 @@ describe('a turn that fails', () => {
     expect(seen).toEqual(counts);
     expect(chat.state).toEqual({ count: 1 });
   });
-
-  it('keeps the reply that could not be saved', async () => {
-    const { agent } = chatOver({
-      output: {
-        finishReason: 'failed',
-        message: modelMessage('costly'),
-        error: { status: 'UNAVAILABLE', message: 'Not saved.' },
-      },
-    });
-    expect((await refusal(agent.chat().send('go'))).response.text).toBe('costly');
-  });
 });
 
 describe('a change of the custom state', () => {
