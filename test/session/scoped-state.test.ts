@@ -13,7 +13,6 @@ import {
 import { Session } from '../../src/session/session.ts';
 import type { ScopeId, ScopeRecord } from '../../src/store/contract.ts';
 import { keyed } from '../conformance/support/value-corpus.ts';
-import { InMemorySessionStore } from '../../stores/in-memory/in-memory-session-store.ts';
 
 const APP: ScopeId = { scope: 'app', appName: 'shop' };
 const ADA: ScopeId = { scope: 'user', appName: 'shop', userId: 'ada' };
@@ -140,33 +139,6 @@ describe('a scoped state', () => {
     );
     scopeChangesOf(state)[0]!.change(record);
     expect(sets).toBe(1);
-  });
-
-  it('atomic update: 4 writers x 50 updates from sessions of their own give 200 in the store', async () => {
-    const store = new InMemorySessionStore();
-    const write = async (writer: number): Promise<void> => {
-      for (let turn = 0; turn < 50; turn++) {
-        const [record = {}] = await store.readScopes({ scopes: [ADA] });
-        const { state } = open({ user: record });
-        state.update('user:n', (n) => Number(n ?? 0) + 1);
-        state.set(`user:writer ${writer}`, turn);
-        await Promise.resolve();
-        const scopes = scopeChangesOf(state);
-        const save = () =>
-          store.saveSnapshot(
-            `${writer}.${turn}`,
-            (current) => (current ? null : { createdAt: '2026-01-01T00:00:00Z' }),
-            { scopes },
-          );
-        // A save whose answer got lost is made again.
-        await save();
-        await save();
-      }
-    };
-    await Promise.all([0, 1, 2, 3].map(write));
-    expect(await store.readScopes({ scopes: [ADA] })).toEqual([
-      { n: 200, 'writer 0': 49, 'writer 1': 49, 'writer 2': 49, 'writer 3': 49 },
-    ]);
   });
 
   it('forgets changes and temp keys with the turn, and sees what was read for the next', () => {
@@ -349,24 +321,6 @@ describe('a scoped state', () => {
     }
     state.set('app:n', 'one');
     expect(state.toObject()).toEqual({ n: 1, 'user:n': 1, 'app:n': 'one' });
-  });
-
-  it('is typed by its schemas', () => {
-    const typed = new ScopedState<{ step: number }, { theme: 'dark' | 'light' }>({
-      plain: plainStateOf(new Session<{ step: number }>()),
-      user: { id: ADA, record: {} },
-      app: { id: APP, record: {} },
-    });
-    typed.set('step', 1);
-    const step: number | undefined = typed.get('step');
-    typed.set('user:theme', 'dark');
-    typed.set('app:anything', [1]);
-    typed.set('temp:anything', [1]);
-    // @ts-expect-error no such theme
-    typed.set('user:theme', 'pink');
-    // @ts-expect-error no such key
-    typed.set('stepp', 1);
-    expect(step).toBe(1);
   });
 
   it('refuses keys of a scope that it does not have, and says what they need', () => {

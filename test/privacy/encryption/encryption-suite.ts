@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import type { SessionStore } from '../../../src/store/contract.ts';
 import {
   ADA,
+  CANARY,
   completed,
   encryptionWith,
   fillGolden,
@@ -130,35 +131,41 @@ export function encryptsAtRest({ medium, prunesWithoutKey }: EncryptionSuiteOpti
     },
   );
 
-  it('rotate: three keys in use, each session goes on under the newest, and a key is not needed once its data is gone', async () => {
+  it('rotate: begun in clear, then three keys in use, each session goes on under the newest, and a key is not needed once its data is gone', async () => {
     const own = medium();
     const expected: Record<string, unknown> = {};
-    for (const [at, names] of [['a'], ['b', 'a'], ['c', 'b', 'a']].entries()) {
-      const store = own.open(encryptionWith(...names));
-      await fillSession(store, `chat-${names[0]}`, 4);
-      expected[`chat-${names[0]}`] = await readSession(store, `chat-${names[0]}`);
-      const { snapshotId: parentId } = (await store.getSnapshot({ sessionId: 'chat-a' }))!;
-      const more = completed({ sessionId: 'chat-a', parentId, state: { custom: { at } } });
+    for (const [at, names] of [[], ['a'], ['b', 'a'], ['c', 'b', 'a']].entries()) {
+      const store = own.open(names.length > 0 ? encryptionWith(...names) : undefined);
+      const session = `chat-${names[0] ?? 'clear'}`;
+      await fillSession(store, session, 4);
+      expected[session] = await readSession(store, session);
+      const { snapshotId: parentId } = (await store.getSnapshot({ sessionId: 'chat-clear' }))!;
+      const more = completed({ sessionId: 'chat-clear', parentId, state: { custom: { at } } });
       if (at > 0) await store.saveSnapshot(`more-${at}`, more);
       await store.close();
     }
     const all = own.open(encryptionWith('c', 'b', 'a'));
-    for (const id of ['chat-b', 'chat-c']) expect(await readSession(all, id)).toEqual(expected[id]);
-    const goesOn = { ...(expected['chat-a'] as object), leaf: { snapshotId: 'more-2' } };
-    expect(await readSession(all, 'chat-a')).toMatchObject(goesOn);
+    for (const id of ['chat-a', 'chat-b', 'chat-c']) expect(await readSession(all, id)).toEqual(expected[id]);
+    const goesOn = { ...(expected['chat-clear'] as object), leaf: { snapshotId: 'more-3' } };
+    expect(await readSession(all, 'chat-clear')).toMatchObject(goesOn);
 
     // From the first checkpoint under the new key on, a chain stands on nothing that is older.
     let parentId = 'chat-a-3';
     const { state } = (await all.getSnapshot({ snapshotId: parentId }))!;
     for (let turn = 1; turn <= 5; turn++) {
       const next = completed({ sessionId: 'chat-a', parentId, state: { ...state, custom: { turn } } });
-      parentId = (await all.saveSnapshot(undefined, next))!;
+      parentId = (await all.saveSnapshot(undefined, next, { session: { title: CANARY } }))!;
     }
     const newest = own.open(encryptionWith('c'));
-    expect((await newest.getSnapshot({ snapshotId: parentId }))?.state).toEqual({ ...state, custom: { turn: 5 } });
+    const last = { ...state, custom: { turn: 5 } };
+    expect((await newest.getSnapshot({ snapshotId: parentId }))?.state).toEqual(last);
+    expect((await newest.listSessions({ limit: 1 })).items[0]?.title).toBe(CANARY);
     const old = newest.getSnapshot({ snapshotId: 'chat-a-1' });
     await expect(old).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
     await expect(newest.getSnapshot({ sessionId: 'chat-b' })).rejects.toThrow(`"${localKeys(secret('b')).currentId}"`);
     expect(await readSession(newest, 'chat-c')).toEqual(expected['chat-c']);
+
+    await all.prune({ maxChainLength: 1 });
+    expect((await own.open(encryptionWith('c')).getSnapshot({ snapshotId: parentId }))?.state).toEqual(last);
   });
 }

@@ -108,34 +108,6 @@ describe('encrypted documents', () => {
     expect(await collectionsWith(sealed, CANARY)).toEqual([]);
   });
 
-  it('rotate from clear to three keys, and a session that goes on needs none of the old ones', async () => {
-    const db = database();
-    await fillSession(open(db), 'chat', 3);
-    let parentId = 'chat-3';
-    const { state } = (await open(db).getSnapshot({ snapshotId: 'chat-2' }))!;
-    for (const names of [['a'], ['b', 'a'], ['c', 'b', 'a']]) {
-      for (let turn = 1; turn <= 4; turn++) {
-        const next = completed({ sessionId: 'chat', parentId, state: { ...state, custom: { key: names[0]!, turn } } });
-        parentId = (await open(db, encryptionWith(...names)).saveSnapshot(undefined, next, {
-          session: { title: CANARY },
-        }))!;
-      }
-    }
-    const newest = open(db, encryptionWith('c'));
-    const leaf = await newest.getSnapshot({ snapshotId: parentId });
-    expect(leaf?.state).toEqual({ ...state, custom: { key: 'c', turn: 4 } });
-    expect((await newest.listSessions()).items[0]?.title).toBe(CANARY);
-    const all = open(db, encryptionWith('c', 'b', 'a'));
-    for (const { snapshotId } of (await all.listSnapshots({ sessionId: 'chat' })).items) {
-      expect((await all.getSnapshot({ snapshotId }))?.state).toBeDefined();
-    }
-    await all.prune({ maxChainLength: 1 });
-    await all.deleteScope({ scope: ADA });
-    for (const key of ['first', 'second'])
-      await all.writeRecord({ sessionId: 'chat', kind: 'summary', key, value: undefined });
-    expect((await open(db, encryptionWith('c')).getSnapshot({ sessionId: 'chat' }))?.state).toEqual(leaf?.state);
-  });
-
   it('of equal sessions have no bytes in common', async () => {
     const db = database();
     const store = open(db, encryptionWith('a'));

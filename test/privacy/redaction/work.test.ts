@@ -293,21 +293,6 @@ describe('rules', () => {
     expect(await textsOf(store, await saved)).toEqual(['plant-0001-x']);
   });
 
-  test('refuse an id in which they find something', async () => {
-    const { store } = outcome({});
-    const id = 'plant-0001-x';
-    const refused = { status: 'INVALID_ARGUMENT', message: expect.stringContaining('personal data (plant)') };
-    const turn = { sessionId: 's', createdAt: new Date().toISOString(), status: 'completed', state: {} } as const;
-    await expect(save(store, id, 'a')).rejects.toMatchObject(refused);
-    await expect(store.saveSnapshot(id, () => turn)).rejects.toMatchObject(refused);
-    await expect(store.saveSnapshot('a', () => ({ ...turn, parentId: id }))).rejects.toMatchObject(refused);
-    await expect(store.saveSnapshot('a', () => ({ ...turn, state: { sessionId: id } }))).rejects.toMatchObject(refused);
-    await expect(store.saveSnapshot('a', () => turn, { session: { ownerId: id } })).rejects.toMatchObject(refused);
-    const scopes = [{ id: { scope: 'user', appName: 'a', userId: id } as const, change: () => ({}) }];
-    await expect(store.saveSnapshot('a', () => turn, { scopes })).rejects.toMatchObject(refused);
-    await expect(store.writeRecord({ sessionId: 's', kind: 'k', key: id, value: 1 })).rejects.toMatchObject(refused);
-  });
-
   test('search in the state what is left alone beside it, because the runtime makes it there', async () => {
     const id = randomUUID();
     const rule = { ...person, find: (text: string) => (text === id ? [{ kind: 'id', start: 0, end: id.length }] : []) };
