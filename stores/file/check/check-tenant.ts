@@ -1,6 +1,4 @@
 import { join, relative } from 'node:path';
-import { GenkitError } from 'genkit';
-import { unreadableSnapshot } from '../../../src/store/parts/unreadable.ts';
 import { scopeOfKey } from '../../../src/store/records/scopes.ts';
 import type { StoreCheck } from '../../../src/store/parts/store-check.ts';
 import { Pace } from '../disk/pace.ts';
@@ -154,7 +152,7 @@ export class TenantCheck {
         const loner = await readLoner(folder, snapshotId);
         if (loner) this.#check.reportRun(loner.head.meta, { place });
       } catch (error) {
-        this.#check.reportError(asDamage(error, snapshotId), { snapshotId, place });
+        this.#check.reportError(error, { snapshotId, place });
       }
       return;
     }
@@ -251,9 +249,4 @@ export class TenantCheck {
   #writtenAt(path: string): number {
     return this.#tenant.folder.store.fs.stat(path)?.mtimeMs ?? Date.now();
   }
-}
-
-/** A state that does not fit together fails in any way. */
-function asDamage(error: unknown, snapshotId: string): GenkitError {
-  return error instanceof GenkitError ? error : unreadableSnapshot(snapshotId, 'its file is damaged');
 }

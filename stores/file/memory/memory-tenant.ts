@@ -291,17 +291,14 @@ export class FileMemoryTenant implements MemoryTenant {
     }
   }
 
-  async #sweepScope(scope: Scope, now: number): Promise<number> {
-    const tail = await scope.log.tail();
-    if ((tail.expires ?? Infinity) > now) {
-      await this.#locked(scope, async () => {
-        const current = await scope.log.tail();
-        scope.notes.discard(current);
-        await scope.notes.tidy(current);
-      });
-      return 0;
-    }
+  #sweepScope(scope: Scope, now: number): Promise<number> {
     return this.#locked(scope, async (lock) => {
+      const tail = await scope.log.tail();
+      if ((tail.expires ?? Infinity) > now) {
+        scope.notes.discard(tail);
+        await scope.notes.tidy(tail);
+        return 0;
+      }
       const removes = (await scope.log.load()).memories.expired(now);
       const operations = { puts: [], removes, notes: [], raisesRevision: removes.length > 0 };
       if (removes.length > 0)
