@@ -41,11 +41,7 @@ export function planNew(state: Json, parent: Origin | undefined, options: WriteO
     const patch = patchText(diff(parent.state, state));
     if (isSmaller(patch.length, state)) return { kind: 'on-parent', patch, depth: parent.depth + 1 };
   }
-  return planWhole(state, options);
-}
-
-/** With an interval of 1 nothing is lifted out, so that every snapshot can be read by itself. */
-export function planWhole(state: Json, options: WriteOptions): WritePlan {
+  // With an interval of 1 nothing is lifted out, so that every snapshot can be read by itself.
   if (options.interval > 1) return { kind: 'whole', cut: cut(state, options.known, options.runs, options.names) };
   const skeleton = stringifyJson(state);
   return { kind: 'whole', cut: { skeleton, lifts: [], shards: [], memory: new Map(), length: skeleton.length } };

@@ -164,7 +164,7 @@ export async function openHead(head: SnapshotHead, sealer: Sealer): Promise<Snap
 export const NO_STATE = '}\n';
 
 /** The second line for a whole state. */
-export function wholeBody({ skeleton, lifts }: Cut): string {
+export function wholeBody({ skeleton, lifts }: Pick<Cut, 'skeleton' | 'lifts'>): string {
   const lifted = lifts.length === 0 ? '' : `,"${LIFTS}":${JSON.stringify(lifts)}`;
   return `${lifted},"state":${skeleton}}\n`;
 }

@@ -200,7 +200,7 @@ export class FileMemoryTenant implements MemoryTenant {
     return this.#change('Sweeping memories', async () => {
       const { folder } = this.#shared;
       let removed = 0;
-      for (const name of folder.hasFolder(this.#scopes) ? folder.namesIn(this.#scopes) : []) {
+      for (const name of folder.namesIn(this.#scopes)) {
         const key = await MemoryLog.scopeOf(folder, join(this.#scopes, name));
         if (key !== undefined) removed += await this.#sweepScope(this.#scope(key), now);
       }

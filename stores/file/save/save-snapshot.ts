@@ -1,5 +1,5 @@
 import { quote, unavailable } from '../../../src/errors.ts';
-import type { Json } from '../../../src/json/value.ts';
+import { stringifyJson, type Json } from '../../../src/json/value.ts';
 import { assertId, reserveSnapshotId } from '../../../src/snapshot/ids.ts';
 import { refuseCycle } from '../../../src/snapshot/session-tree.ts';
 import { copyMetadata, copyState } from '../../../src/snapshot/own-copy.ts';
@@ -17,7 +17,7 @@ import type { SessionDetails } from '../../../src/store/contract.ts';
 import { assertExpectedLeaf, assertRequiredSnapshot } from '../../../src/store/choose-leaf.ts';
 import { mergeDetails } from '../../../src/store/list/session-summary.ts';
 import { unreadableSnapshot } from '../../../src/store/parts/unreadable.ts';
-import { planNew, planWhole } from '../../chain/plan-write.ts';
+import { planNew } from '../../chain/plan-write.ts';
 import type { KnownState } from '../../chain/written-state.ts';
 import { CallerFailure } from '../disk/io-error.ts';
 import type { HeldLock } from '../disk/lock-folder.ts';
@@ -250,8 +250,7 @@ export class Save<S> {
     const state = copyState(next, undefined);
     const before = current?.head;
     const write = (before?.write ?? 0) + 1;
-    const plan = state === undefined ? undefined : planWhole(state, { interval: 1, known: undefined });
-    const plain = plan?.kind === 'whole' ? wholeBody(plan.cut) : NO_STATE;
+    const plain = state === undefined ? NO_STATE : wholeBody({ skeleton: stringifyJson(state), lifts: [] });
     const known = state === undefined ? undefined : { state, memory: new Map(), length: plain.length };
     const version = newNonce();
     const cipher = await this.#tenant.folder.sealer('snapshot', meta.snapshotId).cipher();
