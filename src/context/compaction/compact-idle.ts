@@ -3,8 +3,9 @@ import type { Registry } from 'genkit/registry';
 import { logger } from 'genkit/logging';
 import { describeThrown, invalidArgument, quote } from '../../errors.ts';
 import { isTerminal } from '../../snapshot/status.ts';
-import type { SessionSummary } from '../../store/contract.ts';
+import type { PageOptions, SessionSummary } from '../../store/contract.ts';
 import { checkOptions, isFunction, isObject, isWhole } from '../../store/check-options.ts';
+import { itemsOf } from '../../store/list/items-of.ts';
 import type { ContextWindow, ServedAgent } from '../types.ts';
 import { parseChain } from './record.ts';
 import { readChainRecord } from './session-compactions.ts';
@@ -104,16 +105,11 @@ async function* idleSessions(
   { idleMs = DEFAULT_IDLE_MS, withinMs = DEFAULT_WITHIN_MS }: CompactIdleOptions,
 ): AsyncGenerator<SessionSummary> {
   const now = Date.now();
-  let cursor: string | undefined;
-  do {
-    const page = await store.listSessions({ ...(cursor !== undefined && { cursor }), ...(context && { context }) });
-    for (const summary of page.items) {
-      const age = now - Date.parse(summary.updatedAt);
-      if (age > withinMs) return;
-      if (age >= idleMs && (summary.agent ?? name) === name) yield summary;
-    }
-    cursor = page.nextCursor;
-  } while (cursor !== undefined);
+  for await (const summary of itemsOf((page: PageOptions) => store.listSessions(page), context ? { context } : {})) {
+    const age = now - Date.parse(summary.updatedAt);
+    if (age > withinMs) return;
+    if (age >= idleMs && (summary.agent ?? name) === name) yield summary;
+  }
 }
 
 async function compactOne(

@@ -1,5 +1,4 @@
-import { GenkitError } from 'genkit';
-import { invalidArgument } from '../../errors.ts';
+import { invalidArgument, isAborted } from '../../errors.ts';
 import {
   checkOptions,
   isFunction,
@@ -138,7 +137,7 @@ export class MemorySearch {
     try {
       return await index.save({ context: options.context });
     } catch (error) {
-      if (error instanceof GenkitError && error.status === 'ABORTED') return false;
+      if (isAborted(error)) return false;
       throw error;
     } finally {
       this.#indexes.set(key, index, index.weight);

@@ -6,6 +6,8 @@ import type { FoundMemory, ScoreParts, SearchWeights } from './types.ts';
 export const CANDIDATES = 50;
 /** Constant of the reciprocal rank fusion: how little the first ranks differ. */
 const FUSION = 60;
+/** When memories were said last. Parsing the times anew takes a sixth of the time of a search. */
+const saidTimes = new WeakMap<Memory, number>();
 
 /** A memory that may be among the best, with the part of its score that the query decides. */
 export interface Candidate {
@@ -41,7 +43,7 @@ export function reorder(candidates: readonly Candidate[], ranks: readonly number
 }
 
 /** The best `k` by their scores, best first. */
-export function rank(
+export function chooseBest(
   candidates: readonly Candidate[],
   { k, time, weights }: { k: number; time: number; weights: Required<SearchWeights> },
 ): FoundMemory[] {
@@ -63,12 +65,12 @@ function rankShare(rank: number): number {
   return (FUSION + 1) / (FUSION + 1 + rank);
 }
 
-/** When it was said last. */
-function saidAt({ sources, updatedAt }: Memory): number {
-  let last = -Infinity;
-  for (const { at } of sources) {
-    const time = Date.parse(at);
-    if (time > last) last = time;
-  }
-  return last === -Infinity ? Date.parse(updatedAt) : last;
+/** When it was said last, in ms. */
+function saidAt(memory: Memory): number {
+  const known = saidTimes.get(memory);
+  if (known !== undefined) return known;
+  const times = memory.sources.map(({ at }) => Date.parse(at)).filter((time) => !Number.isNaN(time));
+  const time = times.length > 0 ? Math.max(...times) : Date.parse(memory.updatedAt);
+  saidTimes.set(memory, time);
+  return time;
 }

@@ -8,7 +8,7 @@ import type { LruCache } from '../../store/parts/lru-cache.ts';
 import { LATE, type Deadline } from './deadline.ts';
 import type { Stems } from './languages.ts';
 import { LexicalIndex, type LexicalHits } from './lexical-index.ts';
-import { CANDIDATES, fuse, rank, reorder, type Candidate } from './rank.ts';
+import { CANDIDATES, chooseBest, fuse, reorder, type Candidate } from './rank.ts';
 import type { ScopeIndex } from './scope-index.ts';
 import type {
   FoundMemory,
@@ -152,7 +152,7 @@ export class SearchRun {
   #ranked(candidates: readonly Candidate[]): FoundMemory[] {
     const { weights, now } = this.#parts;
     const { asOf, k = 10 } = this.#request;
-    return rank(candidates, { k, weights, time: asOf === undefined ? now() : Date.parse(asOf) });
+    return chooseBest(candidates, { k, weights, time: asOf === undefined ? now() : Date.parse(asOf) });
   }
 
   /** The index knows contents. Confidence and importance, and what was removed a moment ago, are asked of the store. */

@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { GenkitError } from 'genkit';
-import { failedPrecondition, quote } from '../../errors.ts';
+import { failedPrecondition, isAborted, quote } from '../../errors.ts';
 import type { RecordStore, SessionStoreOptions } from '../../store/contract.ts';
 import { HashNumbering, type NumberedHashes } from '../rules/numbering.ts';
 import type { Numbering } from '../rules/types.ts';
@@ -56,7 +55,7 @@ export async function openSessionNumbers(
       await store.writeRecord(write);
       return true;
     } catch (error) {
-      if ((error as Partial<GenkitError>).status !== 'ABORTED') throw error;
+      if (!isAborted(error)) throw error;
       if (((await read())?.revision ?? null) === expectedRevision) throw error;
       return false;
     }
