@@ -16,6 +16,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { StoreFinding } from 'genkitx-agents';
 import { scopeKey } from '../../../src/store/records/scopes.ts';
+import { nodeFileSystem } from '../../../stores/file/disk/file-system.ts';
 import { formatRecord } from '../../../stores/file/format/scope-file.ts';
 import { contentsBelow, entriesBelow, flip, temporaryFolder } from './support/folders.ts';
 import { ADA, adding, openStore, saveTurns, SESSION, stateOf } from './support/scenarios.ts';
@@ -265,6 +266,19 @@ describe('check of a file store', () => {
         await store.close();
       }
     }
+  });
+
+  it('does not call damaged what the system failed to read', async () => {
+    const folder = await makeWhole();
+    let opens = 0;
+    const open = (path: string, flags: number): number => {
+      // The first time only the head is read.
+      if (!path.endsWith('alone.json') || opens++ === 0) return nodeFileSystem.open(path, flags);
+      throw Object.assign(new Error('EMFILE'), { code: 'EMFILE', syscall: 'open' });
+    };
+    const store = openStore(folder, {}, { ...nodeFileSystem, open });
+    await expect(store.check()).rejects.toMatchObject({ status: 'RESOURCE_EXHAUSTED' });
+    await store.close();
   });
 
   it('looks at one tenant alone, and at nothing that is not there', async () => {
