@@ -3,7 +3,7 @@ import { WrongUse } from '../failures.ts';
 import type { Io } from '../io.ts';
 import { count } from '../output/text.ts';
 import type { OpenStore } from '../stores/open-store.ts';
-import { itemsOf, storeCommand, type StoreFlags } from './with-store.ts';
+import { itemsOf, printJson, storeCommand, type StoreFlags } from './with-store.ts';
 
 /** Options of every command that removes something. */
 export interface RemovingFlags extends StoreFlags {
@@ -48,4 +48,23 @@ export async function totalsOf({ store, caller }: OpenStore): Promise<Totals> {
 
 export function describeTotals({ sessions, snapshots }: Totals): string {
   return `${count(sessions, 'session')}, ${count(snapshots, 'snapshot')}`;
+}
+
+/** Prints what would be removed. */
+export async function printForeseen(io: Io, { json }: RemovingFlags, { sessions, snapshots }: Totals): Promise<void> {
+  if (json) await printJson(io, { dryRun: true, removed: { sessions, snapshots } });
+  else await io.print(`Would remove: ${describeTotals({ sessions, snapshots })}\n`);
+}
+
+/** Prints what a removal did: the counts before and after. */
+export async function printRemoved(
+  io: Io,
+  { json }: RemovingFlags,
+  removal: { readonly before: Totals; readonly removed: Totals; readonly after: Totals },
+): Promise<void> {
+  if (json) return printJson(io, removal);
+  const { before, removed, after } = removal;
+  await io.print(
+    `Before:  ${describeTotals(before)}\nRemoved: ${describeTotals(removed)}\nAfter:   ${describeTotals(after)}\n`,
+  );
 }

@@ -66,9 +66,8 @@ export type BackgroundSettings = Readonly<
   Required<Omit<BackgroundOptions, 'recoverContexts' | 'keepContext'>> &
     Pick<BackgroundOptions, 'recoverContexts' | 'keepContext'>
 >;
-/**
- * @throws `FAILED_PRECONDITION` when the agent has no store.
- */
+
+/** @throws `FAILED_PRECONDITION` when the agent has no store. */
 export function mustHaveStore<State>(agent: AgentDefinition<State>, operation: string): SessionStore<State> {
   if (agent.store) return agent.store;
   throw failedPrecondition(

@@ -2,7 +2,7 @@ import { AgentError, invalid, withAgentErrors } from './errors.ts';
 import type { CallOptions } from './types.ts';
 
 /** The longest delay of a timer; a longer one would fire at once. */
-const MAX_DELAY_MS = 2_147_483_647;
+export const MAX_DELAY_MS = 2_147_483_647;
 
 /** @throws AgentError `INVALID_ARGUMENT` for a delay that is too long for a timer. */
 export function assertDelay(name: string, ms: number | undefined): void {

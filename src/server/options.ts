@@ -1,6 +1,7 @@
 import type { ActionContext } from 'genkit';
 import type { StreamManager } from 'genkit/beta';
 import type { ContextProvider } from 'genkit/context';
+import { MAX_DELAY_MS } from '../client/signals.ts';
 import { invalidArgument } from '../errors.ts';
 import { unknownOption } from '../option-names.ts';
 
@@ -91,9 +92,6 @@ export interface ResumableSettings {
   reconnectWithinMs: number;
   streamOwner: ((context: ActionContext) => unknown) | undefined;
 }
-
-/** The longest delay of a timer; a longer one would fire at once. */
-const MAX_DELAY_MS = 2_147_483_647;
 
 const OPTION_NAMES = [
   'context',

@@ -277,10 +277,12 @@ export function messagesSoFar<S>(session: Session<S>): readonly MessageData[] {
   return draft?.() ?? messages;
 }
 
-/** Genkit's `response.message` is a class instance with additional members; its `toJSON` returns the data. */
+/** The data of a message: Genkit's `response.message` is a class instance with additional members, whose `toJSON` returns it. */
+export function dataOf(message: MessageData): MessageData {
+  const { toJSON } = message as { toJSON?: () => MessageData };
+  return typeof toJSON === 'function' ? toJSON.call(message) : message;
+}
+
 function copyMessages(messages: readonly MessageData[]): MessageData[] {
-  return messages.map((message) => {
-    const { toJSON } = message as { toJSON?: () => MessageData };
-    return copyJson(typeof toJSON === 'function' ? toJSON.call(message) : message);
-  });
+  return messages.map((message) => copyJson(dataOf(message)));
 }

@@ -11,9 +11,7 @@ export interface RetentionPolicy {
 /** What becomes of a session: removed whole, or these of its snapshots, in commit order. */
 export type RetentionPlan = { readonly whole: true } | { readonly whole: false; readonly remove: readonly string[] };
 
-/**
- * @throws `INVALID_ARGUMENT` for an unknown or impossible member, or a policy that names nothing.
- */
+/** @throws `INVALID_ARGUMENT` for an unknown or impossible member, or a policy that names nothing. */
 export function assertPolicy(policy: RetentionPolicy): void {
   if (typeof policy !== 'object' || policy === null) throw invalidArgument('prune needs a policy object.');
   const known = ['maxAgeMs', 'idleMs', 'maxChainLength'] as const;

@@ -103,13 +103,11 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
   protected abstract release(): Awaitable<void>;
 
   async getSnapshot(lookup: SnapshotLookup): Promise<SessionSnapshot<S> | undefined> {
-    const tenant = this.#tenantStore(lookup);
-    return tenant.getSnapshot(checkLookup(lookup));
+    return this.#tenantStore(lookup).getSnapshot(checkLookup(lookup));
   }
 
   async getSnapshotMetadata(lookup: SnapshotLookup): Promise<SnapshotMetadata | undefined> {
-    const tenant = this.#tenantStore(lookup);
-    return tenant.getSnapshotMetadata(checkLookup(lookup));
+    return this.#tenantStore(lookup).getSnapshotMetadata(checkLookup(lookup));
   }
 
   async saveSnapshot(
@@ -146,8 +144,7 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
   }
 
   async listSnapshots(options: PageOptions & { sessionId: string }): Promise<Page<SnapshotMetadata>> {
-    const tenant = this.#tenantStore(options);
-    return tenant.listSnapshots(checkSession(options), options);
+    return this.#tenantStore(options).listSnapshots(checkSession(options), options);
   }
 
   async listSessions(options: ListSessionsOptions = {}): Promise<Page<SessionSummary>> {
@@ -177,28 +174,23 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
   }
 
   async readScopes(options: SessionStoreOptions & { scopes: readonly ScopeId[] }): Promise<ScopeRecord[]> {
-    const tenant = this.#tenantStore(options);
-    return tenant.readScopes(checkScopes(options));
+    return this.#tenantStore(options).readScopes(checkScopes(options));
   }
 
   async deleteScope(options: SessionStoreOptions & { scope: ScopeId }): Promise<boolean> {
-    const tenant = this.#tenantStore(options);
-    return tenant.deleteScope(checkScope(options));
+    return this.#tenantStore(options).deleteScope(checkScope(options));
   }
 
   async listScopes(options: PageOptions = {}): Promise<Page<ScopeId>> {
-    const tenant = this.#tenantStore(options);
-    return tenant.listScopes(options);
+    return this.#tenantStore(options).listScopes(options);
   }
 
   async readRecords(options: ReadRecordsOptions): Promise<SessionRecord[]> {
-    const tenant = this.#tenantStore(options);
-    return tenant.readRecords(checkRecordRead(options));
+    return this.#tenantStore(options).readRecords(checkRecordRead(options));
   }
 
   async writeRecord(options: WriteRecordOptions): Promise<string | null> {
-    const tenant = this.#tenantStore(options);
-    return tenant.writeRecord(checkRecordWrite(options));
+    return this.#tenantStore(options).writeRecord(checkRecordWrite(options));
   }
 
   async check(options: CheckOptions = {}): Promise<CheckResult> {

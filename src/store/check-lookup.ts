@@ -10,9 +10,7 @@ export interface Lookup {
   readonly frozen?: boolean | undefined;
 }
 
-/**
- * @throws `INVALID_ARGUMENT` unless exactly one of `snapshotId` and `sessionId` is there, and is an id.
- */
+/** @throws `INVALID_ARGUMENT` unless exactly one of `snapshotId` and `sessionId` is there, and is an id. */
 export function checkLookup(lookup: SnapshotLookup): Lookup {
   const { snapshotId, sessionId, frozen } = lookup ?? {};
   if ((snapshotId === undefined) === (sessionId === undefined)) {

@@ -163,7 +163,10 @@ export class InMemoryTenantStore<S> implements TenantStore<S> {
       result.snapshots += remove.length;
       if (!dryRun) this.#remove(sessionId, remove);
     }
-    if (!dryRun && only === undefined) this.#removeOrphanRecords(now);
+    if (!dryRun && only === undefined) {
+      this.#data.records.removeOrphans(now, (sessionId) => this.#data.session(sessionId) !== undefined);
+      this.#forgetIfEmpty();
+    }
     return result;
   }
 
@@ -267,11 +270,6 @@ export class InMemoryTenantStore<S> implements TenantStore<S> {
   #remove(sessionId: string, snapshotIds: readonly string[]): void {
     this.#data.remove(sessionId, snapshotIds);
     this.#shared.recent.forget();
-    this.#forgetIfEmpty();
-  }
-
-  #removeOrphanRecords(now: number): void {
-    this.#data.records.removeOrphans(now, (sessionId) => this.#data.session(sessionId) !== undefined);
     this.#forgetIfEmpty();
   }
 

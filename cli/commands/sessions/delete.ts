@@ -1,8 +1,16 @@
 import type { Command } from 'commander';
 import { Problem } from '../../failures.ts';
 import type { Io } from '../../io.ts';
-import { describeTotals, isConfirmed, removingCommand, totalsOf, type RemovingFlags } from '../removing.ts';
-import { itemsOf, printJson, withStore } from '../with-store.ts';
+import {
+  describeTotals,
+  isConfirmed,
+  printForeseen,
+  printRemoved,
+  removingCommand,
+  totalsOf,
+  type RemovingFlags,
+} from '../removing.ts';
+import { itemsOf, withStore } from '../with-store.ts';
 
 /** `sessions delete ID...` */
 export function addDelete(parent: Command, io: Io): void {
@@ -18,11 +26,7 @@ export function addDelete(parent: Command, io: Io): void {
           asked.sessions++;
           asked.snapshots += snapshots;
         }
-        if (flags.dryRun) {
-          if (flags.json) await printJson(io, { dryRun: true, removed: asked });
-          else await io.print(`Would remove: ${describeTotals(asked)}\n`);
-          return;
-        }
+        if (flags.dryRun) return printForeseen(io, flags, asked);
         if (!(await isConfirmed(io, flags, `${describeTotals(asked)} will be removed for good.`))) return;
         const before = await totalsOf(open);
         const removed = { sessions: 0, snapshots: 0 };
@@ -32,21 +36,5 @@ export function addDelete(parent: Command, io: Io): void {
         }
         await printRemoved(io, flags, { before, removed, after: await totalsOf(open) });
       }),
-  );
-}
-
-/** What a removal did. */
-export interface Removal {
-  readonly before: { sessions: number; snapshots: number };
-  readonly removed: { sessions: number; snapshots: number };
-  readonly after: { sessions: number; snapshots: number };
-}
-
-/** Prints the counts before and after. */
-export async function printRemoved(io: Io, { json }: RemovingFlags, removal: Removal): Promise<void> {
-  if (json) return printJson(io, removal);
-  const { before, removed, after } = removal;
-  await io.print(
-    `Before:  ${describeTotals(before)}\nRemoved: ${describeTotals(removed)}\nAfter:   ${describeTotals(after)}\n`,
   );
 }

@@ -6,9 +6,16 @@ import type { Io } from '../../io.ts';
 import { count } from '../../output/text.ts';
 import { importPackage } from '../../stores/open-store.ts';
 import { parseCount, parseDuration } from '../numbers.ts';
-import { describeTotals, isConfirmed, removingCommand, totalsOf, type RemovingFlags } from '../removing.ts';
-import { printJson, withStore } from '../with-store.ts';
-import { printRemoved } from './delete.ts';
+import {
+  describeTotals,
+  isConfirmed,
+  printForeseen,
+  printRemoved,
+  removingCommand,
+  totalsOf,
+  type RemovingFlags,
+} from '../removing.ts';
+import { withStore } from '../with-store.ts';
 
 interface PolicyFlags extends RemovingFlags {
   readonly idle?: number;
@@ -81,13 +88,4 @@ function policyOf({ idle: idleMs, maxAge: maxAgeMs, maxChain: maxChainLength }: 
   };
   if (Object.keys(policy).length > 0) return policy;
   throw new WrongUse('Say what to remove: --idle, --max-age or --max-chain.');
-}
-
-async function printForeseen(
-  io: Io,
-  { json }: PolicyFlags,
-  { sessions, snapshots }: { sessions: number; snapshots: number },
-): Promise<void> {
-  if (json) await printJson(io, { dryRun: true, removed: { sessions, snapshots } });
-  else await io.print(`Would remove: ${describeTotals({ sessions, snapshots })}\n`);
 }

@@ -1,4 +1,5 @@
 import type { Registry } from 'genkit/registry';
+import { MAX_DELAY_MS } from '../../client/signals.ts';
 import { invalidArgument } from '../../errors.ts';
 import { checkOptions, isWhole } from '../../store/check-options.ts';
 import { registryOf } from '../define/settle-agent.ts';
@@ -83,9 +84,6 @@ async function leave(run: EndingRun): Promise<boolean> {
   await run.ended;
   return isLeft;
 }
-
-/** The maximum delay of timers: a longer one would fire at once. */
-const MAX_DELAY_MS = 2_147_483_647;
 
 /** Waits at most `graceMs` for the runs, including those that begin in the meantime. */
 async function endedWithin({ running }: Runs, graceMs: number): Promise<void> {

@@ -5,13 +5,9 @@ import type { AgentTransport } from '../../client/transport.ts';
 import type { AgentAPI } from '../../client/types.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { withFailure } from '../background/last-failure.ts';
-import { readSnapshot } from '../open/read-snapshot.ts';
 import { abortSnapshot } from './snapshot-actions.ts';
 import { waitForSnapshot } from '../open/wait-for-snapshot.ts';
 import type { Agent } from '../types.ts';
-
-/** The part of the agent's action that a transport needs. */
-export type AgentAction = Pick<Agent, 'run'>;
 
 /**
  * The surface of `remoteAgent` for an agent in this process.
@@ -20,7 +16,7 @@ export type AgentAction = Pick<Agent, 'run'>;
  */
 export function inProcessApi<State, Output>(
   agent: AgentDefinition<State>,
-  action: AgentAction,
+  action: Pick<Agent, 'run'>,
   given: ActionContext | undefined,
 ): AgentAPI<State, Output> {
   const context = () => contextFor(agent.registry, given);
@@ -32,11 +28,8 @@ export function inProcessApi<State, Output>(
       return result;
     },
     getSnapshot: async (lookup, { abortSignal, metadataOnly, waitMs } = {}) => {
-      const request = { ...lookup, metadataOnly, context: context() };
-      const reading = waitMs
-        ? waitForSnapshot(agent, { ...request, waitMs }, abortSignal)
-        : readSnapshot(agent, request);
-      return withFailure(agent, await reading);
+      const request = { ...lookup, metadataOnly, waitMs, context: context() };
+      return withFailure(agent, await waitForSnapshot(agent, request, abortSignal));
     },
     abort: (snapshotId) => abortSnapshot(agent, snapshotId, context()),
   };

@@ -2,6 +2,7 @@ import type { z } from 'genkit';
 import type { PromptConfig } from 'genkit/beta';
 import { invalidArgument } from '../../errors.ts';
 import {
+  isAny,
   checkOptions,
   isBoolean,
   isFunction,
@@ -13,8 +14,6 @@ import {
 } from '../../store/check-options.ts';
 import { isWindow } from '../generate/turn-window.ts';
 import type { AgentConfig, AgentStateOptions, CustomAgentConfig, PromptAgentConfig } from '../types.ts';
-
-const anything: OptionCheck = () => undefined;
 
 /** Accepts any object with the two methods that every store has. */
 export const isStore: OptionCheck = (value) => {
@@ -37,7 +36,7 @@ const isTransform: OptionCheck = (value) => {
 };
 
 const isTurnOverrides: OptionCheck = (value) => {
-  checkOptions('turnOverrides', value as object, { models: anything, config: isBoolean });
+  checkOptions('turnOverrides', value as object, { models: isAny, config: isBoolean });
   return undefined;
 };
 
@@ -56,7 +55,7 @@ const STATE_OPTIONS: Record<keyof AgentStateOptions, OptionCheck> = {
   onConflict: isOneOf('reject', 'queue', 'branch'),
   storeTimeoutMs: isWhole(1),
   background: isObject,
-  signState: anything,
+  signState: isAny,
   clientResources: isBoolean,
   shareSessions: isBoolean,
   traceState: isBoolean,
@@ -68,28 +67,28 @@ const STATE_OPTIONS: Record<keyof AgentStateOptions, OptionCheck> = {
   memory: isMemory,
 };
 
-const SPEAKING_OPTIONS = { ...STATE_OPTIONS, promptInput: anything, turnOverrides: isTurnOverrides };
+const SPEAKING_OPTIONS = { ...STATE_OPTIONS, promptInput: isAny, turnOverrides: isTurnOverrides };
 
 /** Only the names are checked; Genkit checks the prompt's values. */
 const PROMPT_OPTIONS: Record<keyof PromptConfig, OptionCheck> = {
   name: isString,
-  variant: anything,
-  model: anything,
-  config: anything,
-  description: anything,
-  input: anything,
-  system: anything,
-  prompt: anything,
-  messages: anything,
-  docs: anything,
-  output: anything,
-  maxTurns: anything,
-  returnToolRequests: anything,
-  metadata: anything,
-  tools: anything,
-  toolChoice: anything,
-  use: anything,
-  context: anything,
+  variant: isAny,
+  model: isAny,
+  config: isAny,
+  description: isAny,
+  input: isAny,
+  system: isAny,
+  prompt: isAny,
+  messages: isAny,
+  docs: isAny,
+  output: isAny,
+  maxTurns: isAny,
+  returnToolRequests: isAny,
+  metadata: isAny,
+  tools: isAny,
+  toolChoice: isAny,
+  use: isAny,
+  context: isAny,
 };
 
 const OPTIONS = {

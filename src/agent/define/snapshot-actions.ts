@@ -1,20 +1,15 @@
-import {
-  AgentAbortRequestSchema,
-  AgentAbortResponseSchema,
-  GetSnapshotRequestSchema,
-  type GetSnapshotDataAction,
-} from '@genkit-ai/ai';
+import { AgentAbortRequestSchema, AgentAbortResponseSchema, GetSnapshotRequestSchema } from '@genkit-ai/ai';
 import { SessionSnapshotSchema } from '@genkit-ai/ai/session';
 import { defineAction, type ActionContext } from '@genkit-ai/core';
-import { z, type Action } from 'genkit';
+import { z } from 'genkit';
 import { notFound, quote } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import type { SnapshotStatus } from '../../snapshot/snapshot.ts';
 import { mustHaveStore, type AgentDefinition } from '../agent-definition.ts';
-import { readSnapshot } from '../open/read-snapshot.ts';
 import { isHidden } from '../open/visible-snapshot.ts';
 import { abortIn } from '../save/abort-snapshot.ts';
 import { waitForSnapshot } from '../open/wait-for-snapshot.ts';
+import type { Agent } from '../types.ts';
 
 /** Genkit's schema with this package's options, which foreign servers ignore. */
 const ReadSnapshotSchema = GetSnapshotRequestSchema.extend({
@@ -27,12 +22,6 @@ const ReadSnapshotSchema = GetSnapshotRequestSchema.extend({
     .optional()
     .describe('Waits for a terminal status, for at most this many ms.'),
 });
-
-/** The actions that read and abort an agent's snapshots. */
-export interface SnapshotActions<State> {
-  getSnapshotDataAction: GetSnapshotDataAction<State>;
-  abortAgentAction: Action<typeof AgentAbortRequestSchema, typeof AgentAbortResponseSchema>;
-}
 
 /**
  * Marks a running snapshot as aborted; a terminal snapshot is not changed.
@@ -50,7 +39,9 @@ export async function abortSnapshot<State>(
 }
 
 /** Registers `/agent-snapshot/<name>` and `/agent-abort/<name>`, through which servers and the Dev UI reach the agent's snapshots. */
-export function registerSnapshotActions<State>(agent: AgentDefinition<State>): SnapshotActions<State> {
+export function registerSnapshotActions<State>(
+  agent: AgentDefinition<State>,
+): Pick<Agent<State>, 'getSnapshotDataAction' | 'abortAgentAction'> {
   const { name, registry } = agent;
   const getSnapshotDataAction = defineAction(
     registry,
@@ -61,11 +52,8 @@ export function registerSnapshotActions<State>(agent: AgentDefinition<State>): S
       inputSchema: ReadSnapshotSchema,
       outputSchema: SessionSnapshotSchema,
     },
-    async ({ waitMs, ...lookup }, { context, abortSignal }) => {
-      const request = { ...lookup, context };
-      const snapshot = waitMs
-        ? await waitForSnapshot(agent, { ...request, waitMs }, abortSignal)
-        : await readSnapshot(agent, request);
+    async (lookup, { context, abortSignal }) => {
+      const snapshot = await waitForSnapshot(agent, { ...lookup, context }, abortSignal);
       if (snapshot) return snapshot;
       const what = lookup.snapshotId
         ? `snapshot ${quote(lookup.snapshotId)}`
@@ -87,8 +75,5 @@ export function registerSnapshotActions<State>(agent: AgentDefinition<State>): S
       return { snapshotId, ...(status && { status }) };
     },
   );
-  return {
-    getSnapshotDataAction,
-    abortAgentAction,
-  };
+  return { getSnapshotDataAction, abortAgentAction };
 }

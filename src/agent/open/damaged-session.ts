@@ -2,7 +2,7 @@ import { GenkitError } from 'genkit';
 import type { SessionSnapshot } from 'genkit/beta';
 import { logger } from 'genkit/logging';
 import { addressTo, describeThrown, notFound, quote } from '../../errors.ts';
-import { listAllSnapshots } from '../../session/log/session-log.ts';
+import { listAllSnapshots } from '../../store/list/items-of.ts';
 import { sessionOf, type SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import type { SnapshotLookup, SnapshotStore } from '../../store/contract.ts';
 import { mustHaveStore, type AgentDefinition } from '../agent-definition.ts';

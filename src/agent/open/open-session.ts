@@ -15,7 +15,7 @@ import { assertNoResources, assertPlainKeys } from './client-input.ts';
 import { assertCustomState } from './custom-state.ts';
 import { readOrOffer } from './damaged-session.ts';
 import { isExpired } from './expiry.ts';
-import type { ScopeChange, SnapshotLookup } from '../../store/contract.ts';
+import type { ScopeChange } from '../../store/contract.ts';
 import { isHidden } from './visible-snapshot.ts';
 
 export interface OpenedSession<State> extends Waits {
@@ -96,9 +96,7 @@ export async function openSession<State>(
   return { session, parentId, expectedLeafId, caller, owner, isNew, erasureFence, ...waitsOf(snapshot) };
 }
 
-/**
- * @throws `INTERNAL` when the snapshot's custom state does not fit the agent's `stateSchema`.
- */
+/** @throws `INTERNAL` when the snapshot's custom state does not fit the agent's `stateSchema`. */
 export function assertSnapshotFits<State>(
   agent: AgentDefinition<State>,
   { snapshotId, state }: SessionSnapshot<State>,
@@ -143,6 +141,7 @@ function sessionOfClient<State>({ state }: AgentInit): Session<State> {
   }
 }
 
+/** Reads frozen: each turn reads the conversation anew and never changes it, so this package's stores need not copy it. */
 async function findSnapshot<State>(
   agent: AgentDefinition<State>,
   { snapshotId, sessionId }: AgentInit,
@@ -151,16 +150,11 @@ async function findSnapshot<State>(
   if (sessionId !== undefined) assertId(sessionId, 'sessionId');
   if (snapshotId !== undefined) {
     assertId(snapshotId, 'snapshotId');
-    const found = await readOrOffer(agent, readOnly('snapshotId', snapshotId, context), sessionId);
+    const found = await readOrOffer(agent, { snapshotId, context, frozen: true }, sessionId);
     const snapshot = mustBeResumable(isHidden(agent, found, context) ? undefined : found, snapshotId, sessionId);
     return { snapshot, leaf: snapshot };
   }
   return sessionId === undefined ? {} : findLastCompleted(agent, sessionId, context);
-}
-
-/** Each turn reads the conversation anew and never changes it, so this package's stores need not copy it. */
-function readOnly(by: 'snapshotId' | 'sessionId', id: string, context: ActionContext | undefined): SnapshotLookup {
-  return by === 'snapshotId' ? { snapshotId: id, context, frozen: true } : { sessionId: id, context, frozen: true };
 }
 
 /** The snapshot that a session continues from, and the leaf from which it was found. */
@@ -197,7 +191,7 @@ export async function findLastCompleted<State>(
   context: ActionContext | undefined,
 ): Promise<Found<State>> {
   const seen = new Set<string>();
-  const leaf = await readOrOffer(agent, readOnly('sessionId', sessionId, context));
+  const leaf = await readOrOffer(agent, { sessionId, context, frozen: true });
   assertVisible(agent, leaf, sessionId, context);
   let snapshot = leaf;
   while (snapshot && snapshot.status !== 'completed') {
@@ -210,7 +204,7 @@ export async function findLastCompleted<State>(
       );
     }
     seen.add(parentId);
-    snapshot = await readOrOffer(agent, readOnly('snapshotId', parentId, context), sessionId);
+    snapshot = await readOrOffer(agent, { snapshotId: parentId, context, frozen: true }, sessionId);
     assertVisible(agent, snapshot, sessionId, context);
     if (!snapshot) {
       throw failedPrecondition(

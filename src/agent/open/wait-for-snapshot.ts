@@ -6,8 +6,8 @@ import { readSnapshot } from './read-snapshot.ts';
 
 export interface WaitRequest extends SnapshotLookup {
   metadataOnly?: boolean;
-  /** Longest wait, in ms. */
-  waitMs: number;
+  /** Longest wait, in ms. Default: 0. */
+  waitMs?: number;
 }
 
 /** Interval between two reads of a store that can't be watched, in ms. */
@@ -19,10 +19,10 @@ const READ_INTERVAL_MS = 500;
  */
 export async function waitForSnapshot<State>(
   agent: AgentDefinition<State>,
-  { waitMs, ...lookup }: WaitRequest,
+  { waitMs = 0, ...lookup }: WaitRequest,
   signal?: AbortSignal,
 ): Promise<SessionSnapshot<State> | undefined> {
-  const store = mustHaveStore(agent, 'Waiting for a snapshot');
+  const store = mustHaveStore(agent, waitMs > 0 ? 'Waiting for a snapshot' : 'Reading a snapshot');
   const deadline = performance.now() + waitMs;
   let snapshot = await readSnapshot(agent, lookup);
   // Waits for the snapshot that is the session's latest leaf now, even if the leaf changes.

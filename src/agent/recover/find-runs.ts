@@ -1,5 +1,5 @@
 import type { ActionContext } from 'genkit';
-import { listAllSnapshots } from '../../session/log/session-log.ts';
+import { listAllSnapshots } from '../../store/list/items-of.ts';
 import type { SnapshotStore } from '../../store/contract.ts';
 import type { SnapshotMetadata } from '../../snapshot/snapshot.ts';
 

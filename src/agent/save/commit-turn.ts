@@ -2,35 +2,19 @@ import type { ActionContext, MessageData } from 'genkit';
 import type { AgentFinishReason, SessionState } from 'genkit/beta';
 import { quote } from '../../errors.ts';
 import type { RuntimeError, TurnOutcome } from '../../session/turn.ts';
-import type { SessionOwner } from '../../session/log/session-log.ts';
 import { endTurnState, stateChangesOf } from '../../session/state/session-state.ts';
 import { adoptMessages, messagesSoFar, viewOf, type Session } from '../../session/session.ts';
 import { isWaiting, waitsAfter, type Waits } from '../../session/tool-requests.ts';
 import { takeUsage, type UsageField } from '../../session/usage.ts';
-import { changesOf, type ScopeChange } from '../../store/contract.ts';
+import { changesOf } from '../../store/contract.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { noteFailure } from '../background/last-failure.ts';
 import { assertCustomState, copyCustomState, fitsStateSchema } from '../open/custom-state.ts';
+import type { OpenedSession } from '../open/open-session.ts';
 import { loggedError, statusOf, storedError, toRuntimeError } from '../runtime-error.ts';
 import { ResumeClaim } from './resume-claim.ts';
 import { SnapshotWriter, type TurnContent } from './snapshot-writer.ts';
 import { ABORTED, failed } from '../turn-ending.ts';
-
-export interface TurnCommitsOptions<State> extends Waits {
-  agent: AgentDefinition<State>;
-  session: Session<State>;
-  /** The snapshot that the session was opened from. */
-  parentId?: string | undefined;
-  /** The session's leaf when the call opened it (`null`: none); another turn must not come first. Optional: without it the leaf is not checked. */
-  expectedLeafId?: string | null;
-  context: ActionContext | undefined;
-  /** The owner of the session. Optional: without one the session has no owner. */
-  owner?: SessionOwner | undefined;
-  /** The session has no snapshot that the first turn continues from; its parent, if any, is not of the session. */
-  isNew?: boolean;
-  /** Refuses the saves that would bring back what is erased in the meantime. */
-  erasureFence?: ScopeChange | undefined;
-}
 
 interface Completed {
   readonly finishReason?: AgentFinishReason | undefined;
@@ -62,20 +46,12 @@ export class TurnCommits<State> {
   /** The messages that were saved last, and what the store made of them, while the session still has the former. */
   #changed: { readonly from: readonly MessageData[]; readonly to: readonly MessageData[] } | undefined;
 
-  constructor(options: TurnCommitsOptions<State>) {
-    const { agent, session, parentId, expectedLeafId, context, owner, isNew, erasureFence, waitingSince } = options;
-    this.writer = new SnapshotWriter<State>({
-      agent,
-      sessionId: session.sessionId,
-      expectedLeafId,
-      context,
-      owner,
-      outsideParentId: isNew ? parentId : undefined,
-      erasureFence,
-    });
+  constructor(agent: AgentDefinition<State>, opened: OpenedSession<State>) {
+    const { session, caller, parentId, waitingSince } = opened;
+    this.writer = new SnapshotWriter<State>(agent, opened);
     this.#agent = agent;
     this.#session = session;
-    this.#context = context;
+    this.#context = caller.context;
     this.#parentId = parentId;
     this.#savedVersion = session.getVersion();
     this.#lastGood = { snapshotId: parentId, state: stateOf(agent, session), ...(waitingSince && { waitingSince }) };
@@ -101,7 +77,7 @@ export class TurnCommits<State> {
     const interruptedId = (isWaiting(state.messages?.at(-1)) && waitingSince?.at(-1)) || this.#parentId;
     const { store } = this.#agent;
     if (!store || interruptedId === undefined) return undefined;
-    return ResumeClaim.take<State>({ agent: this.#agent, interruptedId, turnId, context: this.#context }, store);
+    return ResumeClaim.take<State>({ agent: this.#agent, store, interruptedId, turnId, context: this.#context });
   }
 
   /** The session goes on with the messages as they are stored. Called when the next turn begins: the turn that was saved may still show its own. */

@@ -22,6 +22,7 @@ type Claimed<State> = SessionSnapshot<State> & { resumption?: ClaimRecord };
 /** The turn that asks for the claim, and the snapshot whose interrupted tools it runs. */
 export interface ClaimRequest<State> {
   agent: AgentDefinition<State>;
+  store: SessionStore<State>;
   /** The snapshot in which the interrupt was first saved. */
   interruptedId: string;
   /** The turn's own snapshot id. */
@@ -36,7 +37,6 @@ export interface ClaimRequest<State> {
  */
 export class ResumeClaim<State> {
   readonly #request: ClaimRequest<State>;
-  readonly #store: SessionStore<State>;
   readonly #owner: string;
   readonly #timer: NodeJS.Timeout;
   #starting: Promise<void> | undefined;
@@ -44,20 +44,19 @@ export class ResumeClaim<State> {
   #isRefused = false;
   #isOver = false;
 
-  private constructor(request: ClaimRequest<State>, store: SessionStore<State>, owner: string) {
+  private constructor(request: ClaimRequest<State>, owner: string) {
     this.#request = request;
-    this.#store = store;
     this.#owner = owner;
     this.#timer = setInterval(() => void this.#renew(), request.agent.background.heartbeatIntervalMs);
     this.#timer.unref();
   }
 
   /** @throws `FAILED_PRECONDITION` when another turn has run the tools or is running them. */
-  static async take<State>(request: ClaimRequest<State>, store: SessionStore<State>): Promise<ResumeClaim<State>> {
+  static async take<State>(request: ClaimRequest<State>): Promise<ResumeClaim<State>> {
     const owner = reserveSnapshotId();
     const ours = (): ClaimRecord => ({ by: request.turnId, owner, at: new Date().toISOString() });
     let isGone = false;
-    const holder = await write(request, store, (found, current) => {
+    const holder = await write(request, (found, current) => {
       isGone = current === undefined;
       return found || isGone ? undefined : ours();
     });
@@ -68,12 +67,12 @@ export class ResumeClaim<State> {
       );
     }
     if (holder && holder.owner !== owner) {
-      const next = (await isOver(request, store, holder))
-        ? await write(request, store, (found) => (found?.owner === holder.owner && !found.started ? ours() : undefined))
+      const next = (await isOver(request, holder))
+        ? await write(request, (found) => (found?.owner === holder.owner && !found.started ? ours() : undefined))
         : holder;
       if (next?.owner !== owner) throw approvedAlready(request, next ?? holder);
     }
-    return new ResumeClaim(request, store, owner);
+    return new ResumeClaim(request, owner);
   }
 
   /**
@@ -100,7 +99,7 @@ export class ResumeClaim<State> {
     await this.#starting?.catch(() => {});
     if (hasResult || this.#hasStarted) return;
     try {
-      await write(this.#request, this.#store, (found) => (found?.owner === this.#owner ? null : undefined));
+      await write(this.#request, (found) => (found?.owner === this.#owner ? null : undefined));
     } catch (error) {
       logger.warn(
         `The claim on an interrupt could not be released; it expires with its lease. ${describeThrown(error)}`,
@@ -110,7 +109,7 @@ export class ResumeClaim<State> {
 
   async #markStarted(): Promise<void> {
     const { turnId } = this.#request;
-    const holder = await write(this.#request, this.#store, (found) => {
+    const holder = await write(this.#request, (found) => {
       // A missing record was released by the turn that took it over, or the store keeps no unknown fields.
       const isFree = !found || found.owner === this.#owner;
       const at = new Date().toISOString();
@@ -122,7 +121,7 @@ export class ResumeClaim<State> {
   }
 
   async #renew(): Promise<void> {
-    await write(this.#request, this.#store, (found) =>
+    await write(this.#request, (found) =>
       found?.owner === this.#owner ? { ...found, at: new Date().toISOString() } : undefined,
     ).catch(() => {});
   }
@@ -130,8 +129,7 @@ export class ResumeClaim<State> {
 
 /** Whether the turn that holds the claim ran no tool and never will. */
 async function isOver<State>(
-  { agent, turnId, context }: ClaimRequest<State>,
-  store: SessionStore<State>,
+  { agent, store, turnId, context }: ClaimRequest<State>,
   { by, at, started }: ClaimRecord,
 ): Promise<boolean> {
   if (started) return false;
@@ -156,8 +154,7 @@ function approvedAlready<State>({ interruptedId }: ClaimRequest<State>, { by }: 
  * @param decide Gets the stored claim; returns the new one, `null` to remove it, `undefined` to keep it.
  */
 async function write<State>(
-  { interruptedId, context }: ClaimRequest<State>,
-  store: SessionStore<State>,
+  { store, interruptedId, context }: ClaimRequest<State>,
   decide: (found: ClaimRecord | undefined, current: SessionSnapshot | undefined) => ClaimRecord | null | undefined,
 ): Promise<ClaimRecord | undefined> {
   let after: ClaimRecord | undefined;

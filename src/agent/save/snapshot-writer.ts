@@ -9,7 +9,7 @@ import type {
 } from 'genkit/beta';
 import { logger } from 'genkit/logging';
 import { describeThrown, failedPrecondition, quote, SessionConflictError } from '../../errors.ts';
-import { addedTo, type SessionOwner, type SnapshotLog } from '../../session/log/session-log.ts';
+import { addedTo, type SnapshotLog } from '../../session/log/session-log.ts';
 import type { Waits } from '../../session/tool-requests.ts';
 import type { UsageField } from '../../session/usage.ts';
 import { isTerminal } from '../../snapshot/status.ts';
@@ -17,26 +17,12 @@ import type { SaveSnapshotOptions, ScopeChange, SessionDetails } from '../../sto
 import { KeyQueue } from '../../store/parts/key-queue.ts';
 import { mustHaveStore, type AgentDefinition } from '../agent-definition.ts';
 import { healthySnapshotOf } from '../open/damaged-session.ts';
-import { assertNotRunning, findLastCompleted } from '../open/open-session.ts';
+import { assertNotRunning, findLastCompleted, type OpenedSession } from '../open/open-session.ts';
 import { readMetadata } from '../open/read-snapshot.ts';
 import { statusOf } from '../runtime-error.ts';
 import { runOf, type RunLease, type RunRecord } from '../background/run-lease.ts';
 import type { TurnEnding } from '../turn-ending.ts';
 import { ownershipOf } from '../open/visible-snapshot.ts';
-
-export interface SnapshotWriterOptions<State> {
-  agent: AgentDefinition<State>;
-  sessionId: string;
-  /** The session's leaf when the call opened it (`null`: none); another turn must not come first. Optional: without it the leaf is not checked. */
-  expectedLeafId?: string | null;
-  context: ActionContext | undefined;
-  /** The owner of the session. Optional: without one the session has no owner. */
-  owner?: SessionOwner | undefined;
-  /** A parent that is no snapshot of the session. */
-  outsideParentId?: string | undefined;
-  /** Refuses the saves that would bring back what is erased in the meantime. */
-  erasureFence?: ScopeChange | undefined;
-}
 
 /** A turn's part of a snapshot. */
 export interface TurnContent<State> extends Waits {
@@ -80,11 +66,9 @@ interface Place {
  */
 export class SnapshotWriter<State> {
   readonly #agent: AgentDefinition<State>;
+  readonly #opened: OpenedSession<State>;
   readonly #sessionId: string;
   readonly #context: ActionContext | undefined;
-  readonly #owner: SessionOwner | undefined;
-  readonly #outsideParentId: string | undefined;
-  readonly #erasureFence: ScopeChange | undefined;
   /** The details of the session. Empty for a store that does not keep them. */
   readonly #details: { session?: SessionDetails };
   /** The leaf when the call opened the session, then the snapshot that it saved last; `undefined`: no check. */
@@ -97,15 +81,13 @@ export class SnapshotWriter<State> {
   readonly #writes = new KeyQueue();
   #lease: RunLease | undefined;
 
-  constructor(options: SnapshotWriterOptions<State>) {
-    const { agent, owner } = options;
+  constructor(agent: AgentDefinition<State>, opened: OpenedSession<State>) {
+    const { session, caller, owner, expectedLeafId } = opened;
     this.#agent = agent;
-    this.#sessionId = options.sessionId;
-    this.#expectedLeafId = options.expectedLeafId;
-    this.#context = options.context;
-    this.#owner = owner;
-    this.#outsideParentId = options.outsideParentId;
-    this.#erasureFence = options.erasureFence;
+    this.#opened = opened;
+    this.#sessionId = session.sessionId;
+    this.#context = caller.context;
+    this.#expectedLeafId = expectedLeafId;
     const ownerId = owner && { ownerId: owner.userId };
     this.#details = agent.can.details ? { session: { ...ownerId, agent: agent.name } } : {};
   }
@@ -298,9 +280,12 @@ export class SnapshotWriter<State> {
     { parentId, isNew }: Omit<Place, 'snapshotId'>,
     scopes: readonly ScopeChange[],
   ): Pick<SaveSnapshotOptions, 'ifSnapshot' | 'scopes'> {
-    const parent = isNew && this.#agent.can.compareLeaf && parentId !== this.#outsideParentId ? parentId : undefined;
+    const { erasureFence, isNew: isNewSession, parentId: openedFrom } = this.#opened;
+    // What a new session was opened from is no snapshot of it.
+    const isOutside = isNewSession === true && parentId === openedFrom;
+    const parent = isNew && this.#agent.can.compareLeaf && !isOutside ? parentId : undefined;
     const isFenced = (isNew && parent === undefined) || scopes.length > 0;
-    const all = [...scopes, ...(isFenced && this.#erasureFence ? [this.#erasureFence] : [])];
+    const all = [...scopes, ...(isFenced && erasureFence ? [erasureFence] : [])];
     return { ...(parent !== undefined && { ifSnapshot: parent }), ...(all.length > 0 && { scopes: all }) };
   }
 
@@ -360,9 +345,10 @@ export class SnapshotWriter<State> {
 
   /** The snapshot's part of the session's event log, which is needed only for a session that has an owner. */
   #log(content: Content<State>, before: readonly MessageData[] | undefined): { sessionLog?: SnapshotLog } {
-    if (!this.#owner) return {};
+    const { owner } = this.#opened;
+    if (!owner) return {};
     const messages = before && addedTo(before, content.state.messages ?? []);
-    return { sessionLog: { owner: this.#owner, author: this.#agent.name, ...(messages && { messages }) } };
+    return { sessionLog: { owner, author: this.#agent.name, ...(messages && { messages }) } };
   }
 }
 

@@ -6,6 +6,7 @@ import { textOf, VALUE_MARK } from '../../client/chat/parts.ts';
 import type { AgentOutput } from '../../client/types.ts';
 import { describeThrown } from '../../errors.ts';
 import { copyJson, jsonEqual } from '../../json/value.ts';
+import { dataOf } from '../../session/session.ts';
 import type { RuntimeError, TurnOutcome } from '../../session/turn.ts';
 import { toClientState, type AgentDefinition } from '../agent-definition.ts';
 import type { LastGood } from '../save/commit-turn.ts';
@@ -88,7 +89,7 @@ function replyOf<State>(
   state: SessionState<State>,
   value?: unknown,
 ): Reply {
-  const answered = { artifacts: result?.artifacts, message: result?.message && plain(result.message) };
+  const answered = { artifacts: result?.artifacts, message: result?.message && dataOf(result.message) };
   const reply = agent.clientTransform?.state ? projected(agent, answered, state) : answered;
   return { ...reply, message: reply.message && withValue(reply.message, answered.message, value) };
 }
@@ -136,10 +137,4 @@ function lastSeen(
   const last = messages?.at(-1);
   if (last?.role !== reply.role) return undefined;
   return jsonEqual(last, reply) || !before.some((message) => jsonEqual(message, last)) ? last : undefined;
-}
-
-/** Copies the data of the message: a custom agent may return Genkit's `response.message`, a class instance with more members. */
-function plain(message: MessageData): MessageData {
-  const { toJSON } = message as { toJSON?: () => MessageData };
-  return typeof toJSON === 'function' ? toJSON.call(message) : message;
 }

@@ -6,12 +6,13 @@ import { endState } from '../../session/state/session-state.ts';
 import { SessionRunner } from '../../session/session-runner.ts';
 import type { TurnOutcome } from '../../session/turn.ts';
 import { viewOf, type Session } from '../../session/session.ts';
-import { sumUsage, usageOf } from '../../session/usage.ts';
+import { usageOf } from '../../session/usage.ts';
 import { reserveSnapshotId } from '../../snapshot/ids.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { BackgroundRun } from '../background/background-run.ts';
 import type { OpenedSession } from '../open/open-session.ts';
 import { toRuntimeError } from '../runtime-error.ts';
+import { sumUsage } from '../../store/list/session-summary.ts';
 import { TurnCommits } from '../save/commit-turn.ts';
 import type { AgentFn } from '../types.ts';
 import { Aborted, type AbortScope } from './abort-signal.ts';
@@ -33,14 +34,13 @@ interface FunctionCall<State> {
 /** Creates the parts that run the turns of a call. */
 export function settingOf<State>(call: FunctionCall<State>): TurnSetting<State> {
   const { agent, intake, scope, opened, sendChunk } = call;
-  const { caller, ...rest } = opened;
-  const { session } = rest;
+  const { session, caller, owner } = opened;
   setCustomMetadataAttribute('agent:sessionId', session.sessionId);
   const chunks = new ChunkStream<State>({ session, send: sendChunk ?? (() => {}), transform: agent.clientTransform });
   if (!sendChunk) chunks.close();
-  const commits = new TurnCommits<State>({ agent, context: caller.context, ...rest });
+  const commits = new TurnCommits<State>(agent, opened);
   const background = new BackgroundRun<State>({ agent, session, intake, commits, scope, caller });
-  return { agent, session, intake, scope, caller, owner: rest.owner, chunks, commits, background };
+  return { agent, session, intake, scope, caller, owner, chunks, commits, background };
 }
 
 /** Runs the agent's function with all its turns, and returns the call's output. */
@@ -60,7 +60,7 @@ export async function runFunction<State>(fn: AgentFn<State>, setting: TurnSettin
     const saving = ending ? undefined : saveRest(setting, last);
     const rest = ending ?? (saving && (await saving));
     const outcome = rest ?? last;
-    const usage = sumUsage(ending ? undefined : last?.usage, rest?.usage, usageOf(session));
+    const usage = sumUsage([ending ? undefined : last?.usage, rest?.usage, usageOf(session)]);
     if (outcome) background.turnEnded(outcome);
     const settling = background.settle(outcome);
     if (settling) await settling;

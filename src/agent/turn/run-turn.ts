@@ -1,7 +1,8 @@
 import type { AgentInput } from 'genkit/beta';
 import { runInNewSpan, setCustomMetadataAttribute, SPAN_TYPE_ATTR } from 'genkit/tracing';
 import type { TurnContext, TurnHandler, TurnOutcome } from '../../session/turn.ts';
-import { beginTurnState, endTurnState } from '../../session/state/session-state.ts';
+import { renewState } from '../../session/state/scoped-state.ts';
+import { endTurnState } from '../../session/state/session-state.ts';
 import type { SessionOwner } from '../../session/log/session-log.ts';
 import { viewOf, type Session } from '../../session/session.ts';
 import { Aborted, type AbortScope } from './abort-signal.ts';
@@ -81,7 +82,7 @@ async function attempt<State>(
     request.begun = true;
     // For the first turn the records were read with the session.
     const reading = context.turnIndex > 0 ? readRecords(agent, caller) : undefined;
-    if (reading) beginTurnState(session, await reading);
+    if (reading) renewState(session.state, await reading);
     if (taken) await setGate(handler, context, () => taken.start());
     const result = await scope.race(() => handler(input, context));
     // After this point an abort no longer affects this turn.

@@ -1,7 +1,7 @@
 import type { ActionContext, GenerationUsage, MessageData } from 'genkit';
 import { logger } from 'genkit/logging';
 import { describeThrown, isAborted, quote } from '../../errors.ts';
-import { sumUsage } from '../../session/usage.ts';
+import { sumUsage } from '../../store/list/session-summary.ts';
 import type { RecordStore, SessionRecord } from '../../store/contract.ts';
 import { MessageLog } from '../../session/log/message-log.ts';
 import { beginning } from '../../session/log/transcript.ts';
@@ -300,7 +300,7 @@ export class SessionCompactions {
       const summary =
         typeof answer === 'string' ? { text: answer } : (answer as { text: string; usage?: GenerationUsage });
       // An empty answer is paid as well.
-      this.#unwritten = sumUsage(this.#unwritten, summary?.usage);
+      this.#unwritten = sumUsage([this.#unwritten, summary?.usage]);
       if (typeof summary?.text !== 'string' || summary.text.trim() === '') throw new Error('It answered no text.');
       return summary;
     } catch (error) {
@@ -329,7 +329,7 @@ export class SessionCompactions {
   async #write(changed: Chain, { snapshotId }: EndedTurn): Promise<boolean> {
     const { records, sessionId, context } = this.#options;
     const unwritten = this.#unwritten;
-    const usage = sumUsage(changed.usage, unwritten);
+    const usage = sumUsage([changed.usage, unwritten]);
     const chain: Chain = { ...changed, ...(usage && { usage }) };
     // A write whose outcome is not known must not be counted twice.
     this.#unwritten = undefined;

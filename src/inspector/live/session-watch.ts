@@ -1,5 +1,5 @@
 import { statusOf } from '../../agent/runtime-error.ts';
-import { listAllSnapshots } from '../../session/log/session-log.ts';
+import { listAllSnapshots } from '../../store/list/items-of.ts';
 import type { SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import { isTerminal } from '../../snapshot/status.ts';
 import type { TreeNode } from '../api.ts';

@@ -1,4 +1,4 @@
-import { listAllSnapshots } from '../../session/log/session-log.ts';
+import { listAllSnapshots } from '../../store/list/items-of.ts';
 import { isLeaseOver } from '../../snapshot/lease.ts';
 import type { SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import type { SessionSummary } from '../../store/contract.ts';

@@ -162,7 +162,7 @@ export class ResumableTurns {
   }
 
   async #keyOf(id: string, { agent, context }: StreamAsker): Promise<string | undefined> {
-    return keyOfStream(id, { agent, identity: describeOwner(context, this.#streamOwner) });
+    return keyOfStream(id, agent, describeOwner(context, this.#streamOwner));
   }
 }
 

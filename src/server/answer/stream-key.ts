@@ -1,14 +1,6 @@
 import type { ActionContext } from 'genkit';
 import { isPlain } from '../../json/fault.ts';
 
-/** The caller that requests a stream, and the agent. */
-export interface StreamOwner {
-  /** The path of the agent. */
-  agent: string;
-  /** The caller's identity: {@link describeOwner}. */
-  identity: string;
-}
-
 /** Members of a context that change with each sign-in and do not identify the caller. */
 const RENEWED = new Set(['rawToken', 'iat', 'exp', 'nbf', 'jti', 'auth_time', 'instanceIdToken', 'firebaseApp']);
 
@@ -64,9 +56,10 @@ function primitive(value: unknown): string {
  * The key under which a stream is kept. It is made of the id and the owner, so another caller cannot use the id, in this process or any other that
  * shares the stream manager, and cannot distinguish it from an unknown id.
  *
+ * @param identity The caller's: {@link describeOwner}.
  * @returns `undefined` for an invalid id.
  */
-export async function keyOfStream(id: string, { agent, identity }: StreamOwner): Promise<string | undefined> {
+export async function keyOfStream(id: string, agent: string, identity: string): Promise<string | undefined> {
   if (!UUID.test(id)) {
     return undefined;
   }

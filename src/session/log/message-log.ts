@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { MessageData } from 'genkit';
+import { isWaiting } from '../tool-requests.ts';
 
 /** Counts the work on messages, for tests: how many were read, be it to hash, to count or to write them. */
 export const meter = { messages: 0 };
@@ -47,9 +48,7 @@ export class MessageLog {
    * The end of the last turn that has ended: the length, or the start of the last turn while a tool request of it waits for an answer.
    */
   get completeTo(): number {
-    const last = this.messages.at(-1);
-    const isWaiting = last?.role === 'model' && last.content.some((part) => part.toolRequest !== undefined);
-    return isWaiting ? (this.turnStarts.at(-1) ?? 0) : this.length;
+    return isWaiting(this.messages.at(-1)) ? (this.turnStarts.at(-1) ?? 0) : this.length;
   }
 }
 

@@ -52,14 +52,6 @@ export interface SessionEventInput {
 /** An event as its snapshot stores it; its content is a message of the state. */
 export type EventRecord = Omit<SessionEvent, 'content'>;
 
-/** Rules for values of the state. */
-export interface EventRules {
-  /** Decides which keys and values are accepted. */
-  readonly values: StateRules;
-  /** Maximum size of one value as JSON, in bytes. */
-  readonly maxValueBytes: number;
-}
-
 /** Maximum size as JSON of an event without its content and delta, and of a delta beyond one value; both are stored in one piece. */
 const MAX_EVENT_BYTES = 256 * 1024;
 
@@ -68,7 +60,7 @@ const MAX_EVENT_BYTES = 256 * 1024;
  *
  * @throws StateError for an invalid key or value of the delta, `INVALID_ARGUMENT` for all else.
  */
-export function settleEvent(input: SessionEventInput, rules: EventRules): SessionEvent {
+export function settleEvent(input: SessionEventInput, rules: StateRules): SessionEvent {
   if (typeof input !== 'object' || input === null) throw invalidArgument('An event must be an object.');
   const { actions: givenActions, ...others } = input;
   const { stateDelta, ...otherActions } = givenActions ?? {};
@@ -115,19 +107,18 @@ function assertContent(content: MessageData): void {
 }
 
 /** A copy of a delta without its `temp:` keys. */
-function lasting(delta: unknown, rules: EventRules): { [key: string]: Json } {
+function lasting(delta: unknown, rules: StateRules): { [key: string]: Json } {
   if (typeof delta !== 'object' || delta === null || Array.isArray(delta) || !isPlain(delta)) {
     throw invalidArgument("An event's actions.stateDelta must be an object of keys and their new values.");
   }
-  const values: StateRules = rules.values;
   const kept: { [key: string]: Json } = {};
   for (const [key, value] of Object.entries(delta)) {
     const place = parseStateKey(key);
     if (value === undefined || place.scope === 'temp') continue;
-    values.assertKey(key);
-    setMember(kept, key, values.accept(place, value));
+    rules.assertKey(key);
+    setMember(kept, key, rules.accept(place, value));
   }
-  const most = MAX_EVENT_BYTES + rules.maxValueBytes;
+  const most = MAX_EVENT_BYTES + rules.limits.maxValueBytes;
   if (jsonBytes(kept, most) > most) {
     throw invalidArgument(`An event's stateDelta may take ${most} bytes in total. Split it into several events.`);
   }

@@ -2,6 +2,7 @@ import type { MessageData } from 'genkit/beta';
 import { jsonEqual } from '../../json/value.ts';
 import { sessionOf, type SessionSnapshot, type SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import type { SessionStoreOptions, SnapshotStore } from '../../store/contract.ts';
+import { listAllSnapshots } from '../../store/list/items-of.ts';
 import { contentOf, eventOfMessage, type EventRecord, type SessionEvent } from './session-event.ts';
 
 /** The owner of a session. */
@@ -180,19 +181,4 @@ export async function* wholeLineOf(
     all.delete(next.snapshotId);
     next = next.parentId === undefined ? undefined : all.get(next.parentId);
   }
-}
-
-/** The metadata of all snapshots of a session, in the order in which they were first saved. */
-export async function listAllSnapshots(
-  store: Pick<SnapshotStore, 'listSnapshots'>,
-  options: SessionStoreOptions & { sessionId: string },
-): Promise<SnapshotMetadata[]> {
-  const all: SnapshotMetadata[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await store.listSnapshots({ ...options, limit: 1000, ...(cursor !== undefined && { cursor }) });
-    all.push(...page.items);
-    cursor = page.nextCursor;
-  } while (cursor !== undefined);
-  return all;
 }

@@ -10,19 +10,13 @@ import {
   type SaveSnapshotOptions,
   type SnapshotStore,
 } from '../../store/contract.ts';
-import { checkOptions, isObject, isOneOf, type OptionCheck } from '../../store/check-options.ts';
+import { isAny, checkOptions, isObject, isOneOf } from '../../store/check-options.ts';
 import { assertCurrent, checkOwner, snapshotOf } from './next-snapshot.ts';
-import {
-  settleEvent,
-  snapshotIdOf,
-  type EventRules,
-  type SessionEvent,
-  type SessionEventInput,
-} from './session-event.ts';
+import { settleEvent, snapshotIdOf, type SessionEvent, type SessionEventInput } from './session-event.ts';
 import { timeOf, type SessionOwner } from './session-log.ts';
 import { SessionReader } from './session-reader.ts';
 import { draftState, type StateDraft, type StateParts } from '../state/state-draft.ts';
-import { settleLimits, StateRules, type StateLimits } from '../state/state-values.ts';
+import { StateRules, type StateLimits } from '../state/state-values.ts';
 import {
   inTurn,
   linkOf,
@@ -80,8 +74,7 @@ export class SessionService {
   readonly #store: SnapshotStore;
   readonly #reader: SessionReader;
   readonly #onStale: OnStale;
-  readonly #limits: Required<StateLimits>;
-  readonly #rules: EventRules;
+  readonly #rules: StateRules;
   /** The store keeps the owners of sessions. */
   readonly #isOwned: boolean;
 
@@ -97,8 +90,7 @@ export class SessionService {
     this.#isOwned = can.details;
     this.#reader = new SessionReader(store);
     this.#onStale = options?.onStale ?? 'reject';
-    this.#limits = settleLimits(options?.limits);
-    this.#rules = { values: new StateRules(this.#limits, {}), maxValueBytes: this.#limits.maxValueBytes };
+    this.#rules = new StateRules(options?.limits, {});
   }
 
   /**
@@ -107,7 +99,7 @@ export class SessionService {
    * @throws `ALREADY_EXISTS` when the tenant has a session of that id.
    */
   async createSession(options: CreateSessionOptions): Promise<StoredSession> {
-    checkOptions('createSession', options, { ...SESSION, state: anything });
+    checkOptions('createSession', options, { ...SESSION, state: isAny });
     const { sessionId = globalThis.crypto.randomUUID(), state = {}, context } = options;
     const query: SessionQuery = { ...checkOwner(options), sessionId, context };
     assertId(sessionId, 'sessionId');
@@ -127,7 +119,7 @@ export class SessionService {
 
   /** The session; `undefined` when the user has none of that id. */
   async getSession(options: SessionQuery): Promise<StoredSession | undefined> {
-    checkOptions('getSession', options, { ...SESSION, numRecentEvents: anything, afterTimestamp: anything });
+    checkOptions('getSession', options, { ...SESSION, numRecentEvents: isAny, afterTimestamp: isAny });
     const { sessionId, numRecentEvents, afterTimestamp, context } = options;
     const query: SessionQuery = { ...checkOwner(options), sessionId, numRecentEvents, afterTimestamp, context };
     const content = await this.#reader.read(query);
@@ -235,7 +227,7 @@ export class SessionService {
   #draft(owner: SessionOwner, parts: StateParts, delta: unknown): StateDraft {
     const { appName, userId } = owner;
     const records = keepsScopes(this.#store) ? { appName, userId } : undefined;
-    return draftState(parts, delta, { owner: records, limits: this.#limits });
+    return draftState(parts, delta, { owner: records, limits: this.#rules.limits });
   }
 
   /** Whether it was saved: false when the snapshot already exists. */
@@ -250,10 +242,8 @@ export class SessionService {
   }
 }
 
-/** These values are checked where they are used. */
-const anything: OptionCheck = () => undefined;
-const OWNER = { appName: anything, userId: anything, context: anything };
-const SESSION = { ...OWNER, sessionId: anything };
+const OWNER = { appName: isAny, userId: isAny, context: isAny };
+const SESSION = { ...OWNER, sessionId: isAny };
 
 const isOnStale = isOneOf('reject', 'refresh');
 

@@ -6,7 +6,6 @@ import {
   endScopes,
   lastingView,
   promptView,
-  renewState,
   scopeChangesOf,
   temporaryOf,
   type ScopedStateOptions,
@@ -56,11 +55,6 @@ export function endTurnState<S>(session: Session<S>, saved?: readonly ScopeChang
 export function endState<S>(session: Session<S>): void {
   stateCellOf(session).isOver = true;
   endTurnState(session);
-}
-
-/** Begins another turn with these records. */
-export function beginTurnState<S>(session: Session<S>, records: { user?: ScopeRecord; app?: ScopeRecord }): void {
-  renewState(session.state, records);
 }
 
 /** Whether the session has `user:` or `app:` keys, which can change without it. */

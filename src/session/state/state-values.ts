@@ -37,14 +37,14 @@ export type MemberSchema = z.ZodTypeAny;
 
 /** Decides which keys and values a session's state accepts. */
 export class StateRules {
-  readonly #limits: Required<StateLimits>;
+  readonly limits: Required<StateLimits>;
   readonly #schemas: { readonly [scope in StateKey['scope']]?: MemberSchema | undefined };
 
   constructor(
     limits: StateLimits | undefined,
     schemas: { readonly [scope in StateKey['scope']]?: MemberSchema | undefined },
   ) {
-    this.#limits = settleLimits(limits);
+    this.limits = settleLimits(limits);
     this.#schemas = {
       session: memberSchemaOf(schemas.session),
       user: memberSchemaOf(schemas.user),
@@ -52,9 +52,7 @@ export class StateRules {
     };
   }
 
-  /**
-   * @throws StateError
-   */
+  /** @throws StateError */
   assertKey(key: unknown): asserts key is string {
     if (typeof key !== 'string') {
       throw new StateError({
@@ -62,7 +60,7 @@ export class StateRules {
         reason: `it must be a string, not ${key === null ? 'null' : typeof key}`,
       });
     }
-    const { maxKeyLength } = this.#limits;
+    const { maxKeyLength } = this.limits;
     if (key.length > maxKeyLength) {
       throw new StateError({ key, reason: `it has ${key.length} characters; at most ${maxKeyLength} are allowed` });
     }
@@ -89,7 +87,7 @@ export class StateRules {
   accept(place: StateKey, value: unknown): Json {
     const key = formatStateKey(place);
     const copy = copyValue(place, value);
-    const { maxValueBytes, maxDepth } = this.#limits;
+    const { maxValueBytes, maxDepth } = this.limits;
     if (jsonBytes(copy, maxValueBytes) > maxValueBytes) {
       const reason = `its value takes more than ${maxValueBytes} bytes; store it elsewhere and keep its id here`;
       throw new StateError({ key, reason });

@@ -1,4 +1,12 @@
-import type { ListSessionsOptions, Page, PageOptions, SessionSummary, SnapshotStore } from '../contract.ts';
+import type {
+  ListSessionsOptions,
+  Page,
+  PageOptions,
+  SessionStoreOptions,
+  SessionSummary,
+  SnapshotMetadata,
+  SnapshotStore,
+} from '../contract.ts';
 
 /** The items of all pages of a list, one after the other. */
 export async function* itemsOf<T, O extends PageOptions>(
@@ -11,6 +19,24 @@ export async function* itemsOf<T, O extends PageOptions>(
     yield* page.items;
     cursor = page.nextCursor;
   } while (cursor !== undefined);
+}
+
+/** The metadata of a session's snapshots, in the order in which they were first saved. */
+export function snapshotsOf(
+  store: Pick<SnapshotStore, 'listSnapshots'>,
+  session: SessionStoreOptions & { sessionId: string },
+): AsyncGenerator<SnapshotMetadata> {
+  return itemsOf((page: PageOptions & { sessionId: string }) => store.listSnapshots(page), { ...session, limit: 1000 });
+}
+
+/** As {@link snapshotsOf}, in one list. */
+export async function listAllSnapshots(
+  store: Pick<SnapshotStore, 'listSnapshots'>,
+  session: SessionStoreOptions & { sessionId: string },
+): Promise<SnapshotMetadata[]> {
+  const all: SnapshotMetadata[] = [];
+  for await (const snapshot of snapshotsOf(store, session)) all.push(snapshot);
+  return all;
 }
 
 /**

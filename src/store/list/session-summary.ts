@@ -88,7 +88,7 @@ export function usageOf(meta: object): SnapshotUsage {
   return { usage, summaryUsage };
 }
 
-/** Adds up each numeric member by itself; `undefined` when there is none. */
+/** Adds up each numeric member by itself; `undefined` when there is none. Leaves out `custom`, whose members only its model can add. */
 export function sumUsage(usages: readonly unknown[]): UsageSum | undefined {
   return combineUsage(usages, (a, b) => a + b);
 }
@@ -103,7 +103,7 @@ function combineUsage(usages: readonly unknown[], combine: (a: number, b: number
   for (const usage of usages) {
     if (typeof usage !== 'object' || usage === null) continue;
     for (const [name, value] of Object.entries(usage)) {
-      if (typeof value === 'number') combined.set(name, combine(combined.get(name) ?? 0, value));
+      if (Number.isFinite(value)) combined.set(name, combine(combined.get(name) ?? 0, value));
     }
   }
   return combined.size > 0 ? Object.fromEntries(combined) : undefined;

@@ -12,7 +12,7 @@ import {
   type SessionStoreOptions,
   type SnapshotStore,
 } from '../contract.ts';
-import { itemsOf, sessionsOldestFirst } from '../list/items-of.ts';
+import { itemsOf, sessionsOldestFirst, snapshotsOf } from '../list/items-of.ts';
 import { detailsOf } from '../list/session-summary.ts';
 import { ScopeWriter, writeMissingRecords } from './write-beside.ts';
 
@@ -82,7 +82,9 @@ export async function copySessions<S = unknown>(
     else {
       result.sessions++;
       result.snapshots += copied;
-      result.records += await copyRecords(from, to, { ...caller, sessionId: session.sessionId });
+      const { sessionId } = session;
+      const records = keepsRecords(from) ? await from.readRecords({ ...caller, sessionId }) : [];
+      result.records += await writeMissingRecords(to, { ...caller, sessionId }, records);
     }
     onProgress?.({ ...result, diverged: [...result.diverged] });
   }
@@ -107,22 +109,9 @@ async function* listed<S>(from: SessionStore<S>, caller: SessionStoreOptions): A
   for await (const session of sessionsOldestFirst(store, caller)) {
     const { sessionId } = session;
     const snapshotIds: string[] = [];
-    for await (const { snapshotId } of listOf(store, sessionId, caller)) snapshotIds.push(snapshotId);
+    for await (const { snapshotId } of snapshotsOf(store, { ...caller, sessionId })) snapshotIds.push(snapshotId);
     yield { sessionId, snapshotIds, isOrdered: true, details: detailsOf(session) };
   }
-}
-
-/** The metadata of a session's snapshots, in the order of their first saves. */
-function listOf<S>(
-  store: SnapshotStore<S>,
-  sessionId: string,
-  caller: SessionStoreOptions,
-): AsyncGenerator<SnapshotMetadata> {
-  return itemsOf((page: PageOptions & { sessionId: string }) => store.listSnapshots(page), {
-    ...caller,
-    sessionId,
-    limit: 1000,
-  });
 }
 
 /** Answers the number of snapshots written. */
@@ -134,7 +123,7 @@ async function copySession<S>(
 ): Promise<number | 'diverged'> {
   const { sessionId } = session;
   const there = new Map<string, SnapshotMetadata>();
-  for await (const meta of listOf(to, sessionId, caller)) there.set(meta.snapshotId, meta);
+  for await (const meta of snapshotsOf(to, { ...caller, sessionId })) there.set(meta.snapshotId, meta);
   const snapshots = await orderOf(from, session, caller);
   const ids = new Set(snapshots);
   const added = [...there.values()].filter((meta) => !ids.has(meta.snapshotId));
@@ -226,13 +215,4 @@ async function copyScopes<S>(
     await writer.add(scope, values);
   }
   return writer.end();
-}
-
-/** Copies the session records that `to` does not have. */
-async function copyRecords<S>(
-  from: SessionStore<S>,
-  to: SnapshotStore<S>,
-  session: SessionStoreOptions & { sessionId: string },
-): Promise<number> {
-  return keepsRecords(from) ? writeMissingRecords(to, session, await from.readRecords(session)) : 0;
 }

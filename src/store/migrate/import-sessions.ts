@@ -2,7 +2,7 @@ import { failedPrecondition, invalidArgument } from '../../errors.ts';
 import { parseJson } from '../../json/value.ts';
 import type { SessionSnapshot } from '../../snapshot/snapshot.ts';
 import { keepsScopes, type SessionStoreOptions, type SessionSummary, type SnapshotStore } from '../contract.ts';
-import { itemsOf } from '../list/items-of.ts';
+import { listAllSnapshots } from '../list/items-of.ts';
 import { detailsOf } from '../list/session-summary.ts';
 import type { CopyResult } from './copy-sessions.ts';
 import type { ExportedLine, RecordLine } from './session-lines.ts';
@@ -144,12 +144,14 @@ class Target {
 
   async #begin(summary: SessionSummary): Promise<void> {
     const { sessionId } = summary;
-    const there: string[] = [];
-    const list = { ...this.#caller, sessionId, limit: 1000 };
-    for await (const { snapshotId } of itemsOf((page: typeof list) => this.#store.listSnapshots(page), list)) {
-      there.push(snapshotId);
-    }
-    this.#session = { summary, there, records: [], count: 0, isDiverged: false };
+    const there = await listAllSnapshots(this.#store, { ...this.#caller, sessionId });
+    this.#session = {
+      summary,
+      there: there.map(({ snapshotId }) => snapshotId),
+      records: [],
+      count: 0,
+      isDiverged: false,
+    };
   }
 
   /** An import writes in the order of the export, so what an earlier one wrote is how the export begins. */

@@ -9,7 +9,7 @@ import {
   type SessionSummary,
   type SnapshotStore,
 } from '../contract.ts';
-import { itemsOf } from '../list/items-of.ts';
+import { snapshotsOf } from '../list/items-of.ts';
 
 /**
  * One line of an export or an archive, told apart by `kind`. A session's line comes before those of its records and of its snapshots, which are
@@ -91,11 +91,7 @@ export async function* linesOfSession(
   yield { kind: 'session', session };
   const records = keepsRecords(store) ? await store.readRecords({ sessionId, context }) : [];
   for (const { revision: _, ...record } of records) yield { kind: 'record', sessionId, record };
-  for await (const { snapshotId } of itemsOf((page) => store.listSnapshots(page), {
-    sessionId,
-    context,
-    limit: 1000,
-  })) {
+  for await (const { snapshotId } of snapshotsOf(store, { sessionId, context })) {
     const snapshot = await store.getSnapshot({ snapshotId, context, frozen: true });
     if (snapshot) yield { kind: 'snapshot', snapshot };
   }

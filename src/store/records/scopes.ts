@@ -42,9 +42,7 @@ export function checkScope(options: { readonly scope: ScopeId } | undefined): Sc
   return id;
 }
 
-/**
- * @throws `INVALID_ARGUMENT` unless it names a record.
- */
+/** @throws `INVALID_ARGUMENT` unless it names a record. */
 function assertScopeId(id: unknown): asserts id is ScopeId {
   const { scope, appName, userId } = (id ?? {}) as { [member: string]: unknown };
   if (scope !== 'app' && scope !== 'user') {
@@ -59,11 +57,6 @@ function assertScopeId(id: unknown): asserts id is ScopeId {
 export function scopeOfKey(key: string): ScopeId {
   const [scope, appName, userId] = JSON.parse(key) as [ScopeId['scope'], string, string];
   return scope === 'app' ? { scope, appName } : { scope, appName, userId };
-}
-
-/** The record of a {@link scopeKey} in a message. */
-export function describeScopeKey(key: string): string {
-  return describeScope(scopeOfKey(key));
 }
 
 /** A record in a message: `user "ada" of app "shop"`. */
