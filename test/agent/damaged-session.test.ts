@@ -1,10 +1,8 @@
 /** A session whose last snapshots are damaged: the error names the nearest one that can be read, and the conversation goes on from there. */
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { ActionContext } from 'genkit';
 import {
-  AgentError,
   defineCustomAgent,
   FileSessionStore,
   genkit,
@@ -18,16 +16,11 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { dataLoss } from '../../src/errors.ts';
 import { serveByHandler } from '../server/support/http.ts';
 import { catchErrorLog } from '../server/support/log.ts';
+import { refusal } from '../server/support/refusal.ts';
 import { storeAround } from '../session/store-around.ts';
+import { temporaryFolder } from '../stores/file/support/folders.ts';
 
 const errorLog = catchErrorLog();
-
-/** A new folder, gone when the test is over. */
-function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'damaged-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** An agent that echoes; `fail` fails the turn. */
 function echoOn(store: SessionStore, options: Partial<CustomAgentConfig> = {}) {
@@ -43,7 +36,7 @@ function echoOn(store: SessionStore, options: Partial<CustomAgentConfig> = {}) {
 
 /** A folder with a session `s` of turns, and their snapshots in order. */
 async function savedSession(texts: string[], context?: ActionContext) {
-  const folder = newFolder();
+  const folder = temporaryFolder();
   const ids: string[] = [];
   const store = new FileSessionStore(folder, { checkpointInterval: 1 });
   const agent = echoOn(store);
@@ -86,15 +79,6 @@ const REACHES: [string, Reach][] = [
   ],
 ];
 
-async function failureOf(work: Promise<unknown>): Promise<AgentError> {
-  const error: unknown = await work.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  );
-  if (!AgentError.isInstance(error)) throw new Error('This was to fail with an AgentError.', { cause: error });
-  return error;
-}
-
 const bySession = { sessionId: 's' };
 
 describe.each(REACHES)('a damaged session, %s', (_, reach) => {
@@ -113,7 +97,7 @@ describe.each(REACHES)('a damaged session, %s', (_, reach) => {
       () => api.getSnapshot(bySession),
     ];
     for (const call of calls) {
-      const error = await failureOf(call());
+      const error = await refusal(call());
       expect(error).toMatchObject({ status: 'DATA_LOSS', healthySnapshotId: healthy });
       expect(error.message).toContain('"s"');
       expect(error.message).toContain(healthy);
@@ -132,7 +116,7 @@ describe.each(REACHES)('a damaged session, %s', (_, reach) => {
     damage(folder, ids[0]);
     const api = await reach(echoOn(reopened(folder)));
     for (const call of [() => api.loadChat(bySession), () => api.chat(bySession).send('more')]) {
-      const error = await failureOf(call());
+      const error = await refusal(call());
       expect(error).toMatchObject({ status: 'DATA_LOSS', healthySnapshotId: undefined });
       expect(error.message).toMatch(/"s".*start a new session/i);
     }
@@ -142,7 +126,7 @@ describe.each(REACHES)('a damaged session, %s', (_, reach) => {
     const { folder, ids } = await savedSession(['turn 0', 'turn 1', 'fail']);
     damage(folder, ids[1]);
     const api = await reach(echoOn(reopened(folder)));
-    const error = await failureOf(api.chat(bySession).send('more'));
+    const error = await refusal(api.chat(bySession).send('more'));
     expect(error).toMatchObject({ status: 'DATA_LOSS', healthySnapshotId: ids[0] });
   });
 
@@ -151,7 +135,7 @@ describe.each(REACHES)('a damaged session, %s', (_, reach) => {
     damage(folder, ids[1]);
     const api = await reach(echoOn(reopened(folder)));
     for (const init of [{ snapshotId: ids[1]! }, { snapshotId: ids[1]!, sessionId: 's' }]) {
-      const error = await failureOf(api.chat(init).send('more'));
+      const error = await refusal(api.chat(init).send('more'));
       expect(error.status).toBe('DATA_LOSS');
       expect(error.message).toContain(ids[1]);
       if ('sessionId' in init) expect(error.healthySnapshotId).toBe(ids[0]);
@@ -164,7 +148,7 @@ describe.each(REACHES)('a damaged session, %s', (_, reach) => {
     const api = await reach(echoOn(reopened(folder), { onConflict: 'reject' }));
     const chats = await Promise.all([1, 2].map(() => api.loadChat({ snapshotId: ids[0]! })));
     expect((await chats[0]!.send('on')).text).toBe('You said on');
-    expect((await failureOf(chats[1]!.send('too'))).status).toBe('ABORTED');
+    expect((await refusal(chats[1]!.send('too'))).status).toBe('ABORTED');
     expect((await api.loadChat(bySession)).messages).toHaveLength(4);
   });
 
@@ -176,7 +160,7 @@ describe.each(REACHES)('a damaged session, %s', (_, reach) => {
     const bob = { auth: { uid: 'bob' } };
     const api = await reach(agent, bob);
     const chat = _ === 'in process' ? agent.chat(bySession, { context: bob }) : api.chat(bySession);
-    const error = await failureOf(chat.send('show me'));
+    const error = await refusal(chat.send('show me'));
     expect(error).toMatchObject({ status: 'DATA_LOSS', healthySnapshotId: undefined });
     expect(JSON.stringify([error.message, error.details])).not.toContain(ids[0]);
   });
@@ -191,7 +175,7 @@ describe.each(REACHES)('a damaged session, %s', (_, reach) => {
     };
     const api = await reach(echoOn(foreign));
     for (const call of [() => api.loadChat(bySession), () => api.chat(bySession).send('more')]) {
-      const error = await failureOf(call());
+      const error = await refusal(call());
       expect(error).toMatchObject({ status: 'DATA_LOSS', healthySnapshotId: undefined });
       expect(error.message).toBe(
         _ === 'in process' ? 'The row of s is damaged.' : 'Something that was stored can not be read.',
@@ -218,9 +202,9 @@ test('a store that has the metadata of a damaged snapshot is not listed, and a h
   await agent.loadChat(bySession);
   expect(asked).toEqual(['getSnapshot']);
   damaged.add(ids[2]!).add(ids[1]!);
-  expect(await failureOf(agent.loadChat(bySession))).toMatchObject({ healthySnapshotId: ids[0] });
+  expect(await refusal(agent.loadChat(bySession))).toMatchObject({ healthySnapshotId: ids[0] });
   expect(asked).not.toContain('listSnapshots');
-  const byId = await failureOf(agent.loadChat({ snapshotId: ids[2]! }));
+  const byId = await refusal(agent.loadChat({ snapshotId: ids[2]! }));
   expect(byId).toMatchObject({ status: 'DATA_LOSS', healthySnapshotId: ids[0] });
 });
 
@@ -238,7 +222,7 @@ test('the search looks at a hundred snapshots and no more', async () => {
     reads++;
     throw dataLoss('A piece of its state is missing.');
   });
-  const error = await failureOf(echoOn(store).loadChat(bySession));
+  const error = await refusal(echoOn(store).loadChat(bySession));
   expect(error).toMatchObject({ status: 'DATA_LOSS', healthySnapshotId: undefined });
   expect(error.message).toContain('tart a new session');
   // The one that was asked for, and those of the search.

@@ -1,22 +1,19 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { remoteAgent } from 'genkitx-agents/client';
 import { expect, it } from 'vitest';
 import type { SupportState } from '../../samples/support/agent/state.ts';
 import { readConfig } from '../../samples/support/config.ts';
 import { chooseModel } from '../../samples/support/models/choose-model.ts';
 import { serve } from './sample-in-process.ts';
+import { temporaryFolder } from '../stores/file/support/folders.ts';
 
 async function withServer(body: (url: string) => Promise<void>): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-sample-'));
+  const folder = temporaryFolder();
   const model = await chooseModel(readConfig({ MODEL: 'offline', OFFLINE_PACE_MS: '0', DATA_DIR: folder }));
   const server = await serve(folder, model);
   try {
     await body(server.url);
   } finally {
     await server.stop();
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 

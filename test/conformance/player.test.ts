@@ -1,12 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { FileSessionStore, InMemorySessionStore, type SessionStore } from 'genkitx-agents';
 import { expect, it } from 'vitest';
 import { Kit } from './support/kit.ts';
 import { Player } from './support/player.ts';
 import type { Edit, Operation } from './support/tape.ts';
+import { temporaryFolder } from '../stores/file/support/folders.ts';
 
 /** Racing saves of which the outcome is the same whether the first or the second was the first; what there was in between is not. */
 const EDITS: Edit[] = [
@@ -79,20 +77,16 @@ it('but nothing that the snapshot is in none of them', async () => {
 const edit: Edit = { n: 0, resend: false, session: 'same', messages: 'same' };
 
 it('of what another store saved anew a watcher may hear the status alone, when it was overtaken', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-player-'));
+  const folder = temporaryFolder();
   const open = (): FileSessionStore => new FileSessionStore(folder, { durability: 'fast' });
-  try {
-    await play(
-      [open(), open()],
-      [
-        { op: 'rewrite', by: 0, tenant: 0, target: 0, edit },
-        { op: 'watch', by: 0, tenant: 0, target: 0 },
-        { op: 'delete', by: 0, tenant: 0, session: 0 },
-        { op: 'rewrite', by: 1, tenant: 0, target: 0, edit },
-        { op: 'rewrite', by: 0, tenant: 0, target: 0, edit: { ...edit, status: 'completed' } },
-      ],
-    );
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  await play(
+    [open(), open()],
+    [
+      { op: 'rewrite', by: 0, tenant: 0, target: 0, edit },
+      { op: 'watch', by: 0, tenant: 0, target: 0 },
+      { op: 'delete', by: 0, tenant: 0, session: 0 },
+      { op: 'rewrite', by: 1, tenant: 0, target: 0, edit },
+      { op: 'rewrite', by: 0, tenant: 0, target: 0, edit: { ...edit, status: 'completed' } },
+    ],
+  );
 });

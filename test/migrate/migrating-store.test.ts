@@ -1,5 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FileSessionStore as GenkitFileStore, InMemorySessionStore as GenkitMemoryStore } from 'genkit/beta';
 import {
@@ -13,18 +12,10 @@ import {
   type SessionSnapshotInput,
   type SessionStore,
 } from 'genkitx-agents';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { FOREIGN_CAPABILITIES } from '../../src/store/contract.ts';
 import { sessionStoreConformance } from '../conformance/index.ts';
-
-const folders: string[] = [];
-afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
-
-function folder(): string {
-  const path = mkdtempSync(join(tmpdir(), 'genkitx-agents-migrate-'));
-  folders.push(path);
-  return path;
-}
+import { temporaryFolder } from '../stores/file/support/folders.ts';
 
 function turn(n: number, plan: Partial<SessionSnapshotInput> = {}): SessionSnapshotInput {
   const messages = Array.from({ length: n }, (_, i) => ({
@@ -86,7 +77,7 @@ for (const [name, makeFrom] of Object.entries({
 
 describe('migratingStore', () => {
   it('continues a conversation that Genkit’s own store began, and leaves every byte of that store as it was', async () => {
-    const directory = folder();
+    const directory = temporaryFolder();
     const from = await genkitChat(directory);
     const before = contentOf(directory);
     const ai = genkit({});
@@ -107,7 +98,7 @@ describe('migratingStore', () => {
   });
 
   it('reads a snapshot from the store that has it, the new one first', async () => {
-    const from = await genkitChat(folder());
+    const from = await genkitChat(temporaryFolder());
     const to = new InMemorySessionStore();
     const store = migratingStore({ from, to });
     expect((await store.getSnapshot({ snapshotId: 'side' }))?.state?.messages).toHaveLength(2);
@@ -118,7 +109,7 @@ describe('migratingStore', () => {
   });
 
   it('takes a leaf in the old store for none in the new one, once', async () => {
-    const store = migratingStore({ from: await genkitChat(folder()), to: new InMemorySessionStore() });
+    const store = migratingStore({ from: await genkitChat(temporaryFolder()), to: new InMemorySessionStore() });
     const save = (id: string, expectedLeafId: string | null): Promise<string | null> =>
       store.saveSnapshot(id, () => turn(5, { parentId: 'three' }), { expectedLeafId });
     await expect(save('late', 'two')).rejects.toThrow(
@@ -140,7 +131,7 @@ describe('migratingStore', () => {
     expect(await to.getSnapshot({ snapshotId: 'run' })).not.toHaveProperty('parentId');
     expect((await from.getSnapshot({ snapshotId: 'run' }))?.status).toBe('pending');
 
-    const chat = migratingStore({ from: await genkitChat(folder()), to: new InMemorySessionStore() });
+    const chat = migratingStore({ from: await genkitChat(temporaryFolder()), to: new InMemorySessionStore() });
     const revive = chat.saveSnapshot('three', (current) => ({ ...current!, status: 'pending' }));
     await expect(revive).rejects.toThrow(expect.objectContaining({ status: 'FAILED_PRECONDITION' }) as Error);
     await expect(chat.saveSnapshot('one', (current) => current!)).rejects.toThrow('copySessions');
@@ -174,7 +165,7 @@ describe('migratingStore', () => {
     await both.saveSnapshot('one', () => turn(1));
     expect(await both.deleteSession({ sessionId: 'chat' })).toEqual({ snapshots: 1, shards: 0 });
     const to = new InMemorySessionStore();
-    const store = migratingStore({ from: await genkitChat(folder()), to });
+    const store = migratingStore({ from: await genkitChat(temporaryFolder()), to });
     await store.saveSnapshot('four', () => turn(5, { parentId: 'three' }));
     await expect(store.deleteSession({ sessionId: 'chat' })).rejects.toThrow("can't delete");
     expect(await to.getSnapshot({ sessionId: 'chat' })).toBeUndefined();
@@ -304,7 +295,7 @@ describe('migratingStore with session records', () => {
   });
 
   it('writes to the new store where the old one keeps none, and says so where the new one keeps none', async () => {
-    const from = await genkitChat(folder());
+    const from = await genkitChat(temporaryFolder());
     const store = migratingStore({ from, to: new InMemorySessionStore() });
     await store.writeRecord({ ...note, key: 'a', value: 1, expectedRevision: null, ifSnapshot: 'three' });
     await store.writeRecord({ ...note, key: 'b', value: 2 });
@@ -322,7 +313,7 @@ describe('migratingStore with session records', () => {
 
 describe('copySessions', () => {
   it('moves what Genkit’s own file store wrote, whole: ids, order, leaf, branches', async () => {
-    const directory = folder();
+    const directory = temporaryFolder();
     const from = await genkitChat(directory, 'tenants/ada');
     await from.saveSnapshot('alone', () => turn(1, { sessionId: 'other', state: {} }));
     const to = new InMemorySessionStore();
@@ -402,7 +393,7 @@ describe('copySessions', () => {
       'listGenkitDirectory',
     );
     const missing = copySessions(new GenkitMemoryStore(), new InMemorySessionStore(), {
-      list: listGenkitDirectory(join(folder(), 'nothing')),
+      list: listGenkitDirectory(join(temporaryFolder(), 'nothing')),
     });
     await expect(missing).rejects.toThrow(expect.objectContaining({ status: 'NOT_FOUND' }) as Error);
   });

@@ -1,8 +1,9 @@
 /** Waiting for what goes on in the background. */
 import type { SessionSnapshot } from 'genkit/beta/client';
-import { AgentError, type DetachedTask } from 'genkitx-agents/client';
+import type { DetachedTask } from 'genkitx-agents/client';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createAgentApi } from '../../src/client/chat/agent-api.ts';
+import { refusal } from './support/refusal.ts';
 import { scriptedTransport, type ScriptedTransport } from './support/scripted-transport.ts';
 
 const snapshot = (status: SessionSnapshot['status']): SessionSnapshot => ({
@@ -14,13 +15,7 @@ const snapshot = (status: SessionSnapshot['status']): SessionSnapshot => ({
 let transport: ScriptedTransport;
 let task: DetachedTask;
 
-async function statusOf(promise: Promise<unknown>): Promise<string> {
-  const error: unknown = await promise.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  );
-  return AgentError.isInstance(error) ? error.status : `not refused: ${String(error)}`;
-}
+const statusOf = async (promise: Promise<unknown>): Promise<string> => (await refusal(promise)).status;
 
 beforeEach(async () => {
   vi.useFakeTimers();

@@ -1,15 +1,13 @@
 /** What is kept out: by consent, by redaction, by the guards; and scopes that were not minted. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { FileMemoryStore, InMemoryMemoryStore, userScope, type MemoryScope } from 'genkitx-agents/memory';
 import { piiRules, redactText } from 'genkitx-agents/privacy';
-import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { DIVIDED_POISON, FOREIGN_POISON, POISON } from './poison-corpus.ts';
 import { extraction, operations, setUp, textsOf, until, user } from './support.ts';
 import { draft } from '../search/support.ts';
 import { Random } from '../../support/random.ts';
 import { scale, seed } from '../../support/scale.ts';
+import { temporaryFolder } from '../../stores/file/support/folders.ts';
 
 const ID = { scope: 'user', appName: 'default', userId: 'ada' } as const;
 const source = { id: 'session-1' };
@@ -370,8 +368,7 @@ describe('scopes', () => {
     'memory fence: operations %s with hostile ids see and change their own scope alone',
     async (kind) => {
       const random = new Random(seed);
-      const folder = mkdtempSync(join(tmpdir(), 'agents-fence-'));
-      onTestFinished(() => rmSync(folder, { recursive: true }));
+      const folder = temporaryFolder();
       const isInMemory = kind === 'in memory';
       const store = isInMemory ? new InMemoryMemoryStore() : new FileMemoryStore(folder, { durability: 'fast' });
       const { memory } = setUp({ store, worker: false, model: undefined });

@@ -1,6 +1,5 @@
 /** What can be forgotten, removed, exported and measured. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'genkit';
 import { defineAgent, genkit, InMemorySessionStore } from 'genkitx-agents';
@@ -12,8 +11,9 @@ import {
   type MemoryExportLine,
   type MemoryStore,
 } from 'genkitx-agents/memory';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ADA, extraction, model as said, operations, setUp, textsOf, user } from './support.ts';
+import { temporaryFolder } from '../../stores/file/support/folders.ts';
 
 const ID = { scope: 'user', appName: 'default', userId: 'ada' } as const;
 const DAY = 86_400_000;
@@ -29,8 +29,7 @@ async function everything(store: MemoryStore): Promise<string> {
 
 describe('forgetSource', () => {
   test('leaves no canary of the source in 100 blended memories, and what other sources support', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'agents-forget-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const folder = temporaryFolder();
     const { memory, model, clock, scope, store } = setUp({
       store: new FileMemoryStore(folder),
       summary: true,

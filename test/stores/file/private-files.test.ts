@@ -1,7 +1,6 @@
-import { lstatSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { lstatSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { FileSessionStore } from '../../../stores/file/file-session-store.ts';
 import { fileNameOf } from '../../../stores/file/format/names.ts';
 import { entriesBelow, temporaryFolder } from './support/folders.ts';
@@ -162,8 +161,7 @@ describe('a call without its argument', () => {
 
 describe('an unusable directory', () => {
   it('is one clear sentence when the store is made', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-file-'));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = temporaryFolder();
     const file = join(folder, 'file');
     writeFileSync(file, '');
     expect(() => new FileSessionStore(file)).toThrow(/FileSessionStore can't use .*: it is no directory/);
