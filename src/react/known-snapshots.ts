@@ -1,7 +1,8 @@
 import { AgentError } from '../client/errors.ts';
 import type { AgentAPI, AgentSnapshot, SnapshotLookup } from '../client/types.ts';
-import { turnsIn, type Point } from './point.ts';
-import { SnapshotTree, type Fork, type SnapshotNode } from './snapshot-tree.ts';
+import { indexOfTurn, turnsIn, type Point } from './point.ts';
+import { SnapshotTree, type SnapshotNode } from './snapshot-tree.ts';
+import type { AgentBranch } from './types.ts';
 
 /** How far the tree is read upwards from the latest snapshot to those that are known. */
 const MAX_CLIMB = 100;
@@ -18,6 +19,8 @@ export class KnownSnapshots<State, Node extends SnapshotNode> {
   #tree = new SnapshotTree<Node>([]);
   /** How many messages of the user there are at a snapshot. */
   readonly #turns = new Map<string, number>();
+  /** The branches, of this tree and point: a view is made for each chunk. */
+  #branches: { tree?: SnapshotTree<Node>; point?: Point<State>; found: readonly AgentBranch[] } = { found: [] };
 
   /** @param source The newest one. */
   constructor(source: () => SnapshotSource<State, Node>) {
@@ -73,16 +76,30 @@ export class KnownSnapshots<State, Node extends SnapshotNode> {
     this.#tree = new SnapshotTree(place < 0 ? [...nodes, node] : nodes.with(place, node));
   }
 
+  /** The turns on the way to a point at which the conversation also went other ways. The same list until the tree or the point is another. */
+  branchesOf(point: Point<State>): readonly AgentBranch[] {
+    const tree = this.#tree;
+    if (this.#branches.tree === tree && this.#branches.point === point) return this.#branches.found;
+    const forks = tree.forksOn(point.snapshotId);
+    const counts = forks.map(({ node }) => this.#turnsAt(node.snapshotId));
+    const found = forks.flatMap(({ node, ways }, at): AgentBranch[] => {
+      const index = counts[at] === undefined ? -1 : indexOfTurn(point.messages, counts[at]);
+      const snapshotIds = ways.map((way) => tree.newestLeafFrom(way.snapshotId));
+      return index < 0 ? [] : [{ index, snapshotIds, shown: ways.indexOf(node) }];
+    });
+    // Those of which the turn is not known yet are looked for again.
+    if (!counts.includes(undefined)) this.#branches = { tree, point, found };
+    return found;
+  }
+
   /** How many messages of the user there are at the snapshot, if that is known. */
-  turnsAt(snapshotId: string): number | undefined {
+  #turnsAt(snapshotId: string): number | undefined {
     return this.#turns.get(snapshotId) ?? this.#tree.get(snapshotId)?.turns;
   }
 
-  /** The forks on the way to the snapshot; afterwards it is known at which turn each is. */
-  async readForks(snapshotId: string | undefined): Promise<Fork<Node>[]> {
-    const forks = this.#tree.forksOn(snapshotId);
-    for (const { node } of forks) await this.#mustKnow(node.snapshotId);
-    return forks;
+  /** Afterwards it is known at which turn each fork on the way to the snapshot is. */
+  async readForks(snapshotId: string | undefined): Promise<void> {
+    for (const { node } of this.#tree.forksOn(snapshotId)) await this.#mustKnow(node.snapshotId);
   }
 
   /** The last snapshot on the way to a point at which the user had sent so many messages. */
@@ -99,7 +116,7 @@ export class KnownSnapshots<State, Node extends SnapshotNode> {
   }
 
   async #mustKnow(snapshotId: string): Promise<{ parentId?: string; turns: number }> {
-    const turns = this.turnsAt(snapshotId);
+    const turns = this.#turnsAt(snapshotId);
     const node = this.#tree.get(snapshotId);
     if (node && turns !== undefined) return { parentId: node.parentId, turns };
     const snapshot = await this.read({ snapshotId });

@@ -26,8 +26,8 @@ import {
 } from './point.ts';
 import { KnownSnapshots } from './known-snapshots.ts';
 import { hasGaps } from './streamed-messages.ts';
-import { isGood, type SnapshotNode, type SnapshotTree } from './snapshot-tree.ts';
-import type { AgentBranch, ChatView, LiveChatOptions, SendOptions } from './types.ts';
+import { isGood, type SnapshotNode } from './snapshot-tree.ts';
+import type { ChatView, LiveChatOptions, SendOptions } from './types.ts';
 
 interface RunOptions extends SendOptions {
   /** The turn runs already. */
@@ -54,8 +54,6 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
   /** The run in the background that is waited for. */
   #background: { snapshotId: string; waiting: AbortController } | undefined;
   readonly #known = new KnownSnapshots<State, Node>(() => this.options);
-  /** The branches, of this tree and point. */
-  #branches: { tree?: SnapshotTree<Node>; point?: Point<State>; found: readonly AgentBranch[] } = { found: [] };
   /** Of a conversation without a snapshot: the chat that has its state. */
   #chat: ReturnType<AgentAPI<State>['chat']> | undefined;
   #hasRead: boolean;
@@ -480,7 +478,7 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
       state: turn?.state ?? point.state,
       artifacts: turn ? artifactsWith(point, turn) : point.artifacts,
       interrupts: turn || !isLatest ? [] : point.interrupts,
-      branches: this.#findBranches(),
+      branches: this.#known.branchesOf(point),
       tree: tree.nodes,
       error: turn?.error ?? this.#readError,
     };
@@ -491,23 +489,6 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
     if (turn?.phase === 'running') return turn.isStreaming ? 'streaming' : 'submitted';
     if (this.#hasRead) return 'ready';
     return this.#readError ? 'error' : 'loading';
-  }
-
-  /** Made anew only when the tree or the point is another: a view is made for each chunk. */
-  #findBranches(): readonly AgentBranch[] {
-    const { tree } = this.#known;
-    const point = this.#point;
-    if (this.#branches.tree === tree && this.#branches.point === point) return this.#branches.found;
-    const forks = tree.forksOn(point.snapshotId);
-    const counts = forks.map(({ node }) => this.#known.turnsAt(node.snapshotId));
-    const found = forks.flatMap(({ node, ways }, at): AgentBranch[] => {
-      const index = counts[at] === undefined ? -1 : indexOfTurn(point.messages, counts[at]);
-      const snapshotIds = ways.map((way) => tree.newestLeafFrom(way.snapshotId));
-      return index < 0 ? [] : [{ index, snapshotIds, shown: ways.indexOf(node) }];
-    });
-    // Those of which the turn is not known yet are looked for again.
-    if (!counts.includes(undefined)) this.#branches = { tree, point, found };
-    return found;
   }
 
   /** All chunks that arrive together are shown together. */
@@ -527,12 +508,6 @@ const LEFT = { status: 'UNAVAILABLE', message: 'The page was left before the tur
 
 function inputOf(message: string | MessageData): AgentInput {
   return { message: typeof message === 'string' ? { role: 'user', content: [{ text: message }] } : message };
-}
-
-/** The index of a message of the user, by its number, 1 for the first. */
-function indexOfTurn(messages: readonly MessageData[], turn: number): number {
-  let turns = 0;
-  return messages.findIndex(({ role }) => role === 'user' && ++turns === turn);
 }
 
 /** Whether the last message of the user is the one that was sent. A turn without one has none to compare. */

@@ -115,6 +115,12 @@ export function pointAfter<State>(
   };
 }
 
+/** The index of a message of the user, by its number, 1 for the first. */
+export function indexOfTurn(messages: readonly MessageData[], turn: number): number {
+  let turns = 0;
+  return messages.findIndex(({ role }) => role === 'user' && ++turns === turn);
+}
+
 /** How many messages of the user there are. */
 export function turnsIn(messages: readonly MessageData[] = []): number {
   return messages.filter(({ role }) => role === 'user').length;
