@@ -42,7 +42,6 @@ describe.each([cloudRun, firebase])('$name', ({ start, path, credentials, recove
   beforeAll(async () => {
     instance = await start(project, SLOW);
   });
-  afterAll(() => db.terminate());
 
   it('answers turns, and streams them', async () => {
     const chat = client().chat({ sessionId: 'mine' });

@@ -1,10 +1,10 @@
 import type { DocumentSnapshot, Firestore } from '@google-cloud/firestore';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
 import { envelope, eraseUser, holdSession, localKeys, releaseSession } from 'genkitx-agents/privacy';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { unpackBoth } from '../../../stores/firestore/format/packed-text.ts';
 import { allDocuments } from '../../stores/firestore/support/at-rest.ts';
-import { newProject, openDatabase } from '../../stores/firestore/support/database.ts';
+import { openDatabase } from '../../stores/firestore/support/database.ts';
 import { applyTtlPolicy, DAY, passTime } from '../../stores/firestore/support/time.ts';
 import { secret } from '../encryption/support.ts';
 
@@ -18,7 +18,6 @@ const turn = (sessionId: string, n: number) => () => ({
 
 describe('a session on hold, where sessions expire', () => {
   let db: Firestore;
-  const opened: Firestore[] = [];
   const encryption = envelope({ keys: localKeys(secret('a')) });
   const open = () => new FirestoreSessionStore({ db, expireAfterMs: DAY, encryption });
   const pointer = (): Promise<DocumentSnapshot> => db.doc('genkit-sessions-pointers/global/pointers/held').get();
@@ -41,7 +40,7 @@ describe('a session on hold, where sessions expire', () => {
   }
 
   beforeEach(async () => {
-    opened.push((db = openDatabase(newProject())));
+    db = openDatabase();
     for (const sessionId of ['held', 'free']) {
       for (const n of [0, 1]) {
         await open().saveSnapshot(`${sessionId} ${n}`, turn(sessionId, n), {
@@ -51,7 +50,6 @@ describe('a session on hold, where sessions expire', () => {
       await open().writeRecord({ sessionId, kind: 'summary', key: 'latest', value: 'all of it' });
     }
   });
-  afterAll(async () => void (await Promise.all(opened.map((one) => one.terminate()))));
 
   it('stays with all that it has, and its pointer carries no expiry, until the last hold is released', async () => {
     await holdSession(open(), session);

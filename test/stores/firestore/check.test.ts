@@ -1,8 +1,8 @@
 /** Every kind of damage and orphan, planted in Firestore, and what `check` says of it. */
-import type { DocumentReference, Firestore } from '@google-cloud/firestore';
+import type { DocumentReference } from '@google-cloud/firestore';
 import type { StoreFinding } from 'genkitx-agents';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { completedSnapshot, Workload } from '../../../bench/workload.ts';
 import { allDocuments } from './support/at-rest.ts';
 import { clearProject, newProject, openDatabase } from './support/database.ts';
@@ -11,9 +11,7 @@ const TURNS = 7;
 const ADA = { scope: 'user', appName: 'shop', userId: 'ada' } as const;
 
 const project = newProject();
-let db: Firestore;
-beforeAll(() => void (db = openDatabase(project)));
-afterAll(() => db.terminate());
+const db = openDatabase(project);
 
 const open = (options = {}): FirestoreSessionStore =>
   new FirestoreSessionStore({ db, checkpointInterval: 4, ...options });

@@ -41,7 +41,6 @@ it('the command line lists, copies, checks and removes in a collection of a proj
   expect(await cli('sessions', 'delete', 's1', '-y', '-s', url, '-t', 'team')).toMatchObject({ code: 0 });
   expect(await store.getSnapshot({ sessionId: 's1' })).toBeUndefined();
   await store.close();
-  await db.terminate();
 });
 
 it('the built command shows, lists, checks and copies a project as a process of its own', async () => {
@@ -92,5 +91,4 @@ it('the built command shows, lists, checks and copies a project as a process of 
   }
   expect(await copy.getSnapshot({ snapshotId: 'a2' })).toEqual(await store.getSnapshot({ snapshotId: 'a2' }));
   await Promise.all([copy.close(), store.close()]);
-  await db.terminate();
 });

@@ -4,7 +4,7 @@ import type { Firestore } from '@google-cloud/firestore';
 import { defineAgent, genkit } from 'genkitx-agents';
 import { contextWindow, lastTurns, summarize } from 'genkitx-agents/context';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { scriptedModel } from '../../support/scripted-model.ts';
 import { openDatabase } from './support/database.ts';
 import { trafficOf, trafficSoFar } from './support/transport.ts';
@@ -18,7 +18,6 @@ beforeAll(async () => {
   // A client's first request sets up its connection.
   await db.doc('warm/up').get();
 });
-afterAll(() => db.terminate());
 
 /** An agent as a process of its own has it: nothing is shared with the others but the database. */
 function openProcess(collection: string, hasWindow: boolean) {

@@ -9,7 +9,7 @@ import {
   type SnapshotLookup,
 } from 'genkitx-agents';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { completedSnapshot, Workload } from '../../../bench/workload.ts';
 import { scale } from '../../support/scale.ts';
 import { measureAtRest } from './support/at-rest.ts';
@@ -70,7 +70,6 @@ describe(`the cost of a turn, counted on the wire over ${TURNS} turns of the sta
     // A client's first request sets up its connection.
     await db.doc('warm/up').get();
   });
-  afterAll(() => db.terminate());
 
   for (const by of ['sessionId', 'snapshotId'] as const) {
     it(`warm, by ${by}: 2 reads, 2.2 writes, 2.2 requests in the mean, and never more than 8 reads and the shards`, async () => {
@@ -195,7 +194,6 @@ describe('the cost of an agent’s turn with scopes, counted on the wire, warm',
     db = openDatabase(newProject());
     await db.doc('warm/up').get();
   });
-  afterAll(() => db.terminate());
 
   type Work = (state: ScopedState) => void;
   const count: Work = (state) => state.update('user:turns', (turns) => Number(turns ?? 0) + 1);
@@ -293,7 +291,6 @@ describe(`size: a session of ${LONG} turns of the standard workload`, () => {
       expect(atRest.indexEntries).toBeLessThanOrEqual(8 * LONG);
       expect(wire).toBeLessThanOrEqual(100_000);
       expect(cold.reads).toBeLessThanOrEqual(4 + shardsFor(turns.at(-1)!));
-      await db.terminate();
     },
     THOUSAND_TURNS_MS,
   );

@@ -1,9 +1,9 @@
 import type { DocumentSnapshot, Firestore } from '@google-cloud/firestore';
 import type { SessionSnapshotInput } from 'genkitx-agents';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
-import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { allDocuments } from './support/at-rest.ts';
-import { newProject, openDatabase } from './support/database.ts';
+import { openDatabase } from './support/database.ts';
 import { applyTtlPolicy, DAY, passTime } from './support/time.ts';
 import { trafficOf } from './support/transport.ts';
 
@@ -19,7 +19,6 @@ const turn = (n: number, rest: Partial<SessionSnapshotInput> = {}): SessionSnaps
 describe('a session expires as a whole', () => {
   let db: Firestore;
   let store: FirestoreSessionStore;
-  const opened: Firestore[] = [];
   const open = (): FirestoreSessionStore =>
     new FirestoreSessionStore({ db, expireAfterMs: DAY, checkpointInterval: 3 });
   const numbersOf = async (of: FirestoreSessionStore): Promise<unknown[]> => {
@@ -27,12 +26,11 @@ describe('a session expires as a whole', () => {
     return found.map((snapshot) => (snapshot?.state?.custom as { n: number } | undefined)?.n);
   };
   beforeEach(async () => {
-    opened.push((db = openDatabase(newProject())));
+    db = openDatabase();
     store = open();
     for (let n = 0; n < 4; n++) await store.saveSnapshot(`turn-${n}`, () => turn(n));
   });
   afterEach(() => void vi.useRealTimers());
-  afterAll(async () => void (await Promise.all(opened.map((one) => one.terminate()))));
 
   it('it reads as absent at once, everywhere, whether its pointer is there or not', async () => {
     const told: unknown[] = [];
@@ -161,5 +159,4 @@ it('without expireAfterMs a missing pointer is DATA_LOSS; with it the session co
   const pruned = new FirestoreSessionStore({ db }).prune({ idleMs: 0 });
   await expect(pruned).rejects.toMatchObject({ status: 'DATA_LOSS' });
   expect(await new FirestoreSessionStore({ db }).getSnapshot({ snapshotId: 'turn-0' })).toBeDefined();
-  await db.terminate();
 });

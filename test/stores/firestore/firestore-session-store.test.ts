@@ -5,12 +5,11 @@ import { genkit } from 'genkit/beta';
 import { FirestoreSessionStore as FirebaseStore } from 'genkitx-agents/firebase';
 import { FirestoreSessionStore, type FirestoreSessionStoreOptions } from 'genkitx-agents/google-cloud';
 import { scriptedModel } from 'genkitx-agents/testing';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { newProject, openDatabase } from './support/database.ts';
 
 describe('FirestoreSessionStore', () => {
   const db = openDatabase();
-  afterAll(() => db.terminate());
 
   it('is a store of Genkit’s own agents', async () => {
     const ai = genkit({});

@@ -45,6 +45,5 @@ it.each(['ann', 'acme/users/ann'])(
     expect((await allDocuments(db)).map((document) => [document.ref.path, document.data()])).toEqual(before);
     const ours = new FirestoreSessionStore({ ...options, snapshotPathPrefix: () => 'bob' });
     await ours.saveSnapshot('ours', () => turn('new'));
-    await db.terminate();
   },
 );

@@ -42,7 +42,6 @@ describe('golden documents', () => {
       const read = await openGolden(db).getSnapshot({ snapshotId: 'next', context: { tenant } });
       expect(read?.state).toEqual(next.state);
     }
-    await db.terminate();
   });
 
   it.each(recordFiles)('%s is read as it was written, and goes on', async (name) => {
@@ -55,7 +54,6 @@ describe('golden documents', () => {
       const { records } = await readGoldenRecords(store, expected.tenant);
       expect(records).toEqual(expected.records.map((record) => ({ ...record, n: Number(record['n']) + 1 })));
     }
-    await db.terminate();
   });
 
   it.each(sessionRecordFiles)('%s is read as it was written, and goes on', async (name) => {
@@ -69,7 +67,6 @@ describe('golden documents', () => {
       const doubled = expected.sessionRecords.map(({ value }) => [value, value]);
       expect(sessionRecords.map(({ value }) => value)).toEqual(doubled);
     }
-    await db.terminate();
   });
 
   it('there is one of each format', () => {

@@ -29,7 +29,6 @@ describe('the inspector on Firestore', () => {
 
   afterAll(async () => {
     await close();
-    await db.terminate();
   });
 
   it('shows each tenant its own sessions', async () => {

@@ -13,10 +13,7 @@ import { clearProject, emulatorHost, newProject, openDatabase } from './support/
 
 const project = newProject();
 const db = openDatabase(project);
-afterAll(async () => {
-  await clearProject(project);
-  await db.terminate();
-});
+afterAll(() => clearProject(project));
 
 /** What a call uses of Firestore. */
 async function costOf(store: FirestoreMemoryStore, call: () => Promise<unknown>): Promise<Partial<FirestoreUsage>> {

@@ -8,10 +8,7 @@ import { clearProject, newProject, openDatabase } from './support/database.ts';
 
 const project = newProject();
 const [first, second] = [openDatabase(project), openDatabase(project)];
-afterAll(async () => {
-  await clearProject(project).catch(() => {});
-  await Promise.all([first.terminate(), second.terminate()]);
-});
+afterAll(() => clearProject(project).catch(() => {}));
 
 const keys = localKeys(randomBytes(32));
 

@@ -1,6 +1,5 @@
-import type { Firestore } from '@google-cloud/firestore';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { completedSnapshot, Workload } from '../../../bench/workload.ts';
 import { allDocuments } from './support/at-rest.ts';
 import { openDatabase } from './support/database.ts';
@@ -8,9 +7,7 @@ import { openDatabase } from './support/database.ts';
 const TURNS = 7;
 
 describe('missing piece:', () => {
-  let db: Firestore;
-  beforeAll(() => void (db = openDatabase()));
-  afterAll(() => db.terminate());
+  const db = openDatabase();
 
   it('any one document deleted is DATA_LOSS to those that need it, never "no such session", never a save on top', async () => {
     const open = (): FirestoreSessionStore => new FirestoreSessionStore({ db, checkpointInterval: 4 });

@@ -99,7 +99,6 @@ describe('outage:', () => {
     }
     await new Promise((resolve) => setImmediate(resolve));
     expect(rejections).toEqual([]);
-    await db.terminate();
   });
 });
 

@@ -1,10 +1,10 @@
 import type { Firestore } from '@google-cloud/firestore';
 import type { SessionSnapshotInput } from 'genkitx-agents';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { Random } from '../../support/random.ts';
 import { scale, seed } from '../../support/scale.ts';
-import { newProject, openDatabase } from './support/database.ts';
+import { openDatabase } from './support/database.ts';
 
 interface Custom {
   n: number;
@@ -27,9 +27,7 @@ const KEEPS_ALL = { idleMs: 1e12, maxChainLength: 100_000 };
 
 describe('what pruning leaves reads as before', () => {
   let db: Firestore;
-  const opened: Firestore[] = [];
-  beforeEach(() => void opened.push((db = openDatabase(newProject()))));
-  afterAll(async () => void (await Promise.all(opened.map((one) => one.terminate()))));
+  beforeEach(() => void (db = openDatabase()));
   const open = (): FirestoreSessionStore<Custom> => new FirestoreSessionStore<Custom>({ db });
 
   for (const { who, storeOf } of [

@@ -1,7 +1,7 @@
 import type { Firestore } from '@google-cloud/firestore';
 import type { SessionSnapshotInput, SnapshotStatus } from 'genkitx-agents';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { scale } from '../../support/scale.ts';
 import { newProject, openDatabase } from './support/database.ts';
 
@@ -21,7 +21,6 @@ describe('races between clients', () => {
     dbs.map((db) => new FirestoreSessionStore({ db, collection }));
 
   beforeAll(() => void dbs.push(...Array.from({ length: CLIENTS }, () => openDatabase(project))));
-  afterAll(async () => void (await Promise.all(dbs.map((db) => db.terminate()))));
 
   it('contention: 8 clients x 10 sibling saves and 8 x 10 increments, none lost, no error, no client starves', async () => {
     const all = stores('fair');

@@ -1,7 +1,7 @@
 import { Timestamp, type DocumentData, type DocumentReference, type Firestore } from '@google-cloud/firestore';
 import type { Json, SessionSnapshotInput } from 'genkitx-agents';
 import { FirestoreSessionStore, type FirestoreSessionStoreOptions } from 'genkitx-agents/google-cloud';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { allDocuments, measureAtRest } from './support/at-rest.ts';
 import { newProject, openDatabase } from './support/database.ts';
 import { applyTtlPolicy, DAY, passTime } from './support/time.ts';
@@ -19,7 +19,6 @@ const turn = (rest: Partial<SessionSnapshotInput> = {}): SessionSnapshotInput =>
 
 let db: Firestore;
 let project: string;
-const opened: Firestore[] = [];
 const open = (options: FirestoreSessionStoreOptions = {}): FirestoreSessionStore =>
   new FirestoreSessionStore({ db, ...options });
 const write = (store: FirestoreSessionStore, rest: object = {}): Promise<string | null> =>
@@ -50,11 +49,10 @@ function onRequest(of: Firestore, listener: (...request: Parameters<Send>) => un
 beforeAll(() => void trafficSoFar());
 beforeEach(async () => {
   project = newProject();
-  opened.push((db = openDatabase(project)));
+  db = openDatabase(project);
   // A client's first request sets up its connection.
   await db.doc('warm/up').get();
 });
-afterAll(async () => void (await Promise.all(opened.map((one) => one.terminate()))));
 
 describe('the cost of session records, counted on the wire', () => {
   let store: FirestoreSessionStore;
@@ -208,7 +206,6 @@ describe('records go with their session', () => {
   /** The process ends when it has marked the session as gone. */
   async function interruptDeletion(): Promise<void> {
     const dying = openDatabase(project);
-    opened.push(dying);
     let commits = 0;
     onRequest(dying, (name) => {
       if (name === 'commit' && ++commits > 1) throw new Error('the process ends');
@@ -351,7 +348,6 @@ describe('a write that names a snapshot', () => {
     store = open();
     await store.saveSnapshot('one', () => turn());
     const elsewhere = openDatabase(project);
-    opened.push(elsewhere);
     other = new FirestoreSessionStore({ db: elsewhere });
   });
   const remove = (): Promise<unknown> => other.deleteSession({ sessionId: 'chat' });

@@ -1,7 +1,7 @@
 import type { Firestore } from '@google-cloud/firestore';
 import type { ScopeId } from 'genkitx-agents';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { completedSnapshot, Workload } from '../../../bench/workload.ts';
 import { allDocuments } from './support/at-rest.ts';
 import { openDatabase } from './support/database.ts';
@@ -37,9 +37,7 @@ async function interruptDeletion(store: FirestoreSessionStore): Promise<void> {
 
 describe('retention', () => {
   let db: Firestore;
-  const opened: Firestore[] = [];
-  beforeEach(() => void opened.push((db = openDatabase())));
-  afterAll(async () => void (await Promise.all(opened.map((one) => one.terminate()))));
+  beforeEach(() => void (db = openDatabase()));
 
   it('deleteSession leaves nothing in any collection', async () => {
     const store = new FirestoreSessionStore({ db, checkpointInterval: 3 });

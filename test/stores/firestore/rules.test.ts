@@ -39,7 +39,6 @@ for (const [path, mayReadOwn] of Object.entries(RULES)) {
     });
     afterAll(async () => {
       await environment.cleanup();
-      await db.terminate();
     });
 
     it(`lets a signed-in user read ${mayReadOwn ? 'the documents of their own snapshots' : 'nothing'}`, async () => {

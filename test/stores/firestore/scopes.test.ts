@@ -1,7 +1,7 @@
 import type { Firestore } from '@google-cloud/firestore';
 import type { ScopeChange, ScopeId, ScopeRecord, SessionSnapshotInput } from 'genkitx-agents';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { allDocuments } from './support/at-rest.ts';
 import { newProject, openDatabase } from './support/database.ts';
 import { Proxy } from './support/proxy.ts';
@@ -41,7 +41,6 @@ describe('what scopes cost, counted on the wire', () => {
     store = new FirestoreSessionStore({ db });
     await save([increment(ADA), increment(APP)]);
   });
-  afterAll(() => db.terminate());
 
   it('a save without scopes reads and writes nothing more', async () => {
     expect(await save()).toMatchObject({ reads: 0, writes: 2, deletes: 0, rpcs: 1 });
@@ -112,7 +111,6 @@ describe('a record that another process has changed since it was read', () => {
   const read = async (store: FirestoreSessionStore): Promise<ScopeRecord> =>
     (await store.readScopes({ scopes: [ADA] }))[0]!;
   beforeAll(() => void (db = openDatabase()));
-  afterAll(() => db.terminate());
   beforeEach(() => {
     const collection = `stale-${saves}`;
     [here, there] = [new FirestoreSessionStore({ db, collection }), new FirestoreSessionStore({ db, collection })];
@@ -187,9 +185,7 @@ describe('a record that another process has changed since it was read', () => {
 });
 
 describe('a record in the database', () => {
-  let db: Firestore;
-  beforeAll(() => void (db = openDatabase()));
-  afterAll(() => db.terminate());
+  const db = openDatabase();
 
   const write = async (collection: string, record: ScopeRecord): Promise<FirestoreSessionStore> => {
     const store = new FirestoreSessionStore({ db, collection });

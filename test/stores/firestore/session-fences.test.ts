@@ -1,12 +1,8 @@
-import type { Firestore } from '@google-cloud/firestore';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
-import { afterAll, beforeAll } from 'vitest';
 import { sessionFencesSuite } from '../../session/session-fences-suite.ts';
 import { openDatabase } from './support/database.ts';
 
-let db: Firestore;
-beforeAll(() => void (db = openDatabase()));
-afterAll(() => db.terminate());
+const db = openDatabase();
 
 let tapes = 0;
 sessionFencesSuite('FirestoreSessionStore', { short: 2, long: 100 }, async (use, options) => {

@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
-import { afterAll } from 'vitest';
 import { sessionServiceSuite } from '../../session/session-service-suite.ts';
 import { newProject, openDatabase } from './support/database.ts';
 
 const project = newProject();
 const dbs = [openDatabase(project), openDatabase(project)];
-afterAll(() => Promise.all(dbs.map((db) => db.terminate())));
 
 sessionServiceSuite('FirestoreSessionStore', async () => {
   const collection = `service-${randomUUID()}`;

@@ -14,7 +14,6 @@ sessionStateSuite('FirestoreSessionStore', async (options) => {
   };
   const close = async (): Promise<void> => {
     await Promise.all([a!.close(), b!.close()]);
-    await Promise.all(dbs.map((db) => db.terminate()));
   };
   return { a: a!, b: b!, raw, close };
 });

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { Firestore } from '@google-cloud/firestore';
 import type { SessionSnapshotInput } from 'genkitx-agents';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openDatabase } from './support/database.ts';
 import { trafficOf } from './support/transport.ts';
 
@@ -26,9 +25,7 @@ function turn(texts: readonly string[], extra: object = {}, parentId?: string): 
 }
 
 describe('size: there is no cliff', () => {
-  let db: Firestore;
-  beforeAll(() => void (db = openDatabase()));
-  afterAll(() => db.terminate());
+  const db = openDatabase();
 
   for (const size of [5, 20, 50]) {
     it(`a state of ${size} MB is saved, goes on, and is loaded by a store that has seen nothing`, async () => {

@@ -42,7 +42,6 @@ it('every call is a span that says what was billed, and holds no state', async (
   );
   expect([bytesRead, bytesWritten]).toEqual([sum('firestore.bytes_read'), sum('firestore.bytes_written')]);
   expect(JSON.stringify(spans.map((span) => span.attributes))).not.toContain('the-state');
-  await db.terminate();
 });
 
 it('a call that is made within the call of another store counts for its own', async () => {
@@ -63,7 +62,6 @@ it('a call that is made within the call of another store counts for its own', as
   expect(billed('getSnapshot')).toEqual({ reads: 2, writes: 0 });
   expect(outer!.stats()).toMatchObject({ reads: 2, writes: 2 });
   expect(inner!.stats()).toMatchObject({ reads: 2, writes: 0 });
-  await db.terminate();
 });
 
 it('a store more makes no promise of the process slower: Node asks each AsyncLocalStorage at every one', async () => {
@@ -73,5 +71,4 @@ it('a store more makes no promise of the process slower: Node asks each AsyncLoc
   const before = queryObjects(AsyncLocalStorage);
   for (let made = 0; made < 20; made++) await useStore();
   expect(queryObjects(AsyncLocalStorage)).toBe(before);
-  await db.terminate();
 });

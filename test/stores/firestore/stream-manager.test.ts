@@ -1,7 +1,7 @@
 /** Genkit's stream manager on Firestore: a client may reconnect to another instance. */
 import { FirestoreStreamManager } from '@genkit-ai/firebase/beta';
 import { agentHandler } from 'genkitx-agents/server';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { framesOf, resultFrame, STREAM_ID, twoThenThree } from '../../server/support/kept-turns.ts';
 import { stubAgent } from '../../server/support/stub-agent.ts';
 import { done, hello } from '../../server/support/stub-server.ts';
@@ -9,7 +9,6 @@ import { newProject, openDatabase } from './support/database.ts';
 
 const project = newProject();
 const databases = [openDatabase(project), openDatabase(project)];
-afterAll(async () => void (await Promise.all(databases.map((db) => db.terminate()))));
 
 const managersOf = (collection: string) => databases.map((db) => new FirestoreStreamManager({ db, collection }));
 

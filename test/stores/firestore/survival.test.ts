@@ -13,6 +13,5 @@ describe(`survival: ${turns} turns with a model that refuses more than 8,000 tok
     const lives = await talkAndDie({ project }, turns);
     const db = openDatabase(project);
     await expectSurvival(new FirestoreSessionStore({ db }), lives);
-    await db.terminate();
   });
 });

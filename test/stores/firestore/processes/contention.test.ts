@@ -58,7 +58,6 @@ describe(`${PROCESSES} processes on one session`, () => {
     }
     expect(line).toHaveLength(PROCESSES * turns);
     expect(line.toSorted()).toEqual(acknowledged.toSorted());
-    await db.terminate();
   });
 
   it(`contention: ${PROCESSES} x ${turns} sibling saves make as many leaves`, async () => {
@@ -80,7 +79,6 @@ describe(`${PROCESSES} processes on one session`, () => {
         .slice(1)
         .toSorted(),
     ).toEqual(acknowledged.toSorted());
-    await db.terminate();
   });
 
   it(`atomic update: ${PROCESSES} x ${turns} increments give ${PROCESSES * turns}`, async () => {
@@ -89,7 +87,6 @@ describe(`${PROCESSES} processes on one session`, () => {
     const db = openDatabase(project);
     const found = await new FirestoreSessionStore<{ n: number }>({ db }).getSnapshot({ snapshotId: 'counter' });
     expect(found?.state?.custom?.n).toBe(PROCESSES * turns);
-    await db.terminate();
   });
 });
 
@@ -110,6 +107,5 @@ describe('4 processes on the records of one user and one app', () => {
     expect(await store.readScopes({ scopes })).toEqual([expected, expected]);
     const { items } = await store.listSessions({ limit: 1000 });
     expect(items.map(({ sessionId }) => sessionId).toSorted()).toEqual(acknowledged.flat().toSorted());
-    await db.terminate();
   });
 });

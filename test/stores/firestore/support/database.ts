@@ -8,16 +8,25 @@ export function emulatorHost(): string {
   return host;
 }
 
-/** A client of a database that no other test uses; `host` is another way to the emulator. */
+const clients = new Set<Firestore>();
+
+/** A client of a database that no other test uses; `host` is another way to the emulator. It ends with its file of tests. */
 export function openDatabase(projectId = newProject(), settings: Settings = {}, host = emulatorHost()): Firestore {
   const before = emulatorHost();
   // The client goes by the environment, whatever its settings say.
   process.env['FIRESTORE_EMULATOR_HOST'] = host;
   try {
-    return new Firestore({ projectId, ...settings });
+    const client = new Firestore({ projectId, ...settings });
+    clients.add(client);
+    return client;
   } finally {
     process.env['FIRESTORE_EMULATOR_HOST'] = before;
   }
+}
+
+export async function endClients(): Promise<void> {
+  await Promise.all([...clients].map((client) => client.terminate()));
+  clients.clear();
 }
 
 /** The emulator makes a database for any project it is asked for. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { FirestoreSessionStore, type FirestoreSessionStoreOptions } from 'genkitx-agents/google-cloud';
 import { sessionStoreConformance, type ConformanceOptions } from 'genkitx-agents/testing';
 import type { Encryption } from 'genkitx-agents/privacy';
-import { afterAll, describe, it } from 'vitest';
+import { describe, it } from 'vitest';
 import { nameOf } from '../../kit-name.ts';
 import { clearProject, newProject, openDatabase } from './database.ts';
 
@@ -18,9 +18,6 @@ export function runKit(
 ): void {
   const project = newProject();
   const [first, second] = [openDatabase(project), openDatabase(project)];
-  afterAll(async () => {
-    await Promise.all([first.terminate(), second.terminate()]);
-  });
   let inUse = 0;
   sessionStoreConformance({
     name: nameOf('FirestoreSessionStore', options, encryption !== undefined),
