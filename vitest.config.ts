@@ -16,8 +16,8 @@ const FIRESTORE_TESTS = [
 /** They count what their process does or holds, fill its memory, or set up its telemetry, which Genkit does once a process. */
 const ALONE_TESTS = [
   'test/agent/soak.test.ts',
-  'test/agent/traces.test.ts',
-  'test/agent/turn-cost.test.ts',
+  'test/agent/turn/traces.test.ts',
+  'test/agent/turn/turn-cost.test.ts',
   'test/context/spans.test.ts',
   'test/package/api-surface.test.ts',
   'test/session/session-state.test.ts',
@@ -25,9 +25,9 @@ const ALONE_TESTS = [
 
 /** They set up telemetry, or load other versions of the client. */
 const FIRESTORE_ALONE_TESTS = [
-  'test/stores/firestore/client-versions.test.ts',
-  'test/stores/firestore/session-state.test.ts',
-  'test/stores/firestore/spans.test.ts',
+  'test/stores/firestore/client/client-versions.test.ts',
+  'test/stores/firestore/kit/session-state.test.ts',
+  'test/stores/firestore/client/spans.test.ts',
 ];
 
 export default defineConfig({

@@ -2,7 +2,7 @@
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { Calibration } from '../../src/context/tokens/calibration.ts';
 import { estimateTokens } from '../../src/session/log/estimate-tokens.ts';
-import { TEXTS } from '../../test/context/texts.ts';
+import { TEXTS } from '../../test/context/support/texts.ts';
 import { single } from '../measure.ts';
 import type { Report } from '../report.ts';
 

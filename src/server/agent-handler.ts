@@ -11,7 +11,7 @@ import { createAgentServer } from './serve.ts';
  * Routes, all `POST`: `<basePath>/<agent>` runs a turn, `<basePath>/<agent>/getSnapshot` reads a snapshot, `<basePath>/<agent>/abort` stops one.
  *
  * @param agents A list of agents, served by their names, a record that names them, or a `Genkit` instance: all that are defined with it.
- * @throws Error when an option is wrong, or neither `context` nor `anonymous: true` is given.
+ * @throws `INVALID_ARGUMENT` when an option or an agent is wrong, or neither `context` nor `anonymous: true` is given.
  *
  * @example
  * const handler = agentHandler([support], { context: apiKey(process.env.API_KEY), basePath: '/api' });

@@ -189,10 +189,10 @@ function readContext({ context, anonymous }: AgentServerOptions): ContextProvide
 
 function readContextReadsInput({ context, contextReadsInput = false }: AgentServerOptions): boolean {
   if (typeof contextReadsInput !== 'boolean') {
-    throw new Error('The option "contextReadsInput" must be true or false.');
+    throw invalidArgument('The option "contextReadsInput" must be true or false.');
   }
   if (contextReadsInput && context === undefined) {
-    throw new Error('The option "contextReadsInput" needs a "context".');
+    throw invalidArgument('The option "contextReadsInput" needs a "context".');
   }
   return contextReadsInput;
 }

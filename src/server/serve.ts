@@ -24,7 +24,7 @@ export interface AgentServer {
   readonly basePath: string;
 }
 
-/** @throws Error when the options or the agents are invalid. */
+/** @throws `INVALID_ARGUMENT` when the options or the agents are invalid. */
 export function createAgentServer(agents: ServedAgents, options: AgentServerOptions): AgentServer {
   const settings = readOptions(options);
   const findRoute = layRoutes(agents, settings.basePath);

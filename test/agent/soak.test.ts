@@ -6,7 +6,7 @@ import { genkit } from 'genkit/beta';
 import { defineAgent, InMemorySessionStore } from 'genkitx-agents';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { scale } from '../support/scale.ts';
-import { call, user } from './helpers.ts';
+import { call, user } from './support/helpers.ts';
 
 /** Timers that have neither run nor been cleared, those that keep no process alive included. */
 function countTimers(): () => number {

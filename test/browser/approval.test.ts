@@ -1,8 +1,8 @@
 /** A refund asks first. */
 import { remoteAgent } from 'genkitx-agents/client';
 import { expect, it } from 'vitest';
-import { describePage } from './page-setting.ts';
-import { startSample } from './sample-process.ts';
+import { describePage } from './support/page-setting.ts';
+import { startSample } from './support/sample-process.ts';
 
 const REFUND = 'Refund order 1035, it is late';
 

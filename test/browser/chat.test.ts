@@ -2,10 +2,10 @@ import { InMemorySessionStore } from 'genkitx-agents';
 import { remoteAgent } from 'genkitx-agents/client';
 import { expect, it } from 'vitest';
 import type { SessionList } from '../../samples/support/server/api-types.ts';
-import { describePage } from './page-setting.ts';
-import { brittleModel } from './sample-in-process.ts';
-import { startSample } from './sample-process.ts';
-import { OTHER_WAY, SCRIPT, type Said } from './script.ts';
+import { describePage } from './support/page-setting.ts';
+import { brittleModel } from './support/sample-in-process.ts';
+import { startSample } from './support/sample-process.ts';
+import { OTHER_WAY, SCRIPT, type Said } from './support/script.ts';
 
 const SESSION = 'browser-session';
 

@@ -1,10 +1,10 @@
 /** What is said is shown as it is meant, in light and dark, on a wide and on a narrow screen. */
 import { remoteAgent } from 'genkitx-agents/client';
 import { expect, it } from 'vitest';
-import type { ChatPage } from './chat-page.ts';
-import { describePage } from './page-setting.ts';
-import { modelOf } from './sample-in-process.ts';
-import { startSample } from './sample-process.ts';
+import type { ChatPage } from './support/chat-page.ts';
+import { describePage } from './support/page-setting.ts';
+import { modelOf } from './support/sample-in-process.ts';
+import { startSample } from './support/sample-process.ts';
 
 const MARKDOWN = `Here is **all** of it, ~~not~~ with [a link](https://example.com/).
 

@@ -1,8 +1,8 @@
 /** A turn takes time: what becomes of it when the page, the server, or the person does something meanwhile. */
 import { expect, it } from 'vitest';
-import { describePage } from './page-setting.ts';
-import { waitingModel } from './sample-in-process.ts';
-import { startSample } from './sample-process.ts';
+import { describePage } from './support/page-setting.ts';
+import { waitingModel } from './support/sample-in-process.ts';
+import { startSample } from './support/sample-process.ts';
 
 const ASKED = 'Tell me a story';
 const BEGUN = 'Once upon a time';

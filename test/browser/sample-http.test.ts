@@ -16,9 +16,9 @@ import { chooseModel, offlineModel } from '../../samples/support/models/choose-m
 import { listen } from '../../samples/support/server/listen.ts';
 import type { RunningServer } from '../../samples/support/server/start-server.ts';
 import { SetupError } from '../../samples/support/setup-error.ts';
-import { serve } from './sample-in-process.ts';
-import { runSample, startSample, startWithNpm, withFolder, type Sample } from './sample-process.ts';
-import { OTHER_WAY, SCRIPT, type Said } from './script.ts';
+import { serve } from './support/sample-in-process.ts';
+import { runSample, startSample, startWithNpm, withFolder, type Sample } from './support/sample-process.ts';
+import { OTHER_WAY, SCRIPT, type Said } from './support/script.ts';
 
 const SESSION = 'a customer/1';
 const LOOK_UP: Said = ['Where is order 1042?', 'shipped'];

@@ -10,8 +10,8 @@ import { ollamaModel } from '../../samples/support/models/choose-model.ts';
 import { findOllamaModel } from '../../samples/support/models/ollama.ts';
 import type { SupportState } from '../../samples/support/agent/state.ts';
 import type { SnapshotList } from '../../samples/support/server/api-types.ts';
-import { brittleModel, serve } from './sample-in-process.ts';
-import { withFolder } from './sample-process.ts';
+import { brittleModel, serve } from './support/sample-in-process.ts';
+import { withFolder } from './support/sample-process.ts';
 
 const closing: (() => unknown)[] = [];
 

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { SupportState } from '../../samples/support/agent/state.ts';
 import { readConfig } from '../../samples/support/config.ts';
 import { chooseModel } from '../../samples/support/models/choose-model.ts';
-import { serve } from './sample-in-process.ts';
+import { serve } from './support/sample-in-process.ts';
 import { temporaryFolder } from '../stores/file/support/folders.ts';
 
 async function withServer(body: (url: string) => Promise<void>): Promise<void> {

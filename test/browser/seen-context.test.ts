@@ -5,10 +5,10 @@ import { expect, it } from 'vitest';
 import { contextOf } from '../../samples/support/cloud/cloud-support.ts';
 import { offlineModel } from '../../samples/support/models/choose-model.ts';
 import type { SeenContext } from '../../samples/support/server/api-types.ts';
-import type { ChatPage, Look } from './chat-page.ts';
-import { describePage } from './page-setting.ts';
-import { SCRIPT } from './script.ts';
-import { KEYS, serveUsers, type UsersServer } from './users-in-process.ts';
+import type { ChatPage, Look } from './support/chat-page.ts';
+import { describePage } from './support/page-setting.ts';
+import { SCRIPT } from './support/script.ts';
+import { KEYS, serveUsers, type UsersServer } from './support/users-in-process.ts';
 
 type User = keyof typeof KEYS;
 

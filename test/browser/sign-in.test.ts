@@ -1,8 +1,8 @@
 /** Where the server asks who is there, the page does. */
 import { expect, it } from 'vitest';
-import { describePage } from './page-setting.ts';
-import { modelOf } from './sample-in-process.ts';
-import { KEYS, serveUsers } from './users-in-process.ts';
+import { describePage } from './support/page-setting.ts';
+import { modelOf } from './support/sample-in-process.ts';
+import { KEYS, serveUsers } from './support/users-in-process.ts';
 
 describePage('a page that asks for a key', (setting) => {
   it('lets in a user with a key, shows them their own conversations, and remembers them when it is loaded again', async () => {

@@ -4,8 +4,8 @@ import { defineAgent, definePromptAgent, genkit, InMemorySessionStore, type Agen
 import { clearToolOutputs, contextWindow, lastTurns, type ContextReport } from 'genkitx-agents/context';
 import { describe, expect, test } from 'vitest';
 import { scriptedModel, type ScriptedReply } from '../support/scripted-model.ts';
-import { user } from '../agent/helpers.ts';
-import { contextReportOf, textsOf } from './support.ts';
+import { user } from '../agent/support/helpers.ts';
+import { contextReportOf, textsOf } from './support/context-reports.ts';
 
 const asks = (name: string): Part[] => [{ toolRequest: { name, ref: '1', input: { id: 7 } } }];
 

@@ -2,7 +2,7 @@ import { defineAgent, genkit, InMemorySessionStore } from 'genkitx-agents';
 import { contextWindow, lastTurns, readArtifact } from 'genkitx-agents/context';
 import { expect, test } from 'vitest';
 import { scriptedModel } from '../support/scripted-model.ts';
-import { textsOf } from './support.ts';
+import { textsOf } from './support/context-reports.ts';
 
 test('the model is told the names of artifacts, and reads one by the tool', async () => {
   const ai = genkit();

@@ -3,8 +3,8 @@ import { defineAgent, genkit, handOverRuns, InMemorySessionStore } from 'genkitx
 import { contextWindow, lastTurns, summarize, type ContextReport, type Summarizer } from 'genkitx-agents/context';
 import { describe, expect, test } from 'vitest';
 import { scriptedModel } from '../support/scripted-model.ts';
-import { deferred, model } from '../agent/helpers.ts';
-import { contextReportOf, textsOf } from './support.ts';
+import { deferred, model } from '../agent/support/helpers.ts';
+import { contextReportOf, textsOf } from './support/context-reports.ts';
 
 /** A store, a model, and an agent with a window in between. */
 function setUp(context: ReturnType<typeof contextWindow>) {

@@ -13,8 +13,8 @@ import {
 } from 'genkitx-agents/context';
 import { describe, expect, test } from 'vitest';
 import { scriptedModel, type ScriptedReply } from '../support/scripted-model.ts';
-import { model, user } from '../agent/helpers.ts';
-import { textsOf } from './support.ts';
+import { model, user } from '../agent/support/helpers.ts';
+import { textsOf } from './support/context-reports.ts';
 
 const talk = (turns: number, words = 1): MessageData[] =>
   Array.from({ length: turns }, (_, i) => [user(`q${i} `.repeat(words)), model(`a${i} `.repeat(words))]).flat();

@@ -5,9 +5,9 @@ import { describe, expect, test } from 'vitest';
 import { deepFreeze } from '../core/json/generate.ts';
 import { Random } from '../support/random.ts';
 import { scale, seed } from '../support/scale.ts';
-import { model, user } from '../agent/helpers.ts';
-import { brokenRules } from './provider-rules.ts';
-import { RandomHistory, randomStrategies } from './random-history.ts';
+import { model, user } from '../agent/support/helpers.ts';
+import { brokenRules } from './support/provider-rules.ts';
+import { RandomHistory, randomStrategies } from './support/random-history.ts';
 
 const { registry } = genkit({});
 

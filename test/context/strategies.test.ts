@@ -12,8 +12,8 @@ import {
 } from 'genkitx-agents/context';
 import { describe, expect, test } from 'vitest';
 import { turnsOf } from '../../src/context/turns.ts';
-import { model, user } from '../agent/helpers.ts';
-import { textsOf } from './support.ts';
+import { model, user } from '../agent/support/helpers.ts';
+import { textsOf } from './support/context-reports.ts';
 
 const historyOf = (messages: readonly MessageData[]): History => ({
   items: messages.map((message, position) => ({ position, message })),

@@ -6,7 +6,7 @@ import { Calibration } from '../../src/context/tokens/calibration.ts';
 import { TokenCounter } from '../../src/context/tokens/counter.ts';
 import { estimateTokens } from '../../src/session/log/estimate-tokens.ts';
 import { inputLimitOf } from '../../src/context/tokens/model-limits.ts';
-import { TEXTS } from './texts.ts';
+import { TEXTS } from './support/texts.ts';
 
 describe.each(TEXTS)('the tokens of %s', (_, text) => {
   const half = Math.floor(text.length / 2);

@@ -13,7 +13,7 @@ import {
 } from 'genkitx-agents/context';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { scriptedModel, type ScriptedReply } from '../support/scripted-model.ts';
-import { textsOf } from './support.ts';
+import { textsOf } from './support/context-reports.ts';
 
 afterEach(() => {
   vi.useRealTimers();

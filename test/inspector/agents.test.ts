@@ -3,7 +3,7 @@ import { defineAgent, genkit, InMemorySessionStore, type AgentConfig, type Sessi
 import { contextWindow, lastTurns, summarize } from 'genkitx-agents/context';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { SeenView } from '../../src/inspector/api.ts';
-import { deferred } from '../agent/helpers.ts';
+import { deferred } from '../agent/support/helpers.ts';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { open, type Visitor } from './support/open.ts';
 import { turn } from './support/sessions.ts';

@@ -1,7 +1,7 @@
 /** Copies a file store to another, and is killed while it does. */
 import { FileSessionStore } from '../../stores/file/file-session-store.ts';
 import { copySessions } from '../../src/store/migrate/copy-sessions.ts';
-import { mortalFileSystem } from '../stores/file/processes/mortal-file-system.ts';
+import { mortalFileSystem } from '../stores/file/processes/support/mortal-file-system.ts';
 
 const [from, to, call] = process.argv.slice(2) as [string, string, string];
 const fileSystem = mortalFileSystem({ call: Number(call), moment: Number(call) % 2 === 0 ? 'before' : 'after' });

@@ -6,7 +6,7 @@ import { remoteAgent } from 'genkitx-agents/client';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { StartReportOutput } from '../../samples/support/agent/tools/start-report.ts';
 import type { SupportState } from '../../samples/support/agent/state.ts';
-import { runSample, startSample, withFolder, type Sample } from '../browser/sample-process.ts';
+import { runSample, startSample, withFolder, type Sample } from '../browser/support/sample-process.ts';
 
 const atEnd: (() => unknown)[] = [];
 

@@ -11,7 +11,7 @@ import {
   type AgentInput,
   type SnapshotStore,
 } from 'genkitx-agents';
-import { call, deferred, model, user } from '../agent/helpers.ts';
+import { call, deferred, model, user } from '../agent/support/helpers.ts';
 import { scriptedModel } from '../support/scripted-model.ts';
 
 const ADA = { appName: 'shop', userId: 'ada' };

@@ -16,7 +16,7 @@ import {
   type SnapshotStore,
 } from 'genkitx-agents';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { call, model, user } from '../agent/helpers.ts';
+import { call, model, user } from '../agent/support/helpers.ts';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { collectSpans, type Span } from '../support/spans.ts';
 import { countingStore, storeAround, type Counts } from './store-around.ts';

@@ -1,5 +1,6 @@
 import type { ActionContext, z } from 'genkit';
 import type { AgentInit } from 'genkit/beta';
+import { invalidArgument } from '../../errors.ts';
 import { Refusal } from '../answer/refusal.ts';
 
 /** Options of a run of an action. */
@@ -75,11 +76,13 @@ export type FindRoute = (path: string) => Promise<Route | undefined>;
 /**
  * Makes the routes: for each agent its turn, and its two companions below that path.
  *
- * @throws Error when a value is not an agent, when there are no agents, and when two agents have the same path.
+ * @throws `INVALID_ARGUMENT` when a value is not an agent, when there are no agents, and when two agents have the same path.
  */
 export function layRoutes(agents: ServedAgents, basePath: string): FindRoute {
   if (typeof agents !== 'object' || agents === null) {
-    throw new Error('Pass the agents to serve: a list, a record by name, or the Genkit instance that defines them.');
+    throw invalidArgument(
+      'Pass the agents to serve: a list, a record by name, or the Genkit instance that defines them.',
+    );
   }
   const find = isSource(agents) ? finderIn(agents, basePath) : finderOf(agents, basePath);
   return async (path) => {
@@ -98,12 +101,12 @@ function finderOf(agents: Exclude<ServedAgents, AgentSource>, basePath: string) 
     ? agents.map((agent: ServedAgent): [string, ServedAgent] => [agent?.__action?.name, agent])
     : Object.entries(agents);
   if (named.length === 0) {
-    throw new Error('There is no agent to serve.');
+    throw invalidArgument('There is no agent to serve.');
   }
   const routes = new Map<string, Route>();
   const add = (path: string, route: Route) => {
     if (routes.has(path)) {
-      throw new Error(`Two agents would be served at ${path}. Pass a record to give one of them another name.`);
+      throw invalidArgument(`Two agents would be served at ${path}. Pass a record to give one of them another name.`);
     }
     routes.set(path, route);
   };
@@ -155,7 +158,7 @@ function mustBeAgent(name: string | undefined, agent: ServedAgent | undefined): 
     (action) => typeof action?.run === 'function',
   );
   if (!isAgent || !name) {
-    throw new Error(
+    throw invalidArgument(
       `${name ? `"${name}"` : 'The value'} is not an agent. Pass agents that defineAgent() returned, in a list or a record.`,
     );
   }

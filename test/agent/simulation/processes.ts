@@ -1,7 +1,7 @@
 import { z, type ActionContext } from 'genkit';
 import { genkit } from 'genkit/beta';
 import { defineCustomAgent, type Agent } from 'genkitx-agents';
-import { user, model } from '../helpers.ts';
+import { user, model } from '../support/helpers.ts';
 import { Connection, type Backend } from './backend.ts';
 import { pause } from './clock.ts';
 import type { PlannedCall, PlannedTurn, Scenario } from './scenario.ts';

@@ -1,7 +1,7 @@
 /** The inspector's page as a person sees it. */
 import { join } from 'node:path';
 import type { Browser, Locator, Page } from 'playwright-core';
-import { PAGE_TIMEOUT_MS, type Look } from '../chat-page.ts';
+import { PAGE_TIMEOUT_MS, type Look } from '../support/chat-page.ts';
 
 export class InspectorPage {
   readonly page: Page;

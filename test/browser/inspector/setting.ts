@@ -8,8 +8,8 @@ import type { InspectorOptions } from 'genkitx-agents/inspector';
 import { chromium, type Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe } from 'vitest';
 import { open as openInspector } from '../../inspector/support/open.ts';
-import type { Look } from '../chat-page.ts';
-import { findBrowser, NO_BROWSER } from '../find-browser.ts';
+import type { Look } from '../support/chat-page.ts';
+import { findBrowser, NO_BROWSER } from '../support/find-browser.ts';
 import { InspectorPage } from './inspector-page.ts';
 
 const PAGE = fileURLToPath(new URL('../../../dist/inspector/index.html.br', import.meta.url));

@@ -9,7 +9,7 @@ import type { ReportState } from '../../../samples/support/agent/report-agent.ts
 import type { SupportState } from '../../../samples/support/agent/state.ts';
 import { offlineModel } from '../../../samples/support/models/choose-model.ts';
 import { message, turn } from '../../inspector/support/sessions.ts';
-import { OTHER_WAY, SCRIPT, type Said } from '../script.ts';
+import { OTHER_WAY, SCRIPT, type Said } from '../support/script.ts';
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;

@@ -6,8 +6,8 @@ import type {
   SessionSnapshotInput,
   SnapshotMutator,
 } from '../../../src/store/contract.ts';
-import { ReferenceModel, type SaveOutcome } from '../reference-model.ts';
-import { hoursAgo } from '../retention.ts';
+import { ReferenceModel, type SaveOutcome } from '../model/reference-model.ts';
+import { hoursAgo } from '../sessions/retention.ts';
 import { equal, show, statusOf, textOf } from './assertions.ts';
 import type { Handle } from './handle.ts';
 import type { Kit } from './kit.ts';

@@ -6,7 +6,7 @@ import type {
   SnapshotStatus,
   StoreCapabilities,
 } from '../../../src/store/contract.ts';
-import { policies } from '../retention.ts';
+import { policies } from '../sessions/retention.ts';
 import { message, snapshot, STATUSES } from './snapshots.ts';
 
 /** Who does it: which of the two handles, for which tenant. */

@@ -12,7 +12,7 @@ import type { ContextReport, HistoryStrategy } from '../../../src/context/types.
 import { defineAgent } from '../../../src/agent/define/define-agent.ts';
 import { InMemorySessionStore } from '../../../stores/in-memory/in-memory-session-store.ts';
 import { Random } from '../../support/random.ts';
-import { brokenRules } from '../provider-rules.ts';
+import { brokenRules } from '../support/provider-rules.ts';
 import { hashOf, marksOf, violations } from './checker.ts';
 
 /** What a run of the simulation found. */

@@ -3,7 +3,7 @@ import { contextWindow } from 'genkitx-agents/context';
 import { InMemoryMemoryStore, type MemoryStore } from 'genkitx-agents/memory';
 import { logger } from 'genkit/logging';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { contextReportOf } from '../../context/support.ts';
+import { contextReportOf } from '../../context/support/context-reports.ts';
 import { agentWithMemory, draft, linesOf } from './support.ts';
 import { until } from '../pipeline/support.ts';
 

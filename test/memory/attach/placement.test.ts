@@ -5,7 +5,7 @@ import { contextWindow, type ContextReport } from 'genkitx-agents/context';
 import { InMemoryMemoryStore } from 'genkitx-agents/memory';
 import { describe, expect, test } from 'vitest';
 import { DIVIDED_POISON, FOREIGN_POISON, POISON } from '../pipeline/poison-corpus.ts';
-import { contextReportOf } from '../../context/support.ts';
+import { contextReportOf } from '../../context/support/context-reports.ts';
 import { ADA, agentWithMemory, BOB, draft, linesOf, remember, user } from './support.ts';
 
 const SEAT = 'The user prefers a window seat.';

@@ -1,7 +1,7 @@
 /** The strategy `sessionMemories`: what was learned from a session stands in place of the messages it was learned from. */
 import { contextWindow, sessionMemories } from 'genkitx-agents/context';
 import { describe, expect, test, vi } from 'vitest';
-import { contextReportOf } from '../../context/support.ts';
+import { contextReportOf } from '../../context/support/context-reports.ts';
 import { ADA, agentWithMemory, linesOf, textsOf } from './support.ts';
 
 const likes = ({ messages }: { messages: readonly { content: { text?: string }[] }[] }) =>

@@ -3,7 +3,7 @@ import { defineAgent, FileSessionStore, InMemorySessionStore } from 'genkitx-age
 import { auditing, eraseUser, exportUser, piiRules, redacting, type AccessEvent } from 'genkitx-agents/privacy';
 import { sessionStoreConformance } from 'genkitx-agents/testing';
 import { describe, expect, it, vi } from 'vitest';
-import { call, user } from '../../agent/helpers.ts';
+import { call, user } from '../../agent/support/helpers.ts';
 import { scriptedModel } from '../../support/scripted-model.ts';
 import { newFolder, SECRET } from '../redaction/support.ts';
 

@@ -4,7 +4,7 @@ import { genkit } from 'genkit/beta';
 import { defineAgent, defineCustomAgent, type SessionStore } from 'genkitx-agents';
 import { contextWindow, lastTurns, summarize } from 'genkitx-agents/context';
 import { describe, expect, test, vi } from 'vitest';
-import { call, user } from '../../agent/helpers.ts';
+import { call, user } from '../../agent/support/helpers.ts';
 import { scriptedModel, type ScriptedReply } from '../../support/scripted-model.ts';
 import { findOnDisk, newFolder, openStore, Plants, watched } from './support.ts';
 

@@ -4,7 +4,7 @@ import { genkit } from 'genkit/beta';
 import { defineAgent, defineCustomAgent, FileSessionStore, type SessionStore } from 'genkitx-agents';
 import { piiRules, redacting } from 'genkitx-agents/privacy';
 import { describe, expect, it } from 'vitest';
-import { call, user } from '../../agent/helpers.ts';
+import { call, user } from '../../agent/support/helpers.ts';
 import { scriptedModel } from '../../support/scripted-model.ts';
 import type { FullStore } from '../rights/erase-suite.ts';
 import { findOnDisk, newFolder, SECRET } from './support.ts';

@@ -4,8 +4,8 @@ import { genkit } from 'genkit/beta';
 import { defineAgent, FileSessionStore, recoverRuns, type SessionStore } from 'genkitx-agents';
 import { redacting } from 'genkitx-agents/privacy';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { call, user } from '../../agent/helpers.ts';
-import { worker } from '../../agent/worker.ts';
+import { call, user } from '../../agent/support/helpers.ts';
+import { worker } from '../../agent/support/worker.ts';
 import { scriptedModel } from '../../support/scripted-model.ts';
 import { findOnDisk, newFolder, openStore, optionsWith, Plants, SECRET } from './support.ts';
 

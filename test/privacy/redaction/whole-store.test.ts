@@ -13,7 +13,7 @@ import {
   type PrivacyRule,
 } from 'genkitx-agents/privacy';
 import { describe, expect, it, test, vi } from 'vitest';
-import { call, user } from '../../agent/helpers.ts';
+import { call, user } from '../../agent/support/helpers.ts';
 import { storeAround } from '../../session/store-around.ts';
 import { contentsBelow, killOwners } from '../../stores/file/support/folders.ts';
 import { MortalFileSystem } from '../../stores/file/support/mortal.ts';

@@ -12,7 +12,7 @@ import { piiRules, redacting, type PrivacyRule } from 'genkitx-agents/privacy';
 import { randomUUID } from 'node:crypto';
 import { Session } from 'node:inspector/promises';
 import { describe, expect, test } from 'vitest';
-import { call, user } from '../../agent/helpers.ts';
+import { call, user } from '../../agent/support/helpers.ts';
 import { scriptedModel } from '../../support/scripted-model.ts';
 import { newFolder, openStore, optionsWith, planted, Plants, SECRET } from './support.ts';
 

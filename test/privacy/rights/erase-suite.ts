@@ -10,7 +10,7 @@ import {
 } from 'genkitx-agents';
 import { eraseUser, exportUser, type EraseReceipt, type ExportedLine } from 'genkitx-agents/privacy';
 import { expect, it, onTestFinished } from 'vitest';
-import { call } from '../../agent/helpers.ts';
+import { call } from '../../agent/support/helpers.ts';
 import { storeAround } from '../../session/store-around.ts';
 import { scale } from '../../support/scale.ts';
 

@@ -7,8 +7,8 @@ import react from '@vitejs/plugin-react';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 import { build } from 'vite';
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
-import { PAGE_TIMEOUT_MS } from '../../browser/chat-page.ts';
-import { findBrowser } from '../../browser/find-browser.ts';
+import { PAGE_TIMEOUT_MS } from '../../browser/support/chat-page.ts';
+import { findBrowser } from '../../browser/support/find-browser.ts';
 import type { TestWindow } from '../page/main.tsx';
 import { serveTeller, type Teller } from './teller.ts';
 

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { Fleet } from './fleet.ts';
+import { Fleet } from './support/fleet.ts';
 
-const SCRIPT = fileURLToPath(new URL('./short-lived.ts', import.meta.url));
+const SCRIPT = fileURLToPath(new URL('./scripts/short-lived.ts', import.meta.url));
 
 describe('a store closed by its user', () => {
   const fleet = new Fleet();

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
 import { seed } from '../../../support/scale.ts';
-import { atomicUpdate } from './atomic-update.ts';
-import { Fleet, type Child } from './fleet.ts';
-import { oneSession } from './one-session.ts';
-import { terminalState } from './terminal-state.ts';
+import { atomicUpdate } from './scripts/atomic-update.ts';
+import { Fleet, type Child } from './support/fleet.ts';
+import { oneSession } from './scripts/one-session.ts';
+import { terminalState } from './scripts/terminal-state.ts';
 
 // Starting a process takes longer than most of these tests, so all share eight of them.
 describe(`processes that write at the same time (seed ${seed})`, () => {

@@ -1,14 +1,14 @@
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { FileSessionStore, type FileSessionStoreOptions } from '../../../../stores/file/file-session-store.ts';
 import { scale, seed } from '../../../support/scale.ts';
-import { CrashLedger, leftoversIn } from './crash-ledger.ts';
-import { intentOf } from './crash-writer.ts';
-import { Fleet, type Child } from './fleet.ts';
-import type { DeathPlan } from './mortal-file-system.ts';
+import { CrashLedger, leftoversIn } from './support/crash-ledger.ts';
+import { intentOf } from './scripts/crash-writer.ts';
+import { Fleet, type Child } from './support/fleet.ts';
+import type { DeathPlan } from './support/mortal-file-system.ts';
 import { Random } from '../../../support/random.ts';
-import { counterOf, increment, textsOf, turn } from './snapshots.ts';
-import { FAST } from './stores.ts';
-import type { TaskInput } from './protocol.ts';
+import { counterOf, increment, textsOf, turn } from './support/snapshots.ts';
+import { FAST } from './support/stores.ts';
+import type { TaskInput } from './support/protocol.ts';
 
 const SESSIONS = ['one', 'two'];
 /** Each kill takes a new process, which takes a second or two to start. */

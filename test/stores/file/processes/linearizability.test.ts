@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { findAnomaly } from './linearizability.ts';
-import type { Observed } from './tasks.ts';
+import { findAnomaly } from './support/linearizability.ts';
+import type { Observed } from './scripts/tasks.ts';
 
 describe('findAnomaly', () => {
   const call = (kind: 'save' | 'read', leaf: string | null, start: number, end: number): Observed => ({

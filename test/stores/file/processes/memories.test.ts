@@ -18,7 +18,7 @@ it('50 corroborations by 2 processes are 50, and 24 jobs are done once each', as
     const scope = { scope: 'user', appName: 'shop', userId: `u${i % 4}` } as const;
     await store.addJob({ id: `job ${i}`, scope, input: i, sourceId: `chat ${i}` }, { maxJobs: 100 });
   }
-  const script = await childScript(new URL('./memory-child.ts', import.meta.url), { isWhole: true });
+  const script = await childScript(new URL('./scripts/memory-child.ts', import.meta.url), { isWhole: true });
   const run = promisify(execFile);
   await Promise.all(['w1', 'w2'].map((owner) => run(process.execPath, [script, folder, owner, '25'])));
   const [memory] = await store.get(ADA, ['seat']);

@@ -1,13 +1,13 @@
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { FileSessionStore } from '../../../../stores/file/file-session-store.ts';
 import { scale, seed } from '../../../support/scale.ts';
-import { leftoversIn } from './crash-ledger.ts';
-import { Fleet, type Child } from './fleet.ts';
-import type { DeathPlan } from './mortal-file-system.ts';
+import { leftoversIn } from './support/crash-ledger.ts';
+import { Fleet, type Child } from './support/fleet.ts';
+import type { DeathPlan } from './support/mortal-file-system.ts';
 import { Random } from '../../../support/random.ts';
-import { countsExpected, countsOf, countTurn } from './records.ts';
-import { idsOf } from './snapshots.ts';
-import { FAST } from './stores.ts';
+import { countsExpected, countsOf, countTurn } from './scripts/records.ts';
+import { idsOf } from './support/snapshots.ts';
+import { FAST } from './support/stores.ts';
 
 const LONGEST_MS = scale(300_000, 3_600_000);
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { temporaryFolder } from '../support/folders.ts';
 
-const SCRIPT = join(import.meta.dirname, 'small-disk.ts');
+const SCRIPT = join(import.meta.dirname, 'scripts/small-disk.ts');
 
 /** Arguments of `unshare` for a command in which the folder is a file system of 1 MB: a user namespace gives the right to mount one. */
 const onSmallDisk = (folder: string, command: readonly string[]): string[] => {

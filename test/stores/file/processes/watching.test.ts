@@ -5,9 +5,9 @@ import type { SessionSnapshot, SnapshotStatus } from '../../../../src/store/cont
 import { FileSessionStore, type FileSessionStoreOptions } from '../../../../stores/file/file-session-store.ts';
 import { nodeFileSystem, type FileSystem } from '../../../../stores/file/disk/file-system.ts';
 import { scale } from '../../../support/scale.ts';
-import { Fleet, type Child } from './fleet.ts';
-import { pending } from './snapshots.ts';
-import { FAST } from './stores.ts';
+import { Fleet, type Child } from './support/fleet.ts';
+import { pending } from './support/snapshots.ts';
+import { FAST } from './support/stores.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -1,0 +1,90 @@
+import { spawnSync } from 'node:child_process';
+import { initializeApp, deleteApp } from 'firebase-admin/app';
+import { getFirestore } from 'firebase-admin/firestore';
+import { genkit } from 'genkit/beta';
+import { FirestoreSessionStore as FirebaseStore } from 'genkitx-agents/firebase';
+import { FirestoreSessionStore, type FirestoreSessionStoreOptions } from 'genkitx-agents/google-cloud';
+import { scriptedModel } from 'genkitx-agents/testing';
+import { describe, expect, it } from 'vitest';
+import { newProject, openDatabase } from '../support/database.ts';
+
+describe('FirestoreSessionStore', () => {
+  const db = openDatabase();
+
+  it('is a store of Genkit’s own agents', async () => {
+    const ai = genkit({});
+    const model = scriptedModel(ai, { replies: ['one', 'two'] });
+    const store = new FirestoreSessionStore({ db, collection: 'agents' });
+    const agent = ai.defineAgent({ name: 'support', model: model.name, store });
+    const chat = agent.chat();
+    await chat.send('hello');
+    const second = await chat.send('again');
+    expect(second.text).toBeTruthy();
+    const { items } = await store.listSessions();
+    expect(items).toMatchObject([{ leafCount: 1, status: 'completed' }]);
+    const resumed = await store.getSnapshot({ sessionId: items[0]!.sessionId });
+    expect(resumed?.state?.messages?.length).toBeGreaterThanOrEqual(4);
+  });
+
+  it('takes the database of a Firebase app', async () => {
+    const app = initializeApp({ projectId: newProject() }, 'test');
+    const store = new FirebaseStore({ firebaseApp: app });
+    await store.saveSnapshot('one', () => ({ sessionId: 'chat', createdAt: '2026-01-01T00:00:00.000Z' }));
+    expect((await getFirestore(app).doc('genkit-sessions/global/snapshots/one').get()).exists).toBe(true);
+    expect(() => new FirebaseStore({ firebaseApp: app, db })).toThrow(/firebaseApp or db/);
+    await store.close();
+    await deleteApp(app);
+  });
+
+  it('makes a client of its own when none is given, and ends it', async () => {
+    process.env['GOOGLE_CLOUD_PROJECT'] = newProject();
+    const store = new FirestoreSessionStore();
+    await store.saveSnapshot('one', () => ({ createdAt: '2026-01-01T00:00:00.000Z' }));
+    await store.close();
+    await expect(store.getSnapshot({ snapshotId: 'one' })).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
+    delete process.env['GOOGLE_CLOUD_PROJECT'];
+  });
+
+  it('refuses options that are none', () => {
+    const bad: unknown[] = [
+      { colection: 'x' },
+      { collection: 'a/b' },
+      { collection: '' },
+      { checkpointInterval: 0 },
+      { shardSize: 5_000_000 },
+      { expireAfterMs: 0 },
+      { db: 'default' },
+    ];
+    for (const options of bad) {
+      expect(() => new FirestoreSessionStore(options as FirestoreSessionStoreOptions)).toThrow(/FirestoreSessionStore/);
+    }
+  });
+
+  it('a document of a newer format is refused with a sentence that says so', async () => {
+    const store = new FirestoreSessionStore({ db, collection: 'newer' });
+    await store.saveSnapshot('one', () => ({ sessionId: 'chat', createdAt: '2026-01-01T00:00:00.000Z' }));
+    await db.doc('newer/global/snapshots/one').update({ v: 3 });
+    const reading = new FirestoreSessionStore({ db, collection: 'newer' }).getSnapshot({ snapshotId: 'one' });
+    await expect(reading).rejects.toMatchObject({
+      status: 'FAILED_PRECONDITION',
+      message: expect.stringContaining('Update it'),
+    });
+  });
+
+  it('what the database says to a request that it refuses is the cause of the error', async () => {
+    const store = new FirestoreSessionStore({ db, collection: 'x'.repeat(2000) });
+    await expect(store.getSnapshot({ snapshotId: 'one' })).rejects.toMatchObject({
+      status: 'INVALID_ARGUMENT',
+      cause: { message: expect.stringMatching(/INVALID_ARGUMENT: .*longer than 1500 bytes/) },
+    });
+  });
+
+  it('only its own entries load Firestore', () => {
+    const loads = (entry: string): string => {
+      const look = "Object.keys(require.cache).some((file) => file.includes('@google-cloud/firestore'))";
+      const script = `import('./entries/${entry}.ts').then(() => console.log(${look}))`;
+      return spawnSync(process.execPath, ['--import', 'tsx', '-e', script], { encoding: 'utf8' }).stdout.trim();
+    };
+    expect([loads('index'), loads('google-cloud')]).toEqual(['false', 'true']);
+  });
+});

@@ -1,0 +1,150 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { assertFails, initializeTestEnvironment } from '@firebase/rules-unit-testing';
+import { deleteDoc, doc, getDoc, setDoc } from 'firebase/firestore';
+import { FirestoreMemoryStore, type FirestoreUsage } from 'genkitx-agents/google-cloud';
+import { afterAll, describe, expect, it } from 'vitest';
+import { ADA, BOB, note, put, START } from '../../../conformance/memory/support/drafts.ts';
+import { scale } from '../../../support/scale.ts';
+import { childScript } from '../../../support/child-script.ts';
+import { textOfDocuments } from '../support/all-text.ts';
+import { clearProject, emulatorHost, newProject, openDatabase } from '../support/database.ts';
+
+const project = newProject();
+const db = openDatabase(project);
+afterAll(() => clearProject(project));
+
+/** What a call uses of Firestore. */
+async function costOf(store: FirestoreMemoryStore, call: () => Promise<unknown>): Promise<Partial<FirestoreUsage>> {
+  const before = store.stats();
+  await call();
+  const after = store.stats();
+  const [reads, writes, deletes, rpcs] = (['reads', 'writes', 'deletes', 'rpcs'] as const).map(
+    (key) => after[key] - before[key],
+  );
+  return { reads: reads!, writes: writes!, deletes: deletes!, rpcs: rpcs! };
+}
+
+it('memory once: 50 corroborations by 2 processes are 50, those by memory managers are all counted, 12 jobs are done once each', async () => {
+  const store = new FirestoreMemoryStore({ db });
+  await store.commit(ADA, [put('seat', { times: 0 })]);
+  for (let i = 0; i < 12; i++) {
+    const scope = { scope: 'user', appName: 'shop', userId: `u${i % 4}` } as const;
+    await store.addJob({ id: `job ${i}`, scope, input: i, sourceId: `chat ${i}` }, { maxJobs: 100 });
+  }
+  const script = await childScript(new URL('../processes/memory-writer.ts', import.meta.url));
+  const run = promisify(execFile);
+  // All sources of a process are added to one queue at once, which the emulator does slowly.
+  const sources = scale(8, 25);
+  await Promise.all(
+    ['w1', 'w2'].map((owner) => run(process.execPath, [script, project, owner, '25', String(sources)])),
+  );
+  const [memory] = await store.get(ADA, ['seat']);
+  expect([memory?.['times'], memory?.revision, await store.revision(ADA)]).toEqual([50, 51, 51]);
+  const managed = new FirestoreMemoryStore({ db, collection: 'managed' });
+  const { items } = await managed.query({ scope: 'user', appName: 'chat', userId: 'user0' });
+  await managed.close();
+  expect(items.map((hit) => [hit.memory.revision, new Set(hit.memory.sources.map(({ id }) => id)).size])).toEqual([
+    [2 * sources, 2 * sources],
+  ]);
+  const counts: unknown[] = [];
+  for (let i = 0; i < 4; i++) {
+    const { notes } = await store.notes({ scope: 'user', appName: 'shop', userId: `u${i}` }, 'count');
+    counts.push(...notes.map(({ value }) => value));
+  }
+  expect(counts).toEqual(Array.from({ length: 12 }, () => 1));
+  await store.close();
+});
+
+it('costs what the docs say', async () => {
+  const store = new FirestoreMemoryStore({ db, collection: 'cost' });
+  await store.commit(ADA, [put('one'), put('two'), note('profile', 'it', 1)]);
+  const cost = (call: () => Promise<unknown>): Promise<Partial<FirestoreUsage>> => costOf(store, call);
+  expect(await cost(() => store.revision(ADA))).toEqual({ reads: 1, writes: 0, deletes: 0, rpcs: 1 });
+  expect(await cost(() => store.changes(ADA, { since: 1 }))).toEqual({ reads: 1, writes: 0, deletes: 0, rpcs: 1 });
+  // The head, which has the revision, and the note.
+  expect(await cost(() => store.notes(ADA, 'profile', { keys: ['it'] }))).toEqual({
+    reads: 2,
+    writes: 0,
+    deletes: 0,
+    rpcs: 1,
+  });
+  // Read: the head and the memory; written: the head, the memory, and what it was.
+  expect(await cost(() => store.commit(ADA, [put('one')]))).toEqual({ reads: 2, writes: 3, deletes: 0, rpcs: 2 });
+  expect(await cost(() => store.commit(ADA, [note('profile', 'it', 2)]))).toEqual({
+    reads: 1,
+    writes: 2,
+    deletes: 0,
+    rpcs: 2,
+  });
+  expect(await cost(() => store.claimJob({ owner: 'w', leaseMs: 1000 }))).toEqual({
+    reads: 1,
+    writes: 0,
+    deletes: 0,
+    rpcs: 1,
+  });
+  await store.commit(
+    BOB,
+    Array.from({ length: 100 }, (_, i) => put(`m${i}`)),
+  );
+  await store.commit(
+    BOB,
+    Array.from({ length: 100 }, (_, i) => put(`m${i}`)),
+  );
+  await store.commit(
+    BOB,
+    Array.from({ length: 100 }, (_, i) => put(`m${i}`)),
+  );
+  const { rpcs } = await cost(() => store.erase(BOB));
+  const small = await cost(() => store.erase(ADA));
+  // 300 documents with a request to read and one to remove them more than a few documents take.
+  expect(rpcs! - small.rpcs!).toBeLessThanOrEqual(2);
+  await store.close();
+});
+
+it('finishes an erasure that broke off, and takes nothing of it for a memory', async () => {
+  const store = new FirestoreMemoryStore({ db, collection: 'broken' });
+  await store.commit(
+    ADA,
+    [put('seat', { text: 'CANARY' }), put('meal', { text: 'CANARY' }), note('profile', 'it', 'CANARY')],
+    { now: START },
+  );
+  await store.commit(ADA, [put('seat', { text: 'CANARY again' })]);
+  const batches = { left: 1 };
+  const real = db.batch.bind(db);
+  db.batch = () => {
+    if (batches.left-- > 0) return real();
+    throw new Error('the process ends here');
+  };
+  await expect(store.erase(ADA)).rejects.toThrow('the process ends here');
+  db.batch = real;
+  // Of the same id as one that was to be erased.
+  await store.commit(ADA, [put('seat', { text: 'new' })]);
+  expect(await store.get(ADA, ['seat'])).toMatchObject([{ text: 'new', revision: 1 }]);
+  expect((await store.notes(ADA, 'profile')).notes).toEqual([]);
+  expect((await store.changes(ADA, { since: 0 })).changed).toMatchObject([{ text: 'new' }]);
+  await store.sweep();
+  expect(await textOfDocuments(db, 'broken')).not.toContain('CANARY');
+  expect((await store.query(ADA)).items).toMatchObject([{ memory: { text: 'new' } }]);
+  expect(await store.revisions(ADA, 'seat')).toHaveLength(1);
+  await store.close();
+});
+
+describe.each(['firestore.rules', 'docs/firestore-read-own.rules'])('%s', (path) => {
+  it('lets no client read or write a memory, a note or a job', async () => {
+    const [host, port] = emulatorHost().split(':') as [string, string];
+    const rules = readFileSync(new URL(`../../../../${path}`, import.meta.url), 'utf8');
+    const projectId = newProject();
+    const environment = await initializeTestEnvironment({ projectId, firestore: { rules, host, port: Number(port) } });
+    const client = environment.authenticatedContext('ann').firestore();
+    const scope = 'genkit-memories/ann/scopes/x';
+    const paths = [scope, ...['memories', 'revisions', 'notes'].map((name) => `${scope}/${name}/y`)];
+    for (const one of [...paths, 'genkit-memories-jobs/ann/jobs/x', 'genkit-memories-jobs/ann/queues/x']) {
+      await assertFails(getDoc(doc(client, one)));
+      await assertFails(setDoc(doc(client, one), { v: 1 }));
+      await assertFails(deleteDoc(doc(client, one)));
+    }
+    await environment.cleanup();
+  });
+});

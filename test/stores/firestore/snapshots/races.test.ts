@@ -1,0 +1,72 @@
+import type { Firestore } from '@google-cloud/firestore';
+import type { SessionSnapshotInput, SnapshotStatus } from 'genkitx-agents';
+import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { scale } from '../../../support/scale.ts';
+import { newProject, openDatabase } from '../support/database.ts';
+
+const CLIENTS = 8;
+
+const turn = (extra: Partial<SessionSnapshotInput<{ n: number }>>): SessionSnapshotInput<{ n: number }> => ({
+  sessionId: 'contended',
+  createdAt: '2026-01-01T00:00:00.000Z',
+  status: 'completed',
+  ...extra,
+});
+
+describe('races between clients', () => {
+  const dbs: Firestore[] = [];
+  const project = newProject();
+  const stores = (collection: string): FirestoreSessionStore<{ n: number }>[] =>
+    dbs.map((db) => new FirestoreSessionStore({ db, collection }));
+
+  beforeAll(() => void dbs.push(...Array.from({ length: CLIENTS }, () => openDatabase(project))));
+
+  it('contention: 8 clients x 10 sibling saves and 8 x 10 increments, none lost, no error, no client starves', async () => {
+    const all = stores('fair');
+    await all[0]!.saveSnapshot('root', () => turn({}));
+    const attempts: number[] = [];
+    const work = async (store: FirestoreSessionStore<{ n: number }>, client: number): Promise<void> => {
+      for (let i = 0; i < 10; i++) {
+        const before = store.stats().rpcs;
+        await store.saveSnapshot(`sibling ${client} ${i}`, () => turn({ parentId: 'root' }));
+        await store.saveSnapshot('counter', (current) => ({
+          ...(current ?? turn({ status: 'pending' })),
+          state: { custom: { n: (current?.state?.custom?.n ?? 0) + 1 } },
+        }));
+        attempts.push(store.stats().rpcs - before);
+      }
+    };
+    await Promise.all(all.map(work));
+    const counter = await all[0]!.getSnapshot({ snapshotId: 'counter' });
+    expect(counter?.state?.custom).toEqual({ n: 80 });
+    const { items } = await all[1]!.listSessions();
+    expect(items).toMatchObject([{ snapshotCount: 82 }]);
+    // Requests stand for the time waited, which depends on the machine.
+    const sorted = attempts.toSorted((a, b) => a - b);
+    const median = sorted[Math.floor(sorted.length / 2)]!;
+    console.log('requests for two saves', { median, worst: sorted.at(-1) });
+    expect(sorted.at(-1)).toBeLessThanOrEqual(10 * median);
+  });
+
+  const rounds = scale(10, 1000);
+  it(`terminal state: abort, complete, fail and heartbeat at once, ${rounds} rounds: one winner, never overwritten`, async () => {
+    const all = stores('terminal');
+    const kinds: SnapshotStatus[] = ['aborted', 'completed', 'failed', 'pending'];
+    for (let round = 0; round < rounds; round++) {
+      const id = `round ${round}`;
+      await all[0]!.saveSnapshot(id, () => turn({ status: 'pending' }));
+      const outcomes = await Promise.allSettled(
+        kinds.map((status, i) => all[i]!.saveSnapshot(id, (current) => ({ ...current!, status }))),
+      );
+      const winners = kinds.filter((status, i) => status !== 'pending' && outcomes[i]!.status === 'fulfilled');
+      expect(winners).toHaveLength(1);
+      for (const outcome of outcomes) {
+        if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ status: 'FAILED_PRECONDITION' });
+      }
+      for (const store of all.slice(0, 2)) {
+        expect((await store.getSnapshot({ snapshotId: id }))?.status).toBe(winners[0]);
+      }
+    }
+  });
+});
