@@ -50,7 +50,7 @@ function build() {
   if (read(stamp) === wanted) return;
   say('Building the package and its pages ...');
   // Its command warns of Node 20, which the package supports; its function does not.
-  run('node', ['-e', "import('tsdown').then(({ build }) => build({ logLevel: 'warn' }))"]);
+  run('node', ['scripts/build-package.mjs']);
   for (const page of ['ui/inspector', 'samples/support/page'])
     run('npx', ['--no-install', 'vite', 'build', '--config', `${page}/vite.config.ts`, '--logLevel', 'warn']);
   mkdirSync(join(root, 'dist'), { recursive: true });

@@ -419,11 +419,12 @@ export class Session {
   #take(bytes: Buffer, stamp: string): void {
     // What comes after the last line break is being written, or was cut short.
     let end = bytes.lastIndexOf(10) + 1;
-    this.#hasTail = end < bytes.length;
     const lines = end === 0 ? [] : parseLines(bytes.subarray(0, end));
     const last = lines.at(-1);
-    if (last && 'save' in last && !this.#isSaved(last)) {
-      this.#hasTail = true;
+    // A failure changes nothing here, so that a tail seen before is still cut.
+    const isLastUnsaved = last !== undefined && 'save' in last && !this.#isSaved(last);
+    this.#hasTail = isLastUnsaved || end < bytes.length;
+    if (isLastUnsaved) {
       lines.pop();
       end = bytes.lastIndexOf(10, end - 2) + 1;
     }

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'genkit';
-import { unavailable } from '../../errors.ts';
+import { isAborted, unavailable } from '../../errors.ts';
 import { markedLines } from '../../session/log/transcript.ts';
 import type { Memory, MemoryDraft, MemoryJob, MemoryOperation, MemorySource } from '../../store/memory/contract.ts';
-import { retryAborted } from '../pipeline/commit/retry-aborted.ts';
 import { vectorsOf } from '../pipeline/commit/run-job.ts';
 import { confidenceOf } from '../pipeline/consolidate/confidence.ts';
 import { sameFactKey } from '../pipeline/consolidate/duplicates.ts';
@@ -261,13 +260,19 @@ class Forgetting {
   async #commit(plan: () => Promise<{ revision: number; operations: MemoryOperation[] }>): Promise<void> {
     const { store, now } = this.#pipeline;
     const { id, options } = this.#work;
-    const before = { ...this.#done };
-    await retryAborted(MOST_ATTEMPTS, async () => {
-      Object.assign(this.#done, before);
+    for (let attempt = 1; ; attempt++) {
+      const before = { ...this.#done };
+      // Outside of the attempt: it calls the model, whose errors are not tried again.
       const { revision, operations } = await plan();
       if (operations.length === 0) return;
-      await store.commit(id, operations, { ...options, expectedRevision: revision, now: now() });
-    });
+      try {
+        await store.commit(id, operations, { ...options, expectedRevision: revision, now: now() });
+        return;
+      } catch (error) {
+        if (!isAborted(error) || attempt === MOST_ATTEMPTS) throw error;
+        Object.assign(this.#done, before);
+      }
+    }
   }
 }
 

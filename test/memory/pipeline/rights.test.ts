@@ -1,7 +1,7 @@
 /** What can be forgotten, removed, exported and measured. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { z } from 'genkit';
+import { GenkitError, z } from 'genkit';
 import { defineAgent, genkit, InMemorySessionStore } from 'genkitx-agents';
 import {
   FileMemoryStore,
@@ -179,6 +179,21 @@ describe('prune', () => {
     const { memory } = setUp();
     await expect(memory.prune({ maxAge: 1 } as object)).rejects.toMatchObject({ status: 'INVALID_ARGUMENT' });
   });
+});
+
+test('forgetSource tries a commit again, and no error of the embedder, whatever its status', async () => {
+  const { ai, memory, scope } = setUp({ model: undefined, embedder: 'aborting' });
+  let isDown = false;
+  let calls = 0;
+  ai.defineEmbedder({ name: 'aborting' }, async (input) => {
+    if (isDown && ++calls) throw new GenkitError({ status: 'ABORTED', message: 'The embedder is restarting.' });
+    return { embeddings: input.map(() => ({ embedding: [1, 0] })) };
+  });
+  await memory.ingest({ scope, source: { id: 'a' }, memories: ['The user lives in Paris.'], wait: true });
+  await memory.ingest({ scope, source: { id: 'b' }, memories: ['the user lives in Paris'], wait: true });
+  isDown = true;
+  await expect(memory.forgetSource({ scope, source: 'a' })).rejects.toMatchObject({ status: 'ABORTED' });
+  expect(calls).toBe(1);
 });
 
 test('export has everything of the scope, and erase leaves nothing', async () => {

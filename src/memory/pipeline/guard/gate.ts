@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { MemoryOperation } from '../../../store/memory/contract.ts';
-import { retryAborted } from '../commit/retry-aborted.ts';
+import { isAborted } from '../../../errors.ts';
 import { parseSourceNote, type SourceNote } from '../ingest/ranges.ts';
 import type { ScopeTarget } from '../../scopes.ts';
 import { sha256Of } from '../jobs/job-input.ts';
@@ -65,13 +65,17 @@ export async function openGate(
   work: ScopeTarget,
   sourceId: string,
 ): Promise<Gate> {
-  return retryAborted(Infinity, async () => {
+  for (;;) {
     const gate = await readGate(pipeline, work, sourceId);
     if (gate.epoch !== undefined || gate.consent === 'off') return gate;
     const epoch = randomUUID();
     const note: MemoryOperation = { op: 'note', kind: NOTES.pipeline, key: PIPELINE_KEYS.epoch, value: epoch };
     const options = { ...work.options, expectedRevision: gate.revision, now: pipeline.now() };
-    const { revision } = await pipeline.store.commit(work.id, [note], options);
-    return { ...gate, revision, epoch };
-  });
+    try {
+      const { revision } = await pipeline.store.commit(work.id, [note], options);
+      return { ...gate, revision, epoch };
+    } catch (error) {
+      if (!isAborted(error)) throw error;
+    }
+  }
 }

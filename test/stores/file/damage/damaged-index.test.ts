@@ -1,8 +1,9 @@
-import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GenkitError } from 'genkit';
 import { describe, expect, it } from 'vitest';
 import { readJson, temporaryFolder } from '../support/folders.ts';
+import { RecordingFileSystem } from '../support/recording.ts';
 import { openStore, saveTurn, saveTurns, SESSION, type Store } from '../support/scenarios.ts';
 
 const LOG = 'global/.sessions/a-session/log.jsonl';
@@ -75,6 +76,29 @@ describe('damaged index: ', () => {
         expect((await openStore(copy).getSnapshot({ sessionId: SESSION }))?.snapshotId, place).toBe('t7');
       }
     }
+  });
+
+  it('what a dead writer announced is cut off by the next save, also of a process that once could not look at it', async () => {
+    const folder = await filled();
+    const log = join(folder, LOG);
+    const lines = () => readFileSync(log, 'utf8').trimEnd().split('\n');
+    const last = lines()
+      .map((line) => JSON.parse(line) as { save?: number })
+      .findLast(({ save }) => save !== undefined)!;
+    appendFileSync(log, `${JSON.stringify({ ...last, save: last.save! + 1, id: 'dead' })}\n`);
+    const disk = new RecordingFileSystem();
+    const store = openStore(folder, {}, disk.fileSystem);
+    expect((await store.getSnapshot({ sessionId: SESSION }))?.snapshotId).toBe('t6');
+    let faults = 0;
+    disk.intercept = (_, path) => {
+      if (!path.includes('dead') || faults++ > 0) return;
+      throw Object.assign(new Error('EIO'), { code: 'EIO', syscall: 'open' });
+    };
+    await typed(store.getSnapshot({ sessionId: SESSION }));
+    expect(faults).toBe(1);
+    await saveTurn(store, 7, { parent: 't6' });
+    expect(lines().filter((line) => line.includes('dead'))).toEqual([]);
+    expect((await openStore(folder).getSnapshot({ sessionId: SESSION }))?.snapshotId).toBe('t7');
   });
 
   it('any one line gone, given twice, or swapped with the next: an answer as before or a typed error, the tenant goes on', async () => {

@@ -1,0 +1,4 @@
+// Builds the package into dist, as `tsdown` does.
+import { build } from 'tsdown';
+
+await build({ logLevel: 'warn' });
