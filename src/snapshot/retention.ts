@@ -92,8 +92,8 @@ function isIdle(tree: SessionTree<SnapshotNode>, beforeMs: number): boolean {
 }
 
 /**
- * What {@link planRetention} would remove by `maxChainLength` once `added` is saved, as far as it is on that snapshot's path: the rest was so before. Looks
- * at the newest `length` snapshots of the path and what branches off from them, never at the whole session.
+ * What {@link planRetention} would remove by `maxChainLength` once `added` is saved, as far as it is on that snapshot's path: the rest was
+ * so before. Looks at the newest `length` snapshots of the path and what branches off from them, never at the whole session.
  *
  * @param added A new snapshot, not yet in the tree.
  * @returns Ids, those nearest to the new snapshot first.

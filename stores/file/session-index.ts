@@ -1,6 +1,6 @@
 import { SessionTree, type SnapshotNode } from '../../src/snapshot/session-tree.ts';
 import type { SnapshotStatus } from '../../src/snapshot/snapshot.ts';
-import { DamagedLog, type LogLine, type SaveLine } from './format/session-log.ts';
+import { DamagedLog, type LogLine, type SaveLine } from './format/save-log.ts';
 import type { SnapshotHead } from './format/snapshot-file.ts';
 
 /** The head of a file as it was seen; it counts while the file has this stamp. */

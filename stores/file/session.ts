@@ -17,7 +17,7 @@ import {
   parseLines,
   type LogLine,
   type SaveLine,
-} from './format/session-log.ts';
+} from './format/save-log.ts';
 import { openHead, type SnapshotHead } from './format/snapshot-file.ts';
 import { readHead, readOwnHead } from './read/read-head.ts';
 import { IndexNode, SessionIndex, type SeenHead } from './session-index.ts';

@@ -5,7 +5,7 @@ import { stampOf } from './disk/file-system.ts';
 import { readBeginning } from './disk/read-file.ts';
 import type { StoreFolder } from './disk/store-folder.ts';
 import { fileNameOf, hashOf, isFileName } from './format/names.ts';
-import { formatHeader, formatLine, parseHeader, type LogLine } from './format/session-log.ts';
+import { formatHeader, formatLine, parseHeader, type LogLine } from './format/save-log.ts';
 import type { SnapshotHead } from './format/snapshot-file.ts';
 import type { KnownState } from '../chain/written-state.ts';
 import type { StateCache } from './read/read-snapshot.ts';

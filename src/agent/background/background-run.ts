@@ -12,6 +12,7 @@ import type { Caller } from '../open/agent-scopes.ts';
 import type { TurnCommits } from '../save/commit-turn.ts';
 import { noteRun } from './hand-over.ts';
 import type { Intake, TurnRequest } from '../turn/intake.ts';
+import { startLeaseRenewal } from './renew-lease.ts';
 import { RunLease, storedTurn } from './run-lease.ts';
 import { storedError, toRuntimeError } from '../runtime-error.ts';
 import { ABORTED, failed, givenUp, type TurnEnding } from '../turn-ending.ts';
@@ -226,7 +227,7 @@ export class BackgroundRun<State> {
   #follow(): void {
     if (this.#over) return;
     this.#watch();
-    this.#renewLease();
+    this.#releases.push(startLeaseRenewal(this.#options.agent, () => this.#beat()));
     const ended = new Promise<void>((resolve) => (this.#onSettled = resolve));
     noteRun(this.#options.agent.registry, { ended, letGo: () => this.#letGo() });
   }
@@ -244,25 +245,6 @@ export class BackgroundRun<State> {
       );
       if (unsubscribe) this.#releases.push(unsubscribe);
     }
-  }
-
-  /** Renews the lease every `heartbeatIntervalMs`, as long as the process lives; a heartbeat that fails is tried again at the next. */
-  #renewLease(): void {
-    const { agent } = this.#options;
-    let isBeating = false;
-    const timer = setInterval(() => {
-      if (isBeating) return;
-      isBeating = true;
-      this.#beat()
-        .catch((error: unknown) => {
-          logger.warn(
-            `A heartbeat of agent '${agent.name}' could not be stored; it will be tried again. ${describeThrown(error)}`,
-          );
-        })
-        .finally(() => (isBeating = false));
-    }, agent.background.heartbeatIntervalMs);
-    timer.unref();
-    this.#releases.push(() => clearInterval(timer));
   }
 
   /** Writes one heartbeat. It also detects an abort or a takeover in a store that can't be watched. */

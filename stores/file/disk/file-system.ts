@@ -116,12 +116,12 @@ export function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException | undefined)?.code;
 }
 
-/** For what is only a service: a failure is no reason to fail. */
+/** For tidying: a failure is ignored, because no promise depends on the work. */
 export function attempt(work: () => void): void {
   try {
     work();
   } catch {
-    // The next process that opens the folder tries again.
+    // What is left over is harmless.
   }
 }
 

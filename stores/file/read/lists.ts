@@ -12,7 +12,7 @@ import { summarize, usageOf, usageOfSession } from '../../../src/store/list/sess
 import { Pace } from '../disk/pace.ts';
 import { readBeginning, readFrom } from '../disk/read-file.ts';
 import { fileNameOf } from '../format/names.ts';
-import { parseHeader, parseLines } from '../format/session-log.ts';
+import { parseHeader, parseLines } from '../format/save-log.ts';
 import type { SnapshotHead } from '../format/snapshot-file.ts';
 import { headUnlessDamaged, type Session } from '../session.ts';
 import type { IndexNode } from '../session-index.ts';

@@ -5,7 +5,7 @@ import type { SessionSnapshot } from '../../../src/snapshot/snapshot.ts';
 import { unreadableSnapshot } from '../../../src/store/parts/unreadable.ts';
 import type { CutMemory } from '../../chain/cut.ts';
 import type { LruCache } from '../../../src/store/parts/lru-cache.ts';
-import { applyDiffs } from '../../chain/apply-diffs.ts';
+import { readChain } from './read-chain.ts';
 import type { KnownState } from '../../chain/written-state.ts';
 import { stampOf } from '../disk/file-system.ts';
 import { isSystemError } from '../disk/io-error.ts';
@@ -117,7 +117,7 @@ async function loadState(
   file: SnapshotFile,
 ): Promise<KnownState | undefined> {
   try {
-    const known = await applyDiffs<StateRef>(state, {
+    const known = await readChain<StateRef>(state, {
       known: (ref) => cache.get(ref.version),
       read: async (ref) => (ref === state ? file : await readState(session, ref)).written,
       shards: (names) => readShards(session, names),

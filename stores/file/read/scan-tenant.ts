@@ -5,7 +5,7 @@ import { Pace } from '../disk/pace.ts';
 import { readBeginning } from '../disk/read-file.ts';
 import type { StoreFolder } from '../disk/store-folder.ts';
 import { snapshotName } from '../format/names.ts';
-import type { LogLine } from '../format/session-log.ts';
+import type { LogLine } from '../format/save-log.ts';
 import type { TenantFolder } from '../tenant-folder.ts';
 import { readHead } from './read-head.ts';
 

@@ -5,7 +5,7 @@ import { assertExpectedLeaf } from '../../../src/store/choose-leaf.ts';
 import { Pace } from '../disk/pace.ts';
 import { isSystemError } from '../disk/io-error.ts';
 import { snapshotName } from '../format/names.ts';
-import type { LogLine } from '../format/session-log.ts';
+import type { LogLine } from '../format/save-log.ts';
 import type { SnapshotHead } from '../format/snapshot-file.ts';
 import { loadHeads, sessionsOf } from '../read/lists.ts';
 import { readHead, readOwnHead } from '../read/read-head.ts';

@@ -6,7 +6,7 @@ import type { KnownState } from '../../chain/written-state.ts';
 import { attempt, closeQuietly, codeOf, stampOf } from '../disk/file-system.ts';
 import { outcomeUnknown } from '../disk/io-error.ts';
 import type { HeldLock } from '../disk/lock-folder.ts';
-import { timeNow, type SaveLine } from '../format/session-log.ts';
+import { timeNow, type SaveLine } from '../format/save-log.ts';
 import { formatFile, type SnapshotHead } from '../format/snapshot-file.ts';
 import { writeShards } from '../read/shards.ts';
 import { removeFiles } from '../remove/remove-snapshots.ts';

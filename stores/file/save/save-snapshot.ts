@@ -31,7 +31,7 @@ import {
   wholeBody,
   type SnapshotHead,
 } from '../format/snapshot-file.ts';
-import { timeNow } from '../format/session-log.ts';
+import { timeNow } from '../format/save-log.ts';
 import { locate, type Home } from '../read/find-snapshot.ts';
 import { loadHeads } from '../read/lists.ts';
 import {

@@ -4,8 +4,8 @@ import { assertId, reserveSnapshotId } from '../../../src/snapshot/ids.ts';
 import type { SessionSnapshotInput } from '../../../src/snapshot/snapshot.ts';
 import type { SaveRequest } from '../../../src/store/base-session-store.ts';
 import { AlreadySaved, FinalRefusal, isTransportFailure, Stale, tooContended } from '../failures.ts';
-import { Save, type SaveTools } from './save.ts';
-import { createSnapshot, rewriteSnapshot } from './store-snapshot.ts';
+import { Save, type SaveTools } from './save-attempts.ts';
+import { createSnapshot, rewriteSnapshot } from './create-or-rewrite.ts';
 
 /** A save tries again so long because of other writers, in ms. */
 const CONTENTION_MS = 8000;

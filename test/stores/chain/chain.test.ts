@@ -4,7 +4,7 @@ import { random, seed } from '../../support/scale.ts';
 import { jsonEqual, parseJson, setMember, type Json } from '../../../src/json/value.ts';
 import { cut, shardName, type Cut } from '../../../stores/chain/cut.ts';
 import { fill } from '../../../stores/chain/fill.ts';
-import { applyDiffs, type ChainReader } from '../../../stores/chain/apply-diffs.ts';
+import { readChain, type ChainReader } from '../../../stores/file/read/read-chain.ts';
 import { planNew } from '../../../stores/chain/plan-write.ts';
 import { patchText, type WrittenState } from '../../../stores/chain/written-state.ts';
 
@@ -183,25 +183,25 @@ describe('a state that is read', () => {
 
   it('is the one that was written, for every snapshot of the chain', async () => {
     const { reader } = chainOf(states);
-    for (const [i, state] of states.entries()) expect((await applyDiffs(i, reader))?.state).toEqual(state);
+    for (const [i, state] of states.entries()) expect((await readChain(i, reader))?.state).toEqual(state);
   });
 
   it(`values: is the one that was written, whatever the states were (seed ${seed})`, async () => {
     const property = fc.asyncProperty(fc.array(anyState, { minLength: 1, maxLength: 8 }), async (written) => {
       const { reader } = chainOf(written);
       for (const [i, state] of written.entries())
-        expect(jsonEqual((await applyDiffs(i, reader))!.state, state)).toBe(true);
+        expect(jsonEqual((await readChain(i, reader))!.state, state)).toBe(true);
     });
     await fc.assert(property, random(30, 3000));
   });
 
   it('is read from its last whole one on, or from one that is known', async () => {
     const { reader, reads } = chainOf(states);
-    await applyDiffs(7, reader);
+    await readChain(7, reader);
     expect(reads).toEqual([7, 6, 5, 4]);
     reads.length = 0;
     const at6 = { state: states[6]!, memory: new Map(), length: 0 };
-    const read = await applyDiffs(7, { ...reader, known: (ref) => (ref === 6 ? at6 : undefined) });
+    const read = await readChain(7, { ...reader, known: (ref) => (ref === 6 ? at6 : undefined) });
     expect(reads).toEqual([7]);
     expect(read?.state).toEqual(states[7]);
     expect((read!.state as (typeof states)[0]).messages[0], 'shared, not copied').toBe(states[6]!.messages[0]);
@@ -209,13 +209,13 @@ describe('a state that is read', () => {
 
   it('is undefined where there is none, and an error where the chain has no beginning', async () => {
     const none: ChainReader<number> = { ...chainOf([]).reader, read: async () => ({ kind: 'none' }) };
-    expect(await applyDiffs(0, none)).toBeUndefined();
+    expect(await readChain(0, none)).toBeUndefined();
     const patched: WrittenState<number> = { kind: 'base', base: 1, patches: [] };
     const broken = {
       ...none,
       read: async (ref: number) => (ref === 0 ? { ...patched, patches: [[]] } : { kind: 'none' as const }),
     };
-    await expect(applyDiffs(0, broken)).rejects.toThrow();
+    await expect(readChain(0, broken)).rejects.toThrow();
   });
 });
 

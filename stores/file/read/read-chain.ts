@@ -1,7 +1,7 @@
-import { applyShared } from '../../src/json/patch/apply-patch.ts';
-import type { JsonPatch } from '../../src/json/patch/diff.ts';
-import { fill } from './fill.ts';
-import type { KnownState, WrittenState } from './written-state.ts';
+import { applyShared } from '../../../src/json/patch/apply-patch.ts';
+import type { JsonPatch } from '../../../src/json/patch/diff.ts';
+import { fill } from '../../chain/fill.ts';
+import type { KnownState, WrittenState } from '../../chain/written-state.ts';
 
 /** How a chain is read. What a method throws ends the walk. */
 export interface ChainReader<Ref> {
@@ -20,7 +20,7 @@ export interface ChainReader<Ref> {
  * @returns `undefined` when the snapshot has no state.
  * @throws What the reader throws; `Error` or `SyntaxError` when what it reads does not fit together.
  */
-export async function applyDiffs<Ref>(ref: Ref, reader: ChainReader<Ref>): Promise<KnownState | undefined> {
+export async function readChain<Ref>(ref: Ref, reader: ChainReader<Ref>): Promise<KnownState | undefined> {
   const newestFirst: JsonPatch[] = [];
   for (let at = ref; ;) {
     const known = reader.known(at);
