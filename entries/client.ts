@@ -1,5 +1,5 @@
 /** Talk to an agent that is served over HTTP. Runs in browsers and in Node. */
-export { applyPatch } from '../src/client/apply-patch.ts';
+export { applyPatch } from '../src/client/apply-unchecked.ts';
 export { AgentError, type AgentErrorOptions } from '../src/client/errors.ts';
 export {
   runFlow,
@@ -12,5 +12,5 @@ export type { ReconnectOptions } from '../src/client/http/reconnect.ts';
 export { remoteAgent, type RemoteAgentOptions } from '../src/client/http/remote-agent.ts';
 export type { ErrorStatus } from '../src/error-status.ts';
 export type * from '../src/client/types.ts';
-export { PatchError, type ApplyOptions } from '../src/json/patch/patch.ts';
+export { PatchError, type ApplyOptions } from '../src/json/patch/run-operations.ts';
 export type { JsonPatch, JsonPatchOperation } from '../src/json/patch/diff.ts';

@@ -6,7 +6,7 @@ import type { TurnOutcome } from '../../session/turn.ts';
 import type { Session } from '../../session/session.ts';
 import { takeUsage, usageOf } from '../../session/usage.ts';
 import { reserveSnapshotId } from '../../snapshot/ids.ts';
-import type { AbortScope } from '../turn/abort-signal.ts';
+import type { AbortScope } from '../turn/abort-scope.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import type { Caller } from '../open/agent-scopes.ts';
 import type { TurnCommits } from '../save/commit-turn.ts';
@@ -150,8 +150,8 @@ export class BackgroundRun<State> {
     let isLeft = false;
     try {
       // The last snapshot, by which the run is found, is released last: until then it has an owner.
-      for (const turn of this.#turns)
-        isLeft = (await commits.writer.letGo(turn.snapshotId, this.#usageOf(turn))) || isLeft;
+      for (const { snapshotId } of this.#turns)
+        isLeft = (await commits.writer.letGo(snapshotId, this.#usageOf(snapshotId))) || isLeft;
     } catch (error) {
       logger.warn(
         `A run of agent '${agent.name}' could not be handed over; another process can take it over when its lease expires. ${describeThrown(error)}`,
@@ -199,7 +199,7 @@ export class BackgroundRun<State> {
       if (snapshotId !== commits.parentId) {
         const content = await commits.contentOf(snapshotId, states[i]!);
         const turn = input === NO_TURN.input ? undefined : storedTurn(input, content.state.messages ?? []);
-        const backgroundRun = lease.recordOf({ turn, usage: this.#usageOf(request) });
+        const backgroundRun = lease.recordOf({ turn, usage: this.#usageOf(snapshotId) });
         await commits.writer.pend(snapshotId, parentId, { ...content, backgroundRun });
       }
       parentId = snapshotId;
@@ -218,7 +218,7 @@ export class BackgroundRun<State> {
   }
 
   /** The usage of the turn so far. */
-  #usageOf({ snapshotId }: TurnRequest): GenerationUsage | undefined {
+  #usageOf(snapshotId: string): GenerationUsage | undefined {
     const { intake, session } = this.#options;
     return intake.current?.snapshotId === snapshotId ? usageOf(session) : undefined;
   }
@@ -227,9 +227,22 @@ export class BackgroundRun<State> {
   #follow(): void {
     if (this.#over) return;
     this.#watch();
-    this.#releases.push(startLeaseRenewal(this.#options.agent, () => this.#beat()));
+    this.#keepLease();
     const ended = new Promise<void>((resolve) => (this.#onSettled = resolve));
     noteRun(this.#options.agent.registry, { ended, letGo: () => this.#letGo() });
+  }
+
+  #keepLease(): void {
+    const { agent, scope, commits } = this.#options;
+    const stop = startLeaseRenewal({
+      agent,
+      writer: commits.writer,
+      snapshotIds: this.#turns.map(({ snapshotId }) => snapshotId),
+      isOpen: (snapshotId) => !this.#over && !this.#ended.has(snapshotId),
+      usageOf: (snapshotId) => this.#usageOf(snapshotId),
+      onLost: () => scope.abort(),
+    });
+    this.#releases.push(stop);
   }
 
   #watch(): void {
@@ -244,18 +257,6 @@ export class BackgroundRun<State> {
         { context },
       );
       if (unsubscribe) this.#releases.push(unsubscribe);
-    }
-  }
-
-  /** Writes one heartbeat. It also detects an abort or a takeover in a store that can't be watched. */
-  async #beat(): Promise<void> {
-    const { scope, commits } = this.#options;
-    // Newest first, because the last snapshot's heartbeat stands for the whole run.
-    for (const turn of this.#turns.toReversed()) {
-      const { snapshotId } = turn;
-      if (this.#ended.has(snapshotId) || this.#over) continue;
-      const mayContinue = await commits.writer.beat(snapshotId, this.#usageOf(turn));
-      if (!mayContinue && !this.#ended.has(snapshotId)) scope.abort();
     }
   }
 }

@@ -8,7 +8,7 @@ import { runOf, turnOf } from '../background/run-lease.ts';
 import { ownerFor, placeRecords, readRecords } from '../open/agent-scopes.ts';
 import { assertSnapshotFits, sessionFrom } from '../open/open-session.ts';
 import { toRuntimeError } from '../runtime-error.ts';
-import { AbortScope } from '../turn/abort-signal.ts';
+import { AbortScope } from '../turn/abort-scope.ts';
 import { Intake } from '../turn/intake.ts';
 import { runFunction, settingOf } from '../turn/run-function.ts';
 import type { AgentFn } from '../types.ts';

@@ -172,7 +172,7 @@ export class SnapshotWriter<State> {
   }
 
   /** Writes the heartbeat of a background turn. Returns whether it must continue: false when it was aborted, taken over or removed. */
-  async beat(snapshotId: string, usage: GenerationUsage | undefined): Promise<boolean> {
+  async renewLease(snapshotId: string, usage: GenerationUsage | undefined): Promise<boolean> {
     let isWanted = false;
     await this.#store.saveSnapshot(
       snapshotId,

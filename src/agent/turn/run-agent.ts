@@ -5,7 +5,7 @@ import type { AgentDefinition } from '../agent-definition.ts';
 import { assertInitFits, openSession } from '../open/open-session.ts';
 import { toRuntimeError } from '../runtime-error.ts';
 import type { AgentFn } from '../types.ts';
-import { Aborted, AbortScope } from './abort-signal.ts';
+import { Aborted, AbortScope } from './abort-scope.ts';
 import { unopenedOutput } from './agent-output.ts';
 import { Intake } from './intake.ts';
 import { runFunction, settingOf } from './run-function.ts';

@@ -5,7 +5,7 @@ import { renewState } from '../../session/state/scoped-state.ts';
 import { endTurnState } from '../../session/state/session-state.ts';
 import type { SessionOwner } from '../../session/log/session-log.ts';
 import { viewOf, type Session } from '../../session/session.ts';
-import { Aborted, type AbortScope } from './abort-signal.ts';
+import { Aborted, type AbortScope } from './abort-scope.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { readRecords, type Caller } from '../open/agent-scopes.ts';
 import type { BackgroundRun } from '../background/background-run.ts';

@@ -1,4 +1,4 @@
-import { changed } from '../apply-patch.ts';
+import { changed } from '../apply-unchecked.ts';
 import { putByName } from '../../json/named-list.ts';
 import { AgentError } from '../errors.ts';
 import { withoutValue } from './parts.ts';

@@ -1,9 +1,9 @@
 import type { JsonPatch } from './diff.ts';
 import { JsonValueError } from '../fault.ts';
-import { Application, type ApplyOptions, type Prepare } from './patch.ts';
+import { Application, type ApplyOptions, type Prepare } from './run-operations.ts';
 import { copyJson, copyNested, inspectNested } from '../value.ts';
 
-export { PatchError, type ApplyOptions } from './patch.ts';
+export { PatchError, type ApplyOptions } from './run-operations.ts';
 
 /**
  * Applies a JSON Patch strictly by RFC 6902: if one operation fails, none is applied. `document` is not changed, and the

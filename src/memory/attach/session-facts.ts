@@ -3,7 +3,7 @@ import { MessageLog } from '../../session/log/message-log.ts';
 import type { SessionFacts } from '../../session/turn-memory.ts';
 import type { Memory, MemoryStore } from '../../store/memory/contract.ts';
 import { holdsAt } from '../../store/memory/version.ts';
-import { sourceNoteKey } from '../pipeline/guard/gate.ts';
+import { sourceNoteKey } from '../pipeline/guard/learning-state.ts';
 import { hashInRange, parseSourceNote, shortHash, unreadRanges } from '../pipeline/ingest/ranges.ts';
 import { NOTES } from '../pipeline/pipeline.ts';
 import { targetOf, type MemoryScope } from '../scopes.ts';

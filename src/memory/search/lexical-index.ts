@@ -91,6 +91,7 @@ export class LexicalIndex {
 
   /** The best of those that fit, `limit` at most. */
   search(query: string, fits: (memory: Memory) => boolean, limit: number): LexicalHits {
+    if (this.#memories.size === 0) return { hits: [], coverage: 0 };
     const terms = this.#queryTerms(query);
     let most = 0;
     const matches = this.#matches(terms).map(({ id, score, queryTerms: { length } }) => {

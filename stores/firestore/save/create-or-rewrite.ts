@@ -24,7 +24,7 @@ import { handOutLoaded, type SnapshotReader } from '../read/snapshot-reader.ts';
 import { removeRecordsBefore } from '../remove/delete-session.ts';
 import { writeSnapshot } from './commit-save.ts';
 import { planState, type BaseState, type StatePlan } from './plan-state.ts';
-import { assertFits, type Save } from './save-attempts.ts';
+import { assertFits, type Save } from './save-call.ts';
 
 /** A save whose mutator has answered. */
 interface Revision<S> {

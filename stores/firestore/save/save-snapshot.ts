@@ -4,7 +4,7 @@ import { assertId, reserveSnapshotId } from '../../../src/snapshot/ids.ts';
 import type { SessionSnapshotInput } from '../../../src/snapshot/snapshot.ts';
 import type { SaveRequest } from '../../../src/store/base-session-store.ts';
 import { AlreadySaved, FinalRefusal, isTransportFailure, Stale, tooContended } from '../failures.ts';
-import { Save, type SaveTools } from './save-attempts.ts';
+import { Save, type SaveTools } from './save-call.ts';
 import { createSnapshot, rewriteSnapshot } from './create-or-rewrite.ts';
 
 /** A save tries again so long because of other writers, in ms. */

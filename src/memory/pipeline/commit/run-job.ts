@@ -7,9 +7,9 @@ import { consolidate, type Consolidated } from '../consolidate/consolidate.ts';
 import { modelAsker } from '../extract/ask-model.ts';
 import type { Candidate } from '../extract/candidate.ts';
 import { learn, type JobWork, type Learned } from '../extract/learn.ts';
-import { readGate, sourceNoteKey, type Gate, type SplitJob } from '../guard/gate.ts';
-import { guardOf } from '../guard/guard.ts';
-import { quarantineNote } from '../guard/quarantine.ts';
+import { readGate, sourceNoteKey, type Gate, type SplitJob } from '../guard/learning-state.ts';
+import { guardOf } from '../guard/judge-text.ts';
+import { quarantineNote } from '../guard/quarantine-note.ts';
 import {
   procedureMark,
   sourceNoteValue,

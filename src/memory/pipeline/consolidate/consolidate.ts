@@ -3,7 +3,7 @@ import { markedLines } from '../../../session/log/transcript.ts';
 import type { Memory, MemoryDraft } from '../../../store/memory/contract.ts';
 import type { AskModel } from '../extract/ask-model.ts';
 import type { Candidate } from '../extract/candidate.ts';
-import type { Guard } from '../guard/guard.ts';
+import type { Guard } from '../guard/judge-text.ts';
 import { keyedIds, WorkingMemories } from './working-memories.ts';
 
 /** New facts that one question to the model is about. */

@@ -6,8 +6,8 @@ import { enqueue, type Enqueued } from '../ingest/ingest.ts';
 import { shortHash } from '../ingest/ranges.ts';
 import { sha256Of, type JobInput } from '../jobs/job-input.ts';
 import { NOTES, type Pipeline, type ScopeWork } from '../pipeline.ts';
-import { readGate } from './gate.ts';
-import { quarantinedOf, quarantineNote, type Quarantined } from './quarantine.ts';
+import { readGate } from './learning-state.ts';
+import { quarantinedOf, quarantineNote, type Quarantined } from './quarantine-note.ts';
 
 const MOST_ATTEMPTS = 50;
 

@@ -3,7 +3,7 @@ import { invalidArgument } from '../../../errors.ts';
 import { inspectNested, JsonValueError } from '../../../json/value.ts';
 import { assertId } from '../../../snapshot/ids.ts';
 import type { IngestOptions, IngestResult, MemoryFact } from '../../types.ts';
-import { openGate, readGate } from '../guard/gate.ts';
+import { openGate, readGate } from '../guard/learning-state.ts';
 import { jobId, jobInputValue, type JobInput, type JobSource } from '../jobs/job-input.ts';
 import { workOf, type Pipeline, type ScopeWork } from '../pipeline.ts';
 import { factsInputs, learnInputs } from './plan-jobs.ts';
