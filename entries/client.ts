@@ -12,5 +12,5 @@ export type { ReconnectOptions } from '../src/client/http/reconnect.ts';
 export { remoteAgent, type RemoteAgentOptions } from '../src/client/http/remote-agent.ts';
 export type { ErrorStatus } from '../src/error-status.ts';
 export type * from '../src/client/types.ts';
-export { PatchError, type ApplyOptions } from '../src/json/patch/run-operations.ts';
+export { PatchError, type ApplyOptions } from '../src/json/patch/apply-patch.ts';
 export type { JsonPatch, JsonPatchOperation } from '../src/json/patch/diff.ts';

@@ -63,7 +63,7 @@ export type {
   TurnOptions,
 } from '../src/client/types.ts';
 export { AgentInitError, SessionConflictError, StateError } from '../src/errors.ts';
-export { applyPatch, PatchError, type ApplyOptions } from '../src/json/patch/apply-patch.ts';
+export { applyPatch, PatchError, type ApplyOptions } from '../src/json/patch/apply-checked.ts';
 export { diff, type JsonPatch, type JsonPatchOperation } from '../src/json/patch/diff.ts';
 export { JsonValueError, type Json } from '../src/json/value.ts';
 export type { PlainState } from '../src/session/state/plain-state.ts';

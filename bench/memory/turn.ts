@@ -12,11 +12,19 @@ const LONG = 1_000;
 const MOST_OF_TURN = 1.1;
 const SYSTEM = 'Help customers understand their order status.';
 const CONTEXT = { auth: { uid: 'one' } };
+/** Nothing is known of this user: what is left is the cost of looking. */
+const UNKNOWN_USER = { auth: { uid: 'unknown' } };
 /** 50 tokens. */
 const REPLY = Array.from({ length: 50 }, (_, i) => `word${i}`).join(' ');
 
-/** Sends the messages of a round, the same for both agents. */
+/** Sends the messages of a round, the same for all agents. */
 type Play = (round: number) => Promise<void>;
+
+interface Contender {
+  readonly who: string;
+  readonly options: object;
+  readonly context: object;
+}
 
 interface Turns {
   readonly name: string;
@@ -25,7 +33,7 @@ interface Turns {
   /** Turns of a round. */
   readonly turns: number;
   readonly hasGoal: boolean;
-  readonly play: (memory: object, who: string) => Promise<Play>;
+  readonly play: (contender: Contender) => Promise<Play>;
 }
 
 /** @param fill Puts memories of the user `one` of the app `bench` into a store. */
@@ -54,10 +62,10 @@ export async function benchTurn(
       rounds: 25,
       turns: CHAT,
       hasGoal: true,
-      play: async (options, who) => {
+      play: async ({ who, options, context }) => {
         const agent = agentOf(`${who} in a chat`, options, new InMemorySessionStore());
         return async () => {
-          const chat = agent.chat({}, { context: CONTEXT });
+          const chat = agent.chat({}, { context });
           for (const question of script.slice(0, CHAT)) await chat.send(question);
         };
       },
@@ -68,14 +76,14 @@ export async function benchTurn(
       rounds: 50,
       turns: 1,
       hasGoal: true,
-      play: async (options, who) => {
+      play: async ({ who, options, context }) => {
         const store = new InMemorySessionStore();
         const agent = agentOf(`${who} in a long session`, options, store);
         const workload = new Workload();
         for (let turn = 1; turn < LONG; turn++) workload.next();
         const state = workload.next();
         await store.saveSnapshot('start', () => completedSnapshot(state, undefined));
-        const chat = agent.chat({ snapshotId: 'start' }, { context: CONTEXT });
+        const chat = agent.chat({ snapshotId: 'start' }, { context });
         return async (round) => void (await chat.send(script[LONG + round]!));
       },
     },
@@ -85,40 +93,45 @@ export async function benchTurn(
       rounds: 400,
       turns: 1,
       hasGoal: false,
-      play: async (options, who) => {
+      play: async ({ who, options, context }) => {
         const agent = agentOf(`${who} at first`, options, new FileSessionStore(makeFolder()));
-        return async (round) =>
-          void (await agent.chat({}, { context: CONTEXT }).send(questions[round % questions.length]!));
+        return async (round) => void (await agent.chat({}, { context }).send(questions[round % questions.length]!));
       },
     },
   ];
-  for (const turns of all) await compare(report, turns, { bare: {}, remembering: { memory: attached } });
+  const contenders = {
+    bare: { who: 'bare', options: {}, context: CONTEXT },
+    remembering: { who: 'remembering', options: { memory: attached }, context: CONTEXT },
+    unknown: { who: 'unknown', options: { memory: attached }, context: UNKNOWN_USER },
+  };
+  for (const turns of all) await compare(report, turns, contenders);
   await memory.close();
 }
 
 async function compare(
   report: Report,
   { name, warmUp, rounds, turns, hasGoal, play }: Turns,
-  options: { bare: object; remembering: object },
+  contenders: Record<'bare' | 'remembering' | 'unknown', Contender>,
 ): Promise<void> {
   report.start(`with memory: ${name}`, warmUp + rounds);
-  const plays = { bare: await play(options.bare, 'bare'), remembering: await play(options.remembering, 'remembering') };
-  const times = { bare: [] as number[], remembering: [] as number[] };
+  const times = { bare: [] as number[], remembering: [] as number[], unknown: [] as number[] };
+  const order = ['bare', 'remembering', 'unknown'] as const;
+  const plays = {
+    bare: await play(contenders.bare),
+    remembering: await play(contenders.remembering),
+    unknown: await play(contenders.unknown),
+  };
   for (let round = 0; round < warmUp + rounds; round++) {
-    // By turns, so that both meet the same load of the machine.
-    const order = ['bare', 'remembering'] as const;
+    // By turns, so that all meet the same load of the machine.
     for (const who of round % 2 === 0 ? order : order.toReversed()) {
       const ms = await timed(() => plays[who](round));
       if (round >= warmUp) times[who].push(ms / turns);
     }
     report.progress(1);
   }
-  report.add({
-    name: `with 600 memories, ${name}`,
-    unit: 'ms',
-    ours: spread(times.remembering),
-    theirs: spread(times.bare),
-    peer: 'the turn without',
-    ...(hasGoal && { goal: { atMostOfTheirs: MOST_OF_TURN } }),
-  });
+  const theirs = spread(times.bare);
+  const line = { unit: 'ms', theirs, peer: 'the turn without' } as const;
+  const goal = hasGoal && { goal: { atMostOfTheirs: MOST_OF_TURN } };
+  report.add({ name: `with 600 memories, ${name}`, ours: spread(times.remembering), ...line, ...goal });
+  report.add({ name: `with no memories of the user, ${name}`, ours: spread(times.unknown), ...line });
 }

@@ -1,5 +1,5 @@
 import type { JsonPatch } from '../json/patch/diff.ts';
-import { Application, type ApplyOptions } from '../json/patch/run-operations.ts';
+import { Application, type ApplyOptions } from '../json/patch/apply-patch.ts';
 import { copyPlain } from '../json/plain.ts';
 
 /**

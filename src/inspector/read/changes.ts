@@ -1,4 +1,4 @@
-import { applyShared } from '../../json/patch/apply-patch.ts';
+import { applyShared } from '../../json/patch/apply-checked.ts';
 import { diff } from '../../json/patch/diff.ts';
 import { formatPointer, parsePointer } from '../../json/pointer.ts';
 import { getMember, jsonEqual } from '../../json/value.ts';

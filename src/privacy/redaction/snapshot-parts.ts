@@ -1,5 +1,5 @@
 import type { SessionState } from 'genkit/beta';
-import { applyShared } from '../../json/patch/apply-patch.ts';
+import { applyShared } from '../../json/patch/apply-checked.ts';
 import type { JsonPatch } from '../../json/patch/diff.ts';
 import type { Json } from '../../json/value.ts';
 import { copyMetadata, copyState } from '../../snapshot/own-copy.ts';

@@ -1,4 +1,4 @@
-import { applyShared } from '../../../src/json/patch/apply-patch.ts';
+import { applyShared } from '../../../src/json/patch/apply-checked.ts';
 import type { JsonPatch } from '../../../src/json/patch/diff.ts';
 import { fill } from '../../chain/fill.ts';
 import type { KnownState, WrittenState } from '../../chain/written-state.ts';

@@ -1,5 +1,5 @@
 import { GenkitError } from 'genkit';
-import { applyShared } from '../../../src/json/patch/apply-patch.ts';
+import { applyShared } from '../../../src/json/patch/apply-checked.ts';
 import type { JsonPatch } from '../../../src/json/patch/diff.ts';
 import { parseJson } from '../../../src/json/value.ts';
 import type { Sealer } from '../../../src/store/encryption/encryption.ts';

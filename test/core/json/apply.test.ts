@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { applyPatch as applyPatchOfClient } from '../../../src/client/apply-unchecked.ts';
-import { applyPatch, applyShared, PatchError } from '../../../src/json/patch/apply-patch.ts';
+import { applyPatch, applyShared, PatchError } from '../../../src/json/patch/apply-checked.ts';
 import { diff, type JsonPatch, type JsonPatchOperation } from '../../../src/json/patch/diff.ts';
 import { copyJson, jsonEqual, JsonValueError, MAX_DEPTH, parseJson, stringifyJson } from '../../../src/json/value.ts';
 import { deepFreeze, fromDeepStack, nestedArrays, nestedObjects } from './generate.ts';

@@ -1,6 +1,6 @@
 import { createPatch } from 'rfc6902';
 import { describe, expect, test } from 'vitest';
-import { applyPatch } from '../../../src/json/patch/apply-patch.ts';
+import { applyPatch } from '../../../src/json/patch/apply-checked.ts';
 import { diff } from '../../../src/json/patch/diff.ts';
 import { copyJson, type Json, jsonEqual, JsonValueError, MAX_DEPTH, parseJson } from '../../../src/json/value.ts';
 import { Random } from '../../support/random.ts';

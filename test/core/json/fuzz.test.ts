@@ -3,7 +3,7 @@ import { applyPatch as applyByGenkit } from 'genkit/beta/client';
 import { applyPatch as applyByRfc6902 } from 'rfc6902';
 import { expect, test } from 'vitest';
 import { applyPatch as applyPatchOfClient } from '../../../src/client/apply-unchecked.ts';
-import { applyPatch, applyShared } from '../../../src/json/patch/apply-patch.ts';
+import { applyPatch, applyShared } from '../../../src/json/patch/apply-checked.ts';
 import { diff, type JsonPatch } from '../../../src/json/patch/diff.ts';
 import { copyJson, type Json, jsonEqual, parseJson, stringifyJson } from '../../../src/json/value.ts';
 import { Random } from '../../support/random.ts';

@@ -1,6 +1,6 @@
 import type * as genkit from 'genkit/beta';
 import { expectTypeOf, test } from 'vitest';
-import { applyPatch } from '../../../src/json/patch/apply-patch.ts';
+import { applyPatch } from '../../../src/json/patch/apply-checked.ts';
 import { diff, type JsonPatch, type JsonPatchOperation } from '../../../src/json/patch/diff.ts';
 
 test('patches are of the types that Genkit has for them', () => {
