@@ -63,6 +63,10 @@ interface Turn {
 }
 
 const running = new AsyncLocalStorage<Turn>();
+/** All turns that began, so that none outlives the simulation. */
+const begun: Promise<unknown>[] = [];
+/** How long a call of a dead process hangs, in ms. */
+const STORE_TIMEOUT_MS = 1_000;
 
 /** Plays random sessions, each served by two processes, and checks every window that a model was sent. */
 export async function simulate(seed: number, sessions: number): Promise<SimulationResult> {
@@ -74,6 +78,8 @@ export async function simulate(seed: number, sessions: number): Promise<Simulati
       if (result.violations.length > 0) result.violations.unshift(`seed ${seed}, session ${n}:`);
     }
   } finally {
+    // The turns of dead processes end with the time limit of their store's calls.
+    await Promise.all(begun.splice(0));
     mock.timers.reset();
   }
   return result;
@@ -180,9 +186,11 @@ async function playTurn(
   const earlier = base?.state?.messages ?? [];
   // A process that goes on where it was, on an old branch, reads no records; it learns of new ones at its next summary.
   const ready = isSettled && !from ? await readyTo(world, earlier) : 0;
-  return running.run({ earlier, readyTo: ready, deletions: world.deletions }, () =>
-    Promise.race([turn(world, process, base), process.died]),
-  );
+  return running.run({ earlier, readyTo: ready, deletions: world.deletions }, () => {
+    const playing = turn(world, process, base);
+    begun.push(playing);
+    return Promise.race([playing, process.died]);
+  });
 }
 
 /** The snapshot that a turn continues: the nearest completed one. */
@@ -282,6 +290,7 @@ function defineProcess(world: World) {
     system: 'Be a test.',
     tools: [lookUp, approve],
     store: gate.store,
+    storeTimeoutMs: STORE_TIMEOUT_MS,
     context: window,
   });
   return { agent, window, died: gate.closed, kill: () => gate.close(random.below(8)) };
