@@ -42,9 +42,9 @@ export interface AgentDefinition<State = unknown> {
   readonly turns: KeyQueue;
   /** Capabilities of the store. */
   readonly can: Readonly<StoreCapabilities>;
-  /** The store returns copies or frozen values, as its declared capabilities promise. */
+  /** The store declares capabilities, so it keeps this package's contract: it returns copies or frozen values. */
   readonly readsNeverChange: boolean;
-  /** The store itself; the same object for all agents that share it. */
+  /** The store as it was given, without the time limits of `store`; the same object for all agents that share it. */
   readonly sharedStore?: object;
 }
 

@@ -69,8 +69,8 @@ function isForClients(error: RuntimeError): boolean {
 }
 
 /**
- * The audience of a thrown value. Its origin decides, never its text: errors of this package are marked, a `UserFacingError` is written for
- * users, and any other `GenkitError` has a status that was chosen on purpose.
+ * The audience of a thrown value. It depends on the value's origin, never on its text: this package marks its errors, a `UserFacingError`
+ * is written for users, and any other `GenkitError` has a status that its author chose.
  */
 export function audienceOf(thrown: unknown): Audience {
   const marked = markedAudience(thrown);

@@ -9,12 +9,12 @@ export function requestCompaction(session: object): void {
   requests.add(session);
 }
 
-/** Whether that was asked for since the last call. */
+/** Whether a summary was requested since the last call. */
 export function takeCompactionRequest(session: object): boolean {
   return requests.delete(session);
 }
 
-/** Says that nothing was done about a request. */
+/** Logs that the session is not summarized although it was requested. */
 export function warnNotCompacted(sessionId: string): void {
   logger.warn(
     `Session ${quote(sessionId)} is not summarized: session.compact() and the tool end_topic need a context window with summarize, ` +

@@ -1,7 +1,7 @@
 /**
- * Returns a function that makes deeply immutable views of JSON values. An attempt to change a view throws the error that `refusal` makes for the
- * affected member of the value. Unlike a frozen copy, a view can explain the alternative. Views are created on access, and each object has one
- * view.
+ * Returns a function that makes deeply immutable views of JSON values. Changing a view throws the error of `refusal`, which gets the name
+ * of the affected member; unlike the error of a frozen copy, it can say what to do instead. Views are created on access, one for each
+ * object.
  */
 export function readOnlyViews(refusal: (key?: string) => Error): <T>(value: T) => T {
   const views = new WeakMap<object, object>();

@@ -198,9 +198,9 @@ export class Session<S = unknown, User = ScopeRecord, App = ScopeRecord> {
   }
 
   /**
-   * Summarizes the session after this turn, in the background, whatever the number of turns: call it when a topic has ended. The agent needs a
-   * `context` window with `summarize`. In a custom agent, call it before the end of a model call with `window.middleware({ sessionId })`, from a
-   * tool say. Otherwise nothing is summarized, and the log says so.
+   * Summarizes the session after this turn, in the background, however few turns it has: call it when a topic has ended. The agent needs a
+   * `context` window with `summarize`. In a custom agent, call it during a model call with `window.middleware({ sessionId })`, for example
+   * from a tool. Otherwise nothing is summarized, and a warning is logged.
    */
   compact(): void {
     requestCompaction(this);

@@ -2,9 +2,9 @@ import type { Registry } from 'genkit/registry';
 import { isPlain } from '../json/fault.ts';
 
 /*
- * A template's author marks up messages and media, the values that the template shows do not. Genkit's template engine writes both into one
- * text and reads the markup out of it afterwards. So a value is shown with a break in all that may be read as the beginning of markup, also
- * together with what stands next to it; and the breaks are taken out of what was rendered.
+ * Markup for messages and media may come from the template's author, never from a value that the template shows. Genkit's template engine
+ * renders both into one text and then parses the markup in it. So an invisible character, the break, is put into values wherever they could
+ * form the beginning of markup, alone or together with the text beside them. The breaks are removed from the rendered messages.
  */
 
 type Dotprompt = Registry['dotprompt'];
@@ -12,14 +12,14 @@ type Source = Parameters<Dotprompt['compile']>[0];
 type Template = Awaited<ReturnType<Dotprompt['compile']>>;
 type Rendered = Awaited<ReturnType<Template>>;
 
-/** Unicode noncharacters, reserved for internal use in programs. In a value they are replaced by the second one and a digit. */
+/** Unicode noncharacters, reserved for internal use in programs. A value's own ones are escaped as `ESCAPE` and a digit. */
 const BREAK = '\uFDD0';
 const ESCAPE = '\uFDD1';
 
 /** Markup begins with `<<<` and this. */
 const MARKUP_NAME = 'dotprompt:';
 
-/** Where a template has the beginning of markup before an expression, which may continue it. */
+/** A beginning of markup right before an expression: the expression's value could complete it. */
 const OPEN_MARKUP = (() => {
   const restOfMarkup = Array.from('<<' + MARKUP_NAME.slice(0, -1)).reduceRight(
     (rest, letter) => `(?:${letter}${rest})?`,
@@ -28,7 +28,7 @@ const OPEN_MARKUP = (() => {
   return new RegExp(`<${restOfMarkup}(?=\\{\\{|\\s+\\{\\{~)`, 'g');
 })();
 
-/** The template with a break in such places: of markup, its author writes `<<<dotprompt:` in one piece. */
+/** The template with breaks after {@link OPEN_MARKUP}. Markup that the author means has `<<<dotprompt:` in one piece. */
 function withoutOpenMarkup(source: Source): Source {
   if (typeof source !== 'string') return { ...source, template: withoutOpenMarkup(source.template) as string };
   return source.replace(OPEN_MARKUP, (open) => open + BREAK);
@@ -51,7 +51,7 @@ function toMeant(text: string): string {
   return text.replaceAll(BREAK, '').replace(/\uFDD1([01])/g, (_, digit) => (digit === '0' ? BREAK : ESCAPE));
 }
 
-/** Views by their values, and values by their views: templates compare them. */
+/** Values by their views, and views by their values: one view for each value, because templates compare them. */
 const shownBy = new WeakMap<object, object>();
 const views = new WeakMap<object, object>();
 

@@ -11,7 +11,7 @@ export interface MemoryItem {
   readonly revision?: number;
 }
 
-/** What of the memory is placed together. */
+/** A group of items that are placed together. */
 export interface MemoryBlock {
   /** A profile, or memories that were found. */
   readonly title: 'profile' | 'memory';
@@ -52,10 +52,10 @@ export interface TurnMemory {
   /** Tools for the model, for one call of `generate`: Genkit registers them for it. */
   tools(): ToolArgument[];
 
-  /** Notes a request before its model call: what tools have said in it counts less than what the user says. */
+  /** Notes a request before its model call. If it holds tool outputs, what the model then wants remembered is trusted less. */
   noteRequest(request: GenerateRequest): void;
 
-  /** What is to be placed, asked for once a turn; answers within its deadline. */
+  /** The blocks to place. Called once a turn; resolves within the memory's deadline. */
   blocks(query: {
     readonly text: string;
     readonly abortSignal?: AbortSignal | undefined;

@@ -16,10 +16,10 @@ export function usageOf(session: object): GenerationUsage | undefined {
   return unsaved.get(session);
 }
 
-/** What windows say about the running turns, by session. */
+/** The reports of context windows on the running turns, by session. */
 const unsavedContexts = new WeakMap<object, Omit<UsageField, 'usage'>>();
 
-/** Keeps what a window says after the last model call for the snapshot of the running turn. */
+/** Keeps the window's report for the snapshot of the running turn. Called after each model call; the last report counts. */
 export function noteContext(session: object, context: Omit<UsageField, 'usage'>): void {
   unsavedContexts.set(session, context);
 }
@@ -30,11 +30,11 @@ export interface UsageField {
   readonly usage?: GenerationUsage;
   /** Missing when the agent has no context window. */
   readonly contextReport?: ContextReport;
-  /** What the summaries of the session took, all that the turn knew of. Missing when none took any. */
+  /** The usage of all summaries of the session that the turn knows of. Missing when there is none. */
   readonly summaryUsage?: GenerationUsage;
 }
 
-/** What is noted of the session's model calls, for the snapshot that is written now. Resets it. */
+/** Takes the usage and the report, for the snapshot that is written now; the session then has none. */
 export function takeUsage(session: object): UsageField {
   const usage = unsaved.get(session);
   const context = unsavedContexts.get(session);

@@ -91,7 +91,7 @@ export class BackgroundRun<State> {
     return { sessionId, snapshotId: this.#turns.at(-1)!.snapshotId, finishReason: 'detached' };
   }
 
-  /** Continues a run that was taken over: the turns of the intake, whose pending snapshots this lease covers. */
+  /** Continues a run that was taken over. `lease` covers the pending snapshots of the intake's turns. */
   takeOver(lease: RunLease, snapshotIds: readonly string[]): void {
     const { intake, commits } = this.#options;
     this.#turns = snapshotIds.map(
@@ -111,7 +111,7 @@ export class BackgroundRun<State> {
     if (outcome.status !== 'aborted' && outcome.snapshotId !== undefined) this.#ended.add(outcome.snapshotId);
   }
 
-  /** The snapshot id for state that the function saves outside of a turn: the last pending snapshot without an end, if any. */
+  /** The id of the last pending snapshot without an end, if any. State that the function saves outside of a turn goes there. */
   restId(): string | undefined {
     return this.#turns.findLast((turn) => !this.#ended.has(turn.snapshotId))?.snapshotId;
   }
@@ -165,7 +165,7 @@ export class BackgroundRun<State> {
     for (const release of this.#releases.splice(0)) release();
   }
 
-  /** Claims the tools that the first turn runs again before anything is stored: a refused approval saves nothing. */
+  /** Before anything is stored, claims the tools that the first turn runs again, so that a refused approval saves nothing. */
   async #storeClaimed(first: TurnRequest | undefined): Promise<void> {
     const { commits } = this.#options;
     const claim = first?.input.resume?.restart?.length ? await commits.claimTools(first.snapshotId) : undefined;
@@ -174,7 +174,7 @@ export class BackgroundRun<State> {
       await this.#store();
       isStored = true;
     } finally {
-      // The turn, once it is stored, takes the claim again under its own id when it runs.
+      // A stored turn takes the claim again, under its own id, when it runs.
       await claim?.end(isStored);
     }
   }

@@ -99,7 +99,7 @@ export class RunLease {
     return { ...this.#run, ...(turn && { turn }), ...(usage && { usage }) };
   }
 
-  /** The part that stays in a terminal snapshot, by which a late save of a former owner is recognized. */
+  /** The part that stays in a terminal snapshot: it identifies a late save of a former owner. */
   get trace(): RunRecord {
     const { id, agent, owner, generation } = this.#run;
     return { id, agent, owner, generation };

@@ -73,7 +73,6 @@ export function defineAgent<State, I extends z.ZodTypeAny, O extends z.ZodTypeAn
   return register(agent, promptAgentFn<State>(voice), [promptKey]);
 }
 
-/** What every agent with a prompt speaks with. */
 function voiceOf<State>(
   agent: AgentDefinition<State>,
   options: Pick<PromptVoice, 'promptInput' | 'turnOverrides'>,

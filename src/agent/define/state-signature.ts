@@ -55,11 +55,11 @@ export class StateSigner {
   }
 }
 
-/** The value as its JSON form reads, with members in one canonical order. */
+/** The state as plain JSON whose text does not depend on the order of members. */
 function sorted(state: SessionState): unknown {
   return JSON.parse(JSON.stringify(state), (_, value: unknown) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-    // A list inside an object, which no array is written as.
+    // The object around the list tells an object's members from an array.
     return { members: Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)) };
   });
 }

@@ -40,7 +40,7 @@ export interface PromptVoice {
   openWindow?: OpenWindow | undefined;
   /** What the agent remembers across sessions. Default: nothing. */
   memory?: AgentDefinition['memory'];
-  /** Changes what the model is sent. Default: nothing does. */
+  /** Changes the request before the model gets it. Default: no change. */
   modelRequest?: ChangingStore['modelRequest'];
 }
 
@@ -74,7 +74,7 @@ interface GenerateTurn<State> {
   gate: ToolGate | undefined;
   window: TurnWindow | undefined;
   memory: TurnMemory | undefined;
-  /** The request that the model gets; `undefined` when it gets the one that it is sent. */
+  /** Returns the changed request for the model; `undefined` for no change. */
   change: (request: GenerateRequest) => Promise<GenerateRequest> | undefined;
   sendChunk: (chunk: AgentStreamChunk) => void;
   abortSignal: AbortSignal;
@@ -177,7 +177,7 @@ function isStructured({ output }: GenerateOptions): boolean {
   return output?.schema !== undefined || output?.jsonSchema !== undefined;
 }
 
-/** The parsed output of the reply; nothing when the reply has none, for which Genkit also returns `null`. */
+/** The parsed output of the reply; `undefined` for none. Genkit returns `null` both for no output and for the output `null`. */
 function meaningOf({ output, text }: GenerateResponse): unknown {
   const meaning: unknown = output;
   return meaning === null && text.trim() !== 'null' ? undefined : meaning;
@@ -245,7 +245,7 @@ function observe<State>(turn: Observers<State>) {
 
 type Middleware = ReturnType<Parameters<typeof generateMiddleware>[1]>;
 
-/** The middleware's behavior in one `generate`. It is passed as the middleware's configuration, with private members so that a trace shows none. */
+/** What a middleware does in one `generate`, passed as its configuration. The members are private, so no trace shows them. */
 class Conduct {
   readonly #middleware: Middleware;
 
@@ -253,7 +253,7 @@ class Conduct {
     this.#middleware = middleware;
   }
 
-  /** Returns the one middleware of this name: a new name for each turn would slow down Genkit's registry. */
+  /** Defines the middleware once, under one name: a new name for each turn would slow down Genkit's registry. */
   static named(name: string) {
     const define = generateMiddleware({ name }, ({ config }) => (config as unknown as Conduct).#middleware);
     return (middleware: Middleware) => define(new Conduct(middleware));

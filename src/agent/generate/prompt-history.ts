@@ -143,11 +143,11 @@ function firstPartOf({ content }: PromptMessage): Part | undefined {
 
 function marked({ role, content: own, metadata }: PromptMessage): PromptMessage {
   const content = Array.isArray(own) ? own.map(ownPart) : own;
-  // Spelled out, because a spread gives every message another hidden class, which slows down all of Genkit's work on messages.
+  // Not a spread: it would give each message another hidden class, which slows down all of Genkit's work on messages.
   return { role, content, metadata: { ...metadata, [PREAMBLE_TAG]: true } };
 }
 
-/** Copies the part, which may be the prompt definition's own and so shared by all turns. Genkit refuses an invalid part. */
+/** Copies the part: it may belong to the prompt's definition, which all turns share. Genkit refuses an invalid part. */
 function ownPart(part: Part): Part {
   return typeof part === 'object' && part !== null && isPlain(part) ? { ...part } : part;
 }

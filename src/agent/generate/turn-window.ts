@@ -25,7 +25,7 @@ export type OpenWindow = <State>(session: Session<State>, turn: Turn) => TurnWin
 /** The windows of the turns that are running, by session. */
 const open = new WeakMap<object, TurnWindow>();
 
-/** Tells a window from a context of Genkit's, because the prompt's option of that name takes either. */
+/** Whether the option `context` holds a window of this package. It may also hold a context of Genkit. */
 export function isWindow(value: unknown): value is ContextWindow {
   return typeof (value as Partial<ContextWindow> | null | undefined)?.openTurn === 'function';
 }
@@ -41,7 +41,7 @@ export function withWindow<State>(agent: AgentDefinition<State>, context: unknow
   return { ...agent, window: context };
 }
 
-/** Genkit takes any object as the prompt's context, so a window that was not made would go unnoticed. */
+/** Refuses a function, or the options of a window, in place of a window: Genkit would silently accept them as the prompt's context. */
 function assertNoWindow(name: string, context: unknown): void {
   const isFactory = typeof context === 'function';
   const strategies = (context as { history?: unknown } | null | undefined)?.history;
@@ -58,7 +58,7 @@ function recordsOf<State>({ can, store }: AgentDefinition<State>): (SnapshotStor
 
 type Summaries = Promise<readonly SessionRecord[]>;
 
-/** What was read of the summaries of sessions that were opened and had no turn yet. */
+/** Summaries that are being read for sessions without a turn yet, by session. */
 const prefetched = new WeakMap<object, Summaries>();
 
 /** Begins to read the summaries of a session that is about to be read: a store can read both with one request. */
@@ -126,7 +126,10 @@ interface SavedTurn {
   readonly isOwn: boolean;
 }
 
-/** Called when a turn was saved, with the messages as they are stored. Begins what the window does after the reply; a process that shuts down waits for it as for its runs. */
+/**
+ * Called after a turn was saved, with the messages as they are stored. Starts the window's and the memory's work after the reply.
+ * `handOverRuns` waits for this work as it waits for runs.
+ */
 export function afterTurn<State>(
   agent: AgentDefinition<State>,
   session: Session<State>,

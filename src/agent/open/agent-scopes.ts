@@ -61,7 +61,7 @@ export function settleScopes<State>(
     ...(options.limits && { limits: settleLimits(options.limits) }),
   };
   assertOutputKey(name, outputKey, setting);
-  // A state that any caller can write is refused with such keys, so it must not be sent out with them.
+  // States that a caller could forge are refused if they have prefixed keys, so they must not be sent out with such keys.
   const reservesPrefixes = used.length > 0 || (!store && options.signState === undefined);
   return { appName, userIdOf: userId, used, outputKey, reservesPrefixes, setting };
 }
@@ -136,7 +136,7 @@ export function standInFor<State>(
   try {
     named = scopes.userIdOf(context ?? {});
   } catch {
-    // Without a user in the context, a later change of user could not be recognized.
+    // If the context's own user is unknown, a later change of user can't be detected.
     return { context, userId };
   }
   if (named === userId) return { context, userId };
@@ -151,9 +151,9 @@ export function ownerFor<State>({ scopes }: AgentDefinition<State>, { userId }: 
 }
 
 /**
- * What the saves of a turn require so that they bring back nothing that is erased while it runs. Only a turn that may write where no erased
- * session would refuse it needs it: one that begins a session, and one that changes the caller's record from another user's session. It
- * reads one document.
+ * A check for the saves of a turn: they fail if the user's data was erased while the turn ran. Most turns don't need it, because their
+ * session is erased too and refuses the save. A turn needs it if it begins a session, or changes the caller's record from another user's
+ * session. Reads one document.
  */
 export async function readErasureFence<State>(
   { store, can, scopes }: AgentDefinition<State>,

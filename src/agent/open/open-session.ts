@@ -27,7 +27,7 @@ export interface OpenedSession<State> extends Waits {
   readonly caller: Caller;
   /** The owner of the session. Optional: without one the session has no owner. */
   readonly owner?: SessionOwner;
-  /** The session has no snapshot that the first turn continues from; its parent, if any, is not of the session. */
+  /** The first turn continues from no snapshot of the session: from none at all, or from one that belongs to no session. */
   readonly isNew?: boolean;
   /** Refuses the saves that would bring back what is erased in the meantime. */
   readonly erasureFence?: ScopeChange | undefined;

@@ -60,7 +60,7 @@ export async function takeOver<State>(request: TakeOverRequest<State>): Promise<
   const { baseId } = claim.run;
   const before =
     previous ?? (baseId === undefined ? undefined : await store.getSnapshot({ snapshotId: baseId, context }));
-  // The run was stopped at its last turn, or was never stored completely.
+  // The run's last turn was ended by another process, for example aborted, or was never stored.
   const next = lease.id === snapshotId ? undefined : await store.getSnapshot({ snapshotId: lease.id, context });
   const isBaseGone = baseId !== undefined && !before;
   return {

@@ -43,7 +43,7 @@ export class TurnCommits<State> {
   #savedVersion: number;
   #lastGood: LastGood<State>;
   #saving: Promise<TurnOutcome> | undefined;
-  /** The messages that were saved last, and what the store made of them, while the session still has the former. */
+  /** Set while the session holds messages (`from`) that the store saved in another form (`to`), for example with placeholders. */
   #changed: { readonly from: readonly MessageData[]; readonly to: readonly MessageData[] } | undefined;
 
   constructor(agent: AgentDefinition<State>, opened: OpenedSession<State>) {
@@ -80,7 +80,7 @@ export class TurnCommits<State> {
     return ResumeClaim.take<State>({ agent: this.#agent, store, interruptedId, turnId, context: this.#context });
   }
 
-  /** The session goes on with the messages as they are stored. Called when the next turn begins: the turn that was saved may still show its own. */
+  /** Gives the session the messages as they are stored. Called when the next turn begins: the saved turn may still show its own. */
   adoptStored(): void {
     if (!this.#changed) return;
     const { from, to } = this.#changed;
@@ -125,7 +125,7 @@ export class TurnCommits<State> {
             const before = this.#lastGood.state.messages;
             saved = await this.writer.save(snapshotId, this.#parentId, content, { before, scopes });
           } catch (error) {
-            // The turn produced the value that the store refused.
+            // The store refused a value that the turn produced, so the message is for the operator.
             const audience = statusOf(error) === 'INVALID_ARGUMENT' ? 'operator' : undefined;
             return { ...this.refuse(snapshotId, toRuntimeError(error, audience)), unsaved: true };
           }
@@ -145,8 +145,8 @@ export class TurnCommits<State> {
   }
 
   /**
-   * Saves the state of a failed turn for inspection. No call resumes it: the session continues from the snapshot before. It is not saved when
-   * another turn came first, because the session would no longer continue from that turn. Never rejects.
+   * Saves the state of a failed turn for inspection. No call resumes it: the session continues from the snapshot before. If another turn
+   * was saved first, nothing is saved: the failed snapshot would become the leaf and hide that turn. Never rejects.
    */
   fail(snapshotId: string, error: RuntimeError): Promise<TurnOutcome> {
     return this.#whileSaving((used) => this.#fail(snapshotId, used, error));

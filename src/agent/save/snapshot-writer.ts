@@ -60,9 +60,9 @@ interface Place {
 }
 
 /**
- * Writes the snapshots of one call of an agent. It leaves a snapshot alone that another process ended, removed, or took over. A new snapshot is
- * saved only while the session's leaf is the one that the call knows: it becomes the leaf, and would hide what other calls saved meanwhile. It is
- * saved only while its parent is there: nothing comes back of a session that is deleted while the turn runs.
+ * Writes the snapshots of one call of an agent. It does not touch a snapshot that another process ended, removed, or took over. A new
+ * snapshot is saved only if the session still has the leaf that the call knows; otherwise it would hide what other calls saved meanwhile.
+ * It is saved only if its parent still exists; otherwise it would bring back a part of a deleted session.
  */
 export class SnapshotWriter<State> {
   readonly #agent: AgentDefinition<State>;
@@ -236,7 +236,7 @@ export class SnapshotWriter<State> {
         });
       try {
         const saved = await save(content).catch((error: unknown) => {
-          // A run without an end is worse than one without the state that the store refuses.
+          // The store refuses the state. Saves the end without it: a run without an end would be worse.
           if (isNew || statusOf(error) !== 'INVALID_ARGUMENT') throw error;
           return save();
         });
@@ -275,13 +275,13 @@ export class SnapshotWriter<State> {
     }
   }
 
-  /** What a save requires so that it brings back nothing that was deleted or erased while the turn ran; and the changes of records. */
+  /** The save's conditions, so that it brings back nothing that was deleted or erased while the turn ran; and its changes of records. */
   #fences(
     { parentId, isNew }: Omit<Place, 'snapshotId'>,
     scopes: readonly ScopeChange[],
   ): Pick<SaveSnapshotOptions, 'ifSnapshot' | 'scopes'> {
     const { erasureFence, isNew: isNewSession, parentId: openedFrom } = this.#opened;
-    // What a new session was opened from is no snapshot of it.
+    // A new session may continue from a snapshot without a session, which `ifSnapshot` would not find.
     const isOutside = isNewSession === true && parentId === openedFrom;
     const parent = isNew && this.#agent.can.compareLeaf && !isOutside ? parentId : undefined;
     const isFenced = (isNew && parent === undefined) || scopes.length > 0;
@@ -289,7 +289,7 @@ export class SnapshotWriter<State> {
     return { ...(parent !== undefined && { ifSnapshot: parent }), ...(all.length > 0 && { scopes: all }) };
   }
 
-  /** Passes when the leaf did not complete and the session still continues from before it. An expired run may have been taken over in the meantime. */
+  /** Refuses a leaf that has completed or is running since the call began, for example an expired run that was taken over. */
   async #assertPassed(parentId: string | undefined): Promise<void> {
     const leafId = this.#expectedLeafId;
     if (typeof leafId !== 'string' || leafId === parentId) return;

@@ -1,10 +1,10 @@
 import type { MessageData, Part } from 'genkit';
 import { markedLines } from './transcript.ts';
 
-/** What a block of data is. */
+/** Names the kind of data in a block. */
 export type DataTitle = 'summary' | 'examples' | 'artifacts' | 'memory' | 'profile' | 'knowledge';
 
-/** Where in a request a block of data stands: in the system message, before the earlier turns, or before the message of the current turn. */
+/** The position of a block in a request: in the system message, before the earlier turns, or before the message of the current turn. */
 export type DataPlace = 'system' | 'before-history' | 'before-prompt';
 
 const TITLES: Readonly<Record<DataTitle, string>> = {

@@ -2,19 +2,19 @@ import { createHash } from 'node:crypto';
 import type { MessageData } from 'genkit';
 import { isWaiting } from '../tool-requests.ts';
 
-/** Counts the work on messages, for tests: how many were read, be it to hash, to count or to write them. */
+/** Counts the messages that were read, for tests: to hash them, to count their tokens, or to write them. */
 export const meter = { messages: 0 };
 
 /**
  * The messages of one branch of a session, oldest first, without those of the prompt. A position is an index in it.
  *
- * Messages are hashed when a hash is asked for, and once: a log made from a longer version of the same branch keeps what was known.
+ * Each message is hashed once, when a hash is first needed. A log made from an earlier one of the same branch keeps the known hashes.
  */
 export class MessageLog {
   readonly messages: readonly MessageData[];
   /** Where turns begin: at each user message, and at the first message. */
   readonly turnStarts: readonly number[];
-  /** The hash of the first `i` messages is at `i`; as long as needed. */
+  /** At index `i`, the hash of the first `i` messages. Grows when `prefixHash` needs more. */
   readonly #hashes: string[];
 
   private constructor(messages: readonly MessageData[], hashes: string[]) {
@@ -23,7 +23,7 @@ export class MessageLog {
     this.#hashes = hashes;
   }
 
-  /** @param before A log that may begin with the same messages; what it knows of those is not computed again. */
+  /** @param before A log that may begin with the same messages; their hashes are taken from it. */
   static of(messages: readonly MessageData[], before?: MessageLog): MessageLog {
     if (!before) return new MessageLog(messages, [EMPTY_HASH]);
     const most = Math.min(before.#hashes.length - 1, messages.length);
@@ -75,7 +75,7 @@ function turnStartsOf(messages: readonly MessageData[]): number[] {
   return starts;
 }
 
-/** JSON text with sorted members: a store may answer them in another order than they were saved in. */
+/** JSON text with sorted members: a store may return members in another order than they were saved in. */
 function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, member: unknown) => {
     if (typeof member !== 'object' || member === null || Array.isArray(member)) return member;

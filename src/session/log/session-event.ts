@@ -52,7 +52,7 @@ export interface SessionEventInput {
 /** An event as its snapshot stores it; its content is a message of the state. */
 export type EventRecord = Omit<SessionEvent, 'content'>;
 
-/** Maximum size as JSON of an event without its content and delta, and of a delta beyond one value; both are stored in one piece. */
+/** Maximum size as JSON of an event without its content and delta. A delta may take this much more than the limit of one value. */
 const MAX_EVENT_BYTES = 256 * 1024;
 
 /**

@@ -14,8 +14,8 @@ export interface SessionOwner {
 }
 
 /**
- * The snapshot's part of an event log, stored in its field `sessionLog`. All members are optional: the events of an agent's turn are the
- * messages that it added.
+ * The snapshot's part of an event log, stored in its field `sessionLog`. All members are optional. Without an `event`, the snapshot's
+ * events are the messages that its turn added.
  */
 export interface SnapshotLog {
   readonly owner?: SessionOwner;
@@ -23,7 +23,7 @@ export interface SnapshotLog {
   readonly event?: EventRecord;
   /** The author of messages that are not the user's. Default: their role. */
   readonly author?: string;
-  /** The number of messages, of those shared with the beginning of the parent's, and of new ones at the end. */
+  /** `count` messages in all: the first `kept` are the parent's, the last `added` are new. */
   readonly messages?: { readonly count: number; readonly kept: number; readonly added: number };
 }
 
@@ -39,8 +39,8 @@ export function keeperOf(snapshot: SnapshotMetadata | SessionSnapshot): { ownedB
 }
 
 /**
- * The message counts to store, when the snapshot's messages begin with the very objects of its parent's; otherwise `undefined`, and the new
- * messages are found by comparison.
+ * The message counts to store, if the snapshot's messages begin with the parent's (the same objects). Otherwise `undefined`; readers then
+ * find the new messages by comparison.
  */
 export function addedTo(
   before: readonly MessageData[],
@@ -78,7 +78,7 @@ export async function* eventsBackwards(
   }
 }
 
-/** The parent's messages, read only when the child's counts do not tell which of its messages are new. */
+/** The parent's messages. Read only if the child has no counts of its new messages. */
 async function messagesBefore(
   snapshot: SnapshotMetadata,
   parent: SnapshotMetadata,

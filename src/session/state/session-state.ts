@@ -72,7 +72,7 @@ export function visibleCustomOf<S>(session: Session<S>): unknown {
   return Object.keys(view).length === 0 ? viewOf(session).custom : view;
 }
 
-/** The stand-in for a session while a prompt is rendered. */
+/** Data about the proxy that replaces the session while a prompt is rendered. */
 interface Rendering {
   readonly session: Session;
   /** The custom state as the prompt sees it. */
@@ -82,8 +82,8 @@ interface Rendering {
 const renderings = new WeakMap<object, Rendering>();
 
 /**
- * Keeps keys of other scopes out of the custom state. A prompt's function that merges its view with its changes returns such keys unchanged, so
- * they are dropped there. Anywhere else they are an error if prefixes are reserved.
+ * Keeps keys of other scopes out of the custom state. A function of a prompt sees these keys as state and may return them with its changes,
+ * so while a prompt is rendered the keys that it saw are dropped. Other such keys are an error if prefixes are reserved.
  */
 function guardOf(session: Session, reservesPrefixes: boolean): NonNullable<StateCell['guard']> {
   return (custom, mutator) => {
@@ -109,9 +109,9 @@ function guardOf(session: Session, reservesPrefixes: boolean): NonNullable<State
 }
 
 /**
- * Renders a prompt of the session: `{{@state.step}}`, `{{@state.[user:theme]}}` and `{{@state.[temp:draft]}}` are the values of its state, and
- * so is the `state` that a prompt's functions get. What they make of it by `updateCustom` changes the plain keys only. Without this a prompt
- * sees the custom state, so the plain keys only.
+ * Renders a prompt with the session's whole state: `{{@state.step}}`, `{{@state.[user:theme]}}` and `{{@state.[temp:draft]}}`. Functions of
+ * the prompt get the same keys as `state`; their `updateCustom` changes the plain keys only. Without this function a prompt sees only the
+ * plain keys.
  *
  * @example
  * const session = currentSession();
@@ -128,7 +128,7 @@ export function renderWith<S, O>(session: Session<S>, render: () => O): O {
   if (!seen) return render();
   const facade = new Proxy(session, {
     get: (target, name) => {
-      // What prompts take for the state is what this answers.
+      // Genkit reads the `@state` of a prompt with `getCustom`.
       if (name === 'getCustom') return () => seen;
       const member: unknown = Reflect.get(target, name, target);
       return typeof member === 'function' ? (member.bind(target) as unknown) : member;

@@ -12,16 +12,16 @@ type Operation =
   | { readonly name: string; readonly op: 'update'; readonly update: StateUpdate }
   | { readonly name: string; readonly op: 'delete' };
 
-/** A record in a turn: as it was read, with the turn's own changes, which are applied again to the current record when the turn is saved. */
+/** A record during a turn, with the turn's changes. When the turn is saved, the changes are applied again, to the record as it is then. */
 export class SharedScope {
   readonly #id: ScopeId;
   readonly #rules: StateRules;
   /** The record without the turn's changes. */
   #base: ScopeRecord;
-  /** The record with them; the same object as long as there are none. */
+  /** The record with the turn's changes; the same object as `#base` while there are none. */
   #view: ScopeRecord;
   #operations: Operation[] = [];
-  /** The steps of each requested change, and the record with it. */
+  /** The operations of each change that {@link change} returned, and the record after them. */
   readonly #asked = new WeakMap<
     ScopeChange,
     { readonly operations: readonly Operation[]; readonly view: ScopeRecord }
