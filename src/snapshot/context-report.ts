@@ -1,6 +1,6 @@
 /**
- * A section of what the model is sent, in the order in which they are sent: `instructions` (the messages of the prompt), `tools` (their
- * declarations), `summary`, `history` (earlier turns), then what was chosen for this turn (`examples`, `artifacts`, `memory`, `knowledge`), and
+ * A section of a request to the model, in the order of the request: `instructions` (the messages of the prompt), `tools` (their
+ * declarations), `summary`, `history` (earlier turns), the data chosen for this turn (`examples`, `artifacts`, `memory`, `knowledge`), and
  * `prompt` (the current turn with its tool calls).
  */
 export type Section =
@@ -18,8 +18,8 @@ export type Section =
 export type MessageRange = readonly [from: number, to: number];
 
 /**
- * Why items were left out: `strategy`, a history strategy did it; `section`, the section's own budget; `window`, the budget of the window;
- * `deadline`, the source did not answer in time; `failed`, the source threw or answered something else than documents.
+ * Why items were left out: `strategy`, a history strategy dropped them; `section`, they exceeded the section's budget; `window`, they
+ * exceeded the window's budget; `deadline`, the source did not answer in time; `failed`, the source threw or did not return documents.
  */
 export type OmissionReason = 'strategy' | 'section' | 'window' | 'deadline' | 'failed';
 

@@ -6,17 +6,16 @@ type State<S> = NonNullable<SessionSnapshot<S>['state']>;
 /** Node asks for a method of this name before it prints an object. */
 const INSPECT = Symbol.for('nodejs.util.inspect.custom');
 
-/** What {@link handOut} hands out. */
 export interface HandOutOptions {
-  /** The state, asked for once, a copy not before it is looked at; it must never change after this. Omitted: the snapshot has none. */
+  /** Returns the state, which must never change afterwards. Called once at most. Optional: without it the snapshot has no state. */
   state?: (() => unknown) | undefined;
   /** The state itself, frozen, instead of a copy. */
   frozen?: boolean | undefined;
 }
 
 /**
- * A snapshot as a caller gets it: a copy. The state is copied when it is first accessed, so a caller that reads only the metadata does not pay
- * for a long conversation. It is the state as of the read all the same.
+ * A copy of a snapshot for a caller. The state is copied on first access, so a caller that reads only the metadata does not pay for a long
+ * conversation. Later saves do not change it.
  */
 export function handOut<S>(meta: SnapshotMetadata, { state: stored, frozen }: HandOutOptions = {}): SessionSnapshot<S> {
   const snapshot = thaw(meta) as SessionSnapshot<S>;

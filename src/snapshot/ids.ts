@@ -24,8 +24,8 @@ export type IdKind =
   | 'worker name';
 
 /**
- * Refuses what cannot be an id: anything but a string, a blank one, one longer than {@link MAX_ID_LENGTH}. Every other string is an id;
- * stores encode it, they never put it into a path.
+ * Refuses anything but a string, a blank string, and one longer than {@link MAX_ID_LENGTH}. Every other string is an id: stores encode it
+ * before they use it in a path.
  */
 export function assertId(id: unknown, kind: IdKind): asserts id is string {
   if (typeof id !== 'string') {

@@ -13,7 +13,7 @@ export function copyMetadata<S>(snapshot: SessionSnapshot<S>): SnapshotMetadata 
 }
 
 /**
- * The store's own state, which shares with `known` what is equal; `undefined` when there is none.
+ * The store's own copy of the state; `undefined` when there is none. Parts that are equal to those of `known` are shared with it.
  *
  * @throws `INVALID_ARGUMENT` with the path when it holds what JSON cannot hold.
  */

@@ -46,8 +46,8 @@ export function planRetention(tree: SessionTree<SnapshotNode>, policy: Retention
 }
 
 /**
- * A snapshot that stays must not become a leaf because all of its children go: the session would look branched, or change its latest leaf.
- * Then the child that was saved last stays as well.
+ * If a snapshot stays and all of its children would be removed, keeps the child that was first saved last. Otherwise the snapshot would
+ * become a leaf, and the session would look branched or get another latest leaf.
  */
 function keepLeavesAsTheyAre(tree: SessionTree<SnapshotNode>, remove: Set<string>): void {
   for (const node of tree.nodes()) {
@@ -92,8 +92,8 @@ function isIdle(tree: SessionTree<SnapshotNode>, beforeMs: number): boolean {
 }
 
 /**
- * What {@link planRetention} would remove by `maxChainLength` once `added` is saved, as far as it is on that snapshot's path: the rest was
- * so before. Looks at the newest `length` snapshots of the path and what branches off from them, never at the whole session.
+ * The ancestors of `added` that {@link planRetention} would remove by `maxChainLength` once `added` is saved. The save changes nothing for
+ * other snapshots, so only this path and the branches near it are searched, never the whole session.
  *
  * @param added A new snapshot, not yet in the tree.
  * @returns Ids, those nearest to the new snapshot first.
@@ -119,7 +119,7 @@ export function overflow(
   return removable(tree, beyond);
 }
 
-/** Steps from a snapshot down to its nearest leaf; something above `limit` when that is further. */
+/** Steps from a snapshot down to its nearest leaf; a number above `limit` when there are more than `limit`. */
 function distanceToLeaf(tree: SessionTree<SnapshotNode>, snapshotId: string, limit: number): number {
   let layer = [snapshotId];
   for (let steps = 0; steps <= limit; steps++) {
@@ -129,7 +129,7 @@ function distanceToLeaf(tree: SessionTree<SnapshotNode>, snapshotId: string, lim
   return limit + 1;
 }
 
-/** Of a path's snapshots those that may go: no running ones, and, as in {@link keepLeavesAsTheyAre}, no only child of one that stays. */
+/** The removable snapshots of a path: no running ones and, see {@link keepLeavesAsTheyAre}, no only child of one that stays. */
 function removable(tree: SessionTree<SnapshotNode>, path: readonly string[]): string[] {
   const removed = new Set<string>();
   for (const id of path.toReversed()) {

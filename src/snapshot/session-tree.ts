@@ -11,8 +11,8 @@ export interface SnapshotNode {
 }
 
 /**
- * The snapshots of one session, in the order in which they were first saved, with the leaf rule kept up to date: adding one costs the same
- * however long the session is. Holds whatever node type the store wants to find again.
+ * The snapshots of one session, in the order in which they were first saved, and its leaves. Adding a snapshot costs the same however long
+ * the session is.
  *
  * Invariant: `#leaves` holds exactly the snapshots that no other of the session names as parent, in commit order.
  */
@@ -55,12 +55,12 @@ export class SessionTree<N extends SnapshotNode = SnapshotMetadata> {
     return this.#latestLeaf === undefined ? undefined : this.mustGet(this.#latestLeaf);
   }
 
-  /** The snapshot that was written last, be it new or a rewrite, and be it removed since: removing is no write. */
+  /** The snapshot that was written last, as new or as a rewrite. It may have been removed since: a removal is not a write. */
   lastWritten(): N | undefined {
     return this.#lastWritten;
   }
 
-  /** Those that name `snapshotId` as parent, whether it is there or not. */
+  /** The snapshots that name `snapshotId` as parent, even if that snapshot does not exist. */
   children(snapshotId: string): string[] {
     return [...(this.#children.get(snapshotId) ?? [])];
   }
@@ -81,7 +81,7 @@ export class SessionTree<N extends SnapshotNode = SnapshotMetadata> {
       else this.#children.set(node.parentId, new Set([node.snapshotId]));
       this.#dropLeaf(node.parentId);
     }
-    // A parent may arrive after its child: then it is no leaf from the start.
+    // A child may be saved before its parent; the parent is then no leaf.
     if (this.#children.has(node.snapshotId)) return;
     this.#leaves.add(node.snapshotId);
     this.#latestLeaf = node.snapshotId;
@@ -133,7 +133,7 @@ export class SessionTree<N extends SnapshotNode = SnapshotMetadata> {
     if (this.#latestLeaf === snapshotId) this.#latestLeaf = undefined;
   }
 
-  /** Leaves are kept in commit order, so one that comes back must be put back into its place. */
+  /** Adds a leaf at its place: leaves are kept in commit order. */
   #restoreLeaf(snapshotId: string): void {
     const leaves = new Set([...this.#leaves, snapshotId]);
     this.#leaves.clear();

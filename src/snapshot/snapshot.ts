@@ -32,9 +32,9 @@ export function storedOf(meta: SnapshotMetadata, sessionId: string | null | unde
 }
 
 /**
- * What a mutator's answer becomes in the store: new when there is no `current`, else a rewrite of it. Decides all that can be decided
- * without the rest of the session: ids, the sticky fields (`parentId` and `createdAt` stay as first saved, the snapshot stays in its
- * session), the status. Pure; the answer shares its state with `input`.
+ * The snapshot to store for a mutator's answer `input`: a new one, or a rewrite of `current`. Applies the rules that need no other
+ * snapshot: ids, allowed changes of the status, and fields that never change (`parentId`, `createdAt`, the session). Pure; the result
+ * shares its state with `input`.
  *
  * @throws `INVALID_ARGUMENT` when the answer is no snapshot, `FAILED_PRECONDITION` when it would change what never changes.
  */
@@ -63,10 +63,10 @@ export function revise<S>(
 }
 
 /**
- * A completed snapshot that has children keeps its state: their states are stored as what changed since it. A store calls this for each
- * rewrite, with what it knows of the stored snapshot.
+ * Refuses to change the state of a completed snapshot that has children: their states are stored as diffs from it. A store calls this for
+ * each rewrite.
  *
- * @param isSame Compares the states; asked only where it matters.
+ * @param isSame Compares the states. Called only for a completed snapshot with children.
  * @throws `FAILED_PRECONDITION` when the rewrite would change the state.
  */
 export function assertStateMayChange(

@@ -52,10 +52,9 @@ export interface SaveRequest<S> {
   readonly session: SessionDetails | undefined;
 }
 
-/** What a prune looks at. */
 export interface PruneOptions {
   readonly dryRun: boolean;
-  /** `undefined`: all sessions, and what belongs to none. */
+  /** `undefined`: all sessions, and the data that belongs to no session. */
   readonly sessionId: string | undefined;
 }
 
@@ -79,10 +78,10 @@ export interface TenantStore<S> {
 }
 
 /**
- * The public side of a store: checks the arguments of each call, finds the caller's tenant, and hands over to that tenant's
- * {@link TenantStore}. A store of this package extends it and writes the tenant.
+ * The public side of a store: checks the arguments of each call, finds the caller's tenant, and calls that tenant's {@link TenantStore}.
+ * Each store of this package extends it and implements a `TenantStore`.
  *
- * The hooks may answer without a promise; an in-memory store is then atomic for the whole process.
+ * Methods of a `TenantStore` may return without a promise, so a method of the in-memory store runs without interruption.
  */
 export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore, CheckStore {
   abstract readonly capabilities: Readonly<StoreCapabilities>;

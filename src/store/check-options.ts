@@ -2,7 +2,7 @@ import { invalidArgument } from '../errors.ts';
 import { unknownOption } from '../option-names.ts';
 import type { RecordStore } from './contract.ts';
 
-/** Checks one option's value; answers what it must be, or `undefined` when it is fine. */
+/** Checks one option's value. Returns a description of valid values for the error message; `undefined` when the value is valid. */
 export type OptionCheck = (value: unknown) => string | undefined;
 
 /** The value is checked elsewhere. */
@@ -57,7 +57,7 @@ export function isOneOf(...values: string[]): OptionCheck {
 }
 
 /**
- * A misspelt option must not pass in silence.
+ * Refuses unknown options, which may be misspelt, and invalid values.
  *
  * @throws `INVALID_ARGUMENT` naming the option and what is allowed.
  */

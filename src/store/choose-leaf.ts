@@ -33,7 +33,7 @@ export function assertNotBranched(sessionId: string, leafCount: number): void {
 }
 
 /**
- * Decides a save that named the leaf it expects (`SaveSnapshotOptions.expectedLeafId`); call it inside the save's atomic part.
+ * Refuses a save when the session's leaf is not the one of `SaveSnapshotOptions.expectedLeafId`. Call it inside the save's atomic part.
  *
  * @param sessionId The session of the snapshot being saved.
  * @param actual The session's latest leaf, `null` when it has no snapshot.
@@ -52,7 +52,7 @@ export function assertExpectedLeaf(
 }
 
 /**
- * Decides a save that requires a snapshot of its session (`SaveSnapshotOptions.ifSnapshot`); call it inside the save's atomic part.
+ * Refuses a save when the snapshot of `SaveSnapshotOptions.ifSnapshot` is not in its session. Call it inside the save's atomic part.
  *
  * @param hasSnapshot Whether the session has the snapshot. Asked only when the save requires one.
  * @throws `ABORTED` when it is gone, `INVALID_ARGUMENT` when there is no session to look into.

@@ -13,21 +13,20 @@
  * - **Rewrites are safe.** The state of a completed snapshot that has children never changes: a save that would change it is refused with
  *   `FAILED_PRECONDITION`. Its other members may change. Rewriting any other snapshot changes no other.
  * - **Values come back as saved**, or are refused with `INVALID_ARGUMENT` and the path, before anything is written.
- * - **Nothing is aliased.** What a method hands out is the caller's own copy, or frozen where the caller asked for it so.
+ * - **Nothing is aliased.** A method returns the caller's own copy, or a frozen value if the caller asked for one.
  * - **Ids are data.** Any non-blank string of at most 1,024 characters names a snapshot, a session, an app, a user or a tenant.
- * - **Scopes.** Besides snapshots a store with `capabilities.scopes` keeps records, at most one for each app and one for each user of an app:
- *   what all their sessions have in common. A record changes only by a save, or goes by `deleteScope`; by a save exactly when that is made:
- *   where the mutator skips or throws, where the leaf is another than expected, where anything is refused, no record changes, and where a
- *   record's change is refused no snapshot is saved. A change sees the record as it is then: 30 increments from 30 sessions give 30, and
- *   changes of different keys all stay. A save costs at most one document more for each record it names. Records know nothing of time:
- *   rewriting, branching, resuming an earlier snapshot, deleting or pruning sessions leaves them as they are. No snapshot holds any of a
- *   record. A store without `capabilities.scopes` refuses a save with `scopes` by `FAILED_PRECONDITION`, before the mutator runs.
- * - **Session records.** Besides snapshots a store with `capabilities.records` keeps what belongs to a session and is no snapshot: any number
- *   of JSON values, each under a kind and a key. A record changes by `writeRecord` only; 30 increments that expect the revision they read,
- *   and try again on `ABORTED`, give 30. Records go with their session, by whatever way that goes; a session begun anew under the same id has
- *   none of them, and no revision comes twice. A record may be written before the session's first snapshot. While the session has none, the
- *   record is an orphan: `prune` removes orphans that were written more than an hour ago. Writing records changes no snapshot, no list, and
- *   no age that `prune` measures.
+ * - **Scopes.** A store with `capabilities.scopes` also keeps records of values that sessions share: at most one record for each app, and
+ *   one for each user of an app. A save changes records, and `deleteScope` removes them; nothing else does. The snapshot and the records of
+ *   a save are written together or not at all: if the mutator skips or throws, the leaf is not the expected one, or a change is refused,
+ *   nothing is written. A change gets the current record: 30 increments from 30 sessions give 30, and changes of different keys are all
+ *   kept. Each record costs a save at most one more document. Records have no history: rewriting, branching, resuming an earlier snapshot,
+ *   deleting or pruning sessions does not change them. Snapshots contain no part of a record. A store without `capabilities.scopes` refuses
+ *   a save with `scopes` with `FAILED_PRECONDITION`, before the mutator runs.
+ * - **Session records.** A store with `capabilities.records` also keeps any number of JSON values for each session, each under a kind and a
+ *   key. Only `writeRecord` changes a record; 30 increments that expect the revision they read, and try again on `ABORTED`, give 30. When a
+ *   session is removed, in whatever way, so are its records; a new session of the same id has none of them, and no revision is used twice.
+ *   A record may be written before the session's first snapshot. Until then it is an orphan: `prune` removes orphans that were written more
+ *   than an hour ago. Writing a record changes no snapshot, no list, and no age that `prune` measures.
  * - **Errors are `GenkitError`s** whose message names the id and says what to do.
  */
 import type { GenerateRequest } from 'genkit';
@@ -45,8 +44,8 @@ export interface SnapshotLookup extends SessionStoreOptions {
   /** The latest leaf of this session. */
   sessionId?: string;
   /**
-   * For a caller that only reads: the state may be the store's own, frozen, instead of a copy. What of it is saved again is
-   * known without a comparison.
+   * For a caller that only reads: the store may return its own state, frozen, instead of a copy. When parts of this state are saved again,
+   * the store recognizes them without comparing them. Default: `false`.
    */
   frozen?: boolean;
 }
@@ -65,20 +64,19 @@ export interface SessionDetails {
 export interface SaveSnapshotOptions extends SessionStoreOptions {
   /**
    * The save succeeds only while this snapshot is the session's latest leaf (`null`: while the session has no snapshot), else it throws
-   * `SessionConflictError`. Omitted: the leaf is not looked at.
+   * `SessionConflictError`. Default: the leaf is not checked.
    */
   expectedLeafId?: string | null;
   /**
-   * The save succeeds only while this snapshot of the session is there, else it throws `ABORTED`. For a writer that works on behalf of a
-   * session which may be deleted in the meantime. Default: nothing is required. Needs `capabilities.compareLeaf`.
+   * The save succeeds only while the session has this snapshot, else it throws `ABORTED`. Protects a session that is deleted meanwhile from
+   * being written again. Default: nothing is required. Needs `capabilities.compareLeaf`.
    */
   ifSnapshot?: string;
   /** Changes of records, made when the snapshot is saved and not otherwise; each record at most once. Needs `capabilities.scopes`. */
   scopes?: readonly ScopeChange[];
   /**
-   * Facts about the snapshot's session, written in the same commit. Each member replaces what was there, except `ownerId`, which counts
-   * at the session's first save only; a member that is missing leaves what was there. Ignored for a snapshot without a session. Needs
-   * `capabilities.details`.
+   * Facts about the snapshot's session, written in the same commit. Each member replaces the stored one, except `ownerId`, which only the
+   * session's first save sets; a missing member changes nothing. Ignored for a snapshot without a session. Needs `capabilities.details`.
    */
   session?: SessionDetails;
 }
@@ -100,7 +98,7 @@ export type ScopeId =
       readonly userId: string;
     };
 
-/** What sessions have in common. Keys are any strings, and own members whatever they are; a record that is empty is the same as none. */
+/** Values that sessions share. Any string is a key, `__proto__` too; an empty record is the same as none. */
 export type ScopeRecord = { [key: string]: Json };
 
 /** How a save changes a record. */
@@ -108,9 +106,9 @@ export interface ScopeChange {
   /** Whose record it is. */
   readonly id: ScopeId;
   /**
-   * Gets its own copy of the record as it is, empty when there is none, and answers what it becomes; `undefined` leaves it, and the record
-   * is still so when the snapshot is saved. It may change what it gets and answer that. Like the mutator it runs after, it may run more than once and only its last answer counts; what it
-   * throws is thrown, and nothing is saved.
+   * Gets its own copy of the current record, empty when there is none, and returns the new record; it may change its argument and return
+   * it. `undefined` keeps the record; the save then still makes sure that the record has not changed meanwhile. Runs after the mutator,
+   * maybe more than once; only its last result counts. If it throws, the save throws the same error and saves nothing.
    */
   readonly change: (record: ScopeRecord) => ScopeRecord | undefined;
 }
@@ -149,12 +147,12 @@ export interface WriteRecordOptions extends SessionStoreOptions {
   value: Json | undefined;
   /**
    * The write succeeds only while the record has this revision (`null`: while there is no such record), else it throws `ABORTED`. Default:
-   * whatever is there is replaced.
+   * any stored record is replaced.
    */
   expectedRevision?: string | null;
   /**
-   * The write succeeds only while this snapshot of the session is there, else it throws `ABORTED`. For a writer that works on behalf of
-   * a session which may be deleted in the meantime. Default: the session is not looked at.
+   * The write succeeds only while the session has this snapshot, else it throws `ABORTED`. Protects a session that is deleted meanwhile
+   * from being written again. Default: the session is not checked.
    */
   ifSnapshot?: string;
 }
@@ -171,7 +169,7 @@ export interface PageOptions extends SessionStoreOptions {
 export interface Page<T> {
   /** At most `limit` of them. */
   items: T[];
-  /** Pass it as `cursor` to get the next page. Opaque. Absent on the last page. */
+  /** Pass it as `cursor` to get the next page. Opaque. Missing on the last page. */
   nextCursor?: string;
 }
 
@@ -187,7 +185,7 @@ export interface SessionSummary extends SessionDetails {
   sessionId: string;
   /** The latest leaf. */
   leafId: string;
-  /** Leaves in all; more than one: the session has branches. */
+  /** The number of leaves; a session with more than one has branches. */
   leafCount: number;
   /** Snapshots in all, whatever their status. */
   snapshotCount: number;
@@ -201,8 +199,8 @@ export interface SessionSummary extends SessionDetails {
   /** Status of the latest leaf. */
   status?: SnapshotStatus;
   /**
-   * The `usage` of its snapshots, each numeric member added up, and the largest `summaryUsage` that one of them has: that is a sum of the whole
-   * session, which never falls. Absent when no snapshot has either.
+   * Each numeric member of its snapshots' `usage`, added up, plus the largest `summaryUsage` of a snapshot, which is already a sum over the
+   * whole session. Missing when no snapshot has either.
    */
   usage?: UsageSum;
 }
@@ -211,15 +209,15 @@ export interface SessionSummary extends SessionDetails {
 export type UsageSum = { [name: string]: number };
 
 /**
- * What {@link SnapshotStore.prune} removes; the members add up. Ages are measured against the snapshots' own times. Nothing that stays
- * becomes a leaf by it: where all children of a snapshot would go but not the snapshot itself, the child first saved last stays.
+ * What {@link SnapshotStore.prune} removes: the snapshots that any of the members names. Ages are measured by the snapshots' own times. No
+ * snapshot becomes a leaf: if all children of a remaining snapshot would be removed, the child that was first saved last is kept.
  */
 export interface PrunePolicy {
   /** Snapshots created longer ago than this, in ms, except leaves and running ones: a leaf goes only with its session. */
   maxAgeMs?: number;
   /** Whole sessions not written for this long, in ms; a session with a running snapshot stays. */
   idleMs?: number;
-  /** Of every path from a leaf to its root, all but the newest so many snapshots (at least 1). */
+  /** Snapshots that are not among the newest so many (at least 1) of any path from a leaf to its root, except running ones. */
   maxChainLength?: number;
 }
 
@@ -229,7 +227,7 @@ export interface PruneResult {
   sessions: number;
   /** Snapshots removed, those of whole sessions included. */
   snapshots: number;
-  /** Pieces of shared state that nothing needed any more; 0 in stores that have none. */
+  /** Shards of states that no remaining snapshot needs; 0 in stores without shards. */
   shards: number;
   /** Nothing was removed; the counts are of what would be. */
   dryRun: boolean;
@@ -239,7 +237,7 @@ export interface PruneResult {
 export interface DeleteResult {
   /** Snapshots removed, whatever their status. */
   snapshots: number;
-  /** Pieces of shared state that nothing else needed; 0 in stores that have none. */
+  /** Shards that were removed; 0 in stores without shards. */
   shards: number;
   /** Session records removed. Missing where the store does not count them. */
   records?: number;
@@ -257,7 +255,7 @@ export interface DeleteSessionsResult extends DeleteResult {
 export interface StoreCapabilities {
   /** `onSnapshotStateChange` is there. */
   watch: boolean;
-  /** Watchers also hear of saves made by other processes. */
+  /** Watchers are also notified of saves by other processes. */
   watchAcrossProcesses: boolean;
   /** `getSnapshotMetadata` is there. */
   metadata: boolean;
@@ -323,11 +321,11 @@ export interface SnapshotStore<S = unknown> extends SessionStore<S> {
   getSnapshotMetadata(lookup: SnapshotLookup): Promise<SnapshotMetadata | undefined>;
 
   /**
-   * Reads the snapshot, hands it to `mutator`, and saves what that answers.
+   * Reads the snapshot, calls `mutator` with it, and saves the result.
    *
-   * @param snapshotId The snapshot to create or rewrite; omitted: the answer's own `snapshotId`, else a new id.
-   * @param mutator Gets the snapshot as it is (`undefined`: none yet); `null` skips the write; what it throws is thrown.
-   * @returns The id used, or `null` when the mutator answered `null`.
+   * @param snapshotId The snapshot to create or rewrite. Default: the `snapshotId` of the mutator's result, else a new id.
+   * @param mutator Gets the current snapshot (`undefined`: none yet); returns the new one, or `null` for no write. Its errors are thrown.
+   * @returns The id of the saved snapshot; `null` when the mutator returned `null`.
    */
   saveSnapshot(
     snapshotId: string | undefined,
@@ -336,8 +334,8 @@ export interface SnapshotStore<S = unknown> extends SessionStore<S> {
   ): Promise<string | null>;
 
   /**
-   * Calls `callback` with the snapshot as it is soon after subscribing (never before this returns; not while there is no such snapshot), then
-   * with each later status once and in order. Other rewrites may be merged.
+   * Calls `callback` with the current snapshot soon after this method returns, if there is one, then once with each later status, in order.
+   * Of several rewrites with the same status, `callback` may get only the last.
    *
    * @returns Ends the subscription: the callback is not called afterwards.
    */
@@ -374,27 +372,27 @@ export interface SnapshotStore<S = unknown> extends SessionStore<S> {
     options?: SessionStoreOptions & { dryRun?: boolean; sessionId?: string },
   ): Promise<PruneResult>;
 
-  /** Releases watchers, timers and what else the store opened; any later call is refused. May be called twice. */
+  /** Releases watchers, timers and everything else that the store opened; later calls are refused. May be called twice. */
   close(): Promise<void>;
 }
 
 /** What a store with `capabilities.scopes` has besides. */
 export interface ScopeStore {
   /**
-   * The records, in the order of `scopes`, empty ones where there are none. Each is as some save left it; together they need not be of one
-   * moment. Reads one document for each.
+   * The records, in the order of `scopes`; an empty one for a record that does not exist. Each is consistent, but a save may come between
+   * the reads of two records. Reads one document for each.
    */
   readScopes(options: SessionStoreOptions & { scopes: readonly ScopeId[] }): Promise<ScopeRecord[]>;
 
   /**
-   * Removes every byte of a record, say when a user wants to be forgotten: their sessions go by `deleteSession`. A save under way may make
-   * it anew.
+   * Removes every byte of a record, for example when a user wants to be forgotten; their sessions are removed by `deleteSession`. A save
+   * that is running may create the record again.
    *
    * @returns Whether there was one.
    */
   deleteScope(options: SessionStoreOptions & { scope: ScopeId }): Promise<boolean>;
 
-  /** The names of all records of the tenant, in an order that stays. */
+  /** The names of all records of the tenant, always in the same order. */
   listScopes(options?: PageOptions): Promise<Page<ScopeId>>;
 }
 
@@ -416,7 +414,7 @@ export interface RecordStore {
 export interface CheckOptions extends SessionStoreOptions {
   /** Removes orphans that were written longer ago than `graceMs`, and nothing else. Default: `false`. */
   repair?: boolean;
-  /** What is younger may belong to a save that is under way, in ms. Default: 3,600,000, an hour. */
+  /** How old an orphan must be to be removed, in ms: a younger one may belong to a running save. Default: 3,600,000 (an hour). */
   graceMs?: number;
   /** Called after each session, with what was read so far. */
   onProgress?: (progress: CheckCounts) => void;
@@ -437,17 +435,17 @@ export interface CheckCounts {
 /** Something that a check found. */
 export interface StoreFinding {
   /**
-   * `damaged`: missing or broken. `unreadable`: encrypted under a key that the store does not have, or of a newer version. `orphan`: no
-   * longer, or not yet, needed by anything. `expired`: past its time, and not removed yet; or a background run whose lease has run out.
+   * `damaged`: missing or broken. `unreadable`: its key is missing, or a newer version wrote it. `orphan`: no data refers to it, no longer
+   * or not yet. `expired`: past its expiry and not removed yet; or a background run whose lease has run out.
    */
   readonly kind: 'damaged' | 'unreadable' | 'orphan' | 'expired';
   /** The tenant, as `snapshotPathPrefix` names it. */
   readonly tenant: string;
-  /** The session that it belongs to. Optional: not known, or none. */
+  /** The session that it belongs to. Missing when there is none, or it is not known. */
   readonly sessionId?: string;
-  /** The snapshot. Optional: it is none, or not known. */
+  /** The snapshot. Missing when the finding is not about a snapshot, or its id is not known. */
   readonly snapshotId?: string;
-  /** The file, relative to the store's directory, or the path of the document. Optional: it is in no one place. */
+  /** The file, relative to the store's directory, or the path of the document. Missing when the finding is not about a single one. */
   readonly place?: string;
   /** What is wrong, in a sentence for an operator. */
   readonly problem: string;
@@ -466,10 +464,10 @@ export interface CheckResult extends CheckCounts {
 /** What a store with `capabilities.check` has besides. */
 export interface CheckStore {
   /**
-   * Reads everything of the caller's tenant once, past all caches, and reports what is damaged, needed by nothing, or expired. It may run while
-   * agents work. It reads about as much as there is: not for every minute.
+   * Reads everything of the caller's tenant once, without caches, and reports what is damaged, an orphan, or expired. It may run while
+   * agents work. It reads all data, so do not run it often.
    *
-   * @throws The store's errors when it can't be reached: then nothing is said about the data.
+   * @throws The store's errors when it can't be reached. They say nothing about the data.
    * @example
    * import { FileSessionStore } from 'genkitx-agents';
    * const { findings } = await new FileSessionStore('.data/sessions').check();
@@ -499,19 +497,19 @@ export function capabilitiesOf(store: SessionStore<never> | SessionStore): Reado
   return declared ?? { ...FOREIGN_CAPABILITIES, watch: typeof store.onSnapshotStateChange === 'function' };
 }
 
-/** What a store has besides that stores something else than it is given, say placeholders. */
+/** Further methods of a store that changes states before it stores them, for example by placeholders for personal data. */
 export interface ChangingStore {
-  /** What is stored of a state that was saved; the state itself where nothing was changed. Both are immutable. */
+  /** The stored form of a saved state; the state itself if nothing was changed. Both are immutable. */
   storedState<S>(state: SessionState<S>): SessionState<S>;
   /**
-   * The request that a model is to get instead of this one; `parentId` is the snapshot that the turn continues from. Optional: models get what
-   * they are sent.
+   * Returns the request that the model gets instead of this one; `parentId` is the snapshot that the turn continues from. Default: requests
+   * are not changed.
    */
   readonly modelRequest?: (
     request: GenerateRequest,
     session: SessionStoreOptions & { sessionId: string; parentId?: string | undefined },
   ) => Promise<GenerateRequest>;
-  /** What may be kept elsewhere of a text from a session, say as a memory. Optional: all of it. */
+  /** Returns the form of a session's text that may be stored elsewhere, for example as a memory. Default: the text itself. */
   readonly redactText?: (text: string) => Promise<string>;
 }
 

@@ -6,15 +6,15 @@ import type { SessionStoreOptions } from './contract.ts';
 export const DEFAULT_TENANT = 'global';
 
 /**
- * Names the caller's tenant from the call's `context`, say the signed-in user's id. Two callers see the same data exactly when their
- * prefixes are the same string. Any id is a prefix; stores encode it, so no prefix reaches another's data.
+ * Returns the name of the caller's tenant, made from the call's `context`: for example the signed-in user's id. Two callers see the same
+ * data exactly when their names are equal. Any id can be a name: stores encode it, so no name gives access to another tenant's data.
  */
 export type SnapshotPathPrefix = (options?: SessionStoreOptions) => string;
 
 /**
  * The tenant of a call.
  *
- * @throws `INVALID_ARGUMENT` when the prefix function answers no id: better no data than another tenant's.
+ * @throws `INVALID_ARGUMENT` when the prefix function does not return an id. A default tenant could expose another tenant's data.
  */
 export function nameTenant(
   prefix: SnapshotPathPrefix | undefined,

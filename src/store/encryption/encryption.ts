@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto';
 import type { GenkitError } from 'genkit';
 import { addressTo, failedPrecondition, quote } from '../../errors.ts';
 
-/** What one data key is for. */
+/** The data that is encrypted with one data key. */
 export interface KeyOwner {
   /** The tenant that it is stored for. */
   readonly tenant: string;
-  /** What it is: `snapshot`, one without a session; `scope`, the record of a user or an app; `memory`, the memories of a scope. */
+  /** `snapshot`: a snapshot without a session. `scope`: the record of a user or an app. `memory`: the memories of a scope. */
   readonly kind: 'session' | 'snapshot' | 'scope' | 'memory';
-  /** The id of the session or the snapshot; of a record and of memories the text that their scope is known by in the store. */
+  /** The id of the session or the snapshot; for a record and for memories the key of their scope. */
   readonly id: string;
-  /** Tells it from a deleted one of the same id, where the store has to. */
+  /** Differs from that of a deleted owner with the same id. Missing in stores that don't need it. */
   readonly incarnation?: string;
 }
 
@@ -20,7 +20,7 @@ export interface Cipher {
   readonly keyTag: string;
   /** Encrypts `bytes`, and binds them to `place`: they open for the same owner and place only. */
   seal(bytes: Uint8Array, place: string): Buffer;
-  /** A hash of `content` under the data key, 64 hex digits: equal contents have equal names under one data key, and under no two. */
+  /** A keyed hash of `content`, 64 hex digits: equal contents have equal names under the same data key only. */
   nameOf(content: string | Uint8Array): string;
 }
 
@@ -38,7 +38,7 @@ export interface Encryption {
    * @throws `FAILED_PRECONDITION` when the key is not there, `UNAVAILABLE` when it can't be reached, any other error for damage.
    */
   open(sealed: Uint8Array, owner: KeyOwner, place: string): Promise<Buffer>;
-  /** To be called when all that belongs to the owner is being removed: its data keys are not needed any more. */
+  /** Deletes the owner's data keys, as far as they are stored apart from the data. Called when all data of the owner is being removed. */
   forget(owner: KeyOwner): Promise<void>;
 }
 
@@ -56,7 +56,7 @@ const INSIDE = 1;
 const ELSEWHERE = 2;
 const CHECKSUM_LENGTH = 4;
 
-/** Version, key id and data key, each with its length, then a checksum: what is damaged must not look as if a key were missing. */
+/** Version, key id and data key, each with its length, then a checksum, so that damage is not mistaken for a missing key. */
 export function formatSealHeader({ keyId, dataKey, isElsewhere }: SealHeader): Buffer {
   const id = Buffer.from(keyId);
   const rest = Buffer.alloc(2);
@@ -65,7 +65,7 @@ export function formatSealHeader({ keyId, dataKey, isElsewhere }: SealHeader): B
   return Buffer.concat([header, checksum(header)]);
 }
 
-/** Bytes of the header that `sealed` begins with; too many when it is damaged. */
+/** Length of the header in bytes. For a damaged header it may be more than `sealed` has. */
 export function sealHeaderLength(sealed: Uint8Array): number {
   const at = 2 + (sealed[1] ?? 0);
   return at + 2 + ((sealed[at] ?? 0) << 8) + (sealed[at + 1] ?? 0) + CHECKSUM_LENGTH;

@@ -40,8 +40,8 @@ export async function listAllSnapshots(
 }
 
 /**
- * The sessions of a tenant, or of one owner, each once; the one written last comes last, but for those that are written meanwhile. Keeps what
- * the lists say of them in memory.
+ * The sessions of a tenant, or of one owner, each once, the one written last at the end. Sessions that are written during the list come
+ * later. Holds all summaries in memory.
  */
 export async function* sessionsOldestFirst(
   store: SnapshotStore,

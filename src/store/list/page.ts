@@ -10,7 +10,7 @@ interface PositionParts {
   string: string;
 }
 
-/** Where an item stands in a list, in the terms of the store. */
+/** The position of an item in a list. Each store defines its shape. */
 export type Position<Shape extends readonly (keyof PositionParts)[]> = {
   readonly [I in keyof Shape]: PositionParts[Shape[I]];
 };
@@ -22,18 +22,18 @@ export interface PageRequest<P> {
   readonly after: P | undefined;
 }
 
-/** One of the things that a list goes through. */
+/** One entry of a list. */
 export interface Entry<T> {
   readonly position: readonly (number | string)[];
-  /** `undefined`: there is nothing to show of it. */
+  /** `undefined`: the entry is skipped. */
   readonly item: T | undefined;
 }
 
 /**
- * Which part of a list is asked for.
+ * Checks the options that select a page.
  *
  * @param shape What the positions in this list are made of.
- * @throws `INVALID_ARGUMENT` for an impossible limit, and for a cursor that no page of this list had.
+ * @throws `INVALID_ARGUMENT` for an impossible limit, and for a cursor that is not of this list.
  */
 export function checkPage<const Shape extends readonly (keyof PositionParts)[]>(
   options: PageOptions | undefined,
@@ -48,10 +48,10 @@ export function checkPage<const Shape extends readonly (keyof PositionParts)[]>(
 }
 
 /**
- * The page that a list answers.
+ * Makes a page.
  *
- * @param rest What comes after the position that was asked for, in the list's order: more than `limit` where there is more.
- * @param describe Asked about those only that are on the page.
+ * @param rest The entries after the requested position, in order: `limit` of them, and at least one more if there are more.
+ * @param describe Called only for the entries on the page.
  */
 export function pageOf<R, T>(
   rest: readonly R[],
@@ -85,7 +85,7 @@ function decodeCursor<Shape extends readonly (keyof PositionParts)[]>(cursor: st
       return position as unknown as Position<Shape>;
     }
   } catch {
-    // Whatever is wrong with it, the answer is the same.
+    // Every fault of a cursor gets the error below.
   }
   throw invalidArgument('This cursor is none that a list answered; pass nextCursor of the page before, unchanged.');
 }

@@ -4,7 +4,7 @@ import type { SessionTree, SnapshotNode } from '../../snapshot/session-tree.ts';
 import type { SessionDetails, SessionSummary, UsageSum } from '../contract.ts';
 
 /**
- * The line that `listSessions` answers about a session; `undefined` when it has no snapshot.
+ * The summary of a session for `listSessions`; `undefined` when the session has no snapshot.
  *
  * @param details Facts about the session that the store keeps beside the tree.
  */
@@ -56,7 +56,7 @@ export function checkDetails(details: SessionDetails | undefined): SessionDetail
 }
 
 /**
- * The details of a session after a save to it. The owner is that of the first save, which is saved as it is.
+ * The details of a session after a save: those of the save replace the earlier ones, except the owner, which only the first save sets.
  *
  * @param before The details that it had; `undefined` when it had none.
  */
@@ -69,11 +69,11 @@ export function mergeDetails(
   return before || Object.keys(rest).length > 0 ? { ...before, ...rest } : undefined;
 }
 
-/** What the metadata of a snapshot says of model calls. Any saver may put anything there. */
+/** The usage of model calls in a snapshot's metadata. It is not checked: a caller may have saved any value. */
 export interface SnapshotUsage {
-  /** What the model calls of its turn took. */
+  /** The usage of the turn's model calls. */
   readonly usage?: unknown;
-  /** What the summaries of its session took until then. */
+  /** The usage of all of the session's summaries until then. */
   readonly summaryUsage?: unknown;
 }
 
@@ -88,12 +88,12 @@ export function usageOf(meta: object): SnapshotUsage {
   return { usage, summaryUsage };
 }
 
-/** Adds up each numeric member by itself; `undefined` when there is none. Leaves out `custom`, whose members only its model can add. */
+/** The sum of each numeric member; `undefined` when there is none. Omits `custom`: only the model knows how to add its members. */
 export function sumUsage(usages: readonly unknown[]): UsageSum | undefined {
   return combineUsage(usages, (a, b) => a + b);
 }
 
-/** The largest of each numeric member: sums that only grow are counted once, however many snapshots have them. */
+/** The maximum of each numeric member. For running totals, of which the largest is the latest. */
 export function largestUsage(usages: readonly unknown[]): UsageSum | undefined {
   return combineUsage(usages, Math.max);
 }

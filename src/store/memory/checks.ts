@@ -10,7 +10,7 @@ import type { Memory, MemoryDraft, MemoryFilter, MemoryOperation, MemoryQuery } 
 const MAX_OPERATIONS = 100;
 const MAX_IDS = 100;
 const MAX_MEMORY_BYTES = 256 * 1024;
-/** With room to spare a commit of so much fits into one request of every database we know. */
+/** Small enough to fit into one request of every database that we know. */
 const MAX_COMMIT_BYTES = 2 * 1024 * 1024;
 /** Bytes of a number of a vector, as JSON text. */
 const VECTOR_NUMBER_BYTES = 12;
@@ -19,7 +19,7 @@ const VECTOR_NUMBER_BYTES = 12;
 export interface PutOperation {
   /** What the memory becomes. */
   readonly memory: MemoryDraft;
-  /** Of length 1, so that the product of two is their cosine. `undefined`: that of the memory, if its text is unchanged, else none. */
+  /** Normalized to length 1. `undefined`: the memory keeps its vector if its text is unchanged, else it has none. */
   readonly vector: Float32Array | undefined;
 }
 

@@ -5,19 +5,19 @@
  * session, of an app. Within the tenant that `pathPrefix({ context })` names, and for every process that shares the store's medium:
  *
  * - **Isolated by path.** A call sees one scope. Scopes are equal exactly when all their members are; ids are data, never paths or patterns.
- * - **Atomic.** A commit is all or nothing. Each commit with an operation raises the scope's revision, one of derived notes alone excepted;
- *   a commit that expects another revision is refused with `ABORTED`: 50 increments that read, commit and try again on `ABORTED` give 50.
- * - **Once.** A commit on behalf of a job is made only while that worker holds the job, and removes the job in the same write.
- * - **The past stays.** What a memory was before is kept as a revision, and `asOf` reads it, until the memory is removed.
+ * - **Atomic.** A commit is all or nothing. A commit raises the scope's revision, unless it has no operations or writes derived notes only.
+ *   A commit that expects another revision is refused with `ABORTED`: 50 increments that read, commit and try again on `ABORTED` give 50.
+ * - **Once.** A commit with a `job` succeeds only while that worker holds the job, and removes the job in the same write.
+ * - **The past stays.** Earlier versions of a memory are kept as revisions, which `asOf` reads, until the memory is removed.
  * - **Removed is gone.** After `remove`, `erase`, or the removal of a job, no byte of it is on the medium: revisions, vectors and derived
- *   notes go in the same write. A store that can't do it in one write does it before the call is answered, and finishes after a crash.
+ *   notes go in the same write. A store that can't do this in one write does it before the call returns, and finishes it after a crash.
  * - **Nothing is aliased, values come back as saved.** As in a session store.
  */
 import type { ActionContext } from 'genkit';
 import type { Json } from '../../json/value.ts';
 import type { Page } from '../contract.ts';
 
-/** Whose memories they are: what is known about a user, within a session, or to everybody. Two are the same exactly when all members are. */
+/** The scope of memories: a user, a session, or all users of an app. Ids are the same scope exactly when all members are equal. */
 export type MemoryScopeId = UserMemoryScope | SessionMemoryScope | AppMemoryScope;
 
 /** What is known about a user. */
@@ -53,13 +53,13 @@ export interface MemorySource {
   /** Names the source: a session, a document, an import. `forgetSource` takes it. */
   readonly id: string;
   /**
-   * `bootstrap`: what the application knew already; `explicit`: said with the wish that it be remembered; `implicit`: said in passing;
-   * `tool`: what a tool answered.
+   * `bootstrap`: known to the application before; `explicit`: the user asked to remember it; `implicit`: said in passing; `tool`: the
+   * output of a tool.
    */
   readonly type: 'bootstrap' | 'explicit' | 'implicit' | 'tool';
   /** 0 to 1: how far to trust it. */
   readonly trust: number;
-  /** What this source says, in the words of the memory. What is left when others are forgotten is made from these. */
+  /** What this source says, in the words of the memory. When other sources are forgotten, the memory is made anew from these statements. */
   readonly statement: string;
   /** What this source says, for a memory with `data`. */
   readonly data?: Json;
@@ -122,8 +122,8 @@ export interface Memory {
 }
 
 /**
- * A memory before the store has set its scope, revision and times; where a draft has these members they are not looked at. It takes at most
- * 256 KiB as JSON.
+ * A memory without the members that the store sets: scope, revision and times. If a draft has these members, they are ignored. At most 256
+ * KiB as JSON.
  */
 export interface MemoryDraft extends Pick<
   Memory,
@@ -145,7 +145,7 @@ export interface MemoryDraft extends Pick<
   readonly [member: string]: unknown;
 }
 
-/** What belongs to a scope and is no memory: a profile, a summary, consent, what was quarantined, how far a source was read. */
+/** Other data of a scope: a profile, a summary, consent, quarantined texts, how far a source was read. */
 export interface MemoryNote {
   /** Which group of notes it is in. Kinds that begin with `index` are derived from memories: a `remove` in the scope drops them. */
   readonly kind: string;
@@ -158,7 +158,7 @@ export interface MemoryNote {
 /** One change of a commit. */
 export type MemoryOperation = PutMemory | RemoveMemory | WriteMemoryNote;
 
-/** Creates or replaces a memory; what it was becomes a revision. */
+/** Creates or replaces a memory. The replaced version is kept as a revision. */
 export interface PutMemory {
   /** Says what the operation does. */
   readonly op: 'put';
@@ -206,21 +206,21 @@ export interface MemoryJobHold {
 export interface MemoryCommitOptions extends MemoryStoreOptions {
   /** Succeeds only while the scope has this revision, else throws `ABORTED`. Default: it is not looked at. */
   expectedRevision?: number;
-  /** Succeeds only while this worker holds this job of the scope, else throws `ABORTED`; removes the job. Default: on behalf of no job. */
+  /** Succeeds only while this worker holds this job of the scope, else throws `ABORTED`; removes the job. Default: none. */
   job?: MemoryJobHold;
   /** Milliseconds since 1970. Default: the clock of this process. */
   now?: number;
 }
 
-/** What of a scope is to be found. */
+/** Selects memories of a scope. */
 export interface MemoryQuery extends MemoryStoreOptions {
-  /** Nearest first, by the cosine of the embeddings; memories without one, or of other dimensions, are not found. Default: last updated first. */
+  /** Finds the memories nearest to this embedding, by cosine; only those with as many dimensions. Default: last updated first. */
   vector?: readonly number[];
   /**
-   * Only memories that have all of these. Default: all that hold: whose `validTo` and `expiresAt` have not come, now or at `asOf`.
+   * Only memories that meet all conditions. Default: all valid ones, whose `validTo` and `expiresAt` are later than now, or than `asOf`.
    */
   filter?: MemoryFilter;
-  /** As the scope was then (ISO 8601): each memory in its last revision until then, by `updatedAt`. Default: as it is now. */
+  /** Reads the scope as it was at this time (ISO 8601): each memory in its last revision by then. Default: as it is now. */
   asOf?: string;
   /** At most so many, 1 to 1,000. Default: 100. */
   k?: number;
@@ -234,7 +234,7 @@ export interface MemoryFilter {
   kind?: Memory['kind'];
   /** Only with at least one of these topics. */
   topics?: readonly string[];
-  /** Also those that do not hold any more. Default: `false`. */
+  /** Also memories that are no longer valid. Default: `false`. */
   includeInvalid?: boolean;
 }
 
@@ -248,20 +248,20 @@ export interface MemoryHit {
 
 /** What is new in a scope. */
 export interface MemoryChanges {
-  /** The scope's revision that the answer leads to; pass it as `since` next time. */
+  /** The scope's revision when it was read; pass it as `since` next time. */
   readonly revision: number;
   /**
    * Memories whose content (text, data, schemaId, topics, kind, validFrom, validTo, supersededBy) or vector changed after `since`, in the
-   * order of their change; those that do not hold any more included.
+   * order of their changes. Includes memories that are no longer valid.
    */
   readonly changed: readonly Memory[];
-  /** `true`: memories were removed since then, so what was built from the scope is to be built anew; `changed` then holds all memories. */
+  /** `true`: memories were removed since then, so rebuild everything derived from the scope; `changed` then holds all memories. */
   readonly isReset: boolean;
 }
 
 /** Messages to be learned from, waiting for a worker. */
 export interface MemoryJob {
-  /** Chosen by who adds it; the same work has the same id. */
+  /** Chosen by the caller of `addJob`. The same work must have the same id. */
   readonly id: string;
   /** Where its memories go. */
   readonly scope: MemoryScopeId;
@@ -285,11 +285,11 @@ export interface MemoryJob {
   readonly error?: string;
 }
 
-/** What a worker makes of a job that it gives back. */
+/** A change of a job, usually by the worker that holds it. */
 export interface MemoryJobChange extends MemoryStoreOptions {
   /**
-   * Only while this worker holds it, else `ABORTED`; its lease may have run out, if no other took the job. `undefined`: only while no worker
-   * holds it by a lease that lasts.
+   * The worker. The change fails with `ABORTED` unless this worker holds the job; its lease may have run out, if no other worker took the
+   * job. `undefined`: the change fails while a worker holds the job under a valid lease.
    */
   owner: string | undefined;
   /** `renew`: the lease goes on; `waiting`: another attempt at `dueAt`; `dead`: no further one; `remove`: every byte of it goes. */
@@ -298,7 +298,7 @@ export interface MemoryJobChange extends MemoryStoreOptions {
   leaseMs?: number;
   /** ISO 8601; with `waiting`. Default: now. */
   dueAt?: string;
-  /** What `attempts` becomes; a worker that stops gives its attempt back. Default: unchanged. */
+  /** The new value of `attempts`: a worker that stops subtracts its own attempt. Default: unchanged. */
   attempts?: number;
   /** Why. */
   error?: string;
@@ -360,7 +360,7 @@ export interface MemoryStore {
   readonly capabilities: Readonly<MemoryStoreCapabilities>;
 
   /**
-   * Names the tenant of a call: the same text exactly when two contexts see the same scopes. What a process caches is kept apart by it.
+   * Names the tenant of a call: two contexts see the same scopes exactly when the names are equal. Use it in the keys of caches.
    *
    * @throws `INVALID_ARGUMENT` when the context names none, as every method does.
    */
@@ -379,8 +379,8 @@ export interface MemoryStore {
   changes(scope: MemoryScopeId, options: MemoryStoreOptions & { since: number }): Promise<MemoryChanges>;
 
   /**
-   * Makes up to 100 changes at once, of different memories and notes, of at most 2 MiB as JSON. Answers the scope's new revision. A commit of
-   * derived notes alone (kinds that begin with `index`) leaves the revision as it is, so does one without operations.
+   * Makes up to 100 changes at once, of different memories and notes, at most 2 MiB as JSON. Returns the scope's revision, which stays the
+   * same if the commit has no operations, or only derived notes (kinds that begin with `index`).
    */
   commit(
     scope: MemoryScopeId,
@@ -402,7 +402,7 @@ export interface MemoryStore {
   ): Promise<MemoryNotes>;
 
   /**
-   * Adds a job. `known`: there is one with this id, in whatever state, and it stays as it is. `full`: the tenant has `maxJobs` jobs that are
+   * Adds a job. `known`: a job of this id exists, in any state, and is not changed. `full`: the tenant already has `maxJobs` jobs that are
    * not dead.
    */
   addJob(
@@ -411,8 +411,8 @@ export interface MemoryStore {
   ): Promise<'added' | 'known' | 'full'>;
 
   /**
-   * Leases a job that is due, waiting or with a lease that has run out, and is the first of its scope: while a job of a scope waits or runs,
-   * no later one of that scope is handed out. Of several the one that has been due longest. Raises `attempts`.
+   * Leases a job, and raises its `attempts`. Candidates are the first job of each scope, if it is due or its lease has run out: a later job
+   * of a scope waits for the earlier ones. Of several candidates, takes the one that has been due longest.
    */
   claimJob(
     options: MemoryStoreOptions & { owner: string; leaseMs: number; scope?: MemoryScopeId; now?: number },
@@ -432,7 +432,7 @@ export interface MemoryStore {
   /** Removes memories whose `expiresAt` has passed, in all scopes of the tenant, and what an interrupted removal left. Answers how many memories. */
   sweep(options?: MemoryStoreOptions & { now?: number }): Promise<MemorySweep>;
 
-  /** Removes a scope with everything in it, its jobs included. Its revision goes on rising, so that a commit that expected an older one fails. */
+  /** Removes a scope with everything in it, its jobs too. Raises its revision, so that a commit that expects an older one fails. */
   erase(scope: MemoryScopeId, options?: MemoryStoreOptions): Promise<MemoryErasure>;
 
   /** Ends what the store opened itself. */

@@ -50,7 +50,7 @@ export class ScopeMemories {
     return this.#memories.size;
   }
 
-  /** Sets what no version tells. */
+  /** Sets the revisions, which the versions do not tell. */
   restore(revision: number, resetRevision: number): void {
     this.#revision = revision;
     this.#resetRevision = resetRevision;

@@ -1,7 +1,7 @@
 import type { ActionContext } from 'genkit';
 import type { MemoryErasure, MemoryScopeId } from './contract.ts';
 
-/** What is remembered, as the calls for a user's rights see it: a memory manager is one. */
+/** The part of a memory manager that the calls for a user's rights use. */
 export interface UserMemories<Scope extends object = object> {
   /** The scopes of the tenant of `context`, in all apps, that `filter` accepts. */
   listScopes(options: {
@@ -9,7 +9,7 @@ export interface UserMemories<Scope extends object = object> {
     context?: ActionContext | undefined;
   }): Promise<Scope[]>;
 
-  /** Everything that is kept of a scope, as lines of JSON. */
+  /** Everything in a scope, one object for each line of JSON. */
   export(options: { scope: Scope }): AsyncIterable<object>;
 
   /** Removes it. */

@@ -23,7 +23,7 @@ export function sequenceOf(revision: number): number {
   return revision * SEQUENCES_A_REVISION;
 }
 
-/** What changed it means that what was derived from the memory no longer fits it. */
+/** Members of a memory from which other data is derived: when one changes, the derived data is outdated. */
 const CONTENT = ['text', 'data', 'schemaId', 'topics', 'kind', 'validFrom', 'validTo', 'supersededBy'] as const;
 
 /** The version that a put makes. */
@@ -69,7 +69,7 @@ export function isExpired({ expiresAt }: Memory, now: number): boolean {
   return !isAfter(expiresAt, now);
 }
 
-/** The version that was the last at a time; the oldest come first. */
+/** The last version at a time. `versions` are in order, oldest first. */
 export function versionAt(versions: readonly MemoryVersion[], time: number): MemoryVersion | undefined {
   return versions.findLast(({ memory }) => Date.parse(memory.updatedAt) <= time);
 }
@@ -96,7 +96,7 @@ export function nearest(versions: Iterable<MemoryVersion>, vector: Float32Array,
   return found;
 }
 
-/** Four sums, which the processor adds up side by side. */
+/** Adds up four sums at once, which a processor computes in parallel. */
 function cosine(x: Float32Array, y: Float32Array): number {
   let [a, b, c, d] = [0, 0, 0, 0];
   let i = 0;

@@ -50,8 +50,8 @@ export interface CopyResult {
 }
 
 /**
- * Copies all sessions of a tenant from one store to another: whole trees, with their ids, their order, and the records of sessions, users and
- * apps where both stores keep them. `from` is only read. What is in `to` already is left as it is, so an interrupted copy goes on where it was.
+ * Copies all sessions of a tenant from one store to another: whole trees, with their ids and order, and the records of sessions, users and
+ * apps if both stores keep them. `from` is only read. Data in `to` is not changed: run an interrupted copy again to complete it.
  *
  * Run it while no agent works on the sessions: until a session is copied whole, `to` shows a part of it. A session that went on in `to` through
  * `migratingStore` gets the snapshots that lead up to its continuation; its other branches stay in `from`.
@@ -105,7 +105,7 @@ async function* listed<S>(from: SessionStore<S>, caller: SessionStoreOptions): A
     );
   }
   const store = from as SnapshotStore<S>;
-  // So `to` lists them in the same order.
+  // Oldest first, so that `to` lists the sessions in the same order.
   for await (const session of sessionsOldestFirst(store, caller)) {
     const { sessionId } = session;
     const snapshotIds: string[] = [];
@@ -129,7 +129,7 @@ async function copySession<S>(
   const added = [...there.values()].filter((meta) => !ids.has(meta.snapshotId));
   const copies = { from, to, caller, session: session.details ?? {}, there };
   if (added.length === 0) return writeAll(copies, snapshots);
-  // It went on in `to`. From the latest leaf of `from`, it is one line; from elsewhere, the two went apart.
+  // The session has new snapshots in `to`. If they follow the latest leaf of `from`, its history is copied; otherwise the session diverged.
   const leafId = snapshots.at(-1);
   const hasGoneOn = leafId !== undefined && (there.has(leafId) || added.some((meta) => meta.parentId === leafId));
   return hasGoneOn ? writeAll(copies, await pathTo(from, leafId, caller)) : 'diverged';

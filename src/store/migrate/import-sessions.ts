@@ -15,9 +15,9 @@ export interface ImportSessionsOptions extends SessionStoreOptions {
 }
 
 /**
- * Reads what `exportSessions` or `exportUser` wrote into a store: whole trees with their ids, in the same order, with all records. What is there
- * already is left as it is, so an import that was interrupted is run again. A session that went on in the store stays as it is; one that holds
- * other snapshots than the export is reported as diverged, and nothing more of it is written. Memories in an export are passed over.
+ * Imports the output of `exportSessions` or `exportUser` into a store: whole trees with their ids, in the same order, with all records.
+ * Data in the store is not changed: run an interrupted import again to complete it. A session with further snapshots in the store keeps
+ * them; one with other snapshots than the export is reported as diverged, and no more of it is written. Memories are skipped.
  *
  * @param lines Text or bytes, cut anywhere, a file's stream say.
  * @throws `INVALID_ARGUMENT` for what is no line of an export, with its number; `FAILED_PRECONDITION` when the last line is missing: the export
@@ -154,7 +154,7 @@ class Target {
     };
   }
 
-  /** An import writes in the order of the export, so what an earlier one wrote is how the export begins. */
+  /** Skips snapshots of an earlier import: it wrote in the same order, so they are the first ones of the export. */
   async #save(session: OpenSession, snapshot: SessionSnapshot): Promise<void> {
     const known = session.there[session.count++];
     session.isDiverged ||= known !== undefined && known !== snapshot.snapshotId;

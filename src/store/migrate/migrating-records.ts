@@ -29,7 +29,7 @@ export async function readFromBoth<S>(
   return [...records, ...older.filter((record) => !known.has(recordKey(record)))].toSorted(byKindAndKey);
 }
 
-/** Writes to `to` what was decided by the records of both. A removal works on both. */
+/** Writes a record to `to`, if its conditions hold for the records of both stores. A removal removes the record from both. */
 export async function writeThrough<S>(
   { from, to }: RecordStores<S>,
   options: WriteRecordOptions,
@@ -47,7 +47,7 @@ export async function writeThrough<S>(
   throw snapshotGone({ sessionId, ifSnapshot });
 }
 
-/** The write with the revision that `to` has to have: none, where the caller has read the record in `from`. */
+/** The write with the revision to expect in `to`: `null` if the caller has read the record from `from`. */
 async function asSeenByTo<S>(from: SessionStore<S>, options: WriteRecordOptions): Promise<WriteRecordOptions> {
   const { sessionId, kind, key, context, expectedRevision } = options;
   if (expectedRevision === undefined || !keepsRecords(from)) return options;

@@ -188,7 +188,7 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
   async #deleteSession(options: SessionStoreOptions & { sessionId: string }): Promise<DeleteResult> {
     const canDelete = this.#oldCan.delete;
     const old = canDelete ? await this.#old.deleteSession(options) : { snapshots: 0, shards: 0 };
-    // `to` comes last, so that it has nothing of what others wrote meanwhile because `from` had the session.
+    // `to` is last: while `from` still had the session, other callers may have continued it in `to`.
     const { snapshots, shards } = await this.#to.deleteSession(options);
     if (!canDelete && (await this.#from.getSnapshot(options))) {
       throw failedPrecondition(
@@ -305,7 +305,7 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
   }
 }
 
-/** The mutator of a save that takes a snapshot over from the old store: it sees what is there, and keeps to the rules of a rewrite. */
+/** The mutator for a snapshot that only `from` has: it gets that snapshot, and its result must follow the rules of a rewrite. */
 function continuing<S>(old: SessionSnapshot<S>, mutator: SnapshotMutator<S>): SnapshotMutator<S> {
   return (current) => {
     if (current) return mutator(current);
@@ -325,7 +325,7 @@ function hiding<O extends PageOptions, T>(list: List<O, T>, isHidden: (item: T) 
   };
 }
 
-/** Where to go on in two lists, one after the other: which of them, and its own cursor, empty for the beginning. */
+/** A position in two lists that are read one after the other: which of the two, and its own cursor, empty for the beginning. */
 type Place = readonly [list: number, cursor: string];
 
 /** Two lists, one after the other; a page never holds items of both. */

@@ -10,12 +10,12 @@ import { recordKey } from '../records/session-records.ts';
 
 /** Records written with one save. */
 const SCOPES_A_SAVE = 50;
-/** Always the same, so that what a copy left that was killed is removed by the next one. */
+/** A fixed id: if a copy is killed, the next one removes its session. */
 const SESSION_ID = 'genkitx-agents:copy of records';
 
 /**
- * Writes records of users and apps where there are none. Records are written by saves, so a snapshot is saved with them and its session removed
- * again.
+ * Writes records of users and apps that the store does not have. Only a save can write them, so they are saved with a snapshot of a
+ * temporary session, which `end` removes.
  */
 export class ScopeWriter<S> {
   readonly #to: SnapshotStore<S>;

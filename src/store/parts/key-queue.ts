@@ -10,7 +10,7 @@ export class KeyQueue {
     return this.#tails.size;
   }
 
-  /** Runs `task` when all earlier tasks of `key` have ended, well or badly. Never call it for a key from inside a task of that key. */
+  /** Runs `task` when all earlier tasks of `key` have resolved or rejected. A task that calls it for its own key waits forever. */
   run<T>(key: string, task: () => Promise<T> | T): Promise<T> {
     const result = (this.#tails.get(key) ?? IDLE).then(task);
     const end = (): void => {

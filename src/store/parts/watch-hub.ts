@@ -63,8 +63,8 @@ export class WatchHub<S> {
   }
 
   /**
-   * Notifies those of the key's listeners that were not notified of anything yet. A store calls it after `subscribe` with what it reads; a
-   * newer state that was published in between is not followed by this one.
+   * Notifies the key's listeners that were not notified before. A store calls it with the state that it reads after `subscribe`. Listeners
+   * that have meanwhile got a newer state are skipped.
    */
   announce(key: string, status: SessionSnapshot['status'], copy: () => SessionSnapshot<S>): void {
     for (const subscription of this.#subscriptions.get(key) ?? []) {

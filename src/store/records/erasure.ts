@@ -3,11 +3,11 @@ import { GenkitError } from 'genkit';
 import type { ScopeChange, ScopeId, ScopeRecord } from '../contract.ts';
 
 /**
- * An erasure of a user's data leaves a record: how often the data was erased. A writer that holds data of the user in memory reads it before
- * it begins, and each save that could bring the data back requires that it is still so.
+ * A record counts how often a user's data was erased. A writer that holds data of the user in memory reads the count before it begins. Each
+ * of its saves that could bring the data back requires that the count is unchanged.
  */
 
-/** No app has this name: the record's place among those of users. */
+/** The app of these records. No application may use this name. */
 const APP_NAME = 'genkitx-agents:erasures';
 const COUNT = 'count';
 
@@ -32,7 +32,7 @@ export function noteErasure(userId: string): ScopeChange {
 }
 
 /**
- * The change of nothing that refuses a save when the user's data was erased.
+ * A scope change that changes nothing, but refuses the save if the user's data was erased since.
  *
  * @param seen The record of {@link erasuresOf} when the writer began.
  */

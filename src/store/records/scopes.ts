@@ -65,7 +65,7 @@ export function describeScope(id: ScopeId): string {
 }
 
 /**
- * The keys of the records that a save changes, by {@link scopeKey}, with their changes. A store calls it before the mutator.
+ * The changes of records that a save makes, by {@link scopeKey}. Called before the mutator.
  *
  * @throws `INVALID_ARGUMENT` for what names no record, names one twice, or is no change.
  */
@@ -90,9 +90,8 @@ export function checkScopeChanges(scopes: readonly ScopeChange[] | undefined): M
  * Runs a change on a record; a store calls it inside the save's atomic part, after the mutator.
  *
  * @param current The record as it is; copied. Omitted: there is none.
- * @returns What the record becomes, the store's own copy, empty when it is to be removed; `undefined` when it stays as it is, so that
- *   nothing has to be written.
- * @throws `INVALID_ARGUMENT` when the change answers no record, or one that is too large.
+ * @returns The store's own copy of the new record, empty when the record is to be removed; `undefined` when it does not change.
+ * @throws `INVALID_ARGUMENT` when the change does not return a record, or returns one that is too large.
  */
 export function runScopeChange({ id, change }: ScopeChange, current: ScopeRecord = {}): ScopeRecord | undefined {
   const answer: unknown = change(copyJson(current));
