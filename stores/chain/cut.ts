@@ -3,13 +3,13 @@ import { jsonBytes } from '../../src/json/size.ts';
 import { isOwn, stringifyJson } from '../../src/json/value.ts';
 
 /**
- * A whole state, cut up so that what did not change since an earlier one is not stored again: long parts are lifted out into shards, which
- * are named by their content, and a skeleton is left that says nothing of them.
+ * A whole state in parts, so that unchanged parts are not stored again: long parts are lifted out into shards, which are named by their
+ * content. The rest is the skeleton, which has an empty array or `null` in place of each lifted part.
  */
 export interface Cut {
   /** JSON text of the state without the lifted parts. */
   readonly skeleton: string;
-  /** What was lifted, in the order in which it is put back. */
+  /** The lifted parts, in the order in which `fill` puts them back. */
   readonly lifts: readonly Lift[];
   /** The shards that hold the lifted parts, each once. */
   readonly shards: readonly CutShard[];
@@ -21,7 +21,7 @@ export interface Cut {
 
 /** A part that was taken out of a state. */
 export interface Lift {
-  /** The keys that lead to it; there are objects only on the way. */
+  /** The keys from the root to the part. All values on the way are objects, never arrays. */
   readonly path: readonly string[];
   /** `elements`: an array, a run of its elements in each shard. `value`: any value, in one shard. */
   readonly holds: 'elements' | 'value';
@@ -44,7 +44,7 @@ export interface KnownShard {
   readonly values: readonly unknown[];
   /** Length of its JSON text. */
   readonly length: number;
-  /** It ends where it does because of its content; else because there was no more, and it goes on when there is. */
+  /** Its content or length ended it. `false`: the array ended, and the run grows when elements are appended. */
   readonly isEnded: boolean;
 }
 
@@ -58,11 +58,11 @@ const LONGEST_INLINE_VALUE = 32 * 1024;
 
 /** How long runs of elements are, in characters of JSON text. */
 export interface RunLengths {
-  /** A run is never ended before this length, but at the array's end. */
+  /** The least length of a run, except the last one of an array. */
   readonly shortest: number;
-  /** It is always ended at this one. */
+  /** A run always ends after the element that reaches this length. */
   readonly longest: number;
-  /** In between it ends after elements picked by their content, every so many characters in the mean. */
+  /** In between, a run ends after an element whose hash selects it: on average one element for each so many characters. */
   readonly distance: number;
 }
 
@@ -70,7 +70,7 @@ export interface RunLengths {
 export interface ShardNames {
   /** The name for a text: the same for the same text. */
   of(text: string): string;
-  /** Whether a name is one of these. A known shard whose name is not is stored anew. */
+  /** Whether a name was made by `of`. A known shard with another name is not reused, but stored anew. */
   has(name: string): boolean;
 }
 
@@ -82,12 +82,12 @@ const USUAL_RUNS: RunLengths = { shortest: 32 * 1024, longest: 128 * 1024, dista
 /**
  * Cuts a state up.
  *
- * Where a run ends depends on its own elements only, so elements that are appended, or dropped from the head, leave the other runs as they
- * were, and with them the names of their shards.
+ * The end of a run depends on its own elements only. So when elements are appended, or dropped from the head, the other runs and the names
+ * of their shards stay the same.
  *
  * @param state An immutable JSON value.
  * @param known The memory of an earlier cut of a state that shares structure with this one.
- * @param runs How long new runs are; those that are known stay as they are.
+ * @param runs The lengths of new runs. Known runs are reused whatever their length.
  * @param names How shards are named. Default: by the SHA-256 of their texts.
  */
 export function cut(state: unknown, known: CutMemory = new Map(), runs = USUAL_RUNS, names = PLAIN_NAMES): Cut {
@@ -149,7 +149,7 @@ class Cutter {
     }
     const text = `{${members.join(',')}}`;
     if (length <= LONGEST_INLINE_VALUE) return text;
-    // Put back before what was lifted from inside it.
+    // Inserted before the lifts from inside this object, because it must be put back first.
     this.#lift(path, 'value', [this.#newShard([value], text)], at);
     return 'null';
   }
@@ -213,7 +213,7 @@ function continuesWith(array: readonly unknown[], start: number, { values, isEnd
   return values.every((value, index) => Object.is(value, array[start + index]));
 }
 
-/** Whether a run may end after the element of this text: a matter of its content alone, the likelier the longer it is. */
+/** Whether a run may end after the element of this text. Depends on the text alone; a longer text is more likely to be picked. */
 function isPicked(text: string, distance: number): boolean {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);

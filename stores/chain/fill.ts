@@ -1,7 +1,7 @@
 import { isOwn, parseJson, setMember, type Json } from '../../src/json/value.ts';
 import { placeOf, type CutMemory, type KnownShard, type Lift } from './cut.ts';
 
-/** A state that was put together again. */
+/** A state with its lifted parts put back. */
 export interface Filled {
   readonly state: Json;
   /** For the next cut of a state that shares structure with this one. */
@@ -19,7 +19,7 @@ export interface Filled {
  */
 export function fill(skeleton: Json, lifts: readonly Lift[], textOf: (name: string) => string): Filled {
   const memory = new Map<string, readonly KnownShard[]>();
-  // A holder above the root lets the root itself be lifted like any other value.
+  // The root itself may be a lifted part, so it needs a holder too.
   const holder: Json = { root: skeleton };
   let length = 0;
   for (const lift of lifts) {

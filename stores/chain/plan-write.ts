@@ -4,16 +4,16 @@ import { stringifyJson, type Json } from '../../src/json/value.ts';
 import { cut, type Cut, type CutMemory, type RunLengths, type ShardNames } from './cut.ts';
 import { patchText } from './written-state.ts';
 
-/** How a state is to be written down. */
+/** The plan for writing a state. */
 export type WritePlan =
-  /** By itself: a checkpoint. */
+  /** As a checkpoint. */
   | { readonly kind: 'whole'; readonly cut: Cut }
-  /** As what changed since the parent's state. `patch` is JSON text. */
+  /** As a diff from the parent's state. `patch` is JSON text. */
   | { readonly kind: 'on-parent'; readonly patch: string; readonly depth: number };
 
-/** How a state may be written down. */
+/** Options of {@link planNew}. */
 export interface WriteOptions {
-  /** How many snapshots there are from one that is whole to the next. */
+  /** Every so many snapshots one is a checkpoint, at the latest. */
   readonly interval: number;
   /** The memory of an earlier cut. */
   readonly known: CutMemory | undefined;
@@ -23,16 +23,16 @@ export interface WriteOptions {
   readonly names?: ShardNames | undefined;
 }
 
-/** A state that another one can be told from. */
+/** A state that a diff can start from. */
 export interface Origin {
   readonly state: Json;
-  /** Patched snapshots between it and a whole one; 0: it is whole itself. */
+  /** The number of diffs from the last checkpoint to it; 0: it is a checkpoint. */
   readonly depth: number;
 }
 
 /**
- * Plans how a new snapshot's state is written: as a diff from its parent's, unless that is larger than the state, or there have been
- * `interval` - 1 of them in a row.
+ * Plans how a new snapshot's state is written: as a diff from its parent's state, or as a checkpoint if the diff is not smaller than the
+ * state, or `interval` - 1 diffs come before it in a row.
  *
  * @param parent The parent's state; `undefined` when there is none to build on.
  */

@@ -3,8 +3,8 @@ import { stringifyJson, type Json } from '../../src/json/value.ts';
 import type { CutMemory, Lift } from './cut.ts';
 
 /**
- * A state as it is written down: what it starts from, and patches to apply to that, in order. It starts from itself, cut up (`whole`), from
- * the state of another snapshot (`base`), or there is none.
+ * A state as it is stored: a checkpoint (`whole`) or a reference to the state of another snapshot (`base`), and the patches to apply to it,
+ * in order. `none`: the snapshot has no state.
  */
 export type WrittenState<Ref> =
   | { readonly kind: 'none' }
@@ -25,7 +25,7 @@ export interface KnownState {
   readonly length: number;
 }
 
-/** JSON text of a patch. Operation by operation, because the patch around a deep value must not count against its depth. */
+/** JSON text of a patch. Each value is written by itself, so that the patch around it does not count against the depth limit. */
 export function patchText(patch: JsonPatch): string {
   const operations = patch.map(({ op, path, value }) => {
     const head = `{"op":"${op}","path":${JSON.stringify(path)}`;

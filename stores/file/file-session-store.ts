@@ -17,8 +17,8 @@ import { TenantWatch } from './watch/tenant-watch.ts';
 /** Options of {@link FileSessionStore}. */
 export interface FileSessionStoreOptions {
   /**
-   * A new snapshot removes those before it, on its own path to the root, that are further than so many from every leaf of their session,
-   * leaves counted; running ones stay. A rewrite removes nothing; `prune` takes care of other paths. Default: nothing is removed.
+   * How many snapshots of a path to keep, counted from the leaf. Saving a new snapshot removes older ones of its path, except running ones
+   * and those near enough to another leaf. A rewrite removes nothing; use `prune` for other paths. Default: all are kept.
    */
   maxPersistedChainLength?: number;
   /** Names the caller's tenant; callers see what was saved under their own prefix only. Default: one tenant for all. */
@@ -28,12 +28,12 @@ export interface FileSessionStoreOptions {
   /** How often watchers look for changes that the system did not tell of, in ms. Default: 2000. */
   snapshotWatchPollIntervalMs?: number;
   /**
-   * What an acknowledged save outlives. `full`: the end of the machine's power, because it has been flushed to the disk. `fast`: the end of
-   * the process; the system flushes when it likes. Default: `full`.
+   * `full`: a save that has returned survives a power failure, because it was flushed to the disk. `fast`: it survives the end of the
+   * process; the system flushes it later. Default: `full`.
    */
   durability?: Durability;
   /**
-   * A snapshot holds its whole state after at most so many; those in between hold what changed. With 1 each is a full snapshot.
+   * At least one of so many snapshots in a row is a checkpoint, with its whole state; the others are diffs. 1: each is a checkpoint.
    * Default: 25.
    */
   checkpointInterval?: number;

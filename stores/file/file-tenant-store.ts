@@ -144,7 +144,7 @@ export class FileTenantStore<S> implements TenantStore<S> {
 
   check(check: StoreCheck): Promise<void> {
     const { folder, shared, finish } = this.tenant;
-    // It remembers nothing, so that all is read from the disk.
+    // Empty caches, so that everything is read from the disk.
     const fresh = {
       states: new LruCache<KnownState>(MOST_CHECKED),
       sessions: new LruCache<Session>(1),

@@ -3,7 +3,7 @@ import type { SnapshotStatus } from '../../src/snapshot/snapshot.ts';
 import { DamagedLog, type LogLine, type SaveLine } from './format/save-log.ts';
 import type { SnapshotHead } from './format/snapshot-file.ts';
 
-/** The head of a file as it was seen; it counts while the file has this stamp. */
+/** The head of a file when it was read; valid while the file has this stamp. */
 export interface SeenHead {
   readonly head: SnapshotHead;
   readonly stamp: string;
@@ -27,7 +27,7 @@ export class IndexNode implements SnapshotNode {
     this.at = at;
   }
 
-  /** As far as its head was read; of a damaged file the time of its first save. */
+  /** From the head if that was read, else the time of the first save. */
   get createdAt(): string {
     return this.seen?.head.meta.createdAt ?? new Date(this.at / 1000).toISOString();
   }
@@ -51,7 +51,7 @@ export class SessionIndex {
   #lines = 0;
   #removed: readonly IndexNode[] = [];
 
-  /** The place of the next new snapshot: counted, so that no clock plays a part. */
+  /** The place of the next new snapshot. A count, so that it depends on no clock. */
   get next(): number {
     return this.#next;
   }
@@ -61,7 +61,7 @@ export class SessionIndex {
     return this.#writtenAt;
   }
 
-  /** When the session was last written, by the snapshot that was. */
+  /** When the session was last written, by the times of that snapshot. */
   get updatedAt(): string | undefined {
     return this.#updatedAt;
   }
@@ -82,7 +82,7 @@ export class SessionIndex {
     return this.#removed;
   }
 
-  /** Whether a log of what is needed would be much shorter. */
+  /** Whether a log with only the needed lines would be much shorter. */
   get shouldCompact(): boolean {
     return this.#lines > 4 * this.tree.size + 128;
   }

@@ -24,7 +24,7 @@ import { IndexNode, SessionIndex, type SeenHead } from './session-index.ts';
 import type { ScannedSession } from './read/scan-tenant.ts';
 import { LOG, type TenantFolder } from './tenant-folder.ts';
 
-/** What can't be read of a snapshot though the log says that it is there. */
+/** A snapshot that the log has, but of which a file is missing or damaged. */
 export class DamagedSnapshot extends Error {}
 
 /** The tenant, as far as a session needs to know it. */
@@ -32,28 +32,28 @@ export interface SessionHome {
   readonly folder: TenantFolder;
   /** What the files of the tenant's snapshots say, by session. */
   scan(): Promise<ReadonlyMap<string, ScannedSession>>;
-  /** Carries out, for the holder of the session's lock, what the last line of the log is about; a part of it may be done. */
+  /** Finishes the operation of the log's last line, a part of which may be done. Called under the session's lock. */
   finish(session: Session, line: LogLine): Promise<void>;
 }
 
 /**
- * One session: its log, and what that says. The log says in which order the snapshots were first saved; a snapshot's file says everything
- * else about it.
+ * One session: its log, and the index made from it. The log has the order in which the snapshots were first saved; everything else about a
+ * snapshot is in its file.
  *
- * A first save appends its line before it moves the snapshot's file into its place, by which it counts, and a second line, `done`, when all
- * that came with it is carried out. So only the last line can be of a save that does not count, and only until the next writer cuts it off.
+ * A first save appends its line to the log, then commits by moving the snapshot's file into its place, and appends `done` when all of its
+ * work is complete. So only the last line can be of a save without a commit, until the next writer cuts it off.
  */
 export class Session {
   readonly tenant: SessionHome;
   readonly id: string;
-  /** The folder of what belongs to the session beside its snapshots. */
+  /** The folder of the session's log, its shards and kept states. */
   readonly path: string;
   /** Encrypts and decrypts what belongs to the session. */
   readonly sealer: Sealer;
   index = new SessionIndex();
   /** Shards that this process wrote, or read and found whole. */
   readonly checkedShards = new Set<string>();
-  /** The shards that were all seen in the session's folder, while it has this stamp. */
+  /** Shards that all exist, as long as the session's folder has this stamp. */
   completeShards: { readonly memory: CutMemory; readonly stamp: string } | undefined;
   readonly #keptHeads = new Map<string, SnapshotHead>();
   #incarnation = '';
@@ -64,7 +64,7 @@ export class Session {
   #stamp = '';
   /** The last line that is in the index, when no later one says that it is done. */
   #unfinished: LogLine | undefined;
-  /** Something comes after `#position`: a save that does not count, or not yet, or half a line. */
+  /** The log goes on after `#position`: with the line of a save that has no commit yet, or with half a line. */
   #hasTail = false;
   /** The index was made from the snapshots' files. */
   #isRebuilt = false;
@@ -105,7 +105,7 @@ export class Session {
     if (!this.#isCurrent()) await this.#readInTurn();
   }
 
-  /** One after the other: each goes on where the one before ended. */
+  /** Reads run one after the other: each continues where the one before ended. */
   #readInTurn(): Promise<void> {
     const reading = this.#reading.then(() => (this.#isCurrent() ? undefined : this.#read()));
     this.#reading = reading.catch(() => {});
@@ -121,7 +121,7 @@ export class Session {
     for (const line of scanned?.lines ?? []) this.index.apply(line);
   }
 
-  /** For the holder of the lock: writes the log anew from the snapshots' files. */
+  /** Writes the log anew from the snapshots' files. Call it under the lock. */
   async restore(): Promise<void> {
     await this.rebuild();
     if (this.#incarnation !== '') await this.#rewriteLog();
@@ -148,7 +148,7 @@ export class Session {
     return stats ? stampOf(stats) : '';
   }
 
-  /** Whether a snapshot's file is the one that was seen. */
+  /** Whether a snapshot's file is unchanged since its head was read. */
   isAsSeen(node: IndexNode): boolean {
     return node.seen !== undefined && this.stampOf(node) === node.seen.stamp;
   }
@@ -195,7 +195,7 @@ export class Session {
     }
   }
 
-  /** A head that has the facts about the session: each write takes over those of the write before it. Some may be encrypted. */
+  /** A head with the session's details, which each write copies from the write before it. Some may be encrypted. */
   headWithDetails(): SnapshotHead | undefined {
     const { tree, lastWritten } = this.index;
     for (const node of new Set([lastWritten, tree.latestLeaf()])) {
@@ -205,7 +205,7 @@ export class Session {
     return undefined;
   }
 
-  /** Where the state of a removed snapshot is, when others stand on it. */
+  /** The path of a removed snapshot's state that diffs of other snapshots need. */
   pathOfKept(version: string): string {
     return join(this.path, `${version}.json`);
   }
@@ -224,7 +224,7 @@ export class Session {
     this.#keptHeads.set(head.state.version, head);
   }
 
-  /** Whether a file of this head is a snapshot of the session that its log has lost. Those that were removed are not. */
+  /** Whether the log has lost the snapshot of this head. Removed snapshots are not lost. */
   hasLost({ meta, incarnation, place }: SnapshotHead): boolean {
     if (this.#incarnation === '') return true;
     const isKnown = this.index.tree.has(meta.snapshotId) || this.index.wasRemoved(place);
@@ -232,9 +232,9 @@ export class Session {
   }
 
   /**
-   * For the holder of the lock: writes the line of a first save, which does not count yet.
+   * Writes the line of a first save, before its commit. Call it under the lock.
    *
-   * @param incarnation That of the session; of a new one any that is new.
+   * @param incarnation The session's; a new one for a new session.
    */
   announce(line: SaveLine, incarnation: string): Announcement {
     const { store } = this.tenant.folder;
@@ -271,7 +271,7 @@ export class Session {
     return { fd, made, withdraw, commit, end };
   }
 
-  /** For the holder of the lock: adds a line about what was done, or with `flush` is about to be done. */
+  /** Adds a line about a finished operation or, with `flush`, about one that begins. Call it under the lock. */
   async append(line: LogLine, { flush }: { flush: boolean }): Promise<void> {
     const { store } = this.tenant.folder;
     const fd = store.fs.open(this.#log, READ_APPEND);
@@ -290,7 +290,7 @@ export class Session {
       fs.write(fd, bytes);
       this.#position += bytes.length;
       this.#unfinished = 'done' in line || 'rewrite' in line ? undefined : line;
-      // Else what the line before removed would be forgotten.
+      // Not for `done`: the index would forget which snapshots the line before has removed.
       if (!('done' in line)) this.index.apply(line);
       this.#stamp = stampOf(fs.statOpen(fd));
     } catch (error) {
@@ -299,19 +299,19 @@ export class Session {
     }
   }
 
-  /** For the holder of the lock: writes the log anew when it is much longer than it needs to be. */
+  /** Writes the log anew when it is much longer than needed. Call it under the lock. */
   async compact(): Promise<void> {
     if (this.index.shouldCompact) await this.#rewriteLog();
   }
 
-  /** For the holder of the lock: removes all that is left of the session, and forgets it. */
+  /** Removes the session's folder, and resets the index. Call it under the lock. */
   async remove(): Promise<void> {
     this.#removeFolder();
     await this.tenant.folder.store.flushFolder(this.tenant.folder.sessions);
     this.#reset();
   }
 
-  /** The log goes last: as long as it is there, the next writer goes on. */
+  /** Removes the log last: as long as it exists, the next writer continues the removal. */
   #removeFolder(): void {
     const { store } = this.tenant.folder;
     for (const name of store.namesIn(this.path)) if (name !== LOG) store.remove(join(this.path, name));
@@ -324,14 +324,14 @@ export class Session {
     if (!this.#isCurrent()) await this.#readInTurn();
     if (!this.#isRebuilt) this.#cutTail();
     else if (this.#incarnation !== '') await this.#rewriteLog();
-    // Of a first save that failed, and left no snapshot.
+    // The log of a failed first save, which left no snapshot.
     else this.tenant.folder.store.remove(this.#log);
     if (!this.#unfinished) return;
     await this.tenant.finish(this, this.#unfinished);
     if (this.#unfinished) await this.append({ done: true }, { flush: false });
   }
 
-  /** Cuts off what does not count, and no writer can make count any more. */
+  /** Cuts off the line of a save without a commit, or half a line: its writer no longer holds the lock. */
   #cutTail(): void {
     const { fs } = this.tenant.folder.store;
     if (!this.#hasTail) return;
@@ -417,11 +417,11 @@ export class Session {
 
   /** @param bytes The log from `#position` on. */
   #take(bytes: Buffer, stamp: string): void {
-    // What comes after the last line break is being written, or was cut short.
+    // The bytes after the last line break are half a line: it is being written, or was cut off.
     let end = bytes.lastIndexOf(10) + 1;
     const lines = end === 0 ? [] : parseLines(bytes.subarray(0, end));
     const last = lines.at(-1);
-    // A failure changes nothing here, so that a tail seen before is still cut.
+    // Before `#hasTail` is assigned: if this throws, a tail that was seen before is still cut off.
     const isLastUnsaved = last !== undefined && 'save' in last && !this.#isSaved(last);
     this.#hasTail = isLastUnsaved || end < bytes.length;
     if (isLastUnsaved) {
@@ -435,7 +435,7 @@ export class Session {
     this.#stamp = stamp;
   }
 
-  /** Whether the file of a first save is in its place. A file that can't be read was moved there before it was damaged. */
+  /** Whether the file of a first save is in its place. A file that can't be read counts: it was damaged after it was moved there. */
   #isSaved({ id, save }: SaveLine): boolean {
     const found = readHead(this.tenant.folder.store.fs, this.tenant.folder.snapshot(id));
     if (typeof found === 'string') return found === 'broken' || found === 'foreign';
@@ -468,7 +468,7 @@ export function newNonce(): string {
   return randomBytes(6).toString('hex');
 }
 
-/** A line of a first save that was written, and does not count yet. */
+/** The line of a first save, written before its commit. */
 export interface Announcement {
   /** The log, open. */
   readonly fd: number;

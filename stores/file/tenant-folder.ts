@@ -6,7 +6,7 @@ import { fileNameOf, snapshotName } from './format/names.ts';
 /** The name of a log in its session's folder. */
 export const LOG = 'log.jsonl';
 
-/** The folder of one tenant: where everything is. */
+/** The paths of one tenant's files. */
 export class TenantFolder {
   readonly store: StoreFolder;
   readonly tenant: string;
@@ -38,7 +38,7 @@ export class TenantFolder {
     return join(this.path, snapshotName(snapshotId));
   }
 
-  /** The folder of what belongs to a session beside its snapshots: the log, the shards, and states that others stand on. */
+  /** The folder of a session's log, its shards, and states of removed snapshots that are still needed. */
   session(sessionId: string): string {
     return join(this.sessions, fileNameOf(sessionId));
   }
@@ -57,7 +57,7 @@ export class TenantFolder {
     return join(this.scopes, `${name}.json`);
   }
 
-  /** What a record becomes when the save that wrote it counts. */
+  /** The draft of a record: its new content, once the save that wrote it is committed. */
   draft(name: string): string {
     return join(this.scopes, `${name}.draft`);
   }

@@ -27,10 +27,10 @@ export interface Shared {
   readonly encryption: Encryption | undefined;
 }
 
-/** Snapshots whose places are kept in memory, of all tenants together; one session that has more is kept all the same. */
+/** How many snapshots the indexes in memory may have, of all tenants together. One larger session is kept, too. */
 export const MOST_SNAPSHOTS = 100_000;
 
-/** A scan of a folder that changed less than so many ms before is not used again: the next change may have the same stamp. */
+/** A scan is not used again if its folder had changed less than so many ms before: the next change may give the same stamp. */
 const SETTLED_MS = 100;
 
 /** One tenant: its folder, its sessions, and which of them a snapshot is in. */
@@ -38,7 +38,7 @@ export class TenantSessions implements SessionHome {
   readonly folder: TenantFolder;
   readonly shared: Shared;
   readonly finish: SessionHome['finish'];
-  /** Told of each write that counts. */
+  /** Called after each committed write. */
   onSaved: ((head: SnapshotHead, known: KnownState | undefined) => void) | undefined;
   /** Nothing was saved for it when that was last looked at. */
   isNew = false;
@@ -60,7 +60,7 @@ export class TenantSessions implements SessionHome {
     return session;
   }
 
-  /** To be called when a session was used: large ones take the room of many. */
+  /** Keeps a session in memory; call it when the session was used. A large one takes the room of many. */
   keep(session: Session): void {
     this.shared.sessions.set(session.path, session, Math.min(session.index.tree.size + 1, MOST_SNAPSHOTS));
   }
@@ -134,7 +134,7 @@ export class TenantSessions implements SessionHome {
     try {
       await store.changeFolder(this.folder.path, () => store.fs.rename(path, this.folder.sessions));
     } catch (error) {
-      // A process that began the tenant has made the folder in the meantime.
+      // Another process may have made the folder in the meantime; then there is no error.
       if (this.folder.kind() === 'lost') throw error;
       store.removeFolderQuietly(path);
     }

@@ -13,7 +13,7 @@ import { sessionOfRecords, SessionRecords } from '../save/session-records.ts';
 import type { Session } from '../session.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 
-/** Reads everything of a tenant once, and reports what is damaged or needed by nothing. */
+/** Reads everything of a tenant once, and reports damage, orphans and expired runs. */
 export class TenantCheck {
   readonly #tenant: TenantSessions;
   readonly #check: StoreCheck;
@@ -22,12 +22,12 @@ export class TenantCheck {
   readonly #known = new Set<string>();
   /** Sessions whose other files are still to be looked at. */
   readonly #sessionIds: string[] = [];
-  /** Sessions with snapshots that can't be read, or that the log has lost: those may need anything. */
+  /** Sessions with snapshots that can't be read, or that the log has lost: any file of such a session may be needed. */
   readonly #incomplete = new Set<string>();
-  /** A file that can't be read may be a snapshot of any session, and need anything of it. */
+  /** A snapshot file can't be read. It may belong to any session and need any of its files. */
   #hasUnknownFiles = false;
 
-  /** @param tenant One that remembers nothing, so that all is read from the disk. */
+  /** @param tenant One with empty caches, so that everything is read from the disk. */
   constructor(tenant: TenantSessions, check: StoreCheck) {
     this.#tenant = tenant;
     this.#check = check;
@@ -88,7 +88,7 @@ export class TenantCheck {
     this.#sessionIds.push(sessionId);
   }
 
-  /** What a first save that failed, or a deletion that was interrupted, has left. */
+  /** Checks a session without snapshots: the rest of a failed first save, or of an interrupted deletion. */
   async #checkEmpty(session: Session): Promise<void> {
     const { id: sessionId, path } = session;
     if (!this.#tenant.folder.store.fs.stat(path)) return;
@@ -245,7 +245,7 @@ export class TenantCheck {
     return relative(this.#tenant.folder.store.path, path);
   }
 
-  /** In ms; of what is gone: now. */
+  /** The time of the last write of a file, in ms; now if it does not exist. */
   #writtenAt(path: string): number {
     return this.#tenant.folder.store.fs.stat(path)?.mtimeMs ?? Date.now();
   }

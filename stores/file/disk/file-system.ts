@@ -23,14 +23,14 @@ import {
 } from 'node:fs';
 import { promisify } from 'node:util';
 
-/** What ends a watch on a folder. */
+/** A running watch on a folder. */
 export interface Watch {
   close(): void;
 }
 
 /**
- * The system calls of the file store, so that tests can record them and let them fail. Calls on metadata are synchronous, because a thread
- * pool's round trip costs more than the call; flushing, and reading what is large, are not, because they wait for the disk.
+ * The system calls of the file store; tests replace them to record them or to let them fail. Calls on metadata are synchronous, because a
+ * round trip to the thread pool costs more than the call. Flushes and large reads are asynchronous, because they wait for the disk.
  */
 export interface FileSystem {
   open(path: string, flags: number): number;
@@ -106,7 +106,7 @@ export const nodeFileSystem: FileSystem = {
   },
 };
 
-/** Changes whenever a file is replaced or written to. (An inode alone may be that of a later file.) */
+/** Changes whenever a file is replaced or written to. The inode alone is not enough: a later file may get the same one. */
 export function stampOf({ ino, size, mtimeMs, ctimeMs }: Stats): string {
   return `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
 }
@@ -116,16 +116,16 @@ export function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException | undefined)?.code;
 }
 
-/** For tidying: a failure is ignored, because no promise depends on the work. */
+/** Runs work whose failure does no harm, such as tidying. */
 export function attempt(work: () => void): void {
   try {
     work();
   } catch {
-    // What is left over is harmless.
+    // Leftover files are harmless.
   }
 }
 
-/** Closes a file whose content is safe, or only was read: the descriptor is gone also when that fails. */
+/** Closes a file that was flushed or only read. A failure is ignored: the descriptor is closed even then. */
 export function closeQuietly(fs: FileSystem, fd: number): void {
   attempt(() => fs.close(fd));
 }

@@ -6,9 +6,9 @@ interface Pending {
 }
 
 /**
- * Changes of folders' entries, each followed by a flush of the folder. Changes that come while a folder is being flushed wait, are then
- * made together, and share the next flush: so a thousand sessions wait for a few flushes, not for a thousand; and no change is ever made
- * during a flush, where it would stop the event loop until the disk is ready.
+ * Changes of folders' entries, each followed by a flush of the folder. Changes that arrive during a flush wait, are then made together, and
+ * share the next flush: a thousand sessions wait for a few flushes, not for a thousand. No change is made during a flush, because it would
+ * block the event loop until the disk is ready.
  */
 export class FolderCommits {
   readonly #flush: (path: string) => Promise<void>;

@@ -3,7 +3,7 @@ import { quote } from '../../../src/errors.ts';
 import { codeOf } from './file-system.ts';
 import { unusableDirectoryError, type StoreDirectory } from './usable-directory.ts';
 
-/** What a function of the caller threw: it goes to the caller as it is, whatever it is. */
+/** Wraps an error of the caller's own function, which the caller gets unchanged. */
 export class CallerFailure {
   readonly cause: unknown;
 
@@ -12,7 +12,7 @@ export class CallerFailure {
   }
 }
 
-/** What a failed system call means to the caller; any other is `UNAVAILABLE`. */
+/** The status and reason for codes of failed system calls; other codes are `UNAVAILABLE`. */
 const MEANINGS: Readonly<Record<string, { status: StatusName; reason: string }>> = {
   ENOSPC: { status: 'RESOURCE_EXHAUSTED', reason: 'there is no space left on the disk' },
   EDQUOT: { status: 'RESOURCE_EXHAUSTED', reason: 'the disk quota is used up' },
@@ -32,7 +32,7 @@ const MEANINGS: Readonly<Record<string, { status: StatusName; reason: string }>>
 export interface Call {
   /** `Saving a snapshot`. */
   readonly what: string;
-  /** What a failure has left. Default: nothing was changed. */
+  /** The state of the data after a failure. Default: nothing was changed. */
   readonly consequence?: string;
 }
 
@@ -45,7 +45,7 @@ export async function reportingFailures<T>(call: Call, directory: StoreDirectory
   }
 }
 
-/** What a removal that failed has left. */
+/** The consequence of a failed removal. */
 export const REMOVED_OR_NOT = 'Each session is as it was before or as it was to be';
 
 /** The error that a caller gets for `error`. */

@@ -7,13 +7,13 @@ import { readBeginning } from './read-file.ts';
 
 /** The lock of an owner whose process can't be looked up from here is taken over at this age. */
 const UNKNOWN_OWNER_EXPIRES_MS = 30_000;
-/** A holder gives up before it commits when it has held the lock for so long; far below the age at which others take it over. */
+/** After this time a holder no longer commits. Far below the age at which others take the lock over. */
 const LONGEST_HOLD_MS = 15_000;
 const LONGEST_PAUSE_MS = 10;
 
 /** A lock that is held. */
 export interface HeldLock {
-  /** Call it right before a commit point: throws `ABORTED` when the lock has been held too long to be sure of it. */
+  /** Call it right before a commit point. Throws `ABORTED` when the lock has been held so long that another process may have it by now. */
   assertHeld(): void;
 }
 
@@ -23,22 +23,22 @@ interface Claim {
   readonly text: string;
 }
 
-/** Tasks of this process wait for each other here, in order, instead of by looking at the file again and again. */
+/** Tasks of this process queue here for a lock, instead of polling its file. */
 const inThisProcess = new KeyQueue();
 
 /**
  * Locks between processes that share a folder.
  *
- * Each process has a mark, a file that names it as an owner. A lock is a hard link to the mark of its owner: it is made by one system call,
- * which fails where there is one already, and takes neither an inode nor a block. While the owner lives, others wait.
+ * Each process has a mark: a file that names it as an owner. A lock is a hard link to its owner's mark. One system call makes the link, and
+ * fails if the lock exists; a link needs no inode and no block of its own. While the owner lives, others wait.
  *
- * A lock whose owner has died is taken over by claiming it: claims are links too, `<lock>.1`, then `<lock>.2` when the owner of that one has
- * died, and so on. So a lock is a chain, and its holder is the owner of the last link. After making a claim the claimer reads the chain
- * again; where one of the others is not abandoned any more, it withdraws. To release is to remove the lock first, then the claims.
+ * A lock whose owner has died is taken over by a claim. Claims are links too: `<lock>.1`, then `<lock>.2` if the owner of `<lock>.1` has
+ * died, and so on. So a lock is a chain of links, and the owner of the last link holds it. After making a claim, the claimer reads the
+ * chain again; if another link of it is gone or its owner lives, the claimer withdraws. A release removes the lock first, then the claims.
  *
- * At most one owner holds a lock. Of several that make the same link one succeeds. A claim that was made late, after the chain was released,
- * finds no lock, or one of an owner that lives. A claim that is left over, because its owner died while releasing, is one more dead link of
- * the next chain.
+ * At most one owner holds a lock: if several make the same link, one succeeds. A claim that is made after the chain was released finds no
+ * lock, or one of a living owner, and is withdrawn. If an owner dies during a release, its claim stays, as one more dead link of the next
+ * chain.
  */
 export class LockFolder {
   readonly path: string;
@@ -68,7 +68,7 @@ export class LockFolder {
     this.#flush = options.flush;
   }
 
-  /** A name that names this process as the owner of what is called so, and that no other call answers. */
+  /** A new, unique name that contains this process as the owner. */
   newOwnName(): string {
     return `${this.#self().text}-${(this.#named++).toString(36)}`;
   }
@@ -77,7 +77,7 @@ export class LockFolder {
    * Runs `task` while holding the lock of this name.
    *
    * @param what What is locked, for the message: `Session "s"`.
-   * @throws `ABORTED` when the lock is not to be had in time; the system's error when it can't be made.
+   * @throws `ABORTED` when others hold the lock until the timeout; the system's error when it can't be made.
    */
   run<T>(name: string, what: string, task: (lock: HeldLock) => Promise<T>): Promise<T> {
     const path = join(this.path, name);
@@ -101,14 +101,14 @@ export class LockFolder {
     });
   }
 
-  /** Whether the owner that a text names has died, or was not heard of since the file at `path` was last changed. */
+  /** Whether the owner that `text` names has died. If that can't be known here: whether the file at `path` is older than 30 seconds. */
   isAbandoned(text: string, path: string): boolean {
     const owner = parseOwner(text);
     const liveness = owner ? livenessOf(owner) : 'unknown';
     return liveness === 'unknown' ? this.#ageOf(path) > UNKNOWN_OWNER_EXPIRES_MS : liveness === 'dead';
   }
 
-  /** Removes what dead owners left. What is not called as the store calls its own stays. */
+  /** Removes the files of dead owners. Files whose names are not of the store's form stay. */
   tidy(): void {
     const names = this.#fs.readdir(this.path).filter((one) => OWN_NAME.test(one));
     for (const name of names) {
@@ -117,7 +117,7 @@ export class LockFolder {
       const text = isMark ? name.slice(MARK.length) : this.#read(path);
       if (text === undefined || this.#isOwn(text) || !this.isAbandoned(text, path)) continue;
       const [lock, claim] = name.split('.', 2) as [string, string | undefined];
-      // A task of this process that took over from the dead has its own claim behind theirs.
+      // In use by a task of this process, whose claim comes after this dead link.
       if (this.#inUse.has(lock)) continue;
       if (isMark || (claim !== undefined && !names.includes(lock))) this.#remove(path);
       else if (claim === undefined) this.#release(this.#tryAcquire(path) ?? []);
@@ -167,21 +167,21 @@ export class LockFolder {
       const text = this.#read(at);
       if (text === undefined) return undefined;
       const claim = { path: at, text };
-      // Tasks of this process come one after the other, so a link of its own is one that it could not remove.
+      // Tasks of this process run one after the other, so an own link here is one that an earlier task could not remove.
       if (!this.#isOwn(text) && !this.isAbandoned(text, at)) return undefined;
       chain.push(claim);
     }
   }
 
-  /** Whether a link is still there whose owner has lost it. */
+  /** Whether a link still exists and its owner no longer holds the lock by it. */
   #isLost({ path, text }: Claim): boolean {
     return this.#read(path) === text && (this.#isOwn(text) || this.isAbandoned(text, path));
   }
 
-  /** In this order: while the lock is there, its claims keep others from it. */
+  /** Removes the lock before its claims: the claims must exist as long as the lock does, or others would take it over. */
   #release(chain: readonly Claim[]): void {
     for (const { path } of chain) {
-      // A link that can't be removed stays this owner's: the next task here claims it, other processes do when this one has ended.
+      // A link that can't be removed stays this owner's: the next task here claims it, or others when this process has ended.
       if (!this.#remove(path) && !this.#remove(path)) return;
     }
   }
@@ -206,8 +206,8 @@ export class LockFolder {
   }
 
   /**
-   * Makes the folder and this process's mark. No lock is linked to a mark before that is whole, and flushed: one that can't be written fails
-   * the call, and none is left without its text when the machine loses its power.
+   * Makes the folder and this process's mark. The mark is written and flushed before any lock is linked to it, so no lock is without its
+   * text after a power failure. If the mark can't be written, the call fails.
    */
   async #makeMark(): Promise<void> {
     this.#makeFolder();
@@ -240,7 +240,7 @@ export class LockFolder {
 
   #ageOf(path: string): number {
     const madeAt = this.#fs.stat(path)?.ctimeMs;
-    // A time in the future was told by a clock that has been set since.
+    // A time in the future means that the clock was set back since.
     return madeAt === undefined ? 0 : Math.abs(Date.now() - madeAt);
   }
 
@@ -253,11 +253,11 @@ export class LockFolder {
   }
 }
 
-/** How the names of marks begin; the owner's text follows, which stands in the file as well. */
+/** The beginning of the names of marks. The owner's text follows; it is the file's content, too. */
 const MARK = 'owner-';
 /** Bytes that are read of a mark. */
 const LONGEST_TEXT = 256;
-/** How often a mark is made anew: another process that tidies up may take one that is just being written for a left-over. */
+/** How often a mark is made anew: another process may tidy away a mark that is just being written. */
 const MOST_MARKS = 5;
 
 /** The names of marks, of locks, and of claims on them. Nothing else in the folder is the store's to remove. */
@@ -271,7 +271,7 @@ function assertRecent(ageMs: number, what: string): void {
   });
 }
 
-/** Answers the time since it was made, in ms, the longer of two clocks: one stands still while the machine sleeps, one may be set back. */
+/** Measures time in ms, as the maximum of two clocks: one stops while the machine sleeps, the other may be set back. */
 function stopwatch(): () => number {
   const [wall, steady] = [Date.now(), performance.now()];
   return () => Math.max(Date.now() - wall, performance.now() - steady);

@@ -5,11 +5,11 @@ import { codeOf } from './file-system.ts';
 
 /** The thread that holds a lock or writes a temporary file: enough for another process to tell whether it still runs. */
 export interface Owner {
-  /** The machine since its start, and the process namespace in it: a `pid` means something only there. */
+  /** Identifies the boot of the machine and the process namespace in it. A `pid` is valid only there. */
   readonly host: string;
-  /** Of the thread, where the system numbers threads as it does processes; else of the process. */
+  /** The id of the thread on Linux; elsewhere of the process. */
   readonly pid: number;
-  /** When that started, so that a later one of the same `pid` is told apart; `0`: the system does not say. */
+  /** The start time of `pid`, because a later thread may get the same one; `0`: not known. */
   readonly started: string;
   /** Different for every owner, also in one process. */
   readonly nonce: string;
@@ -21,7 +21,7 @@ export type Liveness = 'alive' | 'dead' | 'unknown';
 /**
  * This thread, as an owner.
  *
- * @throws The system's error when the process table can't be read now: an owner that others can't recognise would be taken for dead.
+ * @throws The system's error when the process table can't be read now: others would take an owner without a start time for dead.
  */
 export function newOwner(): Owner {
   self ??= thisThread();
@@ -35,7 +35,7 @@ function thisThread(): Omit<Owner, 'nonce'> {
   return { host: thisHost(), pid, started: hasProcessTable() ? mustStartOf(pid) : '0' };
 }
 
-/** One word, short enough for a symbolic link that needs no block of its own. */
+/** One word without `/`: it is the content of a mark, and a part of file names. */
 export function formatOwner({ host, pid, started, nonce }: Owner): string {
   return `1.${host}.${pid}.${started}.${nonce}`;
 }
@@ -48,7 +48,7 @@ export function parseOwner(text: string): Owner | undefined {
   return { host, pid: Number(pid), started, nonce };
 }
 
-/** Whether the owner still runs. Never `dead` of one that may still write; where the answer can't be had now, `alive`. */
+/** Whether the owner still runs. Never `dead` for an owner that may still write; `alive` when it can't be found out now. */
 export function livenessOf(owner: Owner): Liveness {
   if (owner.host !== thisHost()) return 'unknown';
   if (owner.pid === self?.pid && owner.started === self.started) return 'alive';
@@ -112,7 +112,7 @@ function startOf(pid: number): string | undefined {
 }
 
 const MISSING: readonly unknown[] = ['ENOENT', 'ESRCH'];
-/** What a system answers that does not tell, not even later. */
+/** Codes of systems that will never give this information. */
 const UNTOLD: readonly unknown[] = [...MISSING, 'EACCES', 'EPERM'];
 
 /** What `read` answers; `undefined` when it fails with one of `codes`. */

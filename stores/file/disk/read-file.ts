@@ -1,10 +1,10 @@
 import type { Stats } from 'node:fs';
 import { closeQuietly, codeOf, READ, type FileSystem } from './file-system.ts';
 
-/** Up to this size reading a file at once takes less than handing it to another thread. */
+/** Up to this size a synchronous read takes less time than one by another thread. */
 const SMALL = 64 * 1024;
 
-/** Something that is no file has the name of one. */
+/** Codes that say that the path is not that of a file. */
 const NO_FILE = new Set(['ELOOP', 'EISDIR', 'EMLINK', 'ENOTDIR', 'EFTYPE', 'ENXIO']);
 
 /** What was read of a file; `missing`: there is none; `no-file`: a folder or a symbolic link is in its place. */
@@ -37,7 +37,7 @@ export async function readPart(fs: FileSystem, fd: number, start: number, end: n
 
 /** Reads the first bytes of a file, up to `length`. */
 export function readBeginning(fs: FileSystem, path: string, length: number): FileContent {
-  // Often there is none, and a call that fails costs much more than a look.
+  // Often there is no file, and a failed `open` costs much more than a `stat`.
   if (!fs.stat(path)) return 'missing';
   const opened = openFile(fs, path);
   if (typeof opened === 'string') return opened;

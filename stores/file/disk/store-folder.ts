@@ -43,7 +43,7 @@ export class StoreFolder {
 
   /** Leaves no mark of this process behind. */
   close(): void {
-    // What has come into the folder's place is not the store's.
+    // If something else is in the folder's place, it does not belong to the store.
     attempt(() => this.hasFolder(this.locks.path) && this.locks.close());
   }
 
@@ -116,8 +116,8 @@ export class StoreFolder {
   }
 
   /**
-   * Whether there is such a folder inside the store's. What stands in its place is refused: a link may lead anywhere, and others may have
-   * put it there. That tells how it is now; what comes there later is followed until the next look.
+   * Whether the store has this folder. Refuses anything else in its place: a link that others put there may lead anywhere. The check is not
+   * a guarantee: a link that is put there later is followed until the next check.
    *
    * @throws `FAILED_PRECONDITION` for a symbolic link, and for all else that is no folder.
    */
@@ -142,7 +142,7 @@ export class StoreFolder {
     } catch (error) {
       if (codeOf(error) !== 'ENOENT' || dirname(path) === path) throw error;
     }
-    // Some folders say ENOENT of a new entry although they are there, those of /proc say: then the second answer stands.
+    // Some existing folders, such as those of /proc, fail with ENOENT for a new entry; then the second attempt throws it.
     return [...this.makeFolder(dirname(path)), ...this.#makeLast(path)];
   }
 
@@ -167,7 +167,7 @@ export class StoreFolder {
 
   /** Removes a file that does no harm where it stays. */
   removeQuietly(path: string): void {
-    // Once more where it failed: a fault may be over by then.
+    // Twice, because a fault may be short.
     for (let tries = 0; tries < 2; tries++) attempt(() => this.remove(path));
   }
 
@@ -177,7 +177,7 @@ export class StoreFolder {
       return [dirname(path)];
     } catch (error) {
       if (codeOf(error) !== 'EEXIST') throw error;
-      // The store's own folder, and those above it, the caller chose: they may be links.
+      // The caller chose the store's folder and those above it, so they may be links.
       if (path.length > this.path.length) this.hasFolder(path);
       return [];
     }
@@ -194,7 +194,7 @@ export class StoreFolder {
   }
 
   async #flushEntries(path: string): Promise<void> {
-    // Windows can't, and need not.
+    // Windows can't flush a folder, and need not.
     if (process.platform === 'win32') return;
     const fd = this.fs.open(path, READ_FOLDER);
     try {
@@ -214,7 +214,7 @@ export class StoreFolder {
     this.fs.rmdir(path);
   }
 
-  /** What is named after no owner is not the store's to remove. */
+  /** Removes the temporary files of dead owners. A file whose name contains no owner is not the store's. */
   #tidyTemporary(): void {
     for (const name of this.fs.readdir(this.#temporary)) {
       const path = join(this.#temporary, name);

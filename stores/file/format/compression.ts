@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { constants, deflate, deflateSync, inflate, inflateSync } from 'node:zlib';
 
-/** Up to this size, packed or not, packing takes less than handing it to another thread. */
+/** Up to this size, packed or not, packing or unpacking takes less time here than in another thread. */
 const SMALL = 64 * 1024;
 
 /** The smaller levels take a tenth of the time of the usual one, and pack text nearly as well. */

@@ -14,7 +14,7 @@ export interface LogHeader {
 
 /** A first save. It counts when the snapshot's file is in its place; only the last save of a log may not count. */
 export interface SaveLine {
-  /** The snapshot's place in the order of first saves; the next one after the save before, so that a line that was lost is missed. */
+  /** The snapshot's place in the order of first saves: one after the save before, or that of a `next` line. So a lost line is noticed. */
   readonly save: number;
   readonly id: string;
   readonly parent?: string | undefined;
@@ -30,7 +30,7 @@ export interface SaveLine {
  * - `rewrite`: the snapshot of this place was written again.
  * - `remove`: these places were pruned. When the snapshot written last is among them, `at` and `updatedAt` say when that was.
  * - `delete`: the session is deleted.
- * - `next`: the place of the next save; those that were skipped belong to snapshots that were removed before the log was compacted.
+ * - `next`: the place of the next save. The skipped places belong to snapshots that were removed before the log was compacted.
  */
 export type LogLine =
   | SaveLine
@@ -48,7 +48,7 @@ export function formatLine(line: LogLine): string {
   return `${JSON.stringify(line)}\n`;
 }
 
-/** A log that is no log: it is made anew from the snapshots' files. */
+/** The log can't be read. It is made anew from the snapshots' files. */
 export class DamagedLog extends Error {}
 
 /**
@@ -80,12 +80,12 @@ const DONE = formatLine({ done: true });
 /** All lines at once: no line has a line break inside. */
 function parseAll(bytes: Buffer): Record<string, Json>[] {
   try {
-    // That a line is done goes without saying where there is one behind it.
+    // A `done` before another line is skipped: the later line implies it.
     const text = (textOf(bytes) ?? 'none').trimEnd().replaceAll(`\n${DONE}`, '\n');
     const json = parseJson(`[${text.replaceAll('\n', ',')}]`) as Json[];
     if (json.every(isObject)) return json;
   } catch {
-    // It is told below.
+    // The error is thrown below.
   }
   throw new DamagedLog();
 }
@@ -118,12 +118,12 @@ function isTime(value: unknown): value is number {
   return Number.isSafeInteger(value);
 }
 
-/** The last time that can be told in µs; a clock that is centuries ahead tells this one. */
+/** The latest time that is a safe integer in µs; a later time of a wrong clock is replaced by it. */
 const LATEST_MS = 8e12;
 let lastMs = 0;
 let inSameMs = 0;
 
-/** The time in µs; calls in one process that follow each other get times that do, unless the clock is set back in between. */
+/** The time in µs. Up to 1,000 calls within a millisecond get ascending times. */
 export function timeNow(): number {
   const now = Math.min(Date.now(), LATEST_MS);
   inSameMs = now === lastMs ? Math.min(inSameMs + 1, 999) : 0;

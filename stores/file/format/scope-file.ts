@@ -29,14 +29,14 @@ export function recordNameOf(key: string): string {
   return hashOf(key);
 }
 
-/** A record's file: one line says whose record it is, and the record; the next one, while it is a draft, the save that is to make it. */
+/** A record's file. The first line has the record and its key; a draft has a second line, which names the save that it belongs to. */
 export async function formatRecord(
   key: string,
   record: ScopeRecord,
   { save, cipher }: { save: SaveRef; cipher: Cipher | undefined },
 ): Promise<Buffer> {
   const text = stringifyJson(record);
-  // An empty record is about to be removed, which must not need the key.
+  // An empty record is about to be removed. It is in clear, so that this needs no key.
   const line =
     cipher && !isEmpty(record)
       ? `{"format":${SEALED_FORMAT},"scope":${key},"sealed":"${await sealText(text, cipher, PLACE)}"}`
@@ -44,7 +44,7 @@ export async function formatRecord(
   return Buffer.from(`${line}\n${JSON.stringify([save.snapshotId, save.commit])}\n`);
 }
 
-/** What is encrypted of a record is all of it, so it has one place. */
+/** A record is encrypted as a whole, so there is one place. */
 const PLACE = 'record';
 
 /**

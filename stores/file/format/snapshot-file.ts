@@ -55,7 +55,7 @@ export interface SnapshotHead {
   /** Counts the writes of the snapshot. */
   readonly write: number;
   readonly state: Omit<StateRef, 'id'>;
-  /** The state that this one is told as a change of; `undefined`: it is whole, or there is none. */
+  /** The state that this one is a diff from; `undefined`: it is whole, or the snapshot has no state. */
   readonly base?: Omit<StateRef, 'depth'> | undefined;
   /** Parts of the state are in shards. */
   readonly isLifted?: boolean;
@@ -93,10 +93,10 @@ export interface SnapshotFile {
 export type Unreadable = 'foreign' | 'broken';
 
 /**
- * The text of a snapshot's file: a JSON object in two lines, the first with one member of the store's own and the snapshot's fields, the
- * second with the state. A field of the snapshot whose name is the store's is kept inside the store's own member.
+ * The text of a snapshot's file: a JSON object in two lines. The first has the store's own member and the snapshot's fields, the second the
+ * state. Fields of the snapshot that are named like the store's members are kept inside the store's own member.
  *
- * @param cipher Encrypts what is no id, status, time or count of the first line; the second line is as `body` is.
+ * @param cipher Encrypts the first line, except ids, statuses, times and counts. The second line is `body`, unchanged.
  */
 export async function formatFile(head: SnapshotHead, body: string, cipher: Cipher | undefined): Promise<Buffer> {
   if (!cipher) return Buffer.from(`${headLine(head, FORMAT)}\n${body}`);
@@ -105,7 +105,7 @@ export async function formatFile(head: SnapshotHead, body: string, cipher: Ciphe
   return Buffer.from(`${line},"${SEALED}":"${await sealText(secret, cipher, line)}"\n${body}`);
 }
 
-/** Members in one order, whatever order they came in: what is encrypted is bound to the line. */
+/** The clear text of the first line. The encrypted part is bound to it, so the members are always in this order. */
 function headLine({ meta, ...head }: SnapshotHead, format: number): string {
   const { session, incarnation, place, write, statuses, details, base, records, isLifted } = head;
   const own = JSON.stringify({
@@ -133,7 +133,7 @@ function isOwnName(name: string): boolean {
   return name.startsWith(OWN);
 }
 
-/** What is encrypted is bound to all that is not, so that no bit of either can be changed by itself. */
+/** The encrypted part is bound to the clear one, so that neither can be changed alone. */
 function divided(head: SnapshotHead): { readonly clear: SnapshotHead; readonly secret: string } {
   const meta = divideMetadata(head.meta);
   const details = divideDetails(head.details);
@@ -169,9 +169,9 @@ export function wholeBody({ skeleton, lifts }: Pick<Cut, 'skeleton' | 'lifts'>):
   return `${lifted},"state":${skeleton}}\n`;
 }
 
-/** A file of up to so many bytes takes one block on the disk however small it is, so there is nothing to win by packing. */
+/** Smaller files take one block on the disk anyway, so packing them saves nothing. */
 const ONE_BLOCK = 4096;
-/** What is in a file beside the patch, about. */
+/** The usual size of a file without the patch. */
 const USUAL_REST = 700;
 
 /** The second line for a change of another state. */
@@ -179,7 +179,7 @@ export function changeBody(patch: string): string {
   return `,"${CHANGES}":${patch}}\n`;
 }
 
-/** A {@link changeBody} that is to stay in clear: a patch that would make the file larger than need be is deflated, as base64. */
+/** {@link changeBody} without encryption. A patch that would take more than one block is deflated, as base64, if that is much smaller. */
 export async function packedChangeBody(patch: string): Promise<string> {
   if (patch.length >= ONE_BLOCK - USUAL_REST) {
     const packed = (await pack(patch)).toString('base64');

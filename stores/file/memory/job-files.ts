@@ -32,8 +32,8 @@ export interface JobFile {
 const NAME = /^((\d+)-([0-9a-f]{32})-[0-9a-f]{12})-(\d+)-(\d+|dead)-([0-9a-f]{32})\.json$/;
 
 /**
- * The jobs of a tenant, a file each. Its name tells all that a claim has to know, so that one file is read. A change writes a new file, and
- * removes the one before. All calls are made under the lock of the jobs.
+ * The jobs of a tenant, a file each. The file's name has all that a claim needs to choose a job, so only one file is read. A change writes
+ * a new file and removes the one before. All methods are called under the lock of the jobs.
  */
 export class JobFiles {
   readonly path: string;

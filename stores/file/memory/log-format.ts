@@ -19,23 +19,23 @@ export interface LogTail {
   readonly revision: number;
   /** The revision in which memories were removed last. */
   readonly reset: number;
-  /** Derived notes of earlier commits do not count. */
+  /** Derived notes of commits before this one are no longer valid. */
   readonly derived: number;
-  /** Notes up to this commit do not count. */
+  /** All notes of commits up to this one are no longer valid. */
   readonly cleared: number;
   /** Bytes of the line before; 0: there is none. */
   readonly block: number;
   /** Commits since the log was made that put nothing. */
   readonly idle: number;
-  /** When a memory expires first, in milliseconds since 1970; it may be earlier. */
+  /** No memory expires before this time, in milliseconds since 1970. */
   readonly expires?: number;
   /** The job that the last commit on behalf of a job has done. */
   readonly job?: string;
-  /** What is left of an erased scope is this line. */
+  /** The scope was erased; only this line is left of it. */
   readonly isErased?: boolean;
 }
 
-/** That of a scope without a log. */
+/** The tail of a scope without a log. */
 export const NO_TAIL: LogTail = { commit: 0, revision: 0, reset: 0, derived: 0, cleared: 0, block: 0, idle: 0 };
 
 const TAIL_BEGINNING = '{"commit":';

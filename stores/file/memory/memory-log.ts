@@ -49,8 +49,8 @@ const BLOCK_BYTES = 256 * 1024;
 const MOST_IDLE = 4000;
 
 /**
- * The log of a scope: what each commit put, in their order. A commit appends a line with all that it puts, and a line that makes it count. A
- * commit that removes memories writes the log anew without them. Reading takes no lock; writing is done under the scope's.
+ * The log of a scope: the memories that each commit put, in order. A commit appends a line with these memories, and a tail, which commits
+ * it. A commit that removes memories writes the log anew without them. Reading takes no lock; writing takes the scope's.
  */
 export class MemoryLog {
   readonly path: string;
@@ -74,7 +74,7 @@ export class MemoryLog {
     if (!bytes) return NO_TAIL;
     const end = bytes.lastIndexOf(10) + 1;
     const start = end < 2 ? 0 : bytes.lastIndexOf(10, end - 2) + 1;
-    // After a write that broke off the last commit stands further up.
+    // After an interrupted write, the last tail is further up in the log.
     return parseTail(bytes.subarray(start, end)) ?? (await this.load()).tail;
   }
 
@@ -130,7 +130,7 @@ export class MemoryLog {
     let bytes = 0;
     const endGroup = async (): Promise<void> => {
       if (group.length === 0) return;
-      // Told apart from each other, because what is encrypted is bound to its place.
+      // Negative numbers, one for each block: an encrypted block is bound to its number.
       const commit = -lines.length;
       const block = await formatBlock(group, commit, cipher);
       const revision = Math.floor(group.at(-1)!.sequence / sequenceOf(1));
@@ -166,7 +166,7 @@ export class MemoryLog {
     try {
       const { ino, size } = folder.fs.statOpen(fd);
       if (known?.inode === ino && known.end === size) return known;
-      // The last line that was read must still be there: an inode may come again.
+      // The last tail that was read must still be there: an inode alone may be that of a later file.
       const last = known ? formatTail(known.tail) : '';
       const start = known?.inode === ino && known.end < size ? known.end - last.length : 0;
       const bytes = await readPart(folder.fs, fd, start, size);
@@ -261,7 +261,7 @@ export class MemoryLog {
     }
   }
 
-  /** Cuts off what a write that broke off has left behind the last commit. */
+  /** Cuts off the rest of an interrupted write after the last commit. */
   async #dropTorn(fd: number, before: LogTail): Promise<void> {
     const { folder } = this.#shared;
     const { size } = folder.fs.statOpen(fd);

@@ -280,7 +280,7 @@ export class FileMemoryTenant implements MemoryTenant {
     return { revision: next.revision };
   }
 
-  /** What follows a commit point. */
+  /** The work after a commit point. */
   async #finish(scope: Scope, tail: LogTail, held?: JobFile): Promise<void> {
     try {
       await this.#shared.folder.flushFolder(scope.path);
@@ -315,7 +315,7 @@ export class FileMemoryTenant implements MemoryTenant {
     for (const file of files) {
       if (seen.has(file.scopeHash) || file.readyAt === Infinity) continue;
       seen.add(file.scopeHash);
-      // Only one that was handed out may be done.
+      // A job that was never claimed can't be done.
       if (file.change === 0) continue;
       const scope = this.#scope(memoryScopeKey((await this.#jobs.read(file)).scope));
       const { job } = await scope.log.tail();

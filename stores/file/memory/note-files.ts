@@ -25,8 +25,8 @@ interface NoteFile {
 const NAME = /^((n|d)-[0-9a-f]{32}-[0-9a-f]{32})-(\d+)(-x)?\.json$/;
 
 /**
- * The notes of a scope, a file each for every commit that wrote one. A file is written before its commit, and counts once the log has that
- * commit; then the files that it replaces are removed. Changes are made under the scope's lock.
+ * The notes of a scope: a file for each note and commit that wrote it. A file is written before its commit, and is valid once the log has
+ * that commit; then the files that it replaces are removed. Changes are made under the scope's lock.
  */
 export class NoteFiles {
   readonly #folder: StoreFolder;
@@ -64,7 +64,7 @@ export class NoteFiles {
     return this.#current(tail).filter(({ isRemoval }) => !isRemoval).length;
   }
 
-  /** Writes what a commit will make of notes. */
+  /** Writes the notes of a commit, before the commit. */
   async write(notes: readonly NoteOperation[], commit: number): Promise<void> {
     if (notes.length === 0) return;
     for (const note of notes) {
@@ -74,19 +74,19 @@ export class NoteFiles {
     await this.#folder.flushFolder(this.#path);
   }
 
-  /** Removes what was written for a commit that was not made; to be called before the next one. */
+  /** Removes the files of a commit that was not made. Call it before the next commit. */
   discard({ commit }: LogTail): void {
     for (const file of this.#files()) if (file.commit > commit) this.#folder.remove(join(this.#path, file.name));
   }
 
-  /** Removes what does not count any more. */
+  /** Removes files that are no longer valid. */
   async tidy(tail: LogTail): Promise<void> {
     const current = this.#current(tail);
     const names = new Set(current.map(({ name }) => name));
     const old = this.#files().filter(({ name }) => !names.has(name));
     for (const { name } of old) this.#folder.remove(join(this.#path, name));
     if (old.length > 0) await this.#folder.flushFolder(this.#path);
-    // After what they remove, which would come back.
+    // Marks of removal go last: without them, the removed notes would come back.
     for (const { name, isRemoval } of current) if (isRemoval) this.#folder.remove(join(this.#path, name));
   }
 

@@ -12,8 +12,8 @@ export type Home = Session | 'loner';
 /**
  * Finds a snapshot by its id.
  *
- * @param onUnknown Called where the snapshot's file is there but its session's log does not know it, before the answer is `undefined`;
- *   answers whether to look again.
+ * @param onUnknown Called when the snapshot's file exists but its session's log does not know it. Returns whether to look again; otherwise
+ *   the result is `undefined`.
  * @throws `DATA_LOSS` when its file is damaged.
  */
 export async function locate(
@@ -43,7 +43,7 @@ export async function locate(
   return session;
 }
 
-/** A reader changes no file: it takes in for itself what the log has lost. */
+/** Rebuilds the index of this process with a snapshot that the log has lost. A reader changes no file. */
 async function takeIn(session: Session, head: SnapshotHead): Promise<boolean> {
   if (!session.hasLost(head)) return false;
   await session.rebuild();

@@ -18,7 +18,7 @@ import { headUnlessDamaged, type Session } from '../session.ts';
 import type { IndexNode } from '../session-index.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 
-/** A session's log is read whole up to this size; of a longer one its two ends tell what a list needs. */
+/** Bytes to read at each end of a session's log: they have all that a list needs. */
 const END_OF_LOG = 4096;
 
 /** A session, and where it is in the list. */
@@ -37,7 +37,7 @@ export async function loadHeads(session: Session, nodes: Iterable<IndexNode>): P
   }
 }
 
-/** A list goes on without what can't be decrypted: a caller that asks for the snapshot is told why. */
+/** The head as it is stored if it can't be decrypted: a list does not fail for it, but reading the snapshot does. */
 function openedIfPossible(session: Session, head: SnapshotHead): Promise<SnapshotHead> {
   return session.opened(head).catch(() => head);
 }
@@ -52,7 +52,7 @@ export async function listSnapshots(session: Session, options: PageOptions): Pro
   return pageOf(rest, limit, (node) => ({ position: [node.place], item: metadataOf(session, node) }));
 }
 
-/** What there is to say of a snapshot; of a damaged one what the log says. */
+/** The snapshot's metadata; for a damaged file only what the log says. */
 function metadataOf(session: Session, node: IndexNode): SnapshotMetadata {
   if (node.seen) return copyJson(node.seen.head.meta);
   const { snapshotId, parentId, createdAt } = node;
@@ -126,7 +126,7 @@ async function peek(tenant: TenantSessions, name: string): Promise<Omit<ListedSe
     const last = lines.findLast((line) => 'at' in line && typeof line.at === 'number') as { at: number } | undefined;
     if (last && fileNameOf(session) === name) return { sessionId: session, writtenAt: last.at };
   } catch {
-    // It is opened, and then made anew from the snapshots' files.
+    // The caller then opens the session, which makes the log's index anew from the snapshots' files.
   }
   return undefined;
 }

@@ -3,7 +3,7 @@ import type { JsonPatch } from '../../../src/json/patch/diff.ts';
 import { fill } from '../../chain/fill.ts';
 import type { KnownState, WrittenState } from '../../chain/written-state.ts';
 
-/** How a chain is read. What a method throws ends the walk. */
+/** Reads the parts of a chain. Errors of its methods end the walk. */
 export interface ChainReader<Ref> {
   /** How the state of `ref` is written down. */
   read(ref: Ref): Promise<WrittenState<Ref>>;
@@ -14,8 +14,7 @@ export interface ChainReader<Ref> {
 }
 
 /**
- * The state of a snapshot: walks back to one that is whole or known, then applies what changed since. The work is that of the patches on
- * the way, and of one whole state at most.
+ * The state of a snapshot: walks back to a checkpoint or a known state, then applies the patches since. Reads one checkpoint at most.
  *
  * @returns `undefined` when the snapshot has no state.
  * @throws What the reader throws; `Error` or `SyntaxError` when what it reads does not fit together.

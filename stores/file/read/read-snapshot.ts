@@ -16,7 +16,7 @@ import type { IndexNode } from '../session-index.ts';
 import type { TenantFolder } from '../tenant-folder.ts';
 import { readShard } from './shards.ts';
 
-/** States in memory, by version: a version never changes, so what is here needs no second look. */
+/** States in memory, by version. A version never changes, so a cached state need not be revalidated. */
 export type StateCache = LruCache<KnownState>;
 
 /** A snapshot as it was read. Immutable: parts of it are shared with others. */
@@ -64,7 +64,7 @@ async function retrying<T>(
       await session.refresh();
       const again = session.index.tree.get(snapshotId);
       const found = again && `${again.place} ${session.stampOf(again)}`;
-      // The file is the same after a fresh look, so no writer is replacing it.
+      // The file is unchanged since the last attempt, so the damage is not a write in progress.
       if (found !== undefined && found === seen) throw unreadableSnapshot(snapshotId, error.message, session.id);
       seen = found;
     }
@@ -130,13 +130,13 @@ async function loadState(
   }
 }
 
-/** The file that a state is in: one that was kept when its snapshot was removed, or that of the snapshot, which may be about to be moved. */
+/** The file that holds a state: the snapshot's, or the one that was kept when the snapshot was removed. It may be moved meanwhile. */
 export async function readState(session: Session, state: StateRef): Promise<SnapshotFile> {
   const { folder } = session.tenant;
   for (const path of [folder.snapshot(state.id), session.pathOfKept(state.version)]) {
     const content = await readFrom(folder.store.fs, path);
     const file = typeof content === 'string' ? 'broken' : await parseFile(content.bytes, session.sealer);
-    // Depths go down by one from diff to diff, so no chain goes in a circle.
+    // `isState` checks the depth, which falls by one from diff to diff, so a chain can't be circular.
     if (typeof content === 'string' || typeof file === 'string' || !isState(file.head, state)) continue;
     const node = session.index.tree.get(state.id);
     if (node && path === folder.snapshot(state.id)) {
@@ -165,8 +165,8 @@ async function readShards(session: Session, names: readonly string[]): Promise<M
 }
 
 /**
- * Checks that the files of a snapshot's state exist; for the holder of the session's lock. A state may be cached although its files are gone,
- * and a save must not build on a snapshot that other processes can't read.
+ * Checks that the files of a snapshot's state exist: a state may be cached although its files are gone, and no snapshot may be saved on one
+ * that other processes can't read. Call it under the session's lock.
  *
  * @throws `DATA_LOSS` unless all the files are there.
  */
@@ -185,7 +185,7 @@ export async function assertStored(session: Session, { head, known }: LoadedSnap
   }
 }
 
-/** Looks for each shard only when some file came or went since the last time. */
+/** Looks for each shard only if a file of the folder was added or removed since the last time. */
 function hasShards(session: Session, memory: CutMemory): boolean {
   if (memory.size === 0) return true;
   const { store } = session.tenant.folder;

@@ -26,8 +26,8 @@ interface ScannedSnapshot {
 }
 
 /**
- * Reads the heads of all snapshots of a tenant: the one way to open a directory without logs, and to find what a log has lost. Files that
- * can't be read are passed over.
+ * Reads the heads of all snapshots of a tenant. Needed for a directory without logs, and to find the snapshots that a log has lost. Skips
+ * files that can't be read.
  *
  * @throws `FAILED_PRECONDITION` when the folder is of another layout.
  */
@@ -46,7 +46,7 @@ export async function scanTenant(folder: TenantFolder): Promise<Map<string, Scan
     if (typeof found === 'string' || found.head.session === null) continue;
     const { meta, session, place, incarnation } = found.head;
     const { snapshotId, parentId, createdAt, updatedAt } = meta;
-    // A copy under another name is no snapshot.
+    // A snapshot's file under another name is a copy by other means; it is skipped.
     if (snapshotName(snapshotId) !== name) continue;
     const at = (Date.parse(updatedAt ?? createdAt) || 0) * 1000;
     const snapshots = bySession.get(session) ?? [];

@@ -7,12 +7,12 @@ import { isPacked, pack, unpack } from '../format/compression.ts';
 import { textOf } from '../format/text.ts';
 import type { Session } from '../session.ts';
 
-/** Whether a file in a session's folder is called as shards are. */
+/** Whether a file in a session's folder has the name of a shard. */
 export function isShard(name: string): boolean {
   return /^(?:[0-9a-f]{16}-)?[0-9a-f]{64}$/.test(name);
 }
 
-/** Encrypted shards are named under the data key that seals them: their names don't tell whether two sessions have equal contents. */
+/** Names of encrypted shards. They depend on the data key, so they don't reveal that two sessions have equal contents. */
 export function sealedNames(cipher: Cipher): ShardNames {
   const prefix = `${cipher.keyTag}-`;
   return { of: (text) => prefix + cipher.nameOf(text), has: (name) => name.startsWith(prefix) };
@@ -41,12 +41,12 @@ export async function readShard(session: Session, name: string): Promise<string 
 }
 
 /**
- * Writes the shards that are not there yet, or are damaged. They do no harm when the save fails: nothing names them.
+ * Writes the shards that are missing or damaged. If the save fails, they are orphans.
  *
- * A run that has ended stays as it is for the rest of the session, and is stored once, as it is, so that a cold read need not unpack it. What
- * still grows is stored anew by every checkpoint, and packed.
+ * A run that has ended never changes again, so it is stored once, unpacked for fast cold reads. A run that still grows is stored anew by
+ * every checkpoint, packed.
  *
- * @returns Whether there was one to write.
+ * @returns Whether any shard was written.
  */
 export async function writeShards(
   session: Session,
@@ -73,7 +73,7 @@ export async function writeShards(
   return isWritten;
 }
 
-/** One that this process did not itself write or read may be damaged, and would damage what is saved now. */
+/** Whether an intact shard is stored. A shard that this process has not yet written or read is checked, because it may be damaged. */
 async function isStored(session: Session, name: string): Promise<boolean> {
   const stats = session.tenant.folder.store.fs.stat(join(session.path, name));
   if (!stats?.size) return false;

@@ -35,7 +35,7 @@ export async function deleteSession(session: Session, expectedLeafId: string | u
   });
 }
 
-/** Removes what is left of a session without snapshots; answers whether it still had none. */
+/** Removes the remaining files of a session if it still has no snapshots. Returns whether it had none. */
 export function removeEmptySession(session: Session): Promise<boolean> {
   return session.withLock(async () => {
     if (session.index.tree.size > 0) return false;
@@ -52,7 +52,7 @@ export async function prune(
 ): Promise<PruneResult> {
   const result: PruneResult = { sessions: 0, snapshots: 0, shards: 0, dryRun };
   const nowMs = Date.now();
-  // First, because what the files of lost snapshots need would be removed as well.
+  // First, because shards and states that only lost snapshots need would be removed.
   if (!dryRun && only === undefined) await reconcileAll(tenant);
   for await (const { sessionId } of only === undefined ? sessionsOf(tenant) : [{ sessionId: only }]) {
     const session = tenant.session(sessionId);
@@ -68,14 +68,14 @@ export async function prune(
   return result;
 }
 
-/** Carries out, for the holder of the session's lock, what the last line of the log is about; a part of it may be done. */
+/** Finishes the operation of the log's last line, a part of which may be done. Call it under the session's lock. */
 export async function finish(session: Session, line: LogLine): Promise<void> {
   await removeFiles(session, session.index.removed);
   if ('save' in line) await settleRecords(session, line.id);
   if ('delete' in line) await removeRest(session);
 }
 
-/** The log goes last, because what it says is to be finished until then. */
+/** Removes the log last: until then the next writer finishes an interrupted deletion. */
 async function removeRest(session: Session): Promise<void> {
   await new SessionRecords(session).removeAll();
   await session.sealer.forget();
@@ -89,12 +89,12 @@ async function settleRecords({ index, tenant }: Session, snapshotId: string): Pr
 
 /** Removes the files of snapshots that the log says are removed. Answers the number of shards that went with them. */
 export async function removeFiles(session: Session, removed: readonly IndexNode[]): Promise<number> {
-  // One that is gone already may have left its id to another session.
+  // Only files that still belong to this session: the id of a removed snapshot may be in use by another one.
   const heads = removed.flatMap((node) => headUnlessDamaged(session, node) ?? []);
   return heads.length === 0 ? 0 : discard(session, heads);
 }
 
-/** Removes the files of snapshots that the log does not know any more; states that others stand on are kept. */
+/** Removes the files of snapshots that the log no longer has. Keeps states that diffs of other snapshots need. */
 async function discard(session: Session, heads: readonly SnapshotHead[]): Promise<number> {
   const { folder } = session.tenant;
   for (const head of heads) await new ScopeRecords(folder).settle(head);
@@ -155,7 +155,7 @@ async function deleteLocked(session: Session): Promise<DeleteResult> {
   const shards = session.tenant.folder.store.namesIn(session.path).filter(isShard).length;
   const records = new SessionRecords(session).count();
   if (session.incarnation === '') {
-    // A first save that failed has left its shards.
+    // Only the shards of a failed first save may be left.
     await removeRest(session);
     return { snapshots, shards, records };
   }
@@ -164,7 +164,7 @@ async function deleteLocked(session: Session): Promise<DeleteResult> {
   return { snapshots, shards, records };
 }
 
-/** Brings all files in line that no log knows: crashes left them, or logs have lost their lines. */
+/** Runs {@link reconcile} for all snapshot files that no log has. */
 async function reconcileAll(tenant: TenantSessions): Promise<void> {
   const { folder } = tenant;
   await new ScopeRecords(folder).sweep();
@@ -195,8 +195,8 @@ function headOrNothing(tenant: TenantSessions, name: string): ReturnType<typeof 
 }
 
 /**
- * Brings the file of a snapshot in line that its session's log does not know: the log has lost it, and is made anew; or it was removed, and
- * the file was left over.
+ * Handles a snapshot's file that its session's log does not have. If the log has lost the snapshot, the log is made anew; if the snapshot
+ * was removed, its file is removed.
  */
 export async function reconcile(session: Session, snapshotId: string): Promise<void> {
   const { folder } = session.tenant;

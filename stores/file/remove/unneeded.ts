@@ -7,8 +7,7 @@ import type { SnapshotFile, SnapshotHead } from '../format/snapshot-file.ts';
 import { DamagedSnapshot, type Session } from '../session.ts';
 
 /**
- * The states that a session needs beside those of its snapshots, by version: removed snapshots had them, and others stand on them.
- * `undefined`: it can't be told, because a file is damaged.
+ * States of removed snapshots that diffs of other snapshots still need, by version. `undefined`: not known, because a file is damaged.
  *
  * @param without Ids of snapshots that are to be removed.
  * @param leaving The heads of snapshots that the log no longer knows, and whose files are still there, by version.
@@ -21,7 +20,7 @@ export async function findNeeded(
   const { tree } = session.index;
   await loadHeads(
     session,
-    // The state of a completed snapshot that has children never changes, nor what it stands on.
+    // Not for completed snapshots with children: their states and bases never change, so a known head stays valid.
     [...tree.nodes()].filter((node) => node.status !== 'completed' || !tree.hasChildren(node.snapshotId)),
   );
   const needed = new Map<string, SnapshotHead>();
@@ -31,7 +30,7 @@ export async function findNeeded(
     for (let base = node.seen.head.base; base && !needed.has(base.version);) {
       const at = tree.get(base.id)?.seen?.head;
       const isThere = at?.state.version === base.version;
-      // It is looked at by itself.
+      // This snapshot stays, and the outer loop checks its own base.
       if (isThere && !without.has(base.id)) break;
       const head = isThere ? at : (leaving.get(base.version) ?? session.keptHead(base.version));
       if (!head) return undefined;
@@ -56,7 +55,7 @@ export async function findUnneeded(session: Session, without: ReadonlySet<string
   return names.filter((name) => (isShard(name) ? !shards.has(name) : isKept(name) && !versions.has(name)));
 }
 
-/** The shards of all states that are whole; `undefined`: one can't be read, or not without a key, and may need anything. */
+/** The shards of all checkpoints; `undefined`: one can't be read, for example without its key, so any shard may be needed. */
 async function shardsOf(
   session: Session,
   without: ReadonlySet<string>,
@@ -77,7 +76,7 @@ async function shardsOf(
       add(await readState(session, { id: meta.snapshotId, version, depth: 0 }));
     }
   } catch (error) {
-    // It may be encrypted under a key that this store does not have.
+    // A `GenkitError`: the file is encrypted under a key that this store does not have.
     if (error instanceof DamagedSnapshot || error instanceof GenkitError) return undefined;
     throw error;
   }

@@ -16,7 +16,7 @@ import { ScopeRecords, type RecordDraft } from './scope-records.ts';
 
 /** A save that was decided and is to be carried out. */
 export interface Commit {
-  /** Its incarnation is empty where there is none yet. */
+  /** Its incarnation is empty if the session is new. */
   readonly head: SnapshotHead;
   /** The second line of the file. */
   readonly body: string;
@@ -24,7 +24,7 @@ export interface Commit {
   readonly known: KnownState | undefined;
   /** Shards of the state; those that are there already are left alone. */
   readonly shards: readonly CutShard[];
-  /** Encrypts the head, the shards; `body` is as it is to be. */
+  /** Encrypts the head and the shards; `body` is encrypted already. */
   readonly cipher: Cipher | undefined;
   readonly scopes: ReadonlyMap<string, ScopeChange>;
   /** `undefined`: the snapshot has none. */
@@ -35,7 +35,7 @@ export interface Commit {
   readonly line?: SaveLine;
 }
 
-/** A snapshot of this id came into being elsewhere, at the same moment. */
+/** Another process has just created a snapshot of this id. */
 export const NAME_IS_TAKEN = Symbol('name is taken');
 
 /**
@@ -44,9 +44,9 @@ export const NAME_IS_TAKEN = Symbol('name is taken');
  * 1. the snapshot under a temporary name, the line of a first save, shards, and drafts of records are written;
  * 2. with `durability: 'full'` all of that is flushed;
  * 3. the snapshot's file is moved into its place: the commit point, after which the save counts; the folder is flushed;
- * 4. records are settled, what the save removes is removed, and the log says that all is done.
+ * 4. drafts of records are settled, pruned snapshots are removed, and the log gets the line `done`.
  *
- * A failure before 3 leaves everything as it was; one in 4 is the next writer's to mend.
+ * A failure before 3 leaves everything as it was. After a failure in 4 the next writer completes it.
  */
 export async function carryOut(
   tenant: TenantSessions,
@@ -124,7 +124,7 @@ async function writeRest(
   { meta, records }: SnapshotHead,
   drafts: readonly RecordDraft[],
 ): Promise<string[]> {
-  // A snapshot without a session is no reason to make its folder, but where there is none the tenant's would look as if it had lost it.
+  // Made even without a session: a tenant that has snapshots but no folder of sessions counts as `lost`.
   const changed = session ? [] : folder.store.makeFolder(folder.sessions);
   if (session && known && (await writeShards(session, shards, known.memory, cipher))) changed.push(session.path);
   if (records) await new ScopeRecords(folder).stage(drafts, { snapshotId: meta.snapshotId, commit: records.commit });
@@ -140,7 +140,7 @@ async function flush(
     ...fds.map((fd) => store.flush(fd)),
     ...[...new Set(folders)].map((path) => store.flushFolder(path)),
   ];
-  // All have ended before a file is closed.
+  // Waits for all, because the caller closes the files.
   const failed = (await Promise.allSettled(flushes)).find((outcome) => outcome.status === 'rejected');
   if (failed) throw failed.reason;
 }
@@ -164,7 +164,7 @@ async function put(
   });
 }
 
-/** Ends a save that counts: what fails here is no failure of the save. */
+/** Completes a save after its commit point. A failure here is not one of the save. */
 async function end(
   session: Session,
   head: SnapshotHead,
@@ -181,7 +181,7 @@ async function end(
   await succeeds(() => session.compact());
 }
 
-/** Keeps the state for the next turn, which hardly ever needs the one before it. */
+/** Caches the state for the next turn, and drops the one before, which is seldom needed again. */
 function remember(
   { shared: { states } }: TenantSessions,
   { state, base, meta }: SnapshotHead,

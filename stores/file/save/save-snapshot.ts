@@ -52,7 +52,7 @@ import { carryOut, NAME_IS_TAKEN, type Commit } from './commit.ts';
 /** How often a save may start again because others create or remove the same snapshot. */
 const MOST_ATTEMPTS = 50;
 
-/** Longer than a database's documents may be: a cold read opens a file for each run. The last one, which every checkpoint stores anew, stays short. */
+/** Longer than the default: a cold read opens a file for each run. Still short, because each checkpoint stores the last run anew. */
 const RUNS = { shortest: 64 * 1024, longest: 256 * 1024, distance: 64 * 1024 };
 
 /** The snapshot came or went between looking and locking. */
@@ -100,7 +100,7 @@ export class Save<S> {
     const answer = given ?? this.#ask(undefined);
     if (answer === null) return null;
     const next = revise(id, undefined, answer, now);
-    // A first save that is refused makes no folders.
+    // Checked before any folder is made, so that a refused first save makes none.
     if (this.#tenant.isNew) check(next);
     const sessionId = sessionOf(next);
     if (sessionId === undefined) return this.#lockLoner(id, (lock) => this.#commitLoner(lock, next, undefined));
@@ -243,7 +243,7 @@ export class Save<S> {
   }
 
   async #commitLoner(lock: HeldLock, next: SessionSnapshot<S>, current: LoadedSnapshot | undefined): Promise<Outcome> {
-    // A snapshot without a session can expect nothing of one.
+    // Without a session, these options are refused.
     assertExpectedLeaf(this.#request.expectedLeafId, undefined, null);
     assertRequiredSnapshot(this.#request.ifSnapshot, undefined, () => false);
     const meta = copyMetadata(next);
@@ -277,7 +277,7 @@ export class Save<S> {
     assertRequiredSnapshot(this.#request.ifSnapshot, session.id, (one) => session.index.tree.has(one));
   }
 
-  /** A snapshot is never saved on top of one that can't be read. */
+  /** Reads the parent. Throws if it can't be read: no snapshot is saved on a damaged one. */
   async #readParent(session: Session, parentId: string | undefined): Promise<LoadedSnapshot | undefined> {
     const parent =
       parentId === undefined ? undefined : await readSnapshot(session, parentId, this.#tenant.shared.states);
@@ -285,7 +285,7 @@ export class Save<S> {
     return parent;
   }
 
-  /** The nearest completed snapshot from `parent` on, which a diff may stand on: its state will not change. */
+  /** The base for a diff: `parent` or its nearest completed ancestor, whose state never changes. */
   async #anchorOf(session: Session, parent: LoadedSnapshot): Promise<LoadedSnapshot | undefined> {
     if (parent.head.meta.status === 'completed') return parent;
     const { tree } = session.index;
@@ -338,7 +338,7 @@ export class Save<S> {
     return { state: { version, depth }, base, body, shards: [], known, cipher };
   }
 
-  /** The second line of a file that is written again; what is encrypted already stays under its key. */
+  /** The second line of a file that is rewritten with the same state. An encrypted line is kept, under its key. */
   async #sameBody(session: Session, node: IndexNode): Promise<Pick<Commit, 'body' | 'cipher'>> {
     const { head, body, isSealed } = await readFile(session, node);
     const cipher = await session.sealer.cipher();
@@ -346,7 +346,7 @@ export class Save<S> {
     return { body: await sealBody(body, { id: node.snapshotId, version: head.state.version }, cipher), cipher };
   }
 
-  /** @param near The head of the nearest snapshot, where no better one can be read. */
+  /** @param near The head to take the details from if the session's own can't be read. */
   async #details(session: Session, near: SnapshotHead | undefined): Promise<SessionDetails | undefined> {
     if (session.index.tree.size === 0) return this.#request.session;
     const head = session.headWithDetails();

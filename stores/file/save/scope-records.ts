@@ -21,7 +21,7 @@ import type { SnapshotHead } from '../format/snapshot-file.ts';
 import { readOwnHead } from '../read/read-head.ts';
 import type { TenantFolder } from '../tenant-folder.ts';
 
-/** What a record becomes by a save. */
+/** The new content of a record in a save. */
 export interface RecordDraft {
   readonly key: string;
   /** The name of its file, without ending. */
@@ -29,22 +29,22 @@ export interface RecordDraft {
   readonly next: ScopeRecord;
 }
 
-/** How often a draft that can't be read is looked at: one that was just settled is not there any more the next time. */
+/** How often a draft that can't be read is read again: it may just have been settled, and is then gone. */
 const MOST_LOOKS = 5;
 
 /**
  * The records of users and apps of a tenant.
  *
- * A save writes what a record becomes into a draft beside the record's file, which names the save by its `commit`. The save puts that into
- * the head of the snapshot's file, so that moving this file into its place, by which the save counts, makes all its drafts count at the same
- * moment: a reader that finds a draft looks for the commit. Then the draft is settled: it is moved into the record's place, or, when its
- * save does not count and never will, removed.
+ * A save writes the new content of a record into a draft, a file beside the record's. The draft names the save by its `commit`, which is
+ * also in the head of the snapshot's file. Moving the snapshot's file into its place commits the save, and all its drafts at the same
+ * moment: a reader that finds a draft looks for the commit in the snapshot. Then the draft is settled: moved into the record's place, or
+ * removed if its save was not made.
  *
- * - A draft is made, and settled, under the record's lock. The holder settles the draft it finds before it makes another.
+ * - A draft is made and settled under the record's lock. The holder settles an existing draft before it makes another.
  * - A snapshot's file is written again, or removed, only after the drafts that its head names were settled.
- * - Locks are taken in one order: the session's first, then those of records, by their keys. So no two writers wait for each other.
+ * - Locks are taken in one order, so that writers never deadlock: first the session's, then those of records, sorted by their keys.
  *
- * A reader takes no lock. It looks for a draft first, then at the snapshot, then at the record: what is settled in between is found.
+ * A reader takes no lock. It reads the draft, then the snapshot, then the record, so it also finds a draft that is settled in between.
  */
 export class ScopeRecords {
   readonly #folder: TenantFolder;
@@ -89,7 +89,7 @@ export class ScopeRecords {
       await this.#settle(name);
       const paths = [this.#folder.record(name), this.#folder.draft(name)];
       const isThere = paths.some((path) => store.fs.stat(path) !== undefined);
-      // The key first: a deletion that is interrupted is repeated, because the record is still listed.
+      // The key first: after an interruption the record is still listed, so the deletion can be repeated.
       await this.#folder.sealer('scope', scopeKey(id)).forget();
       for (const path of paths) store.remove(path);
       await store.flushFolder(this.#folder.scopes);
@@ -98,8 +98,7 @@ export class ScopeRecords {
   }
 
   /**
-   * Runs the changes, and then `commit` with those that change something, while no other writer can change these records. For the holder of
-   * the session's lock.
+   * Runs the changes, and then `commit` with the resulting drafts, under the locks of these records. Call it under the session's lock.
    */
   async changing<T>(
     changes: ReadonlyMap<string, ScopeChange>,
@@ -164,7 +163,7 @@ export class ScopeRecords {
     }
   }
 
-  /** For the holder of the record's lock. What can't be read stays: a caller that asks for the record is told. */
+  /** Call it under the record's lock. A draft that can't be read stays, and reading the record fails. */
   async #settle(name: string): Promise<void> {
     const { store } = this.#folder;
     if (!this.#folder.hasScopes()) return;
@@ -173,12 +172,12 @@ export class ScopeRecords {
     if (draft === 'damaged') return;
     if (draft && this.#isMade(draft.save)) store.fs.rename(from, to);
     else if (draft) store.remove(from);
-    // Also when another process has moved it: perhaps that did not get as far as this.
+    // Even if another process has moved the draft: it may have died before its flush.
     await store.flushFolder(this.#folder.scopes);
     const settled = await this.#load(to, name);
     if (typeof settled !== 'object') return;
     if (isEmptyRecord(settled)) store.remove(to);
-    // Nothing of the session may outlive it here, not even an id.
+    // Cuts off the name of the save: no id of a session may stay in the record after the session is deleted.
     else if (settled.cutAt !== undefined) this.#cut(to, settled.cutAt);
   }
 
@@ -212,7 +211,7 @@ export class ScopeRecords {
     }
   }
 
-  /** The key of a record that is not empty, by the name of its file. One that is damaged can't say its own. */
+  /** The key of a record by the name of its file; `undefined` for an empty or a damaged record. */
   async keyOf(name: string): Promise<string | undefined> {
     const draft = await this.draft(name);
     const found =
@@ -220,7 +219,7 @@ export class ScopeRecords {
     return typeof found === 'object' && !isEmptyRecord(found) ? found.key : undefined;
   }
 
-  /** The draft of a record; `damaged`: what is there is none, or was settled just now. */
+  /** The draft of a record; `damaged`: the file can't be read as a draft, or was settled just now. */
   async draft(name: string, id?: ScopeId): Promise<(RecordFile & { save: SaveRef }) | 'damaged' | undefined> {
     const draft = await this.#load(this.#folder.draft(name), name, id);
     if (typeof draft !== 'object') return draft;

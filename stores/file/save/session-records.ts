@@ -24,8 +24,8 @@ import { newNonce, type Session } from '../session.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 
 /**
- * The records that belong to one session, a file each in a folder of their own, so that a save has nothing to do with them. They are
- * written under the session's lock, each by a rename. Reading takes no lock.
+ * The records of one session, a file each in a folder of their own, which saves don't touch. They are written under the session's lock,
+ * each by a rename. Reading takes no lock.
  */
 export class SessionRecords {
   readonly #session: Session;
@@ -78,7 +78,7 @@ export class SessionRecords {
         return null;
       }
       const revision = newNonce();
-      // Without a folder of sessions the tenant would look as if it had lost it.
+      // A tenant that has data but no folder of sessions counts as `lost`.
       const changed = new Set([this.#path, ...store.makeFolder(this.#path), ...store.makeFolder(sessions)]);
       const cipher = await this.#session.sealer.cipher();
       const bytes = await formatSessionRecord(sessionId, { kind, key, revision, value }, cipher);
@@ -159,7 +159,7 @@ export class SessionRecords {
     }
   }
 
-  /** The last one takes the folder with it. */
+  /** Removes files, and the folder if it is then empty. */
   async #remove(names: readonly string[]): Promise<void> {
     const { store, allRecords } = this.#session.tenant.folder;
     for (const name of names) store.remove(join(this.#path, name));

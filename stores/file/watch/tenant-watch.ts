@@ -11,19 +11,19 @@ import type { TenantSessions } from '../tenant-sessions.ts';
 
 interface Watched {
   readonly snapshotId: string;
-  /** The write that listeners were told last. */
+  /** The last write of which listeners were notified. */
   told: SnapshotHead | undefined;
   /** The stamp of the file at the last look. */
   stamp: string;
-  /** A new listener wants to be told the snapshot as it is. */
+  /** A new listener waits for the current snapshot. */
   isAsked: boolean;
-  /** A look found no such snapshot: all that is found later is news. */
+  /** The snapshot was missing before, so listeners get all its statuses. */
   wasMissing: boolean;
 }
 
 /**
- * Watches the snapshots of one tenant for listeners: what this process saves, what others save as soon as the system tells of a change in
- * the tenant's folder, and every so often by looking. Works while there is nothing yet; makes no folders.
+ * Notifies listeners of saves to one tenant: of this process's own saves at once, of those by other processes when the system reports a
+ * change in the tenant's folder or at the next poll. Works before the tenant has a folder, and makes none.
  */
 export class TenantWatch<S> {
   readonly #tenant: TenantSessions;
@@ -91,17 +91,17 @@ export class TenantWatch<S> {
       end();
       const onEvent = (name: string | undefined): void => {
         const watched = name === undefined || path !== own ? undefined : this.#watched.get(name);
-        // In the tenant's folder nearly all news is of other snapshots.
+        // Most changes in the tenant's folder are of snapshots without listeners.
         if (watched || name === undefined || path !== own) this.#lookSoon(watched);
       };
       const watch = store.fs.watch(path, onEvent, end);
       this.#watch = { path, close: () => watch.close() };
     } catch {
-      // Not every system can, and not always; the timer looks.
+      // The system can't watch the folder; the timer polls it.
     }
   }
 
-  /** Looks at a snapshot, or at all. However many changes are told at once, one look sees them all. */
+  /** Checks a snapshot, or all, in the next round of the event loop: one check for all changes until then. */
   #lookSoon(watched?: Watched): void {
     for (const one of watched ? [watched] : this.#watched.values()) this.#due.add(one);
     if (this.#isLooking) return;
@@ -117,7 +117,7 @@ export class TenantWatch<S> {
       try {
         await this.#lookAt(watched);
       } catch {
-        // It can't be read now; a caller that asks for the snapshot is told why. The next look tries again.
+        // The snapshot can't be read now. The next check tries again; a caller that reads the snapshot gets the error.
         watched.stamp = '';
       }
     }
@@ -157,12 +157,12 @@ export class TenantWatch<S> {
   }
 }
 
-/** Not so of a snapshot that was saved anew after it had been deleted. */
+/** False if the snapshot was deleted and saved anew in between. */
 function isSameSnapshot(a: SnapshotHead, b: SnapshotHead): boolean {
   return a.incarnation === b.incarnation && a.place === b.place;
 }
 
-/** The statuses between two writes: others wrote the snapshot more than once between two looks. */
+/** The statuses between two writes, which other processes set between two checks. */
 function missedStatuses(head: SnapshotHead, told: SnapshotHead | undefined): (SnapshotStatus | undefined)[] {
   const isSame = told !== undefined && isSameSnapshot(told, head);
   const from = isSame ? told.write : 0;
@@ -172,7 +172,7 @@ function missedStatuses(head: SnapshotHead, told: SnapshotHead | undefined): (Sn
   return statuses;
 }
 
-/** The snapshot when it had another status: beside that, what never changes. */
+/** The snapshot with an earlier status. It has no other fields than those that never change. */
 function asItWas<S>({ meta }: SnapshotHead, status: SnapshotStatus | undefined): SessionSnapshot<S> {
   const { snapshotId, sessionId, parentId, createdAt } = meta;
   return {
