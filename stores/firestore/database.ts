@@ -17,8 +17,9 @@ import { closed, failedPrecondition, unavailable } from '../../src/errors.ts';
 import { isConflict } from './failures.ts';
 import type { Meter } from './meter.ts';
 
-/** One write of a commit. What is updated or deleted must be there, and with `at` be as it was then; what is `absent` must not be there;
- * what is dropped may be gone already. */
+/**
+ * One write of a commit. `update` and `delete` need a document, unchanged since `at`; `absent` needs that there is none; `drop` neither.
+ */
 export type DocumentWrite =
   | { readonly kind: 'create' | 'set'; readonly ref: DocumentReference; readonly data: DocumentData }
   | { readonly kind: 'update'; readonly ref: DocumentReference; readonly data: DocumentData; readonly at?: Timestamp }
@@ -32,7 +33,7 @@ export const MOST_READ_AT_ONCE = 40;
 /** Documents of one page of a list, or of one commit that deletes. */
 export const PAGE = 300;
 
-/** Firestore as the store uses it: every request is counted, ends in time, and is refused once the store is closed. */
+/** The requests to Firestore. Each is counted and has a deadline; after `close` all are refused. */
 export class Database {
   readonly meter: Meter;
   readonly #db: Firestore;
@@ -52,7 +53,7 @@ export class Database {
     this.#client = clientOf(db, options.timeoutMs);
   }
 
-  /** The time in ms by Firestore's clock, as the last answer told it. */
+  /** The time in ms by Firestore's clock, estimated from its last answer. */
   now(): number {
     return Date.now() + this.#clockOffset;
   }
@@ -86,7 +87,7 @@ export class Database {
     return found;
   }
 
-  /** {@link getAll} for calls that share a request with those of the same group in the same tick; its cost counts for the first of them. */
+  /** {@link getAll}. Calls with the same group in the same tick share one request, whose cost counts for the first of them. */
   async getShared(group: string, refs: readonly DocumentReference[]): Promise<DocumentSnapshot[]> {
     const shared = this.#groups.get(group) ?? this.#openGroup(group);
     const end = shared.refs.push(...refs);
@@ -100,7 +101,7 @@ export class Database {
     return docs;
   }
 
-  /** How many documents a query finds; an index entry read for each 1,000 of them is billed as one document. */
+  /** How many documents a query finds. Each 1,000 of them are billed as one read. */
   async count(query: Query): Promise<number> {
     const answer = await this.#send(() => query.count().get());
     const { count } = answer.data();
@@ -130,9 +131,9 @@ export class Database {
   }
 
   /**
-   * Commits the write that `decide` makes of a document, provided that the document is as it was read. A document is created by a commit of
-   * its own while the transaction locks the one that was read, because a transaction tells no update time; it is removed again if the lock
-   * was lost and `decide` then throws.
+   * Reads a document and commits the write that `decide` returns for it, if the document has not changed meanwhile. A new document is
+   * created by a commit of its own while the transaction locks the read one, because a transaction returns no update time. If the lock is
+   * lost and `decide` then throws, the new document is removed again.
    *
    * @returns The update time of a document that was created.
    */
@@ -161,7 +162,7 @@ export class Database {
     }
   }
 
-  /** Listens to a document; answers how to end that. */
+  /** Listens to a document. Returns a function that ends it. */
   listen(ref: DocumentReference, next: (document: DocumentSnapshot) => void, fail: (error: Error) => void): () => void {
     this.#assertUsable();
     this.meter.add({ rpcs: 1 });
@@ -206,8 +207,8 @@ export class Database {
   }
 
   /**
-   * Refuses further requests, and runs `end` when those under way are over: Firestore's client must not be terminated before. Waits no
-   * longer than one request may take.
+   * Refuses further requests, and runs `end` when the running ones have ended: Firestore's client must not be terminated before. Waits no
+   * longer than the timeout of a request.
    */
   async close(end: () => Promise<unknown>): Promise<void> {
     this.#isClosed = true;
@@ -218,7 +219,7 @@ export class Database {
     this.#assertUsable();
     this.meter.add({ rpcs: 1 });
     const answer = send();
-    // A request that is given up goes on inside the client, and its answer is dropped.
+    // A request that timed out continues inside the client; its answer is dropped.
     const { pending } = this.#client;
     const end: Promise<unknown> = answer.then(ignore, ignore).then(() => pending.delete(end));
     pending.add(end);
@@ -227,7 +228,7 @@ export class Database {
 
   #openGroup(group: string): SharedRead {
     const refs: DocumentReference[] = [];
-    // After all that this tick still begins.
+    // At the end of this tick, so that all of its calls are in the group.
     const found = new Promise<void>((resolve) => process.nextTick(resolve)).then(() => {
       this.#groups.delete(group);
       return this.getAll(refs);
@@ -297,8 +298,8 @@ interface Client {
 const clients = new WeakMap<Firestore, Client>();
 
 /**
- * Watches over the end of a client. A read that is under way, or that begins, when the client is terminated never ends, and rejects where no
- * caller can catch it. So the client's `terminate` waits for requests under way first.
+ * Makes the client's `terminate` wait for running requests, and new requests fail after it. A read that runs or begins when the client is
+ * terminated would never end, and would reject where no caller can catch it.
  */
 function clientOf(db: Firestore, timeoutMs: number): Client {
   const known = clients.get(db);

@@ -15,7 +15,7 @@ const Code = {
   UNAUTHENTICATED: 16,
 } as const;
 
-/** The database is not, or no longer, as it was assumed to be: read it and decide again. */
+/** An assumption about the database was wrong: read the data and decide again. */
 export class Stale extends Error {}
 
 /** A refusal that no read can change. */

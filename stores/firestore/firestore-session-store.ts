@@ -31,16 +31,17 @@ export interface FirestoreSessionStoreOptions {
   collection?: string;
   /** Names the caller's tenant; callers see what was saved under their own prefix only. Default: one tenant for all. */
   snapshotPathPrefix?: SnapshotPathPrefix;
-  /** A snapshot holds its whole state after at most so many; those in between hold what changed. Default: 25. */
+  /** At least one of so many snapshots in a row is a checkpoint, with its whole state; the others are diffs. Default: 25. */
   checkpointInterval?: number;
   /** The largest shard of a whole state, in bytes, at most 1,000,000. Default: 512 KiB. */
   shardSize?: number;
   /** Lookups by `sessionId` of a session with more than one leaf throw `FAILED_PRECONDITION`. Default: `false`. */
   rejectBranchingSessions?: boolean;
   /**
-   * A session expires so long after its last write, in ms: it reads as absent at once, and its pointer carries `expireAt` for a TTL policy
-   * of Firestore. `prune` or `removeExpired` removes the rest. Give all stores of a collection the same value. One on hold (`holdSession`) stays.
-   * Don't use it together with `archive` of `applyRetention`: Firestore removes what expired without asking. Default: never.
+   * A session expires this long after its last write, in ms: it then reads as absent, and a TTL policy of Firestore on `expireAt` may
+   * remove its pointer; `prune` or `removeExpired` removes the rest. Give all stores of a collection the same value. A session on hold
+   * (`holdSession`) stays. Do not combine it with `archive` of `applyRetention`: Firestore removes expired sessions without archiving them.
+   * Default: never.
    */
   expireAfterMs?: number;
   /** The largest state, in bytes of JSON; a larger one is refused before anything is sent. Default: 100 MB. */

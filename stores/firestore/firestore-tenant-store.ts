@@ -104,7 +104,7 @@ export class FirestoreTenantStore<S> implements TenantStore<S> {
     const key = scopeKey(id);
     return this.#call('deleteScope', 'Deleting a scope', async () => {
       caches.scopes.delete(this.#data.keyOf(key));
-      // The key first: a deletion that is interrupted is repeated, because the record is still listed.
+      // The key first: after an interruption the record is still listed, so the deletion can be repeated.
       await this.#data.sealer('scope', key).forget();
       return (await database.remove([{ ref: this.#data.scopeRef(key) }])) > 0;
     });

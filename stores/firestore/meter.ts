@@ -26,7 +26,7 @@ interface RunningCall {
   usage: FirestoreUsage;
 }
 
-/** One for all stores: Node 20 keeps each that was ever used, and asks it at every promise of the process. */
+/** One for all stores: Node 20 never frees one, and calls each at every promise of the process. */
 const running = new AsyncLocalStorage<RunningCall>();
 
 /** Counts what the store uses, in all and for each call, and makes every call a span of Genkit's tracing. */

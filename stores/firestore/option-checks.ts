@@ -5,7 +5,7 @@ import type { OptionCheck } from '../../src/store/check-options.ts';
 const LARGEST_SHARD = 1_000_000;
 const SMALLEST_SHARD = 1024;
 
-/** Values of one copy of the client's package are nothing to another copy, whatever the versions. */
+/** The client must come from the same copy of its package as this store: two copies don't accept each other's values. */
 export const isClient: OptionCheck = (value) =>
   value instanceof Firestore
     ? undefined

@@ -20,10 +20,10 @@ const MOST_SCOPES_LENGTH = 16 * 1024 * 1024;
 /** ... of which each counts as so much more, a missing one too. */
 const SCOPE_OVERHEAD = 1024;
 
-/** Prefixes that Genkit's own store takes for a path of collections and documents. */
+/** Tenant names that Genkit's own store uses as a path of collections and documents. */
 const NESTED = /^[A-Za-z0-9][ -.0-~]*(?:\/[A-Za-z0-9][ -.0-~]*\/[A-Za-z0-9][ -.0-~]*)+$/;
 
-/** A revision of one record says nothing of another. */
+/** The key of a record's revision in {@link Caches.revisions}. */
 export function revisionKey(
   { sessionId, kind, key }: { readonly sessionId: string; readonly kind: string; readonly key: string },
   revision: string,
@@ -31,9 +31,9 @@ export function revisionKey(
   return JSON.stringify([sessionId, kind, key, revision]);
 }
 
-/** What the store remembers. All of it but the states is confirmed by a commit or a read before it counts. */
+/** The store's caches. All of them except the states are revalidated by a commit or a read before they are relied on. */
 export class Caches {
-  /** By name: a name never stands for another state. */
+  /** By name. A name is never used for another state. */
   readonly states = new LruCache<KnownState>(MOST_LENGTH);
   /** `absent`: the session was looked for and not there, so its first save need not look again. */
   readonly pointers = new LruCache<PointerDocument | 'absent'>(MOST_POINTERS);
@@ -51,7 +51,7 @@ export class Caches {
   }
 }
 
-/** Saves of one process take turns, so that they need not fight over a document. Taken in this order. */
+/** Serialize the saves of this process, which would otherwise conflict. Always taken in this order, against deadlocks. */
 export const newQueues = () => ({ snapshots: new KeyQueue(), scopes: new KeyQueue(), sessions: new KeyQueue() });
 
 /** Options of the store. */
@@ -72,7 +72,7 @@ export interface Shared {
   readonly encryption: Encryption | undefined;
 }
 
-/** A snapshot or a pointer, as far as it says what its content is encrypted for. */
+/** The part of a snapshot or a pointer that selects its data key. */
 export interface SealedFor {
   readonly sessionId: string | undefined;
   /** The incarnation: a session that is begun anew has keys of its own, so those of the old one can go at any time. */
@@ -113,7 +113,7 @@ export class TenantDatabase {
     this.records = database.collection('-records', id, 'records');
   }
 
-  /** The same part of the database, of which nothing is remembered. */
+  /** The same tenant with empty caches. */
   withoutMemory(): TenantDatabase {
     const { name, database, settings, queues } = this;
     return new TenantDatabase(
@@ -190,8 +190,8 @@ export class TenantDatabase {
   }
 
   /**
-   * Whether the tenant has snapshots. Asked before a session or a snapshot counts as absent, so that data of another store is not taken
-   * for none: a read, at most once a tenant while there are snapshots.
+   * Whether the tenant has snapshots. Called before a session or a snapshot is reported as missing, so that data of another store is
+   * noticed. If there are snapshots, it costs one read for each tenant and process.
    *
    * @throws `FAILED_PRECONDITION` when the collection holds data of another store.
    */

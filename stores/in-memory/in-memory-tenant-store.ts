@@ -34,14 +34,14 @@ import { TenantData } from './tenant-data.ts';
 
 /** What all tenants of a store have in common. */
 export interface Shared<S> {
-  /** Those that hold something. */
+  /** The tenants that hold any data. */
   readonly tenants: Map<string, InMemoryTenantStore<S>>;
   readonly rejectBranching: boolean;
   readonly watchers: WatchHub<S>;
   readonly recent: RecentState;
 }
 
-/** What a mutator answered, and the snapshot it was asked about. */
+/** The result of a mutator, and the snapshot that it got. */
 interface Draft<S> {
   readonly id: string;
   readonly current: SnapshotRecord | undefined;
@@ -76,7 +76,7 @@ export class InMemoryTenantStore<S> implements TenantStore<S> {
   }
 
   saveSnapshot(request: SaveRequest<S>): string | null {
-    // Before the caller's functions run: a save inside them must meet this very tenant.
+    // Before the caller's functions run: a save inside them must use this same tenant.
     this.#shared.tenants.set(this.#id, this);
     try {
       return this.#save(request);
@@ -212,7 +212,7 @@ export class InMemoryTenantStore<S> implements TenantStore<S> {
     if (givenId !== undefined) return { id: givenId, current, answer };
     const id = answer?.snapshotId ?? reserveSnapshotId();
     assertId(id, 'snapshotId');
-    // The mutator has not seen the snapshot that it is about to rewrite.
+    // The snapshot exists but the mutator did not get it, so the mutator runs again.
     return this.#data.get(id) ? this.#ask(id, mutator) : { id, current, answer };
   }
 
@@ -227,7 +227,7 @@ export class InMemoryTenantStore<S> implements TenantStore<S> {
     return drafts;
   }
 
-  /** The caller's functions ran inside the save; what they saved themselves must not be lost in it. */
+  /** Refuses a save if the caller's functions have themselves saved the same snapshot or records: this save would overwrite that. */
   #assertUntouched({ id, current }: Draft<S>, scopes: readonly ScopeDraft[]): void {
     if (this.#data.get(id) !== current) {
       throw failedPrecondition(

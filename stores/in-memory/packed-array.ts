@@ -5,8 +5,8 @@ export const CHUNK = 32;
 type Chunk = readonly unknown[];
 
 /**
- * A long immutable array as a tree of chunks. A list that grew by one element shares all chunks but its last with the list before it, and
- * one that also lost elements at its head all but its first and last: a version costs no pointer per element.
+ * A long immutable array as a tree of chunks. An array that grew by one element shares all chunks with the one before except the last; if
+ * it also lost elements at its head, except the first and the last. So a version does not cost a pointer per element.
  */
 export class PackedArray {
   readonly #top: readonly Chunk[];
@@ -21,7 +21,7 @@ export class PackedArray {
     this.#skip = skip;
   }
 
-  /** Packs `elements`, sharing the chunks of `base`, an array packed before of which `baseElements` are the very elements. */
+  /** Packs `elements`, and shares the chunks of `base`, an array that was packed before. `baseElements` are the elements of `base`. */
   static from(elements: readonly unknown[], base?: PackedArray, baseElements: readonly unknown[] = []): PackedArray {
     const layers = base ? base.#layers() : [];
     const dropped = elements[0] === baseElements[0] ? 0 : Math.max(baseElements.indexOf(elements[0]), 0);
@@ -49,7 +49,7 @@ export class PackedArray {
   }
 }
 
-/** Cuts a layer into chunks; where a chunk of `known` stands in the same place and holds the same, it is that one. */
+/** Cuts a layer into chunks. Reuses a chunk of `known` if it has the same place and the same items. */
 function cut(items: readonly unknown[], known: readonly Chunk[] = []): Chunk[] {
   const chunks: Chunk[] = [];
   for (let start = 0; start < items.length; start += CHUNK) {

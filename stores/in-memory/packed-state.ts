@@ -2,8 +2,8 @@ import { getMember, setMember } from '../../src/json/value.ts';
 import { CHUNK, PackedArray } from './packed-array.ts';
 
 /**
- * How the store keeps a state: as plain immutable JSON, except that long arrays are packed. Only arrays that are reached from the state
- * through objects alone are, so the elements of a packed array are plain values, and the same element is the same object.
+ * A state as the store keeps it: immutable JSON, in which long arrays are packed. Arrays inside arrays are never packed, so the elements of
+ * a packed array are plain values, and equal elements of two states can be the same object.
  */
 export type PackedState = { readonly packed: unknown };
 
@@ -19,8 +19,8 @@ class PackedObject {
 /**
  * Packs an immutable JSON value.
  *
- * @param value What `shareJson` answered when it compared the new state with `base.plain`.
- * @param base An earlier packed state, and what `unpack` answered for it: what `value` shares with it is shared packed.
+ * @param value The result of `shareJson` for `base.plain` and the new state.
+ * @param base An earlier packed state, and its result of `unpack`. Parts that `value` shares with `base.plain` stay shared when packed.
  */
 export function pack(value: unknown, base?: { readonly plain: unknown; readonly state: PackedState }): PackedState {
   if (base && value === base.plain) return base.state;
@@ -33,25 +33,25 @@ export function unpack(state: PackedState): unknown {
 }
 
 /**
- * Remembers what the state is that was read or saved last. In a chat it is needed again: a turn's save is compared with what the turn read,
- * and the next turn reads what was saved.
+ * Caches the last state that was read or saved, unpacked. A chat needs it again: a turn's save is compared with the state that the turn
+ * read, and the next turn reads the saved one.
  */
 export class RecentState {
   #state: PackedState | undefined;
   #plain: unknown;
 
-  /** The immutable JSON value. It is not remembered: the state may have been removed by now. */
+  /** The immutable JSON value. It is not cached, because the state may have been removed by now. */
   plainOf(state: PackedState): unknown {
     return state === this.#state ? this.#plain : unpack(state);
   }
 
-  /** The immutable JSON value of a state that is being read; read again, the very same. */
+  /** The immutable JSON value of a state that is being read. Cached, so that the next read returns the same object. */
   read(state: PackedState): unknown {
     this.note(state, this.plainOf(state));
     return this.#plain;
   }
 
-  /** Notes what `unpack` would answer. */
+  /** Caches the result of `unpack`. */
   note(state: PackedState, plain: unknown): void {
     this.#state = state;
     this.#plain = plain;

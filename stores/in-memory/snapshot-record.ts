@@ -19,7 +19,7 @@ export class SnapshotRecord implements SnapshotNode {
   readonly sequence: number;
   /** The session it belongs to. */
   readonly sessionId: string | undefined;
-  /** Whether there is nothing in the state that another one could share: so it is while a detached run has not ended. */
+  /** Whether all members of the state are empty, so that other states have nothing to share with it. */
   readonly isBlank: boolean;
   readonly #metadata: SnapshotMetadata;
   readonly #state: PackedState | undefined;
@@ -27,8 +27,8 @@ export class SnapshotRecord implements SnapshotNode {
 
   /**
    * @param snapshot Copied, so that nothing of it is aliased.
-   * @param base The record whose state this one's resembles most: what is equal is kept once.
-   * @param recent The store's.
+   * @param base The record with the most similar state. Equal parts are kept once.
+   * @param recent The store's cache.
    * @throws `INVALID_ARGUMENT` with the path when the snapshot holds what JSON cannot hold.
    */
   constructor(sequence: number, snapshot: SessionSnapshot, base: SnapshotRecord | undefined, recent: RecentState) {
@@ -73,7 +73,7 @@ export class SnapshotRecord implements SnapshotNode {
     return guarded(this.snapshotId, '/state', () => shareJson(plain, state)) === plain;
   }
 
-  /** What deciding about a rewrite needs to know. */
+  /** The snapshot for the rules of a rewrite, see `revise`. */
   get stored(): StoredSnapshot {
     return { ...this.#metadata, state: { sessionId: this.sessionId } };
   }
@@ -86,7 +86,7 @@ export class SnapshotRecord implements SnapshotNode {
   /** The snapshot as a caller gets it. */
   snapshot<S>({ frozen }: Pick<HandOutOptions, 'frozen'> = {}): SessionSnapshot<S> {
     const state = this.#state;
-    // What is frozen is handed out at once, a copy is made when it is looked at.
+    // A frozen state is read at once, and cached. A copy is made later, when the state may have been removed, so it is not cached.
     const plain = frozen ? () => this.#recent.read(state!) : () => this.#recent.plainOf(state!);
     return handOut(this.#metadata, { state: state && plain, frozen });
   }
@@ -98,7 +98,7 @@ function packState(
   recent: RecentState,
 ): PackedState | undefined {
   if (state === undefined) {
-    // It may be in the place of one that is remembered.
+    // The cached state may be the one that this record replaces.
     recent.forget();
     return undefined;
   }

@@ -23,13 +23,13 @@ import { wholeChain } from '../read/state-reader.ts';
 import { isDeadRecord, removeRemains, removeSession } from '../remove/delete-session.ts';
 import type { TenantDatabase } from '../tenant-database.ts';
 
-/** A session that is written while it is read is read again, so often. */
+/** How often a session is read that is written meanwhile. */
 const MOST_ATTEMPTS = 3;
 
-/** What the snapshots of an owner came to. */
+/** The results for the snapshots of one owner. */
 interface OwnerLook {
   readonly tree: SessionTree;
-  /** Shards that they name; `undefined`: one can't be read, and may need any. */
+  /** Shards that they name; `undefined`: a snapshot can't be read, so any shard may be needed. */
   readonly shards: Set<string> | undefined;
   readonly findings: readonly (() => void)[];
   readonly count: number;
@@ -38,21 +38,21 @@ interface OwnerLook {
 }
 
 /**
- * Reads everything of a tenant once, and reports what is damaged, needed by nothing, or expired.
+ * Reads everything of a tenant once, and reports damage, orphans and expired data.
  *
- * The names of the shards are listed first: one that a save writes or names later is not on the list, or has another update time.
+ * The shards are listed first: one that a save writes or names later is not on the list, or has another update time, so it is no orphan.
  */
 export class TenantCheck {
   readonly #tenant: TenantDatabase;
   readonly #reader: SnapshotReader;
   readonly #check: StoreCheck;
   #shards = new Map<string, QueryDocumentSnapshot[]>();
-  /** Owners whose snapshots were looked at as those of a session, or are there to stay. */
+  /** Owners that were found with snapshots or a pointer. The shards of all others are orphans. */
   readonly #known = new Set<string>();
   /** Keys of sessions whose pointers can't be read. */
   readonly #lost = new Set<string>();
 
-  /** @param tenant One that remembers nothing, so that all is read from the database. */
+  /** @param tenant One with empty caches, so that everything is read from the database. */
   constructor(tenant: TenantDatabase, check: StoreCheck) {
     this.#tenant = tenant;
     this.#reader = new SnapshotReader(tenant);
@@ -67,7 +67,7 @@ export class TenantCheck {
       for (const document of page) await this.#checkPointer(document);
     }
     await this.#checkRemains();
-    // Of owners that are not known every shard is left.
+    // The shards of unknown owners are orphans.
     for (const [owner, found] of this.#shards) if (!this.#known.has(owner)) await this.#orphanShards(found);
     await this.#checkRecords();
     await this.#checkScopes();
@@ -126,7 +126,7 @@ export class TenantCheck {
     this.#check.report({ kind: 'orphan', sessionId, place, problem }, isRepaired);
   }
 
-  /** What the pointer says of the snapshots, and is not so. */
+  /** The differences between the pointer and the snapshots. */
   #problemsOf({ sessionId, lineage }: PointerDocument, { tree, count }: OwnerLook): Found[] {
     const nodes = [...tree.nodes()];
     const named = [
@@ -149,12 +149,12 @@ export class TenantCheck {
     return found;
   }
 
-  /** The way to the latest state that the pointer has, besides that by the snapshots. */
+  /** Checks the chain to the latest state that the pointer has. The chain by the snapshots is checked apart. */
   async #problemsOfHead(pointer: PointerDocument, place: string): Promise<Found[]> {
     if (!pointer.head) return [];
     const { sessionId, owner, head } = pointer;
     try {
-      // It remembers nothing of the same state in the snapshots.
+      // Without the cache, which may hold the same state as read from the snapshots.
       const { states } = new SnapshotReader(this.#tenant.withoutMemory());
       await states.stateAt(head.chain, { sessionId, owner, meta: { snapshotId: head.id } });
       return [];
@@ -181,7 +181,7 @@ export class TenantCheck {
     return [...(head.chain.base.shards ?? []), ...packs.flatMap(({ shards }) => shards)];
   }
 
-  /** Reads all snapshots of an owner, in the order of their first saves: a state stands on earlier ones. */
+  /** Reads all snapshots of an owner, in the order of their first saves: a diff needs the states before it. */
   async #lookAt(owner: string, sessionId: string | undefined): Promise<OwnerLook> {
     const { database, snapshots } = this.#tenant;
     const chains = new Map<string, StateChain>();
@@ -221,7 +221,7 @@ export class TenantCheck {
     if (state.kind === 'none') return;
     const base = state.kind === 'diff' ? chains.get(state.base) : undefined;
     const known = state.kind === 'whole' ? wholeChain(state, seq) : base && extended(base, state.name, state.patch);
-    // A base that can't be found here is looked for as a reader does, which says what is wrong.
+    // A base that is not among the states read so far is searched as a reader does, for its error.
     const chain = known ?? (await this.#reader.states.chainOf(snapshot));
     await this.#reader.states.stateAt(chain, snapshot);
     chains.set(state.name, chain);
@@ -262,13 +262,13 @@ export class TenantCheck {
     const place = this.#tenant.pointerRef(sessionId).path;
     const pointer = this.#lost.has(keyOf('session', sessionId)) ? 'lost' : await this.#pointerOf(sessionId, place);
     if (pointer === 'lost') {
-      // They are read by their ids all the same.
+      // The snapshots can still be read by their ids.
       this.#known.add(owner);
       const look = await this.#lookAt(owner, sessionId);
       for (const report of look.findings) report();
       this.#check.count('snapshots', look.count);
     } else if (pointer?.owner === owner) {
-      // Begun while this check was under way.
+      // The session began while this check was running.
       this.#known.add(owner);
     } else if (!pointer && this.#tenant.settings.expireAfterMs !== undefined) {
       this.#known.add(owner);
@@ -279,7 +279,7 @@ export class TenantCheck {
       if (isRepaired) await removeRemains(this.#tenant, [sessionId], { keepsWaiting: true });
       const problem = `${count} snapshots of a deleted session`;
       this.#check.report({ kind: 'orphan', sessionId, problem }, isRepaired);
-      // What `removeRemains` has removed is not there any more.
+      // `removeRemains` has removed the shards, too.
       if (isRepaired) this.#shards.delete(owner);
     }
   }

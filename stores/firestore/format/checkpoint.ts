@@ -2,8 +2,8 @@ import { parseJson } from '../../../src/json/value.ts';
 import type { Cut, Lift } from '../../chain/cut.ts';
 
 /**
- * Lifted parts of a state that are stored together: each part (a run) is short, and Firestore bills by the document. The packed text is one
- * shard, or several when it is larger than a shard may be. Immutable.
+ * Lifted parts of a state (runs) that are stored together, because a run is short and Firestore bills by the document. The packed text is
+ * one shard, or several if it exceeds the size of a shard. Immutable.
  */
 export interface Pack {
   /** Names of its shards, in order. */
@@ -18,22 +18,22 @@ export interface Pack {
   readonly key?: string | undefined;
 }
 
-/** What the ciphertext of a pack is bound to. */
+/** The place that the ciphertext of a pack is bound to. */
 export function packPlace(runs: Pack['runs']): string {
   return JSON.stringify(['pack', ...runs]);
 }
 
-/** What the ciphertexts of a state are bound to: one that is whole, or the change that leads to it. */
+/** The place that the ciphertext of a checkpoint or a diff is bound to. `name` is the name of the state. */
 export function statePlace(kind: 'whole' | 'diff', name: string): string {
   return JSON.stringify([kind, name]);
 }
 
-/** The name of a run in a pack: 96 bits of the hash that a cut calls it by. A run that has its short name already keeps it. */
+/** The short name of a run in a pack: 96 bits of its hash in a cut. Returns a short name unchanged. */
 export function runName(hash: string): string {
   return hash.length === 64 ? Buffer.from(hash.slice(0, 24), 'hex').toString('base64url') : hash;
 }
 
-/** A whole state as it is stored: the skeleton without the lifted parts, where those go, and the packs that hold them. */
+/** A whole state as it is stored: the skeleton, the places of the lifted parts, and the packs that hold them. */
 export interface Checkpoint {
   /** JSON text. */
   readonly skeleton: string;
@@ -59,7 +59,7 @@ export function parseCheckpoint(text: string): Checkpoint {
   return { skeleton: skeletonText(text), lifts, packs, length };
 }
 
-/** The skeleton as it stands in the text: writing it anew would lose a minus zero. */
+/** The skeleton's own text: parsing and writing it again would lose a minus zero. */
 function skeletonText(text: string): string {
   return text.slice('{"skeleton":'.length, text.lastIndexOf(',"lifts":['));
 }

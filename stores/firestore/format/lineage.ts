@@ -9,14 +9,14 @@ export interface Leaf {
   readonly status?: SnapshotStatus;
 }
 
-/** What a session's pointer knows of the session's tree: enough for the next save, however long the session is. */
+/** The part of the session's tree that the pointer keeps. It is enough for the next save, however long the session is. */
 export interface Lineage {
   /** The place of the next new snapshot. */
   readonly nextSeq: number;
   readonly count: number;
   /** In the order of their first saves. */
   readonly leaves: readonly Leaf[];
-  /** Ids that are named as parents and are not there. */
+  /** Ids of parents that do not exist. */
   readonly missing: readonly string[];
 }
 
@@ -32,7 +32,7 @@ export function withArrival(before: Lineage, leaf: Leaf, parentId: string | unde
   return {
     nextSeq: nextSeq + 1,
     count: count + 1,
-    // A parent that comes after its children is no leaf.
+    // A parent that is saved after its children is no leaf.
     leaves: isAwaited ? others : [...others, leaf],
     missing: isNewlyMissing ? [...rest, parentId] : rest,
   };
@@ -43,7 +43,7 @@ export function withStatus(before: Lineage, changed: Leaf): Lineage {
   return { ...before, leaves: before.leaves.map((leaf) => (leaf.id === changed.id ? changed : leaf)) };
 }
 
-/** What a pointer may take for its lineage, packed: about 15,000 branches whose ids are UUIDs. */
+/** Maximum size of a packed lineage: about 15,000 branches whose ids are UUIDs. */
 const MOST_BYTES = 400 * 1024;
 
 /** @throws `FAILED_PRECONDITION` when a session has more branches than its pointer can hold. */

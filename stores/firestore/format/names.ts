@@ -14,15 +14,15 @@ export function documentId(id: string): string {
 const KEY_LENGTH = 20;
 const OWNER_LENGTH = KEY_LENGTH + 8;
 
-/** Indexed fields and shard names hold this in place of an id: 120 bits of a hash, always 20 characters. */
+/** A hash in place of an id, for indexed fields and names of shards: 120 bits, always 20 characters. */
 export function keyOf(what: 'session' | 'snapshot' | 'owner' | 'kind' | 'key', id: string): string {
   const hash = createHash('sha256').update(`${what}:`).update(Buffer.from(id, 'utf16le'));
   return hash.digest('base64url').slice(0, KEY_LENGTH);
 }
 
 /**
- * Names one incarnation of a session, or a snapshot without a session: the owner of snapshots and shards. A session that is deleted or
- * expired and begun anew is another owner, so it never meets the snapshots of the old one. Begins with the key of the id.
+ * A new owner of snapshots and shards: one incarnation of a session, or a snapshot without a session. When a session of the same id begins
+ * again after it was deleted or has expired, it is a new owner, so it never reads the old snapshots. Begins with the key of the id.
  */
 export function newOwner(kind: 'session' | 'snapshot', id: string): string {
   return keyOf(kind, id) + randomBytes(6).toString('base64url');

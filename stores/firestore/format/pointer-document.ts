@@ -34,13 +34,13 @@ export interface Pointer {
   readonly usage: UsageCounts;
   /** The largest `summaryUsage` of its snapshots. */
   readonly summaryUsage?: UsageSum | undefined;
-  /** The session is being removed; what is left of it counts as absent. */
+  /** The session is being removed, and reads as absent. */
   readonly isGone?: boolean;
   /** Names of the records that hold the session: it does not expire. Default: none. */
   readonly holds?: readonly string[];
   /** When this incarnation began, in ms; of sessions that expire. */
   readonly begun?: number;
-  /** The way to the state of the snapshot that was first saved last, the latest leaf nearly always. */
+  /** The chain to the state of the snapshot that was first saved last, which is nearly always the latest leaf. */
   readonly head?: { readonly id: string; readonly chain: StateChain };
   /** When the session expires, in ms. Default: never. */
   readonly until?: number;
@@ -54,7 +54,7 @@ export interface PointerDocument extends Pointer {
   readonly written?: Timestamp;
 }
 
-/** Fields of a pointer without the way to the state. */
+/** Fields of a pointer without the chain to the state. */
 export const LIST_FIELDS = ['v', 'info', 'written', 'expireAt'] as const;
 
 /** The field that orders sessions by their last write: those of a tenant, or those of one owner. */
@@ -69,7 +69,7 @@ export function writtenNow({ details }: Pointer): DocumentData {
   return { written: now, owned: ownerId === undefined ? null : { [keyOf('owner', ownerId)]: now } };
 }
 
-/** The pointer's fields, but for those of {@link writtenNow}. One that was read may be given changed. */
+/** The pointer's fields, except those of {@link writtenNow}. */
 export function pointerFields(pointer: Pointer & Partial<PointerDocument>): DocumentData {
   const { head, until, begun, sealedTitle, ref: _ref, updateTime: _updateTime, written: _written, ...rest } = pointer;
   const { chain } = head ?? {};
@@ -146,7 +146,7 @@ export function sealedDetails(
   return { ...(kept && { details: kept }), ...(title && { sealedTitle: title }) };
 }
 
-/** The pointer with its title, as far as it can be decrypted: a list goes on without. */
+/** The pointer with its title decrypted; without a title if that fails, so that a list does not fail for it. */
 export async function withTitle<T extends Pointer>(pointer: T, sealer: Sealer): Promise<T> {
   const { sealedTitle, owner, details } = pointer;
   if (!sealedTitle) return pointer;

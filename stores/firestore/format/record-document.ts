@@ -81,8 +81,8 @@ export async function readRecord(
 }
 
 /**
- * Whether a record has not expired. Its own expiry is never later than that of the session that it was written for; the session may live
- * longer, but a session begun since is another one.
+ * Whether a record has not expired. Its own expiry may be earlier than its session's, but is never later. So after it the pointer decides:
+ * the record is current if the same session still exists, and not a later one of the same id.
  *
  * @param pointer The session's pointer; `undefined`: the session is not there.
  */

@@ -10,7 +10,7 @@ import { assertOwnDocument, FORMAT, SEALED_FORMAT } from './foreign-layout.ts';
 import { packText, packTextNow, unpackText } from './packed-text.ts';
 import { nextBy } from './snapshot-document.ts';
 
-/** What is encrypted of a record is all of it, so it has one place. */
+/** A record is encrypted as a whole, so there is one place. */
 const PLACE = 'record';
 
 /** A record as it was read or written. */
@@ -63,8 +63,8 @@ export interface ScopeWrite {
 }
 
 /**
- * The write that replaces a record, if that is still as it was read; an empty record is none. A record that stays as it is is written too:
- * only what a commit writes does it compare with what was read.
+ * The write that replaces a record, provided that it has not changed since it was read. An empty record is removed. A record without
+ * changes is written, too: a commit checks only the documents that it writes.
  */
 export async function writeScope(
   { ref, updateTime: at, by }: ScopeDocument,

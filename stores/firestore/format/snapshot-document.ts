@@ -16,7 +16,7 @@ import type { StoredCheckpoint } from './state-chain.ts';
 export type StoredState =
   | { readonly kind: 'none' }
   | { readonly kind: 'whole'; readonly name: string; readonly base: StoredCheckpoint }
-  /** What changed since the state named `base`, that of the nearest completed ancestor. */
+  /** A diff from the state named `base`, which is that of the nearest completed ancestor. */
   | {
       readonly kind: 'diff';
       readonly name: string;
@@ -35,7 +35,7 @@ export interface SnapshotHead {
   readonly owner: string;
   /** Its place in the session's order of first saves. */
   readonly seq: number;
-  /** Names the saves that wrote it last, the latest first: a save whose answer was lost finds itself here. */
+  /** Names of the last saves of the snapshot, the latest first. A save whose answer was lost finds its own name here. */
   readonly by: readonly string[];
   /** When its session expires, in ms, as known at the last write of this snapshot. Default: never. */
   readonly until?: number;
@@ -63,7 +63,7 @@ export function nextBy(by: readonly string[], nonce: string): readonly string[] 
   return [nonce, ...by].slice(0, MOST_SAVES);
 }
 
-/** Fields that a rewrite of the metadata changes. What is encrypted of it is bound to all that is not. */
+/** Fields that a rewrite of the metadata changes. The encrypted part is bound to the clear one. */
 export function headFields(head: SnapshotHead, cipher: Cipher | undefined): DocumentData {
   const { sessionId, until } = head;
   const { clear, secret } = divideMetadata(head.meta);

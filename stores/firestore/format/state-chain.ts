@@ -1,6 +1,6 @@
 import type { Checkpoint } from './checkpoint.ts';
 
-/** A whole state as it is in a document: in the document, or, when it is too large for that, in shards. */
+/** A checkpoint as it is stored: in the document itself, or in shards if it is too large for that. */
 export interface StoredCheckpoint {
   readonly bytes?: Buffer;
   readonly shards?: readonly string[];
@@ -8,12 +8,12 @@ export interface StoredCheckpoint {
   checkpoint?: Checkpoint;
 }
 
-/** How to get to a state: a whole one, and the diffs since. */
+/** The chain to a state: a checkpoint, and the diffs since. */
 export interface StateChain {
   readonly base: StoredCheckpoint;
   /** The place of the snapshot that holds the whole state in its session's order. */
   readonly from: number;
-  /** Names of states: of the whole one, then of each that a patch leads to. A name is random, and never stands for another state. */
+  /** Names of the states: the checkpoint's, then the state's after each patch. Names are random, and never used for another state. */
   readonly names: readonly string[];
   /** Packed patches, oldest first. */
   readonly patches: readonly Buffer[];

@@ -86,7 +86,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
 
   changes(key: string, since: number): Promise<MemoryChanges> {
     return this.#call('changes', 'Reading changes of memories', async () => {
-      // Before the memories: what changes meanwhile is answered once more next time.
+      // Read before the memories: changes that come in between are returned again next time.
       const { revision, reset, floorRevision } = readHead(await this.#data.database.get(this.#data.head(key)));
       const isReset = since < reset || since > revision;
       if (since === revision) return { revision, changed: [], isReset };
@@ -211,7 +211,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
     });
   }
 
-  /** Removes the documents of a scope that commits before its last erasure wrote. */
+  /** Removes the documents that a scope had before its last erasure. */
   async #removeErased(document: DocumentSnapshot): Promise<Omit<MemoryErasure, 'jobs'>> {
     const { database } = this.#data;
     const { floor, floorRevision } = readHead(document);
@@ -259,7 +259,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       const versions = await this.#versions(key, documents);
       const fitting = versions.filter((version) => fits(version, request));
       if (fitting.length < k && documents.length === limit && limit < MOST_NEAR) continue;
-      // As every store computes it.
+      // Computed here, as in every store, so that results are equal.
       const hits = nearest(fitting, vector, k);
       return { items: hits.map(({ version, similarity }) => ({ memory: version.memory, similarity })) };
     }
@@ -329,7 +329,7 @@ function pageOfVersions(found: readonly MemoryVersion[], k: number): Page<Memory
   return found.length > k ? { items, nextCursor: encodeCursor([page.at(-1)!.sequence]) } : { items };
 }
 
-/** Makes all that a scope holds count as erased. */
+/** Marks everything in a scope as erased, in one write; the documents are removed later. */
 function eraseHead(document: DocumentSnapshot): DocumentWrite {
   const head = readHead(document);
   const [commit, revision] = [head.commit + 1, head.revision + 1];

@@ -26,13 +26,13 @@ interface Queue {
   readonly dead: number;
 }
 
-/** A queue looks for so many others that are due when another worker was faster. */
+/** How many due queues a claim reads at once, in case other workers are faster with the first ones. */
 const MOST_CANDIDATES = 5;
 const MOST_ATTEMPTS = 30;
 
 /**
- * The jobs of a tenant: a document for each, and one for the queue of each scope, which tells when its first job is due. So a claim reads one
- * query's first results and one job, however many jobs wait.
+ * The jobs of a tenant: a document for each job, and one for the queue of each scope, with the time when its first job is due. So a claim
+ * reads the first results of one query and one job, however many jobs wait.
  */
 export class JobQueues {
   readonly #data: MemoryDatabase;
@@ -88,7 +88,7 @@ export class JobQueues {
   }
 
   /**
-   * What removes a job with the commit that it led to.
+   * The writes that remove a job, for the commit that the job led to.
    *
    * @param documents Those of {@link refs}.
    * @throws `ABORTED` when the worker does not hold it.

@@ -9,7 +9,7 @@ import { hashName } from './memory-documents.ts';
 /** What all tenants of a memory store have in common. */
 export interface SharedMemories {
   readonly database: Database;
-  /** Writes of one process to one scope take turns, so that they need not fight over a document. */
+  /** Serializes the writes of this process to one scope, which would otherwise conflict. */
   readonly queue: KeyQueue;
   readonly encryption: Encryption | undefined;
 }
@@ -45,7 +45,7 @@ export class MemoryDatabase {
   }
 
   /**
-   * Runs `attempt` until none of the documents that it decided by was written by others meanwhile.
+   * Runs `attempt` again while it fails because others wrote its documents meanwhile.
    *
    * @param what For the message: `Committing memories`.
    */

@@ -29,13 +29,13 @@ export interface ScopeHead {
   readonly revision: number;
   /** The revision in which memories were removed last. */
   readonly reset: number;
-  /** What commits before this one wrote does not count: it was erased. */
+  /** The commit of the last erasure. Documents of commits before it are erased. */
   readonly floor: number;
   /** The first revision after the last erasure. */
   readonly floorRevision: number;
   /** An erasure has not removed all documents yet. */
   readonly isErasing: boolean;
-  /** When a memory expires first, in milliseconds since 1970; it may be earlier. */
+  /** No memory expires before this time, in milliseconds since 1970. */
   readonly expires: number | null;
 }
 
@@ -79,7 +79,7 @@ export async function versionFields(
     revision: memory.revision,
     sequence,
     content: contentSequence,
-    // Times that are to come are looked at again when a query finds it.
+    // As of now. A query checks `validTo` again, because it may pass later.
     isActive: memory.validTo === undefined || Date.parse(memory.validTo) > Date.now(),
     expires: memory.expiresAt === undefined ? null : Date.parse(memory.expiresAt),
     sources: memory.sources.map(({ id }) => hashName(id)),
@@ -113,7 +113,7 @@ function placeOf(name: string, revision: number): string {
 
 const NAME_LENGTH = 43;
 
-/** The document of what a memory was. */
+/** The name of the document of an earlier version of a memory. */
 export function revisionName(name: string, revision: number): string {
   return `${name}-${String(revision).padStart(8, '0')}`;
 }

@@ -28,8 +28,8 @@ interface Read {
 }
 
 /**
- * Commits to one scope: one request reads the head, the memories that are touched and the job, another one writes all. Every commit writes the
- * head, provided that it is as it was read; so no two commits decide by the same state.
+ * Commits to one scope. One request reads the head, the affected memories and the job; another one writes everything. Every commit writes
+ * the head, provided that it has not changed since it was read; so of two concurrent commits one fails and is decided again.
  */
 export class ScopeCommits {
   readonly #data: MemoryDatabase;
@@ -157,7 +157,7 @@ export class ScopeCommits {
     await database.commit([at ? { kind: 'update', ref, data, at } : { kind: 'create', ref, data }, ...writes]);
   }
 
-  /** Whether a memory's document is there, and no remainder of what was erased. */
+  /** Whether a memory's document exists, and was written after the last erasure. */
   #isThere(document: DocumentSnapshot, { floorRevision }: ScopeHead): boolean {
     return document.exists && (document.get('sequence') as number) >= sequenceOf(floorRevision);
   }

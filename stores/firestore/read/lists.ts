@@ -33,7 +33,7 @@ export async function listSnapshots(
       .select(...HEAD_FIELDS),
   );
   const heads = found.slice(0, limit).map((document) => readHead(document.id, document.data()));
-  // A list goes on without what can't be decrypted: a caller that asks for the snapshot is told why.
+  // A head that can't be decrypted is listed as it is stored; reading the snapshot throws the error.
   const opened = await Promise.all(heads.map((head) => reader.opened(head).catch(() => head)));
   return pageOf(found, limit, (_, i) => ({ position: [opened[i]!.seq], item: copyJson(opened[i]!.meta) }));
 }

@@ -30,7 +30,7 @@ export interface LoadedSnapshot {
 
 /** How often a read starts again because of writes at the same time. */
 const MOST_ATTEMPTS = 20;
-/** A pointer that is missing while there are snapshots is looked for so often: the session may have just begun, or be just removed. */
+/** How often a missing pointer of a session with snapshots is read again: the session may just have begun, or be removed just now. */
 const LOOKS_FOR_POINTER = 3;
 
 /** Finds a tenant's snapshots. */
@@ -57,7 +57,7 @@ export class SnapshotReader {
     return (await this.isAlive(head)) ? (await this.opened(head)).meta : undefined;
   }
 
-  /** A snapshot that is there and not expired. */
+  /** The snapshot, if it exists and has not expired. */
   async snapshot(snapshotId: string, document?: DocumentSnapshot): Promise<SnapshotDocument | undefined> {
     const snapshot = this.read(
       snapshotId,
@@ -66,7 +66,7 @@ export class SnapshotReader {
     return snapshot && (await this.isAlive(snapshot)) ? snapshot : undefined;
   }
 
-  /** The content of a document, be it expired or not; notes whether the snapshot is there. */
+  /** The content of a document, even of an expired snapshot. Notes in the cache whether the snapshot exists. */
   read(snapshotId: string, document: DocumentSnapshot): SnapshotDocument | undefined {
     const { caches } = this.#tenant;
     const key = this.#tenant.keyOf(snapshotId);
@@ -81,8 +81,8 @@ export class SnapshotReader {
   }
 
   /**
-   * Whether a snapshot is not expired. The pointer is asked only when the snapshot's own expiry does not tell: it has passed, or is later
-   * than this store would have set it.
+   * Whether a snapshot has not expired. The session's pointer is read only if the snapshot's own expiry does not decide: it has passed, or
+   * is later than this store would set it.
    */
   async isAlive(snapshot: SnapshotHead): Promise<boolean> {
     const { sessionId, until } = snapshot;
@@ -92,7 +92,7 @@ export class SnapshotReader {
     return (left > 0 && left <= (expireAfterMs ?? Infinity)) || this.#isOfSession(snapshot);
   }
 
-  /** The session's pointer, be it gone or not; `undefined` when there is none. Notes what it finds. */
+  /** The session's pointer, even of a session that is being removed; `undefined` when there is none. Puts the result into the cache. */
   async pointer(sessionId: string, document?: DocumentSnapshot): Promise<PointerDocument | undefined> {
     const found = document ?? (await this.#tenant.database.get(this.#tenant.pointerRef(sessionId)));
     if (found.exists) {
@@ -160,7 +160,7 @@ export class SnapshotReader {
         const state = withState ? await this.states.stateOf(snapshot, pointer) : undefined;
         return { snapshot: await this.opened(snapshot), state };
       } catch (error) {
-        // It may have been removed, and the session have gone on, while it was read.
+        // The session may have continued, and the leaf been pruned, during the read.
         if (!isDataLoss(error) || before?.isEqual(pointer.updateTime)) throw error;
         before = pointer.updateTime;
       }
@@ -182,7 +182,7 @@ export class SnapshotReader {
 
   async #isOfSession({ sessionId, owner }: SnapshotHead): Promise<boolean> {
     const document = await this.#tenant.database.get(this.#tenant.pointerRef(sessionId!));
-    // Without `expireAfterMs` a pointer is missing because it was lost, and the snapshots are read all the same.
+    // Without `expireAfterMs` a missing pointer was lost, but the snapshots can still be read.
     if (!document.exists) return this.#tenant.settings.expireAfterMs === undefined;
     const pointer = readPointer(document, sessionId);
     return this.#tenant.isLive(pointer) && pointer.owner === owner;
@@ -202,7 +202,7 @@ export class SnapshotReader {
     return true;
   }
 
-  /** There is no such snapshot; data of another store counts as none only where there is none. */
+  /** The result for a missing snapshot. First makes sure that the collection does not hold the data of another store. */
   async #none(): Promise<undefined> {
     await this.#tenant.hasSnapshots();
   }

@@ -87,7 +87,7 @@ export class StateReader {
     }
   }
 
-  /** Starts from the newest state of the chain that is in the cache. The work is that of the patches after it, and of one whole state at most. */
+  /** Starts from the newest state of the chain that is in the cache, or from its checkpoint, and applies the patches after it. */
   async #load(chain: StateChain, sealer: Sealer): Promise<KnownState> {
     const { names, patches } = chain;
     const { states } = this.#tenant.caches;
@@ -122,8 +122,8 @@ export class StateReader {
   }
 
   /**
-   * Goes back from diff to diff. A diff stands on an earlier snapshot of the session, and the whole state's place is known, so one query has
-   * all of them.
+   * Reads the diffs back to the checkpoint. All are on earlier snapshots of the session, and the checkpoint's place is known, so one query
+   * reads them all.
    */
   async #walk({ owner, seq }: SnapshotDocument, state: DiffState): Promise<StateChain> {
     const { database, snapshots } = this.#tenant;

@@ -18,9 +18,9 @@ const NAMES = 1000;
 type Removed = Omit<DeleteSessionsResult, 'sessions'>;
 
 /**
- * Removes a session with all its documents. Its pointer is marked first, which is when the session is gone, and removed last: a deletion
- * that is interrupted is finished by `prune`. A session that is begun anew meanwhile replaces the mark, and is another owner, so nothing of
- * it is removed.
+ * Removes a session with all its documents. Its pointer is marked first; from then on the session does not exist. The pointer is removed
+ * last, so that `prune` can finish an interrupted deletion. A session of the same id that begins meanwhile replaces the mark and is another
+ * owner, so nothing of it is removed.
  *
  * @param expectedLeafId The leaf that the session must have. Optional.
  * @returns The documents that this call removed.
@@ -134,7 +134,7 @@ async function forgetRecords(tenant: TenantDatabase, sessionIds: readonly string
   for (const id of sessionIds) await tenant.sealer('session', id).forget();
 }
 
-/** Marks the pointers, those that are written meanwhile as they are then. */
+/** Marks the pointers. Reads those that were written meanwhile again, until all are marked. */
 async function insistOnMarking(tenant: TenantDatabase, pointers: readonly PointerDocument[]): Promise<Marked[]> {
   try {
     return await mark(tenant, pointers);
@@ -177,7 +177,7 @@ export async function removeRemains(
     ownerOf: ({ id }) => ownerOfShard(id),
     isDead: isOfAnother,
   });
-  // After the snapshots: a record that is written only if a snapshot is there can't come any more.
+  // After the snapshots: a write of a record that requires a snapshot then fails.
   const records = await removeDead({
     ...dead,
     queries: queriesOf(
@@ -192,9 +192,9 @@ export async function removeRemains(
 }
 
 /**
- * Whether a record is of an incarnation of its session that is gone, or of none.
+ * Whether a record is to be removed: its incarnation of the session no longer exists, or it is an orphan.
  *
- * @param isOrphan It is of none while the session is not there; else it waits for the session to begin.
+ * @param isOrphan Whether a record of a session that does not exist is an orphan. Otherwise it waits for the session to begin.
  */
 export function isDeadRecord(
   { database }: TenantDatabase,
@@ -254,7 +254,7 @@ async function removeDead({ tenant, sessionIds, gone, queries, ownerOf, isDead }
     left = 0;
     for await (const batch of batches(database, queries)) {
       const isSure = batch.every((document) => gone.has(ownerOf(document) ?? ''));
-      // An incarnation that does not live after the listing never will: new ones get new names.
+      // An incarnation that is dead after the listing stays dead: a new one gets another name.
       const pointers = isSure ? [] : await readPointers(tenant, sessionIds);
       const live = new Map(
         pointers.flatMap((one) => (tenant.isLive(one) ? [[keyOf('session', one.sessionId), one] as const] : [])),

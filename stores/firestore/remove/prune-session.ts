@@ -14,7 +14,7 @@ import { commitSave, writePointer } from '../save/commit-save.ts';
 import { NO_STATE, planCheckpoint } from '../save/plan-state.ts';
 import type { TenantDatabase } from '../tenant-database.ts';
 
-/** A session as pruning sees it: every snapshot without its state, and the shards and the base of each. */
+/** The data of a session that pruning needs: of every snapshot the metadata, the shards and the base of its diff. */
 export class PrunedSession {
   readonly tree = new SessionTree();
   readonly #tenant: TenantDatabase;
@@ -59,7 +59,7 @@ export class PrunedSession {
   }
 
   /**
-   * Removes snapshots. What stands on a removed one is given a whole state first.
+   * Removes snapshots. First, snapshots whose diffs need a removed one are rewritten as checkpoints.
    *
    * @throws `Stale` when the session was written meanwhile.
    */
@@ -83,7 +83,7 @@ export class PrunedSession {
       const cipher = await this.#tenant.sealerOf(snapshot).cipher();
       const plan = await planCheckpoint(this.#tenant, cut(known!.state, known!.memory), {
         state: known!.state,
-        // The same state under the same name: snapshots may stand on it.
+        // The same name, because diffs of other snapshots may name this state as their base.
         place: { name: snapshot.state.name, owner, seq, cipher },
         packs: await states.packsOf(await states.chainOf(snapshot), snapshot),
       });
@@ -110,7 +110,7 @@ export class PrunedSession {
     this.#tenant.rememberPointer(pointer.sessionId, this.#pointer);
   }
 
-  /** What the pointer has to say of the snapshots that are left. */
+  /** The pointer's fields that depend on the remaining snapshots. */
   #shape(): Pick<Pointer, 'lineage' | 'createdAt' | 'usage' | 'summaryUsage'> {
     const leaves = this.tree.leaves().map(({ snapshotId: id, status }) => {
       const { seq } = this.#heads.get(id)!;

@@ -18,14 +18,14 @@ import { PrunedSession } from './prune-session.ts';
 /** A session that is written all the time is left alone after so many attempts. */
 const MOST_ATTEMPTS = 10;
 
-/** Without its key a session can't be read, nor when a newer version wrote it. */
+/** Whether a session can't be read because its key is missing, or a newer version wrote it. */
 function isRefusal(error: unknown): boolean {
   return error instanceof GenkitError && error.status === 'FAILED_PRECONDITION';
 }
 
 /**
- * Removes what the policy names, session by session, then what expired sessions left, then the shards that no snapshot names and the
- * records that belong to no session. It may be interrupted anywhere, and run again.
+ * Removes what the policy names, session by session, then the rest of expired sessions, then the shards that no snapshot names and the
+ * records that belong to no session. If it is interrupted, run it again.
  *
  * The shards are listed before anything else: a shard that a save writes or names later is not on the list, or has another update time.
  */
@@ -38,7 +38,7 @@ export class Prune {
   readonly #only: string | undefined;
   /** The shards of each owner. */
   #shards: ReadonlyMap<string, readonly QueryDocumentSnapshot[]> = new Map();
-  /** Owners that were looked at, or are there to stay: their other shards are not removed. */
+  /** Owners that were pruned or are to stay. The shards of all other owners are removed at the end. */
   readonly #known = new Set<string>();
   readonly #result: PruneResult;
   #damage: unknown;
@@ -78,7 +78,7 @@ export class Prune {
     return this.#result;
   }
 
-  /** What can't be read of one session, damaged or without a key, is no reason to leave the others. */
+  /** Runs the work on one session. If the session can't be read, its error is kept for the end, and the others are still pruned. */
   async #guarded(work: () => Promise<void>): Promise<void> {
     try {
       await work();

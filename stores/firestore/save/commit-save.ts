@@ -15,7 +15,7 @@ import type { TenantDatabase } from '../tenant-database.ts';
 import type { NewShard } from './packs.ts';
 import type { StatePlan } from './plan-state.ts';
 
-/** The write of a snapshot: of one that is as it was read, or of a new one. Without a `state` that stays as it is. */
+/** The write of a new snapshot, or of one that has not changed since it was read. Without `state` its state is not changed. */
 export function writeSnapshot(
   tenant: TenantDatabase,
   head: SnapshotHead,
@@ -40,8 +40,8 @@ export function writePointer(
 }
 
 /**
- * Writes a save: all or nothing. Shards that are too many for one commit are written before it. The commit makes sure that those, and the
- * ones that are named again, are there, and gives them a new time, so that a prune that listed them before leaves them alone.
+ * Writes a save, all or nothing. Shards that do not fit into the commit are written before it. The commit requires that these and all
+ * reused shards exist, and gives them a new update time, so that a prune that has listed them before does not remove them.
  *
  * @param bytes Of the writes, as far as they may be large.
  * @returns The update times of the writes, in their order.

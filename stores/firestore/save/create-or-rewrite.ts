@@ -49,7 +49,7 @@ export async function createSnapshot<S>(
 ): Promise<string | null> {
   const answered = answer ?? save.request.mutator(undefined);
   if (answered === null) {
-    // Asked about a snapshot that is there, the mutator may answer otherwise.
+    // The snapshot may exist although the cache does not have it; the mutator may then return another result.
     if (save.trust === 'cached') throw new Stale();
     return null;
   }
@@ -183,7 +183,7 @@ async function storeInSession<S>(save: Save<S>, revision: Revision<S>, sessionId
   return commit(save, revision, { head, plan, cipher }, { pointer: written, stored });
 }
 
-/** The way to the state of the newest snapshot that has one. */
+/** The pointer's `head` after the save: the chain to the state of the newest snapshot that has one. */
 function headAfter(
   before: Pointer['head'],
   plan: StatePlan | undefined,
@@ -221,7 +221,7 @@ async function assertMayArrive<S>(
   }
 }
 
-/** Whether a snapshot's parent is there, and the state that the snapshot's may stand on. */
+/** Whether a snapshot's parent exists, and the base for a diff. */
 async function findParent<S>(
   save: Save<S>,
   parentId: string | undefined,
@@ -262,7 +262,7 @@ async function assertRequired<S>(
   assertRequiredSnapshot(ifSnapshot, sessionId, () => isThere);
 }
 
-/** The state of a completed snapshot; of another the state that its own stands on. */
+/** The base for a diff from `parent`: its state if it is completed, else the base of its state. */
 async function baseOn(
   { states }: SnapshotReader,
   parent: SnapshotDocument,
@@ -275,9 +275,9 @@ async function baseOn(
 }
 
 /**
- * Plans how the state is stored; `undefined`: it stays as it is. A state that was there stands on what it stood on before.
+ * Plans how the state is stored; `undefined`: it does not change. A rewritten state keeps its base.
  *
- * @param known.base What a state stands on that was not there.
+ * @param known.base The base for the state of a snapshot that had none.
  */
 async function planRevision<S>(
   save: Save<S>,

@@ -2,8 +2,8 @@
 const DEEPEST = 2500;
 
 /**
- * Whether a value's JSON text is surely longer than `limit`. Looks at lengths only, never into strings, so it takes next to no time; values
- * with many escaped characters may be longer than it says.
+ * Whether a value's JSON text is certainly longer than `limit`. Fast, because it adds up the lengths of strings and does not read them; so
+ * it may return false for a longer value with many escaped characters.
  */
 export function isLonger(value: unknown, limit: number): boolean {
   return measure(value, limit, 0) > limit;
@@ -19,7 +19,7 @@ function measure(value: unknown, limit: number, depth: number): number {
     }
     return length;
   }
-  // Without a list of the keys, which would take most of the time. Inherited members are no part of a JSON value, and are refused later.
+  // Not `Object.keys`, which would take most of the time. A value with inherited members is refused later.
   for (const key in value) {
     const member = (value as Record<string, unknown>)[key];
     // Short cut for what most members are.

@@ -23,7 +23,7 @@ export interface PackPlan {
   readonly shards: readonly NewShard[];
 }
 
-/** A pack that is only planned: its runs may come out of others. */
+/** A planned pack. Its runs may come from other packs. */
 interface Draft {
   readonly known: Pack | undefined;
   readonly runs: readonly string[];
@@ -32,21 +32,21 @@ interface Draft {
   readonly bytes: number;
 }
 
-/** Text gets about so much shorter. */
+/** The usual size of packed text, as a share of the text's length. */
 const PACKED_SHARE = 0.4;
 const SHARDS_IN_PACK = 4;
-/** Shards that a reader always gets besides one for each so many bytes of state. */
+/** A state may have this many shards, and one more for each `STATE_PER_SHARD` characters. */
 const SPARE_SHARDS = 2;
 const STATE_PER_SHARD = 512 * 1024;
 
 /**
- * Plans how the parts of a cut are stored: what known packs hold stays there, the rest is new. Small packs are merged where a cold reader
- * would otherwise have to read too many documents, always the newest, so that what is old is seldom written again.
+ * Plans how the parts of a cut are stored: parts that known packs hold stay there, the others go into new packs. If a cold reader would
+ * have to read too many documents, packs are merged: always the newest ones, so that old parts are seldom written again.
  */
 export async function planPacks(cut: Cut, known: readonly Pack[], options: SplitOptions): Promise<PackPlan> {
   const { cipher } = options;
   const lengths = lengthsOf(cut);
-  // What is in clear, or under another key, is written anew.
+  // Packs in clear, or under another key, are not reused.
   const usable = known.filter((pack) => pack.key === cipher?.keyTag);
   const merged = mergeNewest(drafts(cut, lengths, usable, options.shardSize), options.shardSize, total(lengths));
   const texts = new Map(cut.shards.map((shard) => [runName(shard.name), shard]));
@@ -74,7 +74,7 @@ export async function planPacks(cut: Cut, known: readonly Pack[], options: Split
 /**
  * Text as shards, none larger than allowed.
  *
- * @param place What it is bound to when it is encrypted. Shards are named by their ciphertexts then, which are never the same twice.
+ * @param place The place that encrypted text is bound to. Encrypted shards are named by their ciphertexts, which are never the same twice.
  */
 export async function splitText(
   text: string,
@@ -110,7 +110,7 @@ function drafts(cut: Cut, lengths: ReadonlyMap<string, number>, known: readonly 
     const live = pack.runs.filter((run) => loose.has(run));
     const length = live.reduce((sum, run) => sum + (lengths.get(run) ?? 0), 0);
     const whole = pack.lengths.reduce((sum, runLength) => sum + runLength, 0);
-    // A pack of which little is in use any more costs its readers more than writing that little again.
+    // Less than half of the pack is in use: writing these parts again costs less than reading the whole pack each time.
     if (length * 2 < whole || live.length === 0) continue;
     for (const run of live) loose.delete(run);
     kept.push({ known: pack, runs: live, length, bytes: pack.bytes });
@@ -118,7 +118,7 @@ function drafts(cut: Cut, lengths: ReadonlyMap<string, number>, known: readonly 
   return [...kept, ...fresh([...loose], lengths, shardSize)];
 }
 
-/** New packs of a few shards each: what is left of the last shard is little then, whatever packing makes of the text. */
+/** New packs of a few shards each, so that the unused rest of the last shard is a small part of a pack. */
 function fresh(runs: readonly string[], lengths: ReadonlyMap<string, number>, shardSize: number): Draft[] {
   const packs: Draft[] = [];
   let group: string[] = [];
@@ -163,7 +163,7 @@ function countShards(packs: readonly Draft[], shardSize: number): number {
   );
 }
 
-/** From which pack on merging all spares a document for the fewest bytes. */
+/** The index from which to merge all packs: the one with the fewest bytes to write for each document that is saved. */
 function bestMerge(packs: readonly Draft[], shardSize: number): number | undefined {
   let best: number | undefined;
   let bestCost = Infinity;

@@ -7,13 +7,13 @@ import { writeScope, type ScopeDocument, type ScopeWrite } from '../format/scope
 import { readScopeDocuments } from '../read/scopes.ts';
 import type { TenantDatabase } from '../tenant-database.ts';
 
-/** Records have to share a commit with the snapshot: nothing of them can be written before. */
+/** Limit for all records of a save: they must be in the snapshot's own commit. */
 const MOST_BYTES = 2 * 1024 * 1024;
 
 type Changes = SaveRequest<unknown>['scopes'];
 
 /**
- * Runs the changes of records, and plans their writes. The commit confirms each record, so they are taken from the cache where it has them.
+ * Runs the changes of records, and plans their writes. Cached records are used if possible, because the commit revalidates each.
  *
  * @param options.nonce Names the save.
  * @param options.isCached Whether records are taken from the cache. The error of a change is then not final: the record is read.

@@ -17,13 +17,13 @@ export interface StatePlan {
   readonly next: BaseState | undefined;
   /** Shards to be written. */
   readonly shards: readonly NewShard[];
-  /** Names of shards that are named again: the commit counts only while they are there. */
+  /** Names of reused shards. The commit requires that they exist. */
   readonly reused: readonly string[];
 }
 
 export const NO_STATE: StatePlan = { state: { kind: 'none' }, next: undefined, shards: [], reused: [] };
 
-/** A state that a diff may stand on. */
+/** A state that can be the base of a diff. */
 export interface BaseState {
   readonly known: KnownState;
   readonly chain: StateChain;
@@ -60,7 +60,7 @@ const LARGEST_INLINE = 128 * 1024;
 const LEAST_INTERVAL = 2;
 
 /**
- * Plans how a state is stored: as what changed since the base, where that is short and there are not too many diffs in a row, else whole.
+ * Plans how a state is stored: as a diff from the base if that is short and there are not too many diffs in a row, else as a checkpoint.
  */
 export async function planState(
   tenant: TenantDatabase,

@@ -30,8 +30,8 @@ export interface SaveTools<S> {
 }
 
 /**
- * `cached`: the attempt takes what the process remembers, and the commit finds out whether it is still so. An error of such an attempt is
- * not final: the next attempt is `read`, which reads all that it decides by.
+ * `cached`: the attempt uses cached data, which the commit revalidates. Its errors are not final, because the cache may be outdated.
+ * `read`: the attempt reads all data that it needs.
  */
 export type Trust = 'cached' | 'read';
 
@@ -40,11 +40,11 @@ export class Save<S> {
   readonly request: SaveRequest<S>;
   readonly tenant: TenantDatabase;
   readonly reader: SnapshotReader;
-  /** Names this save in what it writes: a commit whose answer was lost is recognised by it. It is also the name of the state. */
+  /** Names this save in the documents that it writes, to recognise a commit whose answer was lost. It is also the name of the state. */
   readonly nonce = randomBytes(12).toString('base64url');
   readonly #watches: Watches<S>;
   #trust: Trust = 'cached';
-  /** What an attempt learned: the next one reads all of it with one request. */
+  /** The session and the parent, known from an attempt: the next one reads them with one request. */
   #hint: { readonly sessionId: string; readonly parentId?: string | undefined } | undefined;
   #found = new Map<string, DocumentSnapshot>();
   /** The pointer and the snapshot were read at the same time. */
@@ -62,7 +62,7 @@ export class Save<S> {
     return this.#trust;
   }
 
-  /** Runs an attempt that reads: first, with one request, all that it will ask for, as far as an earlier attempt has told. */
+  /** Runs a `read` attempt. First reads, with one request, all documents that it is known to need from an earlier attempt. */
   attemptToRead<T>(snapshotId: string, work: () => Promise<T>): Promise<T> {
     this.#trust = 'read';
     const { sessionId, parentId } = this.#hint ?? {};
@@ -92,13 +92,13 @@ export class Save<S> {
     });
   }
 
-  /** The snapshot's document, be it expired or not. A document that was read ahead is answered once. */
+  /** The snapshot's document, even if it is expired. A document that was read ahead is used once. */
   async snapshot(snapshotId: string): Promise<SnapshotDocument | undefined> {
     const ref = this.tenant.snapshotRef(snapshotId);
     return this.reader.read(snapshotId, this.#take(ref.path) ?? (await this.tenant.database.get(ref)));
   }
 
-  /** The session's pointer, be it expired or not: as it is remembered, or as it is. */
+  /** The session's pointer, even if it is expired: from the cache in a `cached` attempt, else read. */
   async pointer(sessionId: string): Promise<PointerDocument | undefined> {
     const found = this.#take(this.tenant.pointerRef(sessionId).path);
     this.#isReadAtOnce = found !== undefined;
@@ -113,8 +113,8 @@ export class Save<S> {
   }
 
   /**
-   * Packs that a new whole state may name again. The commit fails where one of their shards is missing; the next attempt names none, so
-   * that it writes all of the state.
+   * Packs that a new checkpoint may reuse. The commit fails if one of their shards is missing; the next attempt then reuses none and writes
+   * the whole state.
    */
   async packsOf(chain: StateChain | undefined, head: SnapshotHead): Promise<readonly Pack[]> {
     return this.#trust === 'cached' ? this.reader.states.packsOf(chain, head) : [];

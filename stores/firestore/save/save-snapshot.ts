@@ -7,9 +7,9 @@ import { AlreadySaved, FinalRefusal, isTransportFailure, Stale, tooContended } f
 import { Save, type SaveTools } from './save-call.ts';
 import { createSnapshot, rewriteSnapshot } from './create-or-rewrite.ts';
 
-/** A save tries again so long because of other writers, in ms. */
+/** How long a save is retried because of other writers, in ms. */
 const CONTENTION_MS = 8000;
-/** The longest pauses before each attempt after the second, in ms: a save that has waited longer waits less, so that none waits for ever. */
+/** The longest pause before each attempt after the second, in ms. Later attempts wait less, so that a save does not lose forever. */
 const PAUSES = [24, 20, 16, 12, 8, 4];
 
 /**
@@ -48,7 +48,7 @@ async function insist<S>(
       if (error instanceof AlreadySaved) return id;
       if (!(error instanceof Stale) && (attempt > 0 || isFinal(error))) throw error;
       if (Date.now() > deadline) throw tooContended(`Saving snapshot ${quote(id)}`);
-      // The first time it may have been the cache alone that was wrong.
+      // No pause after the first attempt: it may have failed only because the cache was outdated.
       if (attempt > 0) await pause(PAUSES[attempt - 1] ?? 0);
     }
   }
@@ -64,7 +64,7 @@ async function createOrRewrite<S>(
   return current.by.includes(save.nonce) ? id : rewriteSnapshot(save, current);
 }
 
-/** Whether no read can change it: a refusal whatever the database holds, or a database that does not answer. */
+/** Whether a further attempt is useless: the refusal does not depend on stored data, or the database does not answer. */
 function isFinal(error: unknown): boolean {
   const isOutage = error instanceof GenkitError && error.status === 'UNAVAILABLE';
   return error instanceof FinalRefusal || isTransportFailure(error) || isOutage;

@@ -22,16 +22,16 @@ import type { SnapshotReader } from '../read/snapshot-reader.ts';
 import { revisionKey, type TenantDatabase } from '../tenant-database.ts';
 import { writePointer } from './commit-save.ts';
 
-/** A write without an expectation goes on for so long while others write the record. */
+/** How often a write is tried while others write the record. */
 const MOST_ATTEMPTS = 20;
 
 /** What the commit requires of the record's document: its update time, that there is none, or nothing. */
 type Guard = Timestamp | 'absent' | 'any';
 
 /**
- * Creates, replaces or removes a record. What is expected is told to the commit, so nothing is read, unless the process does not know the
- * write that made the expected revision. Whether the snapshot is there is read, for a record that may not be there yet under the lock of a
- * transaction: a session's records are removed after its snapshots.
+ * Creates, replaces or removes a record. The commit checks the expected revision, so the record is read only if this process does not know
+ * the write that made the revision. A required snapshot is read; if the record may not exist yet, under the lock of a transaction, because
+ * a session's records are removed after its snapshots.
  *
  * @returns The revision; `null`: the record was removed.
  */
@@ -73,7 +73,7 @@ export async function writeRecord(
   throw recordChanged(request);
 }
 
-/** The session's pointer, where sessions expire: an expiry that is remembered is not later than the one that holds. */
+/** The session's pointer if sessions expire. A cached one will do: its expiry is never later than the real one. */
 async function pointerOf(
   tenant: TenantDatabase,
   reader: SnapshotReader,
@@ -84,7 +84,7 @@ async function pointerOf(
   return known && known !== 'absent' && tenant.isLive(known) ? known : reader.livePointer(sessionId);
 }
 
-/** What the commit is to require, if no read is needed to know it. */
+/** The condition for the commit; `undefined` if the record must be read first. */
 function knownGuard(
   { caches, database }: TenantDatabase,
   request: RecordWrite,
@@ -124,7 +124,7 @@ async function commit(
     return write && 'data' in write ? { ...write, data: { ...write.data, owner } } : write;
   };
   if (write && 'at' in write && write.at) {
-    // A deletion that comes in between has removed the record too, or still will: no lock is needed.
+    // No lock is needed: a deletion that comes in between also removes this record, before or after this write.
     const owned = await ownedWrite(await database.get(ref));
     return (await database.commit([owned!]))[0];
   }
@@ -132,8 +132,8 @@ async function commit(
 }
 
 /**
- * Commits a record that holds a session, or its removal, with the session's pointer. That lists the holds, and carries no expiry while there
- * is one.
+ * Commits a record that puts a session on hold, or its removal, together with the session's pointer. The pointer lists the holds, and has
+ * no expiry while there is one.
  */
 async function commitHold(
   tenant: TenantDatabase,

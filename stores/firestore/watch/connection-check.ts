@@ -6,8 +6,8 @@ const INTERVAL_MS = 15_000;
 const OUTAGE_INTERVAL_MS = 500;
 
 /**
- * Notices an outage of the database and its end. Firestore's client says nothing of an outage to its listeners, pauses longer and longer, and
- * gives up in the end; so the listeners are set up anew as soon as the database answers again.
+ * Notices an outage of the database and its end. Firestore's client does not report an outage to its listeners: it retries after ever
+ * longer pauses, and finally gives up. So the listeners are set up anew as soon as the database answers again.
  */
 export class ConnectionCheck {
   readonly #tenant: TenantDatabase;

@@ -12,7 +12,7 @@ import { ConnectionCheck } from './connection-check.ts';
 /** Pauses before a listener that failed is set up again, in ms. */
 const PAUSES = [200, 500, 1000, 2000];
 
-/** A write of a snapshot, as watchers are notified of it. */
+/** A write of a snapshot of which watchers are notified. */
 interface SavedVersion {
   readonly updateTime: Timestamp;
   /** Names the save that made it. */
@@ -93,7 +93,7 @@ class Watch<S> {
     this.#listen();
   }
 
-  /** Notifies a new subscriber of the snapshot as it is: the listener may not have heard yet that it is gone. */
+  /** Notifies a new subscriber of the current snapshot. Reads it, because the listener may not know yet that it was removed. */
   greet(): void {
     // The first version that the listener hears is published to all.
     if (!this.#version) return;
@@ -171,7 +171,7 @@ class Watch<S> {
       const opened = await reader.opened(snapshot);
       this.#publish(version, () => handOutLoaded({ snapshot: opened, state }));
     } catch (error) {
-      // A state that can't be read because the snapshot has changed since: the next version is on its way.
+      // The state can't be read because the snapshot has changed since. The listener will get the new version.
       if (!isDataLoss(error) || (await reader.recheck(snapshot)) === 'unchanged') throw error;
     }
   }

@@ -29,7 +29,7 @@ interface Scope {
   readonly memories: ScopeMemories;
   /** The notes of each kind, by key. */
   readonly notes: Map<string, Map<string, Json>>;
-  /** What is left of an erased scope is its revision. */
+  /** The scope was erased; only its revision is left. */
   isErased: boolean;
 }
 
