@@ -100,7 +100,7 @@ interface SessionToCopy extends ListedSession {
 async function* listed<S>(from: SessionStore<S>, caller: SessionStoreOptions): AsyncIterable<SessionToCopy> {
   if (!capabilitiesOf(from).list) {
     throw failedPrecondition(
-      'copySessions: the first store can’t list its sessions. Pass list: listGenkitDirectory(...) or listGenkitCollection(...) for Genkit’s own ' +
+      "copySessions: the first store can't list its sessions. Pass list: listGenkitDirectory(...) or listGenkitCollection(...) for Genkit's own " +
         'stores, or a lister of your own.',
     );
   }

@@ -55,6 +55,7 @@ export interface MigratingStoreOptions<S = unknown> {
  * - Lists show the sessions of both where `from` can list; a session that is in both is shown as `to` has it.
  * - `deleteSession` and `prune` work on both. Where `from` can't delete and has the session, the call deletes it in `to` and then fails with
  *   `FAILED_PRECONDITION`.
+ * - `deleteSession` with an `expectedLeafId` first compares the leaf, then deletes in both stores: a turn that is saved in between is lost.
  * - Records of users and apps are those of `to`.
  * - Session records are those of both where `from` keeps some; a record that is in both is the one of `to`. The removal of a record works on
  *   both. A record that is written while its session is in `from` alone is an orphan in `to`: `prune` removes it after an hour, unless the

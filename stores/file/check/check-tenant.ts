@@ -113,7 +113,9 @@ export class TenantCheck {
       });
     }
     for (const name of found) {
-      const problem = isShard(name) ? 'a shard that no state needs' : 'a state that no other stands on any more';
+      const problem = isShard(name)
+        ? 'a shard that no state needs'
+        : 'the state of a removed snapshot that no other snapshot needs';
       const place = this.#placeOf(join(path, name));
       this.#check.report({ kind: 'orphan', sessionId, place, problem }, removed.includes(name));
     }

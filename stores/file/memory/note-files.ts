@@ -138,6 +138,6 @@ function nameOf({ kind, key }: { readonly kind: string; readonly key: string }):
 
 function damaged(): Error {
   return dataLoss(
-    'A note of a memory store can’t be read: its file is damaged. Restore it from a backup, or write the note anew.',
+    "A note of a memory store can't be read: its file is damaged. Restore it from a backup, or write the note anew.",
   );
 }

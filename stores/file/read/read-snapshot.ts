@@ -151,7 +151,7 @@ function isState({ state }: SnapshotHead, { version, depth }: StateRef): boolean
   return state.version === version && state.depth === depth;
 }
 
-const MISSING_BASE = 'a state that it is stored as a change of is missing or damaged';
+const MISSING_BASE = 'the state that its diff starts from is missing or damaged';
 const MISSING_SHARD = 'a piece of its state is missing or damaged';
 
 async function readShards(session: Session, names: readonly string[]): Promise<Map<string, string>> {

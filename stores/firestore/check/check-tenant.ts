@@ -140,7 +140,7 @@ export class TenantCheck {
       sessionId,
       snapshotId,
       place: this.#tenant.snapshotRef(snapshotId).path,
-      problem: 'the document of the snapshot is missing, or can’t be read',
+      problem: "the document of the snapshot is missing, or can't be read",
     }));
     const others = lineage.count - count - missing.length;
     if (others > 0) {

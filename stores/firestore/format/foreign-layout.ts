@@ -21,7 +21,7 @@ export function assertOwnDocument(data: DocumentData, document: string): void {
 
 export function foreignLayout(): GenkitError {
   return failedPrecondition(
-    'The collection holds data of another store, say of Genkit’s own FirestoreSessionStore; it is left as it is. Give this store ' +
+    "The collection holds data of another store, for example of Genkit's own FirestoreSessionStore; it is left as it is. Give this store " +
       'another collection, and read the old data with migratingStore({ from, to }), where from is the other store and to is this one.',
   );
 }

@@ -137,7 +137,8 @@ export class StateReader {
     for (let at: DiffState = state; ;) {
       newestFirst.push(at);
       const before = byName.get(at.base);
-      if (!before || before.state.kind === 'none') throw new Broken('a snapshot that its state stands on is missing');
+      if (!before || before.state.kind === 'none')
+        throw new Broken('the snapshot that its diff starts from is missing');
       if (before.state.kind === 'whole') {
         const whole = wholeChain(before.state, before.seq);
         return newestFirst.reduceRight((chain, { name, patch }) => extended(chain, name, patch), whole);
