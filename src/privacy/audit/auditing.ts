@@ -5,17 +5,19 @@ import { sessionOf } from '../../snapshot/snapshot.ts';
 import type { ScopeId, SnapshotStore } from '../../store/contract.ts';
 import { isFunction } from '../../store/check-options.ts';
 
-/** An access to what a store keeps. It holds ids and no content. */
+/** One access to the data of a store. It has ids and no content. */
 export interface AccessEvent {
   /** What was done. Deleting and pruning are `erase`. */
   readonly action: 'read' | 'write' | 'list' | 'export' | 'erase';
   /** The method or function: `getSnapshot`, `eraseUser`. */
   readonly operation: string;
-  /** The caller's context, which names the tenant and the user. It may hold a token, as your context provider made it: choose what you log. */
+  /**
+   * The caller's context, with the tenant and the user. It may hold a token if your context provider put one there: choose what you log.
+   */
   readonly context?: ActionContext;
   /** The session, where it is known. */
   readonly sessionId?: string;
-  /** The sessions, where many were deleted at once. */
+  /** The sessions, if the call deleted several. */
   readonly sessionIds?: readonly string[];
   /** The snapshot, where one was named or saved. */
   readonly snapshotId?: string;
@@ -25,20 +27,20 @@ export interface AccessEvent {
   readonly scopes?: readonly ScopeId[];
   /** `none`: there was nothing to read or to erase, or a mutator skipped its save. */
   readonly outcome: 'ok' | 'none' | 'failed';
-  /** Of a failure: the status of the error, as `UNAVAILABLE`. Optional. */
+  /** The status of the error of a failed access, for example `UNAVAILABLE`. Optional. */
   readonly status?: string;
 }
 
 /** Options of {@link auditing}. */
 export interface AuditingOptions {
   /**
-   * Called after each access, before its caller gets the answer. What it throws, or rejects with, is logged and changes nothing: an audit log that
-   * is away must lose no turn. It is not awaited.
+   * Called after each access, before the caller gets the result; not awaited. If it throws or rejects, the error is logged and the access
+   * stands: a turn must not fail because the audit log is unavailable.
    */
   readonly onAccess: (event: AccessEvent) => unknown;
 }
 
-/** What is known of an access before it is made. */
+/** The part of an event that is known before the access. */
 type Access = Omit<AccessEvent, 'outcome' | 'status'>;
 
 const ACTIONS: Readonly<Record<string, AccessEvent['action']>> = {
@@ -57,7 +59,7 @@ const ACTIONS: Readonly<Record<string, AccessEvent['action']>> = {
   deleteSessions: 'erase',
   deleteScope: 'erase',
   prune: 'erase',
-  // Of a store that removes whole tenants.
+  // A method of stores that remove whole tenants.
   erase: 'erase',
 };
 
@@ -65,8 +67,8 @@ const ACTIONS: Readonly<Record<string, AccessEvent['action']>> = {
 const callbacks = new WeakMap<object, AuditingOptions['onAccess']>();
 
 /**
- * Wraps a store so that each read, write, list, export and erasure is reported. Put it around all other wrappers: it then sees what callers ask for,
- * and `exportUser` and `eraseUser` report themselves too, besides the calls of the store that they make.
+ * Wraps a store so that each read, write, list, export and erasure is reported. Put it around all other wrappers, so that it sees the calls
+ * of the callers. `exportUser` and `eraseUser` are reported, too, besides the calls of the store that they make.
  *
  * @throws `INVALID_ARGUMENT` without a store or a function.
  * @example
@@ -88,7 +90,7 @@ export function auditing<T extends Pick<SnapshotStore, 'getSnapshot' | 'saveSnap
     get: (target, name) => {
       const member: unknown = Reflect.get(target, name, target);
       if (typeof member !== 'function') return member;
-      // The same method each time, as a store has it.
+      // One wrapper for each method, so that `store.getSnapshot === store.getSnapshot`.
       if (!methods.has(member)) methods.set(member, methodOf(target, String(name), member as Method, onAccess));
       return methods.get(member);
     },
@@ -97,13 +99,13 @@ export function auditing<T extends Pick<SnapshotStore, 'getSnapshot' | 'saveSnap
   return audited;
 }
 
-/** Reports what a function does with a store besides the store's own methods. */
+/** Runs a function such as `eraseUser`, and reports it if the store is audited. */
 export async function reportAccess<R>(store: object, access: Access, run: () => Promise<R>): Promise<R> {
   const onAccess = callbacks.get(store);
   return onAccess ? report(onAccess, access, run) : run();
 }
 
-/** Reports what was done with a store. */
+/** Reports an access if the store is audited. */
 export function noteAccess(store: object, event: AccessEvent): void {
   const onAccess = callbacks.get(store);
   if (onAccess) notify(onAccess, event);
@@ -195,7 +197,7 @@ function namesIn(...values: unknown[]): Partial<Access> {
     scope?: ScopeId;
   };
   const session = sessionId ?? sessionOf({ state: rest['state'] as { sessionId?: string } });
-  // The store refuses what is no list of records.
+  // If it is no list, the store refuses it.
   const listed = Array.isArray(scopes) ? (scopes as unknown[]).map((each) => membersOf(each)['id'] ?? each) : [];
   const ids = (scope ? [scope] : listed) as ScopeId[];
   return {

@@ -16,9 +16,9 @@ export function encrypt(key: CipherKey, plain: Uint8Array, associated: Uint8Arra
 }
 
 /**
- * Decrypts what {@link encrypt} answered, without the prefix.
+ * Decrypts a result of {@link encrypt}, given without its prefix.
  *
- * @throws Error when a bit of it, the key, or the associated data is another one.
+ * @throws Error if the ciphertext, the key or the associated data differs.
  */
 export function decrypt(key: CipherKey, sealed: Uint8Array, associated: Uint8Array): Buffer {
   if (sealed.length < ADDED_LENGTH) throw new Error('what is sealed is too short');

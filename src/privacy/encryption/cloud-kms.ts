@@ -1,7 +1,7 @@
 import { addressTo, failedPrecondition, invalidArgument, quote, unavailable } from '../../errors.ts';
 import type { WrappingKeys } from './wrapping-keys.ts';
 
-/** What is used of a `KeyManagementServiceClient` of `@google-cloud/kms`. */
+/** The part of `KeyManagementServiceClient` (`@google-cloud/kms`) that is used. */
 export interface KmsClient {
   /** Encrypts with the current version of the key. */
   encrypt(request: {
@@ -18,11 +18,12 @@ export interface KmsClient {
 }
 
 /**
- * Encrypts data keys with Cloud KMS: one request for each data key that is made, and for each that is not in memory. Data never goes there.
+ * Encrypts data keys with Cloud KMS. Each new data key takes one request, and so does each one that is not in memory. KMS gets no other
+ * data.
  *
  * @param client A `KeyManagementServiceClient`. The process may need `cloudkms.cryptoKeyVersions.useToEncrypt` and `useToDecrypt`.
- * @param keyNames Names of symmetric keys, `projects/*\/locations/*\/keyRings/*\/cryptoKeys/*`. The first encrypts, all open. KMS rotates the
- *   versions of a key by itself, so a second name is needed only to move to another key.
+ * @param keyNames Names of symmetric keys, `projects/*\/locations/*\/keyRings/*\/cryptoKeys/*`. The first encrypts, all decrypt. KMS
+ *   rotates the versions of a key by itself, so a second name is needed only to move to another key.
  * @throws `INVALID_ARGUMENT` without a key name.
  *
  * @example
@@ -64,7 +65,7 @@ function refuse(keyName: string, error: unknown): never {
   throw addressTo('operator', failedPrecondition(`${reason} Let the process use the key, or enable its version.`));
 }
 
-/** A client that speaks REST answers base64. */
+/** A client that uses REST returns base64. */
 function bytesOf(answer: object, name: string): Uint8Array {
   const value = (answer as Record<string, unknown>)[name];
   if (typeof value === 'string') return Buffer.from(value, 'base64');

@@ -15,16 +15,16 @@ import { checkOptions, isObject } from '../../store/check-options.ts';
 import { decrypt, encrypt } from './aes-gcm.ts';
 import type { WrappingKeys } from './wrapping-keys.ts';
 
-/** Where encrypted data keys are kept apart from the data, so that removing them makes copies of the data unreadable, backups included. */
+/** Keeps encrypted data keys apart from the data. Without its key, every copy of the data is unreadable, those in backups too. */
 export interface KeyStore {
   /**
-   * Keeps an encrypted data key. It must be durable when the promise ends: data that needs it is written next.
+   * Keeps an encrypted data key. The key must be durable when the promise resolves: data that needs it is written next.
    *
-   * @param owner Names what the key is for, a session say: any text, of up to some thousand characters.
+   * @param owner Names the session or the record that the key encrypts: any text of up to some thousand characters.
    * @param keyName 24 hex digits.
    */
   write(owner: string, keyName: string, wrapped: Uint8Array): Promise<void>;
-  /** `undefined`: it is not there. */
+  /** Returns `undefined` if there is no such key. */
   read(owner: string, keyName: string): Promise<Uint8Array | undefined>;
   /** Removes all data keys of an owner. Called when a session, or a record of a user or an app, is deleted. */
   delete(owner: string): Promise<void>;
@@ -38,7 +38,7 @@ export interface EnvelopeOptions {
   keyStore?: KeyStore;
 }
 
-/** Sessions, snapshots and records whose data keys are kept in memory, decrypted. */
+/** How many sessions, snapshots and records have their data keys in memory, decrypted. */
 const MOST_OWNERS = 5000;
 
 /**
@@ -59,7 +59,7 @@ export function envelope(options: EnvelopeOptions): Encryption {
 
 /** The data keys of an owner that are in memory. */
 interface OwnerKeys {
-  /** The key that seals. */
+  /** The key that encrypts new data. */
   current?: Promise<DataKey>;
   /** Keys by their headers. */
   readonly known: Map<string, Promise<DataKey>>;
@@ -75,11 +75,11 @@ class Envelope implements Encryption {
     this.#keyStore = keyStore;
   }
 
-  /** Two processes may make two keys for one owner: all that is sealed names its own. */
+  /** Two processes may make two keys for one owner, because each ciphertext names its key. */
   async cipher(owner: KeyOwner): Promise<Cipher> {
     const keys = this.#keysOf(owner);
     const { current } = keys;
-    // Another process may have deleted the session, and this one begins it anew.
+    // If another process deleted the session, a new session of the same id needs a new key.
     if (current && !(await this.#isKept(owner, await current)) && keys.current === current) delete keys.current;
     keys.current ??= unlessFailed(this.#newKey(owner), () => delete keys.current);
     return keys.current;
@@ -143,9 +143,9 @@ class Envelope implements Encryption {
 /** One data key: encrypts and decrypts for its owner. */
 class DataKey implements Cipher {
   readonly keyTag: string;
-  /** The id of the key that it is encrypted with. */
+  /** The id of the wrapping key that encrypts this key. */
   readonly wrappedBy: string;
-  /** Its name in the key store; `undefined`: it is in the header. */
+  /** Its name in the key store; `undefined` if the header holds the encrypted key itself. */
   readonly storedAs: string | undefined;
   readonly #header: Buffer;
   readonly #context: string;
@@ -185,12 +185,12 @@ function nameOf({ tenant, kind, id, incarnation }: KeyOwner): string {
   return JSON.stringify([tenant, kind, id, ...(incarnation === undefined ? [] : [incarnation])]);
 }
 
-/** What a data key, and all that is encrypted with it, is bound to. */
+/** The associated data of a data key. That of everything it encrypts begins with this, too. */
 function contextOf(owner: KeyOwner, keyId: string): string {
   return `${nameOf(owner)}${JSON.stringify(keyId)}`;
 }
 
-/** A promise that failed is not kept: the next call tries again. */
+/** Calls `forget` if the promise fails, so that the next call tries again. */
 function unlessFailed(promise: Promise<DataKey>, forget: () => void): Promise<DataKey> {
   promise.catch(forget);
   return promise;

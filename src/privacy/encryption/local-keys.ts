@@ -6,10 +6,10 @@ import type { WrappingKeys } from './wrapping-keys.ts';
 const SHORTEST_SECRET = 32;
 
 /**
- * Encrypts data keys with secrets of your own, say from a secret manager or a file that only the server may read.
+ * Encrypts data keys with your own secrets, for example from a secret manager or a file that only the server may read.
  *
- * @param secrets Each at least 32 bytes, and random. The first encrypts, all open: to rotate, put a new secret in front. An old secret is needed
- *   as long as there is data that was written under it. A secret's id, which is stored in clear, is a hash of it.
+ * @param secrets Each at least 32 bytes, and random. The first encrypts, all decrypt: to rotate, put a new secret in front. Keep an old
+ *   secret as long as there is data written with it. The id of a secret, which is stored in clear, is a hash of the secret.
  * @throws `INVALID_ARGUMENT` for a secret that is too short, and without any.
  *
  * @example

@@ -5,14 +5,14 @@ export interface WrappingKeys {
   /**
    * Encrypts a data key with the current key.
    *
-   * @param context What the data key is for. It opens with the same context only.
+   * @param context Names the data that the key is for. `unwrap` needs the same context.
    */
   wrap(dataKey: Uint8Array, context: Uint8Array): Promise<Uint8Array>;
   /**
    * Decrypts a data key.
    *
    * @returns `undefined` when there is no key of this id.
-   * @throws `UNAVAILABLE` when the key can't be reached now, any other error when `wrapped` is not what `wrap` answered.
+   * @throws `UNAVAILABLE` when the key can't be reached now, any other error when `wrapped` is not a result of `wrap`.
    */
   unwrap(wrapped: Uint8Array, keyId: string, context: Uint8Array): Promise<Uint8Array | undefined>;
 }

@@ -1,7 +1,7 @@
 const RANDOM_ID = /^(?:[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}|[\da-f]{64})$/;
 const TIME_OR_COUNT = /^(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z|\d{1,8}(?:\.\d{1,20})?)$/;
 
-/** Where the runtime alone writes, in a snapshot beside its state. */
+/** The members of a snapshot, outside its state, that only the runtime writes. */
 const MADE_PLACES: ReadonlySet<string> = new Set([
   'createdAt',
   'updatedAt',
@@ -25,12 +25,12 @@ export function isRandomId(id: string): boolean {
   return RANDOM_ID.test(id);
 }
 
-/** Whether the runtime made what stands at a place of a snapshot, beside its state, so that no rule has to search it. */
+/** Whether the runtime made this text of a snapshot, outside its state, so that no rule has to search it. */
 export function isMadeInSnapshot(text: string, path: readonly string[]): boolean {
   return [1, 2, 3].some((length) => MADE_PLACES.has(path.slice(0, length).join('/'))) && looksMade(text);
 }
 
-/** The same for a session record of a kind; `undefined` where all of it has to be searched. */
+/** {@link isMadeInSnapshot} for session records of a kind; `undefined` if the rules have to search all of the record. */
 export function madeInRecord(kind: string): ((text: string) => boolean) | undefined {
   return MADE_KINDS.has(kind) ? looksMade : undefined;
 }

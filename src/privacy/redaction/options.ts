@@ -5,16 +5,18 @@ import { namingErrors } from './run-rules.ts';
 
 /** Options of `redacting` and `redactingStreams`. */
 export interface RedactingOptions {
-  /** What is found, say `piiRules()`. */
+  /** The rules that find the values to replace, for example `piiRules()`. */
   rules: readonly PrivacyRule[];
   /**
-   * At least 32 bytes, the same in all processes. The numbers of placeholders and what is sealed depend on it. A list is for rotation: the first is
-   * used for what is written, all are tried for what is sealed. With a new first one, a value may get another number than before.
+   * At least 32 bytes, the same in all processes. It numbers the placeholders and encrypts sealed values. A list is for rotation: the first
+   * secret is used for new data, all can open sealed values. With a new first secret, a value may get another number than before.
    */
   secret: string | Uint8Array | readonly (string | Uint8Array)[];
-  /** JSON Pointers of parts of the state that are stored as they are: `/custom/order/id`. A `*` stands for any one name or index. Default: none. */
+  /** JSON Pointers of parts of the state that are stored unchanged: `/custom/order/id`. `*` is any one name or index. Default: none. */
   except?: readonly string[];
-  /** Whether the model gets placeholders as well, from the first turn on. Default: `false`: the running turn sees the original, later ones the placeholder. */
+  /**
+   * Whether the model gets placeholders even in the running turn. Default: `false`: it gets the originals, and placeholders in later turns.
+   */
   beforeModel?: boolean;
   /** When a rule throws or takes too long: `refuse` fails the save with `UNAVAILABLE`, `write` saves the text as it is. Default: `refuse`. */
   onFailure?: 'refuse' | 'write';

@@ -2,10 +2,9 @@ import type { JsonPatch } from '../../json/patch/diff.ts';
 import { formatPointer } from '../../json/pointer.ts';
 
 /**
- * The patch that puts the originals back in the place of the placeholders, and touches nothing else: what lies beside a placeholder may change
- * before the patch is applied.
+ * The patch that replaces each placeholder by its original, and changes nothing else: other values may change before the patch is applied.
  *
- * @param redacted The original with placeholders: it has the same members and elements, in the same order, some under other names.
+ * @param redacted The original with placeholders: the same members and elements in the same order, some members under other names.
  */
 export function patchToOriginal(redacted: unknown, original: unknown): JsonPatch {
   const patch: JsonPatch = [];

@@ -23,36 +23,36 @@ import {
   type StoredSnapshot,
 } from './snapshot-parts.ts';
 
-/** The state of the last answer of a mutator, copied. */
+/** A copy of the state that the mutator returned last. */
 interface LastState {
   readonly base: StoredSnapshot | undefined;
   readonly whole: SessionState | undefined;
-  /** Once all of it is searched. */
+  /** Set when all of the state is searched. */
   redacted?: SearchedParts['state'];
 }
 
-/** One save: redacts what the mutator answers, and seals what is still needed in the clear. */
+/** One save: redacts the result of the mutator, and seals the originals that are still needed (see `Seals`). */
 export class RedactedSave<S> {
-  /** The state of the last answer, and the snapshot that is stored for it. */
+  /** The state that the mutator returned last, and the snapshot that is stored for it. */
   given: object | undefined;
   stored: StoredSnapshot | undefined;
   readonly #sessions: RedactedSessions;
   readonly #snapshotId: string | undefined;
-  /** The id of a snapshot that the answer does not name. */
+  /** The id of the snapshot if the mutator's result has none. */
   readonly #ownId: string;
   readonly #mutator: SnapshotMutator<S>;
   readonly #options: SaveSnapshotOptions;
   readonly #inState: Redaction;
   readonly #beside: Redaction;
-  /** The session of the last answer. */
+  /** The session of the mutator's last result. */
   #sessionId: string | undefined;
-  /** The snapshot that the last answer replaces. */
+  /** The snapshot that the mutator's last result replaces. */
   #current: StoredSnapshot | undefined;
   #last: LastState | undefined;
   #isAnew = false;
-  /** What was sealed for the last answer. */
+  /** The seal for the mutator's last result. */
   #seal: Seal | undefined;
-  /** What was sealed for snapshots that the mutator saw, by key. */
+  /** The seals of the snapshots that the mutator got, by key. */
   readonly #opened = new Map<string, Seal | undefined>();
 
   constructor(
@@ -98,8 +98,8 @@ export class RedactedSave<S> {
     const snapshotId = this.#snapshotId;
     const store = this.#sessions.store as unknown as InnerStore<S>;
     const isNew = this.#sessions.known(snapshotId, this.#options) === undefined;
-    // A new snapshot is searched before the store reads anything. The real call reports what is wrong. A mutator never sees a snapshot that may
-    // be out of date: it may conclude from it for good that another process owns the snapshot.
+    // Searches a new snapshot before the store reads anything; the real call reports the errors. A cached snapshot is not given to the
+    // mutator: it may be out of date, and a mutator may conclude from it for good that another process owns the snapshot.
     if (isNew) await whenReady(async () => this.#redactAnswer(undefined, { inStore: false })).catch(() => {});
     const inner = { ...this.#options, ...(await this.#redactOptions()) };
     const saver = (current: SessionSnapshot<S> | undefined) =>
@@ -107,12 +107,12 @@ export class RedactedSave<S> {
     return whenReady(() => store.saveSnapshot(snapshotId, saver, inner));
   }
 
-  /** The snapshot without which the session is gone. */
+  /** If this snapshot is gone, the session was deleted. */
   get #ifSnapshot(): string | undefined {
     return this.#options.ifSnapshot ?? this.#current?.snapshotId;
   }
 
-  /** The details and the changes of records that a save has besides its snapshot. */
+  /** The save's session details and changes of records, redacted. */
   async #redactOptions(): Promise<SaveSnapshotOptions> {
     const { session, scopes } = this.#options;
     const { title, agent } = session ?? {};
@@ -127,7 +127,7 @@ export class RedactedSave<S> {
   }
 
   /**
-   * The snapshot to store for what the mutator answers.
+   * Runs the mutator. Returns the snapshot to store for its result.
    *
    * @throws NotYet
    */
@@ -137,13 +137,13 @@ export class RedactedSave<S> {
     const opened = current && this.#openedFor(current);
     const seen = current && (applyOpened(current, opened?.patch) as SessionSnapshot<S>);
     const answer = this.#mutator(seen) as SessionSnapshotInput | null;
-    // The store refuses what is no snapshot.
+    // If it is no snapshot, the store refuses it.
     if (!isSnapshotLike(answer)) return answer;
     const snapshot = { ...answer, snapshotId: answer.snapshotId ?? this.#ownId } as SessionSnapshot;
     const base = current ?? this.#sessions.known(answer.parentId, this.#options);
     const known = this.#last?.base === base ? this.#last : undefined;
     const parts = copyParts(snapshot, known?.whole ?? base?.state);
-    // Nearly all mutators answer the same state each time they run.
+    // Nearly all mutators return the same state each time they run, so it is searched once.
     const last: LastState = known && known.whole === parts.whole ? known : { base, whole: parts.whole };
     this.#last = last;
     const before = base && partsOf(base);
@@ -175,7 +175,7 @@ export class RedactedSave<S> {
   }
 
   /**
-   * What is sealed for the snapshot that the mutator is to see.
+   * The seal of the snapshot that the mutator gets.
    *
    * @throws NotYet
    */
@@ -191,7 +191,7 @@ export class RedactedSave<S> {
   }
 
   /**
-   * The key of what is sealed for the snapshot; `undefined` when nothing is.
+   * The key of the snapshot's seal; `undefined` if it needs none.
    *
    * @throws NotYet
    */
@@ -204,7 +204,7 @@ export class RedactedSave<S> {
     if (this.#sessions.settings.beforeModel || sessionId === undefined) return undefined;
     const messages = redacted.state.messages ?? [];
     if (plain.status !== 'pending' && !isWaiting(messages.at(-1))) return undefined;
-    // Of a turn that has ended, only the tool requests that wait are needed.
+    // After the end of a turn, only its waiting tool requests need their originals.
     const needed: SearchedParts =
       plain.status === 'pending'
         ? { beside, state }
@@ -234,7 +234,7 @@ export class RedactedSave<S> {
     if (this.#seal) await this.#removeSeals([this.#seal.key]);
   }
 
-  /** The user may have been erased while the first turn of a session ran: then nothing of it stays. */
+  /** Removes the numbers of a session whose first save was refused, for example because its user was erased meanwhile. */
   async #forgetUnsaved(): Promise<void> {
     const sessionId = this.#sessionId;
     if (sessionId === undefined || this.#current) return;
@@ -245,7 +245,7 @@ export class RedactedSave<S> {
     });
   }
 
-  /** The seals of the tool requests that waited until this turn. */
+  /** The seals of the tool requests whose wait this turn has ended. */
   async #endedWaits({ status, parentId, waitingSince = [] }: StoredSnapshot): Promise<string[]> {
     if (status !== 'completed' || parentId === undefined) return [];
     const parent = await this.#sessions.find(parentId, this.#options);
@@ -264,7 +264,7 @@ export class RedactedSave<S> {
   }
 }
 
-/** After these errors nothing is stored. After another one the snapshot may be, so its seal stays. */
+/** After these errors nothing is stored. After any other error the snapshot may be stored, so its seal stays. */
 const REFUSALS: ReadonlySet<string> = new Set(['ABORTED', 'FAILED_PRECONDITION', 'INVALID_ARGUMENT']);
 
 function isSnapshotLike(answer: unknown): answer is SessionSnapshotInput {

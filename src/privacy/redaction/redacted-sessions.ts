@@ -14,14 +14,14 @@ import type { StoredSnapshot } from './snapshot-parts.ts';
 /** A store that keeps session records. */
 export type InnerStore<S = unknown> = SnapshotStore<S> & ScopeStore & RecordStore;
 
-/** How many snapshots are remembered, so that the next turn of their sessions searches only what it adds. */
+/** How many snapshots are cached, so that the next turn of their sessions searches only its additions. */
 const MAX_KNOWN = 256;
-/** Of how many sessions the parts that were searched lately are remembered. */
+/** For how many sessions redacted parts are cached. */
 const MAX_MEMOS = 256;
 const MAX_MEMO_PARTS = 10_000;
 const MAX_PLAIN_TEXTS = 10_000;
 
-/** The session of a redaction, as far as it is known when the redaction asks. */
+/** The session of a redaction. Its members are functions, because a save learns its session from the mutator. */
 export interface RedactedSession extends SessionStoreOptions {
   readonly sessionId: () => string | undefined;
   readonly ifSnapshot?: () => string | undefined;
@@ -34,12 +34,12 @@ interface Memo {
   isSaved: boolean;
 }
 
-/** Redacts for the sessions of a store, and remembers what was searched. */
+/** Redacts for the sessions of a store, and caches the results. */
 export class RedactedSessions {
   readonly store: InnerStore<never>;
   readonly settings: RedactingSettings;
   readonly seals: Seals;
-  /** The paths in a state that are left as they are. */
+  /** The paths in a state that are not redacted. */
   readonly except: readonly Path[];
   /** Snapshots as they are stored, by caller and id. */
   readonly #known = new LruCache<StoredSnapshot>(MAX_KNOWN);
@@ -55,12 +55,12 @@ export class RedactedSessions {
     this.except = settings.except.map(parsePointer);
   }
 
-  /** The secret for what is written. */
+  /** The secret for new data. */
   get secret(): Uint8Array {
     return this.settings.secrets[0]!;
   }
 
-  /** A redaction of what belongs to a session. */
+  /** A redaction for the data of one session. */
   redaction(
     { context, sessionId, ifSnapshot }: RedactedSession,
     options: Pick<RedactionOptions, 'except' | 'isMachineMade'>,
@@ -82,12 +82,12 @@ export class RedactedSessions {
     });
   }
 
-  /** A redaction of what many sessions share. */
+  /** A redaction for data that many sessions share. */
   sharedRedaction(): Redaction {
     return new Redaction(this.settings, { openNumbers: async () => SharedNumbering.open(this.secret) });
   }
 
-  /** Whether each of the ids is random, or was searched and holds nothing. */
+  /** Whether each of the ids is random, or was searched without a finding. */
   arePlain(ids: readonly (string | undefined)[]): boolean {
     return ids.every((id) => id === undefined || this.#plainTexts.has(id) || isRandomId(id));
   }
@@ -104,33 +104,33 @@ export class RedactedSessions {
     this.#known.set(keyOf(options, stored.snapshotId), stored, 1);
   }
 
-  /** The snapshot as it was stored when this process last saw it. */
+  /** The stored snapshot as this process last saw it. */
   known(snapshotId: string | undefined, options: SessionStoreOptions): StoredSnapshot | undefined {
     return snapshotId === undefined ? undefined : this.#known.get(keyOf(options, snapshotId));
   }
 
-  /** The metadata of a snapshot at least. */
+  /** The cached snapshot, or its metadata from the store. */
   async find(snapshotId: string, { context }: SessionStoreOptions): Promise<StoredSnapshot | undefined> {
     return this.known(snapshotId, { context }) ?? (await this.store.getSnapshotMetadata({ snapshotId, context }));
   }
 
-  /** From here on the store has a snapshot of the session. */
+  /** Notes that the store has a snapshot of the session. */
   noteSaved(sessionId: string, options: SessionStoreOptions): void {
     this.#memoOf(options, sessionId).isSaved = true;
   }
 
-  /** A session that begins begins its numbers too: another process may have deleted the one that is known by its id. */
+  /** Drops the cache of an earlier session of this id: another process may have deleted that session with its numbers. */
   beginAnew(sessionId: string, options: SessionStoreOptions): void {
     if (this.#memos.get(keyOf(options, sessionId))?.isSaved) this.forget(options, sessionId);
   }
 
-  /** The session was deleted. Default: sessions that are not known by name were. */
+  /** Drops the cache of a deleted session. Default: that of all sessions. */
   forget(options: SessionStoreOptions = {}, sessionId?: string): void {
     if (sessionId === undefined) this.#memos.clear();
     else this.#memos.delete(keyOf(options, sessionId));
   }
 
-  /** A session whose first snapshot was refused has no numbers. */
+  /** Removes the numbers of a session that has no snapshot. */
   async forgetUnsaved({ sessionId, context }: RecordOwner): Promise<void> {
     if (await this.store.getSnapshotMetadata({ sessionId, context })) return;
     this.forget({ context }, sessionId);
@@ -160,7 +160,7 @@ export class RedactedSessions {
 
 const callers = new WeakMap<object, string>();
 
-/** A key for what belongs to a caller: tenants may use the same ids, and are told apart by their contexts. */
+/** A key of the caches. It includes the caller's context, because tenants may use the same ids. */
 function keyOf({ context }: SessionStoreOptions, id: string): string {
   return `${context === undefined ? '' : callerOf(context)} ${id}`;
 }
@@ -172,7 +172,7 @@ function callerOf(context: object): string {
   try {
     caller = JSON.stringify(copyJson(context));
   } catch {
-    // What is no JSON can't be compared.
+    // Contexts that are not JSON can't be compared, so each one counts as another caller.
     caller = randomUUID();
   }
   callers.set(context, caller);

@@ -45,21 +45,21 @@ import { PRIVACY_RECORDS } from './session-numbers.ts';
 import { applyOpened, withoutSeal, type StoredSnapshot } from './snapshot-parts.ts';
 
 /**
- * Wraps a store so that it keeps nothing that a rule finds: a placeholder such as `[EMAIL_1]` is stored in its place, the same for the same value
- * of a session. That holds for snapshots of every status with all their members, for the records of sessions, users and apps, and for titles.
+ * Wraps a store so that it keeps no value that a rule finds. A placeholder such as `[EMAIL_1]` is stored instead, the same for the same
+ * value of a session. This covers snapshots of every status with all their members, the records of sessions, users and apps, and titles.
  *
- * - The running turn works with the originals. Later turns read the placeholders, unless `beforeModel` gives them to the running turn as well.
- * - What a background run still needs, and the input of a tool that waits for approval, is sealed: encrypted with `secret`, kept as a record of the
- *   session, put back by `getSnapshot`, and removed when the run or the wait has ended.
- * - Ids are stored as they are. One in which a rule finds something is refused with `INVALID_ARGUMENT`.
+ * - The running turn works with the originals, later turns with the placeholders. With `beforeModel` the running model gets them, too.
+ * - Without `beforeModel`, the originals that a background run or a tool waiting for approval still needs are sealed: encrypted with
+ *   `secret` and kept as a record of the session. `getSnapshot` puts them back; they are removed when the run or the wait has ended.
+ * - Ids are stored unchanged. An id in which a rule finds something is refused with `INVALID_ARGUMENT`.
  * - Media and `data:` URLs are stored as they are.
- * - What the store held before is not changed: copy its sessions to an empty store with `copySessions(from, redacting(to, ...))`.
+ * - Data that the store held before stays as it is: copy its sessions to an empty store with `copySessions(from, redacting(to, ...))`.
  *
  * `close()` closes `store`.
  *
- * @param store One that keeps session records, as those of this package do.
- * @throws `INVALID_ARGUMENT` for a store without session records, and for options that are missing or wrong. A save throws `UNAVAILABLE` when a rule
- *   throws or takes too long, and nothing is written.
+ * @param store A store with session records, for example one of this package.
+ * @throws `INVALID_ARGUMENT` for a store without session records, and for missing or wrong options. A save throws `UNAVAILABLE` and writes
+ *   nothing when a rule throws or takes too long (see `onFailure`).
  * @example
  * import { InMemorySessionStore } from 'genkitx-agents';
  * import { piiRules, redacting } from 'genkitx-agents/privacy';
@@ -142,7 +142,7 @@ class RedactingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore, Ch
       (snapshot) => {
         const stored = snapshot as StoredSnapshot;
         if (!opening && stored.sealed === undefined) return notify(stored);
-        // In order: a snapshot that comes after a sealed one waits for it.
+        // Keeps the order: a snapshot after a sealed one waits until that one is opened.
         const next = Promise.resolve(opening)
           .then(async () => notify(await this.#open(stored, options)))
           .catch((error: unknown) => {
@@ -171,9 +171,9 @@ class RedactingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore, Ch
   }
 
   async deleteSession(options: Parameters<SnapshotStore['deleteSession']>[0]): Promise<DeleteResult> {
-    // A session that begins anew under the id begins its numbers anew.
+    // A new session of the same id gets new numbers.
     if (options?.sessionId !== undefined) this.#sessions.forget(options, options.sessionId);
-    // The count of records is left out: it includes those with the numbers and seals, which callers never see.
+    // Leaves out the count of records: it includes the numbers and seals, which callers never see.
     const { records: _, ...counts } = await this.#store.deleteSession(options);
     return counts;
   }
@@ -243,7 +243,7 @@ class RedactingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore, Ch
     { sessionId, parentId, context }: Parameters<NonNullable<ChangingStore['modelRequest']>>[1],
   ): Promise<GenerateRequest> {
     const parent = parentId === undefined ? undefined : await this.#sessions.find(parentId, { context });
-    // A session may begin with a snapshot of another one.
+    // The first turn of a session may continue from a snapshot of another one.
     const isElsewhere = parent !== undefined && sessionOf(parent) !== sessionId;
     const session = {
       context,
@@ -253,7 +253,7 @@ class RedactingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore, Ch
     const redaction = this.#sessions.redaction(session, { except: this.#sessions.except });
     const { messages, docs } = request;
     const texts = copyJson({ messages, ...(docs && { docs }) });
-    // A model may change what it gets.
+    // Not frozen, because a model may change its request.
     return { ...request, ...thaw(await redaction.redact(undefined, texts)) };
   }
 }

@@ -15,28 +15,28 @@ import type { OpenNumbers } from './session-numbers.ts';
 
 export type Path = readonly string[];
 
-/** A part of a value that no rule has seen yet. */
+/** A part of a value that the rules still have to search. */
 interface Part {
   readonly path: Path;
   readonly value: unknown;
-  /** All that the result depends on, besides the numbers. */
+  /** A hash of all that the result depends on, except the numbers. */
   readonly key: string;
 }
 
-/** Thrown out of a function that a store runs, when something asynchronous has to be done first. The call of the store is then made again. */
+/** Thrown by a function that a store runs, if asynchronous work has to be done first. {@link whenReady} then calls the store again. */
 export class NotYet extends Error {
   constructor(readonly work: () => Promise<void>) {
     super('Something has to be done before this can be saved.');
   }
 }
 
-/** More rounds than a save needs, also when many others write the same snapshot at once. */
+/** More rounds than a save needs, even if many writers change the same snapshot at once. */
 const MAX_ROUNDS = 1000;
 
 /**
- * Makes the call, again after each {@link NotYet}.
+ * Makes the call. After each {@link NotYet}, does the work and calls again.
  *
- * @throws `INVALID_ARGUMENT` when it never has what it needs.
+ * @throws `INVALID_ARGUMENT` when the last round throws {@link NotYet}, too.
  */
 export async function whenReady<T>(call: () => Promise<T>): Promise<T> {
   for (let round = 0; round < MAX_ROUNDS; round++) {
@@ -52,7 +52,7 @@ export async function whenReady<T>(call: () => Promise<T>): Promise<T> {
   );
 }
 
-/** Longer names are searched each time. */
+/** The rules search longer texts each time. */
 const MAX_PLAIN_LENGTH = 64;
 
 export interface RedactionOptions {
@@ -63,15 +63,15 @@ export interface RedactionOptions {
   readonly plainTexts?: Set<string>;
   /** Parts that stay as they are. Default: none. */
   readonly except?: readonly Path[];
-  /** Whether no rule gets to see a text, a number or the name of a member at a place. Default: never. */
+  /** Whether the runtime made this text, number or name of a member, so that no rule gets it. Default: never. */
   readonly isMachineMade?: (text: string, path: Path) => boolean;
 }
 
 /**
- * Redacts the values of one call of a store. A store runs the caller's functions within its own, which are synchronous and may run more than once,
- * while rules may be asynchronous. So {@link apply} inserts what is known, and throws {@link NotYet} when the rules have to search something first.
+ * Redacts the values of one call of a store. Rules may be asynchronous, but a store runs mutators synchronously, maybe more than once. So
+ * {@link apply} inserts the known results, and throws {@link NotYet} if the rules have to search something first.
  *
- * Only what differs from the stored value is searched: what the store has was redacted when it was saved.
+ * Only differences from the stored value are searched: the stored value was redacted when it was saved.
  */
 export class Redaction {
   readonly #settings: RedactingSettings;
@@ -92,7 +92,7 @@ export class Redaction {
    * The value with placeholders. Parts that are the same objects as in `base` are kept.
    *
    * @param value JSON that never changes.
-   * @param options.inStore Whether a store waits for the answer, perhaps with a lock: then no rule is asked. Default: true.
+   * @param options.inStore Whether a store waits for the result, perhaps with a lock: then no rule runs. Default: true.
    * @throws NotYet when a part was not searched.
    */
   apply<T>(base: unknown, value: T, { inStore = true } = {}): T {
@@ -103,7 +103,7 @@ export class Redaction {
     return redacted as T;
   }
 
-  /** {@link apply}, once everything is searched. */
+  /** Lets the rules search everything, then calls {@link apply}. */
   redact<T>(base: unknown, value: T): Promise<T> {
     return whenReady(async () => this.apply(base, value, { inStore: false }));
   }
@@ -123,7 +123,7 @@ export class Redaction {
     if (value === base || typeof value === 'boolean' || value === null || value === undefined) return value;
     if (typeof value !== 'object') return this.#lookUp(path, value, unsearched);
     if (isWhole(path)) return this.#lookUp(path, value, unsearched);
-    // The outermost levels are walked without a base too, so that their parts are those that later calls compare.
+    // The outermost levels are walked even without a base, so that the cached parts are those that later calls look up.
     const isOuter = path.length < 2;
     if (Array.isArray(value)) {
       if (Array.isArray(base) || isOuter || this.#isDeep) {
@@ -135,14 +135,14 @@ export class Redaction {
     return this.#lookUp(path, value, unsearched);
   }
 
-  /** A mutator of the runtime may make a new time each time it runs, so what is machine-made is never searched with something else. */
+  /** Whether members are searched one by one. A mutator may return a new time on each run; a part with it would never be known. */
   get #isDeep(): boolean {
     return this.#options.isMachineMade !== undefined;
   }
 
   #walkElements(base: readonly unknown[], value: readonly unknown[], path: Path, unsearched: Part[]): unknown {
     let redacted: unknown[] | undefined;
-    // Nearly all elements of a long session are stored already.
+    // Skips the elements that are stored already: nearly all of a long session.
     const same = countSame(base, value);
     const moved = new Set(same < value.length ? base.slice(same) : []);
     for (let i = same; i < value.length; i++) {
@@ -191,8 +191,8 @@ export class Redaction {
   }
 
   /**
-   * Whether the rules find nothing in the value or in the names of its members, and say so at once, as nearly always. `false` also where that
-   * takes more: a rule that is asynchronous or throws, or JSON in a text.
+   * Whether the rules synchronously find nothing in the value and the names of its members, as in nearly all values. Also `false` if a rule
+   * is asynchronous or throws, or if a text may be JSON; `#search` decides then.
    */
   #isClean(value: unknown, label: string | undefined): boolean {
     if (typeof value === 'string') return this.#isCleanText(value, label);
@@ -211,7 +211,7 @@ export class Redaction {
     const timeUp = () => this.#timeUp();
     const options = {
       label,
-      // Most rules never look at it.
+      // Made when a rule reads it; most rules don't.
       get signal() {
         return timeUp();
       },
@@ -220,7 +220,7 @@ export class Redaction {
       const isClean = this.#rules.every((rule) => {
         const answer = rule.find(text, options);
         if (!isPromise(answer)) return answer.length === 0;
-        // Awaited by the search, which gets the same answer.
+        // `#search` gets the same promise and handles its error.
         answer.catch(() => {});
         return false;
       });
@@ -231,7 +231,7 @@ export class Redaction {
     }
   }
 
-  /** Lets the rules search the parts. What they find has a number, and the numbers are stored, when this is done; only then a result counts. */
+  /** Lets the rules search the parts. The results are kept only after the numbers of all findings are stored. */
   async #search(parts: readonly Part[]): Promise<void> {
     const found = new Set<string>();
     const counting: Numbering = { numberOf: (kind) => found.add(kind).size };
@@ -242,12 +242,12 @@ export class Redaction {
       const redacted = results[i];
       this.#redacted.set(key, redacted === UNSEARCHABLE ? value : redacted);
       if (redacted === UNSEARCHABLE) continue;
-      // What was redacted is known when it comes back as well.
+      // The redacted value is known, too: later turns save it again.
       memo?.set(key, redacted).set(redacted === value ? key : this.#keyOf(path, redacted), redacted);
     }
   }
 
-  /** Gives what the rules find its numbers, and stores them. Other processes may number values of the session at the same time. */
+  /** Numbers the findings and stores the numbers. Begins again if another process has added numbers to the session meanwhile. */
   async #number(parts: readonly Part[]): Promise<unknown[]> {
     for (;;) {
       const { numbering, save } = await this.#options.openNumbers();
@@ -288,7 +288,7 @@ export class Redaction {
     return (this.#deadline ??= AbortSignal.timeout(this.#settings.timeoutMs));
   }
 
-  /** The name that a part stands under, which tells the rules what it is, and the exceptions below that name. */
+  /** The name of the nearest member around a part, as a hint for the rules, and the exceptions below it. */
   #settingOf(path: Path): { label: string; except: string[] } {
     const label = path.findLast((token) => !/^\d+$/.test(token)) ?? 'value';
     const except = (this.#options.except ?? [])
@@ -304,12 +304,14 @@ const UNSEARCHABLE = Symbol('unsearchable');
 /** The members of a state whose parts are searched one by one. The name and the value of any other new member are searched together. */
 const WALKED_MEMBERS: ReadonlySet<string> = new Set(['messages', 'artifacts', 'custom']);
 
-/** A message or an artifact is one part: it is added as one, and never changed. */
+/** Whether this is a message or an artifact. Each is one part, because it is added as a whole and never changed. */
 function isWhole(path: Path): boolean {
   return path.length === 2 && (path[0] === 'messages' || path[0] === 'artifacts');
 }
 
-/** The place for an error. Names that an application gives may be personal: of the outermost ones only words are quoted, of others none. */
+/**
+ * The place for an error. An application's names may be personal data, so an outermost name is quoted only if it is a word, others never.
+ */
 function placeOf(path: Path): string {
   const [name = ''] = path;
   if (!/^[a-z]{1,20}$/i.test(name)) return 'a new member';
@@ -329,9 +331,9 @@ function freeName(members: object, name: string): string {
 
 type Answer = ReturnType<PrivacyRule['find']>;
 
-/** The rules, which are asked once for each text. */
+/** Wraps the rules so that each runs once for each text. */
 function rememberAnswers(rules: readonly PrivacyRule[]): PrivacyRule[] {
-  /** By label, then by text: those of the rules. */
+  /** By label, then by text, then by index of the rule. */
   const answers = new Map<string | undefined, Map<string, (Answer | undefined)[]>>();
   const answersFor = (text: string, label: string | undefined): (Answer | undefined)[] => {
     let texts = answers.get(label);

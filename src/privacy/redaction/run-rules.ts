@@ -3,7 +3,7 @@ import { isPromise } from '../rules/find.ts';
 import type { PrivacyRule } from '../rules/types.ts';
 import type { RedactingSettings } from './options.ts';
 
-/** What a rule threw, with the rule's name. */
+/** The error of a rule, with the rule's name. */
 class RuleFailure extends Error {
   constructor(
     readonly rule: string,
@@ -13,7 +13,7 @@ class RuleFailure extends Error {
   }
 }
 
-/** The rule, whose errors name it. */
+/** Wraps a rule so that its errors name it. */
 export function namingErrors(rule: PrivacyRule): PrivacyRule {
   const fail = (error: unknown): never => {
     throw new RuleFailure(rule.name, error);
@@ -33,10 +33,10 @@ export function namingErrors(rule: PrivacyRule): PrivacyRule {
 }
 
 /**
- * Runs the rules until the signal aborts; `undefined` when they fail and what they could not search is to be written.
+ * Runs the rules, at most until the signal aborts. Returns `undefined` if they fail and `onFailure` is `write`.
  *
- * @param place What they search, for the error.
- * @throws `UNAVAILABLE` when they fail. What a rule threw may quote a text, so it is the `cause` and not in the message.
+ * @param place The place that they search, for the error.
+ * @throws `UNAVAILABLE` when they fail. The error of a rule may quote a text, so it is the `cause` and not in the message.
  */
 export async function runRules<T>(
   { onFailure }: Pick<RedactingSettings, 'onFailure'>,

@@ -8,7 +8,7 @@ import { LruCache } from '../../store/parts/lru-cache.ts';
 import { decrypt, encrypt } from '../encryption/aes-gcm.ts';
 import { PRIVACY_RECORDS, type RecordOwner } from './session-numbers.ts';
 
-/** What a snapshot needs in the clear: the patch that turns the placeholders into the values. */
+/** The originals that a snapshot still needs: the patch that puts them in place of the placeholders. */
 export interface Seal {
   /** The key of its first session record. */
   readonly key: string;
@@ -22,9 +22,9 @@ export interface SealOwner extends RecordOwner {
 
 /** A part of a seal, as its session record holds it. */
 type SealRecord = {
-  /** Names the secret without telling it. */
+  /** Identifies the secret without revealing it. */
   keyId: string;
-  /** Base64 of what AES-256-GCM answers. */
+  /** Base64 of the ciphertext, or of a part of it. */
   data: string;
 };
 
@@ -33,13 +33,13 @@ const MAX_PART_CHARS = 400_000;
 const MAX_REMEMBERED_CHARS = 4 * 1024 * 1024;
 
 /**
- * Keeps encrypted in session records what must come back in the clear. A seal opens only for the snapshot that it was made for. One that is too
- * large for a record is divided: the number of its parts is the end of its key.
+ * Keeps seals in session records, encrypted. A seal opens only for its own snapshot. A seal that is too large for one record is divided;
+ * its key ends in the number of its parts.
  */
 export class Seals {
   readonly #store: RecordStore;
   readonly #keys: readonly { readonly id: string; readonly key: Uint8Array }[];
-  /** By key, which is never used twice. */
+  /** By key. A key is never used twice. */
   readonly #remembered = new LruCache<JsonPatch>(MAX_REMEMBERED_CHARS);
 
   constructor(store: RecordStore, secrets: readonly Uint8Array[]) {
@@ -84,11 +84,11 @@ export class Seals {
     return { key, patch };
   }
 
-  /** Never rejects: what can't be removed stays encrypted, and goes with the session. */
+  /** Never rejects: a seal that can't be removed is encrypted, and is removed with the session. */
   async remove(owner: RecordOwner, key: string): Promise<void> {
     this.#remembered.delete(key);
     try {
-      // The first part last, so that a removal that is interrupted leaves nothing that can be read.
+      // The first part last: an interrupted removal leaves an incomplete seal, which can't be read.
       for (const record of partsOf(key).toReversed()) {
         await this.#store.writeRecord({ ...placeOf(owner), key: record, value: undefined });
       }

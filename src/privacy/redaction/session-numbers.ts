@@ -13,15 +13,15 @@ const MAX_VALUES = 20_000;
 /** A session whose records are written. */
 export interface RecordOwner extends SessionStoreOptions {
   readonly sessionId: string;
-  /** A snapshot without which nothing may be written: the session was deleted. Default: nothing is required. */
+  /** Nothing is written if this snapshot is gone, because the session was then deleted. Default: no check. */
   readonly ifSnapshot?: string | undefined;
 }
 
-/** A numbering, and how to store what was added to it. */
+/** A numbering, and a function that stores its additions. */
 export interface OpenNumbers {
   readonly numbering: Numbering;
   /**
-   * Answers `false` when another process has added numbers in the meantime.
+   * Returns `false` when another process has added numbers in the meantime.
    *
    * @throws `ABORTED` when the session's `ifSnapshot` is gone, `FAILED_PRECONDITION` for more values than a session may hold, and the store's errors.
    */
@@ -76,8 +76,8 @@ function countOf(hashes: NumberedHashes): number {
 }
 
 /**
- * Numbers for the records of users and apps: many sessions read and write them, and each session numbers its values for itself. So here the
- * number is made from the value, with the secret, and nothing is stored.
+ * Numbers for the records of users and apps. Many sessions share these records, but each session has its own numbers. So here the number is
+ * made from the value and the secret, and nothing is stored.
  */
 export class SharedNumbering implements Numbering {
   readonly #secret: Uint8Array;
@@ -93,7 +93,6 @@ export class SharedNumbering implements Numbering {
     return 10_000 + (hash.readUInt32BE(0) % 90_000);
   }
 
-  /** There is nothing to store. */
   static open(secret: Uint8Array): OpenNumbers {
     return { numbering: new SharedNumbering(secret), save: async () => true };
   }

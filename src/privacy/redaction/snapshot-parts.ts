@@ -7,7 +7,7 @@ import type { SessionSnapshot } from '../../store/contract.ts';
 
 /** A snapshot as it is stored. */
 export type StoredSnapshot = SessionSnapshot & {
-  /** The key of what is sealed for it. */
+  /** The key of its seal. */
   readonly sealed?: string;
   readonly waitingSince?: readonly string[];
 };
@@ -19,14 +19,14 @@ type PlainMembers = Pick<SessionSnapshot, 'snapshotId' | 'sessionId' | 'parentId
 export interface SearchedParts {
   /** The members beside the state. */
   readonly beside: { readonly [name: string]: unknown };
-  /** The state, without its id of the session. */
+  /** The state without its session id. */
   readonly state: Omit<SessionState, 'sessionId'>;
 }
 
 export interface SnapshotParts extends SearchedParts {
   readonly plain: PlainMembers;
   readonly stateSessionId: string | undefined;
-  /** The state with its id of the session. */
+  /** The state with its session id. */
   readonly whole: SessionState | undefined;
 }
 
@@ -51,22 +51,22 @@ export function partsOf({ state, ...metadata }: StoredSnapshot): SnapshotParts {
 }
 
 /**
- * The parts of the answer of a mutator, as copies; what the state has in common with `known` is shared with it.
+ * The parts of a mutator's result, copied. The copy of the state shares its unchanged parts with `known`.
  *
- * @throws `INVALID_ARGUMENT` with the path when it holds what JSON cannot hold.
+ * @throws `INVALID_ARGUMENT` with the path of a value that is not JSON.
  */
 export function copyParts(answer: SessionSnapshot, known: SessionState | undefined): SnapshotParts {
   const state = copyState(answer, known as Json | undefined) as SessionState | undefined;
   return partsOf({ ...copyMetadata(answer), ...(state !== undefined && { state }) });
 }
 
-/** The snapshot of the parts, with what was searched put in. */
+/** The snapshot of the parts, with `searched` in place of the searched parts. */
 export function joinParts({ plain, stateSessionId, whole }: SnapshotParts, searched: SearchedParts): StoredSnapshot {
   const id = stateSessionId !== undefined && { sessionId: stateSessionId };
   return { ...plain, ...searched.beside, ...(whole && { state: { ...id, ...searched.state } }) } as StoredSnapshot;
 }
 
-/** The snapshot with what was sealed in its place, and without the key of the seal. */
+/** The snapshot with the sealed originals put back, and without the key of the seal. */
 export function applyOpened(stored: StoredSnapshot, sealed: JsonPatch | undefined): SessionSnapshot {
   if (!sealed) return withoutSeal(stored);
   const parts = partsOf(stored);

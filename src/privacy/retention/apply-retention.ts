@@ -17,39 +17,36 @@ import { jsonLines, linesOfSession } from '../../store/migrate/session-lines.ts'
 
 type Context = SessionStoreOptions['context'];
 
-/** How long sessions are kept; the members add up. */
+/** How long sessions are kept. Each limit applies by itself. */
 export type RetentionPolicy = PrunePolicy;
 
 /** A session that is about to be removed. */
 export interface ArchivedSession extends SessionStoreOptions {
-  /** What the list says of it. */
+  /** Its entry in the list of sessions. */
   readonly summary: SessionSummary;
-  /** The session with its records and snapshots as JSON Lines, as `exportUser` writes them. May be read once or more. */
+  /** The session with its records and snapshots as JSON Lines, as `exportUser` writes them. May be called more than once. */
   lines(): AsyncIterable<string>;
 }
 
 /** Options of {@link applyRetention}. */
 export interface RetentionOptions {
-  /**
-   * The tenants, each by a context that names it for the store, or a function that answers them. Default: the tenant without a context.
-   */
+  /** The contexts that name the tenants for the store, or a function that returns them. Default: the tenant without a context. */
   contexts?: readonly Context[] | (() => readonly Context[] | Promise<readonly Context[]>);
   /** Removes nothing, archives nothing, and counts what would be removed. Default: `false`. */
   dryRun?: boolean;
   /**
-   * Awaited before a whole session is removed, say to write it elsewhere: `archiveToDirectory`, `archiveToBucket`. When it throws, the session
-   * stays, and so it does when it is written meanwhile. Snapshots that a session loses by `maxAgeMs` or `maxChainLength` are not archived.
-   * Don't use it together with a database's own expiry (`expireAfterMs` of `FirestoreSessionStore`), which removes sessions without asking:
-   * choose one of the two.
+   * Awaited before a whole session is removed, to write it elsewhere: `archiveToDirectory`, `archiveToBucket`. If it throws, or the session
+   * is written meanwhile, the session stays. Snapshots that a session loses by `maxAgeMs` or `maxChainLength` are not archived. Do not
+   * combine it with a database's own expiry (`expireAfterMs` of `FirestoreSessionStore`), which removes sessions without archiving them.
    */
   archive?: (session: ArchivedSession) => Promise<void>;
-  /** Called after each session that was looked at, with what was done so far. */
+  /** Called after each session, with the counts so far. */
   onProgress?: (progress: RetentionResult) => void;
-  /** Ends the call between two sessions, with the signal's reason. Call it again to go on. */
+  /** Ends the call between two sessions, with the signal's reason. Call it again to continue. */
   signal?: AbortSignal;
 }
 
-/** What {@link applyRetention} did, or with `dryRun` would do. */
+/** The counts of {@link applyRetention}; with `dryRun`, what it would remove. */
 export interface RetentionResult {
   /** Sessions looked at. */
   seen: number;
@@ -57,28 +54,28 @@ export interface RetentionResult {
   sessions: number;
   /** Snapshots removed, those of whole sessions included. */
   snapshots: number;
-  /** Pieces of shared state that nothing needed any more. 0 with `dryRun`. */
+  /** Orphan shards removed, pieces of states that no snapshot needed any more. 0 with `dryRun`. */
   shards: number;
-  /** Sessions that would have lost something, but have the record `hold`. */
+  /** Sessions that stay as they are because they are on hold. */
   held: number;
   /** Sessions that could not be archived, read or removed; the log says why. They are tried again by the next call. */
   failed: number;
 }
 
-/** A clock that jumps further than this while it is looked at is not believed, in ms. */
+/** Ages are not trusted after the clock has jumped further than this, in ms. */
 const LARGEST_JUMP_MS = 60_000;
 
 /**
- * Removes what is older than a policy allows, session by session: call it from a scheduler. A session that is written meanwhile stays, and so
- * does one with a session record of the kind `hold`, whatever its key and value: see {@link holdSession}.
+ * Removes sessions and snapshots that are older than a policy allows, session by session. Call it from a scheduler. A session that is
+ * written meanwhile stays, and so does one with any session record of the kind `hold`: see {@link holdSession}.
  *
- * It may be interrupted anywhere, and run by several processes at once. Ages are measured against this machine's clock: when it jumps by more
- * than a minute while the call runs, nothing more is removed.
+ * It may be interrupted at any point, and several processes may run it at once. Ages are measured by this machine's clock: when it jumps by
+ * more than a minute during the call, nothing more is removed.
  *
  * @param policy For all sessions, or a function of a session's summary and its tenant's context; `undefined` keeps all of it.
  * @throws `FAILED_PRECONDITION` for a store that can't list, delete and prune, and when the clock jumps; the store's errors from listing.
  * @example
- * // Every night: sessions that were not written for a year go, when they are in the archive.
+ * // Every night: archive and remove the sessions that were not written for a year.
  * await applyRetention(store, { idleMs: 365 * 24 * 3_600_000 }, { archive: archiveToDirectory('/var/archive') });
  */
 export async function applyRetention(
@@ -151,7 +148,7 @@ class Retention {
     }
   }
 
-  /** Whether the policy may name anything of the session. */
+  /** Whether the policy may remove anything of the session. */
   #isDue(
     summary: SessionSummary,
     { maxAgeMs = Infinity, maxChainLength = Infinity, ...policy }: RetentionPolicy,
@@ -187,7 +184,7 @@ class Retention {
       lines: () => jsonLines(linesOfSession(this.#store, summary, { context })),
     });
     this.#assertSteadyClock();
-    // Archiving took its time: the session may have been put on hold.
+    // The session may have been put on hold while it was archived.
     if (archive && (await isHeld(this.#store, { sessionId, context }))) {
       this.result.held++;
       return;
@@ -201,7 +198,7 @@ class Retention {
     this.result.shards += shards;
   }
 
-  /** In ms; a time that can't be read is not long ago. */
+  /** The age in ms. A time that can't be read counts as recent. */
   #ageOf(time: string): number {
     const age = this.#begun.at - Date.parse(time);
     return Number.isNaN(age) ? -Infinity : age;
@@ -221,15 +218,15 @@ class Retention {
 export interface HeldSession extends SessionStoreOptions {
   /** Which session. */
   sessionId: string;
-  /** Which hold it is, any id: a session stays until all its holds are released. Default: `hold`. */
+  /** The id of the hold. A session may have several, and stays until all are released. Default: `hold`. */
   key?: string;
-  /** Why, for people. Optional. */
+  /** The reason, for people. Optional. */
   reason?: string;
 }
 
 /**
- * Keeps retention from a session, say for a lawsuit, by a session record of the kind `hold`. On hold it does not expire
- * either (`expireAfterMs` of `FirestoreSessionStore`). `deleteSession`, `prune` and `eraseUser` remove it all the same.
+ * Keeps a session from `applyRetention`, for example for a lawsuit, by a session record of the kind `hold`. A session on hold does not
+ * expire either (`expireAfterMs` of `FirestoreSessionStore`). `deleteSession`, `prune` and `eraseUser` still remove it.
  *
  * @throws `NOT_FOUND` when there is no such session, `FAILED_PRECONDITION` for a store that keeps no session records.
  */

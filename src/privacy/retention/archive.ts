@@ -8,7 +8,7 @@ import type { ArchivedSession } from './apply-retention.ts';
 
 /** The part of an object of `@google-cloud/storage` that {@link archiveToBucket} needs. */
 export interface ArchiveObject {
-  /** Writes the object; it is there when the stream has finished. */
+  /** Writes the object; it exists when the stream has finished. */
   createWriteStream(options: { resumable: boolean; metadata: { contentType: string } }): Writable;
 }
 
@@ -21,17 +21,17 @@ export interface ArchiveBucket {
 /** Options of {@link archiveToDirectory} and {@link archiveToBucket}. */
 export interface ArchiveOptions {
   /**
-   * The name of a session's file, without the ending `.jsonl`. It must be different for different sessions, and for those of different
-   * tenants. Default: the hash of the session's and its latest leaf's id, and the session id as far as it is a plain name.
+   * The name of a session's file, without the ending `.jsonl`. Sessions must have different names, also those of different tenants.
+   * Default: a hash of the session's id and its latest leaf's id, after the session id if that is a plain name.
    */
   nameOf?: (session: ArchivedSession) => string;
 }
 
 /**
- * An `archive` for `applyRetention` that writes each session to a file of JSON Lines. The file is on the disk before the session goes; it is
- * replaced when the session is archived again.
+ * An `archive` for `applyRetention` that writes each session to a file of JSON Lines. The file is on disk before the session is removed. It
+ * is replaced when the session is archived again.
  *
- * @param directory Made when it is not there.
+ * @param directory Created if it does not exist.
  */
 export function archiveToDirectory(
   directory: string,
@@ -69,7 +69,7 @@ export function archiveToBucket(
   };
 }
 
-/** Different sessions have different names, also those that were begun anew under the same id. */
+/** Sessions that had the same id one after another have different names, because their leaves differ. */
 function defaultName({ summary }: ArchivedSession): string {
   const { sessionId, leafId } = summary;
   const hash = createHash('sha256')
@@ -79,7 +79,7 @@ function defaultName({ summary }: ArchivedSession): string {
   return /^[\w-]{1,100}$/.test(sessionId) ? `${sessionId}-${hash}` : hash;
 }
 
-/** A new name in a folder is on the disk once the folder is. */
+/** Makes a new name in a folder durable. */
 async function flushFolder(path: string): Promise<void> {
   const folder = await open(path);
   try {

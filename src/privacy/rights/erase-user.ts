@@ -10,13 +10,13 @@ import { checkUserCall, needsCapabilities } from './user-call.ts';
 
 /** Options of {@link eraseUser}. */
 export interface EraseUserOptions extends SessionStoreOptions {
-  /** The user, as the agents' `userId` names them. */
+  /** The user's id, as the agents' option `userId` gives it. */
   userId: string;
-  /** The memory manager of the agents: what is remembered of the user, and in their sessions, is erased too. Default: no memory is. */
+  /** The memory manager of the agents, to erase the memories of the user and of their sessions, too. Default: memories stay. */
   memory?: UserMemories;
-  /** Called after each part of the work with what this call has removed so far. */
+  /** Called after each step, with the counts of this call so far. */
   onProgress?: (progress: EraseCounts) => void;
-  /** Ends the call between two parts of the work, with the signal's reason. Call it again to go on. */
+  /** Ends the call between two steps, with the signal's reason. Call it again to continue. */
   signal?: AbortSignal;
 }
 
@@ -40,28 +40,28 @@ export interface EraseCounts {
 export interface EraseReceipt extends EraseCounts {
   /** SHA-256 of the user id, 64 hex digits: the receipt holds no id. */
   userHash: string;
-  /** When nothing was left, in ISO 8601. */
+  /** The time when everything was removed, in ISO 8601. */
   erasedAt: string;
 }
 
-/** Sessions whose deletion is noted and carried out together. */
+/** How many sessions are noted and deleted together. */
 const PAGE = 300;
 const RECORD = { kind: 'erasure', key: 'sessions' } as const;
 
 /**
- * Removes everything that a store holds of a user in the tenant of `context`: the sessions that they own with all their snapshots and session
- * records, held ones too, and their records of all apps. It may be interrupted anywhere, by the end of its process too: called again it
- * finishes what is left, and counts that alone. Where there is nothing the counts are 0.
+ * Removes all data of a user from a store, in the tenant of `context`: the sessions that they own with all snapshots and session records,
+ * sessions on hold too, and the user's records of all apps. It may be interrupted at any point, even by the end of its process. Call it
+ * again to remove the rest; only the rest is counted then. Without data the counts are 0.
  *
- * Turns of the user that run meanwhile, in any process, bring nothing back: their saves are refused with `ABORTED`. The user may begin anew as
- * soon as it has answered. For this a record stays that has a hash of the user id and a number. A store without `capabilities.scopes` can't
- * keep it: there the first turn of a new session that began before may still be saved.
+ * Turns of the user that run meanwhile, in any process, bring nothing back: their saves are refused with `ABORTED`. The user may start
+ * again when the promise resolves. For this a record with a hash of the user id and a number stays. A store without `capabilities.scopes`
+ * can't keep it: there, the first turn of a new session that began before may still be saved.
  *
- * With `memory` it erases what was learned from the user, for the user and in these sessions. What all users of an app may read stays:
- * `memory.forgetSource` removes what one session has added to it.
+ * With `memory`, the memories of the user and of these sessions are removed, too. Memories that all users of an app may read stay:
+ * `memory.forgetSource` removes those that one session has added.
  *
- * It finds what is the user's by the owners of sessions. What they wrote into sessions of others stays, and so does what is outside of the
- * store: logs, traces, backups, archives of retention, kept streams.
+ * Only sessions that the user owns are found. The user's messages in sessions of other owners stay, and so does data outside of the store:
+ * logs, traces, backups, archives of retention, kept streams.
  *
  * @throws `FAILED_PRECONDITION` for a store that can't list sessions by their owners or delete them, and the store's errors.
  * @example
@@ -79,7 +79,7 @@ class Erasure {
   readonly #store: SnapshotStore;
   readonly #options: EraseUserOptions;
   readonly #userHash: string;
-  /** A session of the erasure's own. Its records name the sessions that are being deleted: half deleted they are in no list. */
+  /** The erasure's own session. Its record names the sessions that are being deleted, because half deleted ones are in no list. */
   readonly #journal: { readonly sessionId: string } & SessionStoreOptions;
   readonly #counts: EraseCounts = { sessions: 0, snapshots: 0, shards: 0, records: 0, scopes: 0 };
 
@@ -102,19 +102,19 @@ class Erasure {
     return { userHash: this.#userHash, ...this.#counts, erasedAt: new Date().toISOString() };
   }
 
-  /** Deletes what an erasure was deleting when it was interrupted. */
+  /** Deletes the sessions that an interrupted erasure was deleting. */
   async #finishEarlier(): Promise<void> {
     if (!keepsRecords(this.#store)) return;
     const records = await this.#store.readRecords({ ...this.#journal, kind: RECORD.kind });
     for (const { value } of records) await this.#delete(value as string[]);
   }
 
-  /** From here on no save counts that could bring back what is erased. */
+  /** Makes all saves fail from here on that could bring back erased data. */
   async #refuseRunningTurns(): Promise<void> {
     if (!keepsScopes(this.#store)) return;
     const { sessionId, context } = this.#journal;
     const createdAt = new Date().toISOString();
-    // A record changes by a save alone, so there is something to save.
+    // Only a save can change a record, so this saves a snapshot without state.
     await this.#store.saveSnapshot(reserveSnapshotId(), () => ({ sessionId, createdAt, status: 'completed' }), {
       context,
       scopes: [noteErasure(this.#options.userId)],
@@ -128,7 +128,7 @@ class Erasure {
       const page = { ownerId: userId, context, limit: PAGE, ...(cursor && { cursor }) };
       const { items, nextCursor } = await this.#store.listSessions(page);
       if (items.length > 0) await this.#deleteNoted(items.map(({ sessionId }) => sessionId));
-      // From the beginning: a session that was written meanwhile is there.
+      // Lists from the beginning again, where a session that was written meanwhile is.
       cursor = items.length > 0 ? '' : nextCursor;
     } while (cursor !== undefined);
   }
@@ -140,7 +140,7 @@ class Erasure {
 
   async #delete(sessionIds: readonly string[]): Promise<void> {
     const { context } = this.#options;
-    // Before the sessions, which say whose they are.
+    // Before the sessions: without them it is unknown whose memories these are.
     const ids = new Set(sessionIds);
     await this.#eraseMemories((scope) => scope.scope === 'session' && ids.has(scope.sessionId));
     if (this.#store.deleteSessions) {
@@ -148,7 +148,7 @@ class Erasure {
       return;
     }
     for (const sessionId of sessionIds) {
-      // What can't be read can be deleted all the same.
+      // Records that can't be read can still be deleted.
       const read = keepsRecords(this.#store)
         ? await this.#store.readRecords({ sessionId, context }).catch(() => [])
         : [];

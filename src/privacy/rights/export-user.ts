@@ -10,20 +10,21 @@ import { jsonLines, linesOfSession, type ExportedLine } from '../../store/migrat
 
 /** Options of {@link exportUser}. */
 export interface ExportUserOptions extends SessionStoreOptions {
-  /** The user, as the agents' `userId` names them. */
+  /** The user's id, as the agents' option `userId` gives it. */
   userId: string;
-  /** The memory manager of the agents: what is remembered of the user, and in their sessions, is exported too. Default: no memory is. */
+  /** The memory manager of the agents, to export the memories of the user and of their sessions, too. Default: no memories. */
   memory?: UserMemories;
 }
 
 /**
- * Everything that a store holds of a user in the tenant of `context`, as JSON Lines: the sessions that they own with all their snapshots and
- * session records, and their records of all apps. Each line is an {@link ExportedLine} and ends in `\n`; the last one has the counts.
+ * Exports all data of a user from a store, in the tenant of `context`, as JSON Lines: the sessions that they own with all snapshots and
+ * session records, and the user's records of all apps. Each line is an {@link ExportedLine} and ends in `\n`; the last one has the counts.
  *
  * Read it as a stream: nothing is collected in memory. A session that is written meanwhile is exported as it was at some moment of the
  * export.
  *
- * @throws `FAILED_PRECONDITION` for a store that can't list sessions by their owners, and the store's errors: then the export is not whole.
+ * @throws `FAILED_PRECONDITION` for a store that can't list sessions by their owners, and the store's errors; the export is then
+ *   incomplete.
  * @example
  * for await (const line of exportUser(store, { userId: 'ada' })) process.stdout.write(line);
  */

@@ -5,7 +5,7 @@ import type { PrivacyRule, RuleMatch } from './types.ts';
 
 /** The part of `DlpServiceClient` (`@google-cloud/dlp`) that is used. */
 export interface DlpClient {
-  /** One text to inspect, and what it holds. */
+  /** Inspects one text. */
   inspectContent(request: {
     parent: string;
     inspectTemplateName?: string;
@@ -14,18 +14,18 @@ export interface DlpClient {
   }): Promise<readonly [DlpAnswer, ...unknown[]]>;
 }
 
-/** What Sensitive Data Protection answers. */
+/** The response of Sensitive Data Protection. */
 export interface DlpAnswer {
-  /** What is in the text. */
+  /** The findings in the text. */
   result?: InspectedText | null;
 }
 
-/** How sure Sensitive Data Protection has to be. */
+/** The least certainty of a finding. */
 export type DlpLikelihood = 'VERY_UNLIKELY' | 'UNLIKELY' | 'POSSIBLE' | 'LIKELY' | 'VERY_LIKELY';
 
 /** Options of {@link cloudDlp}. */
 export interface CloudDlpOptions {
-  /** Who pays, and where: `projects/my-project/locations/europe-west3`. */
+  /** The project that is billed, and the location: `projects/my-project/locations/europe-west3`. */
   readonly parent: string;
   /** The names of the types to find. Default: those of the template, or `PERSON_NAME` and `STREET_ADDRESS`. */
   readonly infoTypes?: readonly string[];
@@ -35,16 +35,17 @@ export interface CloudDlpOptions {
   readonly minLikelihood?: DlpLikelihood;
 }
 
-/** A request takes 0.5 MB. A code unit takes at most 3 bytes, and JSON may double that. */
+/** A request holds at most 0.5 MB. A code unit takes at most 3 bytes, and JSON may double that. */
 const MAX_CHARS = 80_000;
-/** A value that lies across the end of one piece is whole in the next. */
+/** Pieces overlap by this much: a value across the end of one piece is whole in the next. */
 const MAX_LENGTH = 256;
 
 /**
- * A rule that asks Sensitive Data Protection (Cloud DLP), one request for each text. It finds names and addresses, which rules can't. The kind
- * of `PERSON_NAME` is `person-name`.
+ * A rule that asks Sensitive Data Protection (Cloud DLP), with one request for each text. It finds names and addresses, which `piiRules`
+ * can't. The kind of `PERSON_NAME` is `person-name`.
  *
- * @throws `INVALID_ARGUMENT` without a `parent`. The rule throws what the client throws, and `RESOURCE_EXHAUSTED` if the service cut its answer.
+ * @throws `INVALID_ARGUMENT` without a `parent`. The rule throws the client's errors, and `RESOURCE_EXHAUSTED` if the service left out
+ *   findings.
  * @example
  * import { DlpServiceClient } from '@google-cloud/dlp';
  * import { cloudDlp, piiRules } from 'genkitx-agents/privacy';

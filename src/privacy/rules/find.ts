@@ -6,7 +6,7 @@ import type { FindOptions, PrivacyRule, RuleMatch } from './types.ts';
 
 /** All matches of all rules in `text`; if it is JSON, those in its strings, numbers and names. */
 export async function findAll(text: string, rules: readonly PrivacyRule[], options: FindOptions): Promise<Candidate[]> {
-  // Each level of JSON text in JSON text doubles the escapes of the one below: there are never many.
+  // Recursive, because JSON may hold JSON text. Each level doubles the escapes, so there are never many levels.
   const literals = jsonLiterals(text);
   if (!literals) return findPlain(text, rules, options);
   const found: Candidate[] = [];
@@ -17,7 +17,7 @@ export async function findAll(text: string, rules: readonly PrivacyRule[], optio
         ...match,
         start: literal.originOf(match.start),
         end: literal.originOf(match.end),
-        // A number has to become a string as a whole, or the text is no JSON any more.
+        // A number is replaced as a whole by a string, so that the text stays JSON.
         ...(literal.isNumber && { start: literal.originOf(0), end: literal.originOf(literal.text.length) }),
         quote: literal.isNumber ? '"' : JSON.stringify(match.quote).slice(1, -1),
       });
@@ -31,7 +31,7 @@ async function findPlain(text: string, rules: readonly PrivacyRule[], options: F
   if (text === '') return found;
   for (const [rank, rule] of rules.entries()) {
     const answer = rule.find(text, options);
-    // A rule that answers at once costs no tick: a session has thousands of texts.
+    // Awaits promises only: a session has thousands of texts, and a tick for each would be slow.
     for (const match of isPromise(answer) ? await answer : answer) {
       assertMatch(match, text, rule);
       const { kind, start, end, canonical = text.slice(start, end) } = match;

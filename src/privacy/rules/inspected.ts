@@ -10,17 +10,17 @@ export type Int64 =
     }
   | null;
 
-/** What Sensitive Data Protection found in a text. */
+/** The findings of Sensitive Data Protection in a text. */
 export interface InspectedText {
-  /** What it found. */
+  /** The findings. */
   findings?: InspectedFinding[] | null;
-  /** Whether it found more than it tells. */
+  /** Whether it left out findings. */
   findingsTruncated?: boolean | null;
 }
 
 /** A finding of Sensitive Data Protection. */
 export interface InspectedFinding {
-  /** What was found. A name alone in Model Armor. */
+  /** The type of the data. Model Armor gives only its name. */
   infoType?: string | InspectedType | null;
   /** Where it is. */
   location?: InspectedLocation | null;
@@ -46,7 +46,7 @@ export interface CodePointRange {
   end?: Int64;
 }
 
-/** The findings with places in UTF-16 code units. One without a place is the whole text: it must not be lost. */
+/** The findings with places in UTF-16 code units. A finding without a place covers the whole text, so that it is not lost. */
 export function inspectedMatches(text: string, findings: readonly InspectedFinding[]): RuleMatch[] {
   if (findings.length === 0) return [];
   const offsets = codePointOffsets(text);

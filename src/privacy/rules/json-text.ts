@@ -2,13 +2,13 @@ import { replaceMapped, type MappedText } from './offset-map.ts';
 
 /** A string, a number or a member's name in JSON text. */
 export interface JsonLiteral extends MappedText {
-  /** Whether it is a number. Its text is what is written there. */
+  /** Whether it is a number. `text` is then the number as it is written. */
   readonly isNumber: boolean;
-  /** The name of the member that it is the value of, or that its array is. */
+  /** The name of the member whose value it is, or whose array holds it. */
   readonly label?: string;
 }
 
-/** Strings, with the colon after names; numbers. Only for text that is JSON: no string is open. */
+/** Strings, with the colon after names; numbers. Only for valid JSON, where every string is closed. */
 const LITERAL = /"((?:[^"\\]|\\.)*)(?:"(\s*:)?)?|-?\d[\d.eE+-]*/g;
 const ESCAPE = /\\(?:u[\da-fA-F]{4}|.)/g;
 

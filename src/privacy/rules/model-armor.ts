@@ -5,14 +5,14 @@ import type { PrivacyRule } from './types.ts';
 
 /** The part of `ModelArmorClient` (`@google-cloud/modelarmor`) that is used. */
 export interface ModelArmorClient {
-  /** One text to check, and what the filters of the template say. */
+  /** Checks one text with the filters of the template. */
   sanitizeUserPrompt(request: {
     name: string;
     userPromptData: { text: string };
   }): Promise<readonly [ModelArmorAnswer, ...unknown[]]>;
 }
 
-/** What Model Armor answers. */
+/** The response of Model Armor. */
 export interface ModelArmorAnswer {
   /** The results of all filters. */
   sanitizationResult?: ModelArmorResults | null;
@@ -20,25 +20,25 @@ export interface ModelArmorAnswer {
 
 /** The results of the filters of a template. */
 export interface ModelArmorResults {
-  /** Each filter's, by its name. */
+  /** The results by the names of the filters. */
   filterResults?: Record<string, ModelArmorFilterResult> | null;
 }
 
 /** The result of a filter. Only that of the filter for sensitive data is read. */
 export interface ModelArmorFilterResult {
-  /** That of the filter for sensitive data. */
+  /** The result of the filter for sensitive data. */
   sdpFilterResult?: ModelArmorSdpResult | null;
 }
 
 /** The result of the filter for sensitive data. */
 export interface ModelArmorSdpResult {
-  /** What it found, if it inspects. */
+  /** Its findings, if it inspects. */
   inspectResult?: ModelArmorInspection | null;
 }
 
-/** What the filter for sensitive data found. */
+/** The findings of the filter for sensitive data. */
 export interface ModelArmorInspection extends InspectedText {
-  /** Whether it ran: a name, or a number of the protocol. */
+  /** Whether the filter ran: a name, or its number in the protocol. */
   executionState?: unknown;
 }
 
@@ -49,11 +49,11 @@ export interface ModelArmorOptions {
 }
 
 /**
- * A rule that asks Model Armor, one request for each text. It replaces what the template's filter for sensitive data finds; the other filters
- * do not count. The kind of `PERSON_NAME` is `person-name`.
+ * A rule that asks Model Armor, with one request for each text. It uses only the findings of the template's filter for sensitive data. The
+ * kind of `PERSON_NAME` is `person-name`.
  *
- * @throws `INVALID_ARGUMENT` without a `template`. The rule throws what the client throws; `FAILED_PRECONDITION` if the template has no filter
- * that inspects sensitive data, or the filter did not run; `RESOURCE_EXHAUSTED` if the service cut its answer.
+ * @throws `INVALID_ARGUMENT` without a `template`. The rule throws the client's errors; `FAILED_PRECONDITION` if the template has no filter
+ *   that inspects sensitive data, or the filter did not run; `RESOURCE_EXHAUSTED` if the service left out findings.
  * @example
  * import { ModelArmorClient } from '@google-cloud/modelarmor';
  * import { modelArmor } from 'genkitx-agents/privacy';

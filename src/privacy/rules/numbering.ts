@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Numbering } from './types.ts';
 
-/** The hashes of a session's values by kind, in the order of their numbers. It holds no value, and can be kept as JSON. */
+/** The hashes of a session's values by kind, in the order of their numbers. Without the values themselves; can be kept as JSON. */
 export type NumberedHashes = Record<string, string[]>;
 
 /** Enough that two values of a session never share one. */
@@ -22,8 +22,8 @@ export class HashNumbering implements Numbering {
   readonly #secret: string | Uint8Array;
 
   /**
-   * @param options.secret The key of the hashes. Default: a random one, for numbers that need not be found again.
-   * @param options.hashes Those of an earlier numbering with the same secret. They are copied. Default: none.
+   * @param options.secret The key of the hashes. Default: a random one, for numbers that are not needed later.
+   * @param options.hashes The hashes of an earlier numbering with the same secret. They are copied. Default: none.
    */
   constructor(options: { secret?: string | Uint8Array; hashes?: Readonly<NumberedHashes> } = {}) {
     this.#secret = options.secret ?? randomBytes(32);

@@ -1,17 +1,17 @@
-/** A text made from another one, and where its pieces were there. */
+/** A text made from an original, with a map of its indices to those of the original. */
 export interface MappedText {
   readonly text: string;
-  /** The index in the original of the code unit at `index`; that of the end is the original's length. */
+  /** The index in the original of the code unit at `index`. The end maps to the end of the original. */
   readonly originOf: (index: number) => number;
 }
 
 /**
- * Replaces the matches of `pattern`, and remembers where the text around them was.
+ * Replaces the matches of `pattern`, and maps the new indices to the original ones.
  *
  * @param pattern With the flag `g`. A match must not be empty.
  */
 export function replaceMapped(text: string, pattern: RegExp, replace: (match: string) => string): MappedText {
-  // Where text goes on after a replacement, in the new text, and how far ahead the original is there.
+  // The end of each replacement in the new text, and how much larger the original's index is there.
   const places: number[] = [];
   const shifts: number[] = [];
   let made = '';

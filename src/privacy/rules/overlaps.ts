@@ -12,8 +12,8 @@ export interface Candidate {
 }
 
 /**
- * Joins matches that overlap into one: all that a rule found is replaced. The longest gives its kind, of equally long ones that of the first
- * rule. The result is in the order of the text.
+ * Joins overlapping matches into one, so that all of them are replaced. The longest match gives the kind; of equally long ones, that of the
+ * first rule. The result is sorted by position.
  */
 export function joinOverlaps(candidates: readonly Candidate[]): Candidate[] {
   const joined: Candidate[] = [];

@@ -4,7 +4,7 @@ export function placeholder(kind: string, number: number): string {
   return `[${name}_${number}]`;
 }
 
-/** Placeholders, and files as base64. No digits in the names, so that no key or number is taken for a placeholder. */
+/** Placeholders, and files as base64. Names have no digits, so that no key or number is taken for a placeholder. */
 const LEFT_ALONE =
   /\[[A-Z]{1,30}(?:_[A-Z]{1,30}){0,7}_\d{1,5}\]|\bdata:[\w.+-]{1,80}\/[\w.+-]{1,80}[\w=;.-]{0,80};base64,[\w+/=%-]*/g;
 

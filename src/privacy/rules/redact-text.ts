@@ -5,8 +5,8 @@ import { placeholder } from './placeholder.ts';
 import type { Finding, Numbering, PrivacyRule, Redacted, RedactTextOptions } from './types.ts';
 
 /**
- * Replaces what the rules find in `text` by placeholders: `[EMAIL_1]`. If the text is JSON it stays JSON: its strings, numbers and names are
- * searched one by one. Placeholders and `data:` URLs with base64 are left alone.
+ * Replaces the values that the rules find in `text` by placeholders such as `[EMAIL_1]`. JSON stays JSON: its strings, numbers and names
+ * are searched one by one. Placeholders and `data:` URLs with base64 are left alone.
  *
  * @throws The error of a rule that throws.
  * @example

@@ -6,8 +6,8 @@ import { redactOne } from './redact-text.ts';
 import type { Numbering, PrivacyRule, Redacted, RedactValueOptions, ValueFinding } from './types.ts';
 
 /**
- * Replaces what the rules find in the strings, numbers and member names of a JSON value by placeholders. A number becomes a string. The URLs of
- * media parts are left alone. `value` is not changed; what holds no finding is shared with it.
+ * Replaces the values that the rules find in the strings, numbers and member names of a JSON value by placeholders. A number becomes a
+ * string. The URLs of media parts are left alone. `value` is not changed; the result shares the parts without findings.
  *
  * @throws `INVALID_ARGUMENT` for an `except` that is no JSON Pointer, `JsonValueError` for a value that is not JSON, and the error of a rule
  * that throws.
@@ -21,14 +21,14 @@ export async function redactValue<T>(
   options: RedactValueOptions = {},
 ): Promise<Redacted<T, ValueFinding>> {
   const { numbering = new HashNumbering(), except = [], signal } = options;
-  // Refuses what is not JSON, cycles too, before the walk.
+  // Refuses values that are not JSON, for example cycles, before the walk.
   inspectNested(value, 0);
   const walk = new Walk(rules, numbering, signal);
   const redacted = (await walk.redact(value, except.map(parseExcept))) as T;
   return { value: redacted, findings: walk.findings };
 }
 
-/** The names that are left of each path to an exception, below the value that the walk is at. */
+/** The rest of each path to an exception, below the current value. */
 type Exceptions = readonly (readonly string[])[];
 
 class Walk {
@@ -59,7 +59,7 @@ class Walk {
     const { inName, ...rest } = options;
     const { value, findings } = await redactOne(text, this.rules, this.numbering, { ...rest, signal: this.signal });
     if (findings.length === 0) return text;
-    // The path of a name holds the name as it is written now.
+    // The path has the redacted name.
     const path = formatPointer(inName ? [...this.#path, value] : this.#path);
     this.findings.push(...findings.map((finding) => ({ ...finding, path, ...(inName && { inName }) })));
     return value;
@@ -98,7 +98,7 @@ class Walk {
   }
 }
 
-/** Two names can have one placeholder, as two spellings of an address have. Both members are kept. */
+/** Two names can get the same placeholder, for example two spellings of an address. Both members are kept. */
 function freeName(members: object, name: string): string {
   let free = name;
   for (let copy = 2; Object.hasOwn(members, free); copy++) free = `${name} (${copy})`;

@@ -1,6 +1,6 @@
 /** A value that a rule found: `text.slice(start, end)`. */
 export interface RuleMatch {
-  /** What it is, in lower case with hyphens: `email`, `credit-card`. The placeholder of `credit-card` is `[CREDIT_CARD_1]`. */
+  /** The kind of value, in lower case with hyphens: `email`, `credit-card`. The placeholder of `credit-card` is `[CREDIT_CARD_1]`. */
   readonly kind: string;
   /** Index of its first UTF-16 code unit. */
   readonly start: number;
@@ -10,11 +10,11 @@ export interface RuleMatch {
   readonly canonical?: string;
 }
 
-/** What a rule may know beside the text. */
+/** Information for a rule besides the text. */
 export interface FindOptions {
   /** The name of the member that holds the text, as in `{ "birthDate": "1985-03-12" }`. */
   readonly label?: string;
-  /** Aborted when the answer is no longer wanted. */
+  /** Aborted when the result is no longer needed. */
   readonly signal?: AbortSignal;
 }
 
@@ -34,18 +34,18 @@ export interface FindOptions {
  * };
  */
 export interface PrivacyRule {
-  /** Named by findings and errors. */
+  /** The rule's name in findings and errors. */
   readonly name: string;
-  /** UTF-16 code units of the longest value that it finds. A stream is held back by as much. */
+  /** Length of the longest value that it finds, in UTF-16 code units. Redacted streams are held back by as much. */
   readonly maxLength: number;
   /**
-   * The values in `text`, in any order; they may overlap. It may be any async function. A rule that throws fails the redaction, so that
-   * nothing is written that it did not see.
+   * Returns the values in `text`, in any order; they may overlap. May be async. If it throws, the redaction fails, so that no unsearched
+   * text is written.
    */
   readonly find: (text: string, options: FindOptions) => readonly RuleMatch[] | Promise<readonly RuleMatch[]>;
 }
 
-/** A value that was replaced. Never the value itself. */
+/** A replaced value, without the value itself. */
 export interface Finding {
   /** The kind that the rule gave. Of matches that overlap, the kind of the longest. */
   readonly kind: string;
@@ -57,7 +57,7 @@ export interface Finding {
   readonly rule: string;
 }
 
-/** A value that was replaced, and where. */
+/** A replaced value and its place. */
 export interface ValueFinding extends Finding {
   /** JSON Pointer to the text, the number or the member, in the redacted value: it holds no value that was found. */
   readonly path: string;
@@ -67,7 +67,7 @@ export interface ValueFinding extends Finding {
 
 /** Gives the values of a session their numbers: the 2 of `[EMAIL_2]`. */
 export interface Numbering {
-  /** The number of a value, 1 or higher: the same each time, and another for each value of a kind. */
+  /** The number of a value, 1 or higher: always the same for a value, and different for different values of a kind. */
   readonly numberOf: (kind: string, canonical: string) => number;
 }
 
@@ -79,13 +79,13 @@ export interface RedactTextOptions extends FindOptions {
 
 /** Options of `redactValue`. */
 export interface RedactValueOptions extends Omit<RedactTextOptions, 'label'> {
-  /** JSON Pointers of what is left as it is, with all that is below: `/custom/order/id`. A `*` stands for any one name or index. Default: none. */
+  /** JSON Pointers of values that are not redacted, with all below: `/custom/order/id`. `*` is any one name or index. Default: none. */
   readonly except?: readonly string[];
 }
 
-/** What was redacted, and what was found. */
+/** A redacted value, and its findings. */
 export interface Redacted<T, F extends Finding = Finding> {
-  /** With placeholders. The same object as before if nothing was found. */
+  /** The value with placeholders. The same object as before if nothing was found. */
   readonly value: T;
   /** In the order of the text. */
   readonly findings: readonly F[];

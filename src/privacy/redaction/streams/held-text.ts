@@ -4,33 +4,33 @@ import { placeholder } from '../../rules/placeholder.ts';
 import type { Numbering, PrivacyRule } from '../../rules/types.ts';
 import type { TextSlot } from './stream-items.ts';
 
-/** What a rule may look at around a value, in UTF-16 code units. */
+/** How far around a value a rule may look, in UTF-16 code units. */
 const MARGIN = 64;
 
 interface HeldSlot {
   readonly slot: TextSlot;
-  /** Where it ends in the text that is held. */
+  /** Its end in the held text. */
   readonly end: number;
 }
 
-/** A value in the text that is held. */
+/** A finding in the held text. */
 interface HeldFinding {
   readonly start: number;
   readonly end: number;
   readonly placeholder: string;
 }
 
-/** A text that comes in pieces. Its end is held, because a value that begins there may go on in the next piece. */
+/** A text that arrives in pieces. Its end is held back, because a value there may continue in the next piece. */
 export class HeldText {
   readonly #rules: readonly PrivacyRule[];
   readonly #numbering: Numbering;
   readonly #holdLength: number;
-  /** The end of what was released, as it came: rules look at what stands before a value. */
+  /** The end of the released text, without placeholders: rules also look at the text before a value. */
   #before = '';
   #text = '';
   #slots: HeldSlot[] = [];
   #findings: readonly HeldFinding[] = [];
-  /** No value that may go on begins before this place. */
+  /** All values that begin before this place are complete. */
   #safeEnd = 0;
   #searchedLength = 0;
 
@@ -40,7 +40,7 @@ export class HeldText {
     this.#holdLength = MARGIN + Math.max(0, ...rules.map(({ maxLength }) => maxLength));
   }
 
-  /** Whether so much came since the last search that another one is worth it: each character is searched a few times at most. */
+  /** Whether enough text came since the last search for another one, so that each character is searched a few times at most. */
   get isDue(): boolean {
     return this.#text.length - this.#searchedLength > this.#holdLength;
   }
@@ -50,7 +50,7 @@ export class HeldText {
     this.#slots.push({ slot, end: this.#text.length });
   }
 
-  /** @param isEnd Nothing comes after the text. */
+  /** @param isEnd Whether the text is complete. */
   async search(isEnd: boolean, signal: AbortSignal): Promise<void> {
     const offset = this.#before.length;
     const candidates = joinOverlaps(await findAll(this.#before + this.#text, this.#rules, { signal }));
@@ -75,14 +75,14 @@ export class HeldText {
     this.#safeEnd = this.#text.length;
   }
 
-  /** Whether so many slots may be released: no value lies across the end of the last one. */
+  /** Whether the first `count` slots may be released: no value crosses the end of the last one. */
   isSafeAfter(count: number): boolean {
     if (count === 0) return true;
     const { end } = this.#slots[count - 1]!;
     return end <= this.#safeEnd && this.#findings.every((finding) => finding.end <= end || finding.start >= end);
   }
 
-  /** Puts placeholders into so many slots, and forgets them. A placeholder stands where its value begins. */
+  /** Puts placeholders into the first `count` slots, and drops these slots. A placeholder goes where its value begins. */
   release(count: number): void {
     if (count === 0) return;
     let start = 0;

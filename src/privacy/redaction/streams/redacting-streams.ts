@@ -14,17 +14,17 @@ import { chunksOf, dropPartialInputs, itemsOf, messageNameOf, slotsOf, type Stre
 const STREAM = 'a kept stream';
 
 /**
- * Wraps a stream manager, the `streamManager` of `agentHandler` and `agentRouter`, so that kept streams hold nothing that a rule finds, also where
- * a value is divided among chunks. For this the text of a message is held back: as much as the longest value of the rules, at most twice that.
- * It is kept at the latest when the message, the turn or the stream ends.
+ * Wraps a stream manager, the `streamManager` of `agentHandler` and `agentRouter`, so that kept streams hold no value that a rule finds,
+ * even if the value is divided among chunks. For this the end of a message's text is held back: as much as the longest value of the rules,
+ * at most twice that, and never longer than until the message, the turn or the stream ends.
  *
  * - A client that stays connected gets the original at once. One that reconnects gets the kept stream, with placeholders.
- * - The number of a placeholder is made from the value, five digits long: it is not that of the session.
- * - The beginnings of the inputs of tool requests, which some models stream, are not kept.
+ * - The number of a placeholder has five digits and is made from the value. It is not the number that the session uses.
+ * - Partial inputs of tool requests, which some models stream, are not kept.
  * - `except` and `beforeModel` change nothing here.
  *
- * @throws `INVALID_ARGUMENT` for what is no stream manager, and for options that are missing or wrong. A write throws `UNAVAILABLE` when a rule
- *   throws or takes too long; the server then closes the kept stream as failed, and the turn goes on.
+ * @throws `INVALID_ARGUMENT` for a `manager` that is none, and for missing or wrong options. A write throws `UNAVAILABLE` when a rule
+ *   throws or takes too long; the server then closes the kept stream as failed, and the turn continues.
  * @example
  * import { InMemoryStreamManager } from 'genkit/beta';
  * import { piiRules, redactingStreams } from 'genkitx-agents/privacy';
@@ -48,7 +48,7 @@ interface WaitingItem {
   readonly counts: ReadonlyMap<string, number>;
 }
 
-/** Clients need them as they are. A store refuses ids that hold findings. */
+/** Ids are kept unchanged, because clients need them. The store refuses ids with findings. */
 const IDS = ['snapshotId', 'sessionId', 'turnEnd/snapshotId', 'state/sessionId'].flatMap((id) => [
   `/${id}`,
   `/*/${id}`,
@@ -58,11 +58,11 @@ class RedactedStream<S, O> implements ActionStreamInput<S, O> {
   readonly #input: ActionStreamInput<S, O>;
   readonly #settings: RedactingSettings;
   readonly #numbering: Numbering;
-  /** The texts of the message under way, by name. */
+  /** The texts of the current message, by name. */
   readonly #texts = new Map<string, HeldText>();
   readonly #waiting: WaitingItem[] = [];
   #messageName: string | undefined;
-  /** A caller need not wait for a write before the next one. */
+  /** The last write. A caller may start the next one without waiting for it. */
   #last: Promise<unknown> = Promise.resolve();
   #isBroken = false;
 
@@ -90,7 +90,7 @@ class RedactedStream<S, O> implements ActionStreamInput<S, O> {
   }
 
   error(error: unknown): Promise<void> {
-    // What waits was not searched, and the stream has failed: it is left out.
+    // Drops the waiting items: they were not searched, and the stream has failed.
     return this.#last.then(async () => this.#input.error(await this.#safeError(error, this.#timeUp())));
   }
 
@@ -126,7 +126,7 @@ class RedactedStream<S, O> implements ActionStreamInput<S, O> {
     this.#waiting.push({ item, counts });
   }
 
-  /** Writes the items whose texts are known to hold no beginning of a value. */
+  /** Writes the items up to a point that no value crosses. */
   async #release(isEnd: boolean, signal: AbortSignal): Promise<void> {
     for (const text of this.#texts.values()) {
       const search = async () => text.search(isEnd, signal).then(() => true);
@@ -163,9 +163,9 @@ class RedactedStream<S, O> implements ActionStreamInput<S, O> {
       const members = typeof error === 'object' && error !== null ? copyJson({ ...error }) : {};
       Object.assign(safe, await this.#redacted(members, [], signal), { name, message: text });
     } catch {
-      // A rule failed, or the error holds what is no JSON.
+      // A rule failed, or a member of the error is not JSON.
     }
-    // A stack begins with the message, and is no use to a client.
+    // The real stack begins with the original message, and clients don't need it.
     return Object.assign(safe, { stack: `${safe.name}: ${safe.message}` });
   }
 }

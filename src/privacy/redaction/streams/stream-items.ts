@@ -1,8 +1,8 @@
 import { formatPointer } from '../../../json/pointer.ts';
 
-/** A text of an item that goes on in the next items. */
+/** A text of an item that may continue in the next items. */
 export interface TextSlot {
-  /** Texts with the same name are pieces of one: `text`, `reasoning`. */
+  /** Pieces of one text have the same name: `text`, `reasoning`. */
   readonly name: string;
   /** Its place in the value. */
   readonly pointer: string;
@@ -14,7 +14,7 @@ export interface TextSlot {
 export interface StreamItem {
   /** May be changed. */
   value: unknown;
-  /** Written before the value, where the chunk is text of server-sent events: `data: `. */
+  /** The text before the value in a frame of server-sent events, for example `data: `. `undefined` for other chunks. */
   readonly prefix: string | undefined;
 }
 
@@ -22,7 +22,7 @@ export interface StreamItem {
 const FRAME = /^(data: |error: )(.*)$/s;
 const FRAME_END = '\n\n';
 
-/** The values of a chunk, as copies that are JSON. A text that holds no frames is one value. */
+/** The values of a chunk, as JSON copies. A text without frames is one value. */
 export function itemsOf(chunk: unknown): StreamItem[] {
   if (typeof chunk !== 'string') {
     const text = JSON.stringify(chunk) as string | undefined;
@@ -46,7 +46,7 @@ function framesOf(text: string): StreamItem[] | undefined {
   return items;
 }
 
-/** The chunks of the values: frames that follow one another are one chunk, as text. */
+/** The chunks for the items. Successive frames become one chunk of text. */
 export function chunksOf(items: readonly StreamItem[]): unknown[] {
   const chunks: unknown[] = [];
   let isText = false;
@@ -61,7 +61,7 @@ export function chunksOf(items: readonly StreamItem[]): unknown[] {
 
 type Members = Record<string, unknown>;
 
-/** A part of a message that is under way. */
+/** A piece of the current message. */
 interface MessageChunk {
   readonly role: unknown;
   readonly index: unknown;
@@ -70,7 +70,7 @@ interface MessageChunk {
   readonly path: string[];
 }
 
-/** The texts of an item that go on in the next items: of the model's message, or the item itself. */
+/** The texts of an item that may continue in the next items: those of the model's message, or the item if it is a text. */
 export function slotsOf(item: StreamItem): TextSlot[] {
   if (typeof item.value === 'string' && item.prefix === undefined) {
     const replace = (text: string) => (item.value = text);
@@ -89,7 +89,7 @@ export function slotsOf(item: StreamItem): TextSlot[] {
   );
 }
 
-/** Names the message that an item belongs to; `undefined`: none, and nothing ends with it. */
+/** Names the message of an item; another name ends the message before. `undefined`: the item has no message and ends none. */
 export function messageNameOf(item: StreamItem): string | undefined {
   const chunk = chunkOf(item);
   if (chunk.value['turnEnd'] !== undefined) return 'end of a turn';
@@ -97,7 +97,7 @@ export function messageNameOf(item: StreamItem): string | undefined {
   return message && `${String(message.role)} ${String(message.index)}`;
 }
 
-/** A tool request that is still being made has a beginning of its input, in which no rule can find a value. It is left out. */
+/** Removes the inputs of unfinished tool requests: rules can't find values that are cut off. */
 export function dropPartialInputs(item: StreamItem): void {
   for (const part of messageOf(item)?.content ?? []) {
     const request = membersOf(membersOf(part)['toolRequest']);
@@ -113,7 +113,7 @@ function chunkOf({ value, prefix }: StreamItem): { value: Members; path: string[
     : { value: membersOf(members['message']), path: ['message'] };
 }
 
-/** The chunk of a message, of an agent or of a model itself. */
+/** The message chunk of an item, from an agent or directly from a model. */
 function messageOf(item: StreamItem): MessageChunk | undefined {
   const { value, path } = chunkOf(item);
   const isOfAgent = value['modelChunk'] !== undefined;

@@ -50,11 +50,11 @@ const KEYS: readonly RegExp[] = [
   /AccountKey=[A-Za-z\d+/]{86}==/g,
 ];
 
-/** The secret of an Amazon key has no prefix: only its name tells. */
+/** The secret of an Amazon key has no prefix: only the name before it identifies it. */
 const AMAZON_SECRET = /(?<![A-Za-z\d/+])[A-Za-z\d/+]{40}(?![A-Za-z\d/+=])/g;
 const AMAZON_NAME = /secret.?(?:access.?)?key[^A-Za-z\d/+]{0,6}$/i;
 
-/** `ghp_xxxxxxxx…` of documentation has fewer different characters than a key of chance. */
+/** Examples in documentation, such as `ghp_xxxxxxxx…`, have fewer different characters than real keys. */
 const MIN_DIFFERENT = 8;
 
 /** API keys and tokens of the large services, known by their prefixes. */

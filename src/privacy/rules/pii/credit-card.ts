@@ -39,20 +39,20 @@ function isCard(text: string, groups: readonly DigitGroup[], digits: string): bo
   );
 }
 
-/** The check of `validator` takes any length for some brands. */
+/** `validator` accepts any length for some brands. */
 function hasLengthOfBrand(digits: string): boolean {
   if (digits.startsWith('4')) return [13, 16, 19].includes(digits.length);
   return !/^(?:5[1-5]|2)/.test(digits) || digits.length === 16;
 }
 
-/** In one piece, in pieces of one size with a shorter or longer one at the end, or as 4-6-5 and 4-6-4. Not any numbers that stand in a row. */
+/** Whether the digits are one piece, pieces of one size with another size at the end, or 4-6-5 or 4-6-4: no other numbers in a row. */
 function isGroupedLikeCard(groups: readonly DigitGroup[]): boolean {
   const sizes = groups.map(({ digits }) => digits.length);
   if (/^4,6,[45]$/.test(sizes.join(',')) || sizes.length === 1) return true;
   return sizes.slice(0, -1).every((size) => size === sizes[0]) && sizes.at(-1)! <= Math.max(sizes[0]!, 7);
 }
 
-/** No article number, and no part of a fraction, a hash or a part number: letters may touch it, but no letters and digits mixed. */
+/** Whether this is no article number and no part of a fraction, a hash or a part number. Letters may touch it, but no mix with digits. */
 function standsAlone(text: string, start: number, end: number): boolean {
   const before = text.slice(Math.max(0, start - 16), start);
   const after = text.slice(end, end + 12);

@@ -9,16 +9,16 @@ const DAY_FIRST =
 /** March 12th, 1985 */
 const MONTH_FIRST = /(?<!\p{L})\p{L}{3,}\.? \d{1,2}(?:st|nd|rd|th)?,? (?:19|20)\d\d(?!\d)/gu;
 
-/** The words for it, also as names of members: birthDate, date_of_birth. */
+/** Words for a date of birth, also as names of members: birthDate, date_of_birth. */
 const WORD =
   /date[ _-]?of[ _-]?birth|birth[ _-]?(?:date|day)|\bd\.?[ ]?o\.?[ ]?b\b\.?|\bborn\b|\(b\.|geburts(?:datum|tag)|\bgeboren\b|\bgeb\.|naissance|\bn[ée]+\(?e?\)? le|anniversaire|nacimiento|\bnacid[oa]|\bnaci[óo]|cumplea[ñn]os|nascita|\bnat[oa]\b|compleanno|nascimento|\bnascid[oa]|\bnasci\b|anivers[aá]rio|geboortedatum|\bverjaardag|urodzeni|\burodzon[ya]|\bur\.|födelsedatum|\bfödd\b|fødselsdato|\bfødt\b|syntymäaika|\bsyntynyt|narození|\bnarozen|doğum|рожден|родил|народж|γέννησης|تاريخ الميلاد|תאריך לידה|生年月日|出生|生日|誕生日|생년월일|생일|जन्म/giu;
-/** Other dates, and the end of a sentence: the word does not speak of the date after them. */
+/** Words of other dates, and the end of a sentence: after these, a date does not belong to the word before. */
 const ELSEWHERE =
   /[.!?。！？]\s+\p{Lu}|[;\n][^;\n:=]{1,40}[:=]|expir|issue|invoice|order|valid|until|since|due\b|ausgestellt|gültig|rechnung|bestell|caduc|vence|emisi|émis|expire|factur|scad|verloopt/iu;
 const REACH = 48;
 const REACH_AFTER = 24;
 
-/** Dates that a word near them calls a date of birth, in some twenty languages. */
+/** Dates near a word for a date of birth, in some twenty languages. */
 export const dateOfBirth = patternRule('date-of-birth', 96, function* (text, label): Generator<Span> {
   if (!/\d/.test(text)) return;
   for (const pattern of [NUMERIC, DAY_FIRST, MONTH_FIRST]) {
@@ -40,7 +40,7 @@ function isCalledBirth(text: string, start: number, end: number, label: string |
   return next !== undefined && /^[\s(,]{1,3}$/.test(after.slice(0, next.index));
 }
 
-/** A month and a day that exist, so that part numbers are not dates. */
+/** Whether such a month and day exist, so that part numbers are not taken for dates. */
 function isPlausible(date: string): boolean {
   const numbers = (
     /^\d{8}$/.test(date) ? [date.slice(0, 4), date.slice(4, 6), date.slice(6)] : date.match(/\d+/g)!

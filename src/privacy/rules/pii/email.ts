@@ -1,13 +1,13 @@
 import validator from 'validator';
 import { patternRule, type Span } from './patterns/pattern-rule.ts';
 
-/** An `@`; the local part before it, quoted or of letters of any alphabet; and what may be a domain. */
+/** An `@`; the local part before it, quoted or in any alphabet; and a possible domain. */
 const ADDRESS =
   /(@|%40)(?<=("[^"\\\n]{1,62}"|[\p{L}\p{N}\p{M}_.%+'~-]{1,64})(?:@|%40))([\p{L}\p{N}\p{M}.-]{0,254}[\p{L}\p{N}])/gu;
 
 /** Text of a language without spaces, where an address in the Latin alphabet follows: 邮箱是anna@… */
 const UNSPACED = /^.{0,63}[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Hang}\p{sc=Thai}](?=[\p{sc=Latin}\d_.+'-]{1,64}$)/u;
-/** Signs that may be in a local part, but stand before it more often. */
+/** Signs that are allowed at the beginning of a local part, but mostly belong to the text before. */
 const SIGNS = /^[.%+'~-]+/;
 
 /** E-mail addresses, in all alphabets. */

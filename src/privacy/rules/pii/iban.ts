@@ -18,7 +18,7 @@ export const iban = patternRule('iban', LONGEST_WRITTEN, function* (text): Gener
   }
 });
 
-/** Words may follow without a sign between: each length is tried where a group ends. */
+/** Tries each end of a group, because words may follow the number after a plain space. */
 function longestIban(text: string, start: number): Span | undefined {
   const window = text.slice(start, start + LONGEST_WRITTEN);
   let compact = '';

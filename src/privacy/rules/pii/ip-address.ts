@@ -10,7 +10,7 @@ const NUMBERED =
 
 /** Addresses of IP version 4 and 6. */
 export const ipAddress = patternRule('ip-address', 56, function* (text, label): Generator<Span> {
-  // Each has a digit, and so has what `isOtherwiseUsed` lets pass.
+  // All addresses found below have a digit: `isOtherwiseUsed` excludes those without.
   if (!/\d/.test(text)) return;
   for (const { 0: value, index: start } of text.matchAll(V4)) {
     if (!validator.isIP(value, 4) || NUMBERED.test(textBefore(text, start, label, 24))) continue;
@@ -22,14 +22,14 @@ export const ipAddress = patternRule('ip-address', 56, function* (text, label): 
   }
 });
 
-/** An address of version 6 in its one usual form, without zeros that it does not need. */
+/** An address of version 6 in its canonical form, without unneeded zeros. */
 function shortest(value: string): string {
   const [address, zone = ''] = value.toLowerCase().split('%');
   const url = `http://[${address}]`;
   return URL.canParse(url) ? `${new URL(url).hostname}${zone}` : value.toLowerCase();
 }
 
-/** `::`, `ab::cd` of a programming language, and hardware addresses of eight bytes. */
+/** Whether it is `::`, `ab::cd` of a programming language, or a hardware address of eight bytes. */
 function isOtherwiseUsed(value: string): boolean {
   const groups = value.split(':').filter((group) => group !== '');
   const isHardware = groups.length === 8 && groups.every((group) => group.length === 2);

@@ -5,7 +5,7 @@ const USER_INFO = /:\/\/[^\s/?#@:"'<>]{0,128}:([^\s/?#"<>]{1,256})@(?=[\w[%*.-])
 const PARAMETER =
   /[?&;](?:password|passwd|passphrase|passwort|pwd|pass|access_token|client_secret)=([^\s&;#"'<>]{1,256})/gi;
 
-/** What stands in the place of a password: stars, `${PASSWORD}`, `{password}`, `$PASSWORD`, `%s`. */
+/** Text in place of a password: stars, `${PASSWORD}`, `{password}`, `$PASSWORD`, `%s`. */
 const STAND_IN = /^(?:[*.•x]+|[$%#]?\{.*\}|\[.*\]|\$[A-Z_]+|%[sv]|(?:your[-_]?)?password|redacted)$/;
 
 /** Passwords in URLs and connection strings. The rest of the URL stays. */

@@ -3,7 +3,7 @@ import type { PrivacyRule } from '../types.ts';
 import { digitRuns, type DigitGroup } from './patterns/digit-groups.ts';
 import { patternRule, textBefore, type Span } from './patterns/pattern-rule.ts';
 
-/** The countries whose national formats are known when no locale is given, those first whose numbers are tried first. */
+/** The countries whose national formats are tried without a locale, in this order. */
 const COUNTRIES: readonly CountryCode[] = [
   ...(['DE', 'FR', 'GB', 'IT', 'NL', 'AT', 'CH', 'BE', 'SE', 'AU', 'JP', 'IN', 'IE', 'FI', 'KR'] as const),
   ...(['US', 'ES', 'PL', 'PT', 'BR', 'MX', 'DK', 'NO', 'CZ', 'CN'] as const),
@@ -39,15 +39,15 @@ interface Attempt {
 }
 
 /**
- * Telephone numbers with `+`, and national ones that are written like those of their country, or stand after a word that announces them.
+ * Telephone numbers with `+`, and national ones that are grouped as in their country or follow a word that announces them.
  *
- * @param countries Default: 25 countries; for those that are given, any way of writing counts that the country has.
+ * @param countries National numbers of these count in any grouping. Default: none; {@link COUNTRIES} are tried in any case.
  */
 export function phone(countries?: readonly CountryCode[]): PrivacyRule {
   const own = countries ?? [];
   return patternRule('phone', 40, function* (text, label): Generator<Span> {
     for (const run of digitRuns(text, SEPARATOR)) {
-      // Where the groups before are a whole: at the beginning, after a date, after a number.
+      // The index of the group at the beginning, after a date, or after a number: no unrelated group stands before it.
       let fresh = 0;
       for (let from = 0; from < run.length; from++) {
         const { start } = run[from]!;
@@ -62,7 +62,7 @@ export function phone(countries?: readonly CountryCode[]): PrivacyRule {
   });
 }
 
-/** The number that begins at the group `from`: the longest that is valid. */
+/** The longest valid number that begins at the group `from`. */
 function numberAt(
   text: string,
   run: readonly DigitGroup[],
@@ -84,7 +84,7 @@ function numberAt(
     if (digits.length < MIN_DIGITS) return undefined;
     const { end } = groups.at(-1)!;
     if (!mayEnd(text, end)) continue;
-    // A bracket that is not closed in the number is one around it.
+    // A bracket that is not closed within the number stands around it.
     const written = text.slice(start, end);
     const isOpen = lead.startsWith('(') && written.split('(').length > written.split(')').length;
     const attempt = { text: written.slice(isOpen ? 1 : 0), groups, digits };
@@ -94,7 +94,7 @@ function numberAt(
   return undefined;
 }
 
-/** The index after the last group with which the digits are not too many. */
+/** The index after the last group that keeps the count of digits within the limit. */
 function endOfLongest(run: readonly DigitGroup[], from: number): number {
   let digits = 0;
   let to = from;
@@ -102,7 +102,7 @@ function endOfLongest(run: readonly DigitGroup[], from: number): number {
   return to;
 }
 
-/** Not inside a word, a part number, a fraction or a sum. */
+/** Whether a number may begin here: not inside a word, a part number, a fraction or a sum. */
 function mayBegin(text: string, start: number, lead: string): boolean {
   const before = text.slice(Math.max(0, start - 2), start);
   return lead.includes('+') ? !/[\d.]$/.test(before) : !/[A-Za-z\d_#$€£@%+]$|[A-Za-z][-/]$|[\d)][-./:]$/.test(before);
@@ -159,7 +159,7 @@ function fits(number: PhoneNumber, { digits, groups, text }: Attempt): boolean {
   if (digits.startsWith('0')) return groups.length > 1 || (digits.length > 9 && isMobile(number));
   if (text.startsWith('(')) return true;
   const sizes = groups.map((group) => group.digits.length).join(',');
-  // Large numbers are written so too.
+  // Large numbers have the same groups.
   if (sizes === '3,3,3') return isMobile(number) && BY_THREES.has(number.country);
   const usual = number
     .formatNational()

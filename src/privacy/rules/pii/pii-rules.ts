@@ -32,15 +32,15 @@ export interface PiiRulesOptions {
   /** The kinds to find. Default: all. */
   readonly kinds?: readonly PiiKind[];
   /**
-   * Languages with their countries (`de-AT`), whose national telephone numbers are then found in every way of writing them. Default: those of
-   * 25 countries, if they are grouped as it is usual there or a word announces them. Numbers with `+` are always found.
+   * Languages with their countries (`de-AT`), whose national telephone numbers are found in any grouping. Default: none. National numbers
+   * of 25 countries are found in any case if they are grouped as usual there or a word announces them, and numbers with `+` always.
    */
   readonly locales?: readonly string[];
 }
 
 /**
- * Rules for values that can be known by their form: they have a check digit, a prefix, or a fixed place. They run in this process. Names and
- * street addresses are not among them.
+ * Rules for values with a recognizable form: a check digit, a prefix, or a fixed place. They run in this process. They do not find names
+ * and street addresses.
  *
  * @throws `INVALID_ARGUMENT` for an unknown kind or locale.
  * @example
@@ -75,7 +75,7 @@ function countryOf(locale: string): CountryCode {
   try {
     country = new Intl.Locale(locale).maximize().region;
   } catch {
-    // Said below.
+    // The error is thrown below.
   }
   if (country !== undefined && isSupportedCountry(country)) return country;
   throw invalidArgument(`piiRules can't tell the country of the locale '${locale}'. Write one like 'de-AT'.`);

@@ -4,7 +4,7 @@ const HEADER = /-----BEGIN [A-Z\d ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
 /** Up to the next line of hyphens, whatever is there: base64, headers, line ends or `\n`. */
 const BODY = /(?:[^-]|-(?!----))*/y;
 const FOOTER = /-----END [A-Z\d ]{0,40}PRIVATE KEY(?: BLOCK)?-----/y;
-/** Of a key that was cut off: lines of base64. */
+/** The body of a key that was cut off: lines of base64. */
 const LINES = /(?:(?:\s|\\[nr])*[A-Za-z\d+/=]{16,}(?=\s|\\[nr]|$))*/y;
 const SHORTEST_BODY = 40;
 

@@ -1,11 +1,11 @@
-/** Digits with something between them that may be written inside a number: "4111 1111", "(030) 90-18". */
+/** Digits without a sign between them. "4111 1111" has two groups, "(030) 90-18" three. */
 export interface DigitGroup {
   readonly start: number;
   readonly end: number;
   readonly digits: string;
 }
 
-/** A longer run is several. */
+/** A longer run is divided. */
 const MAX_GROUPS = 64;
 
 /** The runs of digit groups in `text`. Two groups are in one run if `separator` matches all that is between them. */

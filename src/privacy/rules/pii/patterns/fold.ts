@@ -1,9 +1,9 @@
 import { replaceMapped, type MappedText } from '../../offset-map.ts';
 
-/** Digits of all scripts, spaces, dashes, the full-width forms of ASCII, and characters that show nothing. */
+/** Digits of all scripts, spaces, dashes, the full-width forms of ASCII, and invisible characters. */
 const UNUSUAL = /[^\P{Nd}\d]|\p{No}|[^\P{Zs} ]|[^\P{Pd}-]|[\p{Cf}\u2212\uFF01-\uFF5E]|\uFE0F|\u20E3/gu;
 
-/** The text with all these as plain ASCII, so that a rule has to know one spelling only: "４１１１ 1111" is "4111 1111". */
+/** The text with these characters as plain ASCII, so that rules need only one spelling: "４１１１ 1111" becomes "4111 1111". */
 export function fold(text: string): MappedText {
   // oxlint-disable-next-line no-control-regex
   if (!/[^\u0000-\u007f]/.test(text)) return { text, originOf: (index) => index };
@@ -19,7 +19,7 @@ function plain(character: string): string {
   return compatible.length === 1 ? compatible : character;
 }
 
-/** The ten digits of a script begin where a hexadecimal digit is 0, or 6. */
+/** In each script, the code point of the digit zero ends in the hexadecimal digit 0 or 6. */
 function digit(character: string): string {
   const compatible = character.normalize('NFKC');
   if (/^\d$/.test(compatible)) return compatible;

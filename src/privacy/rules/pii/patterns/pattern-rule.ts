@@ -8,7 +8,7 @@ export interface Span {
   readonly canonical?: string;
 }
 
-/** A rule for one kind. `find` is given folded text. */
+/** A rule for one kind. `find` gets text in plain ASCII, see {@link fold}. */
 export function patternRule(
   kind: string,
   maxLength: number,
