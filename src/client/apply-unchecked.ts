@@ -7,8 +7,8 @@ import { copyPlain } from '../json/plain.ts';
  * result shares no objects with it or with the patch. An absent document (`undefined`) can only be replaced or added at
  * the root.
  *
- * As the `applyPatch` of `genkitx-agents`, but for values as `JSON.parse` returns them: whether they are JSON, and how deep they are nested, is
- * not checked.
+ * As the `applyPatch` of `genkitx-agents`, but only for values of `JSON.parse`: it does not check whether the values are JSON, nor their
+ * depth.
  *
  * @throws PatchError when an operation is malformed, its path does not exist, its test fails, or copies exceed
  * {@link ApplyOptions.maxCopiedBytes}.
@@ -19,7 +19,7 @@ export function applyPatch<T>(document: T, patch: JsonPatch, options: ApplyOptio
   return changed(copyPlain(document), patch, options);
 }
 
-/** {@link applyPatch} that shares what does not change with `document`. */
+/** {@link applyPatch}, but the result shares its unchanged parts with `document`. */
 export function changed<T>(document: T, patch: JsonPatch, options: ApplyOptions = {}): T {
   return new Application(document, options, (value) => copyPlain(value)).run(patch) as T;
 }

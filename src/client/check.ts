@@ -4,7 +4,7 @@ import { copyPlain } from '../json/plain.ts';
 import { AgentError, invalid } from './errors.ts';
 import type { AgentInit, AgentInput, SnapshotLookup, TurnOptions } from './types.ts';
 
-/** Names every option of a type; the compiler finds a missing one. */
+/** The names of all options of a type. The compiler reports a missing one. */
 export type AllNames<T> = Readonly<Record<keyof T, true>>;
 
 const INIT: AllNames<AgentInit> = { sessionId: true, snapshotId: true, state: true };
@@ -45,7 +45,7 @@ export function checkNames(owner: string, options: unknown, names: object, what 
 }
 
 /**
- * A copy of what the caller hands over: getters and proxies run here, and nowhere later.
+ * A copy of the caller's value. Getters and proxies run here, and never later.
  *
  * @throws AgentError `INVALID_ARGUMENT`, with the path, for a value that throws when it is read, contains itself, or has a BigInt.
  */

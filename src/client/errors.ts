@@ -2,8 +2,8 @@ import { isErrorStatus, type ErrorStatus } from '../error-status.ts';
 import type { AgentResponse } from './types.ts';
 
 /**
- * The package ships as ES modules and as CommonJS, so one process can have two copies of this class. `instanceof` distinguishes the copies;
- * this marker does not.
+ * The package ships as ES modules and as CommonJS, so one process can have two copies of this class. `instanceof` knows the errors of one
+ * copy only; this marker is the same in both.
  */
 const KIND = Symbol.for('genkitx-agents.error-kind');
 
@@ -19,7 +19,7 @@ export interface AgentErrorOptions<State = unknown> {
   state?: State;
   /** The snapshot that the conversation continues from. */
   snapshotId?: string;
-  /** The failed turn, when there was one. */
+  /** The failed turn. Optional. */
   response?: AgentResponse<State>;
   /** The underlying error. */
   cause?: unknown;
@@ -123,7 +123,7 @@ export function describeError(error: unknown): ErrorRecord {
   if (!(error instanceof Error)) {
     return { status: 'INTERNAL', message: 'The agent threw something that is not an error.', details: error };
   }
-  // A GenkitError prefixes its message with its status and calls its details `detail`; `instanceof` would miss those of other copies.
+  // A GenkitError has its status before its message, and details in `detail`. `instanceof` would miss errors of another copy of Genkit.
   const { status, originalMessage, detail } = error as {
     status?: unknown;
     originalMessage?: unknown;

@@ -15,7 +15,7 @@ export interface TransportCall {
   onChunk: (chunk: AgentStreamChunk) => void;
   /** Called with the id of the turn's stream, if it is kept. */
   onStreamId?: (streamId: string) => void;
-  /** Called with `true` when the connection broke and is being opened again, and with `false` when it is there again. */
+  /** Called with `true` when the connection broke and is being opened again, and with `false` when it is open again. */
   onReconnecting?: (isReconnecting: boolean) => void;
 }
 
@@ -24,7 +24,7 @@ export interface TransportRead {
   abortSignal?: AbortSignal;
   /** Without its state. */
   metadataOnly?: boolean;
-  /** Waits until the snapshot is terminal, for at most this time in ms. A foreign agent answers at once. */
+  /** Waits until the snapshot is terminal, for at most this time in ms. Foreign agents do not wait. */
   waitMs?: number;
 }
 
@@ -36,10 +36,10 @@ export interface AgentTransport {
   /** Runs one turn. A failed turn resolves with `finishReason: 'failed'`; the promise rejects only if no turn began. */
   runTurn(input: AgentInput, init: AgentInit, call: TransportCall): Promise<AgentOutput>;
 
-  /** Reads a turn that runs already, from its first chunk. Missing where streams are not kept. */
+  /** Reads a running turn from its first chunk. Missing where streams are not kept. */
   followTurn?(streamId: string, call: TransportCall): Promise<AgentOutput>;
 
-  /** Aborts a turn whose stream is kept, which then ends with what was saved. Returns whether the server knows it. */
+  /** Aborts a turn whose stream is kept. The stream then ends with the saved outcome. Returns whether the server knows the turn. */
   stopTurn?(streamId: string): Promise<boolean>;
 
   /** Reads a snapshot; `undefined` when there is none. Needs an agent with a store. */

@@ -45,11 +45,11 @@ export interface TurnOptions {
   /** Changes of the model's configuration for this turn. The agent has to allow them (`turnOverrides`). Default: no changes. */
   config?: Record<string, unknown>;
   /**
-   * Called with the id of the turn's stream, when the server keeps it: {@link AgentChat.followStream} of another page, or of this one after a
-   * reload, reads the turn by it. Default: none.
+   * Called with the id of the turn's stream if the server keeps it. With the id, {@link AgentChat.followStream} reads the turn in another
+   * page, or in this one after a reload. Default: none.
    */
   onStreamId?: (streamId: string) => void;
-  /** Called with `true` when the connection broke and is being opened again, and with `false` when it is there again. Default: none. */
+  /** Called with `true` when the connection broke and is being opened again, and with `false` when it is open again. Default: none. */
   onReconnecting?: (isReconnecting: boolean) => void;
 }
 
@@ -181,7 +181,7 @@ export interface AgentChunk<State = unknown, O = unknown> {
   readonly media: Media | null;
   /** The artifact in this chunk. */
   readonly artifact?: Artifact;
-  /** The whole custom state, if this chunk changes it: a new object each time, which shares the parts that did not change with the one before. */
+  /** The whole custom state, if this chunk changes it: a new object that shares its unchanged parts with the one before. */
   readonly custom?: State;
   /** The chunk as received. */
   readonly raw: AgentStreamChunk;
@@ -207,8 +207,8 @@ export interface AgentTurn<State = unknown, O = unknown> {
   abort(): void;
 
   /**
-   * Asks the agent to stop. The stream then ends with what the agent saved of the turn, whose snapshot `response` names. A server that can't be
-   * asked is left: then as {@link AgentTurn.abort}.
+   * Asks the agent to stop. The stream then ends with the saved part of the turn, whose snapshot is in `response`. If the server can't be
+   * asked, it does the same as {@link AgentTurn.abort}.
    */
   stop(): Promise<void>;
 }
@@ -219,13 +219,13 @@ export interface DetachedTask<State = unknown> {
   readonly snapshotId: string;
 
   /**
-   * Yields the task's snapshot at once and then every `intervalMs`, up to and including the one that is final.
+   * Yields the task's snapshot at once and then every `intervalMs`, up to and including the terminal one.
    *
    * @throws AgentError `NOT_FOUND` when the snapshot no longer exists, and as described at {@link CallOptions}.
    */
   poll(options?: PollOptions): AsyncIterable<AgentSnapshot<State>>;
 
-  /** The task's final snapshot; throws as `poll` does. */
+  /** Returns the task's terminal snapshot; throws as `poll` does. */
   wait(options?: PollOptions): Promise<AgentSnapshot<State>>;
 
   /** Aborts the task. Returns the status before. */
@@ -268,7 +268,8 @@ export interface AgentChat<State = unknown, O = unknown> {
    * Answers the interrupts of the last message, all of them at once.
    *
    * @param resume Built by {@link AgentInterrupt.respond} and {@link AgentInterrupt.restart}.
-   * @throws AgentError `INVALID_ARGUMENT` when they do not match the interrupts, `FAILED_PRECONDITION` when a tool was approved before; otherwise as `send`.
+   * @throws AgentError `INVALID_ARGUMENT` when the entries do not match the interrupts, `FAILED_PRECONDITION` when a tool was approved
+   *   before; otherwise as `send`.
    */
   resume(resume: AgentInput['resume'], options?: TurnOptions): Promise<AgentResponse<State, O>>;
 
@@ -276,10 +277,10 @@ export interface AgentChat<State = unknown, O = unknown> {
   resumeStream(resume: AgentInput['resume'], options?: TurnOptions): AgentTurn<State, O>;
 
   /**
-   * Reads a turn that runs already, or that ended a short while ago, from its first chunk. Nothing is sent to the model. The chat has to be at the
+   * Reads a turn that is running, or ended a short while ago, from its first chunk. Nothing is sent to the model. The chat has to be at the
    * snapshot that the turn continues from.
    *
-   * @param streamId As `onStreamId` was given it.
+   * @param streamId The id that `onStreamId` got.
    * @param input The input of the turn, which is in no chunk. Default: none.
    * @throws AgentError `UNAVAILABLE` when the server has no such stream, `FAILED_PRECONDITION` for an agent that is not reached over HTTP.
    */
@@ -321,8 +322,8 @@ export interface AgentAPI<State = unknown, O = unknown> {
   getSnapshot(lookup: string | SnapshotLookup, options?: ReadOptions): Promise<AgentSnapshot<State> | undefined>;
 
   /**
-   * Waits until the snapshot is completed, failed, aborted or expired, and returns it. The agent watches its store; only a server that can't wait
-   * is polled.
+   * Waits until the snapshot is completed, failed, aborted or expired, and returns it. The agent watches its store; only servers that can't
+   * wait are polled.
    *
    * @throws AgentError `NOT_FOUND` when there is no such snapshot, and as described at {@link CallOptions}.
    */

@@ -163,9 +163,9 @@ export interface SessionSnapshot<State = unknown> {
   error?: AgentOutput['error'];
   /** The summed usage of the turn's model calls. Absent while it runs, when no call reported any, and in snapshots of Genkit's runtime. */
   usage?: ModelUsage;
-  /** What the summaries of the session took until this turn. Absent when none took any. */
+  /** The usage of the session's summaries until this turn. Absent when they used none. */
   summaryUsage?: ModelUsage;
-  /** What the last model call of the turn was sent, in counts. Absent for an agent without a `context` window. */
+  /** Counts of the content that the turn's last model call got. Absent for an agent without a `context` window. */
   contextReport?: ContextReport;
   /** The state of the conversation here. */
   state?: SessionState<State>;
@@ -208,7 +208,7 @@ export interface AgentOutput<State = unknown> {
   message?: MessageData;
   /** The snapshot of the turn; after a failed turn the last completed one. */
   snapshotId?: string;
-  /** The state after the turn, where the caller keeps it. */
+  /** The state after the turn, if the caller keeps it. */
   state?: SessionState<State>;
   /** Why the turn ended. */
   finishReason?: AgentFinishReason;
@@ -232,7 +232,7 @@ export interface AgentStreamChunk {
     | {
         /** The author's role. */
         role?: MessageData['role'] | undefined;
-        /** Which message of the turn it belongs to, counted from 0. */
+        /** The index of its message in the turn, from 0. */
         index?: number | undefined;
         /** The new parts, or all so far with `aggregated`. */
         content: Part[];

@@ -6,11 +6,11 @@ import type { ServedAgents } from './request/routes.ts';
 import { createAgentServer } from './serve.ts';
 
 /**
- * Serves agents from anything that speaks the web's `Request` and `Response`: Hono, Deno, Bun, Next.js, Cloud Functions of either kind.
+ * Serves agents in any framework with the web's `Request` and `Response`: Hono, Deno, Bun, Next.js, Cloud Functions of either kind.
  *
  * Routes, all `POST`: `<basePath>/<agent>` runs a turn, `<basePath>/<agent>/getSnapshot` reads a snapshot, `<basePath>/<agent>/abort` stops one.
  *
- * @param agents A list of agents, served by their names, a record that names them, or a `Genkit` instance: all that are defined with it.
+ * @param agents A list of agents, served under their names; a record of names and agents; or a `Genkit` instance, with all its agents.
  * @throws `INVALID_ARGUMENT` when an option or an agent is wrong, or neither `context` nor `anonymous: true` is given.
  *
  * @example
@@ -45,7 +45,7 @@ function toResponse({ status, headers, body }: Answer, readTimeoutMs: number): R
 
 const encoder = new TextEncoder();
 
-/** Errors when its reader takes nothing for `readTimeoutMs` while something waits. */
+/** The stream fails if data waits and the reader takes nothing for `readTimeoutMs`. */
 function toReadable(stream: FrameStream, readTimeoutMs: number): ReadableStream<Uint8Array> {
   stream.open();
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -73,7 +73,7 @@ function toReadable(stream: FrameStream, readTimeoutMs: number): ReadableStream<
         stream.cancel();
       },
     },
-    // Nothing is taken ahead: what waits is counted in one place.
+    // Takes nothing ahead, so that all unread data is counted in the backlog.
     { highWaterMark: 0 },
   );
 }

@@ -15,7 +15,7 @@ export type AgentRouter = (
   next?: (error?: unknown) => void,
 ) => void;
 
-/** How long a client may continue to send its body after the answer, in ms. If the connection closed at once, the client could lose the answer. */
+/** How long a client may still send its body after the answer, in ms. Closing the connection at once could lose the answer. */
 const LINGER_MS = 5000;
 
 /**
@@ -51,7 +51,7 @@ export function agentRouter(agents: ServedAgents, options: AgentServerOptions): 
   };
 }
 
-/** What a plugin serves at the path of the request; `undefined` where the agents answer. */
+/** The handler of a plugin that serves the request's path; `undefined` if the agents serve it. */
 function mountedIn(agents: ServedAgents, basePath: string, request: IncomingMessage & { originalUrl?: string }) {
   const { url = '', originalUrl = url } = request;
   const [path = ''] = url.split('?');
@@ -59,7 +59,7 @@ function mountedIn(agents: ServedAgents, basePath: string, request: IncomingMess
   if (!mounted) {
     return undefined;
   }
-  // Express removes from `url` where the router is mounted.
+  // Express removes the router's own path from `url`.
   const above = originalUrl.endsWith(url) ? originalUrl.slice(0, originalUrl.length - url.length) : '';
   return async (asked: Request) => (await mounted.handlerAt(`${above}${basePath}${mounted.path}`))(asked);
 }
@@ -68,7 +68,7 @@ function toCall(request: IncomingMessage & { body?: unknown }, response: ServerR
   const [path = '', query] = (request.url ?? '').split(/\?(.*)/s);
   const gone = new AbortController();
   response.once('close', () => {
-    // After the answer nothing listens, and an abort would create an error with a stack.
+    // Not after the answer: nothing listens then, and an abort would create an error with a stack.
     if (!response.writableFinished) {
       gone.abort();
     }
@@ -121,7 +121,7 @@ async function send({ status, headers, body }: Answer, response: ServerResponse,
 async function sendStream(stream: FrameStream, response: ServerResponse, readTimeoutMs: number): Promise<void> {
   response.once('close', () => stream.cancel());
   if (stream.unreadChars === 0) {
-    // The first chunk may take long, and the head has the id for reconnecting.
+    // Sends the head now: the first chunk may take long, and the head has the id for reconnecting.
     response.flushHeaders();
   }
   for (let piece = await stream.take(); piece !== undefined; piece = await stream.take()) {
@@ -138,7 +138,7 @@ async function sendStream(stream: FrameStream, response: ServerResponse, readTim
 /** Resolves when the connection has drained or closed. A connection that takes nothing for `timeoutMs` is closed. */
 function taken(response: ServerResponse, event: 'drain' | 'finish', timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
-    // It may have closed before: no event comes then.
+    // If it closed before, no event comes.
     if (response.destroyed) {
       resolve();
       return;

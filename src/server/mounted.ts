@@ -1,25 +1,25 @@
 import type { Registry } from 'genkit/registry';
 import type { ServedAgents } from './request/routes.ts';
 
-/** What a plugin serves beside the agents of its Genkit instance. */
+/** A handler that a plugin serves beside the agents of its Genkit instance. */
 export interface Mounted {
-  /** The path below that of the agents, say `/inspect`. */
+  /** The path below that of the agents, for example `/inspect`. */
   readonly path: string;
-  /** What answers there; asked when it is first needed. */
+  /** Returns the handler, for the whole path at which it is served. */
   handlerAt(basePath: string): Promise<(request: Request) => Promise<Response>>;
 }
 
-/** A registered symbol, so that the ES module and the CommonJS copy of the package find each other's. */
+/** A registered symbol, which the ES module and the CommonJS copy of the package share. */
 const MOUNTED = Symbol.for('genkitx-agents.mounted');
 
 type WithMounted = Registry & { [MOUNTED]?: Mounted };
 
-/** Serves something beside the agents of a registry. */
+/** Serves a handler beside the agents of a registry. */
 export function mountOn(registry: Registry, mounted: Mounted): void {
   Object.defineProperty(registry, MOUNTED, { value: mounted, configurable: true });
 }
 
-/** What answers a path below the agents; `undefined` where the agents do. */
+/** The handler for a path below that of the agents; `undefined` if the agents serve it. */
 export function mountedAt(agents: ServedAgents, path: string): Mounted | undefined {
   const mounted = registryOf(agents)?.[MOUNTED];
   return mounted && (path === mounted.path || path.startsWith(`${mounted.path}/`)) ? mounted : undefined;

@@ -6,8 +6,8 @@ import { pipeline } from 'node:stream/promises';
 export type NodeListener = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
- * Lets a `node:http` server or Express call what speaks the web's `Request` and `Response`. In Express the whole path is passed on, so the
- * `basePath` of an inspector is the path where it is mounted.
+ * Converts a handler of the web's `Request` and `Response` to a listener of a `node:http` server or Express. In Express the handler gets
+ * the whole path, so the `basePath` of an inspector is the path where it is mounted.
  *
  * @example
  * const inspect = inspector({ store, basePath: '/inspect' });
@@ -31,13 +31,13 @@ async function answer(
   }
   const { status, headers, body } = await handler(request);
   outgoing.writeHead(status, Object.fromEntries(headers));
-  // A stream may have nothing to say for a while.
+  // The first chunk of a stream may take long.
   outgoing.flushHeaders();
   if (body) await pipeline(Readable.fromWeb(body as import('node:stream/web').ReadableStream), outgoing);
   else outgoing.end();
 }
 
-/** `undefined` for what browsers never send. */
+/** Returns `undefined` for an invalid request, which browsers never send. */
 function toRequest(incoming: IncomingMessage & { originalUrl?: string; body?: unknown }, outgoing: ServerResponse) {
   const { method = 'GET', headers, originalUrl, url = '/' } = incoming;
   const gone = new AbortController();
@@ -60,7 +60,7 @@ function toRequest(incoming: IncomingMessage & { originalUrl?: string; body?: un
   }
 }
 
-/** The bytes; of a body that `express.json()` has read, its text anew. */
+/** The bytes of the body. If `express.json()` has read it, its text is written again. */
 function bodyOf(incoming: IncomingMessage & { body?: unknown }): BodyInit {
   if (incoming.readableEnded) return JSON.stringify(incoming.body ?? null);
   return Readable.toWeb(incoming) as unknown as ReadableStream;

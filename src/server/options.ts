@@ -34,21 +34,22 @@ export interface AgentServerOptions {
   /** How many names and values a body may have, on all levels together. Default: 100,000. The server's work on a body is proportional to it. */
   maxValues?: number;
   /**
-   * How long a turn may take, in ms. Default: no limit. After it the turn's signal is aborted and the client gets `DEADLINE_EXCEEDED`. The
-   * `context` provider and the `streamManager` each have the same limit, before the turn.
+   * How long a turn may take, in ms. Then its signal is aborted and the client gets `DEADLINE_EXCEEDED`. The `context` provider and the
+   * `streamManager` each have the same limit, before the turn. Default: no limit.
    */
   timeoutMs?: number;
   /**
-   * How many unread characters all answers together may buffer. Default: 16,777,216, about 16 MB of memory, or 32 MB of text that is not Latin.
-   * Above it, the client with the largest backlog is ended: it gets `RESOURCE_EXHAUSTED`, or in the middle of a long frame its connection is closed.
-   * Its turn is treated as after a disconnect: it is aborted, or with a `streamManager` kept until the client reconnects.
+   * How many unread characters all answers together may buffer. Above it, one slow client is ended, chosen by its backlog and the time
+   * since it took something: it gets `RESOURCE_EXHAUSTED`, or in the middle of a long frame its connection is closed. Its turn is treated
+   * as after a disconnect: it is aborted, or with a `streamManager` kept until the client reconnects. Default: 16,777,216, about 16 MB of
+   * memory, or 32 MB of text that is not Latin.
    */
   maxUnreadChars?: number;
-  /** How long a client may stop reading an answer, in ms. Default: 30,000. After it the connection is closed. */
+  /** How long a client may stop reading an answer, in ms; then its connection is closed. Default: 30,000. */
   readTimeoutMs?: number;
   /**
-   * Makes streams resumable: a client that lost its connection requests the stream by the id in its `x-genkit-stream-id` header and gets it
-   * from the beginning, then the rest. Genkit's `InMemoryStreamManager` serves one process, the `FirestoreStreamManager` of
+   * Makes streams resumable: a client that lost its connection requests the stream by the id in its `x-genkit-stream-id` header and gets
+   * all of it from the beginning. Genkit's `InMemoryStreamManager` serves one process, the `FirestoreStreamManager` of
    * `@genkit-ai/firebase` several. It stores the frames as text, under a key that only the caller of the turn can request. Default: none.
    */
   streamManager?: StreamManager;
@@ -63,8 +64,8 @@ export interface AgentServerOptions {
    */
   streamOwner?: (context: ActionContext) => unknown;
   /**
-   * Shuts the server's work down. When it aborts, running turns are aborted as by their callers and answered with their outcome; later requests
-   * are refused with `UNAVAILABLE`. Detached turns continue. Default: none.
+   * Shuts the server down. When it aborts, running turns are aborted, and their callers get the outcome; later requests are refused with
+   * `UNAVAILABLE`. Detached turns continue. Default: none.
    */
   stopSignal?: AbortSignal;
 }

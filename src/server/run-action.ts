@@ -26,7 +26,7 @@ export interface ActionCall {
   turns: ResumableTurns | undefined;
 }
 
-/** How a run ended. A failed turn has both its output and the error in it. */
+/** How a run ended. A failed turn has both: its output, and the error of that output. */
 interface Outcome {
   result?: unknown;
   error?: SafeError;
@@ -36,7 +36,7 @@ interface Outcome {
 
 type OnChunk = (chunk: unknown) => void;
 
-/** How long the head of a resumable stream waits for the first chunk, in ms. An immediate refusal can so still set the HTTP status. */
+/** How long the head of a resumable stream waits for the first chunk, in ms, so that an immediate error can still set the HTTP status. */
 const HEAD_WITHIN_MS = 200;
 
 /** How long a turn may take to end after its time limit, in ms, so that a save in progress can complete. */
@@ -45,11 +45,11 @@ const END_WITHIN_MS = 1000;
 /**
  * Runs the action and makes the answer.
  *
- * In Genkit a failed turn is an output with `finishReason: 'failed'` and the last good state, not an exception. Over HTTP the answer has the
- * status of the error if no chunk was sent before, so that proxies, monitors and other clients see the failure. The body then has the output under
- * `result`, which the client of this package reads, and the error under `error`. Genkit's client reads the body of a 200 only, and otherwise throws
- * an error that quotes it. After the first chunk the status is 200 and the outcome is the last frame. The head of a resumable stream is sent
- * before a late first chunk, because the client needs the id in it to reconnect.
+ * In Genkit a failed turn is an output with `finishReason: 'failed'` and the last good state, not an exception. If no chunk was sent
+ * before, the answer has the HTTP status of the error, so that proxies, monitors and other clients see the failure. Its body has the output
+ * under `result`, which the client of this package reads, and the error under `error`. Genkit's client reads the body of a 200 only, and
+ * otherwise throws an error that quotes it. After the first chunk the status is 200, and the outcome is the last frame. The head of a
+ * resumable stream does not wait for a late first chunk, because the client needs its id to reconnect.
  */
 export async function runAction(call: ActionCall): Promise<Answer> {
   if (call.wantsStream) {
@@ -136,7 +136,7 @@ async function runWithin(
 ): Promise<Outcome> {
   const { signal, stopSignal, timeoutMs } = call;
   signal.addEventListener('abort', onGone, { once: true });
-  // This also stops turns whose clients could reconnect.
+  // Stops all turns, also those whose clients could reconnect.
   const onStop = () => stop.abort(stopSignal?.reason);
   stopSignal?.addEventListener('abort', onStop, { once: true });
   let timer: ReturnType<typeof setTimeout> | undefined;

@@ -64,7 +64,7 @@ export function createAgentServer(agents: ServedAgents, options: AgentServerOpti
     }
   };
 
-  /** A long document waits for its reader like a stream does. */
+  /** Makes a long document a stream, so that its unread part counts in the backlog. */
   const bound = (answer: Answer): Answer => {
     if (typeof answer.body !== 'string' || answer.body.length <= PIECE_CHARS) {
       return answer;
@@ -107,7 +107,7 @@ function readStreamId(data: unknown): string | undefined {
   return typeof streamId === 'string' ? streamId : undefined;
 }
 
-/** A client can abort a turn that continues without a connection. */
+/** Aborts a turn by its stream's id: it may be running without a connection. */
 async function abortStream(turns: ResumableTurns | undefined, streamId: string, asker: StreamAsker): Promise<Answer> {
   if (!(await turns?.abort(streamId, asker))) {
     throw new Refusal(404, 'NOT_FOUND', 'No turn with this stream is running here.');

@@ -14,7 +14,7 @@ const LONG_POLL_MS = 25_000;
 const PAUSE_MS = 1000;
 
 /**
- * The `AgentAPI` over any transport. An agent in this process and one behind HTTP differ in their transport only. Every failure rejects with an
+ * The `AgentAPI` over any transport. Agents in this process and behind HTTP differ only in their transport. Every failure rejects with an
  * `AgentError`.
  */
 export function createAgentApi<State = unknown, O = unknown>(transport: AgentTransport): AgentAPI<State, O> {
@@ -44,7 +44,7 @@ export function createAgentApi<State = unknown, O = unknown>(transport: AgentTra
           if (snapshot.status !== 'pending') {
             return snapshot;
           }
-          // A server that did not wait must not be polled without a pause.
+          // Some servers do not wait; these must not be polled without a pause.
           await pause(Math.max(0, PAUSE_MS - (performance.now() - asked)), abortSignal);
         }
       }),

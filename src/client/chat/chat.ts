@@ -23,7 +23,7 @@ export class Chat<State, O = unknown> implements AgentChat<State, O> {
   readonly #transport: AgentTransport;
   readonly #conversation: Conversation<State>;
   #running: Turn<State, O> | undefined;
-  /** True also while the turn is being created, during which it may already end. */
+  /** Also true while the turn is being created: it may end before its constructor returns. */
   #isRunning = false;
 
   constructor(transport: AgentTransport, conversation: Conversation<State>) {

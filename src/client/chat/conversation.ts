@@ -25,7 +25,7 @@ interface TurnStart<State> {
 }
 
 /**
- * The conversation as a chat knows it. Arrays and states are replaced, never changed in place, so that returned values stay unchanged.
+ * The conversation of a chat. Arrays and states are replaced, never changed in place, so that returned values stay unchanged.
  */
 export class Conversation<State> {
   snapshotId: string | undefined;
@@ -34,12 +34,12 @@ export class Conversation<State> {
   artifacts: Artifact[] = [];
   custom: State | undefined;
 
-  /** The start that the caller chose. */
+  /** The `init` of the caller. */
   readonly #opening: AgentInit<State>;
   readonly #stateManagement: 'server' | 'client' | undefined;
-  /** An output has named the current snapshot or state, so the start is not used any more. */
+  /** An output has named the current snapshot or state, so `#opening` is not used any more. */
   #underWay = false;
-  /** The whole state, as an agent without a store sent it, for the next turn. Never built from patches. */
+  /** The whole state from an agent without a store, for the next turn. Never built from patches. */
   #clientState: SessionState<State> | undefined;
   /** The conversation before the turn that now runs in the background. */
   #beforeDetached: TurnStart<State> | undefined;
@@ -54,7 +54,7 @@ export class Conversation<State> {
     }
   }
 
-  /** The conversation that a snapshot holds. */
+  /** The conversation of a snapshot. */
   static of<State>(snapshot: SessionSnapshot<State>, stateManagement?: 'server' | 'client'): Conversation<State> {
     const conversation = new Conversation<State>({ snapshotId: snapshot.snapshotId }, stateManagement);
     conversation.#show(snapshot.state ?? {});
@@ -105,7 +105,7 @@ export class Conversation<State> {
    */
   change(patch: Patch): void {
     const [first] = patch;
-    // JSON drops a value that is undefined, so an emptied state arrives this way.
+    // An emptied state: JSON drops the `undefined` value of its patch.
     const emptied = patch.length === 1 && first?.op === 'replace' && first.path === '' && first.value === undefined;
     this.custom = emptied ? undefined : changed(this.custom, patch);
   }

@@ -21,7 +21,7 @@ export interface TurnSetting<State> {
   conversation: Conversation<State>;
   input: AgentInput;
   options: TurnOptions;
-  /** The turn runs already: its stream is read, and nothing is sent. */
+  /** Set if the turn is already running: its stream is read, and nothing is sent. */
   streamId?: string;
   /** Called when the turn has ended, before its response settles. */
   onEnd: () => void;
@@ -42,7 +42,7 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
   #streamId: string | undefined;
   /** The model's text so far: in this turn, and in its current message. */
   #said = { turn: '', reply: '' };
-  /** The index of that message in the turn. */
+  /** The index of the model's current message in the turn. */
   #index: number | undefined;
   /** The error of an invalid chunk; the turn fails with it at its end. */
   #unreadable: AgentError | undefined;
@@ -122,7 +122,7 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
     return transport.followTurn(streamId, call);
   }
 
-  /** Never throws: the transport calls it, in process during the agent's own work. */
+  /** Never throws, because the transport calls it; in process even during the agent's work. */
   readonly #onChunk = (raw: AgentStreamChunk): void => {
     if (this.#unreadable) {
       return;

@@ -9,7 +9,7 @@ export interface RunFlowOptions<Init = unknown> {
   url: string | URL;
   /** The flow's input. */
   input?: unknown;
-  /** The `init` of an action that takes one. */
+  /** The `init`, for actions that take one. */
   init?: Init;
   /** Headers of the request. */
   headers?: Record<string, string>;

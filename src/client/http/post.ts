@@ -2,7 +2,7 @@ import { checkNames } from '../check.ts';
 import { invalid } from '../errors.ts';
 import { reachable } from './reachable.ts';
 
-/** Genkit's header for the id of a stream, in requests and answers. */
+/** Genkit's header for the id of a stream, in requests and responses. */
 export const STREAM_ID_HEADER = 'x-genkit-stream-id';
 
 /** A request of the client. */
@@ -65,9 +65,10 @@ export function readUrl(owner: string, name: string, given: unknown, send: unkno
 }
 
 /**
- * Sends a request, and returns as soon as the head of the response arrives, whatever its status.
+ * Sends a request, and returns the response of any status as soon as its head arrives.
  *
- * @throws AgentError when the signal aborts, and `INVALID_ARGUMENT` for a relative address outside of a browser; ConnectionLostError when the server can't be reached.
+ * @throws AgentError when the signal aborts, and `INVALID_ARGUMENT` for a relative address outside of a browser; ConnectionLostError when
+ *   the server can't be reached.
  */
 export async function post(request: PostRequest): Promise<Response> {
   const { url, stream, headers, abortSignal, fetch: send = fetch } = request;
@@ -90,8 +91,7 @@ export async function post(request: PostRequest): Promise<Response> {
 }
 
 /**
- * Checks a relative address, which only a browser can resolve. Checked at the call, because a module for the page may also be loaded on the
- * server.
+ * Refuses a relative address outside of a browser. Done at the call, because a module for the page may also be loaded on the server.
  */
 function assertComplete(url: string): void {
   if (!URL.canParse(url, globalThis.location?.href)) {

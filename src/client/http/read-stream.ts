@@ -1,7 +1,7 @@
 import { AgentError } from '../errors.ts';
 import { reachable } from './reachable.ts';
 
-/** A field of a server-sent event that has a part of its text: `data: ...` and, as Genkit's servers send it, `error: ...`. */
+/** A field of a server-sent event with a line of its text: `data: ...` or, from Genkit's servers, `error: ...`. */
 const TEXT_FIELD = /^(?:data|error)(?:: ?|$)(.*)/s;
 
 type Body = Response['body'];
@@ -13,10 +13,11 @@ export const MAX_FRAME_CHARS = 64 * 1024 * 1024;
 const CHARS_OF_A_LINE = 64;
 
 /**
- * Reads a stream of server-sent events, one event at a time, as its text; events without one are skipped. Network chunks may cut characters and
- * lines anywhere. An event that the end of the stream cuts off is yielded too, for the caller to judge; a character that is cut off becomes U+FFFD.
+ * Reads server-sent events, and yields the text of each event that has one. Network chunks may cut characters and lines anywhere. An event
+ * that the end of the stream cuts off is yielded, too, for the caller to judge; a character that is cut off becomes U+FFFD.
  *
- * @throws AgentError `DATA_LOSS` when the bytes are not UTF-8, `RESOURCE_EXHAUSTED` for an event longer than `maxChars`; as {@link reachable} for an error of the body's reader.
+ * @throws AgentError `DATA_LOSS` when the bytes are not UTF-8, `RESOURCE_EXHAUSTED` for an event longer than `maxChars`; as {@link
+ *   reachable} for an error of the body's reader.
  */
 export async function* readEvents(body: Body, maxChars = MAX_FRAME_CHARS): AsyncGenerator<string, void, undefined> {
   let texts: string[] = [];
@@ -36,9 +37,9 @@ export async function* readEvents(body: Body, maxChars = MAX_FRAME_CHARS): Async
   }
 }
 
-/** Splits a text into lines, at LF or CRLF. The last line is followed by an empty one, which ends an event that was cut off. */
+/** Splits a text into lines, at LF or CRLF. Yields an empty line at the end, which ends an event that was cut off. */
 async function* readLines(body: Body, maxChars: number): AsyncGenerator<string, void, undefined> {
-  // Only new text is searched, so that the cost of a line in many chunks stays linear.
+  // Only new text is searched, so that a line in many chunks takes linear time.
   let pieces: string[] = [];
   let chars = 0;
   for await (const text of readText(body, true)) {
@@ -96,12 +97,12 @@ async function* readText(body: Body, fatal: boolean): AsyncGenerator<string, voi
       }
     }
   } finally {
-    // A caller may stop reading before the end; the connection is then released.
+    // Releases the connection if the caller stops reading before the end.
     await reader.cancel().catch(() => {});
   }
 }
 
-/** Decodes the characters that the bytes complete; at the end the rest: empty, unless a character is cut off. */
+/** Decodes the complete characters. At the end, without `bytes`: empty, or U+FFFD if a character is cut off. */
 function decode(decoder: TextDecoder, bytes: Uint8Array | undefined): string {
   try {
     return decoder.decode(bytes, { stream: bytes !== undefined });

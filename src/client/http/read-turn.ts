@@ -78,7 +78,7 @@ export async function readResult<T>(
 }
 
 /**
- * Reads an answer that is one JSON document. Its `result` is missing when it is `undefined`, for example in that of a flow.
+ * Reads an answer that is one JSON document. `result` may be missing: JSON has no `undefined`, which a flow may return.
  *
  * @throws AgentError as {@link readResult}.
  */

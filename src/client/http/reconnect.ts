@@ -9,7 +9,9 @@ import type { AgentOutput, AgentStreamChunk } from '../types.ts';
 export interface ReconnectOptions {
   /** Attempts before the turn fails. Default: 6. A new chunk resets the count. */
   attempts?: number;
-  /** The pause before the first attempt, in ms. Default: 250. Each further pause is twice as long; all are shortened at random by up to half. */
+  /**
+   * The pause before the first attempt, in ms; each further one is twice as long. All are randomly shortened by up to half. Default: 250.
+   */
   delayMs?: number;
   /** The longest pause, in ms. Default: 8,000. */
   maxDelayMs?: number;
@@ -36,7 +38,7 @@ export function readPolicy(options: ReconnectOptions | false = {}): ReconnectPol
 
 /** A turn whose stream can be requested again. */
 export interface ResumableStream {
-  /** The answer that the stream began with. Default: the stream is requested. */
+  /** The response with which the stream began. Default: the stream is requested. */
   first?: Response;
   /** Requests the stream again, from its beginning. */
   again: () => Promise<Response>;
@@ -47,8 +49,8 @@ export interface ResumableStream {
 }
 
 /**
- * Reads a turn to its end over as many connections as needed. Each chunk is passed on once: a requested stream starts from its beginning with the
- * same chunks in the same order, so the chunks that arrived before are skipped by count.
+ * Reads a turn to its end over as many connections as needed, and passes each chunk on once. A stream that is requested again has the same
+ * chunks from the beginning, so those that arrived before are skipped by their number.
  *
  * @throws AgentError as {@link readTurn}; `UNAVAILABLE` when the server has dropped the stream, or the attempts are used up.
  */
@@ -57,7 +59,7 @@ export async function readResumableTurn(stream: ResumableStream): Promise<AgentO
   const { abortSignal, onReconnecting } = call;
   const again = async () => mustHaveStream(await stream.again());
   let connect = first ? () => Promise.resolve(first) : again;
-  // A stream that runs already is one to be found again.
+  // Without a first response, the first request counts as a reconnect.
   let isReconnecting = first === undefined;
   let received = 0;
   let failed = 0;

@@ -31,13 +31,13 @@ export interface RemoteAgentOptions {
   /** Default: the global `fetch`. */
   fetch?: typeof fetch;
   /**
-   * How to resume a turn's stream when the connection breaks and the server keeps the stream (`streamManager`). `false`: never. Each chunk is
-   * yielded once, whatever the number of connections.
+   * How to resume a turn's stream when the connection breaks and the server keeps the stream (`streamManager`). `false`: never. Each chunk
+   * is yielded once, over any number of connections.
    */
   reconnect?: ReconnectOptions | false;
   /**
-   * Longest frame of a stream and longest JSON answer, in characters. Default: 67,108,864. A longer one ends the call with `RESOURCE_EXHAUSTED`,
-   * so that a server cannot fill the client's memory.
+   * Longest frame of a stream and longest JSON response, in characters. A longer one ends the call with `RESOURCE_EXHAUSTED`, so that a
+   * server cannot fill the client's memory. Default: 67,108,864.
    */
   maxFrameChars?: number;
 }
@@ -106,7 +106,7 @@ class HttpTransport implements AgentTransport {
     return this.#readKept(streamId, call);
   }
 
-  /** @param first The answer that the stream began with. Default: the stream is requested. */
+  /** @param first The response with which the stream began. Default: the stream is requested. */
   async #readKept(streamId: string, call: TransportCall, first?: Response): Promise<AgentOutput> {
     const { url, maxFrameChars } = this.#options;
     const { abortSignal } = call;
@@ -159,7 +159,7 @@ class HttpTransport implements AgentTransport {
     return result?.status ?? undefined;
   }
 
-  /** Sends a request that is answered by one JSON document. */
+  /** Sends a request whose response is one JSON document. */
   async #ask<T>(
     url: string,
     data: object,
@@ -177,7 +177,7 @@ class HttpTransport implements AgentTransport {
   }
 }
 
-/** A URL without an agent also answers `NOT_FOUND`: that is an error, not a missing snapshot. */
+/** `NOT_FOUND` from a URL without an agent is an error, not a missing snapshot. */
 function saysNoSuchSnapshot(error: unknown): boolean {
   if (!AgentError.isInstance(error) || error.status !== 'NOT_FOUND') {
     return false;

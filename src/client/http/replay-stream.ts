@@ -1,10 +1,9 @@
 /**
- * A stream with one writer and any number of readers, early or late. Every reader gets all of it from the beginning.
- * The writer never waits.
+ * A stream with one writer and any number of readers, early or late. Every reader gets all items. The writer never waits.
  */
 export class ReplayStream<T> implements AsyncIterable<T> {
   readonly #items: T[] = [];
-  /** What a reader does after the last item: it returns or throws. */
+  /** Called by each reader after the last item; returns or throws. */
   #end: (() => void) | undefined;
   /** Wake the readers that wait for the next item. */
   #waiting: (() => void)[] = [];
@@ -16,7 +15,7 @@ export class ReplayStream<T> implements AsyncIterable<T> {
     }
   }
 
-  /** Ends the stream when `work` does; its readers get the error of `work` after the items. */
+  /** Ends the stream when `work` ends. If `work` fails, readers get its error after the items. */
   endWith(work: Promise<unknown>): void {
     work.then(
       () => this.#finish(() => {}),

@@ -1,4 +1,7 @@
-/** Checks of answers. A server may send more than this client knows, so only what it reads is checked. `null` counts as absent. */
+/**
+ * Checks a value of a response. A server may send unknown members, so only the members that the client reads are checked; `null` counts as
+ * missing.
+ */
 import type { AgentOutput, SessionSnapshot, SnapshotStatus } from '../types.ts';
 
 type Check = (value: unknown) => boolean;

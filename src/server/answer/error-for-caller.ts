@@ -13,8 +13,8 @@ export interface SafeError {
 }
 
 /**
- * The statuses of errors that the caller can act on. All other errors describe the server's inside, and are sent as the sentence below, whatever
- * their message.
+ * The statuses of errors that the caller can act on. All other errors describe the inside of the server; their messages are replaced by a
+ * fixed sentence.
  */
 const CALLERS_BUSINESS: ReadonlySet<ErrorStatus> = new Set<ErrorStatus>([
   'CANCELLED',
@@ -31,9 +31,9 @@ const CALLERS_BUSINESS: ReadonlySet<ErrorStatus> = new Set<ErrorStatus>([
 ]);
 
 /**
- * Stacks, paths, addresses and credentials, which no message for a caller contains. This is the second check. The first is the origin of a
- * message, but a message for callers may still quote a lower error. Such a message is withheld whole rather than cleaned. Text that the caller sent
- * may be repeated: each pattern matches the whole word, so only a caller that knows a path sees it.
+ * Stacks, paths, addresses and credentials, which no message for a caller may contain. The first check is the origin of a message; this is
+ * the second, because a message for callers may quote a lower error. Such a message is withheld whole. Text that the caller sent may be
+ * repeated: each pattern matches the whole word, so only a caller that knows a path sees it.
  */
 const INTERNALS: readonly RegExp[] = [
   /\n\s*at\s.*/g, // a stack
@@ -62,7 +62,7 @@ const INTERNALS: readonly RegExp[] = [
 
 const UUID = /\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b/gi;
 
-/** A longer message is taken to quote something that is not for the caller. */
+/** A longer message is withheld: it probably quotes text that is not for the caller. */
 const MAX_MESSAGE = 2000;
 
 /** Details longer than this, as JSON, are left out. */
@@ -77,9 +77,9 @@ interface Report {
 }
 
 /**
- * The one place where errors leave the server. A `UserFacingError` of the application is sent unchanged. The errors of this package keep their
- * message, unless it shows something of the server's inside. Every other error becomes a status (`INTERNAL`, or that of a `GenkitError`), a fixed
- * sentence, and an `errorId` in the details under which the log has the whole error.
+ * The one place where errors leave the server. A `UserFacingError` of the application is sent unchanged. Errors of this package keep their
+ * message, unless it shows something of the server's inside. Every other error becomes a status (`INTERNAL`, or that of a `GenkitError`), a
+ * fixed sentence, and an `errorId` in the details. The log has the whole error under this id.
  *
  * @param error The thrown value, or the error record of a failed turn or snapshot.
  * @param request The text of the request: ids in it are known to the caller, other ids are withheld.
@@ -101,11 +101,11 @@ export function toSafeError(error: unknown, request = ''): SafeError {
         ...(isSafeDetails(details, request) && { details }),
       };
     }
-    // In a turn the caller is already authenticated. There this error means that another service, for example a model, refused the server.
+    // An error record comes from a turn, whose caller is authenticated: another service, for example a model, refused the server.
     const isServersOwn = !(error instanceof Error) && (status === 'UNAUTHENTICATED' || status === 'PERMISSION_DENIED');
     return withheld(audience === 'operator' || (audience === 'status' && isServersOwn) ? 'INTERNAL' : status, error);
   } catch {
-    // The thrown value throws when it is read.
+    // Reading the thrown value throws.
     return withheld('INTERNAL', undefined);
   }
 }
@@ -121,7 +121,7 @@ function takeApart(error: unknown): Report {
   if (error instanceof Error) {
     return { status: known, audience: audienceOf(error), message: originalMessage, details: detail };
   }
-  // A stored record, or one of Genkit's runtime, does not say where its message comes from.
+  // Stored records and those of Genkit's runtime do not name the origin of their message.
   return { status: known, audience: markedAudience(error) ?? 'status', message, details };
 }
 
@@ -158,7 +158,7 @@ function withheld(status: ErrorStatus, error: unknown): SafeError {
   return { status, message: safeSentence(status), details: { errorId } };
 }
 
-/** Genkit's logger writes the name, the message and the stack of an error, and no causes. */
+/** The error with its causes in the stack: Genkit's logger writes name, message and stack only. */
 function forLog(thrown: unknown): unknown {
   if (!(thrown instanceof Error)) return typeof thrown === 'object' ? thrown : { message: describeThrown(thrown) };
   return { name: thrown.name, message: thrown.message, stack: describeThrown(thrown) };

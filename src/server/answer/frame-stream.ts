@@ -1,10 +1,10 @@
-/** Longest piece, in characters. A slow connection shows that it is alive by taking the next piece. */
+/** Longest piece, in characters. Frames are sent in pieces, because a slow connection shows that it is alive by taking the next piece. */
 export const PIECE_CHARS = 64 * 1024;
 
 /**
- * The unread frames of all answers of a server. A turn cannot be made to wait, so when all frames together exceed the limit, the stream ends
- * whose client holds most: its backlog, times how long it has taken nothing. A client that keeps up is so not ended for those that do not read, unless
- * its turn alone writes more than the limit at once.
+ * Counts the unread frames of all answers of a server. Turns can't wait for their clients. So when all frames together exceed the limit,
+ * the stream with the largest product of unread characters and time since its client took something is ended. A client that keeps up is not
+ * ended for slow ones, except if its turn alone writes more than the limit at once.
  */
 export class Backlog {
   readonly #maxChars: number;
@@ -37,7 +37,7 @@ export class Backlog {
     }
   }
 
-  /** Leaves out the streams whose clients wait for the next frame. */
+  /** The stream to end. Streams whose clients wait for the next frame are left out. */
   #slowest(): FrameStream | undefined {
     const now = performance.now();
     const weightOf = ({ unreadChars, takenAt }: FrameStream) => unreadChars * (1 + now - takenAt);
@@ -53,18 +53,18 @@ export class Backlog {
 /** Options of {@link FrameStream}. */
 export interface FrameStreamOptions {
   backlog: Backlog;
-  /** Returns the last frame for a client that is too slow; `undefined`: its connection is closed, because it can request the stream again. */
+  /** Returns the last frame for a client that is too slow. `undefined` closes its connection: it can request the stream again. */
   tooSlowFrame?: () => string | undefined;
   /** Called when the client disconnects or is too slow. */
   onGone?: () => void;
 }
 
-/** The frames of an answer, between the turn that writes them and the connection that takes them. */
+/** The queue of an answer's frames: a turn writes them, a connection takes them. */
 export class FrameStream {
   readonly #options: FrameStreamOptions;
   #frames: string[] = [];
   #unreadChars = 0;
-  /** How much of the first frame has been taken. A frame counts as unread until all of it has. */
+  /** How many characters of the first frame have been taken. A frame counts as unread until all of it is taken. */
   #taken = 0;
   #state: 'open' | 'ended' | 'gone' | 'broken' = 'open';
   #isAsked = true;
@@ -85,12 +85,12 @@ export class FrameStream {
     return this.#isAsked;
   }
 
-  /** When the connection took something, by `performance.now()`. */
+  /** When the connection last took something, by `performance.now()`. */
   get takenAt(): number {
     return this.#takenAt;
   }
 
-  /** Called when the connection is open: from now on the client has to ask. */
+  /** Called when the connection is open. From then on, `isAsked` is true only while the connection waits in `take`. */
   open(): void {
     this.#isAsked = false;
   }
@@ -116,9 +116,9 @@ export class FrameStream {
     this.#close('gone');
   }
 
-  /** Drops the backlog; the stream ends with an error, or its connection is closed. */
+  /** Drops the backlog and ends the stream with an error, or closes its connection. */
   endSlowClient(): void {
-    // The error can only follow a whole frame.
+    // The rest of a frame that was taken in part comes first: the error can only follow a whole frame.
     const rest = this.#taken === 0 ? '' : this.#frames[0]!.slice(this.#taken);
     const last = rest.length > PIECE_CHARS ? undefined : this.#options.tooSlowFrame?.();
     this.#close(last === undefined ? 'broken' : 'ended');
@@ -154,7 +154,7 @@ export class FrameStream {
     if (frame.length - this.#taken <= PIECE_CHARS) {
       return undefined;
     }
-    // A character of two units is not cut.
+    // Does not cut a character of two code units.
     const isPair = frame.codePointAt(this.#taken + PIECE_CHARS - 1)! > 0xffff;
     const start = this.#taken;
     this.#taken += isPair ? PIECE_CHARS - 1 : PIECE_CHARS;

@@ -9,14 +9,14 @@ export class KeptStream {
   readonly #maxWaitingChars: number;
   readonly #onLoss: (error: unknown) => void;
   #waiting = '';
-  /** The last frame of all. */
+  /** The frame that ends the stream. */
   #last: string | undefined;
   #isWriting = false;
   #isOver = false;
 
   /**
-   * @param maxWaitingChars How many characters may wait for a write. Above it the stream is lost.
-   * @param onLoss Called with the reason when a write fails. The stream is then closed as failed, because it must not continue with a gap.
+   * @param maxWaitingChars How many characters may wait for a write. With more, the stream is lost.
+   * @param onLoss Called with the reason when the stream is lost. It is then closed as failed, because it must not continue with a gap.
    */
   constructor(input: ActionStreamInput<string, string>, maxWaitingChars: number, onLoss: (error: unknown) => void) {
     this.#input = input;

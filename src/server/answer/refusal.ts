@@ -33,7 +33,7 @@ export function tooSlow(): Refusal {
   return new Refusal(429, 'RESOURCE_EXHAUSTED', message);
 }
 
-/** 503: another instance will answer. */
+/** 503: this server is shutting down, and another instance can answer. */
 export function shuttingDown(): Refusal {
   return new Refusal(503, 'UNAVAILABLE', 'The server is shutting down: send the request again.');
 }

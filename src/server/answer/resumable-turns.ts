@@ -11,7 +11,7 @@ import { toSafeError } from './error-for-caller.ts';
 import { describeOwner, keyOfStream } from './stream-key.ts';
 import { within } from '../within.ts';
 
-/** Genkit's name for the id of a stream, in requests and answers alike. */
+/** Genkit's header for the id of a stream, in requests and answers. */
 export const STREAM_ID_HEADER = 'x-genkit-stream-id';
 
 /** The caller that requests a stream, and the agent. */
@@ -166,7 +166,7 @@ export class ResumableTurns {
   }
 }
 
-/** Errors of the turn are kept as frames. An error of the manager means that the stream is not complete, not that the turn failed. */
+/** The error for a client when the stream manager fails. The turn may be well: its own errors are frames of the stream. */
 function lost(cause: unknown): unknown {
   return (cause as { status?: unknown } | undefined)?.status === 'DEADLINE_EXCEEDED'
     ? new Refusal(

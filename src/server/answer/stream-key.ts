@@ -53,10 +53,10 @@ function primitive(value: unknown): string {
 }
 
 /**
- * The key under which a stream is kept. It is made of the id and the owner, so another caller cannot use the id, in this process or any other that
- * shares the stream manager, and cannot distinguish it from an unknown id.
+ * The key under which a stream is kept. It is made of the id and the owner. So another caller can't use the id, in any process with this
+ * stream manager, nor distinguish it from an unknown id.
  *
- * @param identity The caller's: {@link describeOwner}.
+ * @param identity The caller's identity, from {@link describeOwner}.
  * @returns `undefined` for an invalid id.
  */
 export async function keyOfStream(id: string, agent: string, identity: string): Promise<string | undefined> {

@@ -34,7 +34,7 @@ export async function authenticate(
   return context;
 }
 
-/** Fails closed: a provider that decides by the input must not decide by `undefined`. Not enumerable, so that the request can be copied. */
+/** Reading `input` throws, so that no provider decides by a missing input. Not enumerable, so that the request can be copied. */
 function unreadRequest(headers: Record<string, string>): RequestData {
   const request = { method: 'POST', headers };
   Object.defineProperty(request, 'input', {
@@ -48,7 +48,7 @@ function unreadRequest(headers: Record<string, string>): RequestData {
   return request as RequestData;
 }
 
-/** Never shows the value itself: it may be a credential. */
+/** Names the type of the value, not the value itself: it may be a credential. */
 function describe(value: unknown): string {
   if (value === undefined || value === null || typeof value === 'boolean') {
     return String(value);

@@ -8,7 +8,7 @@ export class Presence {
   #isOver = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param graceMs `Infinity`: the turn is never aborted. */
+  /** @param graceMs How long the turn continues without a client. With `Infinity` it is never aborted. */
   constructor(graceMs: number, giveUp: () => void) {
     this.#graceMs = graceMs;
     this.#giveUp = giveUp;

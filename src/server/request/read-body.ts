@@ -13,7 +13,8 @@ export interface CallBody {
 /**
  * Reads the body within the limits.
  *
- * @throws Refusal 415 when it is not JSON in UTF-8, 413 when it is too long or has too many values, 408 when it arrives too slowly, 400 when it is malformed.
+ * @throws Refusal 415 when it is not JSON in UTF-8, 413 when it is too long or has too many values, 408 when it arrives too slowly, 400
+ *   when it is malformed or nests too deep.
  */
 export async function readBody(call: IncomingCall, settings: ServerSettings): Promise<CallBody> {
   mustBeJson(call);
@@ -41,7 +42,7 @@ function mustBeJson({ headers, body }: IncomingCall): void {
   }
 }
 
-/** Earlier middleware, for example `express.json()`, has read the body under its own limits. The limits on the content still apply. */
+/** The text of a body that earlier middleware, for example `express.json()`, has read under its own limits. */
 function textOfParsed(parsed: unknown): string {
   if (typeof parsed === 'string') {
     return parsed;
@@ -103,8 +104,8 @@ function decode(chunks: Uint8Array[]): string {
 }
 
 /**
- * Checks the limits on the text, before it is parsed: one walk counts brackets, and names and values by their separators. Characters in strings do
- * not count.
+ * Checks the limits on the text before it is parsed. Counts brackets for the depth, and separators for the names and values, outside of
+ * strings.
  *
  * @throws Refusal 400 for a body that nests too deep, 413 for one with too many values.
  */

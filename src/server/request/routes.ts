@@ -11,15 +11,15 @@ interface RunOptions {
   onChunk?: (chunk: unknown) => void;
 }
 
-/** A Genkit action, as far as the server needs it. */
+/** The part of a Genkit action that the server needs. */
 export interface ServedAction {
   /** Its name and schemas, in Genkit's form. */
   readonly __action: {
-    /** The agent's name, also for its companions. */
+    /** The agent's name, also for its actions `getSnapshot` and `abort`. */
     readonly name: string;
     /** Schema of `data` of a request. */
     readonly inputSchema?: z.ZodTypeAny;
-    /** Schema of `init` of a request; companions have none. */
+    /** Schema of `init` of a request; `getSnapshot` and `abort` have none. */
     readonly initSchema?: z.ZodTypeAny;
   };
   /** Runs the action. */
@@ -57,8 +57,8 @@ export interface AgentSource {
 }
 
 /**
- * The agents to serve: a list, served by the agents' own names, or a record, served by its keys. A `Genkit` instance serves all agents that are
- * defined with it, before or after the server was built, except those of plugins, whose names have a slash.
+ * The agents to serve: a list, served under the agents' own names, or a record, served under its keys. A `Genkit` instance serves all
+ * agents that are defined with it, also later, except those of plugins, whose names have a slash.
  */
 export type ServedAgents = readonly ServedAgent[] | Readonly<Record<string, ServedAgent>> | AgentSource;
 
@@ -74,7 +74,7 @@ export interface Route {
 export type FindRoute = (path: string) => Promise<Route | undefined>;
 
 /**
- * Makes the routes: for each agent its turn, and its two companions below that path.
+ * Makes three routes for each agent: its turns, and `getSnapshot` and `abort` below that path.
  *
  * @throws `INVALID_ARGUMENT` when a value is not an agent, when there are no agents, and when two agents have the same path.
  */
@@ -120,10 +120,10 @@ function finderOf(agents: Exclude<ServedAgents, AgentSource>, basePath: string) 
   return (path: string) => routes.get(path);
 }
 
-/** The action types, in the registry, of the paths below an agent. */
+/** The registry's action types for the paths of an agent. */
 const ACTION_TYPES = { turn: 'agent', getSnapshot: 'agent-snapshot', abort: 'agent-abort' } as const;
 
-/** For a name with a slash the registry would ask a plugin, before the caller is authenticated. */
+/** Names without a slash only: for others the registry would ask a plugin, before the caller is authenticated. */
 const PATH_IN_SOURCE = /^\/([^/]+)(?:\/(getSnapshot|abort))?$/;
 
 function finderIn({ registry }: AgentSource, basePath: string) {

@@ -1,8 +1,8 @@
 /**
- * The order in which turns begin: that of their requests, one in each round of the event loop.
+ * Lets turns begin in the order of their requests, one in each round of the event loop.
  *
- * Node accepts one connection in each round. Where many turns begin in one round, rounds are long, and a caller whose connection waits is
- * answered after many turns of those who came before.
+ * Node accepts one connection in each round. If many turns began in one round, rounds would be long, and a waiting connection would be
+ * accepted only after many turns of earlier callers.
  */
 export class TurnStarts {
   #last: Promise<void> = Promise.resolve();
