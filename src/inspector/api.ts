@@ -1,9 +1,9 @@
 /**
- * What the inspector's page asks of its server, as types. This file has no code and runs anywhere.
+ * The types of the requests of the inspector's page and of its server's answers. This file has no code, so it can be imported anywhere.
  *
- * Every address is below the inspector's own path, so a page asks for `api/sessions`, never for `/api/sessions`. Parameters of a read are in the
- * query, as text (`undefined` ones are left out; a list of ids is repeated); those of a write are the JSON body of a `POST`. An answer is JSON:
- * what {@link InspectorReads} and {@link InspectorWrites} say, or an {@link InspectorFailure} with the HTTP status of its error.
+ * Every address is relative to the inspector's path: a page requests `api/sessions`, never `/api/sessions`. Parameters of a read are in the
+ * query, as text (`undefined` ones are left out; a list of ids is repeated); those of a write are the JSON body of a `POST`. An answer is
+ * JSON: as in {@link InspectorReads} and {@link InspectorWrites}, or an {@link InspectorFailure} with the HTTP status of its error.
  * `api/live` answers server-sent events.
  */
 import type { MessageData } from 'genkit';
@@ -33,19 +33,19 @@ export type {
 
 /** The reads: `GET api/<name>?<parameters>`. */
 export interface InspectorReads {
-  /** What there is to see, with the first page of sessions: all that the first view needs, in one request. */
+  /** The inspector's facts and the first page of sessions: all that the first view needs, in one request. */
   start: { asks: SessionsQuery; answers: InspectorStart };
   /** Sessions, the one written last first. */
   sessions: { asks: SessionsQuery; answers: SessionsPage };
   /** The snapshots of a session without their states, oldest first. */
   tree: { asks: TreeQuery; answers: TreePage };
-  /** One snapshot with all that it holds. */
+  /** One snapshot with all of its data. */
   snapshot: { asks: SnapshotQuery; answers: SnapshotView };
-  /** What the model was sent in the turn of a snapshot. */
+  /** The model's input in the turn of a snapshot. */
   seen: { asks: SnapshotQuery; answers: SeenView };
-  /** What changed between two snapshots of any sessions. */
+  /** The differences between two snapshots of any sessions. */
   diff: { asks: TenantQuery & { from: string; to: string }; answers: SnapshotDiff };
-  /** Which turns of a branch changed a value. */
+  /** The turns of a branch that changed a value. */
   changes: { asks: ChangesQuery; answers: ChangesPage };
   /** Background runs. */
   runs: { asks: RunsQuery; answers: RunsPage };
@@ -55,11 +55,11 @@ export interface InspectorReads {
   'memory/list': { asks: MemoryListQuery; answers: Page<Memory> };
   /** The memories that fit a text best, with the parts of their scores. */
   'memory/search': { asks: MemorySearchQuery; answers: MemorySearchResult };
-  /** A memory, and all that it was. */
+  /** A memory and all its revisions. */
   'memory/show': { asks: MemoryQuery; answers: MemoryView };
-  /** The messages that a source of a memory was read from. */
+  /** The messages from which a memory was learned, for one of its sources. */
   'memory/source': { asks: MemoryQuery & { source: number }; answers: SourceView };
-  /** Texts that wait for a decision. Needs a memory manager. */
+  /** Texts of the quarantine, which wait for a decision. Needs a memory manager. */
   'memory/quarantine': { asks: ScopeQuery; answers: { items: QuarantinedText[] } };
   /** Jobs of the tenant, oldest first; `state: 'dead'` are the dead letters. */
   'memory/jobs': { asks: MemoryJobsQuery; answers: Page<MemoryJob> };
@@ -67,158 +67,158 @@ export interface InspectorReads {
 
 /** The writes: `POST api/<name>` with a JSON body. All are refused with `readOnly`; those that remove something need `confirm`. */
 export interface InspectorWrites {
-  /** Stops a running snapshot. Answers the status that it had before. */
+  /** Aborts the run of a snapshot. Returns the status before. */
   abort: { asks: TenantQuery & { snapshotId: string }; answers: { status?: SnapshotStatus } };
-  /** Continues from a snapshot, by an agent of the inspector. Answers when the turn has ended. */
+  /** Runs an agent of the inspector from a snapshot on. The answer comes when the turn has ended. */
   fork: { asks: ForkRequest; answers: ForkResult };
   /** Removes a session. `confirm` repeats its id. */
   'delete-session': { asks: TenantQuery & { sessionId: string; confirm: string }; answers: DeleteResult };
   /** Removes a memory with its revisions. `confirm` repeats its id. */
   'memory/remove': { asks: MemoryWrite & { confirm: string }; answers: Record<string, never> };
-  /** Lets a text of the quarantine pass. Needs a memory manager. */
+  /** Approves a text of the quarantine. Needs a memory manager. */
   'memory/approve': { asks: MemoryWrite; answers: Record<string, never> };
-  /** Removes a text of the quarantine. `confirm` repeats its id. Needs a memory manager. */
+  /** Discards a text of the quarantine. `confirm` repeats its id. Needs a memory manager. */
   'memory/discard': { asks: MemoryWrite & { confirm: string }; answers: Record<string, never> };
   /** Tries a dead job again. */
   'memory/replay': { asks: TenantQuery & { jobId: string }; answers: Record<string, never> };
 }
 
-/** Every answer that is no success. */
+/** The answer to a request that failed. */
 export interface InspectorFailure {
-  /** What went wrong. */
+  /** The error. */
   error: InspectorError;
 }
 
 /** An error for the developer in front of the page. */
 export interface InspectorError {
-  /** The name of its status, say `NOT_FOUND`. */
+  /** The name of its status, for example `NOT_FOUND`. */
   status: string;
-  /** What it says, to developers. Clients of agents may read less. */
+  /** The message for developers. Clients of agents may get a shorter one. */
   message: string;
-  /** Of a stored error: what it says besides, say the `errorId` under which the log has more. */
+  /** The details of a stored error, for example the `errorId` under which the log has more. */
   details?: unknown;
 }
 
-/** What every request may have. */
+/** A parameter of every request. */
 export interface TenantQuery {
-  /** The tenant, where {@link InspectorInfo.hasTenants}. Default: the one that the inspector was started for. */
+  /** The tenant, if {@link InspectorInfo.hasTenants}. Default: the tenant for which the inspector was started. */
   tenant?: string;
 }
 
-/** Which part of a list. */
+/** The part of a list to return. */
 export interface PageQuery extends TenantQuery {
-  /** At most so many items, 1 to 1,000. Default: 100. */
+  /** Maximum number of items, 1 to 1,000. Default: 100. */
   limit?: number;
   /** `nextCursor` of the page before. */
   cursor?: string;
 }
 
-/** What `start` answers. */
+/** The answer of `start`. */
 export interface InspectorStart extends SessionsPage {
-  /** What there is to see. */
+  /** The inspector's facts. */
   info: InspectorInfo;
 }
 
-/** What there is to see. */
+/** The inspector's facts: what it can show and do. */
 export interface InspectorInfo {
   /** The version of the package. */
   version: string;
-  /** Describes the store for people, say `file:.data/sessions`. */
+  /** Describes the store for people, for example `file:.data/sessions`. */
   store: string;
-  /** What the store can do; a store without `list` shows snapshots by their ids only. */
+  /** The store's capabilities. Without `list`, snapshots are shown by their ids only. */
   capabilities: StoreCapabilities;
-  /** Agents that `fork` takes, by name. */
+  /** Names of the agents for `fork`. */
   agents: string[];
-  /** Whether there are memories to see, and a manager, which has a quarantine. */
+  /** Whether the inspector has a memory manager, with a quarantine; a memory store alone; or no memories. */
   memory: 'manager' | 'store' | 'none';
-  /** All writes are refused. */
+  /** Whether all writes are refused. */
   readOnly: boolean;
-  /** `tenant` may be chosen. */
+  /** Whether requests may choose a `tenant`. */
   hasTenants: boolean;
-  /** Milliseconds between two looks of `api/live` at the store. */
+  /** Milliseconds between two reads of the store by `api/live`. */
   pollIntervalMs: number;
 }
 
-/** Which sessions. The conditions add up. */
+/** The sessions to list: those that meet all conditions. */
 export interface SessionsQuery extends PageQuery {
   /** Words that the session's id, title, owner or agent contain, in any case. */
   search?: string;
-  /** Of the latest leaf. */
+  /** Status of the latest leaf. */
   status?: SnapshotStatus;
-  /** The agent that answers in it. */
+  /** The session's agent. */
   agent?: string;
   /** Not written before this time; ISO 8601. */
   since?: string;
   /** Not written after this time; ISO 8601. */
   until?: string;
-  /** At least so many snapshots. */
+  /** Minimum number of snapshots. */
   minSnapshots?: number;
-  /** At least so many tokens. */
+  /** Minimum number of tokens. */
   minTokens?: number;
 }
 
 /** A page of sessions. */
 export interface SessionsPage extends Page<SessionLine> {
   /**
-   * Sessions that were looked at for this page. With conditions a page may have more items than `limit`, or fewer, or none, and still a
-   * `nextCursor`: a request looks at 5,000 sessions at most.
+   * How many sessions were read for this page. With conditions a page may have more items than `limit`, or fewer, or none, and still a
+   * `nextCursor`: a request reads at most 5,000 sessions.
    */
   looked: number;
 }
 
 /** One session in the list. */
 export interface SessionLine extends SessionSummary {
-  /** Input and output tokens of all its turns and summaries together. Default: not known. */
+  /** Input and output tokens of all its turns and summaries together. Omitted: unknown. */
   tokens?: number;
 }
 
-/** Which part of a tree. */
+/** The part of a tree to return. */
 export interface TreeQuery extends PageQuery {
   /** The session. */
   sessionId: string;
-  /** At most so many nodes, 1 to 10,000; 1,000 cost one request of the store. Default: 10,000. */
+  /** Maximum number of nodes, 1 to 10,000; each 1,000 take one request of the store. Default: 10,000. */
   limit?: number;
 }
 
 /** Snapshots of a session. */
 export interface TreePage {
-  /** In the order in which they were first saved. The latest leaf is the last one that no other names as parent. */
+  /** In the order of their first saves. The latest leaf is the last node that is no other's parent. */
   nodes: TreeNode[];
-  /** Pass it as `cursor` to get the next ones. Default: there are none. */
+  /** Pass it as `cursor` to get the next nodes. Omitted: there are none. */
   nextCursor?: string;
 }
 
 /** A snapshot without its state. */
 export interface TreeNode {
-  /** Names it. */
+  /** Its id. */
   snapshotId: string;
   /** The session. */
   sessionId?: string;
-  /** The snapshot that it continues. It may be gone: such a node is a root. */
+  /** The snapshot that it continues. If that one was removed, the node is a root. */
   parentId?: string;
   /** ISO 8601. */
   createdAt: string;
   /** ISO 8601. */
   updatedAt?: string;
-  /** Missing in foreign data only. A `pending` one whose lease has run out is `expired` here. */
+  /** Missing in foreign data only. A `pending` snapshot whose lease has run out is `expired` here. */
   status?: SnapshotStatus;
-  /** How the turn ended, say `interrupted`: it waits for an answer. */
+  /** How the turn ended. `interrupted`: it waits for an answer. */
   finishReason?: string;
   /** Why it failed, in one line. */
   error?: string;
-  /** The model, as far as the context report says. */
+  /** The model in the context report. Omitted: unknown. */
   model?: string;
   /** Input and output tokens of the turn. */
   tokens?: number;
-  /** Messages of the session at the end of this turn, and those that the turn added. Default: the snapshot does not say. */
+  /** Number of the session's messages after this turn, and of those that the turn added. Omitted: unknown. */
   messages?: { count: number; added: number };
-  /** It has a context report: `seen` says what the model was sent. */
+  /** Whether it has a context report, so that `seen` can tell the model's input. */
   hasReport?: boolean;
   /** The background run that it belongs to. */
   run?: RunFacts;
 }
 
-/** What a snapshot says of its background run. */
+/** The facts of a background run in a snapshot. */
 export interface RunFacts {
   /** The run: the id of its last turn's snapshot. */
   id: string;
@@ -226,11 +226,11 @@ export interface RunFacts {
   agent?: string;
   /** The worker that holds, or held, the lease. */
   owner?: string;
-  /** 1, one more with each takeover. */
+  /** 1, and one more after each takeover. */
   generation?: number;
-  /** The last sign of life; ISO 8601. */
+  /** The time of the worker's last heartbeat; ISO 8601. */
   heartbeatAt?: string;
-  /** The lease ends so long after `heartbeatAt`, in ms. */
+  /** The lease ends this long after `heartbeatAt`, in ms. */
   leaseMs?: number;
 }
 
@@ -242,13 +242,13 @@ export interface SnapshotQuery extends TenantQuery {
   sessionId?: string;
 }
 
-/** A snapshot with all that it holds. */
+/** A snapshot with all of its data. */
 export interface SnapshotView {
-  /** What the tree shows of it. */
+  /** Its node in the tree. */
   node: TreeNode;
   /** The conversation until the end of its turn, from `messagesFrom` on. */
   messages: MessageData[];
-  /** The position of the first of `messages`: 0, except in events of `api/live`, which repeat nothing. */
+  /** The position of the first of `messages`: 0, except in events of `api/live`, which leave out the messages that the page has. */
   messagesFrom: number;
   /** The custom state. */
   custom?: unknown;
@@ -256,31 +256,29 @@ export interface SnapshotView {
   artifacts: Artifact[];
   /** Why it failed. */
   error?: InspectorError;
-  /** What the model was sent, in counts. */
+  /** Counts of the model's input. */
   contextReport?: ContextReport;
-  /** The usage of the turn's model calls by name, say `inputTokens`. */
+  /** The usage of the turn's model calls by name, for example `inputTokens`. */
   usage?: UsageSum;
-  /** The session's title, owner and agent are in {@link SessionLine}; this is all else that the snapshot says, as it is stored. */
+  /** All other members of the snapshot, as stored. The session's title, owner and agent are in {@link SessionLine}. */
   more: { [member: string]: unknown };
-  /** The state as JSON, in bytes. */
+  /** Size of the state as JSON, in bytes. */
   stateBytes: number;
 }
 
-/** What the model was sent in a turn. */
+/** The model's input in a turn. */
 export interface SeenView {
-  /** The counts. Default: the agent had no context window, and the model was sent the whole conversation. */
+  /** The counts. Omitted: the agent had no context window, and the model got the whole conversation. */
   report?: ContextReport;
-  /** The summary that was sent. Default: none was, or it is not there any more: then `report.summary` names it. */
+  /** The summary in the input. Omitted: there was none, or, if `report.summary` names one, it was removed. */
   summary?: SeenSummary;
-  /**
-   * The messages of the session, in order and without a gap, by what became of them; positions are those of {@link SnapshotView.messages}.
-   */
+  /** The session's messages in ranges, in order and without a gap; positions are those of {@link SnapshotView.messages}. */
   ranges: SeenRange[];
 }
 
 /** A summary in place of the first messages. */
 export interface SeenSummary {
-  /** Its words. */
+  /** Its text. */
   text: string;
   /** It covers the messages before this position. */
   to: number;
@@ -292,32 +290,32 @@ export interface SeenSummary {
   createdAt: string;
 }
 
-/** Messages and what became of them. */
+/** A range of messages, and their use in the model's input. */
 export interface SeenRange {
   /** Position of the first one. */
   from: number;
   /** Position after the last one. */
   to: number;
   /**
-   * `sent`: as they are; `changed`: with other content, say a tool's output replaced by a stub; `covered`: by the summary; `dropped`: not at
-   * all; `turn`: messages of the turn itself; `unknown`: the report was too long to say.
+   * `sent`: unchanged; `changed`: with other content, for example a stub for a tool's output; `covered`: replaced by the summary;
+   * `dropped`: left out; `turn`: messages of the turn itself; `unknown`: the report was too long to tell.
    */
   as: 'sent' | 'changed' | 'covered' | 'dropped' | 'turn' | 'unknown';
 }
 
-/** What changed between two snapshots. */
+/** The differences between two snapshots. */
 export interface SnapshotDiff {
-  /** The one. */
+  /** The first snapshot. */
   from: TreeNode;
-  /** The other. */
+  /** The second snapshot. */
   to: TreeNode;
   /** The messages. */
   messages: {
-    /** So many first messages are the same. */
+    /** How many messages are the same, from the first on. */
     same: number;
-    /** What comes after them in `from`. */
+    /** The further messages of `from`. */
     removed: MessageData[];
-    /** What comes after them in `to`. */
+    /** The further messages of `to`. */
     added: MessageData[];
   };
   /** Values of the custom state, by path. */
@@ -328,21 +326,21 @@ export interface SnapshotDiff {
 
 /** A value that changed. */
 export interface ValueChange {
-  /** RFC 6901 pointer, say `/orderId`. */
+  /** RFC 6901 pointer, for example `/orderId`. */
   path: string;
-  /** What was there. Omitted: nothing. */
+  /** The value before. Omitted: none. */
   before?: unknown;
-  /** What is there. Omitted: nothing. */
+  /** The value after. Omitted: none. */
   after?: unknown;
 }
 
-/** Where to look for changes of a value. */
+/** The value whose changes to find, and where. */
 export interface ChangesQuery extends TenantQuery {
-  /** Look at this snapshot and those before it. */
+  /** Searches this snapshot and those before it. */
   snapshotId: string;
-  /** The value: RFC 6901 pointer into the custom state, say `/orderId`. */
+  /** The value: RFC 6901 pointer into the custom state, for example `/orderId`. */
   path: string;
-  /** Snapshots to read, 1 to 500: each costs one request of the store. Default: 100. */
+  /** Maximum number of snapshots to read, 1 to 500; each takes one request of the store. Default: 100. */
   limit?: number;
 }
 
@@ -350,32 +348,32 @@ export interface ChangesQuery extends TenantQuery {
 export interface ChangesPage {
   /** The turns that changed it. */
   items: (ValueChange & { node: TreeNode })[];
-  /** Pass it as `snapshotId` to look further back. Default: the beginning of the branch was reached. */
+  /** Pass it as `snapshotId` to search further back. Omitted: the beginning of the branch was reached. */
   nextSnapshotId?: string;
 }
 
-/** Which runs. */
+/** The part of the list of runs to return. */
 export interface RunsQuery extends TenantQuery {
   /** `nextCursor` of the page before. */
   cursor?: string;
 }
 
 /**
- * Background runs, of the sessions that were written last first. A request looks at 1,000 sessions, and reads one document for each that may
- * have a run.
+ * Background runs, those of the session written last first. A request lists 1,000 sessions, and reads one or more snapshots of each
+ * session that may have a run.
  */
 export interface RunsPage {
   /** The runs. */
   items: RunLine[];
-  /** Pass it as `cursor` to look at more sessions. Default: there are none. */
+  /** Pass it as `cursor` to read more sessions. Omitted: there are none. */
   nextCursor?: string;
-  /** The server's clock, for leases that tick; ISO 8601. */
+  /** The server's time, for the rest of the leases; ISO 8601. */
   now: string;
 }
 
 /**
- * `running`: its worker lives; `waiting`: it has not begun; `expired`: its worker is dead, and another takes over where recovery is on;
- * `given-up`: it failed, say because its worker died too often.
+ * `running`: its worker is alive; `waiting`: it has not begun; `expired`: its worker is dead, and another takes over if recovery is on;
+ * `given-up`: it failed, for example because its workers died too often.
  */
 export type RunState = 'running' | 'waiting' | 'expired' | 'given-up';
 
@@ -385,25 +383,25 @@ export interface RunLine extends RunFacts {
   state: RunState;
   /** The session. */
   sessionId: string;
-  /** The snapshot to look at, or to abort. */
+  /** The run's snapshot, to show or to abort. */
   snapshotId: string;
-  /** When it was begun; ISO 8601. */
+  /** When it began; ISO 8601. */
   createdAt: string;
-  /** Why it is given up. */
+  /** Why it failed. */
   error?: string;
 }
 
-/** A turn to try again in another way. */
+/** A new turn from an earlier snapshot. */
 export interface ForkRequest extends TenantQuery {
   /** One of {@link InspectorInfo.agents}. */
   agent: string;
-  /** The snapshot to continue from: to say something else in a turn, the parent of its snapshot. Default: a new session begins. */
+  /** The snapshot to continue from. To run a turn again with another text, the parent of its snapshot. Default: a new session. */
   snapshotId?: string;
-  /** What the user says. Default: nothing, which continues an aborted turn. */
+  /** The user's text. Default: none, which runs an aborted turn again. */
   text?: string;
   /**
-   * Answers the tools that wait in the snapshot: `approve` runs them, `deny` gives the model `text`, or a sentence, in place of their outputs.
-   * Default: neither.
+   * Answers the tools that wait in the snapshot: `approve` runs them, `deny` gives the model `text`, or a fixed sentence, in place of their
+   * outputs. Default: no answer.
    */
   answer?: 'approve' | 'deny';
   /** The model. The agent must allow it by its `turnOverrides`. Default: the agent's. */
@@ -412,9 +410,9 @@ export interface ForkRequest extends TenantQuery {
 
 /** How a fork ended. */
 export interface ForkResult {
-  /** The new snapshot: a branch. Omitted: nothing was saved that a conversation can go on from. */
+  /** The new snapshot, on a branch. Omitted: no snapshot was saved from which a conversation can continue. */
   snapshotId?: string;
-  /** How the turn ended, say `stop`. */
+  /** How the turn ended, for example `stop`. */
   finishReason?: string;
   /** Why it failed. */
   error?: InspectorError;
@@ -426,11 +424,11 @@ export interface ScopeQuery extends TenantQuery {
   scope: MemoryScopeId;
 }
 
-/** Which memories of a scope. */
+/** The memories of a scope to list. */
 export interface MemoryListQuery extends ScopeQuery, PageQuery {
-  /** As the scope was then; ISO 8601. Default: as it is now. */
+  /** Lists the scope as it was at this time; ISO 8601. Default: now. */
   asOf?: string;
-  /** Also those that do not hold any more. Default: false. */
+  /** Also lists memories that are no longer valid. Default: false. */
   all?: boolean;
   /** Only of this kind. */
   kind?: Memory['kind'];
@@ -438,13 +436,13 @@ export interface MemoryListQuery extends ScopeQuery, PageQuery {
   topic?: string;
 }
 
-/** What to find in a scope. */
+/** A search in a scope. */
 export interface MemorySearchQuery extends ScopeQuery {
   /** A question, or words. */
   query: string;
-  /** At most so many, 1 to 50. Default: 10. */
+  /** Maximum number of memories, 1 to 50. Default: 10. */
   k?: number;
-  /** As the scope was then; ISO 8601. Default: as it is now. */
+  /** Searches the scope as it was at this time; ISO 8601. Default: now. */
   asOf?: string;
 }
 
@@ -456,67 +454,68 @@ export interface MemoryQuery extends ScopeQuery {
 
 /** Names a memory, or a text of the quarantine, to change. */
 export interface MemoryWrite extends TenantQuery {
-  /** Whose it is. */
+  /** Its scope. */
   scope: MemoryScopeId;
-  /** Names it. */
+  /** Its id. */
   id: string;
 }
 
-/** Which jobs. */
+/** The jobs to list. */
 export interface MemoryJobsQuery extends PageQuery {
-  /** Only those of a scope. Default: of all. */
+  /** Only jobs of this scope. Default: of all. */
   scope?: MemoryScopeId;
-  /** Only those in this state. Default: in any. */
+  /** Only jobs in this state. Default: in any. */
   state?: MemoryJob['state'];
 }
 
-/** A memory, and all that it was. */
+/** A memory and all its revisions. */
 export interface MemoryView {
-  /** As it is. */
+  /** Its current revision. */
   memory: Memory;
   /** Oldest first; the last one is `memory`. */
   revisions: Memory[];
 }
 
-/** Where a memory comes from. */
+/** A source of a memory, with its messages. */
 export interface SourceView {
-  /** What the memory says of it. */
+  /** The source as the memory names it. */
   source: MemorySource;
-  /** The messages it was read from. Omitted: they are not there any more, or it comes from no session. */
+  /** The messages of the source. Omitted: they were removed, or the source is no session. */
   messages?: MessageData[];
   /** Why there are no `messages`. */
   reason?: string;
-  /** The snapshot that has them: it shows them in their conversation. */
+  /** The snapshot with the messages, which shows them in their conversation. */
   snapshotId?: string;
-  /** The session that has them. */
+  /** The session with the messages. */
   sessionId?: string;
 }
 
 /**
- * What to hear of: `GET api/live` with these parameters answers server-sent events, each with the name of a member of {@link LiveEvents} and JSON
- * as data. With `sessionId` it looks at that session, else at the 100 sessions written last; each look costs one request of the store.
+ * The events to send. `GET api/live` with these parameters answers with server-sent events, each with the name of a member of {@link
+ * LiveEvents} and JSON as data. It polls the store: the session `sessionId`, or without it the 100 sessions written last. Each poll takes
+ * one request of the store.
  */
 export interface LiveQuery extends TenantQuery {
-  /** Look at this session. Default: at the list. */
+  /** Polls this session. Default: the list. */
   sessionId?: string;
-  /** The latest leaf that the page knows. Default: the leaf as it is comes first. */
+  /** The latest leaf that the page knows. Default: none, so the first event has the current leaf. */
   leafId?: string;
-  /** Read each new snapshot too, so that the page need not ask for it. Default: false. */
+  /** Also sends each new snapshot, so that the page need not request it. Default: false. */
   follow?: boolean;
-  /** Up to 20 snapshots that the page knows to be running; each costs one more request a look until it has ended. Default: none. */
+  /** Up to 20 snapshots that the page shows as running; each takes one more request per poll until it has ended. Default: none. */
   pending?: string[];
 }
 
 /** The events of `api/live`, by name. */
 export interface LiveEvents {
-  /** Sessions that were written, in no order, replacing the lines of the same ids. */
+  /** Sessions that were written, in no order. They replace the lines of the same ids. */
   sessions: { items: SessionLine[] };
-  /** Snapshots that are new or changed, parents first, replacing the nodes of the same ids. */
+  /** New or changed snapshots, parents first. They replace the nodes of the same ids. */
   nodes: { nodes: TreeNode[] };
-  /** With `follow`: the latest leaf. `messagesFrom` counts those that it has in common with the leaf of the look before. */
+  /** With `follow`: the latest leaf. `messagesFrom` is the number of messages in common with the leaf of the poll before. */
   snapshot: SnapshotView;
-  /** The session is gone. */
+  /** The session was removed. */
   gone: Record<string, never>;
-  /** A look failed; the next one comes all the same. */
+  /** A poll failed; the next one follows. */
   failure: InspectorFailure;
 }

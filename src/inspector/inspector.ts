@@ -19,26 +19,26 @@ import { WRITES } from './writes.ts';
 const POLL_INTERVAL_MS = 2000;
 const MOST_BODY_BYTES = 1024 * 1024;
 
-/** Answers requests, from whatever speaks the web's `Request` and `Response`. */
+/** A handler of the web's `Request` and `Response`. */
 export interface Inspector {
   /** Answers a request. Does not reject. */
   (request: Request): Promise<Response>;
   /**
-   * An address to open, with a one-time token. It is all that one needs to open the inspector: keep it to yourself.
+   * Returns an address with a one-time token. Keep it secret: the address alone opens the inspector.
    *
-   * @param origin Where it is served, say `http://localhost:4000`.
+   * @param origin The origin of the server, for example `http://localhost:4000`.
    */
   address(origin: string): string;
-  /** Ends what pages listen to. The store stays open. */
+  /** Ends the event streams of pages. The store stays open. */
   close(): void;
 }
 
 /**
- * A page that shows sessions, runs and memories, and what the models saw: for developers, on their own machine. Serve it on the loopback
+ * A page for developers, on their own machine, that shows sessions, runs, memories and the models' inputs. Serve it on the loopback
  * interface, at the root of a server or below `basePath`.
  *
- * Every request needs the cookie that a one-time address gives; when a browser without it asks for the page, a new address goes to `onAddress`. In production
- * (`NODE_ENV`) everything is answered with 404.
+ * Every request needs the cookie that a one-time address sets. When a browser without it opens the page, a new address goes to `onAddress`.
+ * In production (`NODE_ENV`) every answer is 404.
  *
  * @throws `INVALID_ARGUMENT` for an unknown or invalid option.
  * @example
@@ -100,15 +100,15 @@ class InspectorServer {
     return (this.#options.nodeEnv ?? process.env['NODE_ENV']) === 'production';
   }
 
-  /** The page's relative addresses need the slash. */
+  /** Redirects to the path with a slash, which the page's relative addresses need. */
   #withSlash({ search }: URL): Response {
     return answer(null, { status: 308, type: 'text/plain', headers: { location: `${this.#root}${search}` } });
   }
 
-  /** The `set-cookie` header that a token becomes, empty for a request with a cookie; `undefined`: the request has neither. */
+  /** The `set-cookie` header for a token; empty for a request with a valid cookie; `undefined` for a request with neither. */
   #admit(request: Request, url: URL, path: string): string | undefined {
     const token = path === '' && request.method === 'GET' ? url.searchParams.get('token') : null;
-    // A token that was opened is used up, with a cookie or without: its address stays in the browser's history.
+    // Uses the token up even if there is a cookie, because the browser's history keeps the address.
     const cookie = token === null ? undefined : this.#keys.redeem(token);
     return this.#keys.admits(request.headers.get('cookie')) ? '' : cookie;
   }
@@ -160,7 +160,7 @@ class InspectorServer {
     if (this.#options.readOnly) {
       throw new Refusal(403, 'PERMISSION_DENIED', 'This inspector is read-only.');
     }
-    // Another page could send a form, but no JSON.
+    // Without permission, another page can send a form, but no JSON.
     if (!/^application\/json\b/i.test(request.headers.get('content-type') ?? '')) {
       throw new Refusal(415, 'INVALID_ARGUMENT', 'A write is sent as application/json.');
     }

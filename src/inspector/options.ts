@@ -8,31 +8,31 @@ import type { MemoryStore } from '../store/memory/contract.ts';
 
 /** Options of `inspector`. */
 export interface InspectorOptions {
-  /** The sessions to look at. A foreign store shows single snapshots only: it can't list. */
+  /** The store of the sessions to show. Foreign stores can't list, so only single snapshots of them are shown. */
   store: SessionStore;
   /** Names the store for people. Default: its class. */
   storeName?: string;
   /** The agents that may continue from a snapshot. Default: none. */
   agents?: ServedAgents;
-  /** The memories to look at. A store alone has no quarantine. Default: none. */
+  /** The memories to show. A store alone has no quarantine. Default: none. */
   memory?: MemoryManager | MemoryStore;
-  /** Searches the memories of a store alone; the manager has its own. Default: a store alone is not searched. */
+  /** Searches the memories if `memory` is a store; a manager has its own search. Default: a store can't be searched. */
   memorySearch?: Pick<MemorySearch, 'search'>;
-  /** The context of all calls, which names the tenant; a function is given the tenant that the page asks for. Default: none. */
+  /** The context of all calls, which names the tenant; a function gets the tenant that the page requests. Default: none. */
   context?: ActionContext | ((tenant: string | undefined) => ActionContext | undefined);
-  /** Refuses everything that writes. Default: `false`. */
+  /** Refuses all writes. Default: `false`. */
   readOnly?: boolean;
-  /** The path under which it is served, say `/inspect`. Default: the root. */
+  /** The path under which it is served, for example `/inspect`. Default: the root. */
   basePath?: string;
-  /** Names of hosts, without a port, under which browsers may reach it beside those of the loopback interface. Default: none. */
+  /** Further host names, without a port, under which browsers may reach it, besides those of the loopback interface. Default: none. */
   hosts?: readonly string[];
-  /** Milliseconds between two looks at the store while a page shows something live, at least 50. Default: 2,000. */
+  /** Milliseconds between two polls of the store while a page shows live data, at least 50. Default: 2,000. */
   pollIntervalMs?: number;
-  /** In place of the environment's `NODE_ENV`. While that is `production`, every request is answered with 404. Default: `NODE_ENV`. */
+  /** The environment. With `production`, every answer is 404. Default: the environment variable `NODE_ENV`. */
   nodeEnv?: string;
   /**
-   * Gets an address with a one-time token, when a browser without a valid cookie asks for the page. It is all that one needs to open the inspector.
-   * Default: it goes to the log.
+   * Gets an address with a one-time token when a browser without a valid cookie opens the page. The address alone opens the inspector.
+   * Default: writes it to the log.
    */
   onAddress?: (address: string) => void;
 }

@@ -19,7 +19,7 @@ import type { Source } from './source.ts';
 
 type Read<Answer> = (source: Source, params: Params) => Promise<Answer>;
 
-/** What each read answers, by its path below `api/`. */
+/** The functions of the reads, by their paths below `api/`. */
 export const READS: { readonly [K in Exclude<keyof InspectorReads, 'start'>]: Read<InspectorReads[K]['answers']> } = {
   sessions: readSessions,
   tree: readTree,

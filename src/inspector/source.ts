@@ -9,7 +9,7 @@ import type { Params } from './http/params.ts';
 /** A snapshot for reading only: its state may be the store's own. */
 export type ReadSnapshot = SessionSnapshot;
 
-/** What the inspector looks at, in one tenant. */
+/** The data of the inspector, in one tenant. */
 export class Source {
   readonly options: InspectorOptions;
   readonly can: Readonly<StoreCapabilities>;
@@ -27,7 +27,7 @@ export class Source {
   }
 
   /**
-   * The store, for methods that only some have.
+   * The store, for methods that only some stores have.
    *
    * @throws `FAILED_PRECONDITION` when it lacks the capability.
    */
@@ -38,7 +38,7 @@ export class Source {
     );
   }
 
-  /** The store, for what every one can. */
+  /** The store, for methods that every store has. */
   get store(): SessionStore {
     return this.#store;
   }
@@ -66,7 +66,7 @@ export class Source {
     );
   }
 
-  /** Reads a snapshot without its state, where the store can. One request. */
+  /** Reads a snapshot, without its state if the store can do that. One request. */
   async readMetadata(lookup: { snapshotId?: string; sessionId?: string }): Promise<ReadSnapshot | undefined> {
     if (!this.can.metadata) return this.read(lookup);
     return this.having('metadata').getSnapshotMetadata({ ...lookup, ...this.caller });

@@ -7,7 +7,7 @@ import { abort, deleteSession } from './write/session-writes.ts';
 
 type Write<Answer> = (source: Source, params: Params, signal: AbortSignal) => Promise<Answer>;
 
-/** What each write does, by its path below `api/`. */
+/** The functions of the writes, by their paths below `api/`. */
 export const WRITES: { readonly [K in keyof InspectorWrites]: Write<InspectorWrites[K]['answers']> } = {
   abort,
   fork,

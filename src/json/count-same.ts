@@ -1,6 +1,6 @@
 /**
- * How many elements at the head of both arrays are the same. `Object.is` compares references without reading the objects from memory, as `===` does
- * to find out whether they are numbers.
+ * How many elements at the head of both arrays are the same. `Object.is` compares references only; `===` reads the objects from memory, to
+ * find out whether they are numbers.
  */
 export function countSame(a: readonly unknown[], b: readonly unknown[]): number {
   const most = Math.min(a.length, b.length);

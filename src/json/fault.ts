@@ -1,6 +1,6 @@
 import { formatPointer } from './pointer.ts';
 
-/** How many containers may enclose a value, including the outermost. The recursion of every walk in this folder is limited to it. */
+/** How many containers may enclose a value, including the outermost. Limits the recursion of every walk in this folder. */
 export const MAX_DEPTH = 2000;
 
 const MARK = Symbol.for('genkitx-agents.JsonValueError');
@@ -56,7 +56,7 @@ export function findFault(value: unknown, depth = 0): JsonValueError | undefined
   return reason === undefined ? undefined : new JsonValueError(formatPointer(tokens), reason);
 }
 
-/** The reason, with `tokens` left at the path of the invalid value; or `undefined`, with `tokens` unchanged. */
+/** Returns the reason, and leaves the path of the invalid value in `tokens`; or `undefined`, with `tokens` unchanged. */
 function faultIn(
   value: unknown,
   depth: number,

@@ -8,13 +8,13 @@ const OBJECT = Symbol('object');
 const END = Symbol('end');
 const ARRAY = Symbol('array');
 
-/** How many elements are written at a time besides the new ones, so that one call never writes a whole long array. */
+/** How many elements one call writes besides the new ones, so that it never writes a whole long array. */
 const MOST_KNOWN = 256;
 
 /**
- * The elements of an immutable array as one flat list of their keys and values. A comparison with another array walks through that array and one
- * contiguous list, instead of two heaps of small objects. In a long conversation memory access is most of the cost of a comparison, above all with
- * cold processor caches.
+ * The elements of an immutable array as one flat list of their keys and values. Comparing another array with the list reads contiguous
+ * memory, instead of many small objects. In a long conversation memory access is most of the cost of a comparison, above all with cold
+ * processor caches.
  */
 export class FlatElements {
   readonly #elements: unknown[] = [];
@@ -39,8 +39,8 @@ export class FlatElements {
   }
 
   /**
-   * How many elements at the head of `values` equal those of `base`, an array of immutable elements. The result may be too small: when members of
-   * `values` are in another order, and at the end of the list.
+   * How many elements at the head of `values` equal those of `base`, an array of immutable elements. The result is too small if members of
+   * `values` have another order, or if the list ends before.
    */
   countEqual(base: readonly unknown[], values: readonly unknown[]): number {
     const count = Math.min(countSame(this.#elements, base), values.length);
@@ -105,7 +105,7 @@ class Reader {
       const member = (value as Members)[key];
       if (member === undefined) continue;
       if (this.#list[this.#at++] !== key) return false;
-      // Most members are strings, and most of those are identical.
+      // Most members are strings, compared here without a call.
       if (typeof member === 'string' ? this.#list[this.#at++] !== member : !this.#isNext(member)) return false;
     }
     return this.#list[this.#at++] === END;

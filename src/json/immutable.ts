@@ -1,7 +1,7 @@
 import { setMember } from './value.ts';
 
 /*
- * Functions for immutable values: results of `copyJson` and `shareJson`. Those are already checked, so these functions do not check again.
+ * Functions for immutable values: results of `copyJson` and `shareJson`, which are already checked.
  */
 
 /** A deep copy that its owner may change. */

@@ -38,7 +38,7 @@ export function parsePartialJson(text: string): unknown {
   return parse(whole);
 }
 
-/** Parses a text that ends inside of a string, which may end inside of an escape such as `\u00e4`. */
+/** Parses a text that ends inside of a string, maybe inside of an escape such as `\u00e4`. */
 function parseOpenString(json: string, closing: string): unknown {
   let value: unknown;
   for (let cut = 0; cut < 6 && value === undefined; cut++) value = parse(json.slice(0, json.length - cut) + closing);

@@ -2,11 +2,12 @@ import { isPlain } from './fault.ts';
 import { setMember } from './value.ts';
 
 /**
- * A deep copy of the arrays and plain objects of a value, without the checks of `copyJson`. Anything else in it, a `Date` say, stays the same
- * object; members that are `undefined` are dropped.
+ * A deep copy of the arrays and plain objects of a value, without the checks of `copyJson`. All other objects, for example a `Date`, are
+ * not copied; members that are `undefined` are dropped.
  *
  * @param path The place of `value`; after an error, the place that could not be read.
- * @throws What a getter or a proxy throws; a RangeError for a value that contains itself; a TypeError for a BigInt, which JSON cannot hold.
+ * @throws The error of a getter or a proxy; a RangeError for a value that contains itself; a TypeError for a BigInt, which JSON cannot
+ *   hold.
  */
 export function copyPlain<T>(value: T, path: string[] = []): T {
   if (typeof value === 'bigint') throw new TypeError('it is a BigInt');

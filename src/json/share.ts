@@ -23,7 +23,7 @@ export function shareJson<T>(base: unknown, value: T): T {
   }
 }
 
-/** Recursion follows `base`, which is no deeper than a JSON value may be, so it ends even where `value` contains itself. */
+/** The recursion goes no deeper than `base`, so it ends even if `value` contains itself. */
 function share(base: unknown, value: unknown, depth: number): unknown {
   if (base === value && value !== undefined) return base === 0 ? value : base;
   if (typeof base !== 'object' || typeof value !== 'object' || base === null || value === null) {
@@ -97,7 +97,7 @@ function shareFrom(
   let index = Math.max(equal, countSame(base, value));
   while (index < value.length && index < base.length && matches(base[index], value[index])) index++;
   if (index === value.length && index === base.length) return base;
-  // An array that was read frozen is frozen, and V8 copies the whole of such an array much faster than a part.
+  // `base` may be frozen, and V8 copies a whole frozen array much faster than a part of it.
   const result: unknown[] = index === base.length ? [...base] : base.slice(0, index);
   const resync = new Resync(base, value);
   for (let at = index; index < value.length; index++, at++) {
@@ -117,8 +117,8 @@ function shareFrom(
 }
 
 /**
- * Whether sharing would return `base` itself, without the bookkeeping for a result: nearly all messages of a session are unchanged. May return
- * `false` when it is uncertain.
+ * Whether sharing would return `base` itself. Faster than `share`, because it builds no result: nearly all messages of a session are
+ * unchanged. May return `false` for equal values.
  */
 function matches(base: unknown, value: unknown): boolean {
   if (base === value) return isSame(base, value);
@@ -137,8 +137,7 @@ function elementsMatch(base: readonly unknown[], value: readonly unknown[]): boo
   return true;
 }
 
-// Inherited members match too and are counted on both sides, so own and inherited members are not distinguished, except `__proto__`, which
-// would count as a value.
+// Does not distinguish own and inherited members: both sides inherit the same ones. Except `__proto__`, which may be an own member of one.
 function membersMatch(base: Members, value: Members): boolean {
   let unmatched = 0;
   for (const key in value) {
@@ -158,8 +157,8 @@ function isSame(known: unknown, shared: unknown): boolean {
 }
 
 /**
- * Finds where two arrays match again after a difference. Only objects are searched; the number of comparisons is bounded by the arrays' length,
- * after which elements are matched by position.
+ * Finds where two arrays match again after a difference. Searches objects only. The number of comparisons is proportional to the arrays'
+ * length; after these, elements are matched by position.
  */
 class Resync {
   readonly #base: readonly unknown[];
@@ -172,7 +171,7 @@ class Resync {
     this.#budget = 64 + 4 * (base.length + value.length);
   }
 
-  /** How many elements of `base` were removed at `at`, before `value[index]`; -1 when `value[index]` was inserted; 0: neither. */
+  /** How many elements of `base` were removed at `at`, before `value[index]`; -1 if `value[index]` was inserted; 0 for neither. */
   skip(at: number, index: number): number {
     if (at >= this.#base.length || typeof this.#value[index] !== 'object') return 0;
     const removed = this.#find(this.#value[index], this.#base, at + 1);

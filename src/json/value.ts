@@ -7,7 +7,9 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 
 type Members = Record<string, unknown>;
 
-/** Real values are shallower than this. Ancestors are tracked only below it, so that a cycle is found before it is copied many times. */
+/**
+ * Real values are shallower than this. Deeper than this, ancestors are tracked, so that a cycle is found before it is copied many times.
+ */
 const UNTRACKED_DEPTH = 32;
 
 const LARGE_ARRAY = 100_000;
@@ -51,7 +53,7 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
   return containersEqual(a, b);
 }
 
-/** A function of its own, so that nothing is allocated for equal objects: the closure needs an environment. */
+/** A separate function, because its closure allocates: `jsonEqual` allocates nothing for identical objects. */
 function containersEqual(a: object, b: object): boolean {
   return explained(a, 0, () => equalContainers(a, b, 1));
 }
@@ -82,7 +84,7 @@ export function setMember(target: object, key: string, value: unknown): void {
   }
 }
 
-/** Faster than `Object.hasOwn`: inside a `for ... in` V8 does away with the whole call. */
+/** Faster than `Object.hasOwn`: inside a `for ... in` V8 removes the whole call. */
 export function isOwn(value: object, key: string): boolean {
   return Object.prototype.hasOwnProperty.call(value, key);
 }
@@ -97,7 +99,7 @@ function isScalar(value: unknown): boolean {
   return typeof value === 'string' || typeof value === 'boolean' || value === null;
 }
 
-/** Runs a fast walk over `value`. A walk knows neither path nor reason of a refusal; a slow second walk finds them. */
+/** Runs a fast walk over `value`. If it refuses the value, a slow second walk finds the path and the reason. */
 function explained<R>(value: unknown, depth: number, walk: () => R): R {
   try {
     return walk();

@@ -1,19 +1,19 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** Browsers that may be open at once; the one that came first is asked to open the inspector anew. */
+/** How many cookies are valid at once. With more, the oldest ends, and its browser needs a new address. */
 const MOST_COOKIES = 100;
-/** Addresses that may wait to be opened. */
+/** How many unused tokens are valid at once. */
 const MOST_TOKENS = 10;
 
-/** One-time tokens, and the cookies that they become. */
+/** One-time tokens, and the cookies for which they are exchanged. */
 export class Keys {
-  /** Cookies know hosts but no ports: the name keeps the cookies of two inspectors apart. */
+  /** A random name, so that the cookies of two inspectors on one host differ: cookies have no ports. */
   readonly #cookieName = `inspector-${randomBytes(6).toString('hex')}`;
   readonly #path: string;
   #tokens: Buffer[] = [];
   #cookies: Buffer[] = [];
 
-  /** @param path Where browsers send the cookie. */
+  /** @param path The path to which browsers send the cookie. */
   constructor(path: string) {
     this.#path = path;
   }
@@ -25,7 +25,7 @@ export class Keys {
     return token;
   }
 
-  /** Uses a token up: the `set-cookie` header that it becomes; `undefined` when it is none, or was used. */
+  /** Exchanges a token for a cookie. Returns the `set-cookie` header; `undefined` for an invalid or used token. */
   redeem(token: string): string | undefined {
     const hash = hashOf(token);
     const left = this.#tokens.filter((one) => !timingSafeEqual(one, hash));
@@ -46,7 +46,7 @@ export class Keys {
   }
 }
 
-/** Values of equal length, which can be compared in constant time. */
+/** Hashes have equal lengths, so they can be compared in constant time. */
 function hashOf(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }

@@ -3,8 +3,8 @@ import { Refusal } from '../../server/answer/refusal.ts';
 const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * Refuses what another page sends. The name of the host keeps out pages whose own name was made to lead here; `Origin` and `Sec-Fetch-Site`
- * keep out the pages of other servers of this machine, whose cookies are the same.
+ * Refuses requests of other pages. The check of the host refuses pages whose own host name resolves to this machine; `Origin` and
+ * `Sec-Fetch-Site` refuse pages of other servers on this machine, which share the cookies.
  *
  * @param hosts Names that are allowed besides those of the loopback interface.
  * @throws Refusal 403
@@ -22,7 +22,7 @@ export function assertSameOrigin(request: Request, url: URL, hosts: readonly str
     throw forbidden('The inspector answers to its own page only.');
   const site = request.headers.get('sec-fetch-site');
   const isOwn = site === null || site === 'same-origin' || site === 'none';
-  // A link may lead to the page: what is there is not shown to the page with the link.
+  // A link may open the page: the site with the link can't read the page.
   const isLink = request.method === 'GET' && request.headers.get('sec-fetch-mode') === 'navigate';
   const isDocument = request.headers.get('sec-fetch-dest') === 'document';
   if (!isOwn && !(isLink && isDocument)) throw forbidden('The inspector answers to its own page only.');

@@ -4,7 +4,7 @@ import { describeThrown } from '../../errors.ts';
 import { Refusal } from '../../server/answer/refusal.ts';
 import type { InspectorError, InspectorFailure } from '../api.ts';
 
-/** No inline script runs, nothing outside is asked, and no other page shows this one. */
+/** Forbids inline scripts, requests to other servers, and showing the page in a frame. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -28,7 +28,7 @@ const SECURITY_HEADERS = {
   'x-frame-options': 'DENY',
 };
 
-/** An answer with the headers that every one has. */
+/** An answer with the security headers. */
 export function answer(
   body: BodyInit | null,
   { status = 200, type, headers = {} }: { status?: number; type: string; headers?: Record<string, string> },
@@ -54,8 +54,8 @@ export function failureAnswer(thrown: unknown): Response {
 }
 
 /**
- * An error in its own words: the page shows sessions in full to the developer who holds its cookie, and errors tell less than those. Clients
- * of agents read other words, those of `error-for-caller.ts`.
+ * An error with its own message: the developer with the cookie may read whole sessions, which tell more than errors. Clients of agents get
+ * the messages of `error-for-caller.ts` instead.
  */
 export function failureOf(thrown: unknown): InspectorFailure {
   const status = thrown instanceof Refusal ? thrown.status : statusOf(thrown);

@@ -1,11 +1,11 @@
 import { answer } from './answers.ts';
 
-/** Sends an event; resolves when the reader can take another. */
+/** Adds an event to the next piece of the stream. */
 export type SendEvent = (name: string, data: unknown) => void;
 
 /**
- * An answer of server-sent events. `look` is called again and again, `pauseMs` after it has ended, until the reader is gone: a slow reader is not
- * sent more than it reads.
+ * An answer of server-sent events. Calls `look` again `pauseMs` after it has ended and the reader has taken its events, until the reader
+ * disconnects. So a slow reader gets no more than it reads.
  *
  * @param signal Ends the stream.
  */
@@ -25,7 +25,7 @@ export function eventStream(
         const events: string[] = [];
         if (!stop.aborted) await look((name, data) => events.push(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`));
         if (gone.signal.aborted) return;
-        // A comment finds out whether the connection is still there.
+        // Without events, sends a comment, to notice a closed connection.
         controller.enqueue(encoder.encode(events.join('') || ':\n\n'));
         if (stop.aborted) controller.close();
       },

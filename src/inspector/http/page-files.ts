@@ -17,7 +17,7 @@ const TYPES: Readonly<Record<string, string>> = {
 export interface PageFile {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly type: string;
-  /** Its name changes with its content. */
+  /** Whether its name has a hash of its content. */
   readonly isHashed: boolean;
 }
 
@@ -25,10 +25,10 @@ export interface PageFile {
 const HOME = new URL(import.meta.url.endsWith('.ts') ? '../../../' : '../', import.meta.url);
 
 /**
- * The files of the built page, by their paths below it; nothing else can be asked for. They are kept compressed (`index.html.br`), and sent as they
- * were: they go no further than this machine.
+ * The files of the built page, by their paths; no other file can be requested. They are stored compressed (`index.html.br`) and sent
+ * uncompressed, because they are sent only on this machine.
  *
- * @param folder Default: where the build puts the page. There are none if it was not built.
+ * @param folder Default: the folder of the build. The result is empty if the page was not built.
  */
 export function readPage(folder = builtPage()): ReadonlyMap<string, PageFile> {
   if (folder === undefined) return new Map();

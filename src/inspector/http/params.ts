@@ -8,7 +8,7 @@ export class Params {
     this.#values = values;
   }
 
-  /** Of a read. A name that comes several times has a list. */
+  /** The parameters of a read. A repeated name has a list. */
   static ofQuery(query: URLSearchParams): Params {
     const names = new Set(query.keys());
     return new Params(
@@ -27,7 +27,7 @@ export class Params {
     try {
       body = JSON.parse(text);
     } catch {
-      // The answer is the same.
+      // Refused below.
     }
     if (typeof body !== 'object' || body === null || Array.isArray(body)) {
       throw invalidArgument('The body of a write is a JSON object.');
@@ -35,7 +35,7 @@ export class Params {
     return new Params(new Map(Object.entries(body)));
   }
 
-  /** @throws `INVALID_ARGUMENT` when it is no text. */
+  /** @throws `INVALID_ARGUMENT` when it is not one text. */
   text(name: string): string | undefined {
     const value = this.#values.get(name);
     if (value === undefined || typeof value === 'string') return value;
@@ -64,7 +64,7 @@ export class Params {
     throw invalidArgument(`${name} must be a whole number from ${least} to ${most}.`);
   }
 
-  /** ISO 8601, in ms since 1970. */
+  /** A time in ISO 8601, converted to ms since 1970. */
   time(name: string): number | undefined {
     const value = this.text(name);
     if (value === undefined) return undefined;
@@ -73,7 +73,7 @@ export class Params {
     throw invalidArgument(`${name} must be a time, such as 2026-01-31T12:00:00Z.`);
   }
 
-  /** One of these. */
+  /** @throws `INVALID_ARGUMENT` when it is none of the values. */
   oneOf<T extends string>(name: string, ...values: readonly T[]): T | undefined {
     const value = this.text(name);
     if (value === undefined || (values as readonly string[]).includes(value)) return value as T | undefined;
@@ -95,7 +95,7 @@ export class Params {
     }
   }
 
-  /** @throws `INVALID_ARGUMENT` unless `confirm` repeats what is removed. */
+  /** @throws `INVALID_ARGUMENT` unless `confirm` repeats the id. */
   assertConfirmed(id: string): void {
     if (this.#values.get('confirm') === id) return;
     throw invalidArgument('Removing asks first: confirm must repeat the id of what is removed.');

@@ -9,10 +9,10 @@ import { SessionWatch } from './session-watch.ts';
 /** Sends one of the events. */
 export type SendLive = <K extends keyof LiveEvents>(name: K, data: LiveEvents[K]) => void;
 
-/** A look at the store, which sends what is new since the one before. */
+/** Polls the store once, and sends the changes since the poll before. */
 type Look = (send: SendLive) => Promise<void>;
 
-/** Server-sent events about a session, or about the list. One request of the store for each look at it. */
+/** Server-sent events about a session, or about the list. */
 export function answerLive(
   source: Source,
   params: Params,
@@ -39,7 +39,7 @@ function lookAtSession(source: Source, params: Params, sessionId: string): Look 
   return (send) => watch.look(send);
 }
 
-/** Sessions that one look takes in. */
+/** How many sessions one poll of the list reads. */
 const NEWEST = 100;
 
 function lookAtList(source: Source): Look {
@@ -49,7 +49,7 @@ function lookAtList(source: Source): Look {
     const { items } = await store.listSessions({ ...source.caller, limit: NEWEST });
     const lines = items.map(lineOf);
     const texts = new Map(lines.map((line) => [line.sessionId, JSON.stringify(line)]));
-    // The first look sends all: the page read its list before, and what was saved in between is in no other answer.
+    // The first poll sends all: the page read its list earlier, and may lack later saves.
     const changed = lines.filter(({ sessionId }) => known.get(sessionId) !== texts.get(sessionId));
     known = texts;
     if (changed.length > 0) send('sessions', { items: changed });

@@ -9,18 +9,18 @@ import { viewOf } from '../read/snapshot.ts';
 import type { ReadSnapshot, Source } from '../source.ts';
 import type { SendLive } from './live.ts';
 
-/** Turns between two looks that are read one by one; of more only the last ones are shown. */
+/** How many turns between two polls are read, one by one, at most. Of more turns only the last ones are shown. */
 const MOST_MISSED = 100;
 
-/** Sends what is new in a session. A look at a session where nothing or one turn is new costs one request. */
+/** Sends the changes of a session. A poll with at most one new turn takes one request, and one for each pending snapshot. */
 export class SessionWatch {
   readonly #source: Source;
   readonly #sessionId: string;
   readonly #follow: boolean;
-  /** Snapshots that may still change, beside the leaf. */
+  /** Snapshots that may still change, besides the leaf. */
   readonly #pending: Set<string>;
   #leafId: string | undefined;
-  /** As it was sent. */
+  /** The leaf's node as JSON, at the poll before. */
   #leafText: string | undefined;
   #leaf: ReadSnapshot | undefined;
   #leafCreatedAt = '';
@@ -47,7 +47,7 @@ export class SessionWatch {
     const nodes = [...(await this.#endedNodes(leaf.snapshotId)), ...(await this.#missedNodes(leaf)), nodeOf(leaf)];
     const text = JSON.stringify(nodes.at(-1));
     const isChanged = text !== this.#leafText;
-    // The page knows the leaf that it named.
+    // The first poll does not send a terminal leaf that the page has.
     const isKnown = this.#leafText === undefined && this.#leafId === leaf.snapshotId && isTerminal(leaf.status);
     const news = isChanged && !isKnown ? nodes : nodes.slice(0, -1);
     if (news.length > 0) send('nodes', { nodes: news });
@@ -73,7 +73,7 @@ export class SessionWatch {
     try {
       return await (this.#follow ? this.#source.read({ sessionId }) : this.#source.readMetadata({ sessionId }));
     } catch (error) {
-      // A store with rejectBranchingSessions has no leaf of a session with branches.
+      // A store with rejectBranchingSessions refuses to read the leaf of a session with branches.
       if (statusOf(error) !== 'FAILED_PRECONDITION' || !this.#source.can.list) throw error;
       this.#isLookupByIdOnly = true;
       return this.#readNewest();
@@ -87,7 +87,7 @@ export class SessionWatch {
     return newest && this.#follow ? this.#source.read({ snapshotId: newest.snapshotId }) : newest;
   }
 
-  /** Snapshots that were running, as far as they have ended. */
+  /** The nodes of the pending snapshots that have ended. */
   async #endedNodes(leafId: string): Promise<TreeNode[]> {
     const ids = [...this.#pending].filter((id) => id !== leafId);
     const read = await Promise.all(ids.map((snapshotId) => this.#source.readMetadata({ snapshotId })));
@@ -98,19 +98,19 @@ export class SessionWatch {
     });
   }
 
-  /** The turns between the leaf that was sent last and this one. */
+  /** The turns between the leaf of the poll before and this one. */
   async #missedNodes(leaf: ReadSnapshot): Promise<TreeNode[]> {
     const missed: SnapshotMetadata[] = [];
     if (this.#leafId === undefined || this.#leafId === leaf.snapshotId) return [];
     let { parentId } = leaf;
     if (this.#leafCreatedAt === '' && parentId !== this.#leafId) {
-      // A page that was away for a while names the leaf that it knew.
+      // First poll: the page may have been disconnected for a while, since the leaf that it named.
       const known = await this.#source.readMetadata({ snapshotId: this.#leafId });
       this.#leafCreatedAt = known?.createdAt ?? leaf.createdAt;
     }
     while (parentId !== undefined && parentId !== this.#leafId && missed.length < MOST_MISSED) {
       const parent = await this.#source.readMetadata({ snapshotId: parentId });
-      // The new leaf is a branch from what the page has.
+      // The new leaf is on another branch, which starts at a turn that the page has.
       if (!parent || parent.createdAt < this.#leafCreatedAt) break;
       missed.unshift(parent);
       if (!isTerminal(parent.status)) this.#pending.add(parent.snapshotId);

@@ -14,7 +14,7 @@ import type { Params } from '../http/params.ts';
 import type { Source } from '../source.ts';
 import { managerOf, memoriesOf, mintedScope, mustGetMemory, scopeIn } from './scope.ts';
 
-/** A search for a person may take longer than one for a model. */
+/** A person can wait longer for a search than a turn. */
 const DEADLINE_MS = 10_000;
 
 export async function listScopes(source: Source, params: Params): Promise<Page<MemoryScopeId>> {
@@ -60,7 +60,7 @@ export async function showMemory(source: Source, params: Params): Promise<Memory
   return { memory, revisions: await memoriesOf(source).store.revisions(scopeIn(params), memory.id, source.caller) };
 }
 
-/** The messages that a source names, of its snapshot, or of its session as that is now. */
+/** The messages of a source, read from its snapshot, or else from the current state of its session. */
 export async function readSource(source: Source, params: Params): Promise<SourceView> {
   const memory = await mustGetMemory(source, params);
   const at = params.whole('source', 0, 100_000) ?? 0;

@@ -6,7 +6,7 @@ import { memoryScopeKey } from '../../store/memory/scope.ts';
 import type { Params } from '../http/params.ts';
 import type { Source } from '../source.ts';
 
-/** The memories to look at. */
+/** The memories of the inspector. */
 export interface Memories {
   readonly store: MemoryStore;
   readonly manager: MemoryManager | undefined;
@@ -29,7 +29,7 @@ export function isManager(memory: MemoryManager | MemoryStore): memory is Memory
   return 'quarantine' in memory;
 }
 
-/** @throws `INVALID_ARGUMENT` for what is no scope. */
+/** @throws `INVALID_ARGUMENT` for a missing or invalid scope. */
 export function scopeIn(params: Params): MemoryScopeId {
   const scope = params.json('scope') as MemoryScopeId;
   if (scope === undefined) throw invalidArgument('scope is missing.');
@@ -37,7 +37,7 @@ export function scopeIn(params: Params): MemoryScopeId {
   return scope;
 }
 
-/** The scope as the manager takes it. The developer in front of the page may see all scopes. */
+/** The scope in the manager's form. The page's developer may see all scopes. */
 export function mintedScope({ caller }: Source, params: Params): MemoryScope {
   return mint(scopeIn(params), caller.context);
 }

@@ -8,7 +8,7 @@ import type { Params } from '../http/params.ts';
 import type { ReadSnapshot, Source } from '../source.ts';
 import { nodeOf } from './node.ts';
 
-/** What changed between two snapshots. Two requests. */
+/** The differences between two snapshots. Two requests. */
 export async function readDiff(source: Source, params: Params): Promise<SnapshotDiff> {
   const [from, to] = await Promise.all([
     source.mustRead({ snapshotId: params.mustText('from') }),
@@ -25,7 +25,7 @@ export async function readDiff(source: Source, params: Params): Promise<Snapshot
   };
 }
 
-/** Which turns of a branch changed a value, the last one first. One request a snapshot. */
+/** The turns of a branch that changed a value, the last one first. One request for each snapshot. */
 export async function readChanges(source: Source, params: Params): Promise<ChangesPage> {
   const path = readPointer(params.mustText('path'));
   const limit = params.whole('limit', 1, 500) ?? 100;
@@ -42,7 +42,7 @@ export async function readChanges(source: Source, params: Params): Promise<Chang
   }
 }
 
-/** How many first messages are the same. Those of a frozen state are mostly the same objects. */
+/** How many messages are the same, from the first on. In frozen states these are mostly the same objects. */
 export function commonLength(one: readonly unknown[], other: readonly unknown[]): number {
   const most = Math.min(one.length, other.length);
   let length = 0;
@@ -51,8 +51,8 @@ export function commonLength(one: readonly unknown[], other: readonly unknown[])
 }
 
 /**
- * The changed values by path: of objects those of their members, of lists the steps of a patch, whose positions are those at that point of
- * going through them.
+ * The changed values by path. For objects these are the changes of their members; for lists the operations of a patch, with positions at
+ * the time of each operation.
  */
 export function valueChanges(from: unknown, to: unknown, path: readonly string[] = []): ValueChange[] {
   if (isObject(from) && isObject(to)) {

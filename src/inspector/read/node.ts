@@ -6,10 +6,10 @@ import { usageOf } from '../../store/list/session-summary.ts';
 import type { ContextReport, RunFacts, TreeNode, UsageSum } from '../api.ts';
 import { storedError } from '../http/answers.ts';
 
-/** The first line of an error is enough to know it again. */
+/** Enough of an error's first line to recognize the error. */
 const MOST_ERROR_CHARACTERS = 300;
 
-/** What the tree shows of a snapshot. */
+/** A snapshot as a node of the tree. */
 export function nodeOf(snapshot: SnapshotMetadata): TreeNode {
   const { snapshotId, parentId, createdAt, updatedAt, finishReason, error } = snapshot;
   const sessionId = sessionOf(snapshot);
@@ -35,7 +35,7 @@ export function nodeOf(snapshot: SnapshotMetadata): TreeNode {
   };
 }
 
-/** The context report that the turn left. */
+/** The context report of the turn. */
 export function reportOf(snapshot: SnapshotMetadata): ContextReport | undefined {
   return (snapshot as { contextReport?: ContextReport }).contextReport;
 }
@@ -46,7 +46,7 @@ export function tokensOf(usage: unknown): number | undefined {
   return inputTokens === undefined && outputTokens === undefined ? undefined : (inputTokens ?? 0) + (outputTokens ?? 0);
 }
 
-/** What the snapshot says of its background run; `undefined` for a turn in the foreground. */
+/** The facts of the snapshot's background run; `undefined` for a turn in the foreground. */
 export function runFacts(snapshot: SnapshotMetadata): RunFacts | undefined {
   const run = runOf(snapshot);
   const { heartbeatAt, snapshotId } = snapshot;

@@ -8,9 +8,9 @@ import type { Params } from '../http/params.ts';
 import type { Source } from '../source.ts';
 import { runFacts } from './node.ts';
 
-/** Sessions that one request looks at. */
+/** How many sessions one request lists. */
 const LIMIT = 1000;
-/** Reads at the same time. */
+/** How many sessions are read at the same time. */
 const AT_ONCE = 10;
 
 /** Background runs of the sessions that were written last. */
@@ -33,7 +33,7 @@ function mayHaveRun({ status, leafCount }: SessionSummary): boolean {
   return leafCount > 1 || (status !== 'completed' && status !== 'aborted');
 }
 
-/** The runs of a session: of its leaf and the running turns before it; of a session with branches, of all its snapshots. */
+/** The runs of a session, found in its leaf and the running turns before that; in a session with branches, in all snapshots. */
 async function runsOf(source: Source, { sessionId, leafId, leafCount }: SessionSummary): Promise<RunLine[]> {
   const snapshots =
     leafCount > 1
@@ -50,7 +50,7 @@ async function runsOf(source: Source, { sessionId, leafId, leafCount }: SessionS
   });
 }
 
-/** A snapshot, and before it those that it waits for. */
+/** A snapshot, after the running ones for which it waits. */
 async function pendingLine(source: Source, leafId: string): Promise<SnapshotMetadata[]> {
   const line: SnapshotMetadata[] = [];
   for (let id: string | undefined = leafId; id !== undefined;) {

@@ -9,7 +9,7 @@ import type { ReadSnapshot, Source } from '../source.ts';
 import { reportOf } from './node.ts';
 import { lookupOf } from './snapshot.ts';
 
-/** What the model was sent in the turn of a snapshot, from its report, the conversation and the stored summary. Two requests at most. */
+/** The model's input in the turn of a snapshot, from its report, the conversation and the stored summary. At most two requests. */
 export async function readSeen(source: Source, params: Params): Promise<SeenView> {
   const snapshot = await source.mustRead(lookupOf(params));
   const report = reportOf(snapshot);
@@ -30,12 +30,12 @@ async function summaryOf(
   return { text, to, model, tokens, createdAt };
 }
 
-/** Every message of the session with what became of it, as ranges without a gap. */
+/** Ranges for all messages of the session, without a gap. */
 export function rangesOf(snapshot: ReadSnapshot, report: ContextReport | undefined): SeenRange[] {
   const messages = snapshot.state?.messages ?? [];
   const ranges = report && [...report.sent, ...report.dropped];
   const told = Math.max(0, report?.summary?.to ?? 0, ...(ranges ?? []).map(([, to]) => to));
-  // The report knows all earlier messages, unless its lists were too long for it.
+  // The report covers all earlier messages, unless its lists were shortened.
   const isKnown = report && !report.isShortened;
   const begin = Math.min(messages.length, isKnown ? told : beginOfTurn(snapshot, messages));
   const fates: SeenRange['as'][] = Array.from({ length: begin }, () =>
@@ -52,7 +52,7 @@ export function rangesOf(snapshot: ReadSnapshot, report: ContextReport | undefin
   ];
 }
 
-/** The first message that the turn added; where the snapshot does not say it, the last one of the user. */
+/** The position of the turn's first message; if the snapshot does not have it, that of the user's last message. */
 function beginOfTurn(snapshot: ReadSnapshot, messages: readonly MessageData[]): number {
   return (
     logOf(snapshot).messages?.kept ??

@@ -5,11 +5,11 @@ import type { Params } from '../http/params.ts';
 import type { Source } from '../source.ts';
 import { tokensOf } from './node.ts';
 
-/** Sessions that one request looks at, where conditions leave some out. */
+/** After this many sessions a request with conditions ends. */
 const MOST_LOOKED = 5000;
 const LIMIT = 1000;
 
-/** Sessions that fulfil all conditions, the one written last first. */
+/** Sessions that meet all conditions, the one written last first. */
 export async function readSessions(source: Source, params: Params): Promise<SessionsPage> {
   const store = source.having('list');
   const fulfils = conditionsOf(params);
@@ -37,7 +37,7 @@ export function lineOf(summary: SessionSummary): SessionLine {
   return { ...summary, ...(tokens !== undefined && { tokens }) };
 }
 
-/** The first view: what there is, and the first sessions, of a store that can list them. */
+/** The first view: the inspector's facts, and the first sessions if the store can list. */
 export async function readStart(source: Source, params: Params, info: InspectorStart['info']): Promise<InspectorStart> {
   return { ...(source.can.list ? await readSessions(source, params) : { items: [], looked: 0 }), info };
 }

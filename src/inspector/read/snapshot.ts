@@ -6,12 +6,12 @@ import type { Params } from '../http/params.ts';
 import type { ReadSnapshot, Source } from '../source.ts';
 import { nodeOf, reportOf } from './node.ts';
 
-/** One snapshot with all that it holds. One request. */
+/** One snapshot with all of its data. One request. */
 export async function readSnapshotView(source: Source, params: Params): Promise<SnapshotView> {
   return viewOf(await source.mustRead(lookupOf(params)));
 }
 
-/** The snapshot that a request names; what it names too much or too little is refused by the store's rules. */
+/** The snapshot that a request names. {@link Source.read} refuses a lookup with both ids or none. */
 export function lookupOf(params: Params): { snapshotId?: string; sessionId?: string } {
   const [snapshotId, sessionId] = [params.text('snapshotId'), params.text('sessionId')];
   return { ...(snapshotId !== undefined && { snapshotId }), ...(sessionId !== undefined && { sessionId }) };

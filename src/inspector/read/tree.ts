@@ -3,10 +3,10 @@ import type { Params } from '../http/params.ts';
 import type { Source } from '../source.ts';
 import { nodeOf } from './node.ts';
 
-/** Nodes that one request of the store answers at most. */
+/** Maximum number of nodes from one request of the store. */
 const LIMIT = 1000;
 
-/** A session's snapshots without their states; 1,000 cost one request. */
+/** A session's snapshots without their states; each 1,000 take one request. */
 export async function readTree(source: Source, params: Params): Promise<TreePage> {
   const store = source.having('list');
   const sessionId = params.mustText('sessionId');

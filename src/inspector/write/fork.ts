@@ -25,7 +25,7 @@ export async function agentsOf(agents: ServedAgents | undefined): Promise<Readon
   return new Map(list.map((agent) => [agent.__action.name, agent]));
 }
 
-/** Runs a turn that continues from a snapshot, as the user whose session it is. Answers when it has ended. */
+/** Runs a turn from a snapshot on, as the session's owner. Resolves when it has ended. */
 export async function fork(source: Source, params: Params, signal: AbortSignal): Promise<ForkResult> {
   const name = params.mustText('agent');
   const agents = await agentsOf(source.options.agents);
@@ -47,14 +47,14 @@ export async function fork(source: Source, params: Params, signal: AbortSignal):
   const { result } = await agent.run(input, { init, context: context ?? {}, abortSignal: signal });
   const { snapshotId: saved, finishReason, error } = result as AgentOutput;
   return {
-    // Of a turn that failed it is the snapshot from which the conversation can go on: the one before.
+    // A failed turn returns the snapshot before, from which the conversation can continue.
     ...(saved !== undefined && saved !== snapshotId && { snapshotId: saved }),
     ...(finishReason !== undefined && { finishReason }),
     ...(error && { error: storedError(error) }),
   };
 }
 
-/** The same answer to all tools that wait in a snapshot. */
+/** Gives all waiting tools of a snapshot the same answer. */
 function answersTo(
   from: SessionSnapshot | undefined,
   answer: 'approve' | 'deny',

@@ -45,7 +45,7 @@ export class PatchError extends Error {
 /**
  * Prepares a value for a place inside `depth` containers.
  *
- * @throws SyntaxError for a value that the patch is refused for.
+ * @throws SyntaxError for a value because of which the patch is refused.
  */
 export type Prepare = (value: unknown, depth: number) => unknown;
 
@@ -161,7 +161,7 @@ export class Application {
     return path.reduce<unknown>(childOf, this.#holder);
   }
 
-  /** The container of the place at `path`, and its key there. The container and its ancestors may be changed in place. */
+  /** The container of the place at `path`, and the key in it. The container and its ancestors may be changed in place. */
   #openParent(path: Tokens): [parent: object, key: string] {
     let parent: object = this.#holder;
     for (const token of path.slice(0, -1)) {
