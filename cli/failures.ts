@@ -2,16 +2,16 @@
 export const OK = 0;
 /** The work found problems, or failed. */
 export const PROBLEMS = 1;
-/** The command was given what it can't take. */
+/** The arguments of the command are wrong. */
 export const WRONG_USE = 2;
 
-/** The command was given what it can't take; the message says what to give. */
+/** The arguments of the command are wrong; the message says what is right. */
 export class WrongUse extends Error {}
 
 /** The work found problems; the message says which. */
 export class Problem extends Error {}
 
-/** What an error comes to: a sentence for the terminal, and the exit code. */
+/** Converts an error to a sentence for the terminal and an exit code. */
 export function explain(error: unknown): { readonly message: string; readonly code: number } {
   const { status, message = String(error) } = (error ?? {}) as { status?: unknown; message?: string };
   const isWrongUse = error instanceof WrongUse || status === 'INVALID_ARGUMENT';

@@ -2,27 +2,27 @@ import { createInterface } from 'node:readline';
 import { finished } from 'node:stream/promises';
 import { OK, PROBLEMS } from './failures.ts';
 
-/** What a command reads from and writes to. */
+/** The input and output of a command. */
 export interface Io {
-  /** Writes the result; resolves when more can be taken. */
+  /** Writes a part of the result; resolves when the output takes more. */
   print(text: string): Promise<void>;
-  /** Writes a line for the person at the terminal, beside the result. */
+  /** Writes a line for the person at the terminal, not to the result. */
   say(text: string): void;
-  /** Shows how far the work is, in place of what was shown before. */
+  /** Shows the progress of the work, in place of the progress shown before. */
   progress(text: string): void;
-  /** Asks a person; `undefined`: there is none. */
+  /** Asks the person at the terminal; `undefined` without a terminal. */
   ask(question: string): Promise<boolean | undefined>;
-  /** What comes in, say by a pipe. */
+  /** The standard input, for example a pipe. */
   readonly input: AsyncIterable<Uint8Array | string>;
-  /** The folder that paths are relative to. */
+  /** The folder to which paths are relative. */
   readonly folder: string;
-  /** Aborts when the command is to end early. The reason is the exit code. */
+  /** Aborts when the command has to end early. The reason is the exit code. */
   readonly signal: AbortSignal;
 }
 
-/** Exit codes of an end from outside, as shells know them. */
+/** Exit codes after signals, as shells use them. */
 const SIGNALS: Readonly<Partial<Record<NodeJS.Signals, number>>> = { SIGINT: 130, SIGTERM: 143 };
-/** Where progress is not shown in place, it is written once in so many ms. */
+/** Without a terminal, progress is written once in this many ms. */
 const PROGRESS_MS = 5000;
 
 /** The terminal of this process. */
@@ -31,17 +31,17 @@ export function nodeIo(): Io & { flush(): Promise<void> } {
   const end = new AbortController();
   for (const [name, code] of Object.entries(SIGNALS)) {
     process.on(name, () => {
-      // Once more: at once.
+      // A second signal ends the process at once.
       if (end.signal.aborted) process.exit(code);
       end.abort(code);
     });
   }
-  // Genkit has a listener that ends the process at once, and with 0, as if the work were done.
+  // Removes Genkit's listener, which would end the process at once, with the exit code 0 of a success.
   process.on('newListener', (name: string, listener: () => void) => {
     if (name in SIGNALS) queueMicrotask(() => process.off(name, listener));
   });
   stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
-    // The reader has seen enough, `head` say.
+    // The reader closed the pipe, as `head` does.
     if (code === 'EPIPE' || end.signal.aborted) return end.abort(OK);
     stderr.write(`The output can't be written: ${message}\n`);
     end.abort(PROBLEMS);

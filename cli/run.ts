@@ -12,7 +12,7 @@ import { safe } from './output/text.ts';
  * Runs a command line.
  *
  * @param argv Without the names of Node and the script.
- * @returns The exit code: 0, 1 when the work found problems or failed, 2 for what the command can't take.
+ * @returns The exit code: 0, 1 when the work found problems or failed, 2 for wrong arguments.
  */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
   try {

@@ -1,4 +1,7 @@
-/** All that `genkit/beta` has, so that an application moves by changing that one import. What is named below takes the place of its namesake there. */
+/**
+ * All exports of `genkit/beta`, so that an application moves by changing that one import. Exports below replace those of the same name
+ * there.
+ */
 export * from 'genkit/beta';
 export { agentRuntime, type AgentRuntimeOptions, type MountedInspectorOptions } from '../plugins/agent-runtime.ts';
 export type { RuntimeDefaults } from '../src/agent/define/runtime-defaults.ts';

@@ -1,4 +1,4 @@
-/** A page that shows sessions, runs and memories, and what the models saw; for one's own server. `npx genkitx-agents inspect` starts it as well. */
+/** A page that shows sessions, runs, memories and the models' inputs, for your own server. `npx genkitx-agents inspect` starts it, too. */
 export { inspector, type Inspector } from '../src/inspector/inspector.ts';
 export type { InspectorOptions } from '../src/inspector/options.ts';
 export type { MemoryManager } from '../src/memory/manager.ts';

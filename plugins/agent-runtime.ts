@@ -10,21 +10,21 @@ import { failedPrecondition, invalidArgument } from '../src/errors.ts';
 import { mountOn } from '../src/server/mounted.ts';
 import { checkOptions, isFunction, isObject, isOneOf, isString, isWhole } from '../src/store/check-options.ts';
 
-/** Options of {@link agentRuntime}: defaults of the agents, and what is served beside them. */
+/** Options of {@link agentRuntime}: defaults of the agents, and the inspector. */
 export interface AgentRuntimeOptions extends RuntimeDefaults {
   /**
-   * Serves the inspector of the default store beside the agents of this Genkit instance, by `agentRouter` and `agentHandler`; `docs/inspector.md`.
-   * Default: it is not served.
+   * Lets `agentRouter` and `agentHandler` serve the inspector of the default store beside the agents of this Genkit instance; see
+   * `docs/inspector.md`. Default: no inspector.
    */
   readonly inspector?: MountedInspectorOptions;
 }
 
-/** The inspector in one's own server. */
+/** Options of the inspector beside the agents. */
 export interface MountedInspectorOptions extends Pick<
   InspectorOptions,
   'memory' | 'memorySearch' | 'context' | 'readOnly' | 'hosts' | 'pollIntervalMs' | 'nodeEnv' | 'onAddress'
 > {
-  /** The path below that of the agents, say `/inspect`. */
+  /** The path below that of the agents, for example `/inspect`. */
   readonly path: string;
 }
 
@@ -32,8 +32,8 @@ export interface MountedInspectorOptions extends Pick<
 const NAME = 'genkitx-agents';
 
 /**
- * The Genkit plugin of this package. It gives agents without a `store` of their own the default one (an agent opts out with
- * `state: 'client'`), and registers the actions that list, delete and prune the sessions of that store, as far as it can.
+ * The Genkit plugin of this package. Agents without a `store` of their own get the default store (an agent opts out with
+ * `state: 'client'`). It also registers actions to list, delete and prune the sessions of that store, as far as the store can.
  *
  * @throws `INVALID_ARGUMENT` for an unknown or impossible option.
  * @example
@@ -72,7 +72,7 @@ function assertMountable({ path }: MountedInspectorOptions, store: SessionStore 
   throw invalidArgument("agentRuntime: inspector.path must be a path such as '/inspect'.");
 }
 
-/** Loaded with its first request. One for each place where the agents are served: its cookie holds below it. */
+/** Loads the inspector with its first request. Makes one for each path at which the agents are served: its cookie is valid below it. */
 function mountInspector(registry: Registry, store: SessionStore, { path, ...options }: MountedInspectorOptions): void {
   const made = new Map<string, Promise<Inspector>>();
   const make = async (basePath: string): Promise<Inspector> => {

@@ -10,7 +10,7 @@ import {
   type FirestoreMemoryStoreOptions as BaseMemoryOptions,
 } from '../stores/firestore/memory/firestore-memory-store.ts';
 
-/** Options of {@link FirestoreSessionStore}: those of `genkitx-agents/google-cloud`, and where the database is found. */
+/** Options of {@link FirestoreSessionStore}: those of `genkitx-agents/google-cloud`, and the Firebase app. */
 export interface FirestoreSessionStoreOptions extends BaseOptions {
   /** The Firebase app whose default database is used, in place of `db`. Default: the default app, which must be initialised. */
   firebaseApp?: App;
@@ -34,7 +34,7 @@ export class FirestoreSessionStore<S = unknown> extends BaseStore<S> {
   }
 }
 
-/** Options of {@link FirestoreMemoryStore}: those of `genkitx-agents/google-cloud`, and where the database is found. */
+/** Options of {@link FirestoreMemoryStore}: those of `genkitx-agents/google-cloud`, and the Firebase app. */
 export interface FirestoreMemoryStoreOptions extends BaseMemoryOptions {
   /** The Firebase app whose default database is used, in place of `db`. Default: the default app, which must be initialised. */
   firebaseApp?: App;

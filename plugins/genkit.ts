@@ -21,8 +21,8 @@ import { guardTemplates } from '../src/session/template-text.ts';
 import type { ScopeRecord } from '../src/store/contract.ts';
 
 /**
- * Genkit's own `genkit()` of `genkit/beta`, whose instance's `defineAgent`, `definePromptAgent` and `defineCustomAgent` are those of this
- * package: an application written for `genkit/beta` moves by changing that one import.
+ * Genkit's own `genkit()` of `genkit/beta`, but `defineAgent`, `definePromptAgent` and `defineCustomAgent` of the instance are those of
+ * this package: an application written for `genkit/beta` moves by changing that one import.
  *
  * @example
  * import { genkit } from 'genkitx-agents';
@@ -36,7 +36,7 @@ export function genkit(options: GenkitBetaOptions = {}): AgentsGenkit {
   return ai;
 }
 
-/** What {@link genkit} answers. */
+/** The instance that {@link genkit} returns. */
 export class AgentsGenkit extends GenkitBeta {
   /** `defineAgent` of this package, in this instance. */
   override defineAgent<State, I extends z.ZodTypeAny = z.ZodTypeAny, O extends z.ZodTypeAny = z.ZodTypeAny>(
@@ -66,7 +66,7 @@ export class AgentsGenkit extends GenkitBeta {
     return definePromptAgent<State, I, O>(this.registry, config);
   }
 
-  /** `defineCustomAgent` of this package, in this instance. A function typed with Genkit's own `AgentFn` does as well. */
+  /** `defineCustomAgent` of this package, in this instance. It also takes a function of the type of Genkit's own `AgentFn`. */
   override defineCustomAgent<State, User = ScopeRecord, App = ScopeRecord>(
     config: WithStateSchema<State, CustomAgentConfig<NoInfer<State>, User, App>>,
     fn: AgentFn<NoInfer<State>, NoInfer<User>, NoInfer<App>>,
@@ -84,13 +84,13 @@ export class AgentsGenkit extends GenkitBeta {
   }
 
   /**
-   * The session of the turn that runs, with its `state`. The type arguments are those of the plain state, of the `user:` keys, and of the
-   * `app:` keys. In a Genkit agent that this package did not define, the session is Genkit's, which has no such `state`.
+   * The session of the running turn, with its `state`. The type arguments are the types of the plain state, of the `user:` keys, and of the
+   * `app:` keys. In an agent that Genkit itself defined, the session is Genkit's, which has no such `state`.
    *
    * @throws SessionError outside of a turn.
    */
   override currentSession<S = unknown, User = ScopeRecord, App = ScopeRecord>(): Session<S, User, App>;
-  // Genkit types its session's own `state` as private, so no session with a public one is assignable to it.
+  // `state` of Genkit's session has a private type, so no session with a public `state` is assignable to it.
   override currentSession<S>(): GenkitSession<S>;
   override currentSession(): unknown {
     return super.currentSession();

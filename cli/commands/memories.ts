@@ -26,7 +26,7 @@ interface JobFlags extends StoreFlags {
   readonly state?: MemoryJob['state'];
 }
 
-/** A cold process reads the index first. */
+/** Time limit of a search, in ms. Long, because a new process has to read the index first. */
 const SEARCH_MS = 60_000;
 
 /** `memories ...` */

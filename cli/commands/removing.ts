@@ -19,9 +19,9 @@ export function removingCommand(parent: Command, usage: string, description: str
 }
 
 /**
- * Whether to go on: asks the person at the terminal, unless `--yes` has said so.
+ * Asks the person at the terminal whether to go on. With `--yes` it does not ask.
  *
- * @throws WrongUse where there is nothing to ask at.
+ * @throws WrongUse without a terminal.
  */
 export async function isConfirmed(io: Io, { yes }: RemovingFlags, what: string): Promise<boolean> {
   if (yes) return true;
@@ -31,7 +31,7 @@ export async function isConfirmed(io: Io, { yes }: RemovingFlags, what: string):
   return answer;
 }
 
-/** How much a tenant has. */
+/** Counts of a tenant's data. */
 export interface Totals {
   sessions: number;
   snapshots: number;
@@ -56,7 +56,7 @@ export async function printForeseen(io: Io, { json }: RemovingFlags, { sessions,
   else await io.print(`Would remove: ${describeTotals({ sessions, snapshots })}\n`);
 }
 
-/** Prints what a removal did: the counts before and after. */
+/** Prints the counts before and after a removal. */
 export async function printRemoved(
   io: Io,
   { json }: RemovingFlags,

@@ -8,9 +8,9 @@ import { loadExport } from '../stores/load-module.ts';
 import { importPackage, parseStoreUrl, type OpenStore } from '../stores/open-store.ts';
 import { itemsOf, printJson, storeCommand, withStore, type StoreFlags } from './with-store.ts';
 
-/** The lease of Genkit's own background runs, which store none, in ms. */
+/** The lease of Genkit's own background runs, in ms. It is not stored in them. */
 const GENKIT_LEASE_MS = 60_000;
-/** How often a run that goes on is looked at, in ms. */
+/** Pause between two reads of a running snapshot, in ms. */
 const LOOK_MS = 250;
 
 /** A background run, as its running snapshot describes it. */
@@ -92,7 +92,7 @@ export function addRuns(program: Command, io: Io): void {
 /** The runs of a tenant: its running snapshots. */
 async function* runsIn({ store, caller }: OpenStore): AsyncGenerator<Run> {
   for await (const { sessionId, status, leafCount } of itemsOf((page) => store.listSessions({ ...caller, ...page }))) {
-    // A run may be in any branch; with one branch it is at the end.
+    // With one branch, a run is at its end; with several, it may be in any.
     if (leafCount === 1 && status !== 'pending') continue;
     for await (const one of itemsOf((page) => store.listSnapshots({ ...caller, ...page, sessionId }))) {
       if (one.status === 'pending') yield runOf(sessionId, one);
@@ -129,7 +129,7 @@ function runTable(runs: readonly Run[]): string {
   ]);
 }
 
-/** The status that a run ends with. */
+/** Waits until a run has ended. Returns its status. */
 async function ended(io: Io, { store, caller }: OpenStore, snapshotId: string): Promise<string> {
   for (;;) {
     const status = (await store.getSnapshotMetadata({ ...caller, snapshotId }))?.status;

@@ -34,13 +34,13 @@ export function parseContext(text: string): ActionContext {
   try {
     context = JSON.parse(text);
   } catch {
-    // The message is the same.
+    // Refused below.
   }
   if (typeof context === 'object' && context !== null && !Array.isArray(context)) return context;
   throw new WrongUse(`--context takes a JSON object, say '{"auth":{"uid":"ada"}}'.`);
 }
 
-/** Runs a command's work on its store, and closes that, also when the command is interrupted. */
+/** Opens a command's store, runs the work, and closes the store, also when the command is interrupted. */
 export async function withStore<T>(
   io: Io,
   flags: StoreFlags,

@@ -9,10 +9,10 @@ const COMMANDS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = 
 };
 
 /**
- * Opens an address with a token in the browser, by a file that leads there: the arguments of processes can be read by other users of the
- * machine. Where there is no browser nothing happens.
+ * Opens an address with a token in the browser. The browser gets a file that redirects to the address, because other users of the machine
+ * can read the arguments of processes. Does nothing without a browser.
  *
- * @returns Removes the file.
+ * @returns A function that removes the file.
  */
 export function openBrowser(address: string): () => void {
   const folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-inspect-'));

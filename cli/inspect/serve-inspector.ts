@@ -25,7 +25,7 @@ export async function serveInspector(
     ...(agents !== undefined && { agents: asAgents(agents) }),
     ...(memories && { memory: memories.manager }),
     readOnly: flags.readOnly ?? false,
-    // Who types the command wants the page, whatever the environment.
+    // Not the environment's value: the command shows the page even with NODE_ENV=production.
     nodeEnv: 'development',
     onAddress: (address) => io.say(`Open once: ${address}`),
   });
@@ -46,7 +46,7 @@ export async function serveInspector(
   }
 }
 
-/** Those of a module name their tenant by the context that all calls have. */
+/** Memories of a module get the tenant by the context of all calls, not by `--tenant`. */
 async function openNamedMemories({ memory, tenant }: InspectFlags, folder: string): Promise<OpenMemories | undefined> {
   if (memory === undefined) return undefined;
   const isModule = parseStoreUrl(memory, folder).kind === 'module';
@@ -61,7 +61,7 @@ async function loadNamed(url: string | undefined, folder: string): Promise<unkno
   throw new WrongUse(`'${url}' is no export of a module. Write, say, ./app.ts#ai`);
 }
 
-/** One agent, or what has several. */
+/** Makes a list of a single agent. */
 function asAgents(found: unknown): NonNullable<InspectorOptions['agents']> {
   const isAgent = typeof (found as { run?: unknown }).run === 'function' && !('registry' in (found as object));
   return (isAgent ? [found] : found) as NonNullable<InspectorOptions['agents']>;

@@ -1,13 +1,13 @@
 import type { MessageData, Part, SessionSnapshot } from 'genkitx-agents';
 import { brief, oneLine, safe, time } from './text.ts';
 
-/** How much of a snapshot is shown. */
+/** How a snapshot is shown. */
 export interface Detail {
   /** Values in full, not in one line. */
   readonly isFull: boolean;
 }
 
-/** A snapshot as people read it: its facts, the messages, the state, the artifacts, the error. */
+/** A snapshot as lines for people: its facts, the messages, the state, the artifacts, the error. */
 export function* conversation(snapshot: SessionSnapshot, detail: Detail): Generator<string> {
   const { snapshotId, sessionId, parentId, status, createdAt, finishReason, error, state } = snapshot;
   const facts = [

@@ -3,7 +3,7 @@ import type { MessageData, SessionSnapshot } from 'genkitx-agents';
 import { messageLines } from './conversation.ts';
 import { brief, oneLine } from './text.ts';
 
-/** A value that changed; a side that has none has no member. */
+/** A changed value. `before` or `after` is missing if there was no value. */
 export interface Change {
   /** A JSON Pointer. */
   readonly path: string;
@@ -11,19 +11,19 @@ export interface Change {
   readonly after?: unknown;
 }
 
-/** What changed from one snapshot to another. */
+/** The differences between two snapshots. */
 export interface Differences {
   readonly messages: {
-    /** Messages that both begin with. */
+    /** How many messages are the same, from the first on. */
     readonly kept: number;
     readonly removed: readonly MessageData[];
     readonly added: readonly MessageData[];
   };
-  /** Of the custom state. */
+  /** Changes of the custom state. */
   readonly state: readonly Change[];
-  /** Of the artifacts, by their names. */
+  /** Changes of the artifacts, by their names. */
   readonly artifacts: readonly Change[];
-  /** Of the rest: status, times, usage. */
+  /** Changes of the other members: status, times, usage. */
   readonly snapshot: readonly Change[];
 }
 

@@ -34,7 +34,7 @@ function cell(value: string | number | undefined): string {
   return typeof value === 'number' ? value.toLocaleString('en') : oneLine(value);
 }
 
-/** Places that nearly all terminals take for a text. */
+/** The width of a text in nearly all terminals. */
 function widthOf(text: string): number {
   return characters(text).length;
 }

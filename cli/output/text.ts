@@ -1,4 +1,7 @@
-/** Text from a store for a terminal: what would move the cursor or change colours is shown as `\x1b`. Line breaks and tabs stay. */
+/**
+ * Makes text from a store safe for a terminal: shows characters that move the cursor or change colours as `\x1b`. Line breaks and tabs
+ * stay.
+ */
 export function safe(text: string): string {
   // eslint-disable-next-line no-control-regex
   return text.replaceAll(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069]/g, (char) => {
@@ -7,12 +10,12 @@ export function safe(text: string): string {
   });
 }
 
-/** What a reader takes for the characters of a text. */
+/** The characters of a text as a reader sees them (graphemes). */
 export function characters(text: string): string[] {
   return Array.from(new Intl.Segmenter().segment(text), ({ segment }) => segment);
 }
 
-/** A text as one line of at most so many characters. */
+/** A text as one line of at most `most` characters. */
 export function oneLine(text: string, most = 72): string {
   const line = characters(safe(text).replaceAll(/\s+/g, ' ').trim());
   return line.length <= most ? line.join('') : `${line.slice(0, most - 1).join('')}…`;
@@ -23,7 +26,7 @@ export function brief(value: unknown, most = 72): string {
   return value === undefined ? '' : oneLine(JSON.stringify(value), most);
 }
 
-/** A stored time in UTC, to the second; as it is where it is none. */
+/** A stored time in UTC, to the second. An invalid time is returned as it is. */
 export function time(text: string | undefined): string {
   if (text === undefined) return '';
   const at = Date.parse(text);

@@ -9,10 +9,10 @@ const SYMBOLS: Readonly<Record<string, string>> = {
 };
 
 /**
- * A session drawn as a tree, a line for each snapshot: a line of turns goes straight down, branches go to the right.
+ * A session drawn as a tree, with a line for each snapshot: successive turns go straight down, branches go to the right.
  *
- * @param snapshots In the order of their first saves. One whose parent is not among them begins a tree of its own.
- * @param describe What stands behind a snapshot's symbol.
+ * @param snapshots In the order of their first saves. A snapshot whose parent is missing begins a tree of its own.
+ * @param describe Returns the text after a snapshot's symbol.
  */
 export function* treeLines(
   snapshots: readonly SnapshotMetadata[],

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { WrongUse } from '../failures.ts';
 
 /**
- * Imports a package that is no dependency of this one.
+ * Imports a package that this one does not depend on.
  *
  * @throws WrongUse when it is not installed.
  */
@@ -19,9 +19,9 @@ export async function importOptional<T>(name: string): Promise<T> {
 }
 
 /**
- * Loads an export of a user's own module, in TypeScript too.
+ * Loads an export of a user's own module, which may be TypeScript.
  *
- * @throws WrongUse when there is no such module or export, or nothing to read TypeScript with.
+ * @throws WrongUse when there is no such module or export, or no loader for TypeScript.
  */
 export async function loadExport(
   { path, name }: { readonly path: string; readonly name: string },
@@ -37,7 +37,7 @@ export async function loadExport(
   throw new WrongUse(`${path} exports no '${name}'. It exports ${names.join(', ') || 'nothing'}.`);
 }
 
-/** From here on this process imports TypeScript: by `tsx` of the user's project, else by Node where it can. */
+/** Lets this process import TypeScript: by `tsx` of the user's project, or else by Node if it can. */
 async function prepareTypeScript(path: string, folder: string): Promise<void> {
   let tsx: string;
   try {

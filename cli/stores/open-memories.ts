@@ -4,7 +4,7 @@ import { WrongUse } from '../failures.ts';
 import { importOptional, loadExport } from './load-module.ts';
 import { assertDirectory, importPackage, parseStoreUrl, type StoreOptions } from './open-store.ts';
 
-/** Open memories: a manager that works on no job. */
+/** Open memories. For a store, the manager runs no jobs. */
 export interface OpenMemories {
   readonly manager: MemoryManager;
   readonly caller: { readonly context?: ActionContext };
@@ -55,7 +55,7 @@ export async function openMemories(
   return { manager: await managerOf(store), caller: {}, close };
 }
 
-/** It has no model, so it can look, search and remove, and learns nothing. */
+/** A manager without a model: it can read, search and remove memories, but learns none. */
 async function managerOf(store: MemoryStore): Promise<MemoryManager> {
   const { memoryManager } = await importPackage(() => import('genkitx-agents/memory'));
   const { genkit } = await importPackage(() => import('genkitx-agents'));

@@ -5,7 +5,7 @@ import type { SessionStore, SnapshotStore, StoreCapabilities } from 'genkitx-age
 import { WrongUse } from '../failures.ts';
 import { importOptional, loadExport } from './load-module.ts';
 
-/** How a command names a store. */
+/** The options of a command that name a store. */
 export interface StoreOptions {
   /** `file:DIRECTORY`, `firestore:PROJECT/COLLECTION` or `./module.ts#export`. */
   readonly store: string;
@@ -18,12 +18,12 @@ export interface StoreOptions {
 /** An open store, and the context of all calls to it. */
 export interface OpenStore {
   readonly store: SnapshotStore;
-  /** To be given to every call. */
+  /** The options for every call. */
   readonly caller: { readonly context?: ActionContext };
   close(): Promise<void>;
 }
 
-/** What a URL means. */
+/** A parsed URL of a store. */
 export type StoreUrl =
   | { readonly kind: 'file'; readonly directory: string }
   | { readonly kind: 'firestore'; readonly project: string; readonly collection: string }
@@ -31,7 +31,7 @@ export type StoreUrl =
 
 const FORMS = "'file:DIRECTORY', 'firestore:PROJECT/COLLECTION' or './module.ts#export'";
 
-/** @throws WrongUse for what is no URL of a store. */
+/** @throws WrongUse when `url` names no store. */
 export function parseStoreUrl(url: string, folder: string): StoreUrl {
   if (url.startsWith('file:')) {
     const directory = url.slice('file:'.length).replace(/^\/\/(?=\/)/, '');
@@ -49,8 +49,8 @@ export function parseStoreUrl(url: string, folder: string): StoreUrl {
 /**
  * Opens the store that a command names.
  *
- * @param options.needs What the command asks of it.
- * @param options.isNew Whether the directory of a file store may be made.
+ * @param options.needs The capabilities that the command needs.
+ * @param options.isNew Whether the directory of a file store may be missing; it is then created.
  * @throws WrongUse when there is no such store, or it can't do what the command needs.
  */
 export async function openStore(

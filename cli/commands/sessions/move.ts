@@ -101,7 +101,7 @@ async function printMoved(io: Io, { json }: { readonly json?: boolean }, result:
   );
 }
 
-/** A file that is cut off has no last line, and import says so. */
+/** Writes a new file. After an interruption its last line is missing, which `import` reports. */
 async function writeNew(path: string, lines: AsyncIterable<string>): Promise<void> {
   let file;
   try {
