@@ -1,7 +1,4 @@
-/**
- * All exports of `genkit/beta`, so that an application moves by changing that one import. Exports below replace those of the same name
- * there.
- */
+/** All of `genkit/beta`, so that an application moves by changing that one import. Exports below replace those of the same name. */
 export * from 'genkit/beta';
 export { agentRuntime, type AgentRuntimeOptions, type MountedInspectorOptions } from '../plugins/agent-runtime.ts';
 export type { RuntimeDefaults } from '../src/agent/define/runtime-defaults.ts';

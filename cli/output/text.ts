@@ -1,7 +1,4 @@
-/**
- * Makes text from a store safe for a terminal: shows characters that move the cursor or change colours as `\x1b`. Line breaks and tabs
- * stay.
- */
+/** Text from a store, safe for a terminal: characters that move the cursor or change colours become `\x1b`. Line breaks and tabs stay. */
 export function safe(text: string): string {
   // eslint-disable-next-line no-control-regex
   return text.replaceAll(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069]/g, (char) => {

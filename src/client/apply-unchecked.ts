@@ -7,8 +7,7 @@ import { copyPlain } from '../json/plain.ts';
  * result shares no objects with it or with the patch. An absent document (`undefined`) can only be replaced or added at
  * the root.
  *
- * As the `applyPatch` of `genkitx-agents`, but only for values of `JSON.parse`: it does not check whether the values are JSON, nor their
- * depth.
+ * As the `applyPatch` of `genkitx-agents`, but only for values of `JSON.parse`: it checks neither that values are JSON, nor their depth.
  *
  * @throws PatchError when an operation is malformed, its path does not exist, its test fails, or copies exceed
  * {@link ApplyOptions.maxCopiedBytes}.

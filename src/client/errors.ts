@@ -26,8 +26,8 @@ export interface AgentErrorOptions<State = unknown> {
 }
 
 /**
- * Thrown when a turn fails, or when an agent can't be reached or refuses a call. In process `cause` is the error that the agent's code threw, with
- * its stack. Over HTTP that error stays in the server's log, under the id in `details.errorId`.
+ * Thrown when a turn fails, or when an agent can't be reached or refuses a call. In process `cause` is the error that the agent's code
+ * threw, with its stack. Over HTTP that error stays in the server's log, under the id in `details.errorId`.
  *
  * @example
  * try {

@@ -1,6 +1,6 @@
 /**
- * The types of the agent client. They are assignable to those of Genkit (`genkit/beta/client`) and do not import them, so that a client compiles
- * without Genkit.
+ * The types of the agent client. They are assignable to those of Genkit (`genkit/beta/client`) and do not import them, so that a client
+ * compiles without Genkit.
  */
 import type {
   AgentFinishReason,
@@ -115,17 +115,17 @@ export interface AgentResponse<State = unknown, O = unknown> {
   /** The first media of the reply. */
   readonly media: Media | null;
   /**
-   * The parsed value of the reply of an agent with an output schema. `null` for other agents, for a turn that waits for the caller, and when a
-   * `clientTransform` changed the text of the reply. A reply that does not match the schema fails the turn: the `AgentError` has the status
-   * `FAILED_PRECONDITION` and the `details.reason` `INVALID_OUTPUT`, and the conversation continues from before the turn.
+   * The parsed value of the reply of an agent with an output schema. `null` for other agents, for a turn that waits for the caller, and
+   * when a `clientTransform` changed the text of the reply. A reply that does not match the schema fails the turn: the `AgentError` has the
+   * status `FAILED_PRECONDITION` and the `details.reason` `INVALID_OUTPUT`, and the conversation continues from before the turn.
    */
   readonly data: O | null;
   /** Same as {@link AgentResponse.data}, with the name of Genkit's `generate`. */
   readonly output: O | null;
   /**
    * The summed usage of all model calls of the turn, in tokens and characters, including tool loops and calls before a failure or an abort.
-   * Empty when the model reports none, and when the agent runs on Genkit's runtime. Model calls of a tool count when the tool reports them to
-   * `session.addUsage`. The usage of a background turn is in its snapshot.
+   * Empty when the model reports none, and when the agent runs on Genkit's runtime. Model calls of a tool count when the tool reports them
+   * to `session.addUsage`. The usage of a background turn is in its snapshot.
    */
   readonly usage: ModelUsage;
   /** The tool requests of the reply. */
@@ -322,8 +322,9 @@ export interface AgentAPI<State = unknown, O = unknown> {
   getSnapshot(lookup: string | SnapshotLookup, options?: ReadOptions): Promise<AgentSnapshot<State> | undefined>;
 
   /**
-   * Waits until the snapshot is completed, failed, aborted or expired, and returns it. The agent watches its store; only servers that can't
-   * wait are polled.
+   * Waits until the snapshot is completed, failed, aborted or expired, and returns it. The agent watches its store; only a server that
+   * can't
+   * wait is polled.
    *
    * @throws AgentError `NOT_FOUND` when there is no such snapshot, and as described at {@link CallOptions}.
    */

@@ -1,6 +1,6 @@
 /**
- * The types of the wire format between an agent and its clients: Genkit's types of the same names, written out, so that a client compiles without
- * Genkit. `test/server/serve/types.test.ts` keeps them assignable to Genkit's, and Genkit's to them.
+ * The types of the wire format between an agent and its clients: Genkit's types of the same names, written out, so that a client compiles
+ * without Genkit. `test/server/serve/types.test.ts` keeps them assignable to Genkit's, and Genkit's to them.
  */
 import type { JsonPatchOperation } from '../json/patch/diff.ts';
 import type { ContextReport } from '../snapshot/context-report.ts';

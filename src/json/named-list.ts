@@ -1,6 +1,5 @@
 /**
- * Adds an item to a list with unique names: replaces the item of the same name, or appends. Items without a name, or with an empty one, are always
- * appended.
+ * Adds an item to a list with unique names: replaces the item of the same name, or appends. Always appends unnamed items (no or empty name).
  *
  * @returns Whether it replaced an item.
  */

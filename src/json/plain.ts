@@ -6,8 +6,7 @@ import { setMember } from './value.ts';
  * not copied; members that are `undefined` are dropped.
  *
  * @param path The place of `value`; after an error, the place that could not be read.
- * @throws The error of a getter or a proxy; a RangeError for a value that contains itself; a TypeError for a BigInt, which JSON cannot
- *   hold.
+ * @throws The error of a getter or a proxy; a RangeError for a value that contains itself; a TypeError for a BigInt.
  */
 export function copyPlain<T>(value: T, path: string[] = []): T {
   if (typeof value === 'bigint') throw new TypeError('it is a BigInt');

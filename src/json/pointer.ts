@@ -1,4 +1,4 @@
-/** JSON Pointer (RFC 6901): a text that addresses one place in a JSON value. `''` is the whole value, `/a/0` the first element of its member `a`. */
+/** JSON Pointer (RFC 6901): the address of one place in a JSON value. `''` is the whole value, `/a/0` the first element of member `a`. */
 
 /** Escapes a reference token for a pointer: `~` becomes `~0` and `/` becomes `~1`. */
 export function escapeToken(token: string): string {

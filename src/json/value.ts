@@ -7,9 +7,7 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 
 type Members = Record<string, unknown>;
 
-/**
- * Real values are shallower than this. Deeper than this, ancestors are tracked, so that a cycle is found before it is copied many times.
- */
+/** Real values are shallower than this. In deeper ones ancestors are tracked, so that a cycle is found before it is copied many times. */
 const UNTRACKED_DEPTH = 32;
 
 const LARGE_ARRAY = 100_000;
@@ -33,7 +31,7 @@ export function copyNested<T>(value: T, depth: number): T {
   return explained(value, depth, () => copyContainer(mustBeObject(value), depth + 1, undefined) as T);
 }
 
-/** Refuses the values that {@link copyNested} refuses, without copying. Returns whether the value has a `-0`, which `JSON.stringify` would lose. */
+/** Refuses the same values as {@link copyNested}. Returns whether the value has a `-0`, which `JSON.stringify` would lose. */
 export function inspectNested(value: unknown, depth: number): { negativeZero: boolean } {
   if (isScalar(value)) return { negativeZero: Object.is(value, -0) };
   return explained(value, depth, () => ({

@@ -8,7 +8,7 @@ import { createAgentServer } from './serve.ts';
 /**
  * Serves agents in any framework with the web's `Request` and `Response`: Hono, Deno, Bun, Next.js, Cloud Functions of either kind.
  *
- * Routes, all `POST`: `<basePath>/<agent>` runs a turn, `<basePath>/<agent>/getSnapshot` reads a snapshot, `<basePath>/<agent>/abort` stops one.
+ * Routes, all `POST`: `<basePath>/<agent>` runs a turn, `<basePath>/<agent>/getSnapshot` reads a snapshot, and `.../abort` aborts one.
  *
  * @param agents A list of agents, served under their names; a record of names and agents; or a `Genkit` instance, with all its agents.
  * @throws `INVALID_ARGUMENT` when an option or an agent is wrong, or neither `context` nor `anonymous: true` is given.

@@ -10,15 +10,15 @@ const MIB = 1024 * 1024;
 /** Options of `agentHandler` and `agentRouter`. Either `context` or `anonymous` is required. */
 export interface AgentServerOptions {
   /**
-   * Identifies the caller: takes the method and the headers of the request and returns the context of the run, a plain object, or throws. It is
-   * called before the body is read, so `input` is missing (see `contextReadsInput`). An error refuses the request: a `UserFacingError` with its
-   * status and message, any other `GenkitError` with its status, any other error with 500. Genkit's `apiKey()` and the Firebase plugin's
-   * `firebaseContext()` are such providers.
+   * Identifies the caller: takes the method and the headers of the request and returns the context of the run, a plain object, or throws.
+   * It is called before the body is read, so `input` is missing (see `contextReadsInput`). An error refuses the request: a
+   * `UserFacingError` with its status and message, any other `GenkitError` with its status, any other error with 500. Genkit's `apiKey()`
+   * and the Firebase plugin's `firebaseContext()` are such providers.
    */
   context?: ContextProvider;
   /**
-   * Reads the body first and passes its `data` to `context` as `input`. Unauthenticated callers can then make the server read and parse bodies up
-   * to the limits. Default: false; a provider that reads `input` then fails the request.
+   * Reads the body first and passes its `data` to `context` as `input`. Unauthenticated callers can then make the server read and parse
+   * bodies up to the limits. Default: false; a provider that reads `input` then fails the request.
    */
   contextReadsInput?: boolean;
   /** `true`: every caller may use the agents and read each snapshot whose id it knows. Default: `false`. */
@@ -31,7 +31,7 @@ export interface AgentServerOptions {
   bodyTimeoutMs?: number;
   /** How deep a body may nest objects and arrays. Default: 100. */
   maxDepth?: number;
-  /** How many names and values a body may have, on all levels together. Default: 100,000. The server's work on a body is proportional to it. */
+  /** How many names and values a body may have, on all levels together. The server's work is proportional to it. Default: 100,000. */
   maxValues?: number;
   /**
    * How long a turn may take, in ms. Then its signal is aborted and the client gets `DEADLINE_EXCEEDED`. The `context` provider and the
@@ -39,10 +39,10 @@ export interface AgentServerOptions {
    */
   timeoutMs?: number;
   /**
-   * How many unread characters all answers together may buffer. Above it, one slow client is ended, chosen by its backlog and the time
-   * since it took something: it gets `RESOURCE_EXHAUSTED`, or in the middle of a long frame its connection is closed. Its turn is treated
-   * as after a disconnect: it is aborted, or with a `streamManager` kept until the client reconnects. Default: 16,777,216, about 16 MB of
-   * memory, or 32 MB of text that is not Latin.
+   * How many unread characters all answers together may buffer. Above it, slow clients are ended, in order of their backlog times the time
+   * since they took something: a client gets `RESOURCE_EXHAUSTED`, or in the middle of a long frame its connection is closed. Its turn is
+   * treated as after a disconnect: it is aborted, or with a `streamManager` kept until the client reconnects. Default: 16,777,216, about 16
+   * MB of memory, or 32 MB of text that is not Latin.
    */
   maxUnreadChars?: number;
   /** How long a client may stop reading an answer, in ms; then its connection is closed. Default: 30,000. */
@@ -59,8 +59,9 @@ export interface AgentServerOptions {
    */
   reconnectWithinMs?: number | false;
   /**
-   * With a `streamManager`: returns the part of the context, as JSON, that identifies the owner of a stream. Default: the whole context without
-   * the members that change when a token is refreshed (`rawToken`, `iat`, `exp`, ...). Needed if other members differ between requests.
+   * With a `streamManager`: returns the part of the context, as JSON, that identifies the owner of a stream. Default: the whole context
+   * without the members that change when a token is refreshed (`rawToken`, `iat`, `exp`, ...). Needed if other members differ between
+   * requests.
    */
   streamOwner?: (context: ActionContext) => unknown;
   /**

@@ -134,7 +134,7 @@ export class Conversation<State> {
   }
 
   /**
-   * Reads the outcome of a turn that was sent to the background. The next turn continues from it or, if it did not complete, from before it.
+   * Reads the outcome of a turn in the background. The next turn continues from it or, if it did not complete, from the state before.
    *
    * @throws AgentError `FAILED_PRECONDITION` while it is running.
    */

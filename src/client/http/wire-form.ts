@@ -1,7 +1,4 @@
-/**
- * Checks a value of a response. A server may send unknown members, so only the members that the client reads are checked; `null` counts as
- * missing.
- */
+/** Checks a value of a response. Only members that the client reads are checked: a server may send others. `null` counts as missing. */
 import type { AgentOutput, SessionSnapshot, SnapshotStatus } from '../types.ts';
 
 type Check = (value: unknown) => boolean;

@@ -44,10 +44,10 @@ const REPLACE_BYTES = '{"op":"replace","path":"","value":},'.length;
 /**
  * The patch that turns `from` into `to`, of `add`, `remove` and `replace` operations; empty when both are equal.
  *
- * Each object and array gets the smaller edit as JSON: the operations inside it, or one `replace` of it. Equal parts cost
- * one comparison; parts that are the same object in both are not compared. Elements of arrays are aligned, so that a patch
- * for elements dropped from the head and appended at the end contains only those. A change below a member named
- * `__proto__`, `prototype` or `constructor` replaces the nearest container whose path has no such name, because Genkit's clients refuse such paths.
+ * Each object and array gets the smaller edit as JSON: the operations inside it, or one `replace` of it. Equal parts cost one comparison;
+ * parts that are the same object in both are not compared. Elements of arrays are aligned, so that a patch for elements dropped from the
+ * head and appended at the end contains only those. A change below a member named `__proto__`, `prototype` or `constructor` replaces the
+ * nearest container whose path has no such name, because Genkit's clients refuse such paths.
  *
  * Members that are `undefined` count as absent, and so does a whole document: `diff(undefined, to)` is a `replace` at the
  * root, `diff(from, undefined)` a `remove` of it. The values in the patch are copies.

@@ -11,9 +11,7 @@ export interface AccessEvent {
   readonly action: 'read' | 'write' | 'list' | 'export' | 'erase';
   /** The method or function: `getSnapshot`, `eraseUser`. */
   readonly operation: string;
-  /**
-   * The caller's context, with the tenant and the user. It may hold a token if your context provider put one there: choose what you log.
-   */
+  /** The caller's context, with the tenant and the user. It may hold a token from your context provider: choose what you log. */
   readonly context?: ActionContext;
   /** The session, where it is known. */
   readonly sessionId?: string;
@@ -185,7 +183,7 @@ function notify(onAccess: AuditingOptions['onAccess'], event: AccessEvent): void
   }
 }
 
-/** The ids in the arguments or the answer of a method. */
+/** The ids in the arguments or the result of a method. */
 function namesIn(...values: unknown[]): Partial<Access> {
   const { sessionId, sessionIds, snapshotId, context, ownerId, scope, scopes, ...rest } = Object.assign(
     {},

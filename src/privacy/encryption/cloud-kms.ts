@@ -18,8 +18,7 @@ export interface KmsClient {
 }
 
 /**
- * Encrypts data keys with Cloud KMS. Each new data key takes one request, and so does each one that is not in memory. KMS gets no other
- * data.
+ * Encrypts data keys with Cloud KMS, which gets no other data. Each new data key takes one request, as does each one not in memory.
  *
  * @param client A `KeyManagementServiceClient`. The process may need `cloudkms.cryptoKeyVersions.useToEncrypt` and `useToDecrypt`.
  * @param keyNames Names of symmetric keys, `projects/*\/locations/*\/keyRings/*\/cryptoKeys/*`. The first encrypts, all decrypt. KMS

@@ -42,8 +42,8 @@ export interface EnvelopeOptions {
 const MOST_OWNERS = 5000;
 
 /**
- * Encryption at rest for the option `encryption` of a store: AES-256-GCM under a data key for each session, and for each record of a user or an
- * app. The data keys are themselves encrypted with `keys`, and never leave the process in clear.
+ * Encryption at rest for the option `encryption` of a store: AES-256-GCM under a data key for each session, and for each record of a user
+ * or an app. The data keys are themselves encrypted with `keys`, and never leave the process in clear.
  *
  * @throws `INVALID_ARGUMENT` for an unknown option, or without `keys`.
  *

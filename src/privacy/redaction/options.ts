@@ -14,11 +14,11 @@ export interface RedactingOptions {
   secret: string | Uint8Array | readonly (string | Uint8Array)[];
   /** JSON Pointers of parts of the state that are stored unchanged: `/custom/order/id`. `*` is any one name or index. Default: none. */
   except?: readonly string[];
-  /**
-   * Whether the model gets placeholders even in the running turn. Default: `false`: it gets the originals, and placeholders in later turns.
-   */
+  /** Whether the model gets placeholders even in the running turn. Default: `false`: it gets the originals, in later turns placeholders. */
   beforeModel?: boolean;
-  /** When a rule throws or takes too long: `refuse` fails the save with `UNAVAILABLE`, `write` saves the text as it is. Default: `refuse`. */
+  /**
+   * When a rule throws or takes too long: `refuse` fails the save with `UNAVAILABLE`, `write` saves the text unchanged. Default: `refuse`.
+   */
   onFailure?: 'refuse' | 'write';
   /** How long the rules may take for one save, in ms. Default: 10,000. */
   timeoutMs?: number;

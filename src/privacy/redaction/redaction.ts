@@ -135,7 +135,7 @@ export class Redaction {
     return this.#lookUp(path, value, unsearched);
   }
 
-  /** Whether members are searched one by one. A mutator may return a new time on each run; a part with it would never be known. */
+  /** Whether members are searched one by one. A mutator may return a new time on each run; a part with it would be searched each time. */
   get #isDeep(): boolean {
     return this.#options.isMachineMade !== undefined;
   }
@@ -309,9 +309,7 @@ function isWhole(path: Path): boolean {
   return path.length === 2 && (path[0] === 'messages' || path[0] === 'artifacts');
 }
 
-/**
- * The place for an error. An application's names may be personal data, so an outermost name is quoted only if it is a word, others never.
- */
+/** The place for an error. Names of members may be personal data, so an outermost name is quoted only if it is a word, others never. */
 function placeOf(path: Path): string {
   const [name = ''] = path;
   if (!/^[a-z]{1,20}$/i.test(name)) return 'a new member';

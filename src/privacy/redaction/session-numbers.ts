@@ -23,7 +23,8 @@ export interface OpenNumbers {
   /**
    * Returns `false` when another process has added numbers in the meantime.
    *
-   * @throws `ABORTED` when the session's `ifSnapshot` is gone, `FAILED_PRECONDITION` for more values than a session may hold, and the store's errors.
+   * @throws `ABORTED` when the session's `ifSnapshot` is gone, `FAILED_PRECONDITION` for more values than a session may hold, and the
+   *   store's errors.
    */
   readonly save: () => Promise<boolean>;
 }

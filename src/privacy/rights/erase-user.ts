@@ -128,7 +128,7 @@ class Erasure {
       const page = { ownerId: userId, context, limit: PAGE, ...(cursor && { cursor }) };
       const { items, nextCursor } = await this.#store.listSessions(page);
       if (items.length > 0) await this.#deleteNoted(items.map(({ sessionId }) => sessionId));
-      // Lists from the beginning again, where a session that was written meanwhile is.
+      // Lists from the beginning again, because a session that was written meanwhile comes first.
       cursor = items.length > 0 ? '' : nextCursor;
     } while (cursor !== undefined);
   }

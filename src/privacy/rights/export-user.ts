@@ -23,8 +23,7 @@ export interface ExportUserOptions extends SessionStoreOptions {
  * Read it as a stream: nothing is collected in memory. A session that is written meanwhile is exported as it was at some moment of the
  * export.
  *
- * @throws `FAILED_PRECONDITION` for a store that can't list sessions by their owners, and the store's errors; the export is then
- *   incomplete.
+ * @throws `FAILED_PRECONDITION` for a store that can't list sessions by owner, and the store's errors; the export is then incomplete.
  * @example
  * for await (const line of exportUser(store, { userId: 'ada' })) process.stdout.write(line);
  */

@@ -44,8 +44,7 @@ const MAX_LENGTH = 256;
  * A rule that asks Sensitive Data Protection (Cloud DLP), with one request for each text. It finds names and addresses, which `piiRules`
  * can't. The kind of `PERSON_NAME` is `person-name`.
  *
- * @throws `INVALID_ARGUMENT` without a `parent`. The rule throws the client's errors, and `RESOURCE_EXHAUSTED` if the service left out
- *   findings.
+ * @throws `INVALID_ARGUMENT` without a `parent`. The rule throws the client's errors, and `RESOURCE_EXHAUSTED` if findings were left out.
  * @example
  * import { DlpServiceClient } from '@google-cloud/dlp';
  * import { cloudDlp, piiRules } from 'genkitx-agents/privacy';

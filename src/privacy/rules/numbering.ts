@@ -8,7 +8,7 @@ export type NumberedHashes = Record<string, string[]>;
 const HASH_BYTES = 16;
 
 /**
- * Numbers values by a keyed hash. Without the secret the hashes of short values, say of phone numbers, could be found by trying all of them.
+ * Numbers values by a keyed hash. Without a secret key, short values, for example phone numbers, could be found by hashing all of them.
  *
  * @example
  * import { HashNumbering, redactText } from 'genkitx-agents/privacy';

@@ -9,8 +9,8 @@ import type { Numbering, PrivacyRule, Redacted, RedactValueOptions, ValueFinding
  * Replaces the values that the rules find in the strings, numbers and member names of a JSON value by placeholders. A number becomes a
  * string. The URLs of media parts are left alone. `value` is not changed; the result shares the parts without findings.
  *
- * @throws `INVALID_ARGUMENT` for an `except` that is no JSON Pointer, `JsonValueError` for a value that is not JSON, and the error of a rule
- * that throws.
+ * @throws `INVALID_ARGUMENT` for an `except` that is no JSON Pointer, `JsonValueError` for a value that is not JSON, and the error of a
+ *   rule that throws.
  * @example
  * import { piiRules, redactValue } from 'genkitx-agents/privacy';
  * const { value } = await redactValue({ to: 'anna@example.com', id: 7 }, piiRules(), { except: ['/id'] });

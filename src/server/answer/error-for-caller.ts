@@ -13,8 +13,7 @@ export interface SafeError {
 }
 
 /**
- * The statuses of errors that the caller can act on. All other errors describe the inside of the server; their messages are replaced by a
- * fixed sentence.
+ * The statuses of errors that the caller can act on. The messages of all other errors, about the server's inside, become a fixed sentence.
  */
 const CALLERS_BUSINESS: ReadonlySet<ErrorStatus> = new Set<ErrorStatus>([
   'CANCELLED',

@@ -1,8 +1,8 @@
 import type { ActionStreamInput } from 'genkit/beta';
 
 /**
- * Writes the frames of a turn to the stream manager, in order, one write at a time. Frames that arrive during a write go together into the next
- * one, so a slow manager gets fewer writes. Never waits, never throws.
+ * Writes the frames of a turn to the stream manager, in order, one write at a time. Frames that arrive during a write go together into the
+ * next one, so a slow manager gets fewer writes. Never waits, never throws.
  */
 export class KeptStream {
   readonly #input: ActionStreamInput<string, string>;

@@ -97,8 +97,8 @@ export class ResumableTurns {
   }
 
   /**
-   * Answers with the stream from its beginning, followed by new frames. The answer is 204 when there is no such stream, or when it belongs to
-   * another caller.
+   * Answers with the stream from its beginning, followed by new frames. The answer is 204 when there is no such stream, or when it belongs
+   * to another caller.
    *
    * @param signal Aborts when the client disconnects.
    * @throws Refusal 503 when the manager does not answer within `timeoutMs`.

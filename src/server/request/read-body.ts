@@ -104,8 +104,7 @@ function decode(chunks: Uint8Array[]): string {
 }
 
 /**
- * Checks the limits on the text before it is parsed. Counts brackets for the depth, and separators for the names and values, outside of
- * strings.
+ * Checks the limits on the text before it is parsed. Counts, outside of strings, brackets for the depth, and separators for the values.
  *
  * @throws Refusal 400 for a body that nests too deep, 413 for one with too many values.
  */

@@ -3,7 +3,7 @@ import type { PrivacyRule } from '../types.ts';
 import { digitRuns, type DigitGroup } from './patterns/digit-groups.ts';
 import { patternRule, textBefore, type Span } from './patterns/pattern-rule.ts';
 
-/** The countries whose national formats are tried without a locale, in this order. */
+/** The countries whose national formats are always tried, in this order. */
 const COUNTRIES: readonly CountryCode[] = [
   ...(['DE', 'FR', 'GB', 'IT', 'NL', 'AT', 'CH', 'BE', 'SE', 'AU', 'JP', 'IN', 'IE', 'FI', 'KR'] as const),
   ...(['US', 'ES', 'PL', 'PT', 'BR', 'MX', 'DK', 'NO', 'CZ', 'CN'] as const),
@@ -25,7 +25,7 @@ const OTHER_NUMBER =
 /** Not a telephone number, whatever stands before. */
 const DATE = /^(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|[0-3]?\d[-./][0-3]?\d[-./](?:19|20)\d\d)(?!\d)/;
 
-/** The sizes of digit groups that hardly any other numbers have: (415) 555-2671, 1-415-555-2671, 612 34 56 78, 98765 43210, 131 2345 6789. */
+/** Sizes of digit groups that few other numbers have: (415) 555-2671, 1-415-555-2671, 612 34 56 78, 98765 43210, 131 2345 6789. */
 const GROUPS_WITHOUT_ZERO = /^(?:(?:1,)?3,3,4|3,2,2,2|3,3,3|3,4,4|5,5)$/;
 /** Countries that write 612 345 678. */
 const BY_THREES: ReadonlySet<string | undefined> = new Set(['ES', 'PL', 'PT', 'CZ']);

@@ -39,8 +39,7 @@ export interface PiiRulesOptions {
 }
 
 /**
- * Rules for values with a recognizable form: a check digit, a prefix, or a fixed place. They run in this process. They do not find names
- * and street addresses.
+ * Rules for values with a recognizable form: a check digit, a prefix, or a fixed place; not for names and addresses. Run in this process.
  *
  * @throws `INVALID_ARGUMENT` for an unknown kind or locale.
  * @example
