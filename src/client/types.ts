@@ -322,9 +322,8 @@ export interface AgentAPI<State = unknown, O = unknown> {
   getSnapshot(lookup: string | SnapshotLookup, options?: ReadOptions): Promise<AgentSnapshot<State> | undefined>;
 
   /**
-   * Waits until the snapshot is completed, failed, aborted or expired, and returns it. The agent watches its store; only a server that
-   * can't
-   * wait is polled.
+   * Waits until the snapshot is completed, failed, aborted or expired, and returns it. The agent watches its store; only servers that can
+   * not wait are polled.
    *
    * @throws AgentError `NOT_FOUND` when there is no such snapshot, and as described at {@link CallOptions}.
    */

@@ -491,9 +491,8 @@ export interface SourceView {
 }
 
 /**
- * The events to send. `GET api/live` with these parameters answers with server-sent events, whose names are the members of {@link
- * LiveEvents} and whose data is JSON. It polls the store: the session `sessionId`, or without it the 100 sessions written last. Each poll
- * takes one request of the store.
+ * The events to send. `GET api/live` with these parameters answers with server-sent events; see {@link LiveEvents} for their names and JSON
+ * data. It polls the store: the session `sessionId`, or without it the 100 sessions written last. Each poll takes one request of the store.
  */
 export interface LiveQuery extends TenantQuery {
   /** Polls this session. Default: the list. */

@@ -1,5 +1,5 @@
 /**
- * Adds an item to a list with unique names: replaces the item of the same name, or appends. Always appends unnamed items (no or empty name).
+ * Adds an item to a list with unique names: replaces the item of the same name, or appends. Items with no or an empty name are appended.
  *
  * @returns Whether it replaced an item.
  */

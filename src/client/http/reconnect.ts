@@ -9,9 +9,7 @@ import type { AgentOutput, AgentStreamChunk } from '../types.ts';
 export interface ReconnectOptions {
   /** Attempts before the turn fails. Default: 6. A new chunk resets the count. */
   attempts?: number;
-  /**
-   * The pause before the first attempt, in ms. Each further one is twice as long; all are randomly shortened by up to half. Default: 250.
-   */
+  /** The pause before the first attempt, in ms. Each further one is twice as long; all are randomly cut by up to half. Default: 250. */
   delayMs?: number;
   /** The longest pause, in ms. Default: 8,000. */
   maxDelayMs?: number;

@@ -26,7 +26,7 @@ const HOME = new URL(import.meta.url.endsWith('.ts') ? '../../../' : '../', impo
 
 /**
  * The files of the built page, by their paths; no other file can be requested. They are stored compressed (`index.html.br`) and sent
- * uncompressed, because they are sent only on this machine.
+ * uncompressed, because they do not leave this machine.
  *
  * @param folder Default: the folder of the build. The result is empty if the page was not built.
  */

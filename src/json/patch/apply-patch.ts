@@ -45,7 +45,7 @@ export class PatchError extends Error {
 /**
  * Prepares a value for a place inside `depth` containers.
  *
- * @throws SyntaxError for a value because of which the patch is refused.
+ * @throws SyntaxError when the patch is refused because of the value.
  */
 export type Prepare = (value: unknown, depth: number) => unknown;
 

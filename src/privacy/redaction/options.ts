@@ -17,7 +17,7 @@ export interface RedactingOptions {
   /** Whether the model gets placeholders even in the running turn. Default: `false`: it gets the originals, in later turns placeholders. */
   beforeModel?: boolean;
   /**
-   * When a rule throws or takes too long: `refuse` fails the save with `UNAVAILABLE`, `write` saves the text unchanged. Default: `refuse`.
+   * If a rule throws or takes too long: `refuse` fails the save with `UNAVAILABLE`, `write` saves the text unchanged. Default: `refuse`.
    */
   onFailure?: 'refuse' | 'write';
   /** How long the rules may take for one save, in ms. Default: 10,000. */
