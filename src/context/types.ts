@@ -19,7 +19,7 @@ export type FlexibleSection = Exclude<Section, 'instructions' | 'tools' | 'promp
 
 /** Limits of a section. */
 export interface SectionOptions {
-  /** Tokens of the section at most. Default: only the window's `maxTokens` counts. */
+  /** The most tokens of the section. Default: only the window's `maxTokens` counts. */
   maxTokens?: number;
   /**
    * When the window is full, the section with the lowest rank shrinks first. Default: `examples` 1, `artifacts` 2, `knowledge` 3, `memory` 4,
@@ -28,9 +28,9 @@ export interface SectionOptions {
   rank?: number;
 }
 
-/** A message of the session, and its place there. */
+/** A message of the session and its position. */
 export interface HistoryItem {
-  /** Index in the session's messages, those of the prompt not counted. */
+  /** Index in the session's messages, without those of the prompt. */
   readonly position: number;
   /** The message; a strategy may put a changed copy in its place. */
   readonly message: MessageData;
@@ -56,7 +56,7 @@ export interface History {
   readonly summary?: Summary;
 }
 
-/** What a strategy may ask. */
+/** Helpers for a strategy. */
 export interface StrategyTools {
   /** Estimated tokens of a message. A message is counted once, then remembered. */
   readonly countTokens: (message: MessageData) => number;
@@ -64,16 +64,16 @@ export interface StrategyTools {
   readonly turnsOf: (items: readonly HistoryItem[]) => HistoryItem[][];
   /** The newest summary that is ready for this session's messages. Default: there is none. */
   readonly summary?: Summary;
-  /** What was learned from the first messages of this session, for {@link sessionMemories}. Default: nothing was. */
+  /** The facts that were learned from the first messages of this session, for {@link sessionMemories}. Default: none. */
   readonly sessionMemories?: Summary;
 }
 
 /**
- * Decides what of the earlier turns is sent to the model. Strategies run in order, each on what the one before left. A strategy must be a pure
- * function: it changes no message but may return a changed copy in its place, and it may leave items out. What it leaves out stays in the session.
+ * Decides which messages of the earlier turns are sent to the model. Strategies run in order, each on the result of the one before. A
+ * strategy must be a pure function. It may leave items out, and replace a message by a changed copy. The session keeps all messages.
  *
- * No strategy can separate a tool request from its response, or leave out a tool request that waits for the user: the window adds what
- * is missing.
+ * No strategy can separate a tool request from its response, or leave out a tool request that waits for the user: the window adds the
+ * missing messages.
  *
  * @example
  * // Leaves out the answers that are too long to be of use later.
@@ -90,21 +90,21 @@ export type HistoryStrategy = (history: History, tools: StrategyTools) => Histor
 
 /** One thing that a {@link ContextSource} found. */
 export interface ContextItem {
-  /** Placed as data, fenced. Markers of templates and of roles in it stay text. */
+  /** Placed as fenced data. Markers of templates and of roles in it stay text. */
   readonly text: string;
-  /** Names it in the report, if it is a memory. Default: it is not named. */
+  /** The id of a memory, for the report. Default: none. */
   readonly id?: string;
   /** Its revision, for the report. */
   readonly revision?: number;
 }
 
-/** What a source is asked. */
+/** The query to a source. */
 export interface ContextQuery {
   /** The text of the current turn's user message. */
   readonly text: string;
   /** The registry in which retrievers and models are looked up. */
   readonly registry: Registry;
-  /** The conversation. Default: it has no name. */
+  /** The session. Default: the conversation has no id. */
   readonly sessionId?: string | undefined;
   /** The caller's context. */
   readonly context?: ActionContext | undefined;
@@ -116,24 +116,24 @@ export interface ContextQuery {
 export interface ContextSource {
   /** Best first. Called once a turn. */
   readonly fetch: (query: ContextQuery) => Promise<readonly ContextItem[]>;
-  /** Tokens at most. Default: the section's own budget. */
+  /** The most tokens of its items. Default: the section's own budget. */
   readonly maxTokens?: number;
-  /** What it finds is the same in each turn, so it is sent before the history. Default: `false`. */
+  /** The items are the same in each turn, so they are sent before the history. Default: `false`. */
   readonly isFixed?: boolean;
-  /** Milliseconds that a turn waits for it at most; then the turn goes on without. */
+  /** How long a turn waits for the source, in ms; then the turn continues without it. */
   readonly deadlineMs: number;
 }
 
 /** Options of {@link contextWindow}. */
 export interface ContextWindowOptions {
   /**
-   * Tokens of a request at most. Default: the model's input limit less the tokens that are kept for its output, for the model families that
-   * are known; else 8,000.
+   * The most tokens of a request. Default: for known model families the model's input limit less the tokens kept for its output, at least
+   * 8,000; for other models 8,000.
    */
   maxTokens?: number;
-  /** Decide what of the earlier turns is sent; applied in order. Default: all of it, as far as it fits `maxTokens`; the oldest turns go first. */
+  /** Decide which earlier messages are sent; applied in order. Default: all that fit `maxTokens`; the oldest turns are left out first. */
   history?: readonly HistoryStrategy[];
-  /** Examples, a list or those that fit the current turn. See {@link fewShot}. Default: none. */
+  /** Examples: a fixed list, or examples that fit the current turn. See {@link fewShot}. Default: none. */
   examples?: ContextSource;
   /** Documents that fit the current turn. See {@link knowledge}. Default: none. */
   knowledge?: ContextSource;
@@ -146,7 +146,7 @@ export interface ContextWindowOptions {
   artifacts?: boolean;
   /** Budgets and ranks of sections. */
   sections?: Partial<Record<FlexibleSection, SectionOptions>>;
-  /** Estimates the tokens of a text. It is corrected by what the models report. Default: the estimate of the package `tokenx`. */
+  /** Estimates the tokens of a text. Reports of the models correct the estimates. Default: the estimate of the package `tokenx`. */
   countTokens?: (text: string) => number;
   /** Where summaries are kept. Default: the store of the agent if it keeps session records, else this process. */
   records?: RecordStore;
@@ -163,14 +163,14 @@ export interface WindowMiddlewareOptions {
 }
 
 /**
- * Assembles what a model is sent, within a budget. It never changes what is stored. Made by {@link contextWindow}.
+ * Assembles the requests to a model within a budget. Never changes the stored session. Made by {@link contextWindow}.
  *
- * A type and no interface, so that it fits the option `context` of a prompt, which it shares with Genkit's own.
+ * A type and no interface, so that it is assignable to the option `context` of a prompt, which also takes Genkit's own context.
  */
 export type ContextWindow = {
   /**
-   * The window for plain Genkit: `ai.generate({ messages, prompt, use: [window.middleware({ sessionId })] })`. Put it last in `use`, so that it
-   * sees what the others have done.
+   * The window for plain Genkit: `ai.generate({ messages, prompt, use: [window.middleware({ sessionId })] })`. Put it last in `use`, so
+   * that it gets the request as the others have changed it.
    */
   middleware(options?: WindowMiddlewareOptions): ReturnType<GenerateMiddleware>;
 
@@ -178,8 +178,8 @@ export type ContextWindow = {
   settled(): Promise<void>;
 
   /**
-   * Begins to read the summaries of a session while the session itself is read; `undefined` when this process knows them or the window makes
-   * none. @internal
+   * Begins to read the summaries of a session while the session itself is read. Returns `undefined` if this process knows them or the
+   * window makes none. @internal
    */
   prefetch(
     scope: Pick<WindowScope, 'sessionId' | 'records' | 'context'>,
@@ -191,7 +191,7 @@ export type ContextWindow = {
   /** Notes an agent that uses the window, for {@link compactIdle}. @internal */
   serve(agent: ServedAgent): void;
 
-  /** Summarizes what no summary of the session covers. Answers whether a summary was made. @internal */
+  /** Summarizes the messages that no summary of the session covers. Returns whether a summary was made. @internal */
   compactSession(
     scope: WindowScope,
     session: { readonly snapshotId: string; readonly messages: readonly MessageData[] },
@@ -212,7 +212,7 @@ export interface ServedAgent {
 export interface WindowScope {
   /** The registry in which retrievers and models are looked up. */
   readonly registry: Registry;
-  /** The conversation. Default: it has no name, and nothing is kept. */
+  /** The session. Default: the conversation has no id, and nothing is kept. */
   readonly sessionId?: string | undefined;
   /** The store of the agent, if it keeps session records. */
   readonly records?: RecordStore | undefined;
@@ -220,21 +220,21 @@ export interface WindowScope {
   readonly context?: ActionContext | undefined;
   /** The artifacts of the session, as they are now. */
   readonly artifacts?: () => readonly Artifact[];
-  /** What the agent remembers across sessions. Default: the window's `memory`. */
+  /** The agent's memory across sessions. Default: the window's `memory`. */
   readonly memory?: TurnMemory | undefined;
   /** The snapshot that the turn continues from. */
   readonly leafId?: string | undefined;
-  /** What `prefetch` answered. Default: the summaries are read when they are needed. */
+  /** The result of `prefetch`. Default: the summaries are read when they are needed. */
   readonly prefetched?: Promise<readonly SessionRecord[]> | undefined;
 }
 
-/** One model call on its way. */
+/** A model call. */
 export interface WindowCall {
   /** The request as it would be without the window. */
   readonly request: GenerateRequest;
   /**
-   * The session's message behind each message of the request; `undefined` for a message of the prompt. The objects are the same from turn to
-   * turn, so that what is known of them is not computed again.
+   * The session's message behind each message of the request; `undefined` for a message of the prompt. The objects are the same in each
+   * turn, so that their token counts and hashes are computed once.
    */
   readonly origins: readonly (MessageData | undefined)[];
   /** Name of the model. */
@@ -245,7 +245,7 @@ export interface WindowCall {
   readonly next: (request: GenerateRequest) => Promise<GenerateResponseData>;
 }
 
-/** A window during one turn. What it fetched serves all model calls of the turn. */
+/** A window during one turn. It fetches once, for all model calls of the turn. */
 export interface TurnWindow {
   /** Sends the model a request that fits. @throws ContextOverflowError */
   call(call: WindowCall): Promise<GenerateResponseData>;
@@ -253,14 +253,14 @@ export interface TurnWindow {
   /** The report of the last model call; `undefined` before it. */
   readonly report: ContextReport | undefined;
 
-  /** Called after the turn was saved; begins what may run after the reply. Never throws. The promise resolves when that has ended. */
+  /** Called after the turn was saved; begins the work after the reply. Never throws. The promise resolves when that work has ended. */
   afterTurn(turn: {
     snapshotId?: string | undefined;
     messages: readonly MessageData[];
-    /** The session is to be summarized now. */
+    /** Summarize the session now. */
     isForced?: boolean;
   }): Promise<void>;
 
-  /** What the summaries of the session took, as far as it is known. */
+  /** The usage of the session's summaries, as far as this process knows it. */
   readonly summaryUsage: GenerationUsage | undefined;
 }

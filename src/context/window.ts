@@ -32,7 +32,7 @@ import type {
   WindowScope,
 } from './types.ts';
 
-/** The options of a window with their defaults, and what it learns. */
+/** The options of a window with their defaults, and its state across turns. */
 export interface WindowSetting {
   readonly maxTokens: number | undefined;
   readonly strategies: readonly HistoryStrategy[];
@@ -44,7 +44,7 @@ export interface WindowSetting {
   readonly counter: TokenCounter;
   readonly calibration: Calibration;
   readonly compaction: Compaction | undefined;
-  /** The summaries of a session; `undefined` when the window makes none, or the conversation has no name. */
+  /** The summaries of a session; `undefined` if the window makes none, or the conversation has no id. */
   readonly compactionsOf: (scope: WindowScope) => SessionCompactions | undefined;
   readonly prefetch: ContextWindow['prefetch'];
   readonly settled: () => Promise<void>;
@@ -77,8 +77,8 @@ const CHECKS: Readonly<Record<keyof ContextWindowOptions, OptionCheck>> = {
 };
 
 /**
- * Assembles what the model is sent, within a budget. The session keeps every message; only what is sent gets shorter. Pass the window to an agent as
- * its `context`, or use it with plain Genkit by its `middleware`.
+ * Assembles the requests to a model within a budget. The session keeps every message; only the requests get shorter. Pass the window to an
+ * agent as its `context`, or use it with plain Genkit by its `middleware`.
  *
  * @throws `INVALID_ARGUMENT` for an option that is unknown or of the wrong type. A turn that can't fit fails with
  *   {@link ContextOverflowError} before the model is called.

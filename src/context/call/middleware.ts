@@ -24,7 +24,7 @@ class Use {
     this.#options = options;
   }
 
-  /** Whether the session that is running asked to be summarized, if it is that of this window. */
+  /** Whether the running session is the window's, and asked to be summarized. */
   takeCompactionRequest(): boolean {
     const session = getAsyncContext().getStore<Session>(CURRENT_SESSION);
     return session !== undefined && session.sessionId === this.#options.sessionId && takeCompactionRequest(session);
@@ -40,7 +40,7 @@ type WindowTurnScope = ConstructorParameters<typeof WindowTurn>[1];
 /** One middleware for all windows: a new name for each would slow down Genkit's registry. */
 const define = generateMiddleware({ name: 'genkitx-agents-context' }, ({ config, ai }) => {
   let turn: WindowTurn | undefined;
-  // Genkit has set the context of the call when the first hook runs, and not before.
+  // Opened in the first hook: Genkit has not set the context of the call before.
   const opened = () => (turn ??= (config as unknown as Use).open(ai.registry));
   let model: string | undefined;
   let said: MessageData[] = [];
@@ -48,7 +48,7 @@ const define = generateMiddleware({ name: 'genkitx-agents-context' }, ({ config,
     generate: async (envelope, context, next) => {
       model = envelope.request.model;
       const response = await next(envelope, context);
-      // Each step of a tool loop passes here too, inside of the first.
+      // Later steps of a tool loop also come here, nested in the first one.
       if (envelope.currentTurn === 0 && response.message) {
         const isForced = (config as unknown as Use).takeCompactionRequest();
         void opened().afterTurn({ messages: [...said, response.message], isForced });
@@ -78,7 +78,7 @@ export function windowMiddleware(
   return define(new Use(setting, options));
 }
 
-/** The conversation in a request: all but the messages of the prompt, and the system messages at the beginning. */
+/** The session's messages in a request: `undefined` for messages of the prompt and for system messages at the beginning. */
 function originsOf(messages: readonly MessageData[]): (MessageData | undefined)[] {
   const start = messages.findIndex(({ role }) => role !== 'system');
   return messages.map((message, i) =>

@@ -13,7 +13,7 @@ const LENGTH_REFUSALS = [
   /(prompt|input|request).{0,40}too many tokens/i,
 ];
 
-/** A status or an HTTP code with which a provider never means the length. */
+/** Statuses that never mean that the input is too long. */
 const OTHER_STATUSES = new Set([
   'UNAUTHENTICATED',
   'PERMISSION_DENIED',
@@ -24,10 +24,10 @@ const OTHER_STATUSES = new Set([
   'NOT_FOUND',
 ]);
 
-/** Causes of causes beyond these are not looked at. */
+/** How deep to look into the causes of an error. */
 const MOST_CAUSES = 5;
 
-/** Whether a model refused the length of its input. */
+/** Whether a model refused its input as too long. */
 export function isLengthRefusal(error: unknown): boolean {
   let cause = error;
   for (let i = 0; i < MOST_CAUSES && typeof cause === 'object' && cause !== null; i++) {

@@ -75,7 +75,7 @@ export class WindowTurn implements TurnWindow {
     });
   }
 
-  /** The names of the artifacts; a tool may have added one since the call before. */
+  /** The names of the artifacts. Read for each call, because a tool may have added one. */
   #artifacts(): Fetched[] {
     const artifacts = this.#setting.hasArtifacts ? (this.#scope.artifacts?.() ?? []) : [];
     const texts = artifacts.flatMap(({ name, metadata }) => {
@@ -86,7 +86,7 @@ export class WindowTurn implements TurnWindow {
     return [{ section: 'artifacts', items, maxTokens: undefined, omissions: new Omissions() }];
   }
 
-  /** What the turn needs from elsewhere, side by side. */
+  /** Asks the sources and the memory, and reads the summaries, all at the same time. */
   async #fetch({ origins, abortSignal }: WindowCall): Promise<Fetched[]> {
     const { registry, sessionId, context, leafId, prefetched, memory } = this.#scope;
     const { sources, keptTurns } = this.#setting;
@@ -108,7 +108,7 @@ export class WindowTurn implements TurnWindow {
     return [...fetched, ...(blocks ?? []).map(fetchedBlock)];
   }
 
-  /** Reads the summaries before anything is dropped, once in a turn, unless that was done at its beginning. */
+  /** Reads the summaries once before anything is dropped, unless the turn has read them at its beginning. */
   async #hasNewSummaries(): Promise<boolean> {
     if (this.#hasRead) return false;
     this.#hasRead = true;
@@ -138,7 +138,7 @@ export class WindowTurn implements TurnWindow {
     });
   }
 
-  /** A request within the budget, and within what the model is known to accept if the current turn leaves the choice. */
+  /** A request within the budget. The flexible sections are cut further if the model is known to accept less. */
   #fit(call: WindowCall, fetched: readonly Fetched[], mostTokens: number): Assembled {
     const known = this.#setting.calibration.limitOf(call.model);
     return this.#assemble(call, fetched, { maxTokens: Math.min(known, mostTokens), mostTokens });
@@ -169,7 +169,7 @@ export class WindowTurn implements TurnWindow {
     });
   }
 
-  /** Calls the model once more, with half of what it refused; with more only if the current turn takes more. */
+  /** Calls the model again with half of the refused tokens, or with more if the sections that can't be cut need more. */
   async #retry(
     call: WindowCall,
     fetched: readonly Fetched[],
@@ -222,7 +222,7 @@ export class WindowTurn implements TurnWindow {
   }
 }
 
-/** What the agent remembers, as a source finds it. */
+/** A block of the agent's memory in the form of a source's result. */
 function fetchedBlock({ title, place, items, maxTokens, omitted, reasons }: MemoryBlock): Fetched {
   const omissions = new Omissions(omitted, reasons);
   return { section: 'memory', title, place, items, maxTokens, omissions };
@@ -232,7 +232,7 @@ function overflow(of: ConstructorParameters<typeof ContextOverflowError>[0], cau
   return Object.assign(new ContextOverflowError(of), { cause });
 }
 
-/** Whether its tokens are a guess, from which nothing can be learned. */
+/** Whether a request has media. Their tokens are a guess, so the calibration learns nothing from the request. */
 function hasMedia({ request }: Pick<Assembled, 'request'>): boolean {
   return request.messages.some(({ content }) => content.some((part) => part.media !== undefined));
 }

@@ -12,14 +12,13 @@ import { readChainRecord } from './session-compactions.ts';
 
 /** Options of {@link compactIdle}. */
 export interface CompactIdleOptions {
-  /** Summarizes the sessions that were last written so long ago, in ms. Default: 900,000 (15 minutes). */
+  /** Summarizes sessions whose last write is at least this long ago, in ms. Default: 900,000 (15 minutes). */
   idleMs?: number;
   /**
-   * Looks at the sessions that were written within this time, in ms. It should be longer than the scheduler's interval. Default: 86,400,000
-   * (a day).
+   * Looks only at sessions that were written within this time, in ms. Use more than the scheduler's interval. Default: 86,400,000 (a day).
    */
   withinMs?: number;
-  /** The context for the store: names the tenant. Default: the registry's. */
+  /** The context for the store: names the tenant. Its members replace those of the registry's context. Default: the registry's. */
   context?: ActionContext;
   /** Called after each session that was looked at. */
   onProgress?: (progress: CompactIdleResult) => void;
@@ -56,11 +55,11 @@ export function noteWindow(window: ContextWindow, agent: ServedAgent): void {
 }
 
 /**
- * Summarizes the sessions that were left in the middle of something: what no summary covers when no turn came for a while. A process that
- * lives does this by itself (`idleMs` of `summarize`); call this from a scheduler where processes end early, as on Cloud Run.
+ * Summarizes the messages of idle sessions that no summary covers yet. A process that keeps running does this by itself (`idleMs` of
+ * `summarize`); call this from a scheduler where processes end early, as on Cloud Run.
  *
- * Works for all agents of `ai` that have a window with `summarize`, and a store that lists sessions and keeps session records. Several
- * calls at once summarize nothing twice.
+ * Works for all agents of `ai` that have a window with `summarize`, and a store that lists sessions and keeps session records. Calls at
+ * the same time do not summarize the same messages twice.
  *
  * @param ai The `Genkit` instance with the agents.
  * @throws `INVALID_ARGUMENT` for an option that is unknown or of the wrong type; the store's errors from listing its sessions.
@@ -123,7 +122,7 @@ async function compactOne(
   const newest = parseChain(record?.value).records.at(-1);
   if (newest && newest.createdAt >= updatedAt) return false;
   let last = await store.getSnapshot({ ...of, frozen: true });
-  // The session goes on from before a turn that failed or was aborted.
+  // A turn that failed or was aborted is skipped: the session continues from the snapshot before it.
   while (last && isTerminal(last.status) && last.status !== 'completed' && last.parentId !== undefined) {
     last = await store.getSnapshot({ snapshotId: last.parentId, ...(context && { context }), frozen: true });
   }

@@ -4,13 +4,13 @@ import { readChainRecord, SessionCompactions, type SessionCompactionsOptions } f
 
 const MOST_SESSIONS = 1_000;
 
-/** The sessions whose summaries this process knows: those that were used last. */
+/** The summaries that this process knows: those of the most recently used sessions. */
 export class Compactions {
   readonly #sessions = new Map<string, SessionCompactions>();
-  /** Agents with stores of their own may share a window, and have sessions of the same id. */
+  /** A name for each store: agents with different stores may share a window, and their sessions may have the same id. */
   readonly #stores = new WeakMap<object, string>();
 
-  /** Those of a session; the same object from turn to turn. */
+  /** The summaries of a session. Returns the same object for each turn, as long as it is kept. */
   of(options: SessionCompactionsOptions): SessionCompactions {
     const key = this.#keyOf(options);
     const known = this.#sessions.get(key) ?? new SessionCompactions(options);
@@ -20,7 +20,7 @@ export class Compactions {
     return known;
   }
 
-  /** Reads the summaries of a session that this process does not know; `undefined` when it does. */
+  /** Reads the summaries of a session; `undefined` if this process knows them. */
   prefetch(options: SessionCompactionsOptions): Promise<readonly SessionRecord[]> | undefined {
     return this.#sessions.get(this.#keyOf(options))?.isKnown ? undefined : readChainRecord(options);
   }

@@ -1,14 +1,14 @@
 import type { ActionContext } from 'genkit';
 
 /**
- * A text for the caller's context. Sessions of different tenants may have the same id, and only the store knows the tenant of a context; what
- * is remembered of a session is therefore remembered for one context.
+ * A key for the caller's context. Sessions of different tenants may have the same id, and only the store knows the tenant of a context.
+ * So caches of sessions are kept by context.
  */
 export function contextKey(context: ActionContext | undefined): string {
   try {
     return JSON.stringify(context) ?? '';
   } catch {
-    // It contains itself, or a BigInt: nothing is remembered.
+    // The context contains itself or a BigInt: a new key each time, so nothing is cached.
     return globalThis.crypto.randomUUID();
   }
 }

@@ -9,7 +9,7 @@ import { contextKey } from './context-key.ts';
 
 const MOST_SESSIONS = 1_000;
 
-/** Session records in this process, for stores that keep none. Those of the sessions that were written last stay. */
+/** Keeps session records in this process, for stores that keep none. Only the most recently written sessions are kept. */
 export class LocalRecords implements RecordStore {
   readonly #sessions = new Map<string, Map<string, SessionRecord>>();
   #writes = 0;
@@ -29,7 +29,7 @@ export class LocalRecords implements RecordStore {
     const records = this.#sessions.get(key) ?? new Map<string, SessionRecord>();
     const id = JSON.stringify([write.kind, write.key]);
     assertMayWrite(write, records.get(id)?.revision, () => true);
-    // At the end: written last.
+    // Moved to the end of the map: the first entry was written longest ago.
     this.#sessions.delete(key);
     this.#sessions.set(key, records);
     if (this.#sessions.size > MOST_SESSIONS) this.#sessions.delete(this.#sessions.keys().next().value!);

@@ -13,8 +13,8 @@ export interface ReadSummaryOptions {
 }
 
 /**
- * Reads a summary that a window sent, for people who want to see what the model saw. It asks the store, which knows tenants but not the owner
- * of a session: first read the snapshot whose report names the summary by `agent.getSnapshot`, which refuses other users.
+ * Reads a summary that a window sent, to show what the model saw. The store checks the tenant but not the owner of the session: first
+ * read the snapshot whose report names the summary by `agent.getSnapshot`, which refuses other users.
  *
  * @param records The store of the agent, or the window's `records`.
  * @returns `undefined` when there is no such summary.

@@ -7,7 +7,7 @@ export const COMPACTION_KIND = 'compaction';
 export const CHAIN_KEY = 'chain';
 
 /**
- * A summary of the first messages of a session. It counts for every branch that begins with exactly these messages.
+ * A summary of the first messages of a session. It is valid for every branch that begins with exactly these messages.
  *
  * Positions are indexes in the session's messages: `from` inclusive, `to` exclusive.
  */
@@ -26,7 +26,7 @@ export interface CompactionRecord {
   readonly model: string;
   /** Estimated tokens of the text. */
   readonly tokens: number;
-  /** What the call of the model took. */
+  /** The usage of the model call. */
   readonly usage?: GenerationUsage;
   /** ISO 8601. */
   readonly createdAt: string;
@@ -46,7 +46,7 @@ export interface Chain {
   readonly records: readonly CompactionRecord[];
   /** Archives written so far. */
   readonly archives: number;
-  /** What all summaries of the session took so far, also those that failed. It never falls. */
+  /** The total usage of all summaries of the session, those that failed included. It never falls. */
   readonly usage?: GenerationUsage;
   readonly lease?: Lease;
   /** Failed attempts since the last record, and when the next may begin (milliseconds since 1970). */
@@ -59,13 +59,13 @@ export const EMPTY_CHAIN: Chain = Object.freeze({ version: 1, records: [], archi
 export const MOST_CHARACTERS = 32_000;
 
 /**
- * Records kept in the chain before the older half is archived, and characters of their summaries. With one more summary a chain is within what
- * a session record may take, even if each character takes 6 bytes.
+ * Most records in a chain, and most characters of their summaries; beyond that the older half is archived. A chain with one more summary
+ * still fits a session record, even if each character takes 6 bytes.
  */
 const MOST_RECORDS = 16;
 const MOST_CHAIN_CHARACTERS = 48_000;
 
-/** The chain with one more record, without a lease and a failure, and the records that go to the next archive. */
+/** Adds a record, and removes the lease and the failure. `archive` are the records to write to the next archive. */
 export function withRecord(chain: Chain, record: CompactionRecord): { chain: Chain; archive: CompactionRecord[] } {
   const all = [...chain.records.filter(({ sha256 }) => sha256 !== record.sha256), record];
   const characters = all.reduce((sum, { text }) => sum + text.length, 0);
@@ -76,7 +76,7 @@ export function withRecord(chain: Chain, record: CompactionRecord): { chain: Cha
   return { chain: { ...rest, records: all.slice(archive.length), archives }, archive };
 }
 
-/** The value of a session record as a chain. What is no chain, or one of a later version, counts as none: a summary is made anew. */
+/** Parses a chain. A value that is no chain of version 1 gives an empty chain, so its summaries are made again. */
 export function parseChain(value: unknown): Chain {
   if (!isObject(value) || value['version'] !== 1 || !Array.isArray(value['records'])) return EMPTY_CHAIN;
   const { archives, usage, lease, failure } = value as { [K in keyof Chain]?: unknown };
@@ -94,7 +94,7 @@ export function parseChain(value: unknown): Chain {
   };
 }
 
-/** The compactions in the value of a session record: the chain, or an archive. Everything else is left out. */
+/** The valid records in a chain or an archive. */
 export function parseRecords(value: unknown): CompactionRecord[] {
   const records = isObject(value) ? (value as { readonly records?: unknown }).records : undefined;
   return Array.isArray(records) ? records.filter(isRecord) : [];

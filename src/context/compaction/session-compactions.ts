@@ -20,18 +20,18 @@ import { transcript, type Summarizer } from './summarizer.ts';
 
 /** When a session is compacted, and how; the options of `summarize` with their defaults filled in. */
 export interface CompactionPlan {
-  /** Compact after so many turns that no summary covers. */
+  /** Compact when no summary covers this many turns. */
   readonly everyTurns: number | undefined;
   readonly everyMessages: number | undefined;
   /** Estimated tokens of the messages that no summary covers. */
   readonly everyTokens: number | undefined;
-  /** Compact what is left when no turn came for so long, in ms. */
+  /** Compact the rest when no turn came for this long, in ms. */
   readonly idleMs: number;
-  /** Covered turns that the summarizer reads again. */
+  /** Turns of the previous summary that the summarizer reads again. */
   readonly overlapTurns: number;
-  /** The most tokens of a summary; what is longer is cut. */
+  /** The most tokens of a summary; a longer one is cut. */
   readonly maxTokens: number;
-  /** The most tokens of the messages that one call of the summarizer reads; a single longer turn is read all the same, cut part by part. */
+  /** The most tokens of messages that one call of the summarizer reads. A single turn may have more; its long parts are cut. */
   readonly maxInputTokens: number;
   /** A call of the summarizer that takes longer has failed, in ms. */
   readonly timeoutMs: number;
@@ -72,16 +72,16 @@ export async function readChainRecord({
   return records.readRecords({ ...of, ...(context && { context }) });
 }
 
-/** How long after its own time limit a summarizer that died is waited for. */
+/** How long a lease lasts beyond the timeout of the summarizer. */
 const LEASE_MARGIN_MS = 5_000;
 const FIRST_BACK_OFF_MS = 10_000;
 const LONGEST_BACK_OFF_MS = 15 * 60_000;
 
 /**
- * The summaries of one session, as this process knows them, and the work to make more.
+ * The summaries of one session as this process knows them. Makes new ones.
  *
- * The right to write the next summary is a lease in the session record that holds them, so the processes that serve a session summarize a
- * range once. No turn waits for it.
+ * The right to write the next summary is a lease in the session record of the summaries, so only one process summarizes a range. No turn
+ * waits for the lease.
  */
 export class SessionCompactions {
   readonly #options: SessionCompactionsOptions;
@@ -98,7 +98,7 @@ export class SessionCompactions {
   #running: Promise<void> | undefined;
   #next: EndedTurn | undefined;
   #idle: NodeJS.Timeout | undefined;
-  /** What summarizers of this process took that is not in the chain yet. */
+  /** The usage of this process's summarizer calls that is not in the chain yet. */
   #unwritten: GenerationUsage | undefined;
 
   constructor(options: SessionCompactionsOptions) {
@@ -107,11 +107,11 @@ export class SessionCompactions {
   }
 
   /**
-   * Reads the summaries, unless this process knows them.
+   * Reads the summaries, unless this process knows the newest ones.
    *
-   * @param leafId The snapshot that the session continues from. When it is not the one that this process saved last, another process had
-   *   a turn, and may have written a summary; also when another process was seen at it.
-   * @param prefetched The answer of {@link readChainRecord}, asked together with the session. Default: it is asked now.
+   * @param leafId The snapshot that the session continues from. If it is not the last one that this process saved, another process had a
+   *   turn and may have written a summary. It may also have if another process held the lease at the last read.
+   * @param prefetched The result of {@link readChainRecord}, begun together with the read of the session. Default: the record is read now.
    * @returns Whether they were read.
    */
   async load(leafId: string | undefined, prefetched?: Promise<readonly SessionRecord[]>): Promise<boolean> {
@@ -123,7 +123,7 @@ export class SessionCompactions {
     return true;
   }
 
-  /** Reads the summaries again: another process may have finished one after this process had its turn. Returns whether there are other ones. */
+  /** Reads the summaries again: another process may have finished one since. Returns whether the record has changed. */
   async reload(): Promise<boolean> {
     const before = this.#revision;
     await this.#read();
@@ -135,17 +135,17 @@ export class SessionCompactions {
     return this.#revision !== undefined;
   }
 
-  /** The log of these messages; keeps what is known of an earlier one. */
+  /** The log of these messages. Keeps the hashes of the previous log. */
   logOf(messages: readonly MessageData[]): MessageLog {
     return (this.#log = MessageLog.of(messages, this.#log));
   }
 
-  /** The summary that covers most of the log, but no message at or after `before`. */
+  /** The summary that covers most of the log without a message at or after `before`. */
   inUse(log: MessageLog, before: number = log.length): CompactionRecord | undefined {
     return newest(this.#chain.records, log, before) ?? newest(this.#archived ?? [], log, before);
   }
 
-  /** What the summaries of the session took, of all processes. */
+  /** The usage of the session's summaries, of all processes. */
   get usage(): GenerationUsage | undefined {
     return this.#chain.usage;
   }
@@ -209,18 +209,18 @@ export class SessionCompactions {
     if (next) this.#start(next);
   }
 
-  /** Makes one summary after the other when one is due, until all turns are covered or another process is at it. */
+  /** If a summary is due, makes one after the other until all turns are covered, or another process holds the lease. */
   async #run(turn: EndedTurn): Promise<void> {
     if (this.#revision === undefined) await this.#read();
     if (!this.inUse(this.logOf(turn.messages)) && this.#chain.archives > 0) await this.#readArchives();
-    // What one call may not read is read by the next, down to the last turn: what was dropped meanwhile must be covered.
+    // A call of the summarizer reads a limited range. Further calls follow up to the last turn, to cover messages dropped meanwhile.
     for (let isWanted = turn.isForced; ;) {
       const log = this.logOf(turn.messages);
       if (!isWanted && !this.#isDue(log)) return;
       const previous = this.inUse(log);
       const range = this.#range(log, previous?.to ?? 0);
       if (!range || !(await this.#takeLease(turn))) return;
-      // Another process may have covered it before the lease was taken.
+      // Another process may have covered the range before the lease was taken.
       if (this.inUse(log) !== previous) continue;
       if (!(await this.#summarize(turn, log, range, previous))) return;
       isWanted = true;
@@ -299,7 +299,7 @@ export class SessionCompactions {
       const answer: unknown = await Promise.race([summarizer(request), tooSlow]);
       const summary =
         typeof answer === 'string' ? { text: answer } : (answer as { text: string; usage?: GenerationUsage });
-      // An empty answer is paid as well.
+      // An empty answer costs tokens, too.
       this.#unwritten = sumUsage([this.#unwritten, summary?.usage]);
       if (typeof summary?.text !== 'string' || summary.text.trim() === '') throw new Error('It answered no text.');
       return summary;
@@ -311,7 +311,7 @@ export class SessionCompactions {
     }
   }
 
-  /** Whether this process may write the next record. */
+  /** Takes or renews the lease. Returns whether this process may write the next record. */
   async #takeLease(turn: EndedTurn): Promise<boolean> {
     for (let attempt = 0; attempt < 2; attempt++) {
       const { lease, failure } = this.#chain;
@@ -325,13 +325,13 @@ export class SessionCompactions {
     return false;
   }
 
-  /** Replaces the chain as this process knows it. Answers false when another process has changed it, or the session is gone. */
+  /** Writes the chain. Returns false if another process has changed it since it was read, or if the session is gone. */
   async #write(changed: Chain, { snapshotId }: EndedTurn): Promise<boolean> {
     const { records, sessionId, context } = this.#options;
     const unwritten = this.#unwritten;
     const usage = sumUsage([changed.usage, unwritten]);
     const chain: Chain = { ...changed, ...(usage && { usage }) };
-    // A write whose outcome is not known must not be counted twice.
+    // If the outcome of the write stays unknown, its usage must not be added again by the next write.
     this.#unwritten = undefined;
     try {
       this.#revision = await records.writeRecord({
@@ -340,7 +340,7 @@ export class SessionCompactions {
         key: CHAIN_KEY,
         value: structuredClone(chain) as never,
         expectedRevision: this.#revision ?? null,
-        // A lease is held by a revision, which goes with the session.
+        // Only the lease needs this check. Later writes need the lease's revision, which is deleted with the session.
         ...(snapshotId !== undefined && chain.lease && { ifSnapshot: snapshotId }),
         ...(context && { context }),
       });
@@ -370,13 +370,13 @@ export class SessionCompactions {
   async #readChain(prefetched = readChainRecord(this.#options)): Promise<void> {
     const before = this.#revision;
     const [record] = await prefetched;
-    // A write of this process that came in between is newer than what was read.
+    // This process has written meanwhile: its chain is newer than the one that was read.
     if (this.#revision !== before) return;
     this.#chain = parseChain(record?.value);
     this.#revision = record?.revision ?? null;
   }
 
-  /** For a branch that begins before all summaries of the chain. */
+  /** Reads the archived summaries, for a branch that no summary of the chain covers. */
   async #readArchives(): Promise<void> {
     const { records, sessionId, context } = this.#options;
     const all = await records.readRecords({ sessionId, kind: COMPACTION_KIND, ...(context && { context }) });
@@ -390,7 +390,7 @@ export class SessionCompactions {
   }
 }
 
-/** Of the records that count for the log the one that covers most. */
+/** The record that covers most messages of the log. */
 function newest(records: readonly CompactionRecord[], log: MessageLog, before: number): CompactionRecord | undefined {
   return records
     .filter(({ to }) => to <= before)
@@ -398,14 +398,14 @@ function newest(records: readonly CompactionRecord[], log: MessageLog, before: n
     .find(({ to, sha256 }) => log.prefixHash(to) === sha256);
 }
 
-/** The starts of the turns from `from` on that end by `to`. */
+/** The starts of the turns that begin at `from` or later, and before `to`. */
 function turnsBetween(log: MessageLog, from: number, to: number): number[] {
   return log.turnStarts.filter((start) => start >= from && start < to);
 }
 
-/** The text, at most so many tokens of it. */
+/** Cuts the text to at most `maxTokens`. */
 function cut(text: string, maxTokens: number, countText: (text: string) => number): string {
-  // A token has 16 characters at most: more than these are cut before they are counted.
+  // A token has 16 characters at most, so a text with more than that for each token is cut before it is counted.
   let shorter = beginning(text, Math.min(maxTokens * 16, MOST_CHARACTERS));
   for (let tokens = countText(shorter); tokens > maxTokens; tokens = countText(shorter)) {
     shorter = beginning(shorter, Math.floor((shorter.length * maxTokens) / (tokens + 1)));

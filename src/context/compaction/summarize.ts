@@ -7,25 +7,25 @@ import { modelSummarizer, type Generates, type Summarizer } from './summarizer.t
 
 /** Options of {@link summarize}. */
 export interface SummarizeOptions {
-  /** The model that writes the summaries: a small one does. Default: the default model of the Genkit instance. */
+  /** The model that writes the summaries; a small one is enough. Default: the default model of the Genkit instance. */
   model?: ModelArgument;
   /** Writes the summaries in place of a model. Default: `model` does. */
   summarizer?: Summarizer;
-  /** Summarize when so many turns are in no summary. Default: 5, unless `everyMessages` or `everyTokens` is given. */
+  /** Summarize when no summary covers this many turns. Default: 5, unless `everyMessages` or `everyTokens` is given. */
   everyTurns?: number;
-  /** Summarize when so many messages are in no summary. Default: messages are not counted. */
+  /** Summarize when no summary covers this many messages. Default: messages are not counted. */
   everyMessages?: number;
-  /** Summarize when the messages that are in no summary take so many estimated tokens. Default: tokens are not counted. */
+  /** Summarize when the messages that no summary covers have this many estimated tokens. Default: tokens are not counted. */
   everyTokens?: number;
-  /** Turns of the summary before that the summarizer reads again, so that nothing is cut in the middle of a thought. Default: 1. */
+  /** Turns of the previous summary that the summarizer reads again, as context for the new ones. Default: 1. */
   overlapTurns?: number;
-  /** Summarize what is left when the session was idle for so long, in ms, while the process lives. Default: 900,000 (15 minutes). */
+  /** Summarize the rest when the session is idle for this long, in ms, while the process runs. Default: 900,000 (15 minutes). */
   idleMs?: number;
-  /** Tokens of a summary at most; a longer one is cut, in any case after 32,000 characters. Default: 1,000. */
+  /** The most tokens of a summary; a longer one is cut, and always after 32,000 characters. Default: 1,000. */
   maxTokens?: number;
-  /** Tokens that one call of the summarizer reads at most, the previous summary aside; more is summarized by several calls. Default: 32,000. */
+  /** The most tokens of messages that one call of the summarizer reads; for more it is called again. Default: 32,000. */
   maxInputTokens?: number;
-  /** A call of the summarizer that takes longer has failed, in ms. Default: 60,000. */
+  /** Timeout of a call of the summarizer, in ms. Default: 60,000. */
   timeoutMs?: number;
 }
 
@@ -35,13 +35,13 @@ export interface SummarizeStrategy extends HistoryStrategy {
   readonly compaction: Compaction;
 }
 
-/** What the window needs to know to make summaries. */
+/** How a window makes summaries. */
 export interface Compaction {
   readonly plan: CompactionPlan;
   readonly summarizer: (ai: Generates) => Summarizer;
 }
 
-/** A longer timer of Node's fires at once. */
+/** Node fires a longer timer at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 const DEFAULTS = {
@@ -66,10 +66,10 @@ const CHECKS: Readonly<Record<keyof SummarizeOptions, OptionCheck>> = {
 };
 
 /**
- * Replaces the oldest messages by a summary. The summary is made after the reply, in the background: a turn uses what is ready and never
- * waits. Each summary continues the one before, so the summarizer reads that one and what came after it. The messages stay in the session.
+ * Replaces the oldest messages by a summary. The summary is made after the reply, in the background: a turn uses the newest one that is
+ * ready and never waits. The summarizer reads the previous summary and the messages after it. The messages stay in the session.
  *
- * While no summary is ready, later strategies hold the budget. A summarizer that fails is tried again with a later turn.
+ * While no summary is ready, later strategies keep the request within the budget. After a failure a later turn calls the summarizer again.
  *
  * @throws `INVALID_ARGUMENT` for an option that is unknown or of the wrong type.
  * @example

@@ -1,11 +1,11 @@
 import type { GenerationUsage, MessageData, ModelArgument } from 'genkit';
 import { markedLines, messageText } from '../../session/log/transcript.ts';
 
-/** What a summarizer gets. */
+/** The input of a summarizer. */
 export interface SummaryRequest {
   /** The summary of all earlier messages; `undefined` for the first. */
   readonly previous: string | undefined;
-  /** The messages that came after it, with the turns that overlap. */
+  /** The messages after `previous`, with the overlapping turns before them. */
   readonly messages: readonly MessageData[];
   /** `previous` and `messages` as one text, as the default summarizer sends it. */
   readonly text: string;
@@ -15,7 +15,7 @@ export interface SummaryRequest {
   readonly abortSignal: AbortSignal;
 }
 
-/** A summary, and what it took. */
+/** A summary and its usage. */
 export interface Summarized {
   /** Replaces `previous` and `messages` in later windows. */
   readonly text: string;
@@ -23,7 +23,7 @@ export interface Summarized {
   readonly usage?: GenerationUsage;
 }
 
-/** Answers the new summary: the text, or the text and what it took. */
+/** Writes a summary. Returns the text, or the text with its usage. */
 export type Summarizer = (request: SummaryRequest) => Promise<string | Summarized>;
 
 /** The part of Genkit that the default summarizer needs. */
@@ -55,7 +55,7 @@ export function modelSummarizer(ai: Generates, model: ModelArgument | undefined)
   };
 }
 
-/** The text that a model summarizes. Each line of the notes and messages is marked, so that none can pass for another message or for the end. */
+/** The text that a model summarizes. Each line of notes and messages is marked, so that none can fake another message or the end. */
 export function transcript(previous: string | undefined, messages: readonly MessageData[]): string {
   const notes = previous === undefined ? [] : ['<notes>', markedLines(previous), '</notes>', ''];
   return [...notes, '<conversation>', ...messages.map(block), '</conversation>'].join('\n');

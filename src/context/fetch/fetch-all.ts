@@ -7,12 +7,12 @@ import type { ContextQuery, ContextSource, OmissionReason } from '../types.ts';
 
 export type Sources = Partial<Record<Fetched['section'], ContextSource>>;
 
-/** A text of more characters takes more than one token, in any language, so it need not be counted. */
+/** The most characters of a token, in any language. A text that is too long by this measure need not be counted. */
 const MOST_CHARACTERS_PER_TOKEN = 16;
 
 const TOO_LATE = Symbol('too late');
 
-/** Asks all sources, side by side. Waits for each until its deadline at most; a source that fails or is late has found nothing. Never throws. */
+/** Asks all sources at the same time, each until its deadline. A source that fails or is late gives no items. Never throws. */
 export async function fetchAll(
   sources: Sources,
   query: Omit<ContextQuery, 'abortSignal'>,

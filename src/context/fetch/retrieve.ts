@@ -5,9 +5,9 @@ import type { ContextItem, ContextQuery, ContextSource } from '../types.ts';
 
 /** Options of {@link fewShot}. */
 export interface FewShotOptions {
-  /** Examples at most. Default: 3; of a list, all. */
+  /** The most examples. Default: 3; all of a list. */
   k?: number;
-  /** Tokens of the examples at most. Default: no limit of their own. */
+  /** The most tokens of the examples. Default: no limit of their own. */
   maxTokens?: number;
   /** How long a turn waits for the retriever, in ms. Default: 2,000. */
   deadlineMs?: number;
@@ -15,15 +15,15 @@ export interface FewShotOptions {
 
 /** Options of {@link knowledge}. */
 export interface KnowledgeOptions {
-  /** Documents at most. Default: 5. */
+  /** The most documents. Default: 5. */
   k?: number;
-  /** Tokens of the documents at most. Default: no limit of their own. */
+  /** The most tokens of the documents. Default: no limit of their own. */
   maxTokens?: number;
   /** How long a turn waits for the retriever and the reranker together, in ms. Default: 2,000. */
   deadlineMs?: number;
-  /** Puts the documents in order. It is given `candidates` documents. Default: the order of the retriever. */
+  /** Puts the documents in order, best first. It gets `candidates` documents. Default: the order of the retriever. */
   reranker?: RerankerArgument;
-  /** Documents that the reranker is given. Default: 4 times `k`. */
+  /** The number of documents for the reranker. Default: 4 times `k`. */
   candidates?: number;
 }
 
@@ -41,9 +41,9 @@ function isList(value: unknown): value is readonly string[] {
 const NUMBERS = { k: isWhole(1), maxTokens: isWhole(0), deadlineMs: isWhole(1) };
 
 /**
- * Finds examples that fit the user's message: documents whose text is an example, say a question with its answer. They are placed as data, next
- * to the prompt. A retriever that fails or is late costs the turn its deadline at most. A list of examples is the same in each turn, so it is
- * placed before the history, where providers cache it.
+ * Finds examples that fit the user's message: documents whose text is an example, such as a question with its answer. They are placed as
+ * data, next to the prompt. If the retriever fails or is late, the turn continues without examples, after `deadlineMs` at most. A list of
+ * examples is the same in each turn, so it is placed before the history, where providers cache it.
  *
  * @param examples Any Genkit retriever; a name is looked up on first use. Or a list of examples, the most important one first.
  * @throws `INVALID_ARGUMENT` for an option that is unknown or of the wrong type.
@@ -62,8 +62,8 @@ export function fewShot(examples: RetrieverArgument | readonly string[], options
 }
 
 /**
- * Finds documents that fit the user's message. They are placed as data, next to the prompt. A retriever or reranker that fails or is late
- * costs the turn its deadline at most.
+ * Finds documents that fit the user's message. They are placed as data, next to the prompt. If the retriever or the reranker fails or is
+ * late, the turn continues without documents, after `deadlineMs` at most.
  *
  * @param retriever Any Genkit retriever; a name is looked up on first use.
  * @throws `INVALID_ARGUMENT` for an option that is unknown or of the wrong type.

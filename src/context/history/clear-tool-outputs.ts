@@ -5,26 +5,26 @@ import type { HistoryStrategy } from '../types.ts';
 
 /** Options of {@link clearToolOutputs}. */
 export interface ClearToolOutputsOptions {
-  /** Turns before the current one whose outputs stay, at least. */
+  /** The outputs of at least this many turns before the current one stay. */
   keepTurns: number;
   /** Names of the tools whose outputs are cleared. Default: all tools. */
   tools?: readonly string[];
   /**
-   * Turns that are cleared at once. With a larger step more requests begin like the one before, which providers cache. Default: `keepTurns`, at
-   * least 2.
+   * Turns that are cleared at once. With a larger step the beginning of the requests changes less often, so providers' caches serve more.
+   * Default: `keepTurns`, at least 2.
    */
   step?: number;
 }
 
-/** Names of members in a stub, at most. */
+/** The most names of members in a stub. */
 const MOST_NAMES = 8;
 
 const isNameList: OptionCheck = (value) =>
   Array.isArray(value) && value.every((name) => typeof name === 'string') ? undefined : 'a list of names of tools';
 
 /**
- * Replaces the outputs of tools in older turns by a stub that says what was there. The model can call the tool again. An output that is
- * shorter than its stub stays.
+ * Replaces each tool output of older turns by a stub that describes it. The model can call the tool again. An output that is not longer
+ * than its stub stays.
  *
  * @throws `INVALID_ARGUMENT` for an option that is unknown, missing, or of the wrong type.
  * @example
@@ -69,7 +69,7 @@ function isResponse(part: Part): part is ToolResponsePart {
   return part.toolResponse !== undefined;
 }
 
-/** The part with a stub in place of its output; the part itself if that is shorter. */
+/** The part with a stub in place of its output; the same part if the stub is not shorter. */
 function stubOf(part: ToolResponsePart): ToolResponsePart {
   const { name, ref, output } = part.toolResponse;
   const { content } = part.toolResponse as { content?: unknown };

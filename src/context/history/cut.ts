@@ -1,6 +1,6 @@
 /**
- * A step for a budget that differs a little from request to request: at most half of it, at least a quarter, and mostly the same. A step that
- * followed the budget would move the cut each time.
+ * The largest power of two up to half of the budget, at least 1. The budget differs a little from request to request; a step in proportion
+ * to it would move the cut each time.
  */
 export function stepFor(budget: number): number {
   return 2 ** Math.max(0, Math.floor(Math.log2(Math.max(1, budget / 2))));
@@ -9,8 +9,8 @@ export function stepFor(budget: number): number {
 /**
  * The first turn to keep, so that the kept turns take at most `budget`.
  *
- * The cut falls only where the tokens before it reach a multiple of `step`. It then stays where it is until the history has grown by `step`, and
- * meanwhile each request begins like the one before, which is what providers cache.
+ * The cut is the first at which the tokens before it reach a certain multiple of `step`. It stays there until the history has grown by
+ * about `step`; meanwhile each request begins like the one before, so providers' caches serve it.
  *
  * @param sizes Tokens of each turn, oldest first.
  */

@@ -4,14 +4,14 @@ import type { HistoryStrategy } from '../types.ts';
 /** Options of {@link lastTurns}. */
 export interface LastTurnsOptions {
   /**
-   * Turns that are left out at once. With a larger step more requests begin like the one before, which providers cache. Default: half of the
-   * turns to keep. At most all of them.
+   * Turns that are left out at once. With a larger step the beginning of the requests changes less often, so providers' caches serve more.
+   * At most `count`. Default: half of `count`.
    */
   step?: number;
 }
 
 /**
- * Keeps the last turns before the current one: at most `count` of them, and at least `count - step + 1`, because it leaves out several at once.
+ * Keeps the last turns before the current one: at most `count`, and at least `count - step + 1`, because several are left out at once.
  *
  * @throws `INVALID_ARGUMENT` for an option that is unknown or no whole number.
  * @example

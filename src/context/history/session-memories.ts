@@ -3,7 +3,7 @@ import type { HistoryStrategy } from '../types.ts';
 
 /** Options of {@link sessionMemories}. */
 export interface SessionMemoriesOptions {
-  /** The last turns before the current one, which are sent as they are. Default: 2. */
+  /** Turns before the current one that are sent unchanged. Default: 2. */
   keepTurns?: number;
 }
 
@@ -11,8 +11,8 @@ export interface SessionMemoriesOptions {
 const KEPT_TURNS: unique symbol = Symbol.for('genkitx-agents.session-memories') as never;
 
 /**
- * Sends the facts that were learned from this session in place of the messages that they were learned from. What was not learned from yet is
- * sent as it is, and so is everything as long as nothing was learned. Needs an agent with the option `memory`.
+ * Sends the facts that were learned from this session in place of the messages that they were learned from. Messages that were not learned
+ * from yet are sent unchanged. Needs an agent with the option `memory`.
  *
  * @throws `INVALID_ARGUMENT` for an option that is unknown or of the wrong type.
  * @example
@@ -29,7 +29,7 @@ export function sessionMemories(options: SessionMemoriesOptions = {}): HistorySt
   return Object.assign(strategy, { [KEPT_TURNS]: keepTurns });
 }
 
-/** The `keepTurns` of such a strategy; `undefined` for another one. */
+/** The `keepTurns` of a strategy of {@link sessionMemories}; `undefined` for another one. */
 export function keptTurnsOf(strategy: HistoryStrategy): number | undefined {
   return (strategy as { [KEPT_TURNS]?: number })[KEPT_TURNS];
 }

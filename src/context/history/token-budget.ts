@@ -5,8 +5,8 @@ import { cutToBudget } from './cut.ts';
 /** Options of {@link tokenBudget}. */
 export interface TokenBudgetOptions {
   /**
-   * Tokens that are left out at once, at least. With a larger step more requests begin like the one before, which providers cache. Default: half
-   * of the budget. At most all of it.
+   * The fewest tokens that are left out at once. With a larger step the beginning of the requests changes less often, so providers' caches
+   * serve more. At most the budget. Default: half of the budget.
    */
   step?: number;
 }

@@ -19,11 +19,11 @@ import { fit, joined, ListSection, type Omissions, type SectionLimits } from './
 /** The texts that one source found. */
 export interface Fetched {
   readonly section: Exclude<FlexibleSection, 'history' | 'summary'>;
-  /** What the block says it is. Default: as the section. */
+  /** The title of the block. Default: the section's. */
   readonly title?: DataTitle;
   readonly items: readonly ContextItem[];
   readonly maxTokens: number | undefined;
-  /** Where it stands. Default: `before-prompt`. */
+  /** Where to place the block. Default: `before-prompt`. */
   readonly place?: DataPlace;
   readonly omissions: Omissions;
 }
@@ -34,16 +34,16 @@ export interface Assembly {
   readonly origins: readonly (MessageData | undefined)[];
   readonly strategies: readonly HistoryStrategy[];
   readonly limits: SectionLimits;
-  /** The sections that shrink are cut to this. */
+  /** The budget of the request. The flexible sections are cut to fit it. */
   readonly maxTokens: number;
-  /** What can't be cut may take this much. Default: `maxTokens`. */
+  /** The sections that can't be cut may take this many tokens together. Default: `maxTokens`. */
   readonly mostTokens?: number;
   readonly counter: TokenCounter;
-  /** What estimates are multiplied by. */
+  /** Estimates are multiplied by it. */
   readonly factor: number;
   /** The newest summary of messages before this position; `undefined` if there is none. */
   readonly summaryBefore: (position: number) => Summary | undefined;
-  /** What was learned from the session; `undefined` for nothing. */
+  /** The facts that were learned from the session; `undefined` without any. */
   readonly facts: Summary | undefined;
   readonly fetched: readonly Fetched[];
 }
@@ -58,9 +58,9 @@ export interface Assembled {
 const FRAME_TOKENS = 50;
 
 /**
- * Makes of a request one that fits the budget. Pure: the same request gives the same result, and nothing that was passed in is changed.
+ * Returns a request that fits the budget. Pure: the same request gives the same result, and no argument is changed.
  *
- * What changes least comes first: instructions, fixed examples, summary, history; then what was found for the turn; then the turn itself.
+ * The parts that change least come first: instructions, fixed examples, summary, history, data found for the turn, the turn itself.
  *
  * @throws ContextOverflowError
  */
@@ -152,7 +152,7 @@ export function assemble(assembly: Assembly): Assembled {
   };
 }
 
-/** The messages of the request: those of the prompt before and after the session's, and the session's as they are stored and as they are sent. */
+/** Splits the messages: the prompt's before and after the session's, and the session's as stored (`log`) and as sent. */
 function partsOf({ request: { messages }, origins }: Assembly) {
   const before: MessageData[] = [];
   const after: MessageData[] = [];
@@ -171,8 +171,8 @@ function partsOf({ request: { messages }, origins }: Assembly) {
 }
 
 /**
- * Where the current turn begins: at the last user message. When a tool request still waits for the user, the turn that asked is part of
- * the current one.
+ * The index at which the current turn begins: the last user message. If the message before it is a tool request without an answer, the
+ * turn of that request is part of the current one.
  */
 function startOfTurn(log: readonly MessageData[]): number {
   const last = log.findLastIndex(({ role }) => role === 'user');
@@ -185,7 +185,7 @@ function startOfTurn(log: readonly MessageData[]): number {
   );
 }
 
-/** Tokens of the documents and of the output schema, which a model is sent as well. */
+/** Tokens of the documents and of the output schema, which are sent as well. */
 function otherInput(
   { docs, output }: GenerateRequest,
   counter: TokenCounter,

@@ -50,7 +50,7 @@ export class HistorySection implements Flexible {
     return this.#omissions.report(this.#tokens, this.#items.length);
   }
 
-  /** The ranges of earlier messages that are sent, that are in no way sent, and that are sent with changes. */
+  /** Ranges of earlier messages: sent, neither sent nor covered by the summary, sent with changes. */
   ranges(summary: Summary | undefined): { sent: MessageRange[]; dropped: MessageRange[]; changed: MessageRange[] } {
     const sent = rangesOf(this.#items.map(({ position }) => position));
     const changed = rangesOf(

@@ -2,11 +2,11 @@ import type { MessageData, Part, ToolRequestPart, ToolResponsePart } from 'genki
 import type { HistoryItem } from '../types.ts';
 
 /**
- * Adds what a strategy must not leave out: to each kept tool request its responses, to each kept response its request, and the user message
- * with which the first turn begins.
+ * Adds messages that a strategy must not leave out: the responses of each kept tool request, the request of each kept response, and the
+ * user message with which the first turn begins.
  *
  * @param log All earlier messages. An item's position is its index here.
- * @param coveredTo Messages before this position are in the summary, and so never sent.
+ * @param coveredTo Messages before this position are covered by the summary and never sent.
  */
 export function completed(kept: readonly HistoryItem[], log: readonly MessageData[], coveredTo = 0): HistoryItem[] {
   const byPosition = new Map<number, HistoryItem>();
@@ -31,8 +31,8 @@ export function completed(kept: readonly HistoryItem[], log: readonly MessageDat
 }
 
 /**
- * The messages as every provider accepts them: the user begins, roles take turns, each tool request has exactly one response in the message
- * after it, and no message is empty. A message that is right already stays the same object.
+ * Returns messages that every provider accepts: the user begins, roles alternate, each tool request has exactly one response in the next
+ * message, and no message is empty. A message that is correct already stays the same object.
  */
 export function repaired(messages: readonly MessageData[]): MessageData[] {
   const sound: MessageData[] = [];
@@ -54,7 +54,7 @@ export function repaired(messages: readonly MessageData[]): MessageData[] {
   return sound;
 }
 
-/** Adds a message; one of the same role as the last is joined with it. */
+/** Adds a message, or joins it with the last one if both have the same role. System messages are not joined. */
 function append(messages: MessageData[], message: MessageData): void {
   const last = messages.at(-1);
   if (last?.role !== message.role || last.role === 'system') messages.push(message);
@@ -67,7 +67,7 @@ function withoutStrays(message: MessageData): MessageData {
   return content.some(isStray) ? { ...message, content: content.filter((part) => !isStray(part)) } : message;
 }
 
-/** The message with one response for each request. */
+/** A tool message with one response for each request. */
 function answered(requests: readonly ToolRequestPart[], answers: readonly MessageData[]): MessageData {
   const responses = answers.flatMap(({ content }) => content).filter(isResponse);
   const open = new Set(responses);

@@ -31,7 +31,7 @@ function isHistory(value: unknown, all: readonly HistoryItem[]): value is Histor
   return summary === undefined || isSummary(summary, all.length);
 }
 
-/** Whether it is a message of the session, or a changed copy of one. A message at another position is not sent. */
+/** Whether it is a message of the session, or a changed copy of one. A position outside the session passes, but is not sent. */
 function isItem(value: unknown, all: readonly HistoryItem[]): value is HistoryItem {
   const { position, message } = (value ?? {}) as Partial<HistoryItem>;
   if (!Number.isInteger(position) || !Array.isArray(message?.content)) return false;

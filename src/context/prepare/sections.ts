@@ -1,12 +1,12 @@
 import type { ContextItem, FlexibleSection, OmissionReason, SectionOptions, SectionReport } from '../types.ts';
 
-/** A section that can give up tokens. */
+/** A section that can shrink. */
 export interface Flexible {
   readonly section: FlexibleSection;
   readonly tokens: number;
-  /** Leaves out items until the section takes at most so many tokens. */
+  /** Leaves out items until the section takes at most this many tokens. */
   shrink(tokens: number, reason: OmissionReason): void;
-  /** `undefined` for a section that had and has nothing. */
+  /** `undefined` if the section has no items and nothing was left out. */
   report(): SectionReport | undefined;
 }
 
@@ -23,7 +23,7 @@ export type SectionLimits = Partial<Record<FlexibleSection, SectionOptions>>;
 
 /** Shrinks each section to its own budget, then the sections by rank until all of them together take at most `room` tokens. */
 export function fit(sections: readonly Flexible[], limits: SectionLimits, room: number): void {
-  // A section may come in several blocks, which share its budget.
+  // A section may have several blocks, which share its budget.
   const taken: Partial<Record<FlexibleSection, number>> = {};
   for (const section of sections) {
     const { maxTokens = Infinity } = limits[section.section] ?? {};
@@ -39,7 +39,7 @@ export function fit(sections: readonly Flexible[], limits: SectionLimits, room: 
   }
 }
 
-/** The report of a section that came in several blocks. */
+/** Adds the reports of two blocks of a section. */
 export function joined(a: SectionReport | undefined, b: SectionReport): SectionReport {
   if (!a) return b;
   const omitted = (a.omitted ?? 0) + (b.omitted ?? 0);
@@ -52,7 +52,7 @@ export function joined(a: SectionReport | undefined, b: SectionReport): SectionR
   };
 }
 
-/** What the sections have in common: what was left out, and why. */
+/** How many items a section left out, and why. */
 export class Omissions {
   readonly #reasons: Set<OmissionReason>;
   #count: number;
@@ -62,7 +62,7 @@ export class Omissions {
     this.#reasons = new Set(reasons);
   }
 
-  /** For a section of one request, which leaves out more. */
+  /** A copy for one request, in which more may be left out. */
   copy(): Omissions {
     return new Omissions(this.#count, [...this.#reasons]);
   }

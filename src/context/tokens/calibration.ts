@@ -1,14 +1,14 @@
-/** A report that is further from the estimate is no count of the same text: some providers leave out what they had in their cache. */
+/** A report outside these factors of the estimate is ignored: some providers do not count tokens from their cache. */
 const LEAST_FACTOR = 0.4;
 const GREATEST_FACTOR = 6;
 
-/** How much of the past is forgotten with each report. */
+/** Each new report multiplies the weight of the earlier ones by this. */
 const DECAY = 0.8;
 
-/** The factor in use stays while the true one is this near: each change moves the cuts of all sessions, and costs the providers' caches. */
+/** The factor in use stays while the measured one is this near: a change moves the cuts of all sessions, so providers' caches miss. */
 const TOLERANCE = 0.05;
 
-/** What a model taught: the ratio of its own counts to our estimates, and the length that it refused. */
+/** Figures of a model: our estimates and its own counts, the factor between them, and a limit from the lengths that it refused. */
 interface Lesson {
   estimated: number;
   counted: number;
@@ -20,12 +20,12 @@ interface Lesson {
 export class Calibration {
   readonly #lessons = new Map<string, Lesson>();
 
-  /** Multiply an estimate by it. */
+  /** The factor to multiply estimates by. */
   factorOf(model: string | undefined): number {
     return this.#lessons.get(model ?? '')?.factor ?? 1;
   }
 
-  /** Tokens that the model is known to accept at most. Default: `Infinity`. */
+  /** The most tokens to send to the model, after its refusals. Default: `Infinity`. */
   limitOf(model: string | undefined): number {
     return this.#lessons.get(model ?? '')?.limit ?? Infinity;
   }
@@ -45,7 +45,7 @@ export class Calibration {
     if (Math.abs(factor / lesson.factor - 1) > TOLERANCE) lesson.factor = factor;
   }
 
-  /** The model refused a request of so many corrected tokens. Later requests stay well below it. */
+  /** Notes that the model refused a request of this many corrected tokens. The limit becomes at most three quarters of them. */
   refuse(model: string | undefined, tokens: number): void {
     const lesson = this.#lessonOf(model);
     lesson.limit = Math.min(lesson.limit, Math.floor(tokens * 0.75));

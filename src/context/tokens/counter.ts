@@ -2,12 +2,12 @@ import type { MessageData, Part } from 'genkit';
 import { invalidArgument } from '../../errors.ts';
 import { meter } from '../../session/log/message-log.ts';
 
-/** What a message takes besides its content: its role, and the marks around it. */
+/** Tokens of a message besides its content: its role, and the marks around it. */
 const MESSAGE_TOKENS = 4;
 
 /**
- * Tokens of a media part by the beginning of its content type. Providers count pixels, pages and seconds, which a part does not tell, so these
- * are typical values: an image of about one megapixel, ten pages, a minute of sound, a minute of film.
+ * Tokens of a media part by the beginning of its content type. Providers count pixels, pages and seconds, which a part does not name, so
+ * these are typical values: an image of about one megapixel, ten pages, a minute of sound, a minute of film.
  */
 const MEDIA_TOKENS: readonly (readonly [type: string, tokens: number])[] = [
   ['image/', 1_100],
@@ -51,7 +51,7 @@ export class TokenCounter {
     throw invalidArgument('countTokens of a context window must answer a number of tokens, and no promise.');
   }
 
-  /** Estimated tokens of a value as JSON. The last one is remembered: the tools of a model call are those of the call before. */
+  /** Estimated tokens of a value as JSON. Remembers the last value, because consecutive model calls mostly have the same tools. */
   json(value: unknown): number {
     const json = jsonOf(value);
     if (json !== this.#lastJson.json) this.#lastJson = { json, tokens: this.text(json) };
@@ -81,7 +81,7 @@ function mediaTokens({ contentType, url }: { contentType?: string | undefined; u
   return MEDIA_TOKENS.find(([start]) => type.startsWith(start))![1];
 }
 
-/** JSON text; empty for what JSON can't hold, which no model is sent either. */
+/** JSON text; empty for a value that JSON can't hold, which can't be sent either. */
 function jsonOf(value: unknown): string {
   try {
     return JSON.stringify(value) ?? '';

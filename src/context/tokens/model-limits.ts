@@ -3,15 +3,15 @@ export const DEFAULT_MAX_TOKENS = 8_000;
 
 interface ModelLimit {
   readonly name: RegExp;
-  /** Tokens of input and output together; for models that count them apart, those of the input. */
+  /** Tokens of input and output together; for models that limit them apart, tokens of the input. */
   readonly window: number;
-  /** Tokens to keep free for the output, when the request does not say. */
+  /** Tokens to keep free for the output if the request has no `maxOutputTokens`. `0`: the output has a limit of its own. */
   readonly output: number;
 }
 
 /**
- * The first that fits counts. Families of models by the part of their name behind the provider's. Genkit's model metadata has no limits. Local models are not listed: their
- * limit is a setting of the server.
+ * Model families, by the name after the provider's; the first match counts. Genkit's model metadata has no limits. Local models are not
+ * listed: their limit is a setting of the server.
  */
 const LIMITS: readonly ModelLimit[] = [
   { name: /^gemini-.*-tts/, window: 8_192, output: 0 },
@@ -25,7 +25,7 @@ const LIMITS: readonly ModelLimit[] = [
   { name: /^claude-/, window: 200_000, output: 32_000 },
 ];
 
-/** Tokens that a request to the model may have. Default: {@link DEFAULT_MAX_TOKENS}. */
+/** The most tokens of a request to the model. Default: {@link DEFAULT_MAX_TOKENS}, which is also the least. */
 export function inputLimitOf(model: string | undefined, config: unknown): number {
   const name = model?.slice(model.lastIndexOf('/') + 1) ?? '';
   const limit = LIMITS.find((each) => each.name.test(name));

@@ -8,7 +8,7 @@ import { CURRENT_SESSION, type Session } from '../../session/session.ts';
 
 const inputSchema = z.object({ topic: z.string().optional().describe('The topic, in a few words.') });
 
-/** What the model says when it calls `end_topic`. */
+/** The input of the tool `end_topic`. */
 export interface EndTopicInput {
   /** The topic, in a few words. */
   topic?: string | undefined;
@@ -19,7 +19,8 @@ type EndTopic = ToolAction<z.ZodType<EndTopicInput>, z.ZodString>;
 const tool = oncePerRegistry(define);
 
 /**
- * The tool `end_topic` for an agent whose window summarizes: the model calls it when a task is done, and the session is summarized after the turn.
+ * The tool `end_topic` for an agent whose window summarizes. The model calls it when a task is done; after that turn the session is
+ * summarized.
  *
  * @param ai The `Genkit` instance of the agent. The tool is defined once for each.
  * @example

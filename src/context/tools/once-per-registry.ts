@@ -1,6 +1,6 @@
 import type { Registry } from 'genkit/registry';
 
-/** Makes a function that defines a tool at its first call for a registry, and returns that tool at later ones: Genkit warns of a name that is defined twice. */
+/** Returns a function that defines a tool once for each registry, because Genkit warns of a name that is defined twice. */
 export function oncePerRegistry<T>(define: (registry: Registry) => T): (ai: { readonly registry: Registry }) => T {
   const defined = new WeakMap<Registry, T>();
   return ({ registry }) => {

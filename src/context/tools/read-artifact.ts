@@ -8,7 +8,7 @@ import { CURRENT_SESSION, viewOf, type Session } from '../../session/session.ts'
 
 const inputSchema = z.object({ name: z.string().describe('The name of the artifact, as it is listed.') });
 
-/** What the model says when it calls `read_artifact`. */
+/** The input of the tool `read_artifact`. */
 export interface ReadArtifactInput {
   /** The name of the artifact, as it is listed. */
   name: string;
@@ -19,8 +19,8 @@ type ReadArtifact = ToolAction<z.ZodType<ReadArtifactInput>, z.ZodString>;
 const tool = oncePerRegistry(define);
 
 /**
- * The tool `read_artifact` for an agent whose window lists the session's artifacts by name (`artifacts: true`): the model gets the text of the
- * one that it asks for. Of parts that are not text it gets the kind: `[media: image/png]`.
+ * The tool `read_artifact` for an agent whose window lists the session's artifacts by name (`artifacts: true`). The model gets the text of
+ * an artifact; for a media part only its type: `[media: image/png]`.
  *
  * @param ai The `Genkit` instance of the agent. The tool is defined once for each.
  * @example
