@@ -10,7 +10,7 @@ import type { MemoryScope } from './scopes.ts';
 export interface BackfillOptions {
   /** Where the sessions are. */
   store: SnapshotStore;
-  /** Whose memories a session makes; `undefined`: it is left out. `context` is that of the call. */
+  /** The scope that a session is learned into; `undefined`: the session is skipped. `context` is the option of this call. */
   scopeOf: (session: SessionSummary, context: ActionContext | undefined) => MemoryScope | undefined;
   /** `verbatim`: each message becomes a memory. Default: as the manager says. */
   extract?: 'verbatim';
@@ -18,23 +18,23 @@ export interface BackfillOptions {
   context?: ActionContext;
   /** Only sessions that were written within this time, in ms. Default: all. */
   withinMs?: number;
-  /** `cursor` of an earlier call's progress, to go on from there. Default: from the beginning. */
+  /** The `cursor` of an earlier call, to continue it. Default: from the beginning. */
   cursor?: string;
   /** Called after each page of sessions. */
   onProgress?: (progress: BackfillResult) => void;
 }
 
-/** How far `backfill` is. */
+/** Progress of `backfill`. */
 export interface BackfillResult {
   /** Sessions that were looked at. */
   sessions: number;
-  /** Sessions with messages that were not read before. */
+  /** Sessions with new jobs. */
   enqueued: number;
   /** Sessions that could not be read; the log says why. */
   failed: number;
-  /** The queue was full: what is left is found by the next call. */
+  /** The queue was full; a later call continues. */
   isFull: boolean;
-  /** Where to go on. */
+  /** Where a later call continues. */
   cursor?: string;
 }
 
@@ -76,7 +76,7 @@ export async function backfillSessions(ingest: IngestWhile, options: BackfillOpt
   }
 }
 
-/** Answers false when the queue is full. */
+/** Returns false if the queue is full. */
 async function ingestSession(
   ingest: IngestWhile,
   { store, scopeOf, extract, context }: BackfillOptions,

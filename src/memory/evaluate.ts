@@ -7,7 +7,7 @@ import { parseSourceNote } from './pipeline/ingest/ranges.ts';
 import type { Pipeline } from './pipeline/pipeline.ts';
 import type { ExtractionScores, GoldenCase } from './types.ts';
 
-/** Extracts from each conversation, and compares with what was expected. */
+/** Extracts memories from each conversation, and compares them with the expected ones. */
 export async function evaluateExtraction(
   pipeline: Pipeline,
   ask: AskModel | undefined,
@@ -33,7 +33,7 @@ export async function evaluateExtraction(
     expected += golden.expected.length;
     compared.push({ unexpected, missing });
   }
-  // Where nothing was expected, and nothing extracted, nothing is wrong.
+  // Without extracted memories none is wrong; without expected ones none is missing.
   const precision = extracted === 0 ? 1 : matches / extracted;
   const recall = expected === 0 ? 1 : matches / expected;
   const f1 = precision + recall === 0 ? 0 : (2 * precision * recall) / (precision + recall);

@@ -61,34 +61,34 @@ import type {
   QuarantinedText,
 } from './types.ts';
 
-/** Scopes whose uses of memories a process keeps until a commit writes them. */
+/** Scopes for which a process keeps the uses of memories until a commit writes them. */
 const MOST_USES = 10_000;
 
-/** Whose call it is. */
+/** The scope of a call. */
 export interface ScopeOption {
-  /** Whose memories. */
+  /** Whose memories the call is about. */
   scope: MemoryScope;
 }
 
-/** What `prune` removed, or would remove. */
+/** The counts of `prune`. */
 export interface PrunedMemories {
-  /** Memories, those that did not hold any more included. */
+  /** Removed memories, or with `dryRun` those to remove. Includes memories that no longer hold. */
   memories: number;
 }
 
 /**
- * Keeps what is learned across sessions: extracts it from messages, compares it with what is known, and finds it again.
+ * Memory across sessions: extracts memories from messages, compares them with the known ones, and searches them.
  *
- * Made by {@link memoryManager}. Every method that takes a `scope` throws `INVALID_ARGUMENT` for anything that is not one, and the store's errors.
+ * Made by {@link memoryManager}. Every method that takes a `scope` throws `INVALID_ARGUMENT` for anything else, and the store's errors.
  */
 export class MemoryManager {
-  /** The store that it was made with. */
+  /** The store with the memories. */
   readonly store: Pipeline['store'];
   readonly #settings: ManagerSettings;
   readonly #pipeline: Pipeline;
   readonly #worker: MemoryWorker;
   readonly #search: MemorySearch;
-  /** Of agents with this memory. */
+  /** The stores of the agents with this memory. */
   readonly #stores = new Set<SnapshotStore>();
   readonly #sessions = new Set<MemorySessions>();
   readonly #ingestWhile: IngestWhile = (...of) => this.#ingest(...of);
@@ -153,10 +153,10 @@ export class MemoryManager {
   }
 
   /**
-   * Learns from messages, or keeps facts. What was read of a source already is not read again: pass all its messages each time.
+   * Learns from messages, or keeps facts. Pass all messages of a source each time: those that were read already are skipped.
    *
    * @returns As soon as the work is stored; with `wait` when it is done.
-   * @throws `INVALID_ARGUMENT` for messages or facts that are none; `FAILED_PRECONDITION` for the scope of an app without `app: true`, and for
+   * @throws `INVALID_ARGUMENT` for invalid messages or facts; `FAILED_PRECONDITION` for the scope of an app without `app: true`, and for
    *   a session when no agent with a store has this memory; `NOT_FOUND` when the scope has no such session.
    */
   async ingest(options: IngestOptions): Promise<IngestResult> {
@@ -194,11 +194,10 @@ export class MemoryManager {
   }
 
   /**
-   * Keeps facts that the user, or the application, states: without a conversation to read. Those that a user wishes to be remembered have the
-   * trust of `explicit`.
+   * Keeps a fact that the user or the application states, without a conversation.
    *
-   * @param options.source Default: one that is named for what it says.
-   * @param options.wait Answer when it is done. Default: true.
+   * @param options.source Default: type `explicit`, with an id made from the fact. A given source without a type is `bootstrap`.
+   * @param options.wait Resolve when it is done. Default: true.
    */
   async create(
     options: ScopeOption & { memory: MemoryFact | string; source?: IngestOptions['source']; wait?: boolean },
@@ -209,9 +208,9 @@ export class MemoryManager {
   }
 
   /**
-   * The memories of a scope that fit a text best, with their scores, and how the search went.
+   * Finds the memories of a scope that fit a query best, with their scores and a report about the search.
    *
-   * @throws `INVALID_ARGUMENT` for a request that no store could answer; the reason of `abortSignal` when that aborts.
+   * @throws `INVALID_ARGUMENT` for an invalid request; the reason of `abortSignal` when that aborts.
    */
   async search({
     scope,
@@ -221,7 +220,7 @@ export class MemoryManager {
     return this.#search.search({ ...request, ...options, scope: id });
   }
 
-  /** Notes that memories were placed in a request; written with the scope's next commit. */
+  /** Notes that memories were placed in a request. The next commit of the scope writes it. */
   noteUse(scope: MemoryScope, ids: readonly string[]): void {
     const uses = this.#usesOf(scope);
     const at = new Date(this.#pipeline.now()).toISOString();
@@ -238,13 +237,13 @@ export class MemoryManager {
     return (await readOrganized(this.#pipeline, workOf(scope))).summary;
   }
 
-  /** Counts how a procedure did: one that leads to success is trusted more. */
+  /** Counts a success or a failure of a procedure, and adapts its confidence. @throws `NOT_FOUND` when there is no such memory. */
   async noteOutcome({ scope, id, isSuccess }: ScopeOption & { id: string; isSuccess: boolean }): Promise<void> {
     await changeMemory(this.#pipeline, workOf(scope), id, (procedure) => withOutcome(procedure, isSuccess));
   }
 
   /**
-   * Makes a memory hold again that another one replaced; that one ceases to hold.
+   * Makes a replaced memory hold again. The memory that replaced it ceases to hold.
    *
    * @throws `NOT_FOUND` when there is no such memory.
    */
@@ -256,24 +255,24 @@ export class MemoryManager {
     await changeMemory(this.#pipeline, workOf(scope), supersededBy, replaced);
   }
 
-  /** Whether a scope may be learned about. What was learned before stays: `erase` removes it. */
+  /** Whether a scope may be learned about. Earlier memories stay; `erase` removes them. */
   readonly consent = {
-    /** Keeps the answer for good; `off` holds for what waits in the queue, too. */
+    /** Stores the answer, until `erase`. `off` also stops jobs that wait in the queue. */
     set: async (scope: MemoryScope, consent: 'on' | 'off'): Promise<void> =>
       writeConsent(this.#pipeline, workOf(scope), consent),
-    /** The scope's own answer, else the manager's. */
+    /** The scope's own answer, else the manager's option `consent`. */
     get: async (scope: MemoryScope): Promise<'on' | 'off'> =>
       (await readConsent(this.#pipeline, workOf(scope))) ?? this.#pipeline.consent,
   };
 
-  /** Texts that were kept back: by the guards, because they would replace too much, or because all users of an app would read them. */
+  /** Texts that wait for a decision: a guard stopped them, they would replace too much, or all users of an app would read them. */
   readonly quarantine = {
-    /** What waits for a decision. */
+    /** The texts that wait for a decision. */
     list: async ({ scope }: ScopeOption): Promise<QuarantinedText[]> => waitingTexts(this.#pipeline, workOf(scope)),
     /**
-     * Lets a text pass: a memory is kept, a message is learned from. The built-in rules and guards are not asked again.
+     * Accepts a text: keeps the memory, or learns from the message. The built-in rules and the guards do not check the text again.
      *
-     * @throws `NOT_FOUND` when it does not wait any more.
+     * @throws `NOT_FOUND` when the text does not wait for a decision.
      */
     approve: async ({ scope, id }: ScopeOption & { id: string }): Promise<IngestResult> => {
       const result = await approveText(this.#pipeline, workOf(scope), id);
@@ -284,7 +283,7 @@ export class MemoryManager {
       discardText(this.#pipeline, workOf(scope), id),
   };
 
-  /** Lets a memory of an app reach its users: the same as `quarantine.approve`. */
+  /** Makes a memory of an app visible to its users: the same as `quarantine.approve`. */
   approve(options: ScopeOption & { id: string }): Promise<IngestResult> {
     return this.quarantine.approve(options);
   }
@@ -304,7 +303,7 @@ export class MemoryManager {
       for await (const job of itemsOf(list, { limit: 1000 })) found.push(job);
       return found;
     },
-    /** Tries a dead job again, with all its attempts. */
+    /** Tries a dead job again, with the full number of attempts. */
     replay: async (id: string, { context }: { context?: ActionContext } = {}): Promise<void> => {
       const options = context ? { context } : {};
       const now = this.#pipeline.now();
@@ -323,11 +322,11 @@ export class MemoryManager {
   };
 
   /**
-   * Removes what a source said: from memories and from what they were, from jobs, quarantine, profile, summary, indexes and vectors. Memories that
-   * other sources support are made anew of what those say. Messages of the source that were read count as read, so that they do not come back. With `snapshotIds` only what was read in these
-   * snapshots goes, say those of an abandoned branch.
+   * Removes a source's statements from memories and their revisions, jobs, quarantine, indexes and vectors. Removes the profile and the
+   * summary. Memories with other sources are made again from their statements. Messages that were read count as read, so they are not
+   * learned again. With `snapshotIds` only statements from these snapshots go, such as those of an abandoned branch.
    *
-   * @throws `UNAVAILABLE` when a worker of another process does not let go of the source; call it again.
+   * @throws `UNAVAILABLE` when a worker of another process still reads the source; call it again.
    */
   async forgetSource({
     scope,
@@ -343,7 +342,7 @@ export class MemoryManager {
   /**
    * Removes memories by age, confidence, use and number, and those that have expired.
    *
-   * @param policy What goes; the members add up.
+   * @param policy A memory goes if any member of the policy applies to it.
    * @param options.scope Default: all scopes of the tenant of `context`.
    * @returns How many memories were removed, or with `dryRun` would be.
    */
@@ -363,7 +362,7 @@ export class MemoryManager {
   }
 
   /**
-   * The scopes of a tenant that hold something, in all apps. For a backend: it looks into every scope.
+   * The scopes of a tenant that hold data, in all apps. For a backend, because it sees the scopes of all users.
    *
    * @param options.context Names the tenant. Default: none.
    */
@@ -377,12 +376,12 @@ export class MemoryManager {
     return scopes;
   }
 
-  /** Everything that the store holds of a scope, line by line. */
+  /** All data of a scope, line by line. */
   export({ scope }: ScopeOption): AsyncGenerator<MemoryExportLine> {
     return exportScope(this.#pipeline, workOf(scope), () => this.quarantine.list({ scope }));
   }
 
-  /** Removes everything that the store holds of a scope, the answer about consent included. Jobs that run bring nothing back. */
+  /** Removes all data of a scope, the answer about consent included. Running jobs write nothing more. */
   async erase({ scope }: ScopeOption): Promise<MemoryErasure> {
     const { id, options } = workOf(scope);
     this.#uses.delete(this.#keyOf(scope));
@@ -390,7 +389,7 @@ export class MemoryManager {
   }
 
   /**
-   * Learns from the sessions of a session store, the one written last first. Interrupted, call it again: what was read is not read again.
+   * Learns from the sessions of a session store, the last written one first. After an interruption call it again: it skips read messages.
    *
    * @throws The session store's errors from listing its sessions.
    */
@@ -399,9 +398,9 @@ export class MemoryManager {
   }
 
   /**
-   * How well the extraction does on conversations with known memories. Nothing is stored.
+   * Measures the extraction on conversations with known memories. Stores nothing.
    *
-   * @param options.isSame Whether two texts say the same. Default: with the same words, but for case, punctuation and fillers.
+   * @param options.isSame Whether two texts mean the same. Default: the words are the same, apart from case, punctuation and fillers.
    */
   evaluate(options: {
     cases: readonly GoldenCase[];
@@ -410,13 +409,13 @@ export class MemoryManager {
     return evaluateExtraction(this.#pipeline, this.#asker(), options);
   }
 
-  /** Resolves when this process works on no job. */
+  /** Resolves when this process works on no job and saves no index. */
   async settled(): Promise<void> {
     await this.#worker.settled();
     await Promise.all(this.#saving);
   }
 
-  /** Stops: jobs at work go back to the queue with their attempts. The store stays open. */
+  /** Stops the worker. Running jobs go back to the queue; the interrupted attempts do not count. The store stays open. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#worker.close();
@@ -424,8 +423,8 @@ export class MemoryManager {
   }
 
   /**
-   * A memory for agents: `defineAgent(ai, { ..., memory: memory.attach({ scope: 'user' }) })`. What fits a turn is placed in its requests, and
-   * completed turns are learned from in the background, when `generate` says so.
+   * A memory for agents: `defineAgent(ai, { ..., memory: memory.attach({ scope: 'user' }) })`. Memories that fit a turn are placed in its
+   * requests, and sessions are learned from in the background, at the times that the option `generate` names.
    *
    * @throws `INVALID_ARGUMENT` for an option that is unknown or of the wrong type.
    */
@@ -461,7 +460,7 @@ export class MemoryManager {
     return { ...result, status: isDone ? 'committed' : 'failed' };
   }
 
-  /** Memories that a job is to be compared with: it must not miss one because the store or the embedder is slow. */
+  /** Memories for a job to compare facts with. Fails if the search is incomplete: a missed memory would be made twice. */
   async #nearest(scope: MemoryScope, text: string, request: { k: number; kind: Memory['kind'] }): Promise<Memory[]> {
     const { memories, report } = await this.search({
       scope,
@@ -484,7 +483,7 @@ export class MemoryManager {
     return answer!.embedding;
   }
 
-  /** In the background: another process searches a scope without reading all of it. */
+  /** Saves the search index in the background, so that another process need not read the whole scope. */
   #saveIndex(scope: MemoryScope): void {
     const { id, options } = workOf(scope);
     const saving = this.#search.saveIndex(id, options).catch((error: unknown) => {

@@ -4,18 +4,18 @@ import { assertId } from '../snapshot/ids.ts';
 import type { MemoryScopeId } from '../store/memory/contract.ts';
 
 /**
- * Whose memories a call is about. It is made by the server, of an authenticated context or of ids that the server knows, and of nothing
- * else: what a request or a model sends is never a scope.
+ * Names whose memories a call is about. Only the server makes scopes, from an authenticated context or from ids that it knows. Data from a
+ * request or a model is never accepted as a scope.
  */
 export interface MemoryScope {
   /** Which kind of scope it is. */
   readonly kind: MemoryScopeId['scope'];
 }
 
-/** Where the data of a scope is. */
+/** The id and the tenant of a scope. */
 export interface ScopeTarget {
   readonly id: MemoryScopeId;
-  /** The options of every call of the store: they name the tenant. */
+  /** Options for every call of the store: the tenant's context. */
   readonly options: { readonly context?: ActionContext };
 }
 
@@ -26,16 +26,16 @@ const minted = (holder[MINTED] ??= new WeakMap());
 
 /** Options of the functions that make scopes. */
 export interface ScopeOptions {
-  /** Whose the app's name is. */
+  /** The name of the app. */
   appName: string;
   /** Names the tenant, as in a store. Default: none. */
   context?: ActionContext;
 }
 
 /**
- * The scope of a user, for a backend that knows who it is about. Never pass an id that came with a request.
+ * The scope of a user, for a backend that knows the user's id. Never pass an id that came with a request.
  *
- * @throws `INVALID_ARGUMENT` for what is no id.
+ * @throws `INVALID_ARGUMENT` for an invalid id.
  */
 export function userScope({ appName, userId, context }: ScopeOptions & { userId: string }): MemoryScope {
   assertId(userId, 'userId');
@@ -45,7 +45,7 @@ export function userScope({ appName, userId, context }: ScopeOptions & { userId:
 /**
  * The scope of a session.
  *
- * @throws `INVALID_ARGUMENT` for what is no id.
+ * @throws `INVALID_ARGUMENT` for an invalid id.
  */
 export function sessionScope({ appName, sessionId, context }: ScopeOptions & { sessionId: string }): MemoryScope {
   assertId(sessionId, 'sessionId');
@@ -55,13 +55,13 @@ export function sessionScope({ appName, sessionId, context }: ScopeOptions & { s
 /**
  * The scope of an app, which all its users share.
  *
- * @throws `INVALID_ARGUMENT` for what is no id.
+ * @throws `INVALID_ARGUMENT` for an invalid id.
  */
 export function appScope({ appName, context }: ScopeOptions): MemoryScope {
   return mint({ scope: 'app', appName }, context);
 }
 
-/** The scope that a store lists, with the context of the call. */
+/** Makes a scope from an id, and from the context that names the tenant. */
 export function mint(id: MemoryScopeId, context: ActionContext | undefined): MemoryScope {
   assertId(id.appName, 'appName');
   const scope = Object.freeze({ kind: id.scope });
@@ -70,9 +70,9 @@ export function mint(id: MemoryScopeId, context: ActionContext | undefined): Mem
 }
 
 /**
- * What a scope stands for.
+ * The id and the tenant of a scope.
  *
- * @throws `INVALID_ARGUMENT` for anything that was not made by the functions of this file.
+ * @throws `INVALID_ARGUMENT` for anything that the functions of this file have not made.
  */
 export function targetOf(scope: MemoryScope): ScopeTarget {
   const target = typeof scope === 'object' && scope !== null ? minted.get(scope) : undefined;
@@ -82,7 +82,7 @@ export function targetOf(scope: MemoryScope): ScopeTarget {
   );
 }
 
-/** The scope of the caller that a context names. */
+/** The scope of the given kind for the caller. */
 export function scopeFor(
   kind: MemoryScopeId['scope'],
   options: { context: ActionContext | undefined; appName: string; userId: string | undefined; sessionId?: string },

@@ -124,7 +124,7 @@ export function settleManager(
   };
 }
 
-/** The user id that the server has verified, where Genkit's context providers put it. */
+/** The user id that the server has verified: Genkit's context providers put it here. */
 function verifiedUser({ auth }: ActionContext): string | undefined {
   const uid: unknown = auth?.['uid'];
   return typeof uid === 'string' && uid !== '' ? uid : undefined;

@@ -11,29 +11,29 @@ export type BuiltInTopic =
   | 'EXPLICIT_INSTRUCTIONS'
   | 'KEY_CONVERSATION_DETAILS';
 
-/** A kind of thing that is worth remembering. What fits no topic is not remembered. */
+/** A kind of fact to remember. A fact that fits no topic is not remembered. */
 export interface MemoryTopic {
   /** Names the topic: `business_feedback`. */
   readonly label: string;
-  /** What belongs to it, for the model. */
+  /** Tells the model which facts belong to the topic. */
   readonly description: string;
   /** Few-shot examples for the model. Default: none. */
   readonly examples?: readonly MemoryExample[];
-  /** The shape of `data` of its memories. Default: they are text alone. */
+  /** The schema of `data` of its memories. Default: they are text alone. */
   readonly schema?: z.ZodTypeAny;
 }
 
-/** What was said, and what is to be remembered of it. */
+/** A message, and the memories to make from it. */
 export interface MemoryExample {
-  /** What the user says. */
+  /** The user's message. */
   readonly said: string;
-  /** The memories that it makes, in the third person; none if it is not worth one. */
+  /** The memories, in the third person; empty if none should be made. */
   readonly memories: readonly string[];
 }
 
-/** Something that was learned, before it is compared with what is known. */
+/** A fact, before it is compared with the known memories. */
 export interface MemoryFact {
-  /** Describes it, in the third person. At most 2,000 characters; what is longer is cut. */
+  /** Says the fact in the third person. A longer text than 2,000 characters is cut. */
   readonly text: string;
   /** The fact in the shape of a topic's schema, or of the application's. */
   readonly data?: Json;
@@ -43,61 +43,61 @@ export interface MemoryFact {
   readonly topics?: readonly string[];
   /** 0 to 1. Default: 0.5. */
   readonly importance?: number;
-  /** Names what it is about: of memories with the same key one holds, and a new one replaces it. Default: it excludes no other. */
+  /** Names the matter: of facts with the same key only one holds, the most trusted, then the newest. Default: it excludes no other fact. */
   readonly key?: string;
   /** Default: `declarative`. */
   readonly kind?: Memory['kind'];
-  /** Where it was said, as indexes of the messages. Default: anywhere in them. */
+  /** The `positions` of the messages that say it. Default: any of them. */
   readonly messages?: readonly number[];
-  /** Whether the user wishes that it be remembered; counts if a message of the user says it. Default: false. */
+  /** Whether the user asks to remember it; the source is then `explicit`. Only for facts from messages. Default: false. */
   readonly isExplicit?: boolean;
-  /** When it is to be removed; ISO 8601. Default: never, or after `toolTtlMs` if a tool said it. */
+  /** When to remove it; ISO 8601. Default: never, or after `toolTtlMs` if a tool said it. */
   readonly expiresAt?: string;
 }
 
-/** What an {@link MemoryExtractor} gets. */
+/** The input of a {@link MemoryExtractor}. */
 export interface ExtractionRequest {
   /** Whose memories they become. */
   readonly scope: MemoryScope;
-  /** What to learn from, guarded and redacted. */
+  /** The messages to learn from, guarded and redacted. */
   readonly messages: readonly MessageData[];
   /** The index of each of them in its session. */
   readonly positions: readonly number[];
-  /** What is known of the earlier messages; `undefined` without a summary. */
+  /** The rolling summary of the scope; `undefined` without one. */
   readonly summary: string | undefined;
-  /** Aborts when the time is up. */
+  /** Aborts at the timeout. */
   readonly abortSignal: AbortSignal;
 }
 
-/** Finds what is worth remembering, in place of the model. */
+/** Finds the facts to remember, in place of the model. */
 export type MemoryExtractor = (
   request: ExtractionRequest,
 ) => readonly (MemoryFact | string)[] | Promise<readonly (MemoryFact | string)[]>;
 
-/** What a {@link MemoryGuard} looks at. */
+/** A text for a {@link MemoryGuard}. */
 export interface GuardedText {
-  /** A message, a memory that is to be kept, or a step of a procedure. */
+  /** The text of a message, or of a new memory with its key and data. */
   readonly text: string;
-  /** Which of these. */
+  /** Which of the two. */
   readonly kind: 'message' | 'memory';
-  /** Where the memory is to go. */
+  /** The scope of the memory. */
   readonly scope: MemoryScope;
   /** Who said it: the type of the source. */
   readonly type: MemorySource['type'];
 }
 
 /**
- * Answers why a text is to be quarantined, or nothing if it is fine. One that throws fails the job, which is tried again. One that does not
- * answer within `limits.timeoutMs` has the text quarantined, and those that follow in the job.
+ * Returns the reason to quarantine a text, or nothing if the text is fine. If a guard throws, the job fails and is tried again. If it does
+ * not answer within `limits.timeoutMs`, this text and all later ones of the job are quarantined.
  */
 export type MemoryGuard = MemoryGuardFunction | MemoryGuardRule;
 
 /** A guard as a function. */
 export type MemoryGuardFunction = (text: GuardedText) => string | undefined | Promise<string | undefined>;
 
-/** A guard that finds values in texts, such as a privacy rule: what it finds is the reason. */
+/** A guard that finds values in texts, such as a privacy rule. A text with such a value is quarantined. */
 export interface MemoryGuardRule {
-  /** Named by the reason. */
+  /** Appears in the reason. */
   readonly name: string;
   /** The values in a text. */
   readonly find: (text: string, options: object) => readonly FoundValue[] | Promise<readonly FoundValue[]>;
@@ -105,15 +105,15 @@ export interface MemoryGuardRule {
 
 /** A value that a {@link MemoryGuardRule} found. */
 export interface FoundValue {
-  /** What it is. */
+  /** The kind of the value; appears in the reason. */
   readonly kind: string;
 }
 
-/** When an agent's session is learned from. */
+/** When to learn from an agent's session. */
 export interface MemoryTriggers {
-  /** After so many turns since the last time; `1`: after each turn. Default: 5. */
+  /** Whenever the number of turns reaches a multiple of this; `1`: after each turn. Default: 5. */
   everyTurns?: number;
-  /** When no turn came for so long, in ms, while the process lives. Default: 900,000 (15 minutes). `false`: never. */
+  /** When no turn came for this long, in ms, while the process runs. `false`: never. Default: 900,000 (15 minutes). */
   onIdleMs?: number | false;
   /** When the application says that the session has ended. Default: true. */
   onSessionEnd?: boolean;
@@ -121,17 +121,17 @@ export interface MemoryTriggers {
 
 /** Limits of a {@link MemoryManagerOptions | manager}. */
 export interface MemoryLimits {
-  /** Jobs of a tenant that wait or run; what comes beyond is refused and reported. Default: 1,000. */
+  /** The most jobs of a tenant that wait or run; further ones are refused and reported. Default: 1,000. */
   maxJobs?: number;
   /** How often a job is tried before it goes to the dead letters. Default: 5. */
   maxAttempts?: number;
-  /** A worker that is silent for so long has lost its job, in ms. Default: 60,000. */
+  /** A worker that does not renew its lease for this long loses the job, in ms. Default: 60,000. */
   leaseMs?: number;
-  /** A model call that takes longer has failed, a text whose guard takes longer is quarantined, in ms. Default: 60,000. */
+  /** A model call that takes longer fails; a text whose guard takes longer is quarantined. In ms. Default: 60,000. */
   timeoutMs?: number;
-  /** The wait before the second attempt, in ms; it doubles with each further one, give or take half of it. Default: 2,000. */
+  /** The wait before the second attempt, in ms. It doubles with each further one; each is then multiplied by 0.5 to 1.5. Default: 2,000. */
   backOffMs?: number;
-  /** The longest wait between attempts, in ms. Default: 600,000 (10 minutes). */
+  /** The longest wait between attempts before that factor, in ms. Default: 600,000 (10 minutes). */
   maxBackOffMs?: number;
   /** Memories that a job may invalidate; facts that would replace more are quarantined. Default: 3. */
   maxInvalidations?: number;
@@ -142,20 +142,20 @@ export interface MemoryLimits {
 /** How much to trust each type of source, 0 to 1. */
 export type MemoryTrust = { readonly [type in MemorySource['type']]?: number };
 
-/** What a manager tells the application. It holds nothing of what was said. */
+/** A manager's report to the application. Contains no texts of messages or memories. */
 export interface MemoryReport {
   /**
-   * `committed`: a job has changed its scope; `failed`: an attempt failed; `dead`: it was the last one; `full`: the queue took no more;
+   * `committed`: a job is done; `failed`: an attempt failed; `dead`: the last attempt failed; `full`: the queue refused a job;
    * `no-consent`: the scope's consent is off, so nothing is learned.
    */
   readonly type: 'committed' | 'failed' | 'dead' | 'full' | 'no-consent';
-  /** Whose memories it is about. */
+  /** The scope of the report. */
   readonly scope: MemoryScope;
-  /** What was to be learned from. */
+  /** The source to learn from. */
   readonly sourceId: string;
   /** The job, where there is one. */
   readonly jobId?: string;
-  /** What was done; with `committed`. */
+  /** The job's changes; with `committed`. */
   readonly changes?: MemoryChangeCounts;
   /** Attempts so far; with `failed` and `dead`. */
   readonly attempts?: number;
@@ -165,15 +165,15 @@ export interface MemoryReport {
   readonly refused?: number;
 }
 
-/** What a job did to the memories of its scope. */
+/** Counts of a job's changes. */
 export interface MemoryChangeCounts {
   /** New memories. */
   created: number;
-  /** Memories that got another source, or another text. */
+  /** Memories with a new source or a new text. */
   updated: number;
   /** Memories that no longer hold. */
   invalidated: number;
-  /** Facts that were known from the same source already, or that nothing is to be made of. */
+  /** Facts that were already known from the same source, or that the model found not worth keeping. */
   ignored: number;
   /** Texts that wait for a decision. */
   quarantined: number;
@@ -189,48 +189,48 @@ export interface RedactedText {
 export interface MemoryManagerOptions {
   /** Where the memories are kept. */
   store: MemoryStore;
-  /** Extracts and consolidates. Default: none; then `extract` is needed to learn from messages. */
+  /** Extracts facts and compares them with memories. Default: none; then `extract` is needed to learn from messages. */
   model?: ModelArgument;
   /** Makes vectors of memories and queries. Default: search is by words. */
   embedder?: EmbedderArgument;
-  /** How memories are found. Default: the defaults of `MemorySearch`. */
+  /** Options of the search. Default: the defaults of `MemorySearch`. */
   search?: Omit<MemorySearchOptions, 'embed' | 'clock'>;
-  /** What is worth remembering. Default: the four built-in topics. */
+  /** The topics to remember. Default: the four built-in topics. */
   topics?: readonly (BuiltInTopic | MemoryTopic)[];
   /**
-   * What to do with messages in place of asking the model: `verbatim` keeps each as a memory of its own, a function finds the facts.
-   * Default: the model extracts.
+   * Learns from messages without the model: `verbatim` keeps each message as a memory, a function finds the facts. Default: the model
+   * extracts facts.
    */
   extract?: 'verbatim' | MemoryExtractor;
-  /** When agents' sessions are learned from. */
+  /** When to learn from agents' sessions. */
   generate?: MemoryTriggers;
   /** Further checks of messages and memories. The built-in rules always apply. Default: none. */
   guards?: readonly MemoryGuard[];
   /**
-   * Replaces personal values before anything is stored; answers the text, or an object with it as `value`, as `redactText` of
-   * `genkitx-agents/privacy` does. Its placeholders lose their numbers, which would name different values in different texts. Default: texts are
-   * stored as they are.
+   * Replaces personal values before anything is stored. Returns the text, or an object with the text as `value`, as `redactText` of
+   * `genkitx-agents/privacy` does. The numbers of its placeholders are removed: in different texts a number names different values.
+   * Default: texts are stored unchanged.
    */
   redact?: (text: string) => string | RedactedText | Promise<string | RedactedText>;
   /** Whether a scope without a setting of its own may be learned about. Default: `on`. */
   consent?: 'on' | 'off';
-  /** Learn from what tools answered too. Such memories expire after `toolTtlMs`. Default: false. */
+  /** Whether to learn from the answers of tools, too. Such memories expire after `toolTtlMs`. Default: false. */
   learnFromTools?: boolean;
-  /** How long a memory that a tool's answer made is kept, in ms. Default: 3,600,000 (an hour). */
+  /** How long a memory from a tool's answer is kept, in ms. Default: 3,600,000 (an hour). */
   toolTtlMs?: number;
   /** How much to trust each type of source. Default: bootstrap 0.95, explicit 0.9, implicit 0.6, tool 0.3. */
   trust?: MemoryTrust;
-  /** Whether memories of an app, which all its users share, may be made; each waits for `approve`. Default: false. */
+  /** Whether to allow memories of an app, which all its users share. Each waits for `approve`. Default: false. */
   app?: boolean;
   /** The app of scopes that name none. Default: `default`. */
   appName?: string;
-  /** The user of a context. Default: `auth.uid`, as agents have it. */
+  /** Returns the id of the user of a context. Default: `auth.uid`, as for agents. */
   userId?: (context: ActionContext) => string | undefined;
-  /** The shape of the structured profile, which the model keeps up to date. Default: no profile. */
+  /** The schema of the structured profile, which the model keeps up to date. Default: no profile. */
   profile?: z.ZodTypeAny;
   /** Whether the model keeps a rolling summary of each scope. Default: false. */
   summary?: boolean;
-  /** Says whether a session was a success, so that a procedure is made of it. Default: no procedures are made. */
+  /** Whether a session was a success, from which a procedure is made. Default: no procedures are made. */
   isSuccess?: (session: {
     scope: MemoryScope;
     sourceId: string;
@@ -240,25 +240,25 @@ export interface MemoryManagerOptions {
   worker?: boolean;
   /** Bounds of the queue, of jobs and of model calls. */
   limits?: MemoryLimits;
-  /** Hears what was refused, done and failed. It must not throw. Default: failures go to the log. */
+  /** Called with each report. It must not throw. Default: a full queue and dead jobs are logged. */
   onReport?: (report: MemoryReport) => void;
-  /** Milliseconds since 1970. Default: the clock of this process. */
+  /** The time in ms since 1970. Default: the clock of this process. */
   now?: () => number;
-  /** At least 0, below 1: spreads repeated attempts. Default: `Math.random`. */
+  /** A random number, at least 0 and below 1, to spread repeated attempts. Default: `Math.random`. */
   random?: () => number;
 }
 
-/** Where messages or facts come from. */
+/** The source of messages or facts. */
 export interface IngestSource {
   /** Names the source: a session, a document, an import. `forgetSource` takes it. */
   readonly id: string;
-  /** Default: as the user said it; `bootstrap` for `memories`. */
+  /** Default: `bootstrap` for `memories`; else by fact: `explicit` if the user asks to remember it, `tool` from a tool, else `implicit`. */
   readonly type?: MemorySource['type'];
-  /** 0 to 1. Default: by its type. */
+  /** 0 to 1. Default: the trust of its type. */
   readonly trust?: number;
   /** The session it was said in. */
   readonly sessionId?: string;
-  /** The snapshot whose messages they are: the branch, if it is abandoned. */
+  /** The snapshot whose messages are read. `forgetSource` can forget it, such as that of an abandoned branch. */
   readonly snapshotId?: string;
   /** When it was said; ISO 8601. Default: now. */
   readonly at?: string;
@@ -268,42 +268,43 @@ export interface IngestSource {
 export interface IngestOptions {
   /** Whose memories they become. */
   scope: MemoryScope;
-  /** Where they come from. Default: with `sessionId` the session, whose turns are then not read twice. */
+  /** The source. Required without `sessionId`. Default: the session, whose messages are then not read twice. */
   source?: IngestSource;
-  /** All messages of the source so far, oldest first: what was read already is not read again. */
+  /** All messages of the source so far, oldest first. Those that were read already are skipped. */
   messages?: readonly MessageData[];
-  /** What is known already, in place of messages. */
+  /** Known facts, in place of messages. */
   memories?: readonly (MemoryFact | string)[];
-  /** A session of an agent with this memory, in place of messages: it is read from the agent's store, and goes on. */
+  /** A session of an agent with this memory, in place of messages. It is read from the agent's store, and may continue. */
   sessionId?: string;
-  /** `verbatim`: each message becomes a memory, without a model. Default: as the manager says. */
+  /** `verbatim`: each message becomes a memory, without a model. Default: the manager's option `extract`. */
   extract?: 'verbatim';
-  /** Make a procedure of the whole source, if `isSuccess` says that it was one. Needs `messages` or `sessionId`. Default: false. */
+  /** Make a procedure of the source, or its last 384 KiB, if `isSuccess` agrees. Needs `messages` or `sessionId`. Default: false. */
   procedure?: boolean;
-  /** Answer when the work is done. Default: false; the work goes on in the background. */
+  /** Resolve when the work is done. Default: false; the work continues in the background. */
   wait?: boolean;
 }
 
-/** What became of an `ingest`. */
+/** The result of an `ingest`. */
 export interface IngestResult {
   /**
-   * `queued`: a worker will do it; `committed`: it is done (`wait`); `known`: all of it was read, or is being read; `failed`: an attempt failed, others
-   * follow unless it is in the dead letters (`wait`); `full`: the queue took not all of it, call again later; `refused`: the scope's consent is off, or it was erased meanwhile.
+   * `queued`: a worker will do it. `committed`: it is done (`wait`). `known`: all was read or is in the queue, the session is gone, or
+   * `isSuccess` refused it. `failed`: an attempt failed; others follow, except for dead jobs (`wait`). `full`: the queue refused a part;
+   * call again later. `refused`: the scope's consent is off, or the scope was erased meanwhile.
    */
   readonly status: 'queued' | 'committed' | 'known' | 'failed' | 'full' | 'refused';
   /** The jobs that were added. */
   readonly jobIds: readonly string[];
 }
 
-/** What waits for a decision. */
+/** A text that waits for a decision. */
 export interface QuarantinedText {
   /** Names it in its scope. */
   readonly id: string;
-  /** A message that was not read, or a memory that was not kept. */
+  /** A message that was not learned from, or a memory that was not kept. */
   readonly kind: 'message' | 'memory';
   /** Why. */
   readonly reason: string;
-  /** What it says. */
+  /** The text. */
   readonly text: string;
   /** `MemorySource.id`. */
   readonly sourceId: string;
@@ -311,29 +312,29 @@ export interface QuarantinedText {
   readonly at: string;
 }
 
-/** What `prune` removes; the members add up. */
+/** Which memories `prune` removes: those to which any member applies. */
 export interface MemoryPrunePolicy {
-  /** Memories that were not changed for so long, in ms. */
+  /** Memories that were not changed for this long, in ms. */
   maxAgeMs?: number;
-  /** Memories whose confidence has fallen below this, 0 to 1. */
+  /** Memories whose confidence is below this, 0 to 1. */
   minConfidence?: number;
-  /** For `minConfidence`: confidence halves in so many ms without a new source. Default: it does not fall. */
+  /** For `minConfidence` and `maxMemories`: confidence halves in this time without a new source, in ms. Default: it does not fall. */
   halfLifeMs?: number;
-  /** Memories that were neither placed in a request nor changed for so long, in ms. */
+  /** Memories that were neither placed in a request nor changed for this long, in ms. */
   unusedMs?: number;
-  /** Of each scope, all but so many memories that hold; those with the least confidence and importance go. */
+  /** The most memories that hold in a scope; of more, those with the least confidence plus importance go. */
   maxMemories?: number;
-  /** Memories that have ceased to hold for so long, in ms. */
+  /** Memories that ceased to hold this long ago, in ms. */
   invalidMs?: number;
 }
 
 /** What `processMemoryJobs` did. */
 export interface ProcessMemoryJobsResult {
-  /** Jobs that were carried out. */
+  /** Completed jobs. */
   done: number;
   /** Attempts that failed; the jobs wait for the next one. */
   failed: number;
-  /** Jobs that went to the dead letters. */
+  /** Jobs whose last attempt failed. */
   dead: number;
   /** Sessions with messages that were never enqueued. */
   found: number;
@@ -341,39 +342,39 @@ export interface ProcessMemoryJobsResult {
 
 /** A line of `export`. */
 export interface MemoryExportLine {
-  /** What the line is. The last one is `end`: an export without it was cut off. */
+  /** The kind of the line. The last one is `end`: an export without it was cut off. */
   readonly kind: 'memory' | 'profile' | 'summary' | 'quarantine' | 'job' | 'consent' | 'end';
-  /** A memory as it is. */
+  /** A memory in its current form. */
   readonly memory?: Memory;
-  /** All that it was, oldest first. */
+  /** Its revisions, oldest first. */
   readonly revisions?: readonly Memory[];
   /** The structured profile. */
   readonly profile?: Json;
   /** The rolling summary. */
   readonly summary?: string;
-  /** What waits for a decision. */
+  /** A text that waits for a decision. */
   readonly quarantine?: QuarantinedText;
-  /** What is to be learned from. */
+  /** A job that waits, runs or is dead. */
   readonly job?: MemoryJob;
-  /** Whether the scope may be learned about, where it was said. */
+  /** The scope's answer about consent, if there is one. */
   readonly consent?: 'on' | 'off';
-  /** Lines of memories; with `end`. */
+  /** The number of lines with a memory; with `end`. */
   readonly memories?: number;
 }
 
-/** A conversation of a golden set, and what is to be remembered of it. */
+/** A conversation of a golden set, and the expected memories. */
 export interface GoldenCase {
-  /** What was said. */
+  /** The conversation. */
   readonly messages: readonly MessageData[];
-  /** The memories that it should make. */
+  /** The expected memories. */
   readonly expected: readonly string[];
 }
 
-/** How well extraction does. All three are 0 to 1. */
+/** Scores of the extraction, 0 to 1. */
 export interface ExtractionScores {
-  /** Of what was extracted, how much was expected. */
+  /** The share of extracted memories that were expected. */
   readonly precision: number;
-  /** Of what was expected, how much was extracted. */
+  /** The share of expected memories that were extracted. */
   readonly recall: number;
   /** Their harmonic mean. */
   readonly f1: number;
@@ -381,10 +382,10 @@ export interface ExtractionScores {
   readonly cases: readonly CaseScore[];
 }
 
-/** What went wrong in a case. */
+/** The errors in a case. */
 export interface CaseScore {
-  /** What was extracted although it was not expected. */
+  /** Extracted memories that were not expected. */
   readonly unexpected: readonly string[];
-  /** What was expected, and not extracted. */
+  /** Expected memories that were not extracted. */
   readonly missing: readonly string[];
 }

@@ -26,20 +26,20 @@ import type {
   RememberingAgent,
 } from './types.ts';
 
-/** What an attachment has of its manager besides its public methods. */
+/** The parts of a manager that an attachment uses besides the public methods. */
 export interface ManagerParts {
   readonly appName: string;
   readonly triggers: Required<MemoryTriggers>;
   readonly topics: readonly MemoryTopic[];
   readonly hasProcedures: boolean;
   readonly ingest: IngestWhile;
-  /** Where the manager looks for sessions; gets the stores of agents. */
+  /** The stores in which the manager finds sessions. An attachment adds the stores of its agents. */
   readonly stores: Set<SnapshotStore>;
-  /** Where `processMemoryJobs` looks for what was never enqueued. */
+  /** The sessions in which `processMemoryJobs` looks for messages that were never enqueued. */
   readonly sessions: Set<MemorySessions>;
 }
 
-/** What `memory.attach` makes. */
+/** The memory that `memory.attach` returns. */
 export class Attachment implements AttachedMemory {
   readonly deadlineMs: number;
   readonly #manager: MemoryManager;
@@ -58,7 +58,7 @@ export class Attachment implements AttachedMemory {
     const { topics, hasProcedures, ingest, triggers } = parts;
     this.#triggers = new Triggers(ingest, triggers);
     const scopesOf = (turn: MemoryTurnScope) => this.#scopesOf(turn);
-    // A search and then the profile, each within the deadline; it is not to be cut off before it answers what is there.
+    // More than the search and the profile take together: their own deadline ends first, and returns what was found until then.
     this.deadlineMs = 2 * settings.deadlineMs + 1_000;
     this.#turns = {
       settings,
@@ -70,7 +70,7 @@ export class Attachment implements AttachedMemory {
   }
 
   tools(): ToolArgument[] {
-    // What was said since the user spoke is not known here.
+    // Here it is unknown whether a tool has answered since the user's message, so memories count as `implicit`.
     return this.#turns.tools(() => false);
   }
 
@@ -127,14 +127,14 @@ export class Attachment implements AttachedMemory {
     }
   }
 
-  /** What the stores of the agents keep of a text: a turn that runs has the originals. */
+  /** Redacts a text as the agents' stores do, because a running turn has the original texts. */
   async #redact(text: string): Promise<string> {
     let kept = text;
     for (const redact of this.#redactions) kept = await redact(kept);
     return kept;
   }
 
-  /** The first of the scopes, if the caller has it: what is about a user is not kept elsewhere because no user is signed in. */
+  /** The scope to learn into: the first one, if the caller has it. Facts about a user must not go elsewhere when no user is signed in. */
   #learnedInto(turn: MemoryTurnScope): MemoryScope | undefined {
     const [scope] = this.#scopesOf(turn);
     return scope?.kind === this.#settings.scopes[0] ? scope : undefined;
@@ -145,7 +145,7 @@ export class Attachment implements AttachedMemory {
     return JSON.stringify([tenantScopeKey(this.#manager.store, id, options), sessionId]);
   }
 
-  /** Those of the caller. Without a user there is none of a user, without a session none of a session. */
+  /** The caller's scopes. Without a user there is no user scope, without a session no session scope. */
   #scopesOf({ sessionId, context }: MemoryTurnScope): MemoryScope[] {
     return this.#settings.scopes.flatMap((kind) => {
       if (kind === 'session' && sessionId === undefined) return [];

@@ -10,7 +10,6 @@ import type { AttachSettings } from './settings.ts';
 import { memoryLine } from './retrieve.ts';
 import type { MemoryToolName, MemoryTurnScope } from './types.ts';
 
-/** What the tools need of the memory they belong to. */
 export interface ToolSetting {
   readonly manager: MemoryManager;
   readonly settings: AttachSettings;
@@ -18,18 +17,18 @@ export interface ToolSetting {
   /** Whether procedures are made. */
   readonly hasProcedures: boolean;
   readonly scopesOf: (turn: MemoryTurnScope) => readonly MemoryScope[];
-  /** What may be kept of a text. */
+  /** Redacts a text as the agents' stores do. */
   readonly redact: (text: string) => Promise<string>;
 }
 
-/** Makes tools for one call of `generate`. `isUserAlone` says whether no tool has answered since the user spoke. */
+/** Makes tools for one call of `generate`. `isUserAlone`: no tool, other than the memory tools, has answered since the user's message. */
 export type MakeTools = (isUserAlone: () => boolean) => ToolArgument[];
 
 const OWNERS = { user: 'this user', session: 'this conversation', app: 'what holds for all users' } as const;
 
 const NO_USER = 'Nothing can be remembered here, because it is not known who the user is.';
 
-/** Makes the tools, of which the model chooses the words and the topic. The scope comes from the session that is running. */
+/** Makes the tools. The model chooses only the words and the topic; the scope comes from the running session. */
 export function memoryTools(setting: ToolSetting): MakeTools {
   const make: Record<MemoryToolName, (setting: ToolSetting) => (isUserAlone: () => boolean) => ToolArgument> = {
     load_memory: loadMemory,
@@ -93,7 +92,7 @@ function createMemory({ manager, topics, settings, scopesOf, redact }: ToolSetti
         memory: { text: await redact(memory), topics: topic === undefined ? [] : [topic], isExplicit: true },
         source: {
           id: sessionId ?? 'create_memory',
-          // What a tool has said in this turn may be what the model wants to have remembered.
+          // After a tool has answered, the memory may repeat the tool's words and not the user's.
           type: isUserAlone() ? 'explicit' : 'implicit',
           ...(sessionId !== undefined && { sessionId }),
         },
@@ -113,13 +112,13 @@ function topicSchema(topics: readonly MemoryTopic[]) {
   return (labels.length > 0 ? z.enum(labels) : z.string()).optional().describe('Its topic, if one fits.');
 }
 
-/** The session and the caller of the agent that is running. */
+/** The session and the caller of the running agent. */
 export function turnOf(given: ActionContext | undefined): MemoryTurnScope {
   const sessionId = getAsyncContext().getStore<Session>(CURRENT_SESSION)?.sessionId;
   return { sessionId, context: given ?? getContext() };
 }
 
-/** Whether a tool of another purpose has answered since the user spoke. */
+/** Whether a tool, other than the memory tools, has answered since the user's message. */
 export function hasToolAnswers(messages: readonly MessageData[]): boolean {
   const start = messages.findLastIndex(({ role }) => role === 'user');
   return messages

@@ -12,7 +12,7 @@ const PREAMBLE_TAG = 'agentPreamble';
 const isId: OptionCheck = (value) =>
   typeof value === 'string' && value.trim() !== '' ? undefined : 'a text that is not blank';
 
-/** It is passed as the middleware's configuration, with private members so that a trace shows none. */
+/** A memory and its conversation. It is passed as the middleware's configuration, with private members so that a trace shows none. */
 class Use {
   readonly #openTurn: AttachedMemory['openTurn'];
   readonly #options: MemoryMiddlewareOptions;
@@ -48,7 +48,7 @@ export function memoryMiddleware(
   return define(new Use(openTurn, options));
 }
 
-/** The conversation in a request: all but the messages of the prompt, and the system messages at the beginning. */
+/** The session's messages in a request: `undefined` for messages of the prompt and for system messages at the beginning. */
 function originsOf(messages: readonly MessageData[]): (MessageData | undefined)[] {
   const start = messages.findIndex(({ role }) => role !== 'system');
   return messages.map((message, i) =>

@@ -3,7 +3,7 @@ import { dataMessage, dataText, withSystemData, type DataPlace } from '../../ses
 import type { MemoryBlock } from '../../session/turn-memory.ts';
 
 /**
- * The request with blocks of memories in it, each where it belongs. Nothing that was passed in is changed.
+ * The request with each block of memories at its place. Changes no argument.
  *
  * @param origins The session's message behind each message of the request; `undefined` for one of the prompt.
  */
@@ -28,11 +28,11 @@ export function placeBlocks(
     if (texts.length === 0) return;
     const { content, role } = dataMessage(texts);
     const next = messages[at];
-    // In one message with the user's own: some models take no two of one role after each other.
+    // Joined with the user's message: some models accept no two messages of one role in a row.
     if (next?.role === role) messages[at] = { ...next, content: [...content, ...next.content] };
     else messages.splice(Math.max(0, at), 0, { role, content });
   };
-  // From the end, so that the places before stay where they are.
+  // From the end, so that the earlier index stays valid.
   insert(
     origins.findLastIndex((origin) => origin?.role === 'user'),
     textsAt('before-prompt'),

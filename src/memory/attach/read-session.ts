@@ -3,7 +3,7 @@ import { logOf } from '../../session/log/session-log.ts';
 import type { SnapshotStore } from '../../store/contract.ts';
 import { targetOf, type MemoryScope } from '../scopes.ts';
 
-/** What is to be learned from. */
+/** A session to learn from. */
 export interface SessionToLearn {
   readonly scope: MemoryScope;
   readonly sessionId: string;
@@ -11,7 +11,7 @@ export interface SessionToLearn {
   readonly messages: readonly MessageData[];
 }
 
-/** The session as it is kept; `undefined` if it is gone, or is not of the scope: it belongs to another user, or is another session. */
+/** Reads a session. `undefined` if it is gone or not of the scope: it belongs to another user, or is another session. */
 export async function readSession(
   store: SnapshotStore,
   scope: MemoryScope,

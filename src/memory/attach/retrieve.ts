@@ -13,7 +13,7 @@ import { Deadline, LATE, SYSTEM_CLOCK } from '../search/deadline.ts';
 import type { FoundMemory, MemorySearchResult } from '../search/types.ts';
 import type { AttachSettings } from './settings.ts';
 
-/** Scopes whose profiles a process keeps. */
+/** Profiles that this process caches. */
 const MOST_PROFILES = 1_000;
 
 interface KnownProfile {
@@ -28,14 +28,14 @@ interface ScopeFinding {
   readonly reasons: readonly OmissionReason[];
 }
 
-/** A search that had nothing to look for. */
+/** The result of a search that had nothing to search for. */
 const NOTHING: Pick<MemorySearchResult, 'memories'> & { revision: undefined; reasons: readonly OmissionReason[] } = {
   memories: [],
   revision: undefined,
   reasons: [],
 };
 
-/** Finds what is placed in a turn's requests. A store that hangs or fails costs the turn its deadline, and what was there. */
+/** Finds the memories and profiles for a turn. If the store hangs or fails, the turn continues after the deadline with what was found. */
 export class Retrieval {
   readonly #manager: MemoryManager;
   readonly #settings: AttachSettings;
@@ -110,7 +110,7 @@ export class Retrieval {
     }
   }
 
-  /** The profile as of a revision of the scope: read when the scope has changed. */
+  /** The profile. Read only if the scope has changed since the last read. `searched` is the revision that the search saw. */
   async #profileOf(
     scope: MemoryScope,
     searched: number | undefined,
@@ -141,7 +141,7 @@ export class Retrieval {
     }
   }
 
-  /** As many of the items, best first, as fit. */
+  /** A block of the first items that fit. */
   #block(
     title: MemoryBlock['title'],
     place: MemoryBlock['place'],
@@ -149,7 +149,7 @@ export class Retrieval {
     reasons: readonly OmissionReason[],
   ): MemoryBlock {
     const { maxTokens } = this.#settings;
-    // A token has at least one byte: items that fit by their bytes need no estimate.
+    // A token has at least one byte: items whose bytes fit need no estimate of tokens.
     let bytes = items.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
     let tokens = 0;
     const fitting: MemoryItem[] = [];
@@ -185,7 +185,7 @@ function itemOf({ memory }: FoundMemory): MemoryItem {
   return { text: memoryLine(memory), id: memory.id, revision: memory.revision };
 }
 
-/** A memory as a model reads it: with how sure it is, and when it was last said. */
+/** A memory as a model reads it, with its confidence and the date of its last source. */
 export function memoryLine({ text, confidence, validFrom, sources }: Memory): string {
   const said = sources.reduce((last, { at }) => (at > last ? at : last), validFrom).slice(0, 10);
   return `${text} (${confidence.toFixed(2)}, ${said})`;

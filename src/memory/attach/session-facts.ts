@@ -9,11 +9,10 @@ import { NOTES } from '../pipeline/pipeline.ts';
 import { targetOf, type MemoryScope } from '../scopes.ts';
 
 /**
- * What was learned from the first messages of a session, as far as all of them were read; two reads. Messages of another branch of the
- * session do not count.
+ * The facts that were learned from the messages of a session before the first unread one. Facts of other branches do not count. Two reads.
  *
- * @param messages The last turn of them is the current one.
- * @param keepTurns So many turns before the current one are not counted as covered.
+ * @param messages All messages; the last turn is the current one.
+ * @param keepTurns Turns before the current one that the facts do not replace.
  */
 export async function sessionFacts(
   store: MemoryStore,
@@ -27,7 +26,7 @@ export async function sessionFacts(
   const { notes } = await store.notes(id, NOTES.pipeline, { ...options, keys: [key] });
   const log = MessageLog.of(messages);
   const hashAt = (position: number) => shortHash(log.prefixHash(position));
-  // A range that goes on in another branch is left out: it is not known which of its facts are from before.
+  // A range that ends in another branch is left out: its facts may come from that branch.
   const ranges = parseSourceNote(notes[0]?.value).ranges.filter(
     (range) => range.to <= log.length && hashInRange(range, range.to) === hashAt(range.to),
   );

@@ -4,10 +4,10 @@ import type { IngestWhile } from '../pipeline/ingest/ingest.ts';
 import type { MemoryTriggers } from '../types.ts';
 import type { SessionToLearn } from './read-session.ts';
 
-/** Sessions that wait for their idle time in a process. The one that has waited longest is learned from when there are more. */
+/** The most sessions that a process tracks. With more, the oldest is dropped; if it waits for its idle time, it is learned from first. */
 const MOST_WAITING = 1_000;
 
-/** Reads a session when it is to be learned from; `undefined` when it is gone. */
+/** Reads a session; `undefined` if it is gone. */
 export type ReadSession = () => Promise<SessionToLearn | undefined>;
 
 interface Waiting {
@@ -16,7 +16,7 @@ interface Waiting {
   readonly learn: () => Promise<void>;
 }
 
-/** Begins to learn from sessions when it is time. */
+/** Learns from sessions after some turns, or an idle time. */
 export class Triggers {
   readonly #ingest: IngestWhile;
   readonly #when: Required<MemoryTriggers>;
@@ -30,8 +30,8 @@ export class Triggers {
   /**
    * Never rejects.
    *
-   * @param key Names the session among those of all tenants.
-   * @param later Reads the session when it was idle: it may have been erased.
+   * @param key Names the session, across tenants.
+   * @param later Reads the session again, because it may have been erased since the turn.
    */
   async turnEnded(key: string, session: SessionToLearn, later: ReadSession): Promise<void> {
     const { everyTurns, onIdleMs } = this.#when;
@@ -49,7 +49,7 @@ export class Triggers {
     if (isDue) await this.#learn(sessionId, async () => session, later);
   }
 
-  /** Ends the wait for a session's idle time. */
+  /** Stops waiting for a session's idle time. */
   stop(key: string): Waiting | undefined {
     const waiting = this.#waiting.get(key);
     clearTimeout(waiting?.timer);

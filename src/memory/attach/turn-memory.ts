@@ -10,7 +10,7 @@ import type { Retrieval } from './retrieve.ts';
 import type { AttachSettings } from './settings.ts';
 import type { MemoryTurnReport } from './types.ts';
 
-/** What the turns of a memory share. */
+/** Settings that all turns of a memory share. */
 export interface TurnSetting {
   readonly settings: AttachSettings;
   readonly retrieval: Retrieval;
@@ -23,7 +23,7 @@ export interface TurnSetting {
   ) => Promise<SessionFacts | undefined>;
 }
 
-/** One turn: searches once, and places what it found in each model call. */
+/** One turn: searches once, and places the found memories in each model call. */
 export class AttachedTurn implements TurnMemory {
   readonly #setting: TurnSetting;
   readonly #scopes: readonly MemoryScope[];

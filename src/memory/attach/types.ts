@@ -10,16 +10,16 @@ import type { IngestResult } from '../types.ts';
 /** Where in a request memories are placed: in the system message, before the earlier turns, or before the message of the current turn. */
 export type MemoryPlacement = 'system' | 'before-history' | 'before-prompt';
 
-/** The tools that a model may have of a memory. */
+/** The memory tools for a model. */
 export type MemoryToolName = 'load_memory' | 'create_memory';
 
-/** What is found for each turn, before the model is called. */
+/** The search before the first model call of a turn. */
 export interface PreloadOptions {
-  /** Memories at most, 1 to 50. Default: 10. */
+  /** The most memories, 1 to 50. Default: 10. */
   k?: number;
-  /** Tokens of the memories at most, and of the profile. Default: 1,000. */
+  /** The most tokens of the memories; the profiles may have as many again. Default: 1,000. */
   maxTokens?: number;
-  /** How long a turn waits at most, in ms; then it goes on with what is there. Default: 200. */
+  /** How long a turn waits, in ms; then it continues with the memories found so far. Default: 200. */
   deadlineMs?: number;
   /** Only memories with at least this score. Default: all that were found. */
   minScore?: number;
@@ -28,28 +28,28 @@ export interface PreloadOptions {
 /** Options of `memory.attach`. */
 export interface AttachOptions {
   /**
-   * Whose memories the agent has: those of the user, of the session, of the app. Of several all are searched, and the first is what is learned into.
+   * Whose memories the agent has: those of the user, the session, or the app. Of several, all are searched; new memories go to the first.
    * A call without a user has no memories of a user. Default: `user`.
    */
   scope?: MemoryScopeId['scope'] | readonly MemoryScopeId['scope'][];
-  /** What is found for each turn. Default: the defaults of its members. */
+  /** Limits of the search for each turn. Default: the defaults of its members. */
   preload?: PreloadOptions;
-  /** Where in a request it is placed. */
+  /** Where the found data is placed in a request. */
   placement?: {
     /** The structured profile. Default: `system`. `none`: nowhere. */
     profile?: MemoryPlacement | 'none';
     /** Memories that fit the turn. Default: `before-prompt`. `tool`: the model asks for them by `load_memory`. */
     memories?: MemoryPlacement | 'tool';
   };
-  /** What the model may do by itself. Default: with `memories: 'tool'` it may load memories, else nothing. */
+  /** The model's memory tools. Default: `load_memory` with `placement.memories: 'tool'`, else none. */
   tools?: readonly MemoryToolName[];
   /** Whether the agent's sessions are learned from, as `generate` of the manager says. Default: true. */
   learn?: boolean;
-  /** Called after each search of a turn. It must not throw. Default: what failed or came too late goes to the log. */
+  /** Called after the search of each turn. Its errors are logged. Default: a search that is too slow is logged. Failures always are. */
   onReport?: (report: MemoryTurnReport) => void;
 }
 
-/** What a turn got of its memory. It holds nothing of what is remembered. */
+/** What was placed in a turn, without the texts of memories. */
 export interface MemoryTurnReport {
   /** The session; `undefined` outside of one. */
   readonly sessionId: string | undefined;
@@ -57,25 +57,25 @@ export interface MemoryTurnReport {
   readonly memories: readonly (readonly [id: string, revision: number])[];
   /** Whether a profile was placed. */
   readonly hasProfile: boolean;
-  /** Memories that did not fit `maxTokens`. */
+  /** Memories and profiles that did not fit `maxTokens`. */
   readonly omitted: number;
-  /** `deadline`: the store or the embedder was too slow; `failed`: it failed; `section`: not all fitted `maxTokens`. Empty: nothing is missing. */
+  /** `deadline`: the store or the embedder was too slow; `failed`: it failed; `section`: `maxTokens` was too small. Empty: all is there. */
   readonly reasons: readonly OmissionReason[];
 }
 
-/** A session that is over, or is to be learned from now. */
+/** A session that has ended, or should be learned from now. */
 export interface EndedSession {
   /** The session. */
   sessionId: string;
   /** The context that the server authenticated: names the user and the tenant. */
   context?: ActionContext;
-  /** Answer when the work is done. Default: false; it goes on in the background. */
+  /** Resolve when the work is done. Default: false; the work continues in the background. */
   wait?: boolean;
 }
 
 /** Options of {@link AttachedMemory.middleware}. */
 export interface MemoryMiddlewareOptions {
-  /** Names the conversation. Default: the session of the agent that is running. */
+  /** The session. Default: the session of the running agent. */
   sessionId?: string;
 }
 
@@ -85,25 +85,24 @@ export interface MemoryMiddlewareOptions {
  */
 export interface AttachedMemory {
   /**
-   * The memory tools for one call of a model in a custom agent: `ai.generate({ tools: attached.tools() })`. Other agents have them by
-   * themselves.
+   * The memory tools for one model call in a custom agent: `ai.generate({ tools: attached.tools() })`. Other agents get them automatically.
    */
   tools(): ToolArgument[];
 
   /**
    * Places memories in the requests of a model call without an agent or in a custom agent: `ai.generate({ messages, prompt, use:
-   * [attached.middleware()] })`. The scope is that of the context of the call. Nothing is learned from it.
+   * [attached.middleware()] })`. The scope comes from the context of the call. The call is not learned from.
    */
   middleware(options?: MemoryMiddlewareOptions): ReturnType<GenerateMiddleware>;
 
   /**
-   * Says that a session of an agent with this memory is over, so that it is learned from.
+   * Learns from a session of an agent with this memory, because the session has ended.
    *
    * @throws `FAILED_PRECONDITION` when no agent with a store has this memory; `NOT_FOUND` when there is no such session.
    */
   endSession(session: EndedSession): Promise<IngestResult>;
 
-  /** How long a context window waits for it, in ms. */
+  /** How long a context window waits for {@link AttachedMemory.fetch}, in ms. */
   readonly deadlineMs: number;
 
   /** Finds memories for a context window: its section `memory`. */
@@ -115,11 +114,11 @@ export interface AttachedMemory {
   /** Notes an agent with this memory. @internal */
   serve(agent: RememberingAgent): void;
 
-  /** Called after a turn was saved; learns from it when it is time. Never rejects. @internal */
+  /** Called after a turn was saved; learns from the session when a trigger fires. Never rejects. @internal */
   afterTurn(turn: EndedTurn): Promise<void>;
 }
 
-/** Whose turn it is. */
+/** The session and the caller of a turn. */
 export interface MemoryTurnScope {
   /** The session. Default: there is none. */
   readonly sessionId?: string | undefined;
@@ -134,7 +133,7 @@ export interface EndedTurn extends MemoryTurnScope {
   readonly snapshotId?: string | undefined;
   /** Where the session is kept; `undefined` without a store that lists sessions with their owners. */
   readonly store: SnapshotStore | undefined;
-  /** Whether the session is the caller's own. What others said in it is not learned into the memories of a user. */
+  /** Whether the session is the caller's own. The memories of a user do not learn from other users' sessions. */
   readonly isOwn: boolean;
   /** All messages of the session. */
   readonly messages: readonly MessageData[];
@@ -146,6 +145,6 @@ export interface RememberingAgent {
   readonly name: string;
   /** The agent's store; `undefined` without one, or if it can't list sessions with their owners. */
   readonly store: SnapshotStore | undefined;
-  /** What its store keeps of a text; `undefined` for a store that keeps texts as they are. */
+  /** Redacts a text as its store does; `undefined` for a store that keeps texts as they are. */
   readonly redact?: ((text: string) => Promise<string>) | undefined;
 }

@@ -4,7 +4,7 @@ import { targetOf, type MemoryScope, type ScopeTarget } from '../scopes.ts';
 import type { MemoryExtractor, MemoryGuard, MemoryLimits, MemoryReport, MemoryTopic, MemoryTrust } from '../types.ts';
 import type { Generates } from './extract/ask-model.ts';
 
-/** A manager's options with their defaults, and what the pipeline needs besides. */
+/** A manager's options with their defaults, and further functions for the pipeline. */
 export interface Pipeline {
   readonly ai: Generates;
   readonly store: MemoryStore;
@@ -23,21 +23,21 @@ export interface Pipeline {
   readonly now: () => number;
   readonly random: () => number;
   readonly report: (report: MemoryReport) => void;
-  /** Memories of a scope that are nearest to a text, those that hold alone. */
+  /** The memories of a scope that are most similar to a text. Only those that hold. */
   readonly nearest: (
     scope: MemoryScope,
     text: string,
     options: { k: number; kind: Memory['kind'] },
   ) => Promise<readonly Memory[]>;
-  /** When memories of a scope were used, as far as the store does not have it yet; what a commit has written is taken out. */
+  /** By memory id, the time of the last use that is not in the store yet. A commit that writes the memory removes the entry. */
   readonly usesOf: (scope: MemoryScope) => Map<string, string>;
-  /** The scope has changed. */
+  /** To be called after a commit: saves the scope's search index. */
   readonly changed: (scope: MemoryScope) => void;
-  /** The queue was full; answers how often it was. */
+  /** Counts that the queue was full. Returns the count. */
   readonly countRefusal: () => number;
 }
 
-/** Where the work of a job goes. */
+/** A scope with its id and tenant. */
 export interface ScopeWork extends ScopeTarget {
   readonly scope: MemoryScope;
 }
@@ -50,7 +50,7 @@ export function workOf(scope: MemoryScope): ScopeWork {
 /** The most operations of a commit. */
 export const MOST_OPERATIONS = 100;
 
-/** Kinds of notes. Those that begin with `index` are derived: they go when a memory is removed. */
+/** Kinds of notes. Those that begin with `index` are derived: the removal of a memory drops them. */
 export const NOTES = { pipeline: 'pipeline', quarantine: 'quarantine', derived: 'index:organized' } as const;
 
 /** Keys of the notes of kind `pipeline`. */

@@ -3,7 +3,7 @@ import type { Memory, MemoryJob, MemoryPageOptions, MemoryQuery } from '../../st
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { ScopeTarget } from '../scopes.ts';
 
-/** All memories of a scope, those that do not hold any more included. */
+/** All memories of a scope, including those that no longer hold. */
 export async function* memoriesOf(
   { store }: Pick<Pipeline, 'store'>,
   { id, options }: ScopeTarget,

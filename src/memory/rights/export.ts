@@ -5,7 +5,7 @@ import type { ScopeTarget } from '../scopes.ts';
 import type { MemoryExportLine, QuarantinedText } from '../types.ts';
 import { jobsOf, memoriesOf } from './contents.ts';
 
-/** Everything that the store holds of a scope that says something about it. */
+/** All data of a scope, apart from internal notes. */
 export async function* exportScope(
   pipeline: Pipeline,
   work: ScopeTarget,

@@ -16,32 +16,32 @@ import { parseJobInput, type JobInput, type LearnInput } from '../pipeline/jobs/
 import { NOTES, PIPELINE_KEYS, type Pipeline, type ScopeWork } from '../pipeline/pipeline.ts';
 import { jobsOf, memoriesOf } from './contents.ts';
 
-/** Memories that one commit replaces: each takes two operations, and one for a memory that holds again. */
+/** The most memories that one commit replaces: each takes two operations, and one for each memory that it has superseded. */
 const MOST_AT_ONCE = 25;
 const MOST_ATTEMPTS = 20;
 const LOOK_AGAIN_MS = 50;
 
-/** What `forgetSource` did. */
+/** The counts of `forgetSource`. */
 export interface ForgottenSource {
   /** Memories that had no other source. */
   removed: number;
-  /** Memories that other sources support; they were made anew of what those say. */
+  /** Memories with other sources; they were made again from the statements of these. */
   regenerated: number;
-  /** Memories that hold again, because what replaced them is gone. */
+  /** Memories that hold again, because the memory that replaced them is removed. */
   reinstated: number;
-  /** Jobs that were to read the source. */
+  /** Removed jobs that would have read the source. */
   jobs: number;
-  /** Texts of the source that waited for a decision. */
+  /** Removed texts of the source that waited for a decision. */
   quarantined: number;
 }
 
-/** What is to be forgotten: a source, or of a source what was read in some snapshots. */
+/** A source to forget, or only its statements from some snapshots. */
 interface Forgotten {
   readonly sourceId: string;
   readonly snapshotIds: readonly string[] | undefined;
 }
 
-/** Removes what a source said, wherever it is, and makes anew what others say as well. */
+/** Removes a source's statements everywhere, and makes memories with other sources again. */
 export async function forget(
   pipeline: Pipeline,
   work: ScopeWork,
@@ -84,7 +84,7 @@ class Forgetting {
     );
   }
 
-  /** Jobs that read the source are refused at their commit from here on, and removed. Their messages count as read: they are not to come back. */
+  /** Removes the jobs that read the source; from here on they can't commit. Their messages count as read, so they are not learned again. */
   async #forgetJobs(): Promise<void> {
     const jobs = await this.#jobs();
     if (jobs.length === 0) return;
@@ -123,7 +123,7 @@ class Forgetting {
     return { op: 'note', kind: NOTES.pipeline, key: sourceNoteKey(this.#what.sourceId), value: sourceNoteValue(note) };
   }
 
-  /** What waits for a decision, what is left of large jobs, and what is derived. */
+  /** Removes the source's quarantined texts, and the scope's profile and summary. */
   async #forgetNotes(): Promise<void> {
     const { store } = this.#pipeline;
     const { id, options } = this.#work;
@@ -144,7 +144,7 @@ class Forgetting {
     });
   }
 
-  /** Forgets in some memories; answers whether there may be more. */
+  /** Replaces some memories of the source. Returns whether there may be more. */
   async #forgetMemories(): Promise<boolean> {
     const { store } = this.#pipeline;
     const { id, options } = this.#work;
@@ -198,7 +198,7 @@ class Forgetting {
     return operations;
   }
 
-  /** Memories that point to those that are replaced. */
+  /** Memories whose `supersededBy` names a replaced memory. */
   async #following(newIds: ReadonlyMap<string, string | undefined>): Promise<MemoryDraft[]> {
     const found: MemoryDraft[] = [];
     for await (const memory of memoriesOf(this.#pipeline, this.#work)) {
@@ -211,7 +211,7 @@ class Forgetting {
   }
 
   async #regenerated(memory: Memory, sources: readonly MemorySource[]): Promise<MemoryDraft> {
-    // It was not in what the memory says now, only in what it was.
+    // The source is only in earlier revisions.
     if (sources.length === memory.sources.length) return memory;
     const topics = [...new Set(sources.flatMap((source) => source.topics ?? []))];
     const key = memory['key'] as string | undefined;
@@ -227,7 +227,7 @@ class Forgetting {
     return { ...(rest as MemoryDraft), text, ...shaped, topics, sources, confidence, validFrom };
   }
 
-  /** What the sources say, as one text. */
+  /** The statements of the sources as one text. */
   async #merged(sources: readonly MemorySource[]): Promise<string> {
     const statements = [...new Map(sources.map(({ statement }) => [sameFactKey(statement), statement])).values()];
     const { ask } = this.#tools;
@@ -242,7 +242,7 @@ class Forgetting {
     return text;
   }
 
-  /** Jobs that come from here on are welcome. */
+  /** Lets jobs of the source commit again, and removes the remaining candidates of the forgotten ones. */
   async #finish(): Promise<void> {
     await this.#commit(async () => {
       const { note, revision } = await readGate(this.#pipeline, this.#work, this.#what.sourceId);
@@ -262,7 +262,7 @@ class Forgetting {
     const { id, options } = this.#work;
     for (let attempt = 1; ; attempt++) {
       const before = { ...this.#done };
-      // Outside of the attempt: it calls the model, whose errors are not tried again.
+      // Outside of `try`: it may call the model, whose errors do not lead to another attempt.
       const { revision, operations } = await plan();
       if (operations.length === 0) return;
       try {
@@ -276,14 +276,14 @@ class Forgetting {
   }
 }
 
-/** A commit can't remove and write the same memory, so what is made anew has another id. */
+/** A new id for a memory that is made again: a commit can't remove and write the same memory. */
 function otherId(memory: Memory): string {
   const key = memory['key'] as string | undefined;
   if (key === undefined) return randomUUID();
   return keyedIds(key).find((id) => id !== memory.id)!;
 }
 
-/** The memory with the new id of what replaced it; it holds again if that is gone. */
+/** The memory with the new id in `supersededBy`. It holds again if the memory that superseded it is removed. */
 function pointedTo(memory: MemoryDraft, newIds: ReadonlyMap<string, string | undefined>): MemoryDraft {
   const { supersededBy } = memory;
   if (supersededBy === undefined || !newIds.has(supersededBy)) return memory;

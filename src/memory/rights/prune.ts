@@ -22,14 +22,14 @@ export function checkPolicy(policy: MemoryPrunePolicy): void {
   checkOptions('prune', policy, POLICY);
 }
 
-/** Removes the memories of a scope that a policy names; answers how many. */
+/** Removes the memories of a scope to which the policy applies. Returns how many. */
 export async function pruneScope(
   pipeline: Pipeline,
   work: ScopeWork,
   policy: MemoryPrunePolicy,
   dryRun: boolean,
 ): Promise<number> {
-  // Another commit may come between: what it changed may have to stay.
+  // After another commit all is decided again: a changed memory may have to stay.
   return retryAborted(MOST_ATTEMPTS, () => pruneOnce(pipeline, work, policy, dryRun));
 }
 

@@ -15,10 +15,10 @@ const LOCALES: Record<MemoryLanguage, string> = {
   swedish: 'sv',
 };
 
-/** What stands before a month that is meant as one. */
+/** Words that show that the next word is meant as a month. */
 const BEFORE_MONTH = new Set(['in', 'of', 'since', 'until', 'by', 'last', 'im', 'seit', 'en', 'em', 'de', 'nel']);
 
-/** The terms of a day: "2023", "month5", "day5-8". None where `at` is no date. */
+/** The terms of a day: "2023", "month5", "day5-8". None if `at` is no date. */
 export function dateTerms(at: string): string[] {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return [];
@@ -31,7 +31,7 @@ export class DateWords {
   readonly #months = new Map<string, number>();
   readonly #isAlsoOther: (word: string) => boolean;
 
-  /** @param isAlsoOther Whether the name of a month is another word too ("may", "march"); then a number or "in" must stand beside it. */
+  /** @param isAlsoOther Whether a month's name has another meaning ("may"); then a number or a word such as "in" must stand beside it. */
   constructor(languages: readonly MemoryLanguage[], isAlsoOther: (word: string) => boolean) {
     this.#isAlsoOther = isAlsoOther;
     for (const language of languages) {

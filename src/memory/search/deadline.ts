@@ -2,7 +2,7 @@
 export interface SearchClock {
   /** Milliseconds since 1970. */
   now(): number;
-  /** Calls `run` after so many ms; answers what cancels it. */
+  /** Calls `run` after `ms` milliseconds. Returns a function that cancels it. */
   after(ms: number, run: () => void): () => void;
 }
 
@@ -17,7 +17,7 @@ export const SYSTEM_CLOCK: SearchClock = {
 export const LATE = Symbol('late');
 const ENDED = new DOMException('The search has ended.', 'AbortError');
 
-/** The time that a search may take. */
+/** The deadline of a search. */
 export class Deadline {
   /** Aborts at the deadline, when the caller aborts, and at the end of the search. */
   readonly signal: AbortSignal;
@@ -38,14 +38,14 @@ export class Deadline {
     else this.signal.addEventListener('abort', () => pass(LATE), { once: true });
   }
 
-  /** What `work` answers, or `LATE`. The work itself goes on; that it fails later is of no account. */
+  /** The result of `work`, or `LATE` at the deadline. The work then continues; its later failure is ignored. */
   async wait<T>(work: Promise<T>): Promise<T | typeof LATE> {
     work.catch(() => {});
-    // Work that has ended counts, though the deadline passed in the same moment.
+    // `work` first: if both have ended, its result counts.
     return Promise.race([work, this.#passing]);
   }
 
-  /** As `wait`, but for half of what is left at most: for work without which there is an answer, too, if there is time to find it. */
+  /** As `wait`, but for at most half of the time left: for work that the search can do without, if time is left for the search itself. */
   async waitHalf<T>(work: Promise<T>): Promise<T | typeof LATE> {
     let cancel!: () => void;
     const half = new Promise<typeof LATE>((resolve) => {
@@ -57,7 +57,7 @@ export class Deadline {
   /** Releases the timer. */
   end(): void {
     this.#cancel();
-    // A reason that is made once: the default one takes a stack trace, for each search.
+    // One reason for all searches: the default one would take a stack trace for each.
     this.#ended.abort(ENDED);
   }
 }

@@ -1,16 +1,16 @@
 import type { Memory } from '../../store/memory/contract.ts';
 
-/** What the messages so many places away from a hit get of its score. */
+/** By distance from a hit: the share of its score that a message gets. */
 const NEIGHBOUR_SHARES = [
   [-1, 0.5],
   [1, 0.5],
   [-2, 0.25],
   [2, 0.25],
 ] as const;
-/** What the found messages of a session get of the score of its best one. */
+/** The share of the best score of a session that its found messages get. */
 const SESSION_SHARE = 0.2;
 
-/** The messages of a session that are memories, by their place. */
+/** The messages of a session that are memories, by their index. */
 interface DialogueSession {
   readonly id: string;
   readonly messages: Map<number, IndexedMemory>;
@@ -23,14 +23,14 @@ interface Place {
   readonly index: number;
 }
 
-/** A memory of an index, with what a search notes about it: searches never wait, so that there is one at a time. */
+/** A memory of an index, with the figures of the running search. A search never waits, so only one runs at a time. */
 export interface IndexedMemory {
   memory: Memory;
-  /** Where it stands in dialogues. */
+  /** Its places in dialogues. */
   places: readonly Place[];
   /** Its score by its own words. */
   ownScore: number;
-  /** That with what others share with it. */
+  /** `ownScore` and the shares of other hits. */
   score: number;
   /** Whether the search has found it so far. */
   isFound: boolean;
@@ -45,7 +45,7 @@ function isPlace({ sessionId, from, to }: Memory['sources'][number]): boolean {
   return sessionId !== undefined && from !== undefined && to === from + 1;
 }
 
-/** Which memories are messages of the same session, by their place. */
+/** The memories that are messages, by session and index. */
 export class DialogueMap {
   readonly #sessions = new Map<string, DialogueSession>();
 
@@ -67,8 +67,8 @@ export class DialogueMap {
   }
 
   /**
-   * Gives the neighbours of each hit, and its session, their share of its score: what answers a question seldom repeats its words. Answers the
-   * hits and these neighbours, with their scores.
+   * Gives shares of each hit's score to its neighbours and its session, because an answer seldom repeats the words of the question. Returns
+   * the hits and the neighbours, with their scores.
    */
   spread(hits: readonly IndexedMemory[]): IndexedMemory[] {
     const found = [...hits];

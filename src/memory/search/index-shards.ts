@@ -9,45 +9,45 @@ import type {
   MemoryStoreOptions,
 } from '../../store/memory/contract.ts';
 
-/** The kind of the notes: derived, so a removal in the scope drops them. */
+/** The kind of the notes: derived, so the removal of a memory drops them. */
 const KIND = 'index-search';
 const HEAD = 'head';
 const FORMAT = 1;
 /** A note may take 512 KiB, a commit 2 MiB. */
 const MAX_SHARD_BYTES = 480 * 1024;
 const SHARDS_A_COMMIT = 3;
-/** Above this share of entries that later ones replace, all is written anew. */
+/** If a larger share of the entries is replaced by later ones, all shards are written again. */
 const MAX_REPLACED = 0.5;
 
 interface Head {
   readonly format: number;
-  /** The shards hold what the scope was in this revision. */
+  /** The revision of the scope that the shards hold. */
   readonly revision: number;
-  /** Of each shard, in their order. */
+  /** The tags of the shards, in their order. */
   readonly tags: readonly string[];
 }
 
-/** A memory, and the scope's revision in which it was as it stands here; since then its confidence may have changed, say. */
+/** A memory as it was read at the revision `readAt`. Members other than its content, such as its confidence, may have changed since. */
 export interface IndexEntry {
   readonly memory: Memory;
   readonly readAt: number;
 }
 
 interface Shard {
-  /** Made anew with each write, so that shards of two writers are never taken for one whole. */
+  /** New with each write, so that shards of two writers are never joined. */
   readonly tag: string;
   readonly entries: readonly IndexEntry[];
 }
 
-/** What the notes of a scope hold. A memory may be in several shards; its last entry counts. */
+/** The stored index of a scope. A memory may be in several shards; its last entry counts. */
 export class IndexShards {
   static readonly none: IndexShards = new IndexShards(0, [], undefined);
 
   readonly revision: number;
   readonly #tags: readonly string[];
-  /** The last one has room for more. */
+  /** The last shard: it may have room for more. */
   readonly #last: Shard | undefined;
-  /** How many entries all have. */
+  /** The number of entries in all shards. */
   readonly #entries: number;
 
   private constructor(revision: number, tags: readonly string[], last: Shard | undefined, entries = 0) {
@@ -57,7 +57,7 @@ export class IndexShards {
     this.#entries = entries;
   }
 
-  /** What is stored, oldest first; nothing where that is not a whole of one writer. */
+  /** The stored shards, and their entries, oldest first. None if the shards are not all from one writer. */
   static async read(
     store: MemoryStore,
     scope: MemoryScopeId,
@@ -74,7 +74,7 @@ export class IndexShards {
     return { shards: new IndexShards(head.revision, head.tags, found.at(-1), entries.length), entries };
   }
 
-  /** Whether these are the ones that are stored. */
+  /** Whether the store still holds these shards. */
   async isStored(store: MemoryStore, scope: MemoryScopeId, options: MemoryStoreOptions): Promise<boolean> {
     const { notes } = await store.notes(scope, KIND, { ...options, keys: [HEAD] });
     const head = notes[0]?.value as Head | undefined;
@@ -82,9 +82,9 @@ export class IndexShards {
   }
 
   /**
-   * Stores what changed; `all` is the scope as it is, for when the shards are to be written anew. Answers what is stored then.
+   * Stores the changed entries, or `all` entries if the shards must be written again. Returns the stored shards.
    *
-   * @throws `ABORTED` when the scope has another revision: what was removed since then must not come back with a shard.
+   * @throws `ABORTED` when the scope has another revision: a memory that was removed since must not come back with a shard.
    */
   async write(
     store: MemoryStore,

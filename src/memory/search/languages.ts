@@ -55,7 +55,7 @@ const STEMMERS = {
 
 export const MEMORY_LANGUAGES = Object.keys(STEMMERS) as MemoryLanguage[];
 
-/** Those that are told apart when the application names none. */
+/** The default languages. */
 export const DEFAULT_LANGUAGES: readonly MemoryLanguage[] = [
   'english',
   'german',
@@ -66,20 +66,20 @@ export const DEFAULT_LANGUAGES: readonly MemoryLanguage[] = [
   'dutch',
 ];
 
-/** Another language than the first needs so many stop words more: short texts hold words that several languages have. */
+/** Another language than the first must have this many stop words more: some words of a short text belong to several languages. */
 const MARGIN = 2;
-/** So much of a text tells its language. */
+/** The most words by which the language of a text is found. */
 const SAMPLE_WORDS = 64;
 const MAX_KNOWN_STEMS = 100_000;
 
-/** Tells the language of a text, and makes index terms of its words. */
+/** Finds the language of a text, and makes index terms of its words. */
 export class Stems {
   readonly languages: readonly MemoryLanguage[];
   /** For each stop word, the languages that have it, as bits. */
   readonly #stopWords = new Map<string, number>();
   readonly #stems: Map<string, string>[];
 
-  /** @param languages A text that could be of several is taken to be of the first. */
+  /** @param languages The first is the language of a text that could be of several. */
   constructor(languages: readonly MemoryLanguage[]) {
     this.languages = languages;
     this.#stems = languages.map(() => new Map<string, string>());
@@ -90,7 +90,7 @@ export class Stems {
     });
   }
 
-  /** The language of a text, as an index into `languages`: that with the most stop words in it. */
+  /** The language with the most stop words in a text, as an index into `languages`. */
   languageOf(words: readonly string[]): number {
     const counts = this.languages.map(() => 0);
     for (const word of words.slice(0, SAMPLE_WORDS)) {
@@ -109,7 +109,7 @@ export class Stems {
     return this.#stopWords.has(word);
   }
 
-  /** The term that stands for a word: its stem, without accents and apostrophes. */
+  /** The index term of a word: its stem, without accents and apostrophes. */
   stem(word: string, language: number): string {
     const known = this.#stems[language]!;
     let stem = known.get(word);

@@ -8,27 +8,27 @@ import { wordsOf } from './words.ts';
 
 /** `d` is MiniSearch's own default. */
 const BM25 = { k: 0.9, b: 0.4, d: 0.5 };
-/** What the date of a message counts against its words. */
+/** The weight of a message's date, compared with that of its words. */
 const DATE_BOOST = 0.5;
-/** Of a longer query so many different terms count: its first ones. */
+/** The most terms of a query. Of a longer one the first count. */
 const MAX_TERMS = 48;
-/** A term that more memories have is a common one. */
+/** A term in more memories than this is common. */
 const COMMON = 1_000;
-/** So many hits share their score with their neighbours. */
+/** The best hits, at most this many, share their score with their neighbours. The others are left out. */
 const MAX_SPREADING = 500;
 
-/** A memory that shares terms with a query, or stands in a dialogue beside one that does. */
+/** A memory that has terms of a query, or is the neighbour of such a message. */
 export interface LexicalHit {
   readonly memory: Memory;
-  /** Compares hits of the same search. */
+  /** Comparable within a search only. */
   readonly score: number;
 }
 
-/** What a search by words found. */
+/** The result of a search by words. */
 export interface LexicalHits {
   /** Best first. */
   readonly hits: readonly LexicalHit[];
-  /** 0 to 1: the share of the query's terms that the best of them has. */
+  /** 0 to 1: the largest share of the query's terms that a memory has. */
   readonly coverage: number;
 }
 
@@ -38,9 +38,9 @@ export class LexicalIndex {
   readonly #dates: DateWords;
   readonly #memories = new Map<string, IndexedMemory>();
   readonly #dialogue = new DialogueMap();
-  /** The languages that memories were written in, as indexes into `Stems.languages`. */
+  /** The languages of the memories, as indexes into `Stems.languages`. */
   readonly #languages = new Set<number>();
-  /** How many memories had a term, those that were removed or replaced included: it only tells common terms from others. */
+  /** In how many memories a term was, including removed and replaced ones: enough to tell common terms from others. */
   readonly #counts = new Map<string, number>();
   readonly #terms: MiniSearch<Memory>;
 
@@ -71,7 +71,7 @@ export class LexicalIndex {
     this.#terms.add(memory);
   }
 
-  /** Takes over what is no content: confidence, importance, sources. */
+  /** Replaces a memory whose text is the same: its confidence, importance or sources have changed. */
   refresh(memory: Memory): void {
     const known = this.#memories.get(memory.id);
     if (known) known.memory = memory;
@@ -89,14 +89,14 @@ export class LexicalIndex {
     return this.#memories.get(id)?.memory;
   }
 
-  /** The best of those that fit, `limit` at most. */
+  /** The best memories for which `fits` is true, at most `limit`. */
   search(query: string, fits: (memory: Memory) => boolean, limit: number): LexicalHits {
     if (this.#memories.size === 0) return { hits: [], coverage: 0 };
     const terms = this.#queryTerms(query);
     let most = 0;
     const matches = this.#matches(terms).map(({ id, score, queryTerms: { length } }) => {
       const match = this.#memories.get(id as string)!;
-      // MiniSearch multiplies by the number of terms that matched; the root of it is left.
+      // MiniSearch multiplies the score by the number of matched terms. This reduces that factor to its root.
       match.ownScore = score / Math.sqrt(length);
       most = Math.max(most, length);
       return match;
@@ -110,7 +110,7 @@ export class LexicalIndex {
     return { hits, coverage: terms.length === 0 ? 0 : most / terms.length };
   }
 
-  /** Common terms count only for memories that have a rarer one: in a large scope they would match a good part of it. */
+  /** Common terms count only for memories that also have a rare term: alone they would match too much of a large scope. */
   #matches(terms: readonly string[]): SearchResult[] {
     const byRarity = [...terms].sort((a, b) => this.#countOf(a) - this.#countOf(b));
     const isCommon = (term: string, i: number): boolean => i > 0 && this.#countOf(term) > COMMON;
@@ -122,7 +122,7 @@ export class LexicalIndex {
     for (const { id, score, queryTerms } of more) {
       const rare = byId.get(id as string)!;
       const count = rare.queryTerms.length + queryTerms.length;
-      // As if all had been searched for at once.
+      // The same as one search for all terms.
       const sum = rare.score / rare.queryTerms.length + score / queryTerms.length;
       byId.set(id as string, { ...rare, score: sum * count, queryTerms: [...rare.queryTerms, ...queryTerms] });
     }
@@ -133,7 +133,7 @@ export class LexicalIndex {
     return this.#counts.get(term) ?? 0;
   }
 
-  /** A word is looked for in the stems of each language that the scope has. */
+  /** The terms of a query: each word is stemmed in each language of the scope. */
   #queryTerms(query: string): string[] {
     const words = wordsOf(query);
     const content = this.#stems.withoutStopWords(words, this.#stems.languageOf(words));
@@ -154,7 +154,7 @@ export class LexicalIndex {
   }
 }
 
-/** With the name of the one who said it, if the memory has a `speaker`. */
+/** The text, after the name of its `speaker` if the memory has one. */
 function textOf({ text, speaker }: Memory): string {
   return typeof speaker === 'string' && !text.startsWith(speaker) ? `${speaker} ${text}` : text;
 }

@@ -65,8 +65,8 @@ const REQUEST = {
 /**
  * Finds memories by their words and, with `embed`, by their meaning.
  *
- * Keeps an index of each scope that was searched in this process, and before each search takes over what has changed in the store. A store, an
- * embedder or a reranker that fails or hangs costs the caller the deadline at most; the report says what was left out.
+ * Keeps an index of each scope that was searched in this process, and updates it from the store before each search. If the store, the
+ * embedder or the reranker fails or hangs, the search returns at the deadline at the latest; the report names the steps left out.
  */
 export class MemorySearch {
   readonly #store: MemoryStore;
@@ -92,9 +92,9 @@ export class MemorySearch {
   }
 
   /**
-   * Finds the memories that fit a query best. What it answers is the caller's own copy.
+   * Finds the memories that fit a query best. Returns copies.
    *
-   * @throws `INVALID_ARGUMENT` for a request that no store could answer; the reason of `abortSignal` when that aborts.
+   * @throws `INVALID_ARGUMENT` for an invalid request; the reason of `abortSignal` when that aborts.
    */
   async search(request: MemorySearchRequest): Promise<MemorySearchResult> {
     checkOptions('search', request, REQUEST);
@@ -127,9 +127,9 @@ export class MemorySearch {
   }
 
   /**
-   * Stores the index of a scope in shards, so that another process need not read the scope's memories. For the worker, after a commit: a turn
-   * does not wait for it. Writes what is new, and all of it after a removal. Answers whether something was stored: `false` too when the scope
-   * has changed in the meantime; the next commit's call stores that.
+   * Stores the index of a scope in shards, so that another process need not read the scope's memories. The worker calls it after a commit;
+   * no turn waits for it. Writes the changes, or everything after a removal. Returns whether something was stored; `false` also if another
+   * commit came in between, after which this is called again.
    */
   async saveIndex(scope: MemoryScopeId, options: MemoryStoreOptions = {}): Promise<boolean> {
     const key = tenantScopeKey(this.#store, scope, { context: options.context });

@@ -2,20 +2,20 @@ import type { Memory, MemoryHit } from '../../store/memory/contract.ts';
 import type { LexicalHits } from './lexical-index.ts';
 import type { FoundMemory, ScoreParts, SearchWeights } from './types.ts';
 
-/** So many memories are ranked. */
+/** The most memories that are ranked. */
 export const CANDIDATES = 50;
-/** Constant of the reciprocal rank fusion: how little the first ranks differ. */
+/** Constant of the reciprocal rank fusion: the larger, the less the first ranks differ. */
 const FUSION = 60;
-/** When memories were said last. Parsing the times anew takes a sixth of the time of a search. */
+/** The time of each memory's last source, cached: parsing these times in each search takes a sixth of it. */
 const saidTimes = new WeakMap<Memory, number>();
 
-/** A memory that may be among the best, with the part of its score that the query decides. */
+/** A memory that may be among the best, with the parts of its score that depend on the query. */
 export interface Candidate {
   readonly memory: Memory;
   readonly parts: Pick<ScoreParts, 'lexical' | 'semantic' | 'relevance'>;
 }
 
-/** What was found by words and by meaning, most relevant first: by reciprocal ranks where both have found something. */
+/** Joins the hits by words and by meaning, most relevant first. Uses reciprocal ranks if both have hits. */
 export function fuse({ hits, coverage }: LexicalHits, nearest: readonly MemoryHit[]): Candidate[] {
   const best = hits[0]?.score ?? 0;
   const words = hits.map(({ memory, score }, rank): Candidate => {
@@ -32,7 +32,7 @@ export function fuse({ hits, coverage }: LexicalHits, nearest: readonly MemoryHi
   return [...found.values()].sort((a, b) => b.parts.relevance - a.parts.relevance).slice(0, CANDIDATES);
 }
 
-/** The candidates by the numbers that a reranker gave them, in their order; the greatest is the most relevant. */
+/** Sorts the candidates by the reranker's numbers, which are in the same order. The greatest is the most relevant. */
 export function reorder(candidates: readonly Candidate[], ranks: readonly number[]): Candidate[] {
   const ranked = candidates.map((candidate, i) => ({ candidate, rank: ranks[i] ?? -Infinity }));
   ranked.sort((a, b) => b.rank - a.rank);
@@ -60,12 +60,12 @@ export function chooseBest(
   });
 }
 
-/** The part of a list's vote that a rank has: 1 for the first. */
+/** The weight of a rank: 1 for the first. */
 function rankShare(rank: number): number {
   return (FUSION + 1) / (FUSION + 1 + rank);
 }
 
-/** When it was said last, in ms. */
+/** The time of its last source, in ms. */
 function saidAt(memory: Memory): number {
   const known = saidTimes.get(memory);
   if (known !== undefined) return known;

@@ -11,15 +11,15 @@ import { IndexShards, type IndexEntry } from './index-shards.ts';
 import type { Stems } from './languages.ts';
 import { LexicalIndex } from './lexical-index.ts';
 
-/** So many memories are indexed before other work of the process has its turn. */
+/** Memories that are indexed before other work of the process can run. */
 const CHUNK = 200;
-/** So many memories `get` reads at once. */
+/** The most memories that one `get` of a store reads. */
 const GET_LIMIT = 100;
-/** What a memory takes in the index besides its text, about. */
+/** Estimated bytes of a memory in the index besides its text. */
 const BYTES_A_MEMORY = 1_500;
 const BYTES_A_CHARACTER = 12;
 
-/** A read that takes longer is not waited for by later searches: they read anew. */
+/** Later searches do not wait for a read that has taken longer: they begin another. */
 const MAX_LOADING_MS = 30_000;
 
 /** The index of one scope of one tenant, in this process. */
@@ -30,14 +30,14 @@ export class ScopeIndex {
   readonly #now: () => number;
   #index: LexicalIndex | undefined;
   #revision = 0;
-  /** By id, the revision in which a memory was as it is here. Since then its confidence may have changed, which is no content. */
+  /** By id, the revision at which a memory was read. Members other than its content, such as its confidence, may have changed since. */
   #readAt = new Map<string, number>();
-  /** What changed after the shards were written, by id, the invalidated included. */
+  /** By id, memories that changed after the shards were written, including those that no longer hold. */
   #unsaved = new Map<string, Memory>();
   #shards = IndexShards.none;
   #characters = 0;
   #loading: { readonly since: number; readonly done: Promise<void> } | undefined;
-  /** Changes of the index are made one after the other. They never wait for the store. */
+  /** The end of the last change of the index: changes run one after the other. They never wait for the store. */
   #applied: Promise<unknown> = Promise.resolve();
 
   constructor(store: MemoryStore, scope: MemoryScopeId, stems: Stems, now: () => number) {
@@ -47,30 +47,30 @@ export class ScopeIndex {
     this.#now = now;
   }
 
-  /** `undefined` while there is none: before it was read, and while it is made anew because memories were removed. */
+  /** `undefined` before it was read, and while it is built again after a removal. */
   get index(): LexicalIndex | undefined {
     return this.#index;
   }
 
-  /** The scope's revision that it has. */
+  /** The revision of the scope that the index has. */
   get revision(): number {
     return this.#revision;
   }
 
-  /** Bytes that it takes, about. */
+  /** Estimated bytes of the index. */
   get weight(): number {
     return (this.#index?.size ?? 0) * BYTES_A_MEMORY + this.#characters * BYTES_A_CHARACTER;
   }
 
-  /** Takes over what the store has. Reads what is new; in a new process the shards, and what is newer than they are. */
+  /** Brings the index up to date: reads the changes since the last update. In a new process reads the shards first. */
   async update(options: MemoryStoreOptions): Promise<void> {
     if (!this.#index) await this.#load(options);
-    // Not shared between callers: each sees what was committed before it asked.
+    // Not shared between callers: each must see all that was committed before its call.
     const changes = await this.#store.changes(this.#scope, { ...options, since: this.#revision });
     await this.#apply(() => this.#take(changes));
   }
 
-  /** These memories as they are in the store now. Reads only those that may have changed. */
+  /** These memories as they are in the store now, without removed ones. Reads only those that may have changed. */
   async exact(memories: readonly Memory[], options: MemoryStoreOptions): Promise<Memory[]> {
     const [index, revision] = [this.#index, this.#revision];
     const unsure = new Set(memories.filter(({ id }) => this.#readAt.get(id) !== revision).map(({ id }) => id));
@@ -80,7 +80,7 @@ export class ScopeIndex {
       for (const memory of page) read.set(memory.id, memory);
     }
     for (const memory of read.values()) {
-      // Of one whose text has changed the index is told by `changes`.
+      // A changed text comes to the index by `changes`.
       if (index !== this.#index || index?.get(memory.id)?.text !== memory.text) continue;
       index.refresh(memory);
       this.#readAt.set(memory.id, revision);
@@ -88,7 +88,7 @@ export class ScopeIndex {
     return memories.flatMap((memory) => (unsure.has(memory.id) ? (read.get(memory.id) ?? []) : memory));
   }
 
-  /** Stores shards. Answers whether there was anything to store. */
+  /** Stores shards. Returns whether there was anything to store. */
   async save(options: MemoryStoreOptions): Promise<boolean> {
     await this.update(options);
     if (!(await this.#shards.isStored(this.#store, this.#scope, options))) {
@@ -129,7 +129,7 @@ export class ScopeIndex {
 
   async #take({ revision, changed, isReset }: MemoryChanges): Promise<void> {
     if (isReset) {
-      // What was removed must not be found while the rest is indexed.
+      // Removed memories must not be found while the others are indexed.
       this.#forget();
       await this.#fill(
         changed.map((memory) => ({ memory, readAt: revision })),

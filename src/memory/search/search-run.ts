@@ -23,7 +23,7 @@ import type {
 const PAGE = 1_000;
 const NOTHING: LexicalHits = { hits: [], coverage: 0 };
 
-/** What a search works with. */
+/** The parts that a search uses. */
 export interface SearchParts {
   readonly store: MemoryStore;
   readonly options: MemorySearchOptions;
@@ -59,7 +59,7 @@ export class SearchRun {
     const { results, options } = this.#parts;
     const query = await this.#rewritten();
     const indexing = this.#index();
-    // What is cached is known only when the revision is.
+    // The key of the cache contains the revision.
     if (options.cacheSize) await indexing;
     const key = JSON.stringify([this.#parts.key, this.#revision, { ...this.#request, ...NOT_IN_KEY }, query]);
     const known = this.#isWhole() && this.#steps.lexical === 'done' ? results.get(key) : undefined;
@@ -78,7 +78,7 @@ export class SearchRun {
     return this.#answer(memories, false);
   }
 
-  /** Waits for a step until the deadline. Of a step that is late or fails there is no answer; the caller's own mistakes are thrown. */
+  /** Waits for a step until the deadline. Returns `undefined` if it is late or fails. Throws `INVALID_ARGUMENT`: a fault of the caller. */
   async #step<T>(name: Step, work: () => Promise<T>): Promise<T | undefined> {
     const wait = name === 'rewrite' || name === 'rerank' ? 'waitHalf' : 'wait';
     try {
@@ -113,7 +113,7 @@ export class SearchRun {
     return scopeIndex.index;
   }
 
-  /** Of all that held then. */
+  /** An index of the memories that held at `asOf`. */
   async #pastIndex(asOf: string): Promise<LexicalIndex> {
     const { store, stems } = this.#parts;
     const { scope, context, topics, kind } = this.#request;
@@ -148,14 +148,14 @@ export class SearchRun {
     return ranks ? reorder(candidates, ranks) : candidates;
   }
 
-  /** The best that were asked for. */
+  /** The best `k` of the request. */
   #ranked(candidates: readonly Candidate[]): FoundMemory[] {
     const { weights, now } = this.#parts;
     const { asOf, k = 10 } = this.#request;
     return chooseBest(candidates, { k, weights, time: asOf === undefined ? now() : Date.parse(asOf) });
   }
 
-  /** The index knows contents. Confidence and importance, and what was removed a moment ago, are asked of the store. */
+  /** Reads the memories again where needed: in the index, confidence and importance may be old, and a memory may be removed by now. */
   async #exact(found: readonly FoundMemory[]): Promise<FoundMemory[]> {
     const { scopeIndex } = this.#parts;
     const { asOf, context } = this.#request;
@@ -195,7 +195,7 @@ export class SearchRun {
   }
 }
 
-/** What does not change what a search finds. */
+/** Members of a request that are not in the key of a result: they do not change it, or are in `SearchParts.key`. */
 const NOT_IN_KEY = { context: undefined, abortSignal: undefined, deadlineMs: undefined, scope: undefined };
 
 function copied(memory: Memory): Memory {

@@ -1,13 +1,13 @@
-/** What is read of a text; a longer one is cut. */
+/** The most characters of a text that are read. */
 export const MAX_CHARACTERS = 20_000;
-/** A longer word is no word. */
+/** A longer word is ignored. */
 const MAX_WORD = 64;
 
 const WORD = /[\p{L}\p{N}\p{M}]+(?:'\p{L}+)*/gu;
-/** Written without spaces between words: pairs of characters stand for words. */
+/** Scripts without spaces between words: pairs of characters serve as words. */
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]+/gu;
 
-/** The words of a text, in lower case. Numbers lose the commas and ordinal endings that they are written with. */
+/** The words of a text, in lower case. Numbers are without commas and ordinal endings. */
 export function wordsOf(text: string): string[] {
   const plain = text
     .slice(0, MAX_CHARACTERS)

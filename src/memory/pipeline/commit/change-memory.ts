@@ -7,7 +7,7 @@ import { retryAborted } from './retry-aborted.ts';
 const MOST_ATTEMPTS = 50;
 
 /**
- * Changes a memory, whatever else is changed meanwhile; answers what it was.
+ * Changes a memory; tries again after commits of others. Returns the memory before the change.
  *
  * @throws `NOT_FOUND` when there is no such memory.
  */

@@ -5,13 +5,13 @@ import type { ScopeTarget } from '../../scopes.ts';
 import type { AskModel } from '../extract/ask-model.ts';
 import { NOTES, type Pipeline, type ScopeWork } from '../pipeline.ts';
 
-/** What is derived from the memories of a scope. */
+/** The data that is derived from the memories of a scope. */
 export interface Organized {
   readonly profile?: Json;
   readonly summary?: string;
 }
 
-/** Memories that a profile is made of when there is none. */
+/** The most memories that a first profile is made of. */
 const MOST_FOR_PROFILE = 200;
 
 /** The profile and the summary of a scope; one read. */
@@ -23,7 +23,7 @@ export async function readOrganized(
   return Object.fromEntries(notes.map(({ key, value }) => [key, value]));
 }
 
-/** Writes the part that is given. */
+/** The operations that write the given parts. */
 export function organizedNotes({ profile, summary }: Organized): MemoryOperation[] {
   const note = (key: string, value: Json): MemoryOperation => ({ op: 'note', kind: NOTES.derived, key, value });
   return [
@@ -32,7 +32,7 @@ export function organizedNotes({ profile, summary }: Organized): MemoryOperation
   ];
 }
 
-/** Asks the model for the profile with what is new; made of all memories if there is none. */
+/** Asks the model to update the profile with new facts. A first profile is also made of the latest memories. */
 export async function nextProfile(
   { store, profile: schema }: Pipeline,
   { id, options }: ScopeWork,

@@ -1,6 +1,6 @@
 import { isAborted } from '../../../errors.ts';
 
-/** What `work` answers. Does it anew while another commit comes between its reads and its commit, up to so many times. */
+/** Runs `work`, at most `attempts` times, until no other commit comes between its reads and its commit. */
 export async function retryAborted<T>(attempts: number, work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -23,18 +23,18 @@ import { parseJobInput, partOf, type JobInput } from '../jobs/job-input.ts';
 import { NOTES, PIPELINE_KEYS, type Pipeline, type ScopeWork } from '../pipeline.ts';
 import { nextProfile, organizedNotes, readOrganized, type Organized } from './organize.ts';
 
-/** Candidates of one commit: with their vectors they are within what a store takes. */
+/** The most candidates of one commit: with their vectors they stay within the limits of a store. */
 const MOST_CANDIDATES = 30;
-/** Commits that meet another one, until the job counts as failed. */
+/** The most commits of one attempt, those included that are refused because of other commits. Then the attempt fails. */
 const MOST_COMMITS = 20;
 const NEAREST = 10;
-/** Memories whose use is noted with a commit. */
+/** The most memories whose last use one commit writes. */
 const MOST_USES = 10;
 
-/** What a job came to. `lost`: another worker has it. */
+/** How a run ended. `lost`: another worker has the job. */
 export type JobOutcome = 'committed' | 'known' | 'dropped' | 'lost';
 
-/** Carries a job out that this worker holds: from the guard to the commit that removes the job. */
+/** Carries out a job that this worker holds: from the guard to the commit that removes the job. */
 export async function runJob(
   pipeline: Pipeline,
   job: MemoryJob,
@@ -69,7 +69,7 @@ class JobRun {
       if (reason !== undefined) return this.#drop(reason, gate);
       const left = this.#unread(gate.note);
       if (!left) return this.#drop('known', gate);
-      // Nothing changed since the commit that was refused, so it is the job that was lost.
+      // The commit was refused although the scope has not changed: this worker has lost the job.
       if (gate.revision === lastRevision) return 'lost';
       lastRevision = gate.revision;
       try {
@@ -93,7 +93,7 @@ class JobRun {
     return note.forgottenJobs?.includes(this.#work.job.id) ? 'forgotten' : undefined;
   }
 
-  /** What of the input was not read yet; another job may have covered a part. */
+  /** The part of the input that no other job has read yet. */
   #unread(note: SourceNote): JobInput | undefined {
     const input = this.#input;
     if (input.isApproved) return input;
@@ -101,11 +101,11 @@ class JobRun {
     if (input.task === 'procedure') return note.seen.includes(procedureMark(input.range)) ? undefined : input;
     const [first, ...more] = unreadRanges(input.range, (at) => hashInRange(input.range, at), note.ranges);
     if (!first) return undefined;
-    // A range that was read in the middle is read once more: sources keep it from counting twice.
+    // If the middle of the range was read, it is read again: the same source does not count twice.
     return partOf(input, { from: first.from, to: more.at(-1)?.to ?? first.to });
   }
 
-  /** Removes the job, with what is left of one that is larger than a commit. */
+  /** Removes the job, and its remaining candidates if it takes several commits. */
   async #drop(reason: 'erased' | 'no-consent' | 'forgotten' | 'known', { split }: Gate): Promise<JobOutcome> {
     const { job, id, options, scope } = this.#work;
     const hold = { id: job.id, owner: this.#owner };
@@ -123,7 +123,7 @@ class JobRun {
     return reason === 'known' ? 'known' : 'dropped';
   }
 
-  /** Makes one commit; answers whether it was the last one. */
+  /** Makes one commit. Returns whether it was the last one. */
   async #step(gate: Gate, input: JobInput): Promise<boolean> {
     const { split } = gate;
     if (!split) {
@@ -137,7 +137,7 @@ class JobRun {
     const { candidates, summary, invalidated } = split ?? { ...this.#learned!, invalidated: 0 };
     const now = candidates.slice(0, MOST_CANDIDATES);
     const later = candidates.slice(MOST_CANDIDATES);
-    // A person who approved a fact has approved what it replaces.
+    // The person who approved a fact has approved its replacements as well.
     const most = input.isApproved ? Infinity : this.#pipeline.limits.maxInvalidations;
     const result = await this.#consolidate(now, most - invalidated);
     const rest =
@@ -148,7 +148,7 @@ class JobRun {
     return rest === undefined;
   }
 
-  /** A job that is larger than a commit keeps what it found in a note, so that the model is asked once. */
+  /** Keeps the candidates in a note if they need several commits, so that the model is asked only once. */
   async #beginSplit({ revision }: Gate, { candidates, quarantined, summary }: Learned): Promise<void> {
     const { store, now } = this.#pipeline;
     const { id, options, job } = this.#work;
@@ -214,7 +214,7 @@ class JobRun {
     }
   }
 
-  /** The memories with their vectors, and those that were used meanwhile. */
+  /** Writes the changed memories with their vectors, and the last use of others. */
   async #puts(changed: readonly MemoryDraft[]): Promise<MemoryOperation[]> {
     const { store } = this.#pipeline;
     const { scope, id, options } = this.#work;
@@ -280,7 +280,7 @@ export async function vectorsOf(
   return answers.map(({ embedding }) => embedding);
 }
 
-/** The memory as a store takes it, with the time of its last use. */
+/** The memory with the time of its last use. */
 function usedAt(memory: Memory, uses: ReadonlyMap<string, string>): MemoryDraft {
   return { ...memory, lastUsedAt: uses.get(memory.id)! };
 }

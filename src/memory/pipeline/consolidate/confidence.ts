@@ -1,15 +1,15 @@
 import type { Memory, MemorySource } from '../../../store/memory/contract.ts';
 
 const MOST = 0.99;
-/** What a contradiction leaves of the confidence of what it did not refute. */
+/** A contradiction that does not refute a memory multiplies its confidence by this. */
 const CONTRADICTED = 0.9;
 
-/** How much to trust a memory: as much as its best source. */
+/** The trust in a memory: that of its best source. */
 export function trustOf({ sources }: Pick<Memory, 'sources'>): number {
   return Math.max(...sources.map(({ trust }) => trust));
 }
 
-/** The confidence that sources give: each further one leaves less to be wrong about. */
+/** The probability that not all sources are wrong, reduced by contradictions. */
 export function confidenceOf(sources: readonly MemorySource[], contradictions: number): number {
   const bySource = new Map<string, number>();
   for (const { id, trust } of sources) bySource.set(id, Math.max(trust, bySource.get(id) ?? 0));
@@ -18,7 +18,7 @@ export function confidenceOf(sources: readonly MemorySource[], contradictions: n
   return round(Math.min(MOST, 1 - unlikely) * CONTRADICTED ** contradictions);
 }
 
-/** The confidence as it is after a time without a new source. */
+/** The confidence after the time since the last source. */
 export function agedConfidence({ confidence, sources }: Memory, now: number, halfLifeMs: number | undefined): number {
   if (halfLifeMs === undefined) return confidence;
   const last = Math.max(...sources.map(({ at }) => Date.parse(at)));

@@ -6,7 +6,7 @@ import type { Candidate } from '../extract/candidate.ts';
 import type { Guard } from '../guard/judge-text.ts';
 import { keyedIds, WorkingMemories } from './working-memories.ts';
 
-/** New facts that one question to the model is about. */
+/** The most new facts in one request to the model. */
 const MOST_ASKED = 10;
 
 const Answer = z.object({
@@ -30,17 +30,17 @@ const INSTRUCTIONS = `You keep the long-term memory of an assistant free of dupl
 
 Likes of different things, or facts about different persons, times or places, do not contradict each other.`;
 
-/** What a job does to the memories of its scope. */
+/** The changes that a job makes to its scope. */
 export interface Consolidated {
   readonly working: WorkingMemories;
-  /** Candidates that wait for a decision. */
+  /** Candidates that must wait for a decision. */
   readonly quarantined: readonly { readonly candidate: Candidate; readonly reason: string }[];
 }
 
-/** Compares the candidates with what is known, and works out what is to change. */
+/** Compares the candidates with the known memories, and works out the changes. */
 export async function consolidate(request: {
   readonly candidates: readonly Candidate[];
-  /** The memories that are nearest to a candidate, and those with these ids. */
+  /** The memories that are most similar to a candidate. */
   readonly nearest: (candidate: Candidate) => Promise<readonly Memory[]>;
   readonly get: (ids: readonly string[]) => Promise<readonly Memory[]>;
   /** `undefined`: there is no model. */
@@ -110,7 +110,7 @@ function faultOf(operations: readonly Operation[], known: number, facts: number)
   return undefined;
 }
 
-/** Carries an operation out; answers a reason if the candidate must wait for a decision. */
+/** Carries out an operation. Returns a reason if the candidate must wait for a decision. */
 async function apply(
   working: WorkingMemories,
   candidate: Candidate,
@@ -118,7 +118,7 @@ async function apply(
   known: readonly MemoryDraft[],
   guard: Guard,
 ): Promise<string | undefined> {
-  // Another operation may have changed them since.
+  // Only those that still hold: an earlier operation may have replaced them.
   const meant = (operation?.existing ?? []).flatMap((number) => working.active(known[number - 1]!.id) ?? []);
   const [first] = meant;
   const op = operation?.op;
@@ -126,7 +126,7 @@ async function apply(
   else if (!first || op === 'CREATE') working.create(candidate);
   else if (op === 'NOOP') working.corroborate(first, candidate);
   else if (op === 'UPDATE') {
-    // The sentence is the model's own, so it is looked at as well.
+    // The model has written the sentence, so the guards check it, too.
     if ((await guard(operation!.text!, 'memory', candidate.source.type)) !== undefined) working.create(candidate);
     else working.update(first, candidate, operation!.text!);
   } else if (!working.supersede(meant, candidate)) {

@@ -2,8 +2,8 @@
 const FILLERS = new Set(['a', 'an', 'the', 'really', 'very', 'also', 'just', 'now', 'currently']);
 
 /**
- * A text that is the same for texts that say the same with the same words: case, punctuation, articles, fillers and the ending of a plural do not
- * count; order, numbers and negations do.
+ * A key that is equal for texts with the same words. Case, punctuation, articles, fillers and plural endings do not count; order, numbers
+ * and negations do.
  */
 export function sameFactKey(text: string): string {
   const words =

@@ -6,7 +6,7 @@ export function procedureText(task: string, steps: readonly string[]): string {
   return [`To ${task.replace(/^to /i, '')}:`, ...steps.map((step, i) => `${i + 1}. ${step}`)].join('\n');
 }
 
-/** Two ways to do the same as one: the steps that both have, and between them those that one has, in their order. */
+/** Merges two lists of steps in their order. A step that both have appears once. */
 export function mergeSteps(before: readonly string[], after: readonly string[]): string[] {
   const a = before.map(sameFactKey);
   const b = after.map(sameFactKey);
@@ -30,7 +30,7 @@ export function mergeSteps(before: readonly string[], after: readonly string[]):
   return merged;
 }
 
-/** The procedure after it has led to success, or has not: its confidence is how often it did, counted from one of each. */
+/** Counts a success or a failure. The confidence is the share of successes, with one success and one failure added. */
 export function withOutcome(procedure: MemoryDraft, isSuccess: boolean): MemoryDraft {
   const countOf = (name: 'successes' | 'failures') => (procedure[name] as number | undefined) ?? 0;
   const successes = countOf('successes') + (isSuccess ? 1 : 0);

@@ -8,11 +8,11 @@ import { confidenceOf, trustOf } from './confidence.ts';
 import { sameFactKey } from './duplicates.ts';
 import { mergeSteps, procedureText } from './procedures.ts';
 
-/** Sources of a memory, and their bytes; further ones that say the same are counted only. */
+/** The most sources of a memory, and their bytes. Further ones that say the same are only counted. */
 const MAX_SOURCES = 100;
 const MAX_SOURCE_BYTES = 128 * 1024;
 
-/** Memories while a job changes them. */
+/** The memories that a job reads and changes, before they are committed. */
 export class WorkingMemories {
   readonly #memories = new Map<string, MemoryDraft>();
   readonly #touched = new Set<string>();
@@ -23,7 +23,7 @@ export class WorkingMemories {
     this.#maxInvalidations = maxInvalidations;
   }
 
-  /** Takes a memory as the store has it, unless it is here already. */
+  /** Adds a memory from the store, unless it was added before. */
   add(memory: Memory): void {
     if (!this.#memories.has(memory.id)) this.#memories.set(memory.id, memory);
   }
@@ -34,12 +34,12 @@ export class WorkingMemories {
     return memory?.validTo === undefined ? memory : undefined;
   }
 
-  /** All that were changed or created. */
+  /** The memories that were changed or created. */
   get changed(): MemoryDraft[] {
     return [...this.#touched].map((id) => this.#memories.get(id)!);
   }
 
-  /** The memory that says the same with the same words, be it in the words of one of its sources. */
+  /** The memory with the same words, in its text or in the statement of a source. */
   sameAs({ text, kind }: Candidate): MemoryDraft | undefined {
     const key = sameFactKey(text);
     const says = (said: string) => sameFactKey(said) === key;
@@ -69,7 +69,7 @@ export class WorkingMemories {
     return id;
   }
 
-  /** A further source says what the memory says. */
+  /** Adds a source that says the same. */
   corroborate(memory: MemoryDraft, candidate: Candidate): void {
     const { source } = candidate;
     const key = sameFactKey(source.statement);
@@ -78,18 +78,18 @@ export class WorkingMemories {
     else this.#join(memory, candidate, {});
   }
 
-  /** A further source says more about it. `text` says both. */
+  /** Adds a source that says more. `text` says all of it. */
   update(memory: MemoryDraft, candidate: Candidate, text: string): void {
     const isTrusted = candidate.source.trust >= trustOf(memory);
-    // What is not named as a source could not be forgotten later.
+    // A source that is not listed could not be forgotten later.
     if (isFull(memory.sources)) this.create(candidate);
     else if (memory.kind === 'procedural') this.#joinSteps(memory, candidate);
     else this.#join(memory, candidate, isTrusted ? { text, ...dataOf(candidate) } : {});
   }
 
   /**
-   * The candidate can't be true together with the memories. Trust decides, then time, then the number of sources; what loses is kept as something
-   * that does not hold. Answers false, and does nothing, if that would invalidate too many.
+   * Decides between memories and a candidate that contradicts them: by trust, then time, then the number of sources. The loser is kept as a
+   * memory that does not hold. Returns false, and does nothing, if too many memories would be invalidated.
    */
   supersede(memories: readonly MemoryDraft[], candidate: Candidate): boolean {
     const stronger = memories.find((memory) => isStronger(memory, candidate.source));
@@ -112,7 +112,7 @@ export class WorkingMemories {
     return true;
   }
 
-  /** Of the facts with a key one holds: the memory says what its strongest source says. */
+  /** Adds a fact with a key. Each key has one memory that holds; its text is that of its strongest source. */
   register(candidate: Candidate): void {
     const memory = keyedIds(candidate.key!)
       .map((id) => this.#memories.get(id))
@@ -175,19 +175,19 @@ export class WorkingMemories {
   }
 }
 
-/** The memory as one that holds. */
+/** The memory, made to hold again. */
 export function holding(memory: MemoryDraft): MemoryDraft {
   const { validTo: _, supersededBy: __, ...holds } = memory;
   return holds;
 }
 
-/** The ids that the memory of a key may have: one that is made anew takes the other one, because a commit can't remove and write the same. */
+/** The two ids for the memory of a key. A commit can't remove and write one id, so a memory that is made again takes the other. */
 export function keyedIds(key: string): [string, string] {
   const id = `key-${createHash('sha256').update(key).digest('hex').slice(0, 32)}`;
   return [id, `${id}-b`];
 }
 
-/** Text, data and confidence of a memory with a key, by its sources. */
+/** Text, data and confidence of a memory with a key, from its sources. */
 export function strongestStatement(
   sources: readonly MemorySource[],
 ): Pick<MemoryDraft, 'text' | 'data' | 'confidence' | 'validFrom'> & { contradictions: number } {

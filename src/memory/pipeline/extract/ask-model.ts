@@ -3,10 +3,10 @@ import { GenkitError, type Genkit, type ModelArgument, type Part, type z } from 
 /** The part of Genkit that the pipeline needs. */
 export type Generates = Pick<Genkit, 'generate' | 'embed' | 'embedMany' | 'registry'>;
 
-/** A model that answers JSON, within a time. */
+/** A model that answers with JSON before a timeout. */
 export interface AskModel {
   /**
-   * The answer in the schema's shape. One that is malformed is repaired once, by the model.
+   * Returns the answer in the schema's shape. If the answer is malformed, the model is asked once to repair it.
    *
    * @throws The model's error; `INTERNAL` for an answer that is malformed twice, `DEADLINE_EXCEEDED` when the time is up.
    */
@@ -14,7 +14,7 @@ export interface AskModel {
     system: string;
     prompt: string | Part[];
     schema: S;
-    /** What else is wrong with an answer of that shape; it is repaired too. */
+    /** Returns what is wrong with an answer of the right shape; the model is then asked to repair it. */
     fault?: (answer: z.output<S>) => string | undefined;
   }): Promise<z.output<S>>;
 }
@@ -58,7 +58,7 @@ export function modelAsker(
   };
 }
 
-/** The answer, or what is wrong with it. Neither names what it says. */
+/** The answer, or what is wrong with it. */
 async function answered<S extends z.ZodTypeAny>(
   response: Promise<{ readonly output: unknown }>,
   schema: S,
@@ -81,7 +81,7 @@ async function answered<S extends z.ZodTypeAny>(
   return wrong === undefined ? { value: parsed.data as z.output<S> } : { wrong };
 }
 
-/** What Genkit found wrong with an answer; `undefined` for any other error. */
+/** The fault that Genkit found in an answer; `undefined` for any other error. */
 function misfit(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   // Genkit parses answers with the JSON5 library.
@@ -93,9 +93,9 @@ function misfit(error: unknown): string | undefined {
 }
 
 /**
- * Ends a call that takes too long, or whose job was taken away, though the callee may go on.
+ * Rejects at the timeout or when `signal` aborts. The callee may continue.
  *
- * @param late Makes the error of a call that takes too long. Default: `DEADLINE_EXCEEDED`.
+ * @param late Makes the error for the timeout. Default: `DEADLINE_EXCEEDED`.
  */
 export async function withinTime<T>(
   timeoutMs: number,

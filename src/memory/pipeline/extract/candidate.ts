@@ -4,7 +4,7 @@ import type { Memory, MemorySource } from '../../../store/memory/contract.ts';
 import type { MemoryFact, MemoryTrust } from '../../types.ts';
 import type { JobSource } from '../jobs/job-input.ts';
 
-/** A fact with its source, before it is compared with what is known. Plain JSON. */
+/** A fact with its source, before it is compared with the known memories. Plain JSON. */
 export interface Candidate extends Omit<MemoryFact, 'messages' | 'isExplicit' | 'topics' | 'importance' | 'kind'> {
   readonly kind: Memory['kind'];
   readonly topics: readonly string[];
@@ -12,7 +12,7 @@ export interface Candidate extends Omit<MemoryFact, 'messages' | 'isExplicit' | 
   readonly source: MemorySource;
   /** When a person approved it, ISO 8601. */
   readonly approvedAt?: string;
-  /** Who said it, of a message that is kept as it is. */
+  /** The role of the message, if the candidate is a whole message (`verbatim`). */
   readonly role?: MessageData['role'];
 }
 
@@ -20,10 +20,10 @@ export interface Candidate extends Omit<MemoryFact, 'messages' | 'isExplicit' | 
 export const TRUST: Required<MemoryTrust> = { bootstrap: 0.95, explicit: 0.9, implicit: 0.6, tool: 0.3 };
 
 const MAX_TEXT = 2_000;
-/** Of a message that is kept as it is. */
+/** The limit for a candidate that is a whole message. */
 const MAX_VERBATIM = 8_000;
 
-/** What the candidates of a job have in common. */
+/** The common origin of a job's candidates. */
 export interface Origin {
   readonly source: JobSource;
   readonly sha256: string;
@@ -67,13 +67,13 @@ export function candidateOf(
   };
 }
 
-/** The type of what messages say, by who says it. */
+/** The source type of a fact from messages; `undefined` if no message of the user says it. */
 export function typeOfFact(
   fact: MemoryFact,
   messageAt: (position: number) => MessageData | undefined,
 ): MemorySource['type'] | undefined {
   const said = (fact.messages ?? []).map(messageAt).filter((message) => message !== undefined);
-  // What the assistant alone says may be what a tool told it.
+  // A fact that only the assistant says may come from a tool.
   if (said.length > 0 && !said.some(({ role }) => role === 'user')) return undefined;
   return fact.isExplicit ? 'explicit' : 'implicit';
 }

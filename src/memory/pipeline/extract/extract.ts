@@ -5,10 +5,10 @@ import type { MemoryFact, MemoryTopic } from '../../types.ts';
 import type { AskModel } from './ask-model.ts';
 import { dataFault, describeTopics, schemaIdOf } from './topics.ts';
 
-/** What is learned from some messages. */
+/** Facts from messages, and the new summary. */
 export interface Extracted {
   readonly facts: readonly MemoryFact[];
-  /** Replaces the summary before; `undefined` without one. */
+  /** Replaces the previous summary; `undefined` without one. */
   readonly summary: string | undefined;
 }
 
@@ -42,10 +42,10 @@ export async function extractFacts(
   request: {
     readonly topics: readonly MemoryTopic[];
     readonly messages: readonly MessageData[];
-    /** The index of each of them in its session. */
+    /** The index of each message in its session. */
     readonly positions: readonly number[];
     readonly summary: string | undefined;
-    /** Characters of the new summary; `0`: none is wanted. */
+    /** The most characters of the new summary; `0`: no summary. */
     readonly summaryLength: number;
   },
 ): Promise<Extracted> {
@@ -107,7 +107,7 @@ function conversation(
   ].join('\n');
 }
 
-/** Pictures and the like, for the model to look at. */
+/** The media in messages of the user. */
 function mediaOf(messages: readonly MessageData[]): Part[] {
   return messages.flatMap(({ role, content }) =>
     role === 'user' ? content.filter(({ media }) => media !== undefined) : [],
@@ -122,7 +122,7 @@ const Procedure = z.object({
 /** A way to do something. */
 export type ProcedureDraft = z.output<typeof Procedure>;
 
-/** Asks the model how a session that was a success reached its end. */
+/** Asks the model for the steps of a successful session. */
 export function distillProcedure(ask: AskModel, messages: readonly MessageData[]): Promise<ProcedureDraft> {
   const text = conversation(
     messages,
@@ -140,7 +140,7 @@ export function distillProcedure(ask: AskModel, messages: readonly MessageData[]
 
 const Rewritten = z.object({ texts: z.array(z.string().min(1).max(2_000)) });
 
-/** Asks the model for the texts without persons, in their order. */
+/** Asks the model to rewrite texts without anything personal, in the same order. */
 export async function withoutPersons(ask: AskModel, texts: readonly string[]): Promise<readonly string[]> {
   if (texts.length === 0) return [];
   const { texts: rewritten } = await ask({

@@ -14,14 +14,14 @@ import { withinTime, type AskModel } from './ask-model.ts';
 import { candidateOf, typeOfFact, type Candidate, type Origin } from './candidate.ts';
 import { distillProcedure, extractFacts, withoutPersons } from './extract.ts';
 
-/** What a job found. */
+/** The result of learning: candidates, quarantined texts, and the new summary. */
 export interface Learned {
   readonly candidates: readonly Candidate[];
   readonly quarantined: readonly Quarantined[];
   readonly summary?: string;
 }
 
-/** One job at work. */
+/** A running job. */
 export interface JobWork extends ScopeWork {
   readonly job: MemoryJob;
   readonly ask: AskModel | undefined;
@@ -33,7 +33,7 @@ interface Said {
   readonly message: MessageData;
 }
 
-/** Guards what the job reads, and finds what is worth remembering. */
+/** Checks the job's texts by the guards, and finds the facts to remember. */
 export async function learn(
   pipeline: Pipeline,
   work: JobWork,
@@ -131,7 +131,7 @@ async function ask(
   });
 }
 
-/** The job may come from a process that has one. */
+/** Throws without a model: the job may come from a process that has one. */
 function mustAsk(model: AskModel | undefined): AskModel {
   if (model) return model;
   throw failedPrecondition('This memory job needs a model, and the memory manager of this process has none.');
@@ -167,7 +167,7 @@ function verbatim(input: LearnInput, { position, message }: Said, origin: Origin
   };
 }
 
-/** Memories of an app say nothing about persons. */
+/** Rewrites candidates of an app, so that they say nothing about persons. */
 async function rewritten(
   { scope, ask: model }: JobWork,
   input: JobInput,
@@ -184,7 +184,7 @@ async function rewritten(
   });
 }
 
-/** Keeps back what a guard finds, and what an app is to approve. */
+/** Quarantines the candidates that a guard stops, and all candidates of an app. */
 async function checked(
   candidates: readonly Candidate[],
   learned: Learned,
@@ -218,7 +218,7 @@ function rangeOf({ messages = [] }: MemoryFact, { range }: LearnInput): { from: 
   return { from: Math.min(...messages), to: Math.max(...messages) + 1 };
 }
 
-/** What tools answered, but for memories: those are known. */
+/** The tools' answers, without those of the memory tools: these are known memories. */
 function withoutMemories({ position, message }: Said): Said[] {
   if (message.role !== 'tool') return [];
   const content = message.content.filter(({ toolResponse }) => !toolResponse || !isMemoryTool(toolResponse.name));

@@ -33,7 +33,7 @@ function isText(value: unknown): boolean {
   return typeof value === 'string' && value.trim() !== '';
 }
 
-/** The topics in a prompt. */
+/** The topics as text for a prompt. */
 export function describeTopics(topics: readonly MemoryTopic[]): string {
   return topics
     .map(({ label, description, examples = [], schema }) => {
@@ -51,7 +51,7 @@ export function describeTopics(topics: readonly MemoryTopic[]): string {
     .join('\n');
 }
 
-/** What is wrong with the `data` of an extracted fact, by the schemas of its topics. */
+/** The fault in the `data` of an extracted fact, by the schemas of its topics. */
 export function dataFault(
   topics: readonly MemoryTopic[],
   labels: readonly string[],
@@ -66,7 +66,7 @@ export function dataFault(
   return `data of topic ${topic.label} at ${JSON.stringify(issue?.path.join('.') ?? '')}: ${issue?.message ?? 'invalid'}.`;
 }
 
-/** The topic that shapes the data of a fact. */
+/** The topic whose schema the data of a fact has. */
 export function schemaIdOf(topics: readonly MemoryTopic[], labels: readonly string[]): string | undefined {
   return topics.find(({ label, schema }) => schema !== undefined && labels.includes(label))?.label;
 }

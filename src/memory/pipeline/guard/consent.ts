@@ -14,7 +14,7 @@ export async function readConsent(
   return (notes[0]?.value as { consent: Consent } | undefined)?.consent;
 }
 
-/** @throws `INVALID_ARGUMENT` for what is no answer. */
+/** @throws `INVALID_ARGUMENT` for anything else than `on` and `off`. */
 export async function writeConsent(
   { store, now }: Pick<Pipeline, 'store' | 'now'>,
   { id, options }: ScopeTarget,

@@ -5,11 +5,11 @@ import type { MemoryScope } from '../../scopes.ts';
 import type { GuardedText, MemoryGuard } from '../../types.ts';
 import { poisonReason } from './poison.ts';
 
-/** Personal matters that no memory of an app may have. */
+/** Personal data that no memory of an app may contain. */
 const PERSONAL =
   /\b(?:the user|the customer|user's|customer's|he|she|his|her|hers|my|mr\.?|mrs\.?|ms\.?|dr\.?)\b|\S+@\S+\.\w+|\+?\d[\d ()/-]{7,}\d|\[[A-Z_]{3,}(?:_\d+)?\]/i;
 
-/** Looks at a text before a memory is made of it; answers why it must wait for a decision. */
+/** Checks a text before a memory is made of it. Returns the reason if the text must wait for a decision. */
 export type Guard = (
   text: string,
   kind: GuardedText['kind'],
@@ -17,8 +17,8 @@ export type Guard = (
 ) => Promise<string | undefined>;
 
 /**
- * The built-in rules, then those of the application. A guard that does not answer lets nothing through; it is not asked again, so that a job
- * waits for it once.
+ * Checks texts by the built-in rules, then by the application's guards. After a guard's timeout no guard is asked again, and all further
+ * texts are stopped, so that a job waits only once.
  */
 export function guardOf(
   { scope, signal }: { scope: MemoryScope; signal: AbortSignal },
@@ -45,7 +45,7 @@ export function guardOf(
   };
 }
 
-/** A guard did not answer in time. Its message is the reason to keep a text back. */
+/** A guard did not answer in time. Its message is the reason to quarantine a text. */
 class GuardSilence extends Error {
   constructor(guard: MemoryGuard, timeoutMs: number) {
     super(`${typeof guard === 'function' ? 'A guard' : guard.name} did not answer within ${timeoutMs} ms.`);

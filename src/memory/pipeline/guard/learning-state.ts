@@ -7,14 +7,14 @@ import { sha256Of } from '../jobs/job-input.ts';
 import { NOTES, PIPELINE_KEYS, type Pipeline } from '../pipeline.ts';
 import type { Candidate } from '../extract/candidate.ts';
 
-/** What stands before anything is learned, as of one revision of the scope. */
+/** The state that decides whether a job may learn, and from what: at one revision of the scope. */
 export interface Gate {
   readonly revision: number;
   readonly consent: 'on' | 'off';
-  /** Names the time between two erasures of the scope; what began in an earlier one is not learned. `undefined`: nothing has begun yet. */
+  /** Changes with each erasure of the scope; jobs of an earlier epoch are dropped. `undefined`: no job was made since the erasure. */
   readonly epoch: string | undefined;
   readonly note: SourceNote;
-  /** What is left of a job that is larger than a commit. */
+  /** The remaining candidates of a job that takes several commits. */
   readonly split: SplitJob | undefined;
 }
 
@@ -25,12 +25,12 @@ export interface SplitJob {
   readonly invalidated: number;
 }
 
-/** The key of the note about a source. A source's id may be personal, so that it is not in the note. */
+/** The key of the note about a source: a hash, because the source's id may be personal. */
 export function sourceNoteKey(sourceId: string): string {
   return PIPELINE_KEYS.source(sha256Of(sourceId).slice(0, 32));
 }
 
-/** Reads consent, how far the source was read, and what is left of the job. */
+/** Reads the gate: consent, epoch, the note about the source, and the job's remaining candidates. */
 export async function readGate(
   { store, consent }: Pick<Pipeline, 'store' | 'consent'>,
   { id, options }: ScopeTarget,
@@ -57,8 +57,8 @@ export async function readGate(
 }
 
 /**
- * The gate of a scope that has an epoch. It is kept as a note, which an erasure removes with all others: work that began before it, in any
- * process, is known by its epoch.
+ * Reads the gate, and begins an epoch if the scope has none. The epoch is a note, which an erasure removes with all others. So jobs that
+ * began before the erasure, in any process, are known by their old epoch.
  */
 export async function openGate(
   pipeline: Pick<Pipeline, 'store' | 'consent' | 'now'>,

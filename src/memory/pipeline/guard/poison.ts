@@ -1,6 +1,6 @@
 /**
- * What no memory may be made of: attempts to instruct the model beyond the wishes that a user has for an answer, to claim rights, and to write
- * memories about others. The rules look at texts as people read them: letters that look alike, invisible ones and spaced ones are undone first.
+ * Stops texts that try to instruct the model beyond a user's wishes for the answers, to claim rights, or to write memories about others.
+ * The texts are normalized first: look-alike letters are replaced, invisible ones removed, spaced ones joined, encoded ones decoded.
  */
 
 /** Latin letters by letters of other alphabets that look like them. */
@@ -89,7 +89,7 @@ export function poisonReason(text: string): string | undefined {
   return undefined;
 }
 
-/** The text as a person reads it, and what is hidden in it. */
+/** The normalized text, and variants of it that spacing, digits for letters, or Base64 may hide. */
 function readingsOf(text: string): string[] {
   const plain = legible(text);
   const readings = [plain];

@@ -5,7 +5,7 @@ import type { Candidate } from '../extract/candidate.ts';
 import type { JobSource } from '../jobs/job-input.ts';
 import { NOTES } from '../pipeline.ts';
 
-/** Something that waits for a decision. */
+/** A message or a memory that waits for a decision. */
 export interface Quarantined {
   readonly reason: string;
   readonly at: string;
@@ -15,11 +15,11 @@ export interface Quarantined {
   readonly position?: number;
   /** Or a memory. */
   readonly candidate?: Candidate;
-  /** It waits no more, and its text is gone; it keeps the places of the others. */
+  /** It was decided on, and its text is removed. It stays in the list, so that the indexes of the others do not change. */
   readonly isDecided?: boolean;
 }
 
-/** The note of a job's quarantined texts; more than one for a job that takes several commits. */
+/** The note of a job's quarantined texts. A job that takes several commits may have several notes. */
 export function quarantineNote(key: string, items: readonly Quarantined[]): MemoryOperation {
   const value = items.length === 0 ? undefined : (JSON.parse(JSON.stringify({ version: 1, items })) as Json);
   return { op: 'note', kind: NOTES.quarantine, key, value };

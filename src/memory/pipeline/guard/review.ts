@@ -23,21 +23,21 @@ export async function waitingTexts(
 }
 
 /**
- * Enqueues a text, past the guards.
+ * Enqueues a text. The guards do not check it again.
  *
- * @throws `NOT_FOUND` when it does not wait any more.
+ * @throws `NOT_FOUND` when the text does not wait for a decision.
  */
 export async function approveText(pipeline: Pipeline, work: ScopeWork, textId: string): Promise<Enqueued> {
-  // Before the text is read: it must not come back when the scope is erased meanwhile.
+  // Read before the text, so that the text does not come back if the scope is erased in between.
   const { epoch } = await readGate(pipeline, work, textId);
   const item = await waitingText(pipeline, work, textId);
-  // The job has the same id if this is repeated after a crash.
+  // After a crash a repeated call makes the same job id.
   const result = await enqueue(pipeline, work, { inputs: [approvedInput(item)], epoch });
   if (result.status !== 'full') await removeText(pipeline, work, textId);
   return result;
 }
 
-/** @throws `NOT_FOUND` when it does not wait any more. */
+/** @throws `NOT_FOUND` when the text does not wait for a decision. */
 export async function discardText(pipeline: Pipeline, work: ScopeTarget, textId: string): Promise<void> {
   await waitingText(pipeline, work, textId);
   await removeText(pipeline, work, textId);
@@ -51,7 +51,7 @@ async function waitingText({ store }: Pipeline, { id, options }: ScopeTarget, te
   throw notFound(`No text ${quote(textId)} waits for a decision.`);
 }
 
-/** The place of a text in its note stays, so that the ids of the others do. */
+/** Removes a text, but keeps its index in the note, which is part of the other texts' ids. */
 async function removeText({ store, now }: Pipeline, { id, options }: ScopeTarget, textId: string): Promise<void> {
   const { key, index } = splitId(textId);
   await retryAborted(MOST_ATTEMPTS, async () => {

@@ -16,9 +16,9 @@ const INGEST = {
 };
 
 /**
- * Checks what a manager with these settings is to ingest.
+ * Checks the options of `ingest` for a manager with these settings.
  *
- * @throws `INVALID_ARGUMENT`; `FAILED_PRECONDITION` for what the manager was not set up for.
+ * @throws `INVALID_ARGUMENT`; `FAILED_PRECONDITION` if the manager lacks a needed option.
  */
 export function checkIngest(
   options: IngestOptions,

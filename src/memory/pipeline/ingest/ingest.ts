@@ -14,23 +14,23 @@ const NUMBERED = /\[([A-Z]{1,30}(?:_[A-Z]{1,30}){0,7})_\d{1,5}\]/g;
 /** Replaces personal values in a text. */
 export type Redact = (text: string) => Promise<string>;
 
-/** `ingest` of what is learned only if it is there once the work has begun: what is erased before that is not. */
+/** `ingest` that learns only if `isThere` still answers true after the epoch was read: the session may have been erased before. */
 export type IngestWhile = (options: IngestOptions, isThere?: () => Promise<boolean>) => Promise<IngestResult>;
 
-/** What `addJobs` asks of its manager. */
+/** Functions of the manager for {@link addJobs}. */
 export interface IngestTools {
   readonly redact: Redact | undefined;
-  /** Whether what is new is to be learned. */
+  /** Whether to learn; called only if something is new. */
   readonly isWanted: () => Promise<boolean>;
 }
 
-/** An {@link IngestResult}, and what is to be worked on. */
+/** An {@link IngestResult}, and the jobs to work on. */
 export interface Enqueued extends IngestResult {
-  /** The jobs that were added, and those that were in the queue already: their workers may have died. */
+  /** The new jobs, and those that were in the queue already: their workers may have died. */
   readonly openIds: readonly string[];
 }
 
-/** Adds the jobs for what was not read yet. */
+/** Adds jobs for the messages or facts that were not read yet. */
 export async function addJobs(
   pipeline: Pipeline,
   options: IngestOptions,
@@ -44,7 +44,7 @@ export async function addJobs(
     pipeline.report({ type: 'no-consent', scope, sourceId: source.id });
     return { status: 'refused', jobIds: [], openIds: [] };
   }
-  // In another session, or another text, a placeholder's number stands for another value.
+  // Without numbers: in another session or text, a placeholder's number stands for another value.
   const kept: Redact = async (text) => ((await redact?.(text)) ?? text).replaceAll(NUMBERED, '[$1]');
   const inputs = await inputsOf(options, source, note, kept);
   if (inputs.length > 0 && !(await isWanted())) return { status: 'known', jobIds: [], openIds: [] };
@@ -52,8 +52,8 @@ export async function addJobs(
 }
 
 /**
- * Adds jobs in their order; when the queue is full the rest is left for a later call. Takes them back if the scope was erased since `epoch`
- * was read: a worker would drop them, but what they say would lie in the queue until then.
+ * Adds jobs in their order; when the queue is full, the rest is left for a later call. Removes them again if the scope was erased since
+ * `epoch` was read: a worker would drop them, but their texts would stay in the queue until then.
  */
 export async function enqueue(
   pipeline: Pipeline,
@@ -66,7 +66,7 @@ export async function enqueue(
     return result;
   const { store, now } = pipeline;
   const removal = { ...work.options, owner: undefined, to: 'remove', now: now() } as const;
-  // One that a worker holds is dropped by it; one that is gone was erased.
+  // `ABORTED`: a worker holds the job, and will drop it. `NOT_FOUND`: the erasure has removed it.
   const isSettled = (error: unknown) => ['ABORTED', 'NOT_FOUND'].includes((error as { status: string }).status);
   for (const id of result.jobIds)
     await store.changeJob(id, removal).catch((error: unknown) => {

@@ -6,16 +6,16 @@ import type { MemoryFact } from '../../types.ts';
 import { sha256Of, type FactsInput, type JobSource, type LearnInput } from '../jobs/job-input.ts';
 import { procedureMark, shortHash, unreadRanges, type Range, type SourceNote } from './ranges.ts';
 
-/** Bytes of a job's messages or facts; with all the rest it is within what a store takes. */
+/** The most bytes of a job's messages or facts: the whole job then stays within the limits of a store. */
 const MAX_BYTES = 384 * 1024;
-/** Messages of a job: few enough for a model to read well, and for one commit if each becomes a memory. */
+/** The most messages of a job: few enough for a model to read well; with `verbatim`, few enough for one commit. */
 const MAX_MESSAGES = 80;
 const MAX_VERBATIM = 30;
 const MAX_FACTS = 30;
-/** Characters of a text in a job. */
+/** The most characters of a text in a job. */
 const MAX_TEXT = 40_000;
 
-/** The jobs for what was not read of a source's messages. */
+/** The jobs for the unread messages of a source. */
 export function learnInputs(
   task: LearnInput['task'],
   source: JobSource,
@@ -25,7 +25,7 @@ export function learnInputs(
   const log = MessageLog.of(messages);
   const hashAt = (position: number) => shortHash(log.prefixHash(position));
   const whole = { from: 0, to: log.completeTo };
-  // A procedure is made of the whole, whatever was learned from it.
+  // A procedure needs all messages, also those that were read already.
   const ranges = task === 'procedure' ? [whole] : unreadRanges(whole, hashAt, note.ranges);
   const inputs = ranges.flatMap((range) => {
     const small = messages.slice(range.from, range.to).map(smallMessage);
@@ -38,7 +38,7 @@ export function learnInputs(
   return task === 'procedure' ? inputs.filter((input) => !note.seen.includes(procedureMark(input.range))) : inputs;
 }
 
-/** The range in portions of a job each, cut between turns where that is possible. */
+/** Cuts the range into one portion a job, between turns where possible. A procedure gets the last portion only. */
 function portions(range: Range, small: readonly MessageData[], log: MessageLog, task: LearnInput['task']): Range[] {
   const most = task === 'verbatim' ? MAX_VERBATIM : task === 'procedure' ? Infinity : MAX_MESSAGES;
   const done: Range[] = [];
@@ -62,7 +62,7 @@ function portions(range: Range, small: readonly MessageData[], log: MessageLog, 
   return task === 'procedure' ? done.slice(-1) : done;
 }
 
-/** The message as a job keeps it: what is too long is cut, and large media are named instead. */
+/** The message as a job keeps it: long texts are cut, and large media are replaced by their type. */
 function smallMessage({ role, content }: MessageData): MessageData {
   return { role, content: content.map(smallPart) };
 }
@@ -78,7 +78,7 @@ function smallPart(part: Part): Part {
   return { text };
 }
 
-/** The jobs for facts that are given directly. */
+/** The jobs for facts that are given in place of messages. */
 export function factsInputs(source: JobSource, facts: readonly MemoryFact[], note: SourceNote): FactsInput[] {
   const inputs: FactsInput[] = [];
   let part: MemoryFact[] = [];

@@ -1,14 +1,14 @@
 /**
- * How far each source was read. The messages of a source are a history that may branch, so a range counts for every history that has the same
- * messages up to its end: each position has the hash of all messages before it.
+ * Records which messages of a source were read. A source may have branches, so a range keeps for each position the hash of all messages
+ * before it. It counts for every branch, up to the last position with an equal hash.
  */
 import type { Json } from '../../../json/value.ts';
 
-/** Hex digits of a hash that are kept. */
+/** The number of hex digits that are kept of a hash. */
 const HASH_LENGTH = 16;
-/** Ranges whose hashes are kept for each position; older ones keep the last, and join what they continue. */
+/** The most ranges with a hash for each position. Older ones keep only the last hash, and are joined with the range before them. */
 const MOST_DETAILED = 20;
-/** Directly given facts of a source that are recognized when they come again. */
+/** The most hashes in `SourceNote.seen`. */
 const MOST_SEEN = 100;
 
 /** Positions of messages: `from` inclusive, `to` exclusive. */
@@ -17,11 +17,11 @@ export interface Range {
   readonly to: number;
 }
 
-/** Messages that were read. */
+/** A range of messages that were read. */
 export interface ReadRange extends Range {
   /** The hash of the messages before `from`. */
   readonly base: string;
-  /** The hashes at the positions after `from`, one after the other; of an old range the one at `to` alone. */
+  /** The hashes at the positions after `from`, joined; an old range has only the one at `to`. */
   readonly hashes: string;
 }
 
@@ -29,31 +29,31 @@ export interface ReadRange extends Range {
 export interface SourceNote {
   readonly version: 1;
   readonly ranges: readonly ReadRange[];
-  /** Hashes of facts that were given directly. */
+  /** Hashes of facts that were given in place of messages, and {@link procedureMark}s. */
   readonly seen: readonly string[];
-  /** Jobs that bring nothing back, while the source is being forgotten. */
+  /** Jobs that must not commit, while the source is being forgotten. */
   readonly forgottenJobs?: readonly string[];
 }
 
 const UNREAD: SourceNote = { version: 1, ranges: [], seen: [] };
 
-/** The note in a store's value; what can't be read counts as unread. */
+/** Parses a stored note. Without a valid note the source counts as unread. */
 export function parseSourceNote(value: unknown): SourceNote {
   const note = value as SourceNote | undefined;
   return note?.version === 1 && Array.isArray(note.ranges) ? note : UNREAD;
 }
 
-/** A note as a store takes it. */
+/** The note as JSON for a store. */
 export function sourceNoteValue(note: SourceNote): Json {
   return structuredClone(note) as unknown as Json;
 }
 
-/** A hash as ranges keep it. */
+/** Shortens a hash for a range. */
 export function shortHash(sha256: string): string {
   return sha256.slice(0, HASH_LENGTH);
 }
 
-/** The hash that a range has at a position, if it keeps it. */
+/** The hash of a range at a position, if the range keeps it. */
 export function hashInRange({ from, to, base, hashes }: ReadRange, position: number): string | undefined {
   if (position === from) return base;
   if (hashes.length === HASH_LENGTH) return position === to ? hashes : undefined;
@@ -61,7 +61,7 @@ export function hashInRange({ from, to, base, hashes }: ReadRange, position: num
   return hashes.slice(start, start + HASH_LENGTH);
 }
 
-/** What of a range was not read yet. `hashAt` has the hashes of the history that the range is of. */
+/** The parts of a range that were not read yet. `hashAt` returns the hashes of the range's branch. */
 export function unreadRanges(
   range: Range,
   hashAt: (position: number) => string | undefined,
@@ -88,7 +88,7 @@ function without(part: Range, taken: Range): Range[] {
   return [before, after].filter(({ from, to }) => to > from);
 }
 
-/** The note with one more range. */
+/** Adds a range to a note. */
 export function withRange(note: SourceNote, range: ReadRange): SourceNote {
   const ranges = [...note.ranges, range];
   const detailed = ranges.filter(({ from, to, hashes }) => hashes.length > HASH_LENGTH || to - from === 1);
@@ -96,7 +96,7 @@ export function withRange(note: SourceNote, range: ReadRange): SourceNote {
   return { ...note, ranges: shorten(ranges, detailed[0]!) };
 }
 
-/** The ranges with `old` reduced to its end, as part of the range that it continues if there is one. */
+/** Reduces `old` to its last hash, and joins it with the range that it continues, if there is one. */
 function shorten(ranges: readonly ReadRange[], old: ReadRange): ReadRange[] {
   const hashes = old.hashes.slice(-HASH_LENGTH);
   const isContinued = (one: ReadRange) =>
@@ -106,12 +106,12 @@ function shorten(ranges: readonly ReadRange[], old: ReadRange): ReadRange[] {
   return [joined, ...ranges.filter((one) => one !== old && one !== continued)];
 }
 
-/** The note with the hash of facts that were given directly. */
+/** Adds a hash to `seen`. */
 export function withSeen(note: SourceNote, sha256: string): SourceNote {
   return { ...note, seen: [...note.seen.filter((one) => one !== sha256), sha256].slice(-MOST_SEEN) };
 }
 
-/** Names the procedure of a history, among what was seen of a source. */
+/** Names the procedure of a range in `SourceNote.seen`. */
 export function procedureMark({ hashes }: ReadRange): string {
   return `procedure:${hashes.slice(-HASH_LENGTH)}`;
 }

@@ -7,10 +7,10 @@ import { memoryScopeKey } from '../../../store/memory/scope.ts';
 import type { MemoryFact } from '../../types.ts';
 import { hashInRange, type Range, type ReadRange } from '../ingest/ranges.ts';
 
-/** Where the facts of a job come from. */
+/** The source of a job's facts. */
 export interface JobSource {
   readonly id: string;
-  /** Default: as it was said. */
+  /** Default: `bootstrap` for given facts, else it depends on the message. */
   readonly type?: MemorySource['type'];
   readonly trust?: number;
   readonly sessionId?: string;
@@ -26,9 +26,9 @@ export interface LearnInput {
   readonly task: 'learn' | 'verbatim' | 'procedure';
   readonly source: JobSource;
   readonly range: ReadRange;
-  /** Those of the range, redacted. */
+  /** The messages of the range, redacted. */
   readonly messages: readonly MessageData[];
-  /** A person has looked at them: the guards let them pass. */
+  /** A person has approved them: the guards do not check them. */
   readonly isApproved?: boolean;
 }
 
@@ -42,7 +42,7 @@ export interface FactsInput {
   readonly facts: readonly MemoryFact[];
   /** Names the facts. */
   readonly sha256: string;
-  /** A person has looked at them: the guards let them pass, and memories of an app need no further approval. */
+  /** A person has approved them: the guards do not check them, and memories of an app need no further approval. */
   readonly isApproved?: boolean;
 }
 
@@ -55,12 +55,12 @@ export function parseJobInput(job: MemoryJob): JobInput {
   throw dataLoss(`The memory job ${quote(job.id)} is not of a version that this package reads.`);
 }
 
-/** An input as a store takes it. */
+/** The input as JSON for a store. */
 export function jobInputValue(input: JobInput): Json {
   return JSON.parse(JSON.stringify(input)) as Json;
 }
 
-/** The same work has the same id, whichever process finds it. */
+/** The id of the job for an input. All processes make the same id for the same work. */
 export function jobId(scope: MemoryScopeId, input: JobInput): string {
   const { task, source } = input;
   const work =
@@ -75,7 +75,7 @@ export function sha256Of(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex');
 }
 
-/** A part of the input's messages, as an input of its own. */
+/** An input for a part of the messages. */
 export function partOf(input: LearnInput, { from, to }: Range): LearnInput {
   const { range, messages } = input;
   if (from === range.from && to === range.to) return input;

@@ -11,12 +11,12 @@ import type { MemoryWorker } from './worker.ts';
 /** A registered symbol, so that the ES module and the CommonJS copy of the package find each other's managers. */
 const MANAGED = Symbol.for('genkitx-agents.memory-managers');
 
-/** Where a manager's agents keep their sessions. */
+/** The sessions of a manager's agents. */
 export type MemorySessions = Pick<BackfillOptions, 'store' | 'scopeOf'>;
 
-/** What `processMemoryJobs` has of a manager. */
+/** The parts of a manager that `processMemoryJobs` uses. */
 export interface ManagedJobs {
-  /** Of agents that learn. */
+  /** The sessions of agents that learn. */
   readonly sessions: ReadonlySet<MemorySessions>;
   readonly backfill: (options: BackfillOptions) => Promise<BackfillResult>;
   /** One attempt at one job of a tenant; `undefined` when none is due. */
@@ -25,7 +25,7 @@ export interface ManagedJobs {
 
 type Managing = object & { [MANAGED]?: ManagedJobs[] };
 
-/** Notes that the instance, or the manager, has these jobs, so that `processMemoryJobs` finds them. */
+/** Attaches jobs to the Genkit instance or the manager, so that `processMemoryJobs` finds them. */
 export function noteJobs(holder: Managing, jobs: ManagedJobs): void {
   if (holder[MANAGED]) holder[MANAGED].push(jobs);
   else Object.defineProperty(holder, MANAGED, { value: [jobs], configurable: true });
@@ -35,15 +35,15 @@ export function noteJobs(holder: Managing, jobs: ManagedJobs): void {
 export interface ProcessMemoryJobsOptions {
   /** Names the tenant. Default: none. */
   context?: ActionContext;
-  /** Begins no further job after so long, in ms. Default: 540,000 (9 minutes). */
+  /** No job begins after this time, in ms. Default: 540,000 (9 minutes). */
   withinMs?: number;
-  /** Looks at the sessions that were written within this time, in ms; longer than the scheduler's interval. Default: 86,400,000 (a day). */
+  /** Looks only at sessions written within this time, in ms. Use more than the scheduler's interval. Default: 86,400,000 (a day). */
   sessionsWithinMs?: number;
 }
 
 /**
- * Works on the memory jobs of a tenant until none is due: for a scheduler or a task queue, where processes end before their jobs do. It also
- * looks into the sessions of agents that learn, and enqueues what was never enqueued.
+ * Works on the memory jobs of a tenant until none is due. Call it from a scheduler or a task queue if processes may end before their jobs.
+ * First enqueues new messages in the sessions of agents that learn, if they were not enqueued before.
  *
  * @param ai The `Genkit` instance with the memory managers, or one of them.
  * @throws The stores' errors from reading jobs. A job that fails is counted, and tried again later.

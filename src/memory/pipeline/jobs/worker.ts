@@ -11,36 +11,36 @@ import type { Pipeline, ScopeWork } from '../pipeline.ts';
 
 type Options = ScopeWork['options'];
 
-/** What became of an attempt. */
+/** The result of an attempt. */
 export type Attempt = 'done' | 'failed' | 'dead';
 
-/** Jobs of a tenant that a process works on at once; one at a time of each scope. */
+/** The most jobs of a tenant that a process works on at once; of a scope only one. */
 const MOST_AT_ONCE = 4;
-/** Leases are renewed so often before they run out. */
+/** How often a lease is renewed within its time. */
 const RENEWALS = 3;
 const MAX_ERROR = 300;
-/** Dead letters among which a worker looks for a job that is to be done later. */
+/** Jobs that a worker reads to see whether all are dead. */
 const MOST_DEAD = 5;
-/** How often a caller that waits for a job of another process looks for it, in ms. */
+/** How often a caller looks for a job of another process for which it waits, in ms. */
 const LOOK_AGAIN_MS = 50;
 
-/** What this process does for a tenant. */
+/** The background work of this process for a tenant. */
 interface TenantWork {
   readonly options: Options;
   loops: number;
-  /** Jobs came while all loops were busy, or about to end. */
+  /** `wake` was called, and no loop has seen it yet. */
   isWanted: boolean;
   timer?: NodeJS.Timeout;
   timerAt?: number;
 }
 
-/** Takes jobs under a lease, carries them out, and gives them back when it fails or is closed. */
+/** Takes jobs under a lease and carries them out. Gives them back after a failure, and when it is closed. */
 export class MemoryWorker {
   readonly #pipeline: Pipeline;
   readonly #owner = randomUUID();
   readonly #tenants = new Map<string, TenantWork>();
   readonly #running = new Set<Promise<unknown>>();
-  /** Ends the run of each job. */
+  /** Aborts the run of a job, by its id. */
   readonly #runs = new Map<string, AbortController>();
   readonly #callers = new KeyQueue();
   readonly #closing = new AbortController();
@@ -70,9 +70,9 @@ export class MemoryWorker {
     return job && { attempt: await this.#track(this.#carryOut(job, options)), job };
   }
 
-  /** Works on a scope until these jobs are done. Answers false if one failed, or waits for its next attempt. */
+  /** Works on a scope until these jobs are done. Returns false if one failed, or waits for its next attempt. */
   workOff(scope: MemoryScopeId, jobIds: readonly string[], options: Options): Promise<boolean> {
-    // Jobs of a scope go one after the other: callers that look for them side by side would only cost reads.
+    // The jobs of a scope run one after the other, so parallel callers would only add reads.
     const key = tenantScopeKey(this.#pipeline.store, scope, options);
     return this.#callers.run(key, () => this.#workOff(scope, jobIds, options));
   }
@@ -93,7 +93,7 @@ export class MemoryWorker {
         if (state === undefined) open.delete(id);
       }
       if (open.size === 0) break;
-      // Jobs of a scope go one after the other, so one that waits for a later attempt holds up those behind it.
+      // The jobs of a scope run one after the other, so one that waits for a later attempt blocks those behind it.
       const first = jobs.find(({ state }) => state !== 'dead')!;
       if (first.state === 'waiting') {
         if (Date.parse(first.dueAt) > this.#pipeline.now()) return false;
@@ -104,7 +104,7 @@ export class MemoryWorker {
     return !failed && open.size === 0;
   }
 
-  /** Removes a job, one that this process works on too. Answers false while a worker of another process holds it. */
+  /** Removes a job, even while this process works on it. Returns false while a worker of another process holds it. */
   async remove(job: MemoryJob, options: Options): Promise<boolean> {
     const { store, now } = this.#pipeline;
     const running = this.#runs.get(job.id);
@@ -120,12 +120,12 @@ export class MemoryWorker {
     }
   }
 
-  /** Resolves when nothing is being worked on. */
+  /** Resolves when no work is running. */
   async settled(): Promise<void> {
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
 
-  /** Gives back what it holds, with the attempts. */
+  /** Interrupts the running jobs and gives them back. Their interrupted attempts do not count. */
   async close(): Promise<void> {
     this.#closing.abort(new GenkitError({ status: 'CANCELLED', message: 'The memory manager was closed.' }));
     for (const { timer } of this.#tenants.values()) clearTimeout(timer);
@@ -155,8 +155,8 @@ export class MemoryWorker {
   }
 
   /**
-   * Jobs that can't be taken now may be later: those of workers that died, those behind them, and those that failed elsewhere. Dead letters
-   * may hide them.
+   * Wakes up later if jobs are left that can't be taken now: those of workers that died, those behind them, and those that failed in
+   * other processes. If the first page has only dead jobs, a next page may have such jobs.
    */
   async #lookLater(options: Options): Promise<void> {
     const { store, limits, now } = this.#pipeline;
@@ -167,7 +167,7 @@ export class MemoryWorker {
 
   async #carryOut(job: MemoryJob, options: Options): Promise<Attempt> {
     const { limits, store, now } = this.#pipeline;
-    // Its workers died without a word.
+    // The worker of the last attempt has died.
     if (job.attempts > limits.maxAttempts)
       return this.#fail(job, options, new Error('Its workers ended before it was done.'));
     const lost = new AbortController();
@@ -217,7 +217,7 @@ export class MemoryWorker {
     return isLast ? 'dead' : 'failed';
   }
 
-  /** Answers false when this worker no longer holds the job: it is done, removed, or another worker has it. */
+  /** Returns false if this worker no longer holds the job, because it is done, removed, or taken by another, or if the store fails. */
   async #change(
     job: MemoryJob,
     options: Options,
@@ -228,7 +228,7 @@ export class MemoryWorker {
       await store.changeJob(job.id, { ...options, ...change, owner: this.#owner, now: now() });
       return true;
     } catch (error) {
-      // Otherwise its lease runs out, and it is tried again.
+      // After another error the lease runs out, and the job is taken again.
       if (!isAborted(error)) {
         logger.warn(`A memory job could not be given back; it is taken again later. ${describeThrown(error)}`);
       }
@@ -236,7 +236,7 @@ export class MemoryWorker {
     }
   }
 
-  /** Only while this process works in the background for the tenant. */
+  /** Wakes up at a time. Does nothing if this process does no background work for the tenant. */
   #wakeAt(due: number, options: Options): void {
     const work = this.#tenants.get(this.#pipeline.store.tenant(options));
     if (!work || (work.timerAt !== undefined && work.timerAt <= due) || this.#closing.signal.aborted) return;
