@@ -22,8 +22,8 @@ export interface SectionOptions {
   /** The most tokens of the section. Default: only the window's `maxTokens` counts. */
   maxTokens?: number;
   /**
-   * When the window is full, the section with the lowest rank shrinks first. Default: `examples` 1, `artifacts` 2, `knowledge` 3, `memory` 4,
-   * `history` 5, `summary` 6.
+   * When the window is full, the section with the lowest rank shrinks first. Default: `examples` 1, `artifacts` 2, `knowledge` 3,
+   * `memory` 4, `history` 5, `summary` 6.
    */
   rank?: number;
 }

@@ -328,7 +328,7 @@ export interface MemoryPrunePolicy {
   invalidMs?: number;
 }
 
-/** What `processMemoryJobs` did. */
+/** The counts of `processMemoryJobs`. */
 export interface ProcessMemoryJobsResult {
   /** Completed jobs. */
   done: number;

@@ -1,4 +1,4 @@
-/** What the providers say when a request is too long: Gemini, OpenAI and those that copy its interface, Anthropic, Ollama. */
+/** Errors of providers for a request that is too long: Gemini, OpenAI and compatible ones, Anthropic, Ollama. */
 const LENGTH_REFUSALS = [
   /input token count .*exceeds the maximum/i,
   /exceeds the maximum number of (input )?tokens/i,

@@ -24,7 +24,7 @@ export interface CompactIdleOptions {
   onProgress?: (progress: CompactIdleResult) => void;
 }
 
-/** What {@link compactIdle} did. */
+/** The counts of {@link compactIdle}. */
 export interface CompactIdleResult {
   /** Idle sessions that were looked at. */
   sessions: number;
