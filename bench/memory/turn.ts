@@ -1,6 +1,6 @@
 /** What a turn of an agent takes with a memory, beside the same turn without one. */
 import { FileSessionStore, defineAgent, genkit, InMemorySessionStore, type SessionStore } from 'genkitx-agents';
-import { InMemoryMemoryStore, memoryManager, type MemoryStore } from 'genkitx-agents/memory';
+import { InMemoryMemoryStore, memoryManager, type AttachedMemory, type MemoryStore } from 'genkitx-agents/memory';
 import { scriptedTurns } from '../context/conversation.ts';
 import { makeFolder, spread, timed } from '../measure.ts';
 import type { Report } from '../report.ts';
@@ -16,6 +16,9 @@ const CONTEXT = { auth: { uid: 'one' } };
 const UNKNOWN_USER = { auth: { uid: 'unknown' } };
 /** 50 tokens. */
 const REPLY = Array.from({ length: 50 }, (_, i) => `word${i}`).join(' ');
+
+const WHO = ['bare', 'remembering', 'unknown', 'ready'] as const;
+type Who = (typeof WHO)[number];
 
 /** Sends the messages of a round, the same for all agents. */
 type Play = (round: number) => Promise<void>;
@@ -99,39 +102,59 @@ export async function benchTurn(
       },
     },
   ];
+  const { memories: found } = await memory.search({
+    scope: memory.scopeFor('user', { context: CONTEXT }),
+    query: script[0]!,
+  });
   const contenders = {
     bare: { who: 'bare', options: {}, context: CONTEXT },
     remembering: { who: 'remembering', options: { memory: attached }, context: CONTEXT },
     unknown: { who: 'unknown', options: { memory: attached }, context: UNKNOWN_USER },
+    ready: { who: 'ready', options: { memory: placing(found.map((one) => one.memory.text)) }, context: CONTEXT },
   };
   for (const turns of all) await compare(report, turns, contenders);
   await memory.close();
 }
 
+/** A memory that finds the same texts for all turns: they only have to be placed in the request. */
+function placing(texts: readonly string[]): AttachedMemory {
+  const lines = { text: texts.join('\n') };
+  const openTurn: AttachedMemory['openTurn'] = () => ({
+    tools: () => [],
+    noteRequest: () => {},
+    blocks: async () => [],
+    sessionFacts: async () => undefined,
+    place: async ({ request }) => {
+      const last = request.messages.at(-1)!;
+      const prompt = { ...last, content: [lines, ...last.content] };
+      return { ...request, messages: [...request.messages.slice(0, -1), prompt] };
+    },
+  });
+  const parts: Partial<AttachedMemory> = { openTurn, serve: () => {}, afterTurn: () => undefined };
+  return parts as AttachedMemory;
+}
+
 async function compare(
   report: Report,
   { name, warmUp, rounds, turns, hasGoal, play }: Turns,
-  contenders: Record<'bare' | 'remembering' | 'unknown', Contender>,
+  contenders: Readonly<Record<Who, Contender>>,
 ): Promise<void> {
   report.start(`with memory: ${name}`, warmUp + rounds);
-  const times = { bare: [] as number[], remembering: [] as number[], unknown: [] as number[] };
-  const order = ['bare', 'remembering', 'unknown'] as const;
-  const plays = {
-    bare: await play(contenders.bare),
-    remembering: await play(contenders.remembering),
-    unknown: await play(contenders.unknown),
-  };
+  const all = await Promise.all(
+    WHO.map(async (who) => ({ who, play: await play(contenders[who]), times: [] as number[] })),
+  );
   for (let round = 0; round < warmUp + rounds; round++) {
     // By turns, so that all meet the same load of the machine.
-    for (const who of round % 2 === 0 ? order : order.toReversed()) {
-      const ms = await timed(() => plays[who](round));
-      if (round >= warmUp) times[who].push(ms / turns);
+    for (const one of round % 2 === 0 ? all : all.toReversed()) {
+      const ms = await timed(() => one.play(round));
+      if (round >= warmUp) one.times.push(ms / turns);
     }
     report.progress(1);
   }
-  const theirs = spread(times.bare);
-  const line = { unit: 'ms', theirs, peer: 'the turn without' } as const;
+  const timesOf = (wanted: Who) => spread(all.find(({ who }) => who === wanted)!.times);
+  const line = { unit: 'ms', theirs: timesOf('bare'), peer: 'the turn without' } as const;
   const goal = hasGoal && { goal: { atMostOfTheirs: MOST_OF_TURN } };
-  report.add({ name: `with 600 memories, ${name}`, ours: spread(times.remembering), ...line, ...goal });
-  report.add({ name: `with no memories of the user, ${name}`, ours: spread(times.unknown), ...line });
+  report.add({ name: `with 600 memories, ${name}`, ours: timesOf('remembering'), ...line, ...goal });
+  report.add({ name: `with no memories of the user, ${name}`, ours: timesOf('unknown'), ...line });
+  report.add({ name: `floor: ten lines that need no search, ${name}`, ours: timesOf('ready'), ...line });
 }

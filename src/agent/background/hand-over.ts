@@ -8,7 +8,7 @@ import type { GenkitOrRegistry } from '../types.ts';
 /** The end of a background run of this process. */
 export interface EndingRun {
   /** Resolves when the run's end is in the store, or another process owns the run. */
-  readonly ended: Promise<void>;
+  readonly ended: Promise<unknown>;
   /** Stops the run and releases it for another process. Resolves to whether there was a run to release. Never rejects. */
   letGo(): Promise<boolean>;
 }

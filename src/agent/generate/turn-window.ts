@@ -144,12 +144,11 @@ export function afterTurn<State>(
   if (!window && !memory) return;
   const { snapshotId } = outcome;
   const { sessionId } = session;
-  const upload = async () => {
-    await Promise.all([
-      window?.afterTurn({ snapshotId, messages: turn.messages, isForced }),
-      memory?.afterTurn({ ...turn, snapshotId, sessionId, store: listedStore(agent) }),
-    ]);
-  };
+  const uploads = [
+    window?.afterTurn({ snapshotId, messages: turn.messages, isForced }),
+    memory?.afterTurn({ ...turn, snapshotId, sessionId, store: listedStore(agent) }),
+  ].filter((upload) => upload !== undefined);
+  if (uploads.length === 0) return;
   let release: () => void = () => {};
   const released = new Promise<void>((resolve) => {
     release = resolve;
@@ -158,5 +157,5 @@ export function afterTurn<State>(
     release();
     return false;
   };
-  noteRun(registry, { ended: Promise.race([upload(), released]), letGo });
+  noteRun(registry, { ended: Promise.race([Promise.all(uploads), released]), letGo });
 }

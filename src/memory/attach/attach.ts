@@ -115,15 +115,16 @@ export class Attachment implements AttachedMemory {
   }
 
   /** @internal */
-  async afterTurn({ sessionId, context, snapshotId, messages, isOwn, store }: EndedTurn): Promise<void> {
+  afterTurn({ sessionId, context, snapshotId, messages, isOwn, store }: EndedTurn): Promise<void> | undefined {
     try {
       const scope = this.#settings.learn ? this.#learnedInto({ sessionId, context }) : undefined;
-      if (!scope || (scope.kind === 'user' && !isOwn)) return;
+      if (!scope || (scope.kind === 'user' && !isOwn)) return undefined;
       const session: SessionToLearn = { scope, sessionId, snapshotId, messages };
       const later = store ? () => readSession(store, scope, sessionId) : async () => session;
-      await this.#triggers.turnEnded(this.#keyOf(scope, sessionId), session, later);
+      return this.#triggers.turnEnded(this.#keyOf(scope, sessionId), session, later);
     } catch (error) {
       logger.warn(`Session ${quote(sessionId)} is not learned from. ${describeThrown(error)}`);
+      return undefined;
     }
   }
 

@@ -16,9 +16,15 @@ import type { AttachSettings } from './settings.ts';
 /** Profiles that this process caches. */
 const MOST_PROFILES = 1_000;
 
+/** An item with its estimated tokens. */
+interface CountedItem extends MemoryItem {
+  readonly tokens: number;
+}
+
 interface KnownProfile {
   readonly revision: number;
-  readonly profile: Json | undefined;
+  /** Default: there is no profile. */
+  readonly item: CountedItem | undefined;
 }
 
 interface ScopeFinding {
@@ -58,13 +64,18 @@ export class Retrieval {
     const { profile, memories } = this.#settings;
     const reasons = [...new Set(findings.flatMap((finding) => finding.reasons))];
     const blocks: MemoryBlock[] = [];
-    const profiles = findings.flatMap((finding) => profileItem(finding.profile));
+    const profiles = findings.flatMap((finding) => finding.profile?.item ?? []);
     if (profile !== 'none' && profiles.length > 0) blocks.push(this.#block('profile', profile, profiles, []));
     if (memories !== 'tool') {
       const best = findings.flatMap(({ scope, found }) => found.map((one) => ({ scope, ...one })));
       best.sort((a, b) => b.score - a.score);
       const chosen = best.slice(0, this.#settings.k);
-      const block = this.#block('memory', memories, chosen.map(itemOf), reasons);
+      const block = this.#block(
+        'memory',
+        memories,
+        chosen.map(({ memory }) => itemOf(memory)),
+        reasons,
+      );
       if (block.items.length > 0 || reasons.length > 0) blocks.push(block);
       for (const scope of scopes) {
         const ids = chosen.slice(0, block.items.length).flatMap((one) => (one.scope === scope ? [one.memory.id] : []));
@@ -127,7 +138,7 @@ export class Retrieval {
       const reading = async (): Promise<KnownProfile> => {
         const revision = searched ?? (await this.#manager.store.revision(id, options));
         if (known?.revision === revision) return known;
-        const read = { revision, profile: await this.#manager.profile({ scope }) };
+        const read = { revision, item: profileItem(await this.#manager.profile({ scope })) };
         this.#profiles.set(key, read, 1);
         return read;
       };
@@ -145,22 +156,13 @@ export class Retrieval {
   #block(
     title: MemoryBlock['title'],
     place: MemoryBlock['place'],
-    items: readonly MemoryItem[],
+    items: readonly CountedItem[],
     reasons: readonly OmissionReason[],
   ): MemoryBlock {
     const { maxTokens } = this.#settings;
-    // A token has at least one byte: items whose bytes fit need no estimate of tokens.
-    let bytes = items.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
     let tokens = 0;
-    const fitting: MemoryItem[] = [];
-    for (const item of items) {
-      if (tokens + bytes > maxTokens) {
-        tokens += estimateTokens(item.text);
-        bytes -= Buffer.byteLength(item.text);
-        if (tokens > maxTokens) break;
-      }
-      fitting.push(item);
-    }
+    const end = items.findIndex((item) => (tokens += item.tokens) > maxTokens);
+    const fitting = end < 0 ? items : items.slice(0, end);
     const omitted = items.length - fitting.length;
     const all: OmissionReason[] = omitted > 0 ? [...reasons, 'section'] : [...reasons];
     return { title, place, items: fitting, maxTokens, omitted, reasons: all };
@@ -176,13 +178,22 @@ function failed(scope: MemoryScope, error: unknown): ScopeFinding {
   return { scope, found: [], profile: undefined, reasons: ['failed'] };
 }
 
-function profileItem(known: KnownProfile | undefined): MemoryItem[] {
-  if (known?.profile === undefined) return [];
-  return [{ text: JSON.stringify(known.profile, null, 1) }];
+function profileItem(profile: Json | undefined): CountedItem | undefined {
+  if (profile === undefined) return undefined;
+  const text = JSON.stringify(profile, null, 1);
+  return { text, tokens: estimateTokens(text) };
 }
 
-function itemOf({ memory }: FoundMemory): MemoryItem {
-  return { text: memoryLine(memory), id: memory.id, revision: memory.revision };
+/** Items of memories: counting their tokens takes as long as the search for them. */
+const items = new WeakMap<Memory, CountedItem>();
+
+function itemOf(memory: Memory): CountedItem {
+  const known = items.get(memory);
+  if (known) return known;
+  const text = memoryLine(memory);
+  const item = { text, id: memory.id, revision: memory.revision, tokens: estimateTokens(text) };
+  items.set(memory, item);
+  return item;
 }
 
 /** A memory as a model reads it, with its confidence and the date of its last source. */

@@ -28,12 +28,12 @@ export class Triggers {
   }
 
   /**
-   * Never rejects.
+   * Returns the learning from sessions that are due, if there are any. It never rejects.
    *
    * @param key Names the session, across tenants.
    * @param later Reads the session again, because it may have been erased since the turn.
    */
-  async turnEnded(key: string, session: SessionToLearn, later: ReadSession): Promise<void> {
+  turnEnded(key: string, session: SessionToLearn, later: ReadSession): Promise<void> | undefined {
     const { everyTurns, onIdleMs } = this.#when;
     const { sessionId, messages } = session;
     const turns = messages.reduce((sum, { role }) => sum + (role === 'user' ? 1 : 0), 0);
@@ -45,8 +45,10 @@ export class Triggers {
     this.#waiting.set(key, { turns, timer, learn });
     const [oldest] = this.#waiting.size > MOST_WAITING ? this.#waiting.keys() : [];
     const early = oldest === undefined ? undefined : this.stop(oldest);
-    if (early?.timer) await early.learn();
-    if (isDue) await this.#learn(sessionId, async () => session, later);
+    const learnEarly = early?.timer && early.learn;
+    if (!isDue) return learnEarly?.();
+    const learnNow = (): Promise<void> => this.#learn(sessionId, async () => session, later);
+    return learnEarly ? learnEarly().then(learnNow) : learnNow();
   }
 
   /** Stops waiting for a session's idle time. */

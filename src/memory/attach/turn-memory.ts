@@ -1,6 +1,6 @@
 import type { GenerateRequest, MessageData, ToolArgument } from 'genkit';
 import { logger } from 'genkit/logging';
-import { runInNewSpan, setCustomMetadataAttributes } from 'genkit/tracing';
+import { setCustomMetadataAttributes } from 'genkit/tracing';
 import { describeThrown } from '../../errors.ts';
 import type { MemoryBlock, PlacedCall, SessionFacts, TurnMemory } from '../../session/turn-memory.ts';
 import type { MemoryScope } from '../scopes.ts';
@@ -70,16 +70,16 @@ export class AttachedTurn implements TurnMemory {
 
   async #find(text: string, abortSignal: AbortSignal | undefined): Promise<readonly MemoryBlock[]> {
     if (this.#scopes.length === 0) return [];
-    return runInNewSpan({ metadata: { name: 'memory-preload' } }, async () => {
-      const blocks = await this.#setting.retrieval.find(this.#scopes, text, abortSignal);
-      const report = reportOf(this.#sessionId, blocks);
-      setCustomMetadataAttributes({
-        'memory:placed': `${report.memories.length}`,
-        'memory:missing': report.reasons.join(' '),
-      });
-      this.#notify(report);
-      return blocks;
+    const start = performance.now();
+    const blocks = await this.#setting.retrieval.find(this.#scopes, text, abortSignal);
+    const report = reportOf(this.#sessionId, blocks);
+    noteInSpan({
+      'memory:placed': `${report.memories.length}`,
+      'memory:missing': report.reasons.join(' '),
+      'memory:ms': (performance.now() - start).toFixed(1),
     });
+    this.#notify(report);
+    return blocks;
   }
 
   #notify(report: MemoryTurnReport): void {
@@ -92,6 +92,15 @@ export class AttachedTurn implements TurnMemory {
     } catch (error) {
       logger.error(`onReport of memory.attach threw; the turn continues. ${describeThrown(error)}`);
     }
+  }
+}
+
+/** Notes in the span of the turn. A span of its own would take as long as the search. */
+function noteInSpan(attributes: Record<string, string>): void {
+  try {
+    setCustomMetadataAttributes(attributes);
+  } catch {
+    // Called outside of a span.
   }
 }
 

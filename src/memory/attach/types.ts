@@ -114,8 +114,8 @@ export interface AttachedMemory {
   /** Notes an agent with this memory. @internal */
   serve(agent: RememberingAgent): void;
 
-  /** Called after a turn was saved; learns from the session when a trigger fires. Never rejects. @internal */
-  afterTurn(turn: EndedTurn): Promise<void>;
+  /** Called after a turn was saved. Returns the learning if a trigger fires; it never rejects. @internal */
+  afterTurn(turn: EndedTurn): Promise<void> | undefined;
 }
 
 /** The session and the caller of a turn. */

@@ -17,32 +17,45 @@ export const SYSTEM_CLOCK: SearchClock = {
 export const LATE = Symbol('late');
 const ENDED = new DOMException('The search has ended.', 'AbortError');
 
-/** The deadline of a search. */
+/** The deadline of a search. It is over when its time has passed, when the caller aborts, and at the end of the search. */
 export class Deadline {
-  /** Aborts at the deadline, when the caller aborts, and at the end of the search. */
-  readonly signal: AbortSignal;
-  readonly #ended = new AbortController();
   readonly #clock: SearchClock;
   readonly #end: number;
-  readonly #cancel: () => void;
-  readonly #passing: Promise<typeof LATE>;
+  readonly #caller: AbortSignal | undefined;
+  readonly #cancelTimer: () => void;
+  readonly #waiting: (() => void)[] = [];
+  #controller: AbortController | undefined;
+  #isOver: boolean;
 
-  constructor(clock: SearchClock, ms: number, signal: AbortSignal | undefined) {
+  constructor(clock: SearchClock, ms: number, caller: AbortSignal | undefined) {
     this.#clock = clock;
     this.#end = clock.now() + ms;
-    this.signal = signal ? AbortSignal.any([signal, this.#ended.signal]) : this.#ended.signal;
-    let pass!: (late: typeof LATE) => void;
-    this.#passing = new Promise((resolve) => (pass = resolve));
-    this.#cancel = clock.after(ms, () => this.end());
-    if (this.signal.aborted) pass(LATE);
-    else this.signal.addEventListener('abort', () => pass(LATE), { once: true });
+    this.#caller = caller;
+    this.#isOver = caller?.aborted ?? false;
+    this.#cancelTimer = clock.after(ms, this.end);
+    caller?.addEventListener('abort', this.end, { once: true });
   }
 
-  /** The result of `work`, or `LATE` at the deadline. The work then continues; its later failure is ignored. */
-  async wait<T>(work: Promise<T>): Promise<T | typeof LATE> {
-    work.catch(() => {});
-    // `work` first: if both have ended, its result counts.
-    return Promise.race([work, this.#passing]);
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Aborts when the deadline is over. Made on demand, because most searches need none. */
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#isOver) this.#controller.abort(ENDED);
+    return this.#controller.signal;
+  }
+
+  /** The result of `work`, or `LATE` when the deadline is over. The work then continues; its later failure is ignored. */
+  wait<T>(work: Promise<T>): Promise<T | typeof LATE> {
+    return new Promise((resolve, reject) => {
+      work.then(resolve, reject);
+      // If the work has ended as well, its result counts: its reaction was queued before.
+      const late = (): void => queueMicrotask(() => resolve(LATE));
+      if (this.#isOver) late();
+      else this.#waiting.push(late);
+    });
   }
 
   /** As `wait`, but for at most half of the time left: for work that the search can do without, if time is left for the search itself. */
@@ -55,9 +68,12 @@ export class Deadline {
   }
 
   /** Releases the timer. */
-  end(): void {
-    this.#cancel();
+  readonly end = (): void => {
+    this.#isOver = true;
+    this.#cancelTimer();
+    this.#caller?.removeEventListener('abort', this.end);
     // One reason for all searches: the default one would take a stack trace for each.
-    this.#ended.abort(ENDED);
-  }
+    this.#controller?.abort(ENDED);
+    for (const late of this.#waiting.splice(0)) late();
+  };
 }

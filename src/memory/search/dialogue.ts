@@ -1,39 +1,22 @@
 import type { Memory } from '../../store/memory/contract.ts';
 
-/** By distance from a hit: the share of its score that a message gets. */
-const NEIGHBOUR_SHARES = [
-  [-1, 0.5],
-  [1, 0.5],
-  [-2, 0.25],
-  [2, 0.25],
-] as const;
+/** The distances of neighbours from a hit, and the shares of its score that they get. */
+const DISTANCES = [-1, 1, -2, 2];
+const SHARES = [0.5, 0.5, 0.25, 0.25];
 /** The share of the best score of a session that its found messages get. */
 const SESSION_SHARE = 0.2;
 
-/** The messages of a session that are memories, by their index. */
+/** No memory. */
+const NONE = -1;
+/** The numbers of a place: its session, and the neighbours. */
+const PLACE_LENGTH = 1 + DISTANCES.length;
+
+/** The messages of a session that are memories. */
 interface DialogueSession {
   readonly id: string;
-  readonly messages: Map<number, IndexedMemory>;
-  /** In a search: the score of its best hit; `0` between searches. */
-  best: number;
-}
-
-interface Place {
-  readonly session: DialogueSession;
-  readonly index: number;
-}
-
-/** A memory of an index, with the figures of the running search. A search never waits, so only one runs at a time. */
-export interface IndexedMemory {
-  memory: Memory;
-  /** Its places in dialogues. */
-  places: readonly Place[];
-  /** Its score by its own words. */
-  ownScore: number;
-  /** `ownScore` and the shares of other hits. */
-  score: number;
-  /** Whether the search has found it so far. */
-  isFound: boolean;
+  readonly number: number;
+  /** By index, the numbers of the memories. */
+  readonly messages: Map<number, number>;
 }
 
 /** Whether a memory is a single message of a dialogue, as it was said. */
@@ -45,66 +28,91 @@ function isPlace({ sessionId, from, to }: Memory['sources'][number]): boolean {
   return sessionId !== undefined && from !== undefined && to === from + 1;
 }
 
-/** The memories that are messages, by session and index. */
+/** The memories that are messages, by session and index. A memory is named by its number in the index. */
 export class DialogueMap {
   readonly #sessions = new Map<string, DialogueSession>();
+  /** By number, where a memory stands. */
+  readonly #positions: { readonly session: DialogueSession; readonly index: number }[][] = [];
+  /** By number, the places of a memory, as numbers: looking at the objects takes as long as the rest of a search. Emptied by each change. */
+  #places: (readonly number[] | undefined)[] = [];
+  // The figures of the running search: scores by memory with the shares of other hits, and the best score of each session.
+  readonly #scores: number[] = [];
+  readonly #isFound: boolean[] = [];
+  readonly #best: number[] = [];
 
-  add(memory: Memory): IndexedMemory {
-    const indexed: IndexedMemory = { memory, places: [], ownScore: 0, score: 0, isFound: false };
-    indexed.places = memory.sources.filter(isPlace).map(({ sessionId, from }) => {
+  add(number: number, { sources }: Memory): void {
+    this.#scores[number] = 0;
+    this.#isFound[number] = false;
+    this.#places = [];
+    this.#positions[number] = sources.filter(isPlace).map(({ sessionId, from }) => {
       const session = this.#sessionOf(sessionId!);
-      session.messages.set(from!, indexed);
+      session.messages.set(from!, number);
       return { session, index: from! };
     });
-    return indexed;
   }
 
-  remove(indexed: IndexedMemory): void {
-    for (const { session, index } of indexed.places) {
-      if (session.messages.get(index) === indexed) session.messages.delete(index);
+  remove(number: number): void {
+    this.#places = [];
+    for (const { session, index } of this.#positions[number]!) {
+      if (session.messages.get(index) === number) session.messages.delete(index);
       if (session.messages.size === 0) this.#sessions.delete(session.id);
     }
+    this.#positions[number] = [];
   }
 
   /**
-   * Gives shares of each hit's score to its neighbours and its session, because an answer seldom repeats the words of the question. Returns
-   * the hits and the neighbours, with their scores.
+   * Gives shares of each hit's score to its neighbours and its session, because an answer seldom repeats the words of the question.
+   *
+   * @param ownScores By number, the scores of the hits.
+   * @returns The hits and the neighbours, with all scores by number.
    */
-  spread(hits: readonly IndexedMemory[]): IndexedMemory[] {
+  spread(hits: readonly number[], ownScores: readonly number[]): { found: number[]; scores: readonly number[] } {
+    const [scores, isFound, best] = [this.#scores, this.#isFound, this.#best];
     const found = [...hits];
     for (const hit of hits) {
-      hit.isFound = true;
-      hit.score = hit.ownScore;
+      isFound[hit] = true;
+      scores[hit] = ownScores[hit]!;
     }
-    for (const { ownScore, places } of hits) {
-      for (const { session, index } of places) {
-        session.best = Math.max(session.best, ownScore);
-        for (const [distance, share] of NEIGHBOUR_SHARES) {
-          const neighbour = session.messages.get(index + distance);
-          if (!neighbour) continue;
-          if (!neighbour.isFound) {
-            neighbour.isFound = true;
-            neighbour.score = 0;
+    for (const hit of hits) {
+      const own = ownScores[hit]!;
+      const places = this.#placesOf(hit);
+      for (let at = 0; at < places.length; at += PLACE_LENGTH) {
+        const session = places[at]!;
+        best[session] = Math.max(best[session]!, own);
+        for (let i = 0; i < SHARES.length; i++) {
+          const neighbour = places[at + 1 + i]!;
+          if (neighbour === NONE) continue;
+          if (!isFound[neighbour]) {
+            isFound[neighbour] = true;
+            scores[neighbour] = 0;
             found.push(neighbour);
           }
-          neighbour.score += share * ownScore;
+          scores[neighbour]! += SHARES[i]! * own;
         }
       }
     }
     for (const one of found) {
-      let best = 0;
-      for (const { session } of one.places) best = Math.max(best, session.best);
-      one.score += SESSION_SHARE * best;
-      one.isFound = false;
+      const places = this.#placesOf(one);
+      let most = 0;
+      for (let at = 0; at < places.length; at += PLACE_LENGTH) most = Math.max(most, best[places[at]!]!);
+      scores[one]! += SESSION_SHARE * most;
+      isFound[one] = false;
     }
-    for (const { places } of hits) for (const { session } of places) session.best = 0;
-    return found;
+    best.fill(0);
+    return { found, scores };
+  }
+
+  #placesOf(number: number): readonly number[] {
+    return (this.#places[number] ??= this.#positions[number]!.flatMap(({ session, index }) => [
+      session.number,
+      ...DISTANCES.map((distance) => session.messages.get(index + distance) ?? NONE),
+    ]));
   }
 
   #sessionOf(id: string): DialogueSession {
     const known = this.#sessions.get(id);
     if (known) return known;
-    const session = { id, messages: new Map<number, IndexedMemory>(), best: 0 };
+    const session = { id, number: this.#best.push(0) - 1, messages: new Map<number, number>() };
     this.#sessions.set(id, session);
     return session;
   }

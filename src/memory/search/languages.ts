@@ -90,19 +90,16 @@ export class Stems {
     });
   }
 
-  /** The language with the most stop words in a text, as an index into `languages`. */
-  languageOf(words: readonly string[]): number {
+  /** The language of a text, the one with most of its stop words, as an index into `languages`; and its words without stop words. */
+  contentOf(words: readonly string[]): { language: number; content: string[] } {
+    const languagesOf = words.map((word) => this.#stopWords.get(word) ?? 0);
     const counts = this.languages.map(() => 0);
-    for (const word of words.slice(0, SAMPLE_WORDS)) {
-      const bits = this.#stopWords.get(word) ?? 0;
+    for (const bits of languagesOf.slice(0, SAMPLE_WORDS)) {
       for (let bit = 0; bits >> bit > 0; bit++) counts[bit]! += (bits >> bit) & 1;
     }
     const most = Math.max(...counts);
-    return most >= counts[0]! + MARGIN ? counts.indexOf(most) : 0;
-  }
-
-  withoutStopWords(words: readonly string[], language: number): string[] {
-    return words.filter((word) => ((this.#stopWords.get(word) ?? 0) & (1 << language)) === 0);
+    const language = most >= counts[0]! + MARGIN ? counts.indexOf(most) : 0;
+    return { language, content: words.filter((_, i) => (languagesOf[i]! & (1 << language)) === 0) };
   }
 
   isStopWordOfAny(word: string): boolean {

@@ -92,7 +92,7 @@ export class MemorySearch {
   }
 
   /**
-   * Finds the memories that fit a query best. Returns copies.
+   * Finds the memories that fit a query best. They are frozen.
    *
    * @throws `INVALID_ARGUMENT` for an invalid request; the reason of `abortSignal` when that aborts.
    */

@@ -1,4 +1,5 @@
 import type { Memory, MemoryHit } from '../../store/memory/contract.ts';
+import { insertBest } from '../../store/parts/insert-best.ts';
 import type { LexicalHits } from './lexical-index.ts';
 import type { FoundMemory, ScoreParts, SearchWeights } from './types.ts';
 
@@ -22,6 +23,7 @@ export function fuse({ hits, coverage }: LexicalHits, nearest: readonly MemoryHi
     const relevance = nearest.length > 0 ? rankShare(rank) / 2 : (score / best) * Math.min(1, 2 * coverage);
     return { memory, parts: { lexical: score, relevance } };
   });
+  if (nearest.length === 0) return words;
   const found = new Map(words.map((candidate) => [candidate.memory.id, candidate]));
   nearest.forEach(({ memory, similarity = 0 }, rank) => {
     const known = found.get(memory.id)?.parts;
@@ -47,14 +49,15 @@ export function chooseBest(
   candidates: readonly Candidate[],
   { k, time, weights }: { k: number; time: number; weights: Required<SearchWeights> },
 ): FoundMemory[] {
-  const scored = candidates.map(({ memory, parts }) => {
+  const best: (Candidate & { readonly recency: number; readonly score: number })[] = [];
+  for (const { memory, parts } of candidates) {
     const { importance, confidence } = memory;
     const recency = 0.5 ** (Math.max(0, time - saidAt(memory)) / weights.halfLifeMs);
     const sum = parts.relevance + weights.recency * recency + weights.importance * importance;
-    return { memory, parts, recency, score: sum * (1 - weights.confidence + weights.confidence * confidence) };
-  });
-  scored.sort((a, b) => b.score - a.score);
-  return scored.slice(0, k).map(({ memory, parts, recency, score }) => {
+    const score = sum * (1 - weights.confidence + weights.confidence * confidence);
+    insertBest(best, { memory, parts, recency, score }, k, (one) => one.score);
+  }
+  return best.map(({ memory, parts, recency, score }) => {
     const { importance, confidence } = memory;
     return { memory, score, parts: { ...parts, recency, importance, confidence } };
   });

@@ -67,13 +67,19 @@ export class ScopeIndex {
     if (!this.#index) await this.#load(options);
     // Not shared between callers: each must see all that was committed before its call.
     const changes = await this.#store.changes(this.#scope, { ...options, since: this.#revision });
-    await this.#apply(() => this.#take(changes));
+    const isNews = changes.isReset || changes.revision !== this.#revision;
+    if (isNews) await this.#apply(() => this.#take(changes));
+  }
+
+  /** Whether the index has a memory as it was at the index's revision. */
+  isCurrent({ id }: Memory): boolean {
+    return this.#readAt.get(id) === this.#revision;
   }
 
   /** These memories as they are in the store now, without removed ones. Reads only those that may have changed. */
   async exact(memories: readonly Memory[], options: MemoryStoreOptions): Promise<Memory[]> {
     const [index, revision] = [this.#index, this.#revision];
-    const unsure = new Set(memories.filter(({ id }) => this.#readAt.get(id) !== revision).map(({ id }) => id));
+    const unsure = new Set(memories.filter((memory) => !this.isCurrent(memory)).map(({ id }) => id));
     const read = new Map<string, Memory>();
     for (let i = 0; i < unsure.size; i += GET_LIMIT) {
       const page = await this.#store.get(this.#scope, [...unsure].slice(i, i + GET_LIMIT), options);

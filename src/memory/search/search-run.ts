@@ -1,7 +1,7 @@
 import { GenkitError } from 'genkit';
 import { setImmediate } from 'node:timers/promises';
 import { describeThrown } from '../../errors.ts';
-import { copyJson, type Json } from '../../json/value.ts';
+import { freeze } from '../../json/immutable.ts';
 import type { Memory, MemoryHit, MemoryStore } from '../../store/memory/contract.ts';
 import { holdsAt } from '../../store/memory/version.ts';
 import type { LruCache } from '../../store/parts/lru-cache.ts';
@@ -57,32 +57,44 @@ export class SearchRun {
 
   async result(): Promise<MemorySearchResult> {
     const { results, options } = this.#parts;
-    const query = await this.#rewritten();
+    const { query: asked, minScore = -Infinity } = this.#request;
+    const query = options.rewriteQuery ? await this.#rewritten(asked, options.rewriteQuery) : asked;
     const indexing = this.#index();
-    // The key of the cache contains the revision.
-    if (options.cacheSize) await indexing;
-    const key = JSON.stringify([this.#parts.key, this.#revision, { ...this.#request, ...NOT_IN_KEY }, query]);
-    const known = this.#isWhole() && this.#steps.lexical === 'done' ? results.get(key) : undefined;
-    if (known)
-      return this.#answer(
-        known.filter(({ memory }) => this.#fits(memory)),
-        true,
-      );
-    const [index, nearest] = await Promise.all([indexing, this.#nearest(query)]);
+    let key: string | undefined;
+    if (options.cacheSize) {
+      // The key contains the revision.
+      await indexing;
+      key = this.#cacheKey(query);
+      const known = key === undefined ? undefined : results.get(key);
+      if (known)
+        return this.#answer(
+          known.filter(({ memory }) => this.#fits(memory)),
+          true,
+        );
+    }
+    const nearing = options.embed && this.#nearest(query, options.embed);
+    const [index, nearest = []] = nearing ? await Promise.all([indexing, nearing]) : [await indexing];
     const now = this.#parts.now();
     const lexical = index?.search(query, (memory) => this.#fits(memory, now), CANDIDATES) ?? NOTHING;
-    const candidates = await this.#reranked(query, fuse(lexical, nearest));
-    const found = await this.#exact(this.#ranked(candidates));
-    const memories = found.filter(({ score }) => score >= (this.#request.minScore ?? -Infinity));
-    if (this.#isWhole() && this.#request.asOf === undefined) results.set(key, memories, 1);
+    const fused = fuse(lexical, nearest);
+    const candidates = options.rerank ? await this.#reranked(query, fused, options.rerank) : fused;
+    const found = this.#ranked(candidates);
+    const memories = (this.#isExact(found) ? found : await this.#exact(found)).filter(({ score }) => score >= minScore);
+    if (key !== undefined && this.#isWhole()) results.set(key, memories, 1);
     return this.#answer(memories, false);
+  }
+
+  /** The key of this search's result; `undefined` if the result is not to be cached. */
+  #cacheKey(query: string): string | undefined {
+    if (!this.#isWhole() || this.#steps.lexical !== 'done' || this.#request.asOf !== undefined) return undefined;
+    return JSON.stringify([this.#parts.key, this.#revision, { ...this.#request, ...NOT_IN_KEY }, query]);
   }
 
   /** Waits for a step until the deadline. Returns `undefined` if it is late or fails. Throws `INVALID_ARGUMENT`: a fault of the caller. */
   async #step<T>(name: Step, work: () => Promise<T>): Promise<T | undefined> {
     const wait = name === 'rewrite' || name === 'rerank' ? 'waitHalf' : 'wait';
     try {
-      const answer = this.#deadline.signal.aborted ? LATE : await this.#deadline[wait](work());
+      const answer = this.#deadline.isOver ? LATE : await this.#deadline[wait](work());
       this.#steps[name] = answer === LATE ? 'late' : 'done';
       return answer === LATE ? undefined : answer;
     } catch (error) {
@@ -93,11 +105,8 @@ export class SearchRun {
     }
   }
 
-  async #rewritten(): Promise<string> {
-    const { query } = this.#request;
-    const { rewriteQuery } = this.#parts.options;
-    if (!rewriteQuery) return query;
-    const rewritten = await this.#step('rewrite', () => rewriteQuery(query, this.#deadline.signal));
+  async #rewritten(query: string, rewrite: NonNullable<MemorySearchOptions['rewriteQuery']>): Promise<string> {
+    const rewritten = await this.#step('rewrite', () => rewrite(query, this.#deadline.signal));
     return typeof rewritten === 'string' ? rewritten : query;
   }
 
@@ -105,10 +114,8 @@ export class SearchRun {
     const { scopeIndex, keepIndex } = this.#parts;
     const { asOf, context } = this.#request;
     if (asOf !== undefined) return this.#step('lexical', () => this.#pastIndex(asOf));
-    await this.#step('lexical', async () => {
-      await scopeIndex.update({ context });
-      keepIndex(scopeIndex);
-    });
+    await this.#step('lexical', () => scopeIndex.update({ context }));
+    keepIndex(scopeIndex);
     if (scopeIndex.index) this.#revision = scopeIndex.revision;
     return scopeIndex.index;
   }
@@ -124,13 +131,12 @@ export class SearchRun {
       for (const { memory } of page.items) index.put(memory);
       cursor = page.nextCursor;
       await setImmediate();
-    } while (cursor !== undefined && !this.#deadline.signal.aborted);
+    } while (cursor !== undefined && !this.#deadline.isOver);
     return index;
   }
 
-  async #nearest(query: string): Promise<readonly MemoryHit[]> {
-    const { embed } = this.#parts.options;
-    if (!embed || query.trim() === '') return [];
+  async #nearest(query: string, embed: NonNullable<MemorySearchOptions['embed']>): Promise<readonly MemoryHit[]> {
+    if (query.trim() === '') return [];
     const { scope, context, topics, kind, asOf } = this.#request;
     const hits = await this.#step('semantic', async () => {
       const vector = await embed(query, this.#deadline.signal);
@@ -140,10 +146,13 @@ export class SearchRun {
     return hits?.filter(({ memory }) => this.#fits(memory)) ?? [];
   }
 
-  async #reranked(query: string, candidates: Candidate[]): Promise<Candidate[]> {
-    const { rerank } = this.#parts.options;
-    if (!rerank || candidates.length === 0) return candidates;
-    const memories = candidates.map(({ memory }) => copied(memory));
+  async #reranked(
+    query: string,
+    candidates: Candidate[],
+    rerank: NonNullable<MemorySearchOptions['rerank']>,
+  ): Promise<Candidate[]> {
+    if (candidates.length === 0) return candidates;
+    const memories = candidates.map(({ memory }) => freeze(memory));
     const ranks = await this.#step('rerank', () => rerank(query, memories, this.#deadline.signal));
     return ranks ? reorder(candidates, ranks) : candidates;
   }
@@ -155,11 +164,16 @@ export class SearchRun {
     return chooseBest(candidates, { k, weights, time: asOf === undefined ? now() : Date.parse(asOf) });
   }
 
-  /** Reads the memories again where needed: in the index, confidence and importance may be old, and a memory may be removed by now. */
+  #isExact(found: readonly FoundMemory[]): boolean {
+    const { scopeIndex } = this.#parts;
+    if (this.#request.asOf !== undefined || this.#steps.lexical !== 'done') return true;
+    return found.every(({ memory }) => scopeIndex.isCurrent(memory));
+  }
+
+  /** Reads the memories again: in the index, confidence and importance may be old, and a memory may be removed by now. */
   async #exact(found: readonly FoundMemory[]): Promise<FoundMemory[]> {
     const { scopeIndex } = this.#parts;
-    const { asOf, context } = this.#request;
-    if (asOf !== undefined || found.length === 0 || this.#steps.lexical !== 'done') return [...found];
+    const { context } = this.#request;
     const memories = found.map(({ memory }) => memory);
     const exact = await this.#step('lexical', () => scopeIndex.exact(memories, { context }));
     if (!exact) return [...found];
@@ -191,13 +205,9 @@ export class SearchRun {
       isCached,
       errors: this.#errors,
     };
-    return { memories: memories.map((found) => ({ ...found, memory: copied(found.memory) })), report };
+    return { memories: memories.map((found) => ({ ...found, memory: freeze(found.memory) })), report };
   }
 }
 
 /** Members of a request that are not in the key of a result: they do not change it, or are in `SearchParts.key`. */
 const NOT_IN_KEY = { context: undefined, abortSignal: undefined, deadlineMs: undefined, scope: undefined };
-
-function copied(memory: Memory): Memory {
-  return copyJson(memory as unknown as Json) as unknown as Memory;
-}

@@ -83,7 +83,7 @@ export interface ScoreParts {
 
 /** A memory that was found. */
 export interface FoundMemory {
-  /** A copy of the memory in the store. */
+  /** The memory in the store, frozen. */
   readonly memory: Memory;
   /** The weighted sum of relevance, recency and importance, lowered by a lack of confidence. */
   readonly score: number;

@@ -46,7 +46,10 @@ import { ScopeCommits } from './scope-commit.ts';
 
 /** The most results of a query by vector. */
 const MOST_NEAR = 1000;
-const NEAREST = { vectorField: 'vector', distanceMeasure: 'COSINE' } as const;
+const DISTANCE = 'distance';
+const NEAREST = { vectorField: 'vector', distanceMeasure: 'COSINE', distanceResultField: DISTANCE } as const;
+/** The fields that make a memory. A vector takes ten times as many bytes as all others. */
+const WITHOUT_VECTOR = ['v', 'memory', 'revision', 'sequence', 'content'];
 
 /** One tenant: each method is a span of Genkit's tracing, and its failures are explained. */
 export class FirestoreMemoryTenant implements MemoryTenant {
@@ -92,7 +95,10 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       if (since === revision) return { revision, changed: [], isReset };
       const first = sequenceOf(isReset ? floorRevision : Math.max(since + 1, floorRevision));
       const documents = await this.#data.database.all(
-        this.#memories(key).where('content', '>=', first).orderBy('content'),
+        this.#memories(key)
+          .where('content', '>=', first)
+          .orderBy('content')
+          .select(...WITHOUT_VECTOR),
       );
       return { revision, changed: memoriesOf(await this.#versions(key, documents)), isReset };
     });
@@ -237,7 +243,9 @@ export class FirestoreMemoryTenant implements MemoryTenant {
   async #queryLast(key: string, request: QueryRequest): Promise<Page<MemoryHit>> {
     const { k, before } = request;
     const found: MemoryVersion[] = [];
-    let query: Query = this.#memories(key).orderBy('sequence', 'desc');
+    let query: Query = this.#memories(key)
+      .orderBy('sequence', 'desc')
+      .select(...WITHOUT_VECTOR);
     if (before !== undefined) query = query.startAfter(before);
     for await (const documents of this.#data.database.pages(query, Math.min(PAGE, k + 1))) {
       for (const version of await this.#versions(key, documents)) if (fits(version, request)) found.push(version);
@@ -248,7 +256,8 @@ export class FirestoreMemoryTenant implements MemoryTenant {
 
   async #queryNear(key: string, request: QueryRequest, vector: Float32Array): Promise<Page<MemoryHit>> {
     const { k, filter } = request;
-    const memories = filter.includeInvalid ? this.#memories(key) : this.#memories(key).where('isActive', '==', true);
+    const all = this.#memories(key).select(...WITHOUT_VECTOR, DISTANCE);
+    const memories = filter.includeInvalid ? all : all.where('isActive', '==', true);
     for (
       let limit = Math.min(MOST_NEAR, filter.topics || filter.kind ? 4 * k : k + 5);
       ;
@@ -257,11 +266,12 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       const query = memories.findNearest({ ...NEAREST, queryVector: Array.from(vector), limit });
       const documents = await this.#data.database.query(query);
       const versions = await this.#versions(key, documents);
-      const fitting = versions.filter((version) => fits(version, request));
-      if (fitting.length < k && documents.length === limit && limit < MOST_NEAR) continue;
-      // Computed here, as in every store, so that results are equal.
-      const hits = nearest(fitting, vector, k);
-      return { items: hits.map(({ version, similarity }) => ({ memory: version.memory, similarity })) };
+      const items = versions.flatMap((version, i): MemoryHit[] => {
+        if (!fits(version, request)) return [];
+        const similarity = Math.max(-1, Math.min(1, 1 - (documents[i]!.get(DISTANCE) as number)));
+        return [{ memory: version.memory, similarity }];
+      });
+      if (items.length >= k || documents.length < limit || limit === MOST_NEAR) return { items: items.slice(0, k) };
     }
   }
 

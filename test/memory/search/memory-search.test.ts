@@ -125,11 +125,16 @@ describe('what is found', () => {
     expect(await find('coffee', both)).toHaveLength(3);
   });
 
-  it('answers copies: a caller that changes one changes nothing', async () => {
+  it('lets common words count alone when the rarer words of a query are unknown', async () => {
+    await put(store, ADA, ...Array.from({ length: 1_100 }, (_, i) => draft(`m${i}`, `drinks coffee in place${i}`)));
+    expect(await find('coffee in Reykjavik', { deadlineMs: 60_000, k: 3 })).toHaveLength(3);
+  });
+
+  it('answers frozen memories: a caller can change none', async () => {
     await put(store, ADA, draft('a', 'espresso'));
     const { memories } = await search.search({ scope: ADA, query: 'espresso' });
-    (memories[0]!.memory as { text: string }).text = 'changed';
-    expect((await search.search({ scope: ADA, query: 'espresso' })).memories[0]!.memory.text).toBe('espresso');
+    expect(() => ((memories[0]!.memory as { text: string }).text = 'changed')).toThrow(TypeError);
+    expect(() => ((memories[0]!.memory.sources[0] as { id: string }).id = 'changed')).toThrow(TypeError);
   });
 });
 

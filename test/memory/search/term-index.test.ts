@@ -1,0 +1,55 @@
+import type { Memory } from 'genkitx-agents/memory';
+import { describe, expect, it } from 'vitest';
+import { TermIndex } from '../../../src/memory/search/term-index.ts';
+import { Random } from '../../support/random.ts';
+import { draft } from './support.ts';
+
+const WORDS = Array.from({ length: 40 }, (_, i) => `word${i}`);
+const DAYS = ['2025', '2026', 'month5', 'day5-8', 'word1'];
+
+describe('the score of a memory', () => {
+  it.each([1, 2, 3, 4, 5])(
+    'is that of MiniSearch, after additions, removals and replacements (seed %i)',
+    async (seed) => {
+      const random = new Random(seed);
+      const some = (from: readonly string[], most: number) =>
+        Array.from({ length: random.below(most + 1) }, () => random.pick(from));
+      const terms = new Map<Memory, { text: string[]; date: string[] }>();
+      const index = new TermIndex((memory, field) => terms.get(memory)![field]);
+      const ids = new Map<number, string>();
+      const numbers = new Map<string, number>();
+      for (let i = 0; i < 400; i++) {
+        const id = `m${random.below(150)}`;
+        const number = numbers.get(id);
+        if (number !== undefined) {
+          index.drop(id, number);
+          ids.delete(number);
+          numbers.delete(id);
+        }
+        if (random.below(4) === 0) continue;
+        const memory = draft(id, '') as unknown as Memory;
+        terms.set(memory, { text: some(WORDS, 12), date: some(DAYS, 3) });
+        numbers.set(id, index.put(memory));
+        ids.set(numbers.get(id)!, id);
+      }
+      // MiniSearch forgets what was removed as it searches; without this the rarity of a term still counts it.
+      await index.vacuum();
+      let found = 0;
+      for (let i = 0; i < 100; i++) {
+        const query = [...new Set(some([...WORDS, ...DAYS, 'unknown'], 10))];
+        const options = { boost: { date: 0.5 }, bm25: { k: 0.9, b: 0.4, d: 0.5 } };
+        const theirs = index.search(query.join(' '), options);
+        const { found: ours, scores, mostTerms } = index.match(query);
+        found += ours.length;
+        expect(ours.map((number) => ids.get(number)!).toSorted()).toEqual(
+          theirs.map(({ id }) => id as string).toSorted(),
+        );
+        for (const { id, score, queryTerms } of theirs) {
+          expect(scores[numbers.get(id as string)!]).toBeCloseTo(score / Math.sqrt(queryTerms.length), 9);
+        }
+        expect(mostTerms).toBe(Math.max(0, ...theirs.map(({ queryTerms }) => queryTerms.length)));
+      }
+      expect(found).toBeGreaterThan(1_000);
+    },
+  );
+});
