@@ -12,7 +12,7 @@ import type { MemoryScopeId, MemoryStore, MemoryStoreOptions } from '../../store
 import { tenantScopeKey } from '../../store/memory/scope.ts';
 import { LruCache } from '../../store/parts/lru-cache.ts';
 import { Deadline, SYSTEM_CLOCK, type SearchClock } from './deadline.ts';
-import { DEFAULT_LANGUAGES, MEMORY_LANGUAGES, Stems } from './languages.ts';
+import { DEFAULT_LANGUAGES, MEMORY_LANGUAGES, Stems } from './lexical/languages.ts';
 import { ScopeIndex } from './scope-index.ts';
 import { CANDIDATES } from './rank.ts';
 import { SearchRun } from './search-run.ts';

@@ -1,6 +1,6 @@
 import type { Memory, MemoryHit } from '../../store/memory/contract.ts';
 import { insertBest } from '../../store/parts/insert-best.ts';
-import type { LexicalHits } from './lexical-index.ts';
+import type { LexicalHits } from './lexical/lexical-index.ts';
 import type { FoundMemory, ScoreParts, SearchWeights } from './types.ts';
 
 /** The most memories that are ranked. */

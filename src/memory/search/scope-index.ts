@@ -8,8 +8,8 @@ import type {
 } from '../../store/memory/contract.ts';
 import { holdsAt } from '../../store/memory/version.ts';
 import { IndexShards, type IndexEntry } from './index-shards.ts';
-import type { Stems } from './languages.ts';
-import { LexicalIndex } from './lexical-index.ts';
+import type { Stems } from './lexical/languages.ts';
+import { LexicalIndex } from './lexical/lexical-index.ts';
 
 /** Memories that are indexed before other work of the process can run. */
 const CHUNK = 200;

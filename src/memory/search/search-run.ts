@@ -6,8 +6,8 @@ import type { Memory, MemoryHit, MemoryStore } from '../../store/memory/contract
 import { holdsAt } from '../../store/memory/version.ts';
 import type { LruCache } from '../../store/parts/lru-cache.ts';
 import { LATE, type Deadline } from './deadline.ts';
-import type { Stems } from './languages.ts';
-import { LexicalIndex, type LexicalHits } from './lexical-index.ts';
+import type { Stems } from './lexical/languages.ts';
+import { LexicalIndex, type LexicalHits } from './lexical/lexical-index.ts';
 import { CANDIDATES, chooseBest, fuse, reorder, type Candidate } from './rank.ts';
 import type { ScopeIndex } from './scope-index.ts';
 import type {

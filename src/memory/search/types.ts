@@ -1,7 +1,7 @@
 import type { ActionContext } from 'genkit';
 import type { Memory, MemoryScopeId } from '../../store/memory/contract.ts';
 import type { SearchClock } from './deadline.ts';
-import type { MemoryLanguage } from './languages.ts';
+import type { MemoryLanguage } from './lexical/languages.ts';
 
 /** Options of `MemorySearch`. */
 export interface MemorySearchOptions {

@@ -1,6 +1,6 @@
 import type { Memory } from 'genkitx-agents/memory';
 import { describe, expect, it } from 'vitest';
-import { TermIndex } from '../../../src/memory/search/term-index.ts';
+import { TermIndex } from '../../../src/memory/search/lexical/term-index.ts';
 import { Random } from '../../support/random.ts';
 import { draft } from './support.ts';
 
@@ -36,7 +36,7 @@ describe('the score of a memory', () => {
       await index.vacuum();
       let found = 0;
       for (let i = 0; i < 100; i++) {
-        const query = [...new Set(some([...WORDS, ...DAYS, 'unknown'], 10))];
+        const query = [...new Set(some([...WORDS, ...DAYS, 'unknown'], 8))];
         const options = { boost: { date: 0.5 }, bm25: { k: 0.9, b: 0.4, d: 0.5 } };
         const theirs = index.search(query.join(' '), options);
         const { found: ours, scores, mostTerms } = index.match(query);
@@ -52,4 +52,13 @@ describe('the score of a memory', () => {
       expect(found).toBeGreaterThan(1_000);
     },
   );
+
+  it('is of the eight rarest terms of a longer query', () => {
+    const index = new TermIndex((memory, field) => (field === 'text' ? memory.text.split(' ') : []));
+    // word0 is in one memory, word1 in two, and so on.
+    for (let i = 0; i < 12; i++) index.put(draft(`m${i}`, WORDS.slice(i, 12).join(' ')) as unknown as Memory);
+    const all = index.match(WORDS.slice(0, 12));
+    expect(all.found.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    expect(all.mostTerms).toBe(8);
+  });
 });

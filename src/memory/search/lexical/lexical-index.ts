@@ -1,5 +1,5 @@
-import type { Memory } from '../../store/memory/contract.ts';
-import { insertBest } from '../../store/parts/insert-best.ts';
+import type { Memory } from '../../../store/memory/contract.ts';
+import { insertBest } from '../../../store/parts/insert-best.ts';
 import { dateTerms, DateWords } from './dates.ts';
 import { DialogueMap, isMessage } from './dialogue.ts';
 import type { Stems } from './languages.ts';

@@ -1,5 +1,5 @@
 import MiniSearch from 'minisearch';
-import type { Memory } from '../../store/memory/contract.ts';
+import type { Memory } from '../../../store/memory/contract.ts';
 
 /** `d` is MiniSearch's own default. */
 const BM25 = { k: 0.9, b: 0.4, d: 0.5 };

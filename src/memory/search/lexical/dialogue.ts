@@ -1,4 +1,4 @@
-import type { Memory } from '../../store/memory/contract.ts';
+import type { Memory } from '../../../store/memory/contract.ts';
 
 /** The distances of neighbours from a hit, and the shares of its score that they get. */
 const DISTANCES = [-1, 1, -2, 2];
