@@ -45,7 +45,7 @@ export interface SearchWeights {
 export interface MemorySearchRequest {
   /** Whose memories. */
   scope: MemoryScopeId;
-  /** A question, or words to search for. Only the first 20,000 characters count. */
+  /** A question, or words to search for. Of its first 20,000 characters the eight terms count that are rarest in the scope. */
   query: string;
   /** The most memories, 1 to 50. Default: 10. */
   k?: number;
