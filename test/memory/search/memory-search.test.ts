@@ -215,6 +215,20 @@ describe('the index of a scope', () => {
     expect(ids(await other.search({ scope: ADA, query: 'tea' }))).toEqual([]);
   });
 
+  it('scores a memory that was replaced many times like one that was not', async () => {
+    for (let i = 0; i < 15; i++) await put(store, ADA, draft('a', `espresso, ${i} times a day`));
+    await put(store, BOB, draft('a', 'espresso, 14 times a day'));
+    const [often, once] = await Promise.all(
+      [ADA, BOB].map(async (scope) => (await search.search({ scope, query: 'espresso' })).memories[0]!.parts.lexical),
+    );
+    for (let i = 15; i < 30; i++) {
+      await put(store, ADA, draft('a', `espresso, ${i} times a day`));
+      await find('espresso');
+    }
+    const { memories } = await search.search({ scope: ADA, query: 'espresso' });
+    expect([often, memories[0]!.parts.lexical]).toEqual([once, once]);
+  });
+
   it('answers the confidence that a memory has now, though that is no content', async () => {
     await put(store, ADA, draft('a', 'espresso', { confidence: 0.2 }));
     await find('espresso');

@@ -13,6 +13,16 @@ const COMMON = 1_000;
 type Field = keyof typeof WEIGHTS;
 const FIELDS = Object.entries(WEIGHTS) as [Field, number][];
 
+/** A term in one field of the memories. */
+interface TermField {
+  readonly field: number;
+  readonly weight: number;
+  /** By number, how often the term is there. */
+  readonly frequencies: ReadonlyMap<number, number>;
+  /** How many memories have it. */
+  readonly count: number;
+}
+
 /** The memories with terms of a query, by their numbers. */
 export interface TermMatches {
   /** In no order. */
@@ -70,19 +80,14 @@ export class TermIndex extends MiniSearch<Memory> {
     this.#search++;
     const found: number[] = [];
     const known = terms.flatMap((term) => {
-      const postings = this._index.get(term);
-      if (!postings) return [];
-      let count = 0;
-      for (const { size } of postings.values()) count += size;
-      return { postings, count };
+      const fields = this.#fieldsOf(term);
+      const count = Math.max(0, ...fields.map((field) => field.count));
+      return count > 0 ? { fields, count } : [];
     });
     known.sort((a, b) => a.count - b.count);
-    known.slice(0, MAX_TERMS).forEach(({ postings, count }, rank) => {
-      FIELDS.forEach(([, weight], field) => {
-        const frequencies = postings.get(field);
-        if (frequencies)
-          this.#score(frequencies, { field, weight, rank, found, mayAdd: rank === 0 || count <= COMMON });
-      });
+    known.slice(0, MAX_TERMS).forEach(({ fields, count }, rank) => {
+      const mayAdd = rank === 0 || count <= COMMON;
+      for (const field of fields) this.#score(field, { rank, found, mayAdd });
     });
     const [scores, matched] = [this.#scores, this.#matchedTerms];
     let mostTerms = 0;
@@ -93,16 +98,27 @@ export class TermIndex extends MiniSearch<Memory> {
     return { found, scores, mostTerms };
   }
 
-  /** Adds the score of a term in a field to the memories that have it: with `mayAdd` to all of them, else to those that were found before. */
+  /** Where a term is. MiniSearch keeps the frequencies of removed memories for a while: they do not count. */
+  #fieldsOf(term: string): TermField[] {
+    const postings = this._index.get(term);
+    return FIELDS.flatMap(([, weight], field) => {
+      const frequencies = postings?.get(field);
+      if (!frequencies) return [];
+      const lengths = this.#lengths[field]!;
+      let count = frequencies.size;
+      if (this.dirtCount > 0) for (const number of frequencies.keys()) if (lengths[number] === 0) count--;
+      return { frequencies, field, weight, count };
+    });
+  }
+
+  /** Adds the score of a term to the memories that have it: with `mayAdd` to all of them, else to those that were found before. */
   #score(
-    frequencies: ReadonlyMap<number, number>,
-    term: { field: number; weight: number; rank: number; found: number[]; mayAdd: boolean },
+    { frequencies, field, weight, count }: TermField,
+    { rank, found, mayAdd }: { rank: number; found: number[]; mayAdd: boolean },
   ): void {
-    const { field, weight, rank, found, mayAdd } = term;
     const { k, b, d } = BM25;
     const [search, foundBy, scores] = [this.#search, this.#foundBy, this.#scores];
     const [matched, lastTerm, lengths] = [this.#matchedTerms, this.#lastTerm, this.#lengths[field]!];
-    const count = frequencies.size;
     const rarity = weight * Math.log(1 + (this._documentCount - count + 0.5) / (count + 0.5));
     const average = this._avgFieldLength[field]!;
     frequencies.forEach((frequency, number) => {

@@ -103,6 +103,29 @@ it('costs what the docs say', async () => {
   await store.close();
 });
 
+it('reads no vectors to find the nearest memories, the last ones and those that changed', async () => {
+  const store = new FirestoreMemoryStore({ db, collection: 'vectors' });
+  const vectorOf = (i: number) => Array.from({ length: 768 }, (_, at) => (at === i ? 1 : 0.01));
+  await store.commit(
+    ADA,
+    [0, 1, 2].map((i) => put(`m${i}`, {}, vectorOf(i))),
+  );
+  const bytesOf = async (call: () => Promise<unknown>) => {
+    const { bytesRead } = store.stats();
+    await call();
+    return store.stats().bytesRead - bytesRead;
+  };
+  const nearest = () => store.query(ADA, { vector: vectorOf(1), k: 2 });
+  const { items } = await nearest();
+  expect(items.map(({ memory }) => memory.id)).toEqual(['m1', expect.any(String)]);
+  expect(items[0]!.similarity).toBeCloseTo(1, 6);
+  // A vector takes 6 KB.
+  expect(await bytesOf(nearest)).toBeLessThan(6_000);
+  expect(await bytesOf(() => store.query(ADA, { k: 3 }))).toBeLessThan(6_000);
+  expect(await bytesOf(() => store.changes(ADA, { since: 0 }))).toBeLessThan(6_000);
+  await store.close();
+});
+
 it('finishes an erasure that broke off, and takes nothing of it for a memory', async () => {
   const store = new FirestoreMemoryStore({ db, collection: 'broken' });
   await store.commit(
