@@ -22,7 +22,7 @@ export class Deadline {
   readonly #clock: SearchClock;
   readonly #end: number;
   readonly #caller: AbortSignal | undefined;
-  readonly #cancelTimer: () => void;
+  #cancelTimer: () => void = () => {};
   readonly #waiting: (() => void)[] = [];
   #controller: AbortController | undefined;
   #isOver: boolean;

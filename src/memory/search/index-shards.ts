@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { jsonBytes } from '../../json/size.ts';
-import type { Json } from '../../json/value.ts';
+import { jsonEqual, type Json } from '../../json/value.ts';
 import type {
   Memory,
   MemoryOperation,
@@ -78,7 +78,7 @@ export class IndexShards {
   async isStored(store: MemoryStore, scope: MemoryScopeId, options: MemoryStoreOptions): Promise<boolean> {
     const { notes } = await store.notes(scope, KIND, { ...options, keys: [HEAD] });
     const head = notes[0]?.value as Head | undefined;
-    return head?.tags.at(-1) === this.#tags.at(-1);
+    return jsonEqual(head?.tags ?? [], this.#tags);
   }
 
   /**

@@ -29,8 +29,10 @@ const DEFAULT_WEIGHTS = { recency: 0.1, importance: 0.1, confidence: 0.5, halfLi
 
 const isTime: OptionCheck = (value) =>
   typeof value === 'string' && !Number.isNaN(Date.parse(value)) ? undefined : 'an ISO 8601 time';
-const isStrings: OptionCheck = (value) =>
-  Array.isArray(value) && value.every((item) => typeof item === 'string') ? undefined : 'a list of strings';
+const isTopics: OptionCheck = (value) =>
+  Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string')
+    ? undefined
+    : 'a list of at least one topic';
 const isLanguages: OptionCheck = (value) =>
   Array.isArray(value) && value.length > 0 && value.every((item) => (MEMORY_LANGUAGES as unknown[]).includes(item))
     ? undefined
@@ -53,7 +55,7 @@ const REQUEST = {
   k: (value: unknown) =>
     Number.isInteger(value) && Number(value) >= 1 && Number(value) <= CANDIDATES ? undefined : `1 to ${CANDIDATES}`,
   minScore: isNumber,
-  topics: isStrings,
+  topics: isTopics,
   kind: (value: unknown) =>
     value === 'declarative' || value === 'procedural' ? undefined : "'declarative' or 'procedural'",
   asOf: isTime,

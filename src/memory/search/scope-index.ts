@@ -39,6 +39,7 @@ export class ScopeIndex {
   #loading: { readonly since: number; readonly done: Promise<void> } | undefined;
   /** The end of the last change of the index: changes run one after the other. They never wait for the store. */
   #applied: Promise<unknown> = Promise.resolve();
+  #saved: Promise<unknown> = Promise.resolve();
 
   constructor(store: MemoryStore, scope: MemoryScopeId, stems: Stems, now: () => number) {
     this.#store = store;
@@ -62,13 +63,16 @@ export class ScopeIndex {
     return (this.#index?.size ?? 0) * BYTES_A_MEMORY + this.#characters * BYTES_A_CHARACTER;
   }
 
-  /** Brings the index up to date: reads the changes since the last update. In a new process reads the shards first. */
-  async update(options: MemoryStoreOptions): Promise<void> {
+  /** The index, up to date: reads the changes since the last update. In a new process reads the shards first. */
+  async update(options: MemoryStoreOptions): Promise<LexicalIndex> {
     if (!this.#index) await this.#load(options);
+    const since = this.#revision;
     // Not shared between callers: each must see all that was committed before its call.
-    const changes = await this.#store.changes(this.#scope, { ...options, since: this.#revision });
+    const changes = await this.#store.changes(this.#scope, { ...options, since });
     const isNews = changes.isReset || changes.revision !== this.#revision;
-    if (isNews) await this.#apply(() => this.#take(changes));
+    const index = this.#index && !isNews ? this.#index : await this.#apply(() => this.#take(changes, since));
+    // It is gone if another call found meanwhile that it must be built again.
+    return index ?? this.update(options);
   }
 
   /** Whether the index has a memory as it was at the index's revision. */
@@ -94,8 +98,14 @@ export class ScopeIndex {
     return memories.flatMap((memory) => (unsure.has(memory.id) ? (read.get(memory.id) ?? []) : memory));
   }
 
-  /** Stores shards. Returns whether there was anything to store. */
-  async save(options: MemoryStoreOptions): Promise<boolean> {
+  /** Stores shards, after earlier calls. Returns whether there was anything to store. */
+  save(options: MemoryStoreOptions): Promise<boolean> {
+    const saved = this.#saved.then(() => this.#save(options));
+    this.#saved = saved.catch(() => {});
+    return saved;
+  }
+
+  async #save(options: MemoryStoreOptions): Promise<boolean> {
     await this.update(options);
     if (!(await this.#shards.isStored(this.#store, this.#scope, options))) {
       // Another process has written them, or a removal has dropped them.
@@ -133,7 +143,10 @@ export class ScopeIndex {
     });
   }
 
-  async #take({ revision, changed, isReset }: MemoryChanges): Promise<void> {
+  /** Returns the index with the changes since a revision. */
+  async #take({ revision, changed, isReset }: MemoryChanges, since: number): Promise<LexicalIndex | undefined> {
+    // Another call has taken them in the meantime.
+    if (this.#index && since !== this.#revision && revision <= this.#revision) return this.#index;
     if (isReset) {
       // Removed memories must not be found while the others are indexed.
       this.#forget();
@@ -142,15 +155,16 @@ export class ScopeIndex {
         revision,
       );
       for (const memory of changed) this.#unsaved.set(memory.id, memory);
-      return;
+      return this.#index;
     }
-    if (!this.#index || revision < this.#revision) return;
+    if (!this.#index || revision < this.#revision) return this.#index;
     for (const [i, memory] of changed.entries()) {
       this.#put(this.#index, { memory, readAt: revision });
       this.#unsaved.set(memory.id, memory);
       if (i % CHUNK === CHUNK - 1) await setImmediate();
     }
     this.#revision = revision;
+    return this.#index;
   }
 
   #forget(): void {
@@ -180,7 +194,7 @@ export class ScopeIndex {
     else index.remove(memory.id);
   }
 
-  #apply(change: () => Promise<void>): Promise<void> {
+  #apply<T>(change: () => Promise<T>): Promise<T> {
     const applied = this.#applied.then(change);
     this.#applied = applied.catch(() => {});
     return applied;

@@ -1,4 +1,3 @@
-import { GenkitError } from 'genkit';
 import { setImmediate } from 'node:timers/promises';
 import { describeThrown } from '../../errors.ts';
 import { freeze } from '../../json/immutable.ts';
@@ -90,7 +89,7 @@ export class SearchRun {
     return JSON.stringify([this.#parts.key, this.#revision, { ...this.#request, ...NOT_IN_KEY }, query]);
   }
 
-  /** Waits for a step until the deadline. Returns `undefined` if it is late or fails. Throws `INVALID_ARGUMENT`: a fault of the caller. */
+  /** Waits for a step until the deadline. Returns `undefined` if it is late or fails. */
   async #step<T>(name: Step, work: () => Promise<T>): Promise<T | undefined> {
     const wait = name === 'rewrite' || name === 'rerank' ? 'waitHalf' : 'wait';
     try {
@@ -98,7 +97,6 @@ export class SearchRun {
       this.#steps[name] = answer === LATE ? 'late' : 'done';
       return answer === LATE ? undefined : answer;
     } catch (error) {
-      if (error instanceof GenkitError && error.status === 'INVALID_ARGUMENT') throw error;
       this.#steps[name] = 'failed';
       this.#errors.push(`${name}: ${describeThrown(error)}`);
       return undefined;
@@ -114,10 +112,11 @@ export class SearchRun {
     const { scopeIndex, keepIndex } = this.#parts;
     const { asOf, context } = this.#request;
     if (asOf !== undefined) return this.#step('lexical', () => this.#pastIndex(asOf));
-    await this.#step('lexical', () => scopeIndex.update({ context }));
+    const updated = await this.#step('lexical', () => scopeIndex.update({ context }));
     keepIndex(scopeIndex);
-    if (scopeIndex.index) this.#revision = scopeIndex.revision;
-    return scopeIndex.index;
+    const index = updated ?? scopeIndex.index;
+    if (index) this.#revision = scopeIndex.revision;
+    return index;
   }
 
   /** An index of the memories that held at `asOf`. */

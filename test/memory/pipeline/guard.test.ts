@@ -1,4 +1,5 @@
 /** What is kept out: by consent, by redaction, by the guards; and scopes that were not minted. */
+import { poisonReason } from '../../../src/memory/pipeline/guard/poison.ts';
 import { FileMemoryStore, InMemoryMemoryStore, userScope, type MemoryScope } from 'genkitx-agents/memory';
 import { piiRules, redactText } from 'genkitx-agents/privacy';
 import { afterEach, describe, expect, test, vi } from 'vitest';
@@ -306,6 +307,16 @@ describe('poison', () => {
     await memory.ingest({ scope, source, messages: everyday.map(user), wait: true });
     // The first one can't be told from a claim of rights; a person decides.
     expect((await memory.quarantine.list({ scope })).map(({ text }) => text)).toEqual([everyday[0]]);
+  });
+});
+
+describe('long texts', () => {
+  // Each of them took four to nine seconds of the processor.
+  test.each(['bcc:', 'copy.', 'leak-', 'print(', 'send@'])('keep no guard busy: %s', (token) => {
+    const text = token.repeat(40_000 / token.length);
+    const start = process.cpuUsage().user;
+    poisonReason(text);
+    expect(process.cpuUsage().user - start).toBeLessThan(2_000_000);
   });
 });
 

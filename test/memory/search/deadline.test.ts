@@ -1,3 +1,4 @@
+import { GenkitError } from 'genkit';
 import { MemorySearch, type MemorySearchOptions } from 'genkitx-agents/memory';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { ADA, draft, InMemoryMemoryStore, put, TestClock, watched } from './support.ts';
@@ -155,6 +156,16 @@ describe('failures', () => {
       deadlinePassed: false,
     });
     expect(report.errors).toHaveLength(3);
+  });
+
+  it.each([
+    ['refuses the text', () => Promise.reject(new GenkitError({ status: 'INVALID_ARGUMENT', message: 'too long' }))],
+    ['answers no vector', async () => []],
+    ['answers a vector of zeros', async () => [0, 0, 0]],
+    ['answers what is no number', async () => [Number.NaN]],
+  ])('of an embedder that %s leave the search by words', async (_, embed) => {
+    const { ids, report } = await opened({ embed }).find();
+    expect([ids, report.lexical, report.semantic]).toEqual([['a'], 'done', 'failed']);
   });
 
   it('of the store leave what this process has', async () => {

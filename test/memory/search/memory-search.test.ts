@@ -103,6 +103,43 @@ describe('what is found', () => {
     expect(shares['s1-3']).toBeCloseTo((0.25 + 0.2) / 1.2, 5);
   });
 
+  it('finds the same in dialogues whose messages were replaced and corroborated as in a new index', async () => {
+    const [source] = draft('', '').sources;
+    const at = (...indexes: number[]) => ({
+      sources: indexes.map((from) => ({ ...source!, sessionId: 's', from, to: from + 1 })),
+    });
+    await put(store, ADA, draft('a', 'apple', at(1)), draft('b', 'banana', at(2)), draft('other', 'berry', at(2)));
+    await put(store, ADA, draft('c', 'cherry', at(3, 4)), draft('once', 'cherry', { sources: [source!] }));
+    await find('apple');
+    await put(store, ADA, draft('other', 'berry', { validTo: '2026-05-01T11:30:00.000Z', ...at(2) }));
+    await put(store, ADA, draft('once', 'cherry', at(9)));
+    await find('cherry');
+    await put(store, ADA, draft('d', 'date', at(10)));
+    for (const query of ['apple', 'banana', 'cherry', 'date', 'berry']) {
+      const [warm, cold] = await Promise.all(
+        [search, new MemorySearch(store, { clock })].map(async (one) => {
+          const { memories } = await one.search({ scope: ADA, query });
+          return new Map(memories.map(({ memory, parts }) => [memory.id, parts.lexical!.toFixed(9)]));
+        }),
+      );
+      expect(warm).toEqual(cold);
+    }
+    // A memory of two adjacent messages is no neighbour of itself.
+    const { memories } = await search.search({ scope: ADA, query: 'cherry' });
+    expect(memories.map(({ parts }) => parts.lexical!.toFixed(9)).slice(0, 2)).toEqual([
+      memories[0]!.parts.lexical!.toFixed(9),
+      memories[0]!.parts.lexical!.toFixed(9),
+    ]);
+  });
+
+  it('finds the one memory of a topic or kind among many that have the word', async () => {
+    const many = Array.from({ length: 600 }, (_, i) => draft(`m${i}`, `coffee number${i}`, { topics: ['A'] }));
+    await put(store, ADA, ...many, draft('b', 'coffee with milk and sugar and cream', { topics: ['B'] }));
+    await put(store, ADA, draft('how', 'To brew coffee, pour water over it', { kind: 'procedural' }));
+    expect(await find('coffee', { topics: ['B'], deadlineMs: 60_000 })).toEqual(['b']);
+    expect(await find('coffee', { kind: 'procedural', deadlineMs: 60_000 })).toEqual(['how']);
+  });
+
   it('finds a message by the month in which it was said', async () => {
     const [source] = draft('', '').sources;
     const said = (id: string, at: string) =>
@@ -237,6 +274,15 @@ describe('the index of a scope', () => {
     expect([memories[0]!.memory.confidence, memories[0]!.parts.confidence]).toEqual([0.9, 0.9]);
   });
 
+  it('serves all of several searches at once after a removal', async () => {
+    await put(store, ADA, ...Array.from({ length: 500 }, (_, i) => draft(`m${i}`, `drinks tea in place${i}`)));
+    await find('tea', { deadlineMs: 60_000 });
+    await store.commit(ADA, [{ op: 'remove', id: 'm3' }]);
+    const searches = Array.from({ length: 5 }, () => search.search({ scope: ADA, query: 'tea', deadlineMs: 60_000 }));
+    for (const { memories, report } of await Promise.all(searches))
+      expect([memories.length, report.lexical, report.revision]).toEqual([10, 'done', 6]);
+  });
+
   it('asks a store that has not changed one thing only', async () => {
     const { store: counted, calls } = watched(store);
     search = new MemorySearch(counted, { clock });
@@ -317,6 +363,7 @@ describe('hostile queries', () => {
     const refused = (request: object) => expect(search.search({ scope: ADA, query: 'a', ...request })).rejects;
     await refused({ query: 5 }).toMatchObject({ status: 'INVALID_ARGUMENT' });
     await refused({ query: undefined }).toMatchObject({ status: 'INVALID_ARGUMENT' });
+    await refused({ topics: [] }).toMatchObject({ status: 'INVALID_ARGUMENT' });
     await refused({ k: 51 }).toMatchObject({ status: 'INVALID_ARGUMENT' });
     await refused({ asOf: 'yesterday' }).toMatchObject({ status: 'INVALID_ARGUMENT' });
     await refused({ topK: 3 }).toThrow(/topK/);

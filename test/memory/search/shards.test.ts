@@ -29,6 +29,40 @@ async function cold(query: string) {
 const notes = async () => (await store.notes(ADA, 'index-search')).notes;
 
 describe('shards of an index', () => {
+  it('are whole after saves that overlap, as those of many commits do (seed 1)', async () => {
+    const random = new Random(1);
+    const pause = async () => {
+      for (let i = random.below(4); i > 0; i--) await new Promise((resolve) => setImmediate(resolve));
+    };
+    const slow = new Proxy(store, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name);
+        if (typeof value !== 'function') return value;
+        if (name === 'tenant') return value.bind(target);
+        return async (...args: unknown[]) => {
+          await pause();
+          const answer: unknown = await Reflect.apply(value, target, args);
+          await pause();
+          return answer;
+        };
+      },
+    });
+    const saving = new MemorySearch(slow, { clock });
+    const all = many(400, 'espresso '.repeat(300));
+    const saves: Promise<boolean>[] = [];
+    for (let i = 0; i < all.length; i += 20) {
+      await put(store, ADA, ...all.slice(i, i + 20));
+      saves.push(saving.saveIndex(ADA));
+      await pause();
+    }
+    await Promise.all(saves);
+    await saving.saveIndex(ADA);
+    expect((await notes()).length).toBeGreaterThan(3);
+    const { found, calls } = await cold('place7');
+    expect(found).toEqual(['m7']);
+    expect(calls.find(({ method }) => method === 'changes')).toEqual({ method: 'changes', read: 0 });
+  });
+
   it('let a cold process search without reading a memory', async () => {
     await put(store, ADA, ...many(1_500));
     expect(await worker.saveIndex(ADA)).toBe(true);

@@ -6,17 +6,19 @@ const SHARES = [0.5, 0.5, 0.25, 0.25];
 /** The share of the best score of a session that its found messages get. */
 const SESSION_SHARE = 0.2;
 
-/** No memory. */
-const NONE = -1;
-/** The numbers of a place: its session, and the neighbours. */
-const PLACE_LENGTH = 1 + DISTANCES.length;
-
-/** The messages of a session that are memories. */
+/** A session with messages that are memories. */
 interface DialogueSession {
-  readonly id: string;
   readonly number: number;
   /** By index, the numbers of the memories. */
-  readonly messages: Map<number, number>;
+  readonly messages: Map<number, Set<number>>;
+}
+
+/** What stands around a memory, as numbers: looking at the sessions takes as long as the rest of a search. */
+interface Surroundings {
+  readonly sessions: readonly number[];
+  readonly neighbours: readonly number[];
+  /** The share of each neighbour. */
+  readonly shares: readonly number[];
 }
 
 /** Whether a memory is a single message of a dialogue, as it was said. */
@@ -33,8 +35,8 @@ export class DialogueMap {
   readonly #sessions = new Map<string, DialogueSession>();
   /** By number, where a memory stands. */
   readonly #positions: { readonly session: DialogueSession; readonly index: number }[][] = [];
-  /** By number, the places of a memory, as numbers: looking at the objects takes as long as the rest of a search. Emptied by each change. */
-  #places: (readonly number[] | undefined)[] = [];
+  /** By number. Emptied by each change. */
+  #surroundings: (Surroundings | undefined)[] = [];
   // The figures of the running search: scores by memory with the shares of other hits, and the best score of each session.
   readonly #scores: number[] = [];
   readonly #isFound: boolean[] = [];
@@ -43,20 +45,18 @@ export class DialogueMap {
   add(number: number, { sources }: Memory): void {
     this.#scores[number] = 0;
     this.#isFound[number] = false;
-    this.#places = [];
+    this.#surroundings = [];
     this.#positions[number] = sources.filter(isPlace).map(({ sessionId, from }) => {
       const session = this.#sessionOf(sessionId!);
-      session.messages.set(from!, number);
+      const there = session.messages.get(from!) ?? new Set();
+      session.messages.set(from!, there.add(number));
       return { session, index: from! };
     });
   }
 
   remove(number: number): void {
-    this.#places = [];
-    for (const { session, index } of this.#positions[number]!) {
-      if (session.messages.get(index) === number) session.messages.delete(index);
-      if (session.messages.size === 0) this.#sessions.delete(session.id);
-    }
+    this.#surroundings = [];
+    for (const { session, index } of this.#positions[number]!) session.messages.get(index)!.delete(number);
     this.#positions[number] = [];
   }
 
@@ -75,26 +75,21 @@ export class DialogueMap {
     }
     for (const hit of hits) {
       const own = ownScores[hit]!;
-      const places = this.#placesOf(hit);
-      for (let at = 0; at < places.length; at += PLACE_LENGTH) {
-        const session = places[at]!;
-        best[session] = Math.max(best[session]!, own);
-        for (let i = 0; i < SHARES.length; i++) {
-          const neighbour = places[at + 1 + i]!;
-          if (neighbour === NONE) continue;
-          if (!isFound[neighbour]) {
-            isFound[neighbour] = true;
-            scores[neighbour] = 0;
-            found.push(neighbour);
-          }
-          scores[neighbour]! += SHARES[i]! * own;
+      const { sessions, neighbours, shares } = this.#around(hit);
+      for (const session of sessions) best[session] = Math.max(best[session]!, own);
+      for (let i = 0; i < neighbours.length; i++) {
+        const neighbour = neighbours[i]!;
+        if (!isFound[neighbour]) {
+          isFound[neighbour] = true;
+          scores[neighbour] = 0;
+          found.push(neighbour);
         }
+        scores[neighbour]! += shares[i]! * own;
       }
     }
     for (const one of found) {
-      const places = this.#placesOf(one);
       let most = 0;
-      for (let at = 0; at < places.length; at += PLACE_LENGTH) most = Math.max(most, best[places[at]!]!);
+      for (const session of this.#around(one).sessions) most = Math.max(most, best[session]!);
       scores[one]! += SESSION_SHARE * most;
       isFound[one] = false;
     }
@@ -102,17 +97,28 @@ export class DialogueMap {
     return { found, scores };
   }
 
-  #placesOf(number: number): readonly number[] {
-    return (this.#places[number] ??= this.#positions[number]!.flatMap(({ session, index }) => [
-      session.number,
-      ...DISTANCES.map((distance) => session.messages.get(index + distance) ?? NONE),
-    ]));
+  #around(number: number): Surroundings {
+    const known = this.#surroundings[number];
+    if (known) return known;
+    const neighbours: number[] = [];
+    const shares: number[] = [];
+    for (const { session, index } of this.#positions[number]!) {
+      DISTANCES.forEach((distance, i) => {
+        for (const neighbour of session.messages.get(index + distance) ?? []) {
+          if (neighbour === number) continue;
+          neighbours.push(neighbour);
+          shares.push(SHARES[i]!);
+        }
+      });
+    }
+    const sessions = this.#positions[number]!.map(({ session }) => session.number);
+    return (this.#surroundings[number] = { sessions, neighbours, shares });
   }
 
   #sessionOf(id: string): DialogueSession {
     const known = this.#sessions.get(id);
     if (known) return known;
-    const session = { id, number: this.#best.push(0) - 1, messages: new Map<number, number>() };
+    const session = { number: this.#best.push(0) - 1, messages: new Map<number, Set<number>>() };
     this.#sessions.set(id, session);
     return session;
   }

@@ -1,3 +1,4 @@
+import { jsonEqual } from '../../../json/value.ts';
 import type { Memory } from '../../../store/memory/contract.ts';
 import { insertBest } from '../../../store/parts/insert-best.ts';
 import { dateTerms, DateWords } from './dates.ts';
@@ -63,7 +64,10 @@ export class LexicalIndex {
   /** Replaces a memory whose text is the same: its confidence, importance or sources have changed. */
   refresh(memory: Memory): void {
     const number = this.#numbers.get(memory.id);
-    if (number !== undefined) this.#memories[number] = memory;
+    if (number === undefined) return;
+    // Its sources are its places in dialogues.
+    if (jsonEqual(memory.sources, this.#memories[number]!.sources)) this.#memories[number] = memory;
+    else this.put(memory);
   }
 
   remove(id: string): void {
@@ -72,7 +76,7 @@ export class LexicalIndex {
     this.#numbers.delete(id);
     this.#memories[number] = undefined;
     this.#dialogue.remove(number);
-    this.#terms.drop(id, number);
+    this.#terms.drop(number);
   }
 
   get(id: string): Memory | undefined {
@@ -83,8 +87,9 @@ export class LexicalIndex {
   /** The best memories for which `fits` is true, at most `limit`. */
   search(query: string, fits: (memory: Memory) => boolean, limit: number): LexicalHits {
     if (this.size === 0) return { hits: [], coverage: 0 };
-    const terms = this.#queryTerms(query);
-    const { found: matches, scores: ownScores, mostTerms } = this.#terms.match(terms);
+    const { terms, wordCount } = this.#queryTerms(query);
+    const { found: matching, scores: ownScores, mostTerms } = this.#terms.match(terms);
+    const matches = matching.filter((number) => fits(this.#memories[number]!));
     if (matches.length > MAX_SPREADING) matches.sort((a, b) => ownScores[b]! - ownScores[a]!);
     const { found, scores } = this.#dialogue.spread(matches.slice(0, MAX_SPREADING), ownScores);
     const best: number[] = [];
@@ -93,16 +98,20 @@ export class LexicalIndex {
       if (isBetter && fits(this.#memories[number]!)) insertBest(best, number, limit, (one) => scores[one]!);
     }
     const hits = best.map((number) => ({ memory: this.#memories[number]!, score: scores[number]! }));
-    return { hits, coverage: mostTerms / Math.max(1, Math.min(terms.length, MAX_TERMS)) };
+    return { hits, coverage: Math.min(1, mostTerms / Math.max(1, Math.min(wordCount, MAX_TERMS))) };
   }
 
-  /** The terms of a query: each word is stemmed in each language of the scope. */
-  #queryTerms(query: string): string[] {
+  /** The terms of a query, for which each word is stemmed in each language of the scope; and how many they are in one language. */
+  #queryTerms(query: string): { terms: string[]; wordCount: number } {
     const words = wordsOf(query);
     const { content } = this.#stems.contentOf(words);
     const languages = this.#languages.size > 0 ? [...this.#languages] : [0];
-    const stems = content.flatMap((word) => languages.map((language) => this.#stems.stem(word, language)));
-    return [...new Set([...stems, ...this.#dates.termsOf(words)])].filter((term) => term !== '');
+    const dates = this.#dates.termsOf(words);
+    const termsIn = (some: readonly number[]) =>
+      new Set([...content.flatMap((word) => some.map((language) => this.#stems.stem(word, language))), ...dates]);
+    const terms = termsIn(languages);
+    const wordCount = languages.length === 1 ? terms.size : termsIn(languages.slice(0, 1)).size;
+    return { terms: [...terms].filter((term) => term !== ''), wordCount };
   }
 
   #termsOf(memory: Memory): string[] {

@@ -13,16 +13,6 @@ const COMMON = 1_000;
 type Field = keyof typeof WEIGHTS;
 const FIELDS = Object.entries(WEIGHTS) as [Field, number][];
 
-/** A term in one field of the memories. */
-interface TermField {
-  readonly field: number;
-  readonly weight: number;
-  /** By number, how often the term is there. */
-  readonly frequencies: ReadonlyMap<number, number>;
-  /** How many memories have it. */
-  readonly count: number;
-}
-
 /** The memories with terms of a query, by their numbers. */
 export interface TermMatches {
   /** In no order. */
@@ -43,7 +33,9 @@ export class TermIndex extends MiniSearch<Memory> {
   readonly #matchedTerms: number[] = [];
   readonly #lastTerm: number[] = [];
   readonly #scores: number[] = [];
-  /** By field and number: how many terms the memory has there; 0 for removed memories. */
+  /** By number, the memory as it was indexed. */
+  readonly #indexed: (Memory | undefined)[] = [];
+  /** By field and number, how many terms the memory has there. */
   readonly #lengths: number[][] = FIELDS.map(() => []);
   #search = 0;
 
@@ -61,15 +53,17 @@ export class TermIndex extends MiniSearch<Memory> {
   put(memory: Memory): number {
     this.add(memory);
     const number = this._idToShortId.get(memory.id)!;
+    this.#indexed[number] = memory;
     const lengths = this._fieldLength.get(number)!;
     this.#lengths.forEach((all, field) => (all[number] = lengths[field] ?? 0));
     for (const figures of [this.#foundBy, this.#matchedTerms, this.#lastTerm, this.#scores]) figures[number] = 0;
     return number;
   }
 
-  drop(id: string, number: number): void {
-    for (const lengths of this.#lengths) lengths[number] = 0;
-    this.discard(id);
+  /** Removes every term at once. `discard` of MiniSearch leaves them to a vacuum, which fails when a memory is added while it runs. */
+  drop(number: number): void {
+    this.remove(this.#indexed[number]!);
+    this.#indexed[number] = undefined;
   }
 
   /**
@@ -80,14 +74,19 @@ export class TermIndex extends MiniSearch<Memory> {
     this.#search++;
     const found: number[] = [];
     const known = terms.flatMap((term) => {
-      const fields = this.#fieldsOf(term);
-      const count = Math.max(0, ...fields.map((field) => field.count));
-      return count > 0 ? { fields, count } : [];
+      const postings = this._index.get(term);
+      if (!postings) return [];
+      let count = 0;
+      for (const { size } of postings.values()) count += size;
+      return { postings, count };
     });
     known.sort((a, b) => a.count - b.count);
-    known.slice(0, MAX_TERMS).forEach(({ fields, count }, rank) => {
+    known.slice(0, MAX_TERMS).forEach(({ postings, count }, rank) => {
       const mayAdd = rank === 0 || count <= COMMON;
-      for (const field of fields) this.#score(field, { rank, found, mayAdd });
+      FIELDS.forEach(([, weight], field) => {
+        const frequencies = postings.get(field);
+        if (frequencies) this.#score(frequencies, { field, weight, rank, found, mayAdd });
+      });
     });
     const [scores, matched] = [this.#scores, this.#matchedTerms];
     let mostTerms = 0;
@@ -98,32 +97,19 @@ export class TermIndex extends MiniSearch<Memory> {
     return { found, scores, mostTerms };
   }
 
-  /** Where a term is. MiniSearch keeps the frequencies of removed memories for a while: they do not count. */
-  #fieldsOf(term: string): TermField[] {
-    const postings = this._index.get(term);
-    return FIELDS.flatMap(([, weight], field) => {
-      const frequencies = postings?.get(field);
-      if (!frequencies) return [];
-      const lengths = this.#lengths[field]!;
-      let count = frequencies.size;
-      if (this.dirtCount > 0) for (const number of frequencies.keys()) if (lengths[number] === 0) count--;
-      return { frequencies, field, weight, count };
-    });
-  }
-
-  /** Adds the score of a term to the memories that have it: with `mayAdd` to all of them, else to those that were found before. */
+  /** Adds the score of a term in a field to the memories that have it: with `mayAdd` to all of them, else to those that were found before. */
   #score(
-    { frequencies, field, weight, count }: TermField,
-    { rank, found, mayAdd }: { rank: number; found: number[]; mayAdd: boolean },
+    frequencies: ReadonlyMap<number, number>,
+    term: { field: number; weight: number; rank: number; found: number[]; mayAdd: boolean },
   ): void {
+    const { field, weight, rank, found, mayAdd } = term;
     const { k, b, d } = BM25;
     const [search, foundBy, scores] = [this.#search, this.#foundBy, this.#scores];
     const [matched, lastTerm, lengths] = [this.#matchedTerms, this.#lastTerm, this.#lengths[field]!];
+    const count = frequencies.size;
     const rarity = weight * Math.log(1 + (this._documentCount - count + 0.5) / (count + 0.5));
     const average = this._avgFieldLength[field]!;
     frequencies.forEach((frequency, number) => {
-      const length = lengths[number]!;
-      if (length === 0) return;
       if (foundBy[number] !== search) {
         if (!mayAdd) return;
         foundBy[number] = search;
@@ -132,7 +118,8 @@ export class TermIndex extends MiniSearch<Memory> {
         lastTerm[number] = -1;
         found.push(number);
       }
-      scores[number]! += rarity * (d + (frequency * (k + 1)) / (frequency + k * (1 - b + (b * length) / average)));
+      scores[number]! +=
+        rarity * (d + (frequency * (k + 1)) / (frequency + k * (1 - b + (b * lengths[number]!) / average)));
       if (lastTerm[number] !== rank) matched[number]!++;
       lastTerm[number] = rank;
     });

@@ -15,7 +15,7 @@ export function wordsOf(text: string): string[] {
     .toLowerCase()
     .replace(/[’ʼ`´]/g, "'")
     .replace(/(\d),(?=\d{3}(?!\d))/g, '$1')
-    .replace(/(?<!\p{L})(\d+)(?:st|nd|rd|th)(?!\p{L})/gu, '$1')
+    .replace(/(?<![\p{L}\d])(\d{1,20})(?:st|nd|rd|th)(?!\p{L})/gu, '$1')
     .replace(UNSPACED, pairs);
   return (plain.match(WORD) ?? []).filter((word) => word.length <= MAX_WORD);
 }
