@@ -39,6 +39,11 @@ describe('what is found', () => {
     expect(await find('window', { scope: BOB })).toEqual([]);
   });
 
+  it('finds a memory that has only words that say nothing by these words', async () => {
+    await put(store, ADA, draft('hamlet', 'To be or not to be'), draft('tea', 'The user drinks tea'));
+    expect(await find('to be or not to be')).toEqual(['hamlet']);
+  });
+
   it('scores by relevance, recency, importance and confidence, as its parts say', async () => {
     const [source] = draft('', '').sources;
     const old = [{ ...source!, at: new Date(NOON - 30 * 86_400_000).toISOString() }];

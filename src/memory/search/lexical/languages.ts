@@ -90,7 +90,10 @@ export class Stems {
     });
   }
 
-  /** The language of a text, the one with most of its stop words, as an index into `languages`; and its words without stop words. */
+  /**
+   * The language of a text, the one with most of its stop words, as an index into `languages`; and its words without stop words. If it has
+   * only stop words, they are its content.
+   */
   contentOf(words: readonly string[]): { language: number; content: string[] } {
     const languagesOf = words.map((word) => this.#stopWords.get(word) ?? 0);
     const counts = this.languages.map(() => 0);
@@ -99,7 +102,8 @@ export class Stems {
     }
     const most = Math.max(...counts);
     const language = most >= counts[0]! + MARGIN ? counts.indexOf(most) : 0;
-    return { language, content: words.filter((_, i) => (languagesOf[i]! & (1 << language)) === 0) };
+    const content = words.filter((_, i) => (languagesOf[i]! & (1 << language)) === 0);
+    return { language, content: content.length > 0 ? content : [...words] };
   }
 
   isStopWordOfAny(word: string): boolean {
