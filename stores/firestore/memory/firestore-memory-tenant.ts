@@ -34,6 +34,7 @@ import { MemoryDatabase, type SharedMemories } from './memory-database.ts';
 import {
   hashName,
   headFields,
+  isKept,
   memoryNameOf,
   noteName,
   noteRange,
@@ -64,11 +65,13 @@ export class FirestoreMemoryTenant implements MemoryTenant {
   get(key: string, ids: readonly string[]): Promise<Memory[]> {
     return this.#call('get', 'Reading memories', async () => {
       const refs = ids.map((id) => this.#memories(key).doc(hashName(id)));
-      const documents = await this.#data.database.getAll(refs);
+      // The head comes last: an erasure between two requests is seen.
+      const documents = await this.#data.database.getAll([...refs, this.#data.head(key)]);
+      const head = readHead(documents.pop()!);
       return memoriesOf(
         await this.#versions(
           key,
-          documents.filter(({ exists }) => exists),
+          documents.filter((document) => isKept(document, head)),
         ),
       );
     });
@@ -82,15 +85,13 @@ export class FirestoreMemoryTenant implements MemoryTenant {
   }
 
   revision(key: string): Promise<number> {
-    return this.#call('revision', 'Reading a revision of memories', async () => {
-      return readHead(await this.#data.database.get(this.#data.head(key))).revision;
-    });
+    return this.#call('revision', 'Reading a revision of memories', async () => (await this.#readHead(key)).revision);
   }
 
   changes(key: string, since: number): Promise<MemoryChanges> {
     return this.#call('changes', 'Reading changes of memories', async () => {
       // Read before the memories: changes that come in between are returned again next time.
-      const { revision, reset, floorRevision } = readHead(await this.#data.database.get(this.#data.head(key)));
+      const { revision, reset, floorRevision } = await this.#readHead(key);
       const isReset = since < reset || since > revision;
       if (since === revision) return { revision, changed: [], isReset };
       const first = sequenceOf(isReset ? floorRevision : Math.max(since + 1, floorRevision));
@@ -112,8 +113,10 @@ export class FirestoreMemoryTenant implements MemoryTenant {
 
   revisions(key: string, id: string): Promise<Memory[]> {
     return this.#call('revisions', 'Reading the revisions of a memory', async () => {
-      const [current] = await this.#data.database.getAll([this.#memories(key).doc(hashName(id))]);
-      return current!.exists ? memoriesOf(await this.#history(key, current!)) : [];
+      const refs = [this.#memories(key).doc(hashName(id)), this.#data.head(key)];
+      const [current, document] = await this.#data.database.getAll(refs);
+      const head = readHead(document!);
+      return isKept(current!, head) ? memoriesOf(await this.#history(key, current!, head)) : [];
     });
   }
 
@@ -121,15 +124,20 @@ export class FirestoreMemoryTenant implements MemoryTenant {
     return this.#call('bySource', 'Reading the memories of a source', async () => {
       const { database } = this.#data;
       const hash = hashName(sourceId);
-      const [now, before] = await Promise.all([
-        this.#data.database.all(this.#memories(key).where('sources', 'array-contains', hash)),
-        database.query(this.#revisions(key).where('sources', 'array-contains', hash).select()),
+      const reading = this.#readHead(key);
+      const [now, before, head] = await Promise.all([
+        keptOf(reading, database.all(this.#memories(key).where('sources', 'array-contains', hash))),
+        keptOf(
+          reading,
+          database.query(this.#revisions(key).where('sources', 'array-contains', hash).select('sequence')),
+        ),
+        reading,
       ]);
       const found = new Set(now.map(({ id }) => id));
       const names = new Set(before.map(({ id }) => memoryNameOf(id)));
       const more = [...names].filter((name) => !found.has(name)).map((name) => this.#memories(key).doc(name));
       const documents = more.length === 0 ? [] : await database.getAll(more);
-      return memoriesOf(await this.#versions(key, [...now, ...documents.filter(({ exists }) => exists)]));
+      return memoriesOf(await this.#versions(key, [...now, ...documents.filter((one) => isKept(one, head))]));
     });
   }
 
@@ -242,47 +250,58 @@ export class FirestoreMemoryTenant implements MemoryTenant {
 
   async #queryLast(key: string, request: QueryRequest): Promise<Page<MemoryHit>> {
     const { k, before } = request;
+    const limit = Math.min(PAGE, k + 1);
+    const head = this.#readHead(key);
     const found: MemoryVersion[] = [];
     let query: Query = this.#memories(key)
       .orderBy('sequence', 'desc')
-      .select(...WITHOUT_VECTOR);
+      .select(...WITHOUT_VECTOR)
+      .limit(limit);
     if (before !== undefined) query = query.startAfter(before);
-    for await (const documents of this.#data.database.pages(query, Math.min(PAGE, k + 1))) {
+    for (;;) {
+      const documents = await keptOf(head, this.#data.database.query(query));
       for (const version of await this.#versions(key, documents)) if (fits(version, request)) found.push(version);
-      if (found.length > k) break;
+      // All that comes after an erased document is erased, too.
+      if (found.length > k || documents.length < limit) return pageOfVersions(found, k);
+      query = query.startAfter(documents.at(-1)!);
     }
-    return pageOfVersions(found, k);
   }
 
   async #queryNear(key: string, request: QueryRequest, vector: Float32Array): Promise<Page<MemoryHit>> {
     const { k, filter } = request;
     const all = this.#memories(key).select(...WITHOUT_VECTOR, DISTANCE);
     const memories = filter.includeInvalid ? all : all.where('isActive', '==', true);
+    const head = this.#readHead(key);
     for (
       let limit = Math.min(MOST_NEAR, filter.topics || filter.kind ? 4 * k : k + 5);
       ;
       limit = Math.min(MOST_NEAR, 4 * limit)
     ) {
       const query = memories.findNearest({ ...NEAREST, queryVector: Array.from(vector), limit });
-      const documents = await this.#data.database.query(query);
+      const reading = this.#data.database.query(query);
+      const documents = await keptOf(head, reading);
       const versions = await this.#versions(key, documents);
       const items = versions.flatMap((version, i): MemoryHit[] => {
         if (!fits(version, request)) return [];
         const similarity = Math.max(-1, Math.min(1, 1 - (documents[i]!.get(DISTANCE) as number)));
         return [{ memory: version.memory, similarity }];
       });
-      if (items.length >= k || documents.length < limit || limit === MOST_NEAR) return { items: items.slice(0, k) };
+      const isAll = (await reading).length < limit;
+      if (items.length >= k || isAll || limit === MOST_NEAR) return { items: items.slice(0, k) };
     }
   }
 
   async #queryPast(key: string, request: QueryRequest, asOf: number): Promise<Page<MemoryHit>> {
-    const documents = await this.#data.database.all(this.#memories(key).orderBy('sequence', 'desc'));
+    const reading = this.#readHead(key);
+    const all = this.#data.database.all(this.#memories(key).orderBy('sequence', 'desc'));
+    const documents = await keptOf(reading, all);
+    const head = await reading;
     const versions = await this.#versions(key, documents);
     const then = await Promise.all(
       versions.map(async (version, i) => {
         const isOld = Date.parse(version.memory.createdAt) <= asOf;
         if (!isOld || Date.parse(version.memory.updatedAt) <= asOf) return isOld ? version : undefined;
-        return versionAt(await this.#history(key, documents[i]!), asOf);
+        return versionAt(await this.#history(key, documents[i]!, head), asOf);
       }),
     );
     const { before = Infinity, vector, k } = request;
@@ -300,15 +319,19 @@ export class FirestoreMemoryTenant implements MemoryTenant {
   }
 
   /** What a memory was, and is as it was read. */
-  async #history(key: string, current: DocumentSnapshot): Promise<MemoryVersion[]> {
+  async #history(key: string, current: DocumentSnapshot, head: ScopeHead): Promise<MemoryVersion[]> {
     const range = this.#revisions(key)
       .orderBy(FieldPath.documentId())
       .startAt(`${current.id}-`)
       .endBefore(`${current.id}.`);
     const before = (await this.#data.database.all(range)).filter(
-      (one) => (one.get('revision') as number) < (current.get('revision') as number),
+      (one) => isKept(one, head) && (one.get('revision') as number) < (current.get('revision') as number),
     );
     return this.#versions(key, [...before, current]);
+  }
+
+  async #readHead(key: string): Promise<ScopeHead> {
+    return readHead(await this.#data.database.get(this.#data.head(key)));
   }
 
   #versions(key: string, documents: readonly DocumentSnapshot[]): Promise<MemoryVersion[]> {
@@ -327,6 +350,12 @@ export class FirestoreMemoryTenant implements MemoryTenant {
   #call<T>(method: string, what: string, work: () => Promise<T>): Promise<T> {
     return this.#data.database.meter.call(method, what, work);
   }
+}
+
+/** Those of the documents that are not erased. Takes promises, so that the head is read at the same time. */
+async function keptOf<T extends DocumentSnapshot>(head: Promise<ScopeHead>, documents: Promise<T[]>): Promise<T[]> {
+  const [known, found] = await Promise.all([head, documents]);
+  return found.filter((document) => isKept(document, known));
 }
 
 function memoriesOf(versions: readonly MemoryVersion[]): Memory[] {

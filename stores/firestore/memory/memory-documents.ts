@@ -8,7 +8,7 @@ import type { Sealer } from '../../../src/store/encryption/encryption.ts';
 import { isDerivedKind, type NoteOperation } from '../../../src/store/memory/checks.ts';
 import type { Memory, MemoryJob, MemoryNote, MemoryScopeId } from '../../../src/store/memory/contract.ts';
 import { readyAt } from '../../../src/store/memory/jobs.ts';
-import type { MemoryVersion } from '../../../src/store/memory/version.ts';
+import { sequenceOf, type MemoryVersion } from '../../../src/store/memory/version.ts';
 import { assertReadable } from '../../../src/store/parts/format.ts';
 import { FORMAT, SEALED_FORMAT } from '../format/foreign-layout.ts';
 import { packText, packTextNow, unpackJson, unpackText } from '../format/packed-text.ts';
@@ -62,6 +62,14 @@ export function readHead(document: DocumentSnapshot): ScopeHead {
   const { key, commit, revision, reset, floor, floorRevision, isErasing, expires } = data;
   const head = { commit, revision, reset, floor, floorRevision, isErasing, expires } as Omit<ScopeHead, 'key'>;
   return { ...head, key: key ? JSON.stringify(unpackJson(key as Buffer)) : undefined };
+}
+
+/**
+ * Whether the document of a memory or of a revision exists, and was written after the last erasure of its scope. An erasure marks the head
+ * first and removes the documents afterwards, so every read of a document needs the head as well, read no earlier than the call began.
+ */
+export function isKept(document: DocumentSnapshot, { floorRevision }: ScopeHead): boolean {
+  return document.exists && (document.get('sequence') as number) >= sequenceOf(floorRevision);
 }
 
 /** A version's document, of a memory as it is or as it was. `name` is the memory's. */

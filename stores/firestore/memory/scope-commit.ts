@@ -10,6 +10,7 @@ import type { MemoryDatabase } from './memory-database.ts';
 import {
   hashName,
   headFields,
+  isKept,
   noteFields,
   noteName,
   readHead,
@@ -55,7 +56,7 @@ export class ScopeCommits {
       const [next] = await database.query(memories.where('expires', '>', now).orderBy('expires').limit(1));
       const read = await this.#read([], undefined);
       if (read.head.commit === 0) return 0;
-      const removed = documents.filter((document) => this.#isThere(document, read.head));
+      const removed = documents.filter((document) => isKept(document, read.head));
       const expires = documents.length === PAGE ? now : ((next?.get('expires') as number | undefined) ?? null);
       await this.#write(read, { removed, writes: [], raises: removed.length > 0, expires });
       return removed.length;
@@ -78,7 +79,7 @@ export class ScopeCommits {
     let expires = head.expires;
     for (const [i, put] of puts.entries()) {
       const document = read.memories[i]!;
-      const current: MemoryVersion | undefined = this.#isThere(document, head)
+      const current: MemoryVersion | undefined = isKept(document, head)
         ? await readVersion(document, reader)
         : undefined;
       const version = nextVersion(put, current, { scope: reader.scope, sequence: sequenceOf(revision) + i, now });
@@ -99,7 +100,7 @@ export class ScopeCommits {
           : { kind: 'set', ref, data: await noteFields(note, head.commit + 1, reader.sealer) },
       );
     }
-    const removed = read.memories.slice(puts.length).filter((document) => this.#isThere(document, head));
+    const removed = read.memories.slice(puts.length).filter((document) => isKept(document, head));
     await this.#write(read, { removed, writes, raises: raisesRevision, expires });
     return { revision };
   }
@@ -155,11 +156,6 @@ export class ScopeCommits {
     const data = headFields(next);
     const { ref, updateTime: at } = document;
     await database.commit([at ? { kind: 'update', ref, data, at } : { kind: 'create', ref, data }, ...writes]);
-  }
-
-  /** Whether a memory's document exists, and was written after the last erasure. */
-  #isThere(document: DocumentSnapshot, { floorRevision }: ScopeHead): boolean {
-    return document.exists && (document.get('sequence') as number) >= sequenceOf(floorRevision);
   }
 
   #collection(name: 'memories' | 'revisions' | 'notes'): ReturnType<DocumentReference['collection']> {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { setImmediate } from 'node:timers/promises';
 import { equal, refuses } from '../support/assertions.ts';
 import type { MemoryStore } from '../../../src/store/memory/contract.ts';
 import { ADA, BOB, isoOf, note, put, source, START } from './support/drafts.ts';
@@ -26,6 +27,51 @@ async function fill(stage: MemoryStage, vector: readonly number[] | undefined): 
     { now: START },
   );
   await next().commit(ADA, [put('seat', { text: 'CANARY-second', validTo: isoOf(START) })]);
+}
+
+/** How many memories each method reads that can read those of {@link fillMany}. */
+async function countAll(
+  store: MemoryStore,
+  ids: readonly string[],
+  vector: readonly number[] | undefined,
+): Promise<Record<string, number>> {
+  const filter = { includeInvalid: true };
+  const [get, last, past, near, revisions, bySource, changes] = await Promise.all([
+    store.get(ADA, ids),
+    store.query(ADA, { filter }),
+    store.query(ADA, { filter, asOf: isoOf(START) }),
+    vector ? store.query(ADA, { filter, vector }) : { items: [] },
+    store.revisions(ADA, ids[0]!),
+    store.bySource(ADA, 'before'),
+    store.changes(ADA, { since: 0 }),
+  ]);
+  return {
+    get: get.length,
+    last: last.items.length,
+    past: past.items.length,
+    near: near.items.length,
+    revisions: revisions.length,
+    bySource: bySource.length,
+    changes: changes.changed.length,
+  };
+}
+
+/** Puts each memory twice. The first versions have the source `before`. */
+async function fillMany(
+  { next }: MemoryStage,
+  ids: readonly string[],
+  vector: readonly number[] | undefined,
+): Promise<void> {
+  await next().commit(
+    ADA,
+    ids.map((id) => put(id, { sources: [source('before')] }, vector)),
+    { now: START },
+  );
+  await next().commit(
+    ADA,
+    ids.map((id) => put(id, { confidence: 1 }, vector)),
+    { now: START + 1000 },
+  );
 }
 
 /** What is removed leaves nothing. */
@@ -143,6 +189,35 @@ export const removal: MemorySubject = {
       equal((await next().get(ADA, ['seat']))[0]?.revision, 1, 'a new memory');
       equal((await next().get(BOB, ['seat']))[0]?.text, 'KEPT-bob', 'the other scope');
     });
+
+    kit.test(
+      'after the revision of an erasure no method reads what was erased, while it runs or later',
+      async (stage) => {
+        const ids = Array.from({ length: 30 }, (_, i) => `m${i}`);
+        const all = { get: 30, last: 30, past: 30, near: vector ? 30 : 0, revisions: 2, bySource: 30, changes: 30 };
+        const none = Object.fromEntries(Object.keys(all).map((method) => [method, 0]));
+        for (let i = 0; i < kit.runs(3, 20); i++) {
+          await fillMany(stage, ids, vector);
+          const [reader, eraser] = i % 2 === 0 ? [stage.a, stage.b] : [stage.b, stage.a];
+          equal(await countAll(reader, ids, vector), all, 'before');
+          const before = await reader.revision(ADA);
+          const erasure = { isRunning: true };
+          const erasing = eraser.erase(ADA).finally(() => {
+            erasure.isRunning = false;
+          });
+          const reading = async (): Promise<void> => {
+            for (; erasure.isRunning; await setImmediate()) {
+              // Read first: these reads begin when the scope has this revision.
+              const revision = await reader.revision(ADA);
+              const counts = await countAll(reader, ids, vector);
+              if (revision > before) equal(counts, none, 'while it runs');
+            }
+          };
+          await Promise.all([erasing, reading()]);
+          for (const store of [reader, eraser]) equal(await countAll(store, ids, vector), none, 'later');
+        }
+      },
+    );
 
     kit.test('a sweep removes what has expired, in all scopes', async (stage) => {
       const { next } = stage;

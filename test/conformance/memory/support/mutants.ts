@@ -268,6 +268,26 @@ export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
       revisions: async (scope, id) => [...(kept.get(id) ?? []), ...(await sound.revisions(scope, id))],
     };
   }),
+  mutant('reads the memories of an erased scope until the erasure has ended', 'removal', (sound) => {
+    const erasing = new Map<string, Memory[]>();
+    return {
+      async get(scope, ids, options) {
+        const found = await sound.get(scope, ids, options);
+        return [...found, ...(erasing.get(JSON.stringify(scope)) ?? [])];
+      },
+      async erase(scope, options) {
+        const { items } = await sound.query(scope, { ...options, k: 1000 });
+        const counts = await sound.erase(scope, options);
+        erasing.set(
+          JSON.stringify(scope),
+          items.map(({ memory }) => memory),
+        );
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        erasing.delete(JSON.stringify(scope));
+        return counts;
+      },
+    };
+  }),
   mutant('begins at 0 after an erasure', 'removal', (sound) => {
     const erased = new Map<string, number>();
     const offset = (scope: MemoryScopeId): number => erased.get(JSON.stringify(scope)) ?? 0;

@@ -3,9 +3,11 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { assertFails, initializeTestEnvironment } from '@firebase/rules-unit-testing';
 import { deleteDoc, doc, getDoc, setDoc } from 'firebase/firestore';
+import { genkit } from 'genkitx-agents';
 import { FirestoreMemoryStore, type FirestoreUsage } from 'genkitx-agents/google-cloud';
+import { memoryManager, type MemoryQuery } from 'genkitx-agents/memory';
 import { afterAll, describe, expect, it } from 'vitest';
-import { ADA, BOB, note, put, START } from '../../../conformance/memory/support/drafts.ts';
+import { ADA, BOB, isoOf, note, put, source, START } from '../../../conformance/memory/support/drafts.ts';
 import { scale } from '../../../support/scale.ts';
 import { childScript } from '../../../support/child-script.ts';
 import { textOfDocuments } from '../support/all-text.ts';
@@ -78,6 +80,19 @@ it('costs what the docs say', async () => {
     deletes: 0,
     rpcs: 2,
   });
+  // The head, which has the floor of the last erasure, and the memories.
+  expect(await cost(() => store.get(ADA, ['one']))).toEqual({ reads: 2, writes: 0, deletes: 0, rpcs: 1 });
+  expect(await cost(() => store.query(ADA))).toEqual({ reads: 3, writes: 0, deletes: 0, rpcs: 2 });
+  expect(await cost(() => store.query(ADA, { asOf: isoOf(Date.now()) }))).toEqual({
+    reads: 3,
+    writes: 0,
+    deletes: 0,
+    rpcs: 2,
+  });
+  // The head, the memory, and what it was.
+  expect(await cost(() => store.revisions(ADA, 'one'))).toEqual({ reads: 3, writes: 0, deletes: 0, rpcs: 2 });
+  // The head, two memories, and a revision.
+  expect(await cost(() => store.bySource(ADA, 'chat-1'))).toEqual({ reads: 4, writes: 0, deletes: 0, rpcs: 3 });
   expect(await cost(() => store.claimJob({ owner: 'w', leaseMs: 1000 }))).toEqual({
     reads: 1,
     writes: 0,
@@ -126,6 +141,21 @@ it('reads no vectors to find the nearest memories, the last ones and those that 
   await store.close();
 });
 
+/** Erases ADA's memories in a process that ends when all are marked as erased, and none is removed. */
+async function eraseAndDie(store: FirestoreMemoryStore): Promise<void> {
+  const real = db.batch.bind(db);
+  let batches = 0;
+  db.batch = () => {
+    if (batches++ > 0) throw new Error('the process ends here');
+    return real();
+  };
+  try {
+    await expect(store.erase(ADA)).rejects.toThrow('the process ends here');
+  } finally {
+    db.batch = real;
+  }
+}
+
 it('finishes an erasure that broke off, and takes nothing of it for a memory', async () => {
   const store = new FirestoreMemoryStore({ db, collection: 'broken' });
   await store.commit(
@@ -134,14 +164,7 @@ it('finishes an erasure that broke off, and takes nothing of it for a memory', a
     { now: START },
   );
   await store.commit(ADA, [put('seat', { text: 'CANARY again' })]);
-  const batches = { left: 1 };
-  const real = db.batch.bind(db);
-  db.batch = () => {
-    if (batches.left-- > 0) return real();
-    throw new Error('the process ends here');
-  };
-  await expect(store.erase(ADA)).rejects.toThrow('the process ends here');
-  db.batch = real;
+  await eraseAndDie(store);
   // Of the same id as one that was to be erased.
   await store.commit(ADA, [put('seat', { text: 'new' })]);
   expect(await store.get(ADA, ['seat'])).toMatchObject([{ text: 'new', revision: 1 }]);
@@ -151,6 +174,83 @@ it('finishes an erasure that broke off, and takes nothing of it for a memory', a
   expect(await textOfDocuments(db, 'broken')).not.toContain('CANARY');
   expect((await store.query(ADA)).items).toMatchObject([{ memory: { text: 'new' } }]);
   expect(await store.revisions(ADA, 'seat')).toHaveLength(1);
+  await store.close();
+});
+
+it('reads no memory and no revision of a scope that was marked as erased, by any method', async () => {
+  const store = new FirestoreMemoryStore({ db, collection: 'marked' });
+  const ids = Array.from({ length: 90 }, (_, i) => `m${i}`);
+  const near = [1, 0];
+  const old = (id: string, text: string) => put(id, { text, sources: [source('old')] }, near);
+  await store.commit(
+    ADA,
+    ids.map((id) => old(id, 'CANARY')),
+    { now: START },
+  );
+  await store.commit(ADA, [old('m1', 'CANARY again'), old('m2', 'CANARY again')], { now: START + 1000 });
+  const { nextCursor } = await store.query(ADA, { k: 10 });
+  await eraseAndDie(store);
+  const textsOf = async (query?: MemoryQuery) => (await store.query(ADA, query)).items.map(({ memory }) => memory.text);
+  const filter = { includeInvalid: true };
+  const readAll = async () => ({
+    get: (await store.get(ADA, ids)).map(({ text }) => text),
+    last: await textsOf(),
+    'a page': await store.query(ADA, { k: 1 }),
+    'the next page': await textsOf({ cursor: nextCursor! }),
+    'by a topic': await textsOf({ k: 1, filter: { ...filter, topics: ['said'] } }),
+    near: await textsOf({ vector: near, k: 1 }),
+    'all that are near': await textsOf({ vector: near, filter }),
+    'after the first commit': await textsOf({ asOf: isoOf(START) }),
+    'after the second commit': await textsOf({ asOf: isoOf(START + 1000) }),
+    'near after the first commit': await textsOf({ vector: near, asOf: isoOf(START) }),
+    revisions: (await store.revisions(ADA, 'm1')).map(({ text }) => text),
+    source: (await store.bySource(ADA, 'old')).map(({ text }) => text),
+    changes: (await store.changes(ADA, { since: 0 })).changed.map(({ text }) => text),
+  });
+  const nothing = Object.fromEntries(Object.keys(await readAll()).map((method) => [method, [] as unknown]));
+  expect(await readAll()).toEqual({ ...nothing, 'a page': { items: [] } });
+  // It is farther than those that were erased, and has an id of one of them.
+  await store.commit(ADA, [put('m1', { text: 'new', sources: [source('new')] }, [0.1, 1])], { now: START + 5000 });
+  const [hit] = (await store.query(ADA)).items;
+  expect(await readAll()).toEqual({
+    ...nothing,
+    get: ['new'],
+    last: ['new'],
+    'a page': { items: [hit] },
+    'by a topic': ['new'],
+    near: ['new'],
+    'all that are near': ['new'],
+    revisions: ['new'],
+    changes: ['new'],
+  });
+  // The second version of the new memory is as old, by its number, as an erased one.
+  await store.commit(ADA, [put('m1', { text: 'newer' })]);
+  expect((await store.revisions(ADA, 'm1')).map(({ text, revision }) => [text, revision])).toEqual([
+    ['new', 1],
+    ['newer', 2],
+  ]);
+  await store.close();
+});
+
+it('brings back no memory of a scope that was marked as erased, by no commit', async () => {
+  const store = new FirestoreMemoryStore({ db, collection: 'marked-commits' });
+  const memory = memoryManager(genkit({}), { store, appName: 'shop' });
+  const scope = memory.scopeFor('user', { context: { auth: { uid: 'ada' } } });
+  await store.commit(ADA, [put('rash', { text: 'CANARY' }), put('seat', { text: 'CANARY' })], { now: START });
+  const revision = await store.revision(ADA);
+  const [read] = await store.get(ADA, ['seat']);
+  // A turn has placed it in a request, so the next commit of a job says when it was last used.
+  memory.noteUse(scope, ['rash', 'seat']);
+  await eraseAndDie(store);
+  const putBack = store.commit(ADA, [{ op: 'put', memory: read! }], { expectedRevision: revision });
+  await expect(putBack).rejects.toMatchObject({ status: 'ABORTED' });
+  await memory.create({ scope, memory: 'The user is back' });
+  const { items } = await store.query(ADA, { filter: { includeInvalid: true } });
+  expect(items.map((hit) => hit.memory.text)).toEqual(['The user is back']);
+  await expect(memory.restore({ scope, id: 'seat' })).rejects.toMatchObject({ status: 'NOT_FOUND' });
+  await store.sweep();
+  expect(await textOfDocuments(db, 'marked-commits')).not.toContain('CANARY');
+  expect((await store.query(ADA)).items.map((hit) => hit.memory.text)).toEqual(['The user is back']);
   await store.close();
 });
 
