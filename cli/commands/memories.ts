@@ -1,11 +1,11 @@
 import { Option, type Command } from 'commander';
-import type { Memory, MemoryJob, MemoryScope, MemoryScopeId } from 'genkitx-agents/memory';
+import type { Memory, MemoryErasure, MemoryJob, MemoryScope, MemoryScopeId } from 'genkitx-agents/memory';
 import { Problem, WrongUse } from '../failures.ts';
 import type { Io } from '../io.ts';
 import { table } from '../output/table.ts';
 import { brief, count, safe, time } from '../output/text.ts';
 import { openMemories, type OpenMemories } from '../stores/open-memories.ts';
-import { importPackage } from '../stores/open-store.ts';
+import { importMemory } from '../stores/open-store.ts';
 import { parseCount } from './numbers.ts';
 import { isConfirmed, removingCommand, type RemovingFlags } from './removing.ts';
 import { closing, itemsOf, printJson, storeCommand, type StoreFlags } from './with-store.ts';
@@ -28,6 +28,8 @@ interface JobFlags extends StoreFlags {
 
 /** Time limit of a search, in ms. Long, because a new process has to read the index first. */
 const SEARCH_MS = 60_000;
+/** The most memories that a search returns. */
+const MOST_FOUND = 50;
 
 /** `memories ...` */
 export function addMemories(program: Command, io: Io): void {
@@ -41,16 +43,18 @@ export function addMemories(program: Command, io: Io): void {
     .option('--all', 'also those that do not hold any more')
     .option('--as-of <time>', 'as the scope was then (ISO 8601)')
     .option('-n, --limit <count>', 'at most so many', parseCount, 50)
-    .action((flags: ListFlags) =>
-      on(flags, (open) => (flags.app === undefined ? listScopes(io, flags, open) : list(io, flags, open))),
-    );
+    .action(async (flags: ListFlags) => {
+      if (flags.app === undefined) assertNoOwner(flags);
+      await on(flags, (open) => (flags.app === undefined ? listScopes(io, flags, open) : list(io, flags, open)));
+    });
 
   scoped(
     storeCommand(memories, 'search <query>', 'the memories of a scope that fit a text, with the parts of their scores'),
   )
-    .option('-n, --limit <count>', 'at most so many, up to 50', parseCount, 10)
-    .action((query: string, flags: ListFlags) =>
-      on(flags, async ({ manager, caller }) => {
+    .option('-n, --limit <count>', `at most so many, up to ${MOST_FOUND}`, parseCount, 10)
+    .action(async (query: string, flags: ListFlags) => {
+      if (flags.limit > MOST_FOUND) throw new WrongUse(`--limit of a search is 1 to ${MOST_FOUND}.`);
+      await on(flags, async ({ manager, caller }) => {
         const scope = await mustScope(flags, caller);
         const { memories: found } = await manager.search({ scope, query, k: flags.limit, deadlineMs: SEARCH_MS });
         if (flags.json) for (const one of found) await printJson(io, one);
@@ -69,8 +73,8 @@ export function addMemories(program: Command, io: Io): void {
             ]),
           );
         }
-      }),
-    );
+      });
+    });
 
   scoped(storeCommand(memories, 'show <id>', 'a memory with its sources, and what it was before')).action(
     (id: string, flags: ScopeFlags) =>
@@ -120,12 +124,12 @@ export function addMemories(program: Command, io: Io): void {
         )) {
           memoryCount++;
         }
-        const what = count(memoryCount, 'memory').replace(/memorys$/, 'memories');
+        const what = countMemories(memoryCount);
         if (flags.dryRun) return io.print(`Would remove: ${what}, and all that belongs to the scope\n`);
         if (!(await isConfirmed(io, flags, `${what} of ${describeScope(id)} will be removed for good.`))) return;
         const erased = await manager.erase({ scope: await mustScope(flags, caller) });
         if (flags.json) await printJson(io, erased);
-        else await io.print(`Removed: ${brief(erased, 200)}\n`);
+        else await io.print(`Removed: ${describeErasure(erased)}\n`);
       }),
   );
 }
@@ -153,7 +157,7 @@ function scopeIdOf({ app: appName, user: userId, session: sessionId }: ScopeFlag
 
 async function mustScope(flags: ScopeFlags, caller: OpenMemories['caller']): Promise<MemoryScope> {
   const id = scopeIdOf(flags);
-  const { appScope, sessionScope, userScope } = await importPackage(() => import('genkitx-agents/memory'));
+  const { appScope, sessionScope, userScope } = await importMemory();
   if (id.scope === 'user') return userScope({ ...id, ...caller });
   return id.scope === 'session' ? sessionScope({ ...id, ...caller }) : appScope({ ...id, ...caller });
 }
@@ -163,6 +167,20 @@ function describeScope(id: MemoryScopeId): string {
   return id.scope === 'user'
     ? `user '${id.userId}' of app '${id.appName}'`
     : `session '${id.sessionId}' of app '${id.appName}'`;
+}
+
+/** @throws WrongUse with `--user` or `--session`: without `--app` they would be ignored. */
+function assertNoOwner({ user, session }: ScopeFlags): void {
+  const flag = user === undefined ? '--session' : '--user';
+  if ((user ?? session) !== undefined) throw new WrongUse(`${flag} needs --app: it names the scope's app.`);
+}
+
+function countMemories(memories: number): string {
+  return memories === 1 ? '1 memory' : `${memories.toLocaleString('en')} memories`;
+}
+
+function describeErasure({ memories, revisions, notes, jobs }: MemoryErasure): string {
+  return [countMemories(memories), count(revisions, 'revision'), count(notes, 'note'), count(jobs, 'job')].join(', ');
 }
 
 async function listScopes(io: Io, { json }: ListFlags, { manager, caller }: OpenMemories): Promise<void> {

@@ -2,7 +2,7 @@ import type { ActionContext } from 'genkit';
 import type { MemoryManager, MemoryStore } from 'genkitx-agents/memory';
 import { WrongUse } from '../failures.ts';
 import { importOptional, loadExport } from './load-module.ts';
-import { assertDirectory, importPackage, parseStoreUrl, type StoreOptions } from './open-store.ts';
+import { assertDirectory, importMemory, importPackage, parseStoreUrl, type StoreOptions } from './open-store.ts';
 
 /** Open memories. For a store, the manager runs no jobs. */
 export interface OpenMemories {
@@ -40,7 +40,7 @@ export async function openMemories(
   const prefix = tenant === undefined ? {} : { pathPrefix: () => tenant };
   if (place.kind === 'file') {
     assertDirectory(place.directory, url);
-    const { FileMemoryStore } = await importPackage(() => import('genkitx-agents/memory'));
+    const { FileMemoryStore } = await importMemory();
     const store = new FileMemoryStore(place.directory, prefix);
     return { manager: await managerOf(store), caller: {}, close: () => store.close() };
   }
@@ -57,7 +57,7 @@ export async function openMemories(
 
 /** A manager without a model: it can read, search and remove memories, but learns none. */
 async function managerOf(store: MemoryStore): Promise<MemoryManager> {
-  const { memoryManager } = await importPackage(() => import('genkitx-agents/memory'));
+  const { memoryManager } = await importMemory();
   const { genkit } = await importPackage(() => import('genkitx-agents'));
   return memoryManager(genkit({}), { store, extract: 'verbatim', worker: false });
 }

@@ -1,4 +1,5 @@
 import { existsSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import type { ActionContext } from 'genkit';
 import type { SessionStore, SnapshotStore, StoreCapabilities } from 'genkitx-agents';
@@ -110,13 +111,36 @@ function assertStore(
   }
 }
 
-/** Imports a part of this package. */
-export async function importPackage<T>(load: () => Promise<T>): Promise<T> {
+/**
+ * Imports a part of this package.
+ *
+ * @param together Packages that the part needs. If one is missing, the error names all that are.
+ * @throws WrongUse when a package is not installed.
+ */
+export async function importPackage<T>(load: () => Promise<T>, together: readonly string[] = []): Promise<T> {
   try {
     return await load();
   } catch (error) {
     const missing = /Cannot find package '([^']+)'/.exec((error as Error).message)?.[1];
     if (missing === undefined) throw error;
-    throw new WrongUse(`The package ${missing} is not installed. Run: npm install ${missing}`);
+    const others = together.includes(missing) ? together.filter((name) => name !== missing && !isInstalled(name)) : [];
+    const names = [missing, ...others];
+    const what = names.length === 1 ? `The package ${missing} is` : `The packages ${names.join(', ')} are`;
+    throw new WrongUse(`${what} not installed. Run: npm install ${names.join(' ')}`);
+  }
+}
+
+/** Imports `genkitx-agents/memory`. */
+export function importMemory(): Promise<typeof import('genkitx-agents/memory')> {
+  return importPackage(() => import('genkitx-agents/memory'), ['minisearch', '@orama/stemmers', '@orama/stopwords']);
+}
+
+function isInstalled(name: string): boolean {
+  try {
+    createRequire(import.meta.url).resolve(name);
+    return true;
+  } catch (error) {
+    // Another code: the package is there, and has no main module.
+    return (error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND';
   }
 }

@@ -1,4 +1,4 @@
-/** A barista who remembers: what one visit teaches, and how the next one begins. */
+/** A barista who remembers: what one visit teaches, and how the next one begins. `node --import tsx samples/memory/main.ts` runs it. */
 import { serveTwice } from './barista.ts';
 
 const { reply, placed, feedback } = await serveTwice();

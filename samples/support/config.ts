@@ -33,7 +33,7 @@ export const USAGE = `npm start takes no arguments; these environment variables 
   MODEL     ${MODEL_CHOICES.join(', ')} (auto: Gemini when GEMINI_API_KEY is set, else Ollama when it runs, else offline)
   PRIVACY   on: personal data is replaced before it is written, and conversations are encrypted (off)
   KEY_FILE  the key of PRIVACY=on, made when it is not there (.data.key: the name of the data folder and .key)
-  CUSTOMER  whose orders can be refunded, by e-mail address (ana@example.com)
+  CUSTOMER  who is signed in, by e-mail address (ana@example.com)
   OFFLINE_PACE_MS  between two words of the offline model (30)`;
 
 /** @throws SetupError naming the setting that can't be used. */

@@ -101,7 +101,9 @@ async function ingestSession(
     return status !== 'full';
   } catch (error) {
     result.failed++;
-    logger.warn(`Session ${quote(sessionId)} was not learned from. ${describeThrown(error)}`);
+    logger.warn(
+      `Session ${quote(sessionId)} was not learned from. ${error instanceof Error ? error.message : describeThrown(error)}`,
+    );
     return true;
   }
 }

@@ -1,13 +1,23 @@
+import { failedPrecondition, invalidArgument } from '../errors.ts';
+import { checkOptions, isFunction, isObject, isString } from '../store/check-options.ts';
 import { mint } from './scopes.ts';
 import { sameFactKey } from './pipeline/consolidate/duplicates.ts';
 import type { AskModel } from './pipeline/extract/ask-model.ts';
 import { learn } from './pipeline/extract/learn.ts';
+import { checkMessages, isListOf } from './pipeline/ingest/check-ingest.ts';
 import { learnInputs } from './pipeline/ingest/plan-jobs.ts';
 import { parseSourceNote } from './pipeline/ingest/ranges.ts';
 import type { Pipeline } from './pipeline/pipeline.ts';
 import type { ExtractionScores, GoldenCase } from './types.ts';
 
-/** Extracts memories from each conversation, and compares them with the expected ones. */
+const isCases = isListOf(isObject, '{ messages, expected }');
+const isTexts = isListOf(isString, 'texts');
+
+/**
+ * Extracts memories from each conversation, and compares them with the expected ones.
+ *
+ * @throws `INVALID_ARGUMENT` for invalid cases; `FAILED_PRECONDITION` if the manager has neither a model nor an extractor.
+ */
 export async function evaluateExtraction(
   pipeline: Pipeline,
   ask: AskModel | undefined,
@@ -16,6 +26,9 @@ export async function evaluateExtraction(
     readonly isSame?: (extracted: string, expected: string) => boolean | Promise<boolean>;
   },
 ): Promise<ExtractionScores> {
+  checkEvaluation(options);
+  if (!ask && pipeline.extract === undefined)
+    throw failedPrecondition('evaluate needs a model: give memoryManager one, or extract.');
   const { cases, isSame = (a, b) => sameFactKey(a) === sameFactKey(b) } = options;
   const compared = [];
   let [matches, extracted, expected] = [0, 0, 0];
@@ -38,6 +51,17 @@ export async function evaluateExtraction(
   const recall = expected === 0 ? 1 : matches / expected;
   const f1 = precision + recall === 0 ? 0 : (2 * precision * recall) / (precision + recall);
   return { precision, recall, f1, cases: compared };
+}
+
+function checkEvaluation(options: { readonly cases?: readonly GoldenCase[] } | undefined): void {
+  checkOptions('evaluate', options, { cases: isCases, isSame: isFunction });
+  const { cases } = options ?? {};
+  if (cases === undefined) throw invalidArgument('evaluate needs cases: a list of { messages, expected }.');
+  for (const [i, { messages, expected }] of cases.entries()) {
+    checkMessages(`evaluate: cases[${i}].messages`, messages);
+    const valid = isTexts(expected);
+    if (valid !== undefined) throw invalidArgument(`evaluate: cases[${i}].expected must be ${valid}.`);
+  }
 }
 
 async function extractedTexts(

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { ActionContext } from 'genkit';
 import { logger } from 'genkit/logging';
 import {
@@ -12,14 +13,7 @@ import {
 import type { Json } from '../json/value.ts';
 import type { SnapshotStore } from '../store/contract.ts';
 import { itemsOf } from '../store/list/items-of.ts';
-import type {
-  Memory,
-  MemoryDraft,
-  MemoryErasure,
-  MemoryJob,
-  MemoryPageOptions,
-  MemoryScopeId,
-} from '../store/memory/contract.ts';
+import type { Memory, MemoryErasure, MemoryJob, MemoryPageOptions, MemoryScopeId } from '../store/memory/contract.ts';
 import { tenantScopeKey } from '../store/memory/scope.ts';
 import { LruCache } from '../store/parts/lru-cache.ts';
 import { Attachment } from './attach/attach.ts';
@@ -28,17 +22,15 @@ import type { AttachedMemory, AttachOptions } from './attach/types.ts';
 import { backfillSessions, type BackfillOptions, type BackfillResult } from './backfill.ts';
 import { evaluateExtraction } from './evaluate.ts';
 import { changeMemory } from './pipeline/commit/change-memory.ts';
+import { restoreMemory } from './pipeline/commit/restore-memory.ts';
 import { readOrganized } from './pipeline/commit/organize.ts';
 import { withOutcome } from './pipeline/consolidate/procedures.ts';
-import { holding } from './pipeline/consolidate/working-memories.ts';
 import { modelAsker, withinTime, type AskModel, type Generates } from './pipeline/extract/ask-model.ts';
 import { readConsent, writeConsent } from './pipeline/guard/consent.ts';
 import { approveText, discardText, waitingTexts } from './pipeline/guard/review.ts';
 import { checkIngest } from './pipeline/ingest/check-ingest.ts';
 import { addJobs, type Enqueued, type IngestWhile, type Redact } from './pipeline/ingest/ingest.ts';
-import { shortHash } from './pipeline/ingest/ranges.ts';
-import { sha256Of } from './pipeline/jobs/job-input.ts';
-import { noteJobs, type ManagedJobs, type MemorySessions } from './pipeline/jobs/process-jobs.ts';
+import { noteJobs, removeJobs, type ManagedJobs, type MemorySessions } from './pipeline/jobs/process-jobs.ts';
 import { MemoryWorker } from './pipeline/jobs/worker.ts';
 import { workOf, type Pipeline } from './pipeline/pipeline.ts';
 import { exportScope } from './rights/export.ts';
@@ -92,6 +84,9 @@ export class MemoryManager {
   readonly #stores = new Set<SnapshotStore>();
   readonly #sessions = new Set<MemorySessions>();
   readonly #ingestWhile: IngestWhile = (...of) => this.#ingest(...of);
+  readonly #jobs: ManagedJobs;
+  /** Enqueues under way. */
+  readonly #enqueues = new Set<Promise<unknown>>();
   readonly #saving = new Set<Promise<unknown>>();
   readonly #redact: Redact | undefined;
   readonly #isSuccess: MemoryManagerOptions['isSuccess'];
@@ -126,13 +121,13 @@ export class MemoryManager {
       clock: { ...SYSTEM_CLOCK, now: this.#pipeline.now },
     });
     this.#worker = new MemoryWorker(this.#pipeline);
-    const jobs: ManagedJobs = {
+    this.#jobs = {
       sessions: this.#sessions,
-      backfill: (of) => this.backfill(of),
+      backfill: (of) => backfillSessions((...one) => this.#enqueue(...one), of),
       attempt: (...of) => this.#worker.attempt(...of),
+      settled: (of) => this.#worker.settled(of),
     };
-    noteJobs(ai.registry, jobs);
-    noteJobs(this, jobs);
+    for (const holder of [ai.registry, this]) noteJobs(holder, this.#jobs);
   }
 
   /**
@@ -183,27 +178,31 @@ export class MemoryManager {
   }
 
   async #ingest(options: IngestOptions, isThere?: () => Promise<boolean>): Promise<IngestResult> {
+    const result = await this.#enqueue(options, isThere);
+    return this.#workOn(options.scope, result, options.wait ?? false);
+  }
+
+  async #enqueue(options: IngestOptions, isThere?: () => Promise<boolean>): Promise<Enqueued> {
     this.#assertOpen();
     checkIngest(options, { ...this.#pipeline, app: this.#settings.app, isSuccess: this.#isSuccess });
-    const { scope, source, messages, procedure, wait = false } = options;
+    const { scope, source, messages, procedure } = options;
     const isWanted = async () =>
       (!procedure || (await this.#isSuccess!({ scope, sourceId: source!.id, messages: messages! }))) &&
       (!isThere || (await isThere()));
-    const result = await addJobs(this.#pipeline, options, { redact: this.#redact, isWanted });
-    return this.#workOn(scope, result, wait);
+    return track(this.#enqueues, addJobs(this.#pipeline, options, { redact: this.#redact, isWanted }));
   }
 
   /**
    * Keeps a fact that the user or the application states, without a conversation.
    *
-   * @param options.source Default: type `explicit`, with an id made from the fact. A given source without a type is `bootstrap`.
+   * @param options.source Default: type `explicit`, with a new id, so that the same fact counts again. A given source without a type is `bootstrap`.
    * @param options.wait Resolve when it is done. Default: true.
    */
   async create(
     options: ScopeOption & { memory: MemoryFact | string; source?: IngestOptions['source']; wait?: boolean },
   ): Promise<IngestResult> {
     const { scope, memory, source, wait = true } = options;
-    const id = `created:${shortHash(sha256Of(memory))}`;
+    const id = `created:${randomUUID()}`;
     return this.ingest({ scope, source: source ?? { id, type: 'explicit' }, memories: [memory], wait });
   }
 
@@ -243,16 +242,15 @@ export class MemoryManager {
   }
 
   /**
-   * Makes a replaced memory hold again. The memory that replaced it ceases to hold.
+   * Makes a replaced memory hold again. The memory that holds in its place ceases to hold.
    *
-   * @throws `NOT_FOUND` when there is no such memory.
+   * A fact without a `key` that was replaced has `validTo`, and can be restored. A fact with a `key` gets a new revision instead, so it
+   * still holds: `asOf` and `revisions` show the old one, and to get it back, create the earlier fact again.
+   *
+   * @throws `NOT_FOUND` when there is no such memory; `FAILED_PRECONDITION` when it holds already.
    */
   async restore({ scope, id }: ScopeOption & { id: string }): Promise<void> {
-    const at = new Date(this.#pipeline.now()).toISOString();
-    const { supersededBy } = await changeMemory(this.#pipeline, workOf(scope), id, holding);
-    if (supersededBy === undefined) return;
-    const replaced = (memory: MemoryDraft) => ({ ...memory, validTo: at, supersededBy: id });
-    await changeMemory(this.#pipeline, workOf(scope), supersededBy, replaced);
+    await restoreMemory(this.#pipeline, workOf(scope), id);
   }
 
   /** Whether a scope may be learned about. Earlier memories stay; `erase` removes them. */
@@ -271,11 +269,12 @@ export class MemoryManager {
     list: async ({ scope }: ScopeOption): Promise<QuarantinedText[]> => waitingTexts(this.#pipeline, workOf(scope)),
     /**
      * Accepts a text: keeps the memory, or learns from the message. The built-in rules and the guards do not check the text again.
+     * While the scope's consent is off the answer is `refused`, and the text waits on.
      *
      * @throws `NOT_FOUND` when the text does not wait for a decision.
      */
     approve: async ({ scope, id }: ScopeOption & { id: string }): Promise<IngestResult> => {
-      const result = await approveText(this.#pipeline, workOf(scope), id);
+      const result = await track(this.#enqueues, approveText(this.#pipeline, workOf(scope), id));
       return this.#workOn(scope, result, true);
     },
     /** Removes a text for good. */
@@ -409,8 +408,9 @@ export class MemoryManager {
     return evaluateExtraction(this.#pipeline, this.#asker(), options);
   }
 
-  /** Resolves when this process works on no job and saves no index. */
+  /** Resolves when this process enqueues nothing, works on no job and saves no index. */
   async settled(): Promise<void> {
+    while (this.#enqueues.size > 0) await Promise.allSettled(this.#enqueues);
     await this.#worker.settled();
     await Promise.all(this.#saving);
   }
@@ -418,8 +418,9 @@ export class MemoryManager {
   /** Stops the worker. Running jobs go back to the queue; the interrupted attempts do not count. The store stays open. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    for (const holder of [this.#pipeline.ai.registry, this]) removeJobs(holder, this.#jobs);
     await this.#worker.close();
-    await Promise.all(this.#saving);
+    await this.settled();
   }
 
   /**
@@ -455,13 +456,17 @@ export class MemoryManager {
       if (this.#settings.hasWorker) this.#worker.wake(options);
       return result;
     }
-    const isDone = await this.#worker.workOff(id, openIds, options);
-    if (result.status === 'full' || (result.status === 'known' && isDone)) return result;
-    return { ...result, status: isDone ? 'committed' : 'failed' };
+    const end = await this.#worker.workOff(id, openIds, options);
+    if (result.status === 'full' || (result.status === 'known' && end === 'done')) return result;
+    return { ...result, status: end === 'done' ? 'committed' : end };
   }
 
   /** Memories for a job to compare facts with. Fails if the search is incomplete: a missed memory would be made twice. */
-  async #nearest(scope: MemoryScope, text: string, request: { k: number; kind: Memory['kind'] }): Promise<Memory[]> {
+  async #nearest(
+    scope: MemoryScope,
+    text: string,
+    request: { k: number; kind: Memory['kind']; abortSignal: AbortSignal },
+  ): Promise<Memory[]> {
     const { memories, report } = await this.search({
       scope,
       query: text,
@@ -489,8 +494,7 @@ export class MemoryManager {
     const saving = this.#search.saveIndex(id, options).catch((error: unknown) => {
       logger.warn(`The index of a memory scope was not saved; searches build it anew. ${describeThrown(error)}`);
     });
-    this.#saving.add(saving);
-    void saving.then(() => this.#saving.delete(saving));
+    void track(this.#saving, saving);
   }
 
   #asker(): AskModel | undefined {
@@ -516,6 +520,14 @@ export class MemoryManager {
   #assertOpen(): void {
     if (this.#isClosed) throw closed('memory manager');
   }
+}
+
+/** Keeps the work in a set until it ends. */
+function track<T>(running: Set<Promise<unknown>>, work: Promise<T>): Promise<T> {
+  running.add(work);
+  const end = () => running.delete(work);
+  work.then(end, end);
+  return work;
 }
 
 /**

@@ -4,7 +4,7 @@ import { invalidArgument } from '../errors.ts';
 import { assertId } from '../snapshot/ids.ts';
 import {
   checkOptions,
-  isAny,
+  isActionArgument,
   isBoolean,
   isFunction,
   isObject,
@@ -15,6 +15,7 @@ import {
 } from '../store/check-options.ts';
 import { TRUST } from './pipeline/extract/candidate.ts';
 import { settleTopics } from './pipeline/extract/topics.ts';
+import { isListOf, isText } from './pipeline/ingest/check-ingest.ts';
 import type { Pipeline } from './pipeline/pipeline.ts';
 import type { MemoryLimits, MemoryManagerOptions, MemoryReport, MemoryTriggers } from './types.ts';
 
@@ -31,7 +32,16 @@ const LIMITS: Required<MemoryLimits> = {
 
 const TRIGGERS: Required<MemoryTriggers> = { everyTurns: 5, onIdleMs: 900_000, onSessionEnd: true };
 
-const isList: OptionCheck = (value) => (Array.isArray(value) ? undefined : 'a list');
+const isStore: OptionCheck = (value) => {
+  const { claimJob, getSnapshot } = (value ?? {}) as { claimJob?: unknown; getSnapshot?: unknown };
+  if (typeof claimJob === 'function') return undefined;
+  return `a memory store, such as FileMemoryStore${typeof getSnapshot === 'function' ? ', not a session store' : ''}`;
+};
+const isTopic: OptionCheck = (value) => (typeof value === 'string' ? undefined : isObject(value));
+const isGuard: OptionCheck = (value) =>
+  [value, (value as { find?: unknown } | null)?.find].some((find) => typeof find === 'function')
+    ? undefined
+    : 'a guard';
 const isSchema: OptionCheck = (value) =>
   typeof (value as { safeParse?: unknown } | null)?.safeParse === 'function'
     ? undefined
@@ -55,13 +65,13 @@ export function settleManager(
   options: MemoryManagerOptions,
 ): ManagerSettings & Omit<Pipeline, 'ai' | 'nearest' | 'usesOf' | 'changed' | 'countRefusal'> {
   checkOptions('memoryManager', options, {
-    store: isObject,
-    model: isAny,
-    embedder: isAny,
-    topics: isList,
+    store: isStore,
+    model: isActionArgument,
+    embedder: isActionArgument,
+    topics: isListOf(isTopic, 'names of topics, or of { label, description }'),
     extract: (value) => (value === 'verbatim' || typeof value === 'function' ? undefined : "'verbatim' or a function"),
     generate: isObject,
-    guards: isList,
+    guards: isListOf(isGuard, 'functions, or of rules { name, find }'),
     search: isObject,
     redact: isFunction,
     consent: isOneOf('on', 'off'),
@@ -69,7 +79,7 @@ export function settleManager(
     toolTtlMs: isWhole(1),
     trust: isObject,
     app: isBoolean,
-    appName: isAny,
+    appName: isText,
     userId: isFunction,
     profile: isSchema,
     summary: isBoolean,
@@ -80,9 +90,9 @@ export function settleManager(
     now: isFunction,
     random: isFunction,
   });
-  const { store, model, embedder, extract, profile, onReport = logFailure } = options;
-  if (typeof store?.claimJob !== 'function')
+  if (options?.store === undefined)
     throw invalidArgument('memoryManager needs a memory store, such as FileMemoryStore.');
+  const { store, model, embedder, extract, profile, onReport = logFailure } = options;
   const { appName = 'default', trust = {}, limits = {}, generate = {} } = options;
   assertId(appName, 'appName');
   checkOptions('memoryManager: trust', trust, {

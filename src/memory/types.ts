@@ -31,7 +31,7 @@ export interface MemoryExample {
   readonly memories: readonly string[];
 }
 
-/** A fact, before it is compared with the known memories. */
+/** A fact, before it is compared with the known memories. All members but `text` take at most 112 KiB as JSON. */
 export interface MemoryFact {
   /** Says the fact in the third person. A longer text than 2,000 characters is cut. */
   readonly text: string;
@@ -43,11 +43,14 @@ export interface MemoryFact {
   readonly topics?: readonly string[];
   /** 0 to 1. Default: 0.5. */
   readonly importance?: number;
-  /** Names the matter: of facts with the same key only one holds, the most trusted, then the newest. Default: it excludes no other fact. */
+  /**
+   * Names the matter: of facts with the same key only one holds, the most trusted, then the newest: an implicit newer fact does not replace
+   * an explicit one. Default: it excludes no other fact.
+   */
   readonly key?: string;
   /** Default: `declarative`. */
   readonly kind?: Memory['kind'];
-  /** The `positions` of the messages that say it. Default: any of them. */
+  /** The `positions` of the messages that say it. Default: all messages of the request may be the source. */
   readonly messages?: readonly number[];
   /** Whether the user asks to remember it; the source is then `explicit`. Only for facts from messages. Default: false. */
   readonly isExplicit?: boolean;
@@ -127,7 +130,7 @@ export interface MemoryLimits {
   maxAttempts?: number;
   /** A worker that does not renew its lease for this long loses the job, in ms. Default: 60,000. */
   leaseMs?: number;
-  /** A model call that takes longer fails; a text whose guard takes longer is quarantined. In ms. Default: 60,000. */
+  /** A call of the model or of the embedder that takes longer fails; a text whose guard takes longer is quarantined. In ms. Default: 60,000. */
   timeoutMs?: number;
   /** The wait before the second attempt, in ms. It doubles with each further one; each is then multiplied by 0.5 to 1.5. Default: 2,000. */
   backOffMs?: number;
@@ -287,9 +290,9 @@ export interface IngestOptions {
 /** The result of an `ingest`. */
 export interface IngestResult {
   /**
-   * `queued`: a worker will do it. `committed`: it is done (`wait`). `known`: all was read or is in the queue, the session is gone, or
-   * `isSuccess` refused it. `failed`: an attempt failed; others follow, except for dead jobs (`wait`). `full`: the queue refused a part;
-   * call again later. `refused`: the scope's consent is off, or the scope was erased meanwhile.
+   * `queued`: a worker will do it. `committed`: it is done (`wait`). `known`: all was read or is in the queue, the session is gone,
+   * `isSuccess` refused it, or the call names no user (`endSession`). `failed`: an attempt failed; others follow, except for dead jobs
+   * (`wait`). `full`: the queue refused a part; call again later. `refused`: the scope's consent is off, or was withdrawn, the scope erased or the source forgotten while the job ran.
    */
   readonly status: 'queued' | 'committed' | 'known' | 'failed' | 'full' | 'refused';
   /** The jobs that were added. */

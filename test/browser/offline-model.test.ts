@@ -44,6 +44,12 @@ describe('what the offline model understands', () => {
     ['What are my orders?', [], { kind: 'orders' }],
     ["I'm Ben Okafor", [], { kind: 'unclear' }],
     ["I'm not happy", [], { kind: 'unclear' }],
+    ['Remember that I like tea.', [], { kind: 'remember', sentence: 'I like tea.' }],
+    ['Please remember: I like tea.', [], { kind: 'remember', sentence: 'I like tea.' }],
+    ['please, remember, I like tea', [], { kind: 'remember', sentence: 'I like tea' }],
+    ['Do you remember order 1042?', [], { kind: 'order', orderId: '1042' }],
+    ['What do you remember about me?', [], { kind: 'memories' }],
+    ['Forget me, please', [], { kind: 'forget' }],
     ['', [], { kind: 'unclear' }],
   ];
 

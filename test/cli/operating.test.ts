@@ -2,6 +2,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { FileMemoryStore, type MemoryDraft } from 'genkitx-agents/memory';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { importPackage } from '../../cli/stores/open-store.ts';
 import { temporaryFolder } from '../stores/file/support/folders.ts';
 import { jsonLinesOf, runCli, type Ran, type RunOptions } from './support/run-cli.ts';
 import { save, type Turn } from './support/stored.ts';
@@ -183,7 +184,36 @@ describe('memories', () => {
     const erase = ['memories', 'erase', ...store, ...scope];
     expect((await cli([...erase, '--dry-run'])).out).toContain('Would remove: 2 memories');
     expect(await cli(erase)).toMatchObject({ code: 2 });
-    expect((await cli(erase, { answer: true })).out).toContain('"memories":2');
+    expect((await cli(erase, { answer: true })).out).toBe('Removed: 2 memories, 0 revisions, 0 notes, 1 job\n');
     expect((await cli(['memories', 'list', ...store])).out).toBe('No memories.\n');
+    expect(jsonLinesOf((await cli([...erase, '--yes', '--json'])).out)).toEqual([
+      { memories: 0, revisions: 0, notes: 0, jobs: 0 },
+    ]);
+  });
+
+  it('refuse a limit of a search that is too high, and a user without an app', async () => {
+    await fill();
+    const search = await cli(['memories', 'search', 'tea', ...store, ...scope, '--limit', '51']);
+    expect(search).toMatchObject({ code: 2, out: '' });
+    expect(search.err).toContain('--limit of a search is 1 to 50');
+    for (const given of [
+      ['--user', 'ada'],
+      ['--session', 's1'],
+    ]) {
+      const listed = await cli(['memories', 'list', ...store, ...given]);
+      expect(listed).toMatchObject({ code: 2, out: '' });
+      expect(listed.err).toContain(`${given[0]} needs --app`);
+    }
+  });
+
+  it('name all missing packages at once', async () => {
+    const load = () => Promise.reject(new Error("Cannot find package 'no-such-a' imported from /app/x.mjs"));
+    const installed = ['minisearch', '@orama/stemmers', '@orama/stopwords'];
+    await expect(importPackage(load, ['no-such-a', ...installed, '@no-such/b'])).rejects.toThrow(
+      /^The packages no-such-a, @no-such\/b are not installed\. Run: npm install no-such-a @no-such\/b$/,
+    );
+    await expect(importPackage(load)).rejects.toThrow(
+      'The package no-such-a is not installed. Run: npm install no-such-a',
+    );
   });
 });

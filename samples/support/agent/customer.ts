@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { ActionContext } from 'genkit';
 
 /** What the server's context provider says about the caller. `token` is what Firebase Authentication adds. */
@@ -14,6 +15,11 @@ interface Auth {
 export function signedInEmail(context: ActionContext | undefined): string | undefined {
   const { email, token } = (context?.auth ?? {}) as Auth;
   return email ?? (token?.email_verified ? token.email : undefined);
+}
+
+/** The user id of a customer who signs in by e-mail address alone. A hash, because stores keep ids in clear with `PRIVACY=on` too. */
+export function customerId(email: string): string {
+  return createHash('sha256').update(email).digest('hex').slice(0, 32);
 }
 
 /** The part of a context that a background run keeps: who called, without their token. */

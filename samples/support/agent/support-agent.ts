@@ -52,7 +52,9 @@ export function defineSupportAgent(
       defineRequestRefund(ai, book),
       defineSetStyle(ai),
       defineStartReport(ai, reporter),
-      ...(memory && attached ? [defineShowMemories(ai, memory), defineForgetCustomer(ai, memory, attached)] : []),
+      ...(memory && attached
+        ? [defineShowMemories(ai, memory), defineForgetCustomer(ai, { memory, attached, store })]
+        : []),
     ],
     use: [countTurns(ai), ...model.use],
     stateSchema: SupportStateSchema,

@@ -2,6 +2,14 @@ import type { MemoryExtractor } from 'genkitx-agents/memory';
 
 const WORTH_IT = /\bI (?:prefer|like|love|hate|always|never|usually)\b|\bI am (?:allergic|vegan|vegetarian)\b/i;
 
+/** How a request to remember something begins: `Remember that ...`, `Please remember: ...`. */
+const REQUEST = /^\s*(?:please,?\s+)?remember(?:\s*[:,]\s*|\s+)(?:that\s+)?(?=\S)/i;
+
+/** What the customer asks to have remembered; `undefined` when they ask for something else. */
+export function askedToRemember(text: string): string | undefined {
+  return REQUEST.test(text) ? text.replace(REQUEST, '') : undefined;
+}
+
 /** What is remembered of a sentence. A language model would put it in the third person. */
 export function memoryOf(sentence: string): string {
   return `The customer says: "${sentence.trim().replace(/[.!]+$/, '')}."`;
@@ -13,9 +21,9 @@ export const findMemories: MemoryExtractor = ({ messages, positions }) =>
     const sentences = content.flatMap(({ text = '' }) => text.split(/(?<=[.!?])\s+/));
     const worthIt = role === 'user' ? sentences.filter((sentence) => WORTH_IT.test(sentence)) : [];
     return worthIt.map((sentence) => ({
-      text: memoryOf(sentence.replace(/^(?:please )?remember (?:that )?/i, '')),
+      text: memoryOf(sentence.replace(REQUEST, '')),
       topics: ['USER_PREFERENCES'],
       messages: [positions[i]!],
-      isExplicit: /^(?:please )?remember\b/i.test(sentence),
+      isExplicit: REQUEST.test(sentence),
     }));
   });

@@ -5,7 +5,7 @@ import type { FindOrderOutput } from '../agent/tools/find-order.ts';
 import type { ListOrdersOutput } from '../agent/tools/list-orders.ts';
 import type { RefundOutput } from '../agent/tools/request-refund.ts';
 import type { StartReportOutput } from '../agent/tools/start-report.ts';
-import { memoryOf } from './offline-memories.ts';
+import { askedToRemember, memoryOf } from './offline-memories.ts';
 import { SAY, sayFound, sayListed, sayMemories, sayNoRefund, sayPolicy, sayRefunded } from './offline-words.ts';
 
 /** What the offline model does next: ask for a tool, or say something. */
@@ -39,7 +39,6 @@ export interface Outputs {
 const REFUND = /\b(refund|money back|return|send (it|this|them) back)/i;
 const BRIEF = /\b(be|keep it|keep replies|answer) (brief|short)/i;
 const FULL = /\b(in full|in detail|more details?)\b/i;
-const REMEMBER = /^\s*(?:please )?remember (?:that )?(.+)$/i;
 const MEMORIES = /\bwhat (?:do )?you (?:remember|know) (?:about|of) me\b/i;
 const FORGET = /\bforget (?:me|everything|all)\b|\bforget what you (?:know|remember)\b/i;
 const REPORT = /\breport\b/i;
@@ -104,7 +103,7 @@ export function planReply(messages: Messages): Plan {
 export function understand(text: string, before: Messages): Intent {
   const orderId = /\b(\d{4})\b/.exec(text)?.[1];
 
-  const sentence = REMEMBER.exec(text)?.[1];
+  const sentence = askedToRemember(text);
   if (sentence) return { kind: 'remember', sentence };
   if (MEMORIES.test(text)) return { kind: 'memories' };
   if (FORGET.test(text)) return { kind: 'forget' };

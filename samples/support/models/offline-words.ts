@@ -7,7 +7,10 @@ const EXAMPLES = `- Where is order **1042**?
 - What are **my orders**?
 - **Refund** order 1035, it is late.
 - What is your refund **policy**?
-- Write the monthly **report**.`;
+- Write the monthly **report**.
+- **Remember** that I prefer express delivery.
+- **What do you remember about me?**
+- **Forget me**.`;
 
 /** What the offline model says when no tool is needed. */
 export const SAY = {

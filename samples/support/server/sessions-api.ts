@@ -2,29 +2,38 @@
 // oxlint-disable oxc/no-async-endpoint-handlers
 import { json, Router, type Request } from 'express';
 import type { ActionContext } from 'genkit';
-import { reserveSnapshotId, type SnapshotMetadata, type SnapshotStore } from 'genkitx-agents';
+import { SessionService, type SnapshotMetadata, type SnapshotStore } from 'genkitx-agents';
 import { NOTHING_KNOWN, type SupportState } from '../agent/state.ts';
+import type { SupportAgent } from '../agent/support-agent.ts';
 import type { BegunSession, SessionList, SnapshotList, SnapshotNode } from './api-types.ts';
 import { contextOf, parameter, wrong } from './callers.ts';
 import { NO_PREVIEW, Previews } from './previews.ts';
 
 /**
- * What a page of conversations needs besides the agent: lists, straight from the store. Ids are query parameters: `.` and `..` are good
- * names for a session, and a browser takes them out of a path.
+ * What a page of conversations needs besides the agent: lists, straight from the store, of the caller's own conversations. Ids are query
+ * parameters: `.` and `..` are good names for a session, and a browser takes them out of a path.
  */
-export function sessionsApi(store: SnapshotStore<SupportState>): Router {
+export function sessionsApi(support: SupportAgent, store: SnapshotStore<SupportState>): Router {
   const router = Router();
   const previews = new Previews(store);
+
+  /** The latest snapshot of a conversation. The agent, not the store, knows whose it is: for other users there is no such conversation. */
+  const leafOf = async (sessionId: string, context: ActionContext): Promise<SnapshotMetadata | undefined> => {
+    const leaf = await store.getSnapshotMetadata({ sessionId, context });
+    if (!leaf) return undefined;
+    return support.getSnapshot({ snapshotId: leaf.snapshotId }, { context, metadataOnly: true });
+  };
 
   router.get('/sessions', async (request, response) => {
     const context = contextOf(response);
     const cursor = parameter(request, 'cursor');
     const page = await store.listSessions({ limit: 50, context, ...(cursor !== undefined && { cursor }) });
+    const own = page.items.filter(({ ownerId }) => ownerId === undefined || ownerId === userOf(context));
     const leaves = await previews.of(
-      page.items.map(({ leafId }) => leafId),
+      own.map(({ leafId }) => leafId),
       context,
     );
-    const items = page.items.map((session) => {
+    const items = own.map((session) => {
       const { title, isWaiting } = leaves.get(session.leafId) ?? NO_PREVIEW;
       return { ...session, title: session.title ?? title, isWaiting };
     });
@@ -41,19 +50,24 @@ export function sessionsApi(store: SnapshotStore<SupportState>): Router {
     const { title } = (request.body ?? {}) as { title?: unknown };
     if (typeof title !== 'string' || title.trim() === '') throw wrong('title is missing: give it in the body.');
     const context = contextOf(response);
-    const leaf = await store.getSnapshotMetadata({ sessionId: mustGetSessionId(request), context });
+    const leaf = await leafOf(mustGetSessionId(request), context);
     if (!leaf) throw wrong('There is no such conversation.');
     await store.saveSnapshot(leaf.snapshotId, (same) => same ?? null, { context, session: { title: title.trim() } });
     response.json({});
   });
 
   router.delete('/sessions', async (request, response) => {
-    response.json(await store.deleteSession({ sessionId: mustGetSessionId(request), context: contextOf(response) }));
+    const sessionId = mustGetSessionId(request);
+    const context = contextOf(response);
+    const isThere = await leafOf(sessionId, context);
+    response.json(isThere ? await store.deleteSession({ sessionId, context }) : { snapshots: 0, shards: 0 });
   });
 
   router.get('/snapshots', async (request, response) => {
     const context = contextOf(response);
-    const snapshots = await allSnapshots(store, mustGetSessionId(request), context);
+    const sessionId = mustGetSessionId(request);
+    const isThere = await leafOf(sessionId, context);
+    const snapshots = isThere ? await allSnapshots(store, sessionId, context) : [];
     const found = await previews.of(snapshots.map(({ snapshotId }) => snapshotId).toReversed(), context);
     // Not the whole of each: the error of a turn that failed is for the log.
     const items = snapshots.map(({ snapshotId, parentId, createdAt, status, ...more }) => {
@@ -70,19 +84,20 @@ export function sessionsApi(store: SnapshotStore<SupportState>): Router {
 
 /**
  * Gives a conversation a first snapshot, in which nothing was said: then its first message too has a snapshot that another branch can begin
- * at. A conversation that is there already is left as it is.
+ * at. It belongs to the caller. A conversation that is there already is left as it is.
  */
 async function begin(store: SnapshotStore<SupportState>, sessionId: string, context: ActionContext): Promise<string> {
-  const { items } = await store.listSnapshots({ sessionId, limit: 1, context });
-  if (items[0]) return items[0].snapshotId;
-  const now = new Date().toISOString();
-  const state = { sessionId, messages: [], artifacts: [], custom: NOTHING_KNOWN };
-  const first = { sessionId, createdAt: now, updatedAt: now, status: 'completed' as const, state };
-  const snapshotId = reserveSnapshotId();
-  const ownerId = (context.auth as { uid?: string } | undefined)?.uid;
-  const session = store.capabilities.details ? { ownerId } : undefined;
-  await store.saveSnapshot(snapshotId, () => first, { context, expectedLeafId: null, session });
-  return snapshotId;
+  const first = async () => (await store.listSnapshots({ sessionId, limit: 1, context })).items[0]?.snapshotId;
+  const known = await first();
+  if (known !== undefined) return known;
+  const owner = { appName: 'support', userId: userOf(context) };
+  await new SessionService(store).createSession({ ...owner, sessionId, state: { ...NOTHING_KNOWN }, context });
+  return (await first())!;
+}
+
+/** The user id of the caller. The server's context provider names one in every context. */
+function userOf({ auth }: ActionContext): string {
+  return (auth as { uid: string }).uid;
 }
 
 async function allSnapshots(

@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import type { AgentsGenkit } from 'genkitx-agents';
+import { customerId } from '../agent/customer.ts';
 import { refuseStrangers } from './guard.ts';
 import { leaveInTime, OpenRequests } from './leave-in-time.ts';
 import { listen, type Address } from './listen.ts';
@@ -34,7 +35,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     ...serving,
     // The sample is for one person on one machine, so everyone who gets here is that person. A server for others finds out who is calling,
     // from the request's headers say, and throws when it can't.
-    context: () => ({ auth: { uid: 'owner', email: customer } }),
+    context: () => ({ auth: { uid: customerId(customer), email: customer } }),
     signIn: { kind: 'none' },
     pageFolder: PAGE,
     guard: refuseStrangers(host),

@@ -60,7 +60,7 @@ export function supportApp(options: SupportAppOptions): { app: Express; events: 
   // A page that is loaded again, or lost its connection, goes on with the turn that runs.
   const streamManager = new InMemoryStreamManager();
   app.use('/api', agentRouter(agents, { context, streamManager, stopSignal: stop }));
-  app.use('/api', authenticate(context), sessionsApi(store), contextApi(agents.support, store));
+  app.use('/api', authenticate(context), sessionsApi(agents.support, store), contextApi(agents.support, store));
   app.get('/api/events', (_request, response) => {
     const caller = contextOf(response);
     const canRename = store.capabilities.details;

@@ -1,6 +1,7 @@
 import { dynamicTool } from '@genkit-ai/ai/tool';
 import { getAsyncContext, getContext, type ActionContext } from '@genkit-ai/core';
 import { z, type MessageData, type ToolArgument } from 'genkit';
+import { quote } from '../../errors.ts';
 import { CURRENT_SESSION, type Session } from '../../session/session.ts';
 import type { MemoryManager } from '../manager.ts';
 import { isMemoryTool } from '../memory-tool-names.ts';
@@ -25,6 +26,9 @@ export interface ToolSetting {
 export type MakeTools = (isUserAlone: () => boolean) => ToolArgument[];
 
 const OWNERS = { user: 'this user', session: 'this conversation', app: 'what holds for all users' } as const;
+
+/** A longer fact would be cut. */
+const MAX_FACT = 2_000;
 
 const NO_USER = 'Nothing can be remembered here, because it is not known who the user is.';
 
@@ -57,6 +61,8 @@ function loadMemory({ manager, settings, topics, hasProcedures, scopesOf }: Tool
     dynamicTool(config, async ({ query, topic }, options) => {
       const scopes = scopesOf(turnOf(options.context));
       if (scopes.length === 0) return { memories: [], note: NO_USER };
+      const fault = topicFault(topics, topic);
+      if (fault !== undefined) return { memories: [], note: `Nothing was searched: ${fault}` };
       const request = { query, k: settings.k, ...(topic !== undefined && { topics: [topic] }) };
       const found = await Promise.all(scopes.map((scope) => manager.search({ scope, ...request })));
       const best = found.flatMap(({ memories }) => memories).toSorted((a, b) => b.score - a.score);
@@ -86,6 +92,8 @@ function createMemory({ manager, topics, settings, scopesOf, redact }: ToolSetti
       const [scope] = scopesOf(turn);
       if (!scope || scope.kind !== settings.scopes[0]) return NO_USER;
       if (memory.trim() === '') return 'There is nothing to remember.';
+      const fault = topicFault(topics, topic) ?? lengthFault(memory);
+      if (fault !== undefined) return `It could not be kept: ${fault}`;
       const { sessionId } = turn;
       const { status } = await manager.create({
         scope,
@@ -107,9 +115,24 @@ function list(topics: readonly MemoryTopic[]): string {
   return topics.map(({ label, description }) => `- ${label}: ${description}`).join('\n');
 }
 
+/** Any text: a value that is no topic must not fail the whole turn. {@link topicFault} tells the model. */
 function topicSchema(topics: readonly MemoryTopic[]) {
-  const labels = topics.map(({ label }) => label) as [string, ...string[]];
-  return (labels.length > 0 ? z.enum(labels) : z.string()).optional().describe('Its topic, if one fits.');
+  const labels = topics.map(({ label }) => label).join(', ');
+  return z
+    .string()
+    .optional()
+    .describe(`Its topic, if one fits${labels === '' ? '.' : `: ${labels}.`}`);
+}
+
+function topicFault(topics: readonly MemoryTopic[], topic: string | undefined): string | undefined {
+  const labels = topics.map(({ label }) => label);
+  if (topic === undefined || labels.length === 0 || labels.includes(topic)) return undefined;
+  return `there is no topic ${quote(topic)}. The topics are ${labels.join(', ')}; the topic can be left out.`;
+}
+
+function lengthFault({ length }: string): string | undefined {
+  if (length <= MAX_FACT) return undefined;
+  return `a memory has at most 2,000 characters, and this one has ${length.toLocaleString('en')}. Keep one fact, in a short sentence.`;
 }
 
 /** The session and the caller of the running agent. */

@@ -68,7 +68,7 @@ export class Triggers {
       await this.#ingest({ scope, source, messages }, async () => (await later()) !== undefined);
     } catch (error) {
       logger.warn(
-        `Session ${quote(sessionId)} was not learned from; a later turn tries again. ${describeThrown(error)}`,
+        `Session ${quote(sessionId)} was not learned from; a later turn tries again. ${error instanceof Error ? error.message : describeThrown(error)}`,
       );
     }
   }

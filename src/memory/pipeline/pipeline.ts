@@ -27,7 +27,7 @@ export interface Pipeline {
   readonly nearest: (
     scope: MemoryScope,
     text: string,
-    options: { k: number; kind: Memory['kind'] },
+    options: { k: number; kind: Memory['kind']; abortSignal: AbortSignal },
   ) => Promise<readonly Memory[]>;
   /** By memory id, the time of the last use that is not in the store yet. A commit that writes the memory removes the entry. */
   readonly usesOf: (scope: MemoryScope) => Map<string, string>;

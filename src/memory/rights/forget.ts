@@ -41,6 +41,9 @@ interface Forgotten {
   readonly snapshotIds: readonly string[] | undefined;
 }
 
+/** By the id of a replaced memory, its new id; of a removed one, its `supersededBy`. */
+type NewIds = Map<string, string | undefined>;
+
 /** Removes a source's statements everywhere, and makes memories with other sources again. */
 export async function forget(
   pipeline: Pipeline,
@@ -173,12 +176,12 @@ class Forgetting {
   async #replace(memories: readonly Memory[]): Promise<MemoryOperation[]> {
     if (memories.length === 0) return [];
     const operations: MemoryOperation[] = memories.map(({ id }) => ({ op: 'remove', id }));
-    const newIds = new Map<string, string | undefined>();
+    const newIds: NewIds = new Map();
     const puts: MemoryDraft[] = [];
     for (const memory of memories) {
       const sources = memory.sources.filter((source) => !this.#isMeant(source));
       if (sources.length === 0) {
-        newIds.set(memory.id, undefined);
+        newIds.set(memory.id, memory.supersededBy);
         this.#done.removed++;
         continue;
       }
@@ -192,6 +195,7 @@ class Forgetting {
     const vectors = await vectorsOf(
       this.#pipeline,
       all.map(({ text }) => text),
+      new AbortController().signal,
     );
     for (const [i, memory] of all.entries())
       operations.push({ op: 'put', memory, ...(vectors && { vector: vectors[i]! }) });
@@ -199,13 +203,13 @@ class Forgetting {
   }
 
   /** Memories whose `supersededBy` names a replaced memory. */
-  async #following(newIds: ReadonlyMap<string, string | undefined>): Promise<MemoryDraft[]> {
+  async #following(newIds: NewIds): Promise<MemoryDraft[]> {
     const found: MemoryDraft[] = [];
     for await (const memory of memoriesOf(this.#pipeline, this.#work)) {
       const { supersededBy } = memory;
       if (supersededBy === undefined || !newIds.has(supersededBy) || newIds.has(memory.id)) continue;
       found.push(memory);
-      if (newIds.get(supersededBy) === undefined) this.#done.reinstated++;
+      if (successorOf(memory, newIds) === undefined) this.#done.reinstated++;
     }
     return found;
   }
@@ -283,13 +287,22 @@ function otherId(memory: Memory): string {
   return keyedIds(key).find((id) => id !== memory.id)!;
 }
 
-/** The memory with the new id in `supersededBy`. It holds again if the memory that superseded it is removed. */
-function pointedTo(memory: MemoryDraft, newIds: ReadonlyMap<string, string | undefined>): MemoryDraft {
+/**
+ * The memory with the new id in `supersededBy`. If the memory that superseded it is removed, the one that superseded that takes its
+ * place; without one the memory holds again.
+ */
+function pointedTo(memory: MemoryDraft, newIds: NewIds): MemoryDraft {
   const { supersededBy } = memory;
   if (supersededBy === undefined || !newIds.has(supersededBy)) return memory;
-  const id = newIds.get(supersededBy);
+  const id = successorOf(memory, newIds);
   if (id !== undefined) return { ...memory, supersededBy: id };
   return { ...holding(memory), confidence: confidenceOf(memory.sources, 0) };
+}
+
+function successorOf({ supersededBy }: MemoryDraft, newIds: NewIds): string | undefined {
+  let id = supersededBy;
+  while (id !== undefined && newIds.has(id)) id = newIds.get(id);
+  return id;
 }
 
 function procedureOf(sources: readonly MemorySource[]): { text: string; data: NonNullable<MemorySource['data']> } {

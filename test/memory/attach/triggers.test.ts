@@ -1,5 +1,6 @@
 /** When the sessions of an agent are learned from: after the turn was saved, in the background. */
 import { processMemoryJobs } from 'genkitx-agents/memory';
+import { logger } from 'genkit/logging';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { setUp } from '../pipeline/support.ts';
 import { ADA, agentWithMemory, BOB, textsOf } from './support.ts';
@@ -176,6 +177,35 @@ describe('an agent learns', () => {
       await memory.settled();
       expect(await textsOf(memories)).toHaveLength(5);
     });
+  });
+
+  test('and close waits until a job is added', async () => {
+    const { memory, memories, chat } = learning({ everyTurns: 1 });
+    const add = memories.addJob.bind(memories);
+    let isClosed = false;
+    let isAdding = false;
+    memories.addJob = async (...args) => {
+      isAdding = true;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      expect(isClosed).toBe(false);
+      return add(...args);
+    };
+    await chat().send('I like tea.');
+    await vi.waitFor(() => expect(isAdding).toBe(true), { interval: 1 });
+    await memory.close();
+    isClosed = true;
+    expect(await memories.listJobs()).toMatchObject({ items: [{ state: 'waiting', attempts: 0 }] });
+  });
+
+  test('not when the manager is closed, and the log says so in one line', async () => {
+    const { memory, chat } = learning({ everyTurns: 1 });
+    const warn = vi.spyOn(logger, 'warn').mockImplementation(() => {});
+    await memory.close();
+    await chat().send('I like tea.');
+    await vi.waitFor(() => expect(warn).toHaveBeenCalled());
+    const [line] = warn.mock.calls[0]!;
+    warn.mockRestore();
+    expect(line).toMatch(/^Session "[^"]+" was not learned from; .*closed[^\n]*$/);
   });
 
   test('nothing for a user from a session of another, and nothing without a user', async () => {

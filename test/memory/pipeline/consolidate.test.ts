@@ -186,6 +186,60 @@ describe('a contradiction', () => {
   });
 });
 
+describe('a fact with a key', () => {
+  const home = (city: string, expiresAt?: string) => ({
+    text: `The user lives in ${city}.`,
+    key: 'home',
+    ...(expiresAt !== undefined && { expiresAt }),
+  });
+
+  test('expires with the statement that wins', async () => {
+    const { memory, clock, scope, store } = setUp({ model: undefined });
+    let count = 0;
+    const say = (type: 'tool' | 'explicit', ...fact: Parameters<typeof home>) => {
+      clock.now += 1000;
+      return memory.ingest({ scope, source: { id: `s${count++}`, type }, memories: [home(...fact)], wait: true });
+    };
+    await say('tool', 'Paris');
+    expect((await all(store))[0]!.expiresAt).toBe('2026-01-01T01:00:01.000Z');
+    await say('tool', 'Paris');
+    expect((await all(store))[0]!.expiresAt).toBe('2026-01-01T01:00:02.000Z');
+    await say('explicit', 'Berlin');
+    await say('tool', 'Rome');
+    clock.now += 7_200_000;
+    await memory.prune({});
+    expect(await all(store)).toMatchObject([{ text: 'The user lives in Berlin.' }]);
+    expect((await all(store))[0]!.expiresAt).toBeUndefined();
+    await say('explicit', 'Oslo', '2027-01-01T00:00:00.000Z');
+    expect(await all(store)).toMatchObject([
+      { text: 'The user lives in Oslo.', expiresAt: '2027-01-01T00:00:00.000Z' },
+    ]);
+  });
+
+  test('holds again when it is stated after a fact without a key has replaced it, if it is as trusted', async () => {
+    const { memory, clock, scope, store } = setUp({ otherwise: operations({ new: 1, op: 'DELETE', existing: [1] }) });
+    let count = 0;
+    const say = (fact: string | object, type: 'tool' | 'explicit' = 'explicit') => {
+      clock.now += 1000;
+      const source = { id: `s${count++}`, type };
+      return memory.ingest({ scope, source, memories: [fact as string], wait: true });
+    };
+    await say(home('Paris'));
+    await say('The user has moved to Berlin.');
+    await say('The user has moved to Oslo.');
+    expect(await textsOf(store)).toEqual(['The user has moved to Oslo.']);
+    await say(home('Madrid'), 'tool');
+    expect(await textsOf(store)).toEqual(['The user has moved to Oslo.']);
+    await say(home('Rome'));
+    expect(await textsOf(store)).toEqual(['The user lives in Rome.']);
+    const { memories } = await memory.search({ scope, query: 'Where does the user live? Rome' });
+    expect(memories.map((hit) => hit.memory.text)).toEqual(['The user lives in Rome.']);
+    const rome = (await all(store)).find(({ validTo }) => validTo === undefined)!;
+    const oslo = (await all(store)).find(({ text }) => text.includes('Oslo'))!;
+    expect(oslo).toMatchObject({ validTo: new Date(clock.now).toISOString(), supersededBy: rome.id });
+  });
+});
+
 describe('where a fact comes from', () => {
   test('decides its trust: what the user asks to remember counts more, what the assistant alone says is not learned', async () => {
     const { memory, scope, store } = setUp({

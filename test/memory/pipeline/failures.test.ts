@@ -1,7 +1,7 @@
 /** What becomes of jobs when the model, a worker or the queue fails. */
 import { memoryManager, processMemoryJobs } from 'genkitx-agents/memory';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { extraction, setUp, textsOf, user } from './support.ts';
+import { extraction, setUp, textsOf, until, user } from './support.ts';
 
 const source = { id: 'session-1' };
 const messages = [user('I always want a window seat.')];
@@ -59,6 +59,42 @@ describe('a job that fails', () => {
   });
 });
 
+describe('a job whose embedder does not answer', () => {
+  const hanging = (timeoutMs: number) => {
+    const set = setUp({ embedder: 'hanging', extract: 'verbatim', limits: { timeoutMs } });
+    let hangs: (() => void) | undefined;
+    const isHanging = new Promise<void>((resolve) => (hangs = resolve));
+    set.ai.defineEmbedder({ name: 'hanging' }, () => {
+      hangs!();
+      return new Promise(() => {});
+    });
+    return { ...set, isHanging };
+  };
+
+  test('fails its attempt at the timeout', async () => {
+    const { memory, scope } = hanging(20);
+    expect(await memory.ingest({ scope, source, messages, wait: true })).toMatchObject({ status: 'failed' });
+    const [job] = await memory.jobs.list();
+    expect(job).toMatchObject({
+      state: 'waiting',
+      attempts: 1,
+      error: expect.stringContaining('The embedder did not answer within 20 ms'),
+    });
+  });
+
+  test.each([
+    ['a commit', { messages }],
+    ['the search for similar memories', { memories: ['The user flies often.'] }],
+  ])('is given back by close: %s', async (_, said) => {
+    const { memory, scope, isHanging } = hanging(60_000);
+    await memory.ingest({ scope, source, ...said });
+    await isHanging;
+    await memory.close();
+    const [job] = await memory.jobs.list();
+    expect(job).toMatchObject({ state: 'waiting', attempts: 0 });
+  });
+});
+
 describe('the queue', () => {
   test('refuses what is too much, and counts and reports it', async () => {
     const { memory, reports, scope } = setUp({ worker: false, limits: { maxJobs: 3 } });
@@ -106,6 +142,25 @@ describe('the queue', () => {
     });
     expect(await processMemoryJobs(next)).toMatchObject({ done: 1 });
     expect(await textsOf(store)).toEqual(['The user waits.']);
+  });
+
+  test('close gives back a job that is just being taken', async () => {
+    const { memory, scope, store } = setUp();
+    const claim = store.claimJob.bind(store);
+    let isTaking = false;
+    let isTaken = false;
+    store.claimJob = async (options) => {
+      isTaking = true;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      isTaken = true;
+      return claim(options);
+    };
+    const done = memory.ingest({ scope, source, messages, wait: true });
+    await until(() => isTaking);
+    await memory.close();
+    expect(isTaken).toBe(true);
+    expect(await memory.jobs.list()).toMatchObject([{ state: 'waiting', attempts: 0 }]);
+    expect(await done).toMatchObject({ status: 'failed' });
   });
 
   test('what a worker that died has held, and what came behind it, is done by a process that lives on', async () => {

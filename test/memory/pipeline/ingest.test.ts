@@ -80,3 +80,17 @@ describe('ingest', () => {
     expect(await textsOf(store)).toEqual(['The user lives in Paris.']);
   });
 });
+
+test('create states a fact anew each time', async () => {
+  const { memory, clock, scope, store } = setUp({ model: undefined });
+  const create = async (fact: string | { text: string; key: string }) => {
+    clock.now += 1000;
+    expect(await memory.create({ scope, memory: fact })).toMatchObject({ status: 'committed' });
+  };
+  for (const city of ['Paris', 'Berlin', 'Paris']) await create({ text: `The user lives in ${city}.`, key: 'home' });
+  expect(await textsOf(store)).toEqual(['The user lives in Paris.']);
+  await memory.prune({ maxMemories: 0 }, { scope });
+  for (let i = 0; i < 2; i++) await create('The user likes tea.');
+  const { items } = await store.query({ scope: 'user', appName: 'default', userId: 'ada' });
+  expect(items).toMatchObject([{ memory: { text: 'The user likes tea.', confidence: 0.99 } }]);
+});

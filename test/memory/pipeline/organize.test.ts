@@ -174,3 +174,32 @@ describe('a topic of the application', () => {
     expect(() => setUp({ limit: 3 } as object)).toThrow(/no option 'limit'/);
   });
 });
+
+test.each([false, true])(
+  'the profile gets the facts of all commits of a job; a later attempt makes the last one: %s',
+  async (isLater) => {
+    const isProfile = (request: object) => JSON.stringify(request).includes('structured profile');
+    let isDown = false;
+    const { memory, model, scope, clock } = setUp({
+      profile: z.object({ name: z.string().optional() }),
+      replies: [extraction('The user is called Ada.')],
+      otherwise: ({ request }) => {
+        if (!isProfile(request)) return JSON.stringify({ operations: [] });
+        if (isDown) throw new Error('The model is down.');
+        return JSON.stringify({ name: 'Ada' });
+      },
+    });
+    await memory.ingest({ scope, source: { id: 'a' }, messages: [user('I am Ada.')], wait: true });
+    model.reply(extraction(...Array.from({ length: 70 }, (_, i) => `Book number${i} is on shelf${i}.`)));
+    isDown = isLater;
+    const messages = [user('My books: ...')];
+    const ingest = () => memory.ingest({ scope, source: { id: 'b' }, messages, wait: true });
+    expect(await ingest()).toMatchObject({ status: isLater ? 'failed' : 'committed' });
+    isDown = false;
+    clock.now += 10_000;
+    await ingest();
+    const asked = JSON.stringify(model.requests.findLast(isProfile));
+    expect(asked).toContain('Profile:');
+    expect(new Set(asked.match(/Book number\d+/g)).size).toBe(70);
+  },
+);

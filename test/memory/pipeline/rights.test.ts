@@ -11,7 +11,8 @@ import {
   type MemoryExportLine,
   type MemoryStore,
 } from 'genkitx-agents/memory';
-import { describe, expect, test } from 'vitest';
+import { logger } from 'genkit/logging';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ADA, extraction, model as said, operations, setUp, textsOf, user } from './support.ts';
 import { temporaryFolder } from '../../stores/file/support/folders.ts';
 
@@ -26,6 +27,61 @@ async function everything(store: MemoryStore): Promise<string> {
   const notes = await Promise.all(kinds.map((kind) => store.notes(ID, kind)));
   return JSON.stringify([items, revisions, notes, (await store.listJobs({ limit: 1000 })).items]);
 }
+
+/** The homes of a user: each is a memory, which the next one replaced. */
+async function livingIn(...cities: string[]) {
+  const set = setUp({ otherwise: operations({ new: 1, op: 'DELETE', existing: [1] }) });
+  for (const city of cities) {
+    set.clock.now += 1000;
+    const memories = [`The user lives in ${city}.`];
+    await set.memory.ingest({ scope: set.scope, source: { id: city }, memories, wait: true });
+  }
+  const { items } = await set.store.query(ID, { filter: { includeInvalid: true } });
+  const idOf = (word: string) => items.find((hit) => hit.memory.text.includes(word))!.memory.id;
+  return { ...set, idOf };
+}
+
+describe('restore', () => {
+  test('ends the memory that holds in its place, after several replacements and back again', async () => {
+    const { memory, scope, store, idOf } = await livingIn('Paris', 'Berlin', 'Rome');
+    for (const city of ['Paris', 'Berlin', 'Rome', 'Berlin', 'Paris']) {
+      await memory.restore({ scope, id: idOf(city) });
+      expect(await textsOf(store)).toEqual([`The user lives in ${city}.`]);
+    }
+  });
+
+  test('works when the memory that replaced it was removed, and makes one commit', async () => {
+    const { memory, scope, store, idOf } = await livingIn('Paris', 'Berlin');
+    await memory.prune({ maxMemories: 0 }, { scope });
+    const before = await store.revision(ID);
+    await memory.restore({ scope, id: idOf('Paris') });
+    expect(await store.revision(ID)).toBe(before + 1);
+    expect(await textsOf(store)).toEqual(['The user lives in Paris.']);
+  });
+
+  test('of two memories that one has replaced makes both hold', async () => {
+    const { memory, model: scripted, clock, scope, store } = setUp({ otherwise: operations() });
+    const drinks = ['The user drinks coffee.', 'The user drinks tea.'];
+    await memory.ingest({ scope, source: { id: 'a' }, memories: drinks, wait: true });
+    clock.now += 1000;
+    scripted.reset();
+    scripted.reply(operations({ new: 1, op: 'DELETE', existing: [1, 2] }));
+    await memory.ingest({ scope, source: { id: 'b' }, memories: ['The user drinks nothing.'], wait: true });
+    const { items } = await store.query(ID, { filter: { includeInvalid: true } });
+    for (const hit of items)
+      if (hit.memory.supersededBy !== undefined) await memory.restore({ scope, id: hit.memory.id });
+    expect(await textsOf(store)).toEqual(drinks);
+  });
+
+  test('refuses a memory that holds, and one that is unknown', async () => {
+    const { memory, scope, idOf } = await livingIn('Paris');
+    await expect(memory.restore({ scope, id: idOf('Paris') })).rejects.toMatchObject({
+      status: 'FAILED_PRECONDITION',
+      message: expect.stringContaining('create the earlier fact again'),
+    });
+    await expect(memory.restore({ scope, id: 'missing' })).rejects.toMatchObject({ status: 'NOT_FOUND' });
+  });
+});
 
 describe('forgetSource', () => {
   test('leaves no canary of the source in 100 blended memories, and what other sources support', async () => {
@@ -110,6 +166,14 @@ describe('forgetSource', () => {
     expect(await textsOf(store)).toEqual(['The user lives in Paris.']);
   });
 
+  test('leaves ended what the source had replaced, if that was replaced as well', async () => {
+    const { memory, scope, store } = await livingIn('Paris', 'Berlin', 'Rome');
+    expect(await memory.forgetSource({ scope, source: 'Berlin' })).toMatchObject({ removed: 1, reinstated: 0 });
+    expect(await textsOf(store)).toEqual(['The user lives in Rome.']);
+    expect(await memory.forgetSource({ scope, source: 'Rome' })).toMatchObject({ removed: 1, reinstated: 1 });
+    expect(await textsOf(store)).toEqual(['The user lives in Paris.']);
+  });
+
   test('ends a job that is being worked on, and its messages do not come back', async () => {
     let asked: (() => void) | undefined;
     const isAsked = new Promise<void>((resolve) => (asked = resolve));
@@ -173,6 +237,20 @@ describe('prune', () => {
     expect(used).toMatchObject({ lastUsedAt: '2026-01-04T00:00:00.000Z' });
     await memory.prune({ unusedMs: 1.5 * DAY }, { scope });
     expect(await textsOf(store)).toEqual(['Something else entirely.', 'The first fact.', 'The third matter.']);
+  });
+
+  test('keeps what was used after other used memories were removed', async () => {
+    const { memory, scope, store } = setUp({ model: undefined });
+    const memories = Array.from({ length: 12 }, (_, i) => `Number${i} is about topic${i}.`);
+    await memory.ingest({ scope, source: { id: 'a' }, memories, wait: true });
+    const ids = (await store.query(ID, { k: 100 })).items.map((hit) => hit.memory.id);
+    memory.noteUse(scope, ids);
+    await store.commit(
+      ID,
+      ids.slice(0, 10).map((id) => ({ op: 'remove', id })),
+    );
+    for (let i = 0; i < 2; i++) await memory.create({ scope, memory: `Another${i} came.` });
+    for (const { lastUsedAt } of await store.get(ID, ids.slice(10))) expect(lastUsedAt).toBeDefined();
   });
 
   test('refuses what is no policy', async () => {
@@ -309,6 +387,30 @@ test('processMemoryJobs of an instance finds its managers, and sessions that wer
   expect(await textsOf(store)).toEqual(['I like tea.']);
 });
 
+test('processMemoryJobs resolves when its jobs are done, also with an in-process worker, and leaves out closed managers', async () => {
+  const slowly = { extract: async () => new Promise<string[]>((resolve) => setTimeout(resolve, 30, ['A fact.'])) };
+  const { ai, memory, store } = setUp(slowly);
+  const sessions = new InMemorySessionStore();
+  const createdAt = new Date().toISOString();
+  const state = { messages: [user('I like tea.')] };
+  const snapshot = { snapshotId: 'a', sessionId: 's', createdAt, status: 'completed', state } as const;
+  await sessions.saveSnapshot('a', () => snapshot, { session: { ownerId: 'ada' } });
+  const closedOne = memoryManager(ai, { store, ...slowly });
+  defineAgent(ai, { name: 'closed', store: sessions, memory: closedOne.attach() });
+  await closedOne.close();
+  defineAgent(ai, { name: 'reminded', store: sessions, memory: memory.attach() });
+  const warn = vi.spyOn(logger, 'warn');
+  onTestFinished(() => warn.mockRestore());
+  expect(await processMemoryJobs(ai)).toEqual({ done: 1, failed: 0, dead: 0, found: 1 });
+  expect(await textsOf(store)).toEqual(['A fact.']);
+  expect(warn).not.toHaveBeenCalled();
+  // A job that the worker of this process has taken.
+  const scope = memory.scopeFor('user', { context: ADA });
+  await memory.ingest({ scope, source: { id: 'next' }, messages: [user('I like rum.')] });
+  await processMemoryJobs(ai);
+  expect(await memory.jobs.list()).toEqual([]);
+});
+
 test.each(['redacted', 'judged'] as const)(
   'what another process erases while it is being %s does not come back',
   async (step) => {
@@ -347,6 +449,48 @@ test.each(['redacted', 'judged'] as const)(
     });
   },
 );
+
+test.each(['erase', 'consent off', 'forgetSource'] as const)(
+  'a job that keeps nothing, because of %s while it runs, is refused',
+  async (reason) => {
+    const { memory, scope, store } = setUp({
+      otherwise: async () => {
+        if (reason === 'erase') await memory.erase({ scope });
+        else if (reason === 'consent off') await memory.consent.set(scope, 'off');
+        else await memory.forgetSource({ scope, source: 'a' });
+        return extraction('The user likes canaries.');
+      },
+    });
+    const messages = [user('I like canaries.')];
+    expect(await memory.ingest({ scope, source: { id: 'a' }, messages, wait: true })).toMatchObject({
+      status: 'refused',
+    });
+    expect(await textsOf(store)).toEqual([]);
+    expect(await memory.jobs.list()).toEqual([]);
+  },
+);
+
+test('a job that was refused and is learned later is committed', async () => {
+  const { memory, scope } = setUp({ worker: false, otherwise: extraction('The user likes tea.') });
+  const said = { scope, source: { id: 'a' }, messages: [user('I like tea.')], wait: true };
+  await memory.ingest({ ...said, wait: false });
+  await memory.consent.set(scope, 'off');
+  await processMemoryJobs(memory);
+  await memory.consent.set(scope, 'on');
+  expect(await memory.ingest(said)).toMatchObject({ status: 'committed' });
+});
+
+test('a text waits on while consent is off: approve refuses it', async () => {
+  const { memory, scope, store } = setUp({ model: undefined, guards: [() => 'Secret.'] });
+  await memory.create({ scope, memory: 'The user has a garden.' });
+  const { id } = (await memory.quarantine.list({ scope }))[0]!;
+  await memory.consent.set(scope, 'off');
+  expect(await memory.quarantine.approve({ scope, id })).toEqual({ status: 'refused', jobIds: [] });
+  await memory.consent.set(scope, 'on');
+  expect(await memory.quarantine.approve({ scope, id })).toMatchObject({ status: 'committed' });
+  expect(await textsOf(store)).toEqual(['The user has a garden.']);
+  expect(await memory.quarantine.list({ scope })).toEqual([]);
+});
 
 test('a job of before an erasure is dropped by the worker that finds it', async () => {
   const { memory, store, scope, model } = setUp({ worker: false });

@@ -1,6 +1,7 @@
-import { z } from 'genkit';
-import { currentSession, type AgentsGenkit } from 'genkitx-agents';
+import { z, type ActionContext } from 'genkit';
+import { currentSession, type AgentsGenkit, type SessionSummary, type SnapshotStore } from 'genkitx-agents';
 import type { AttachedMemory, Memory, MemoryManager } from 'genkitx-agents/memory';
+import type { SupportState } from '../state.ts';
 
 const OutputSchema = z.object({ memories: z.array(z.object({ memory: z.string(), why: z.string() })) });
 
@@ -28,8 +29,15 @@ export function defineShowMemories(ai: AgentsGenkit, memory: MemoryManager) {
   );
 }
 
+export interface ForgetCustomerOptions {
+  memory: MemoryManager;
+  attached: AttachedMemory;
+  /** Where the customer's conversations are. */
+  store: SnapshotStore<SupportState>;
+}
+
 /** Forgets all that is remembered of the customer who is signed in. */
-export function defineForgetCustomer(ai: AgentsGenkit, memory: MemoryManager, attached: AttachedMemory) {
+export function defineForgetCustomer(ai: AgentsGenkit, { memory, attached, store }: ForgetCustomerOptions) {
   return ai.defineTool(
     {
       name: 'forgetCustomer',
@@ -39,11 +47,11 @@ export function defineForgetCustomer(ai: AgentsGenkit, memory: MemoryManager, at
       outputSchema: z.object({ forgotten: z.number() }),
     },
     async (_input, { context }) => {
-      const { sessionId } = currentSession();
-      // What was said in this conversation counts as read then, so that it is not learned later.
-      await attached.endSession({ sessionId, context, wait: true }).catch(ignoreNotFound);
       const scope = memory.scopeFor('user', { context });
-      const sources = new Set([sessionId]);
+      const sources = new Set([currentSession().sessionId]);
+      for await (const { sessionId } of sessionsOf(store, context)) sources.add(sessionId);
+      // Makes jobs of messages that were not read yet. forgetSource removes the jobs, and the messages then count as read.
+      for (const sessionId of sources) await attached.endSession({ sessionId, context }).catch(ignoreNotFound);
       let forgotten = 0;
       for await (const { memory: known, revisions = [] } of memory.export({ scope })) {
         for (const { id } of [known, ...revisions].flatMap((one) => one?.sources ?? [])) sources.add(id);
@@ -56,7 +64,21 @@ export function defineForgetCustomer(ai: AgentsGenkit, memory: MemoryManager, at
   );
 }
 
-/** The first turn of a conversation is in no store yet. */
+/** The conversations of the customer who is signed in. */
+async function* sessionsOf(
+  store: SnapshotStore<SupportState>,
+  context: ActionContext | undefined,
+): AsyncGenerator<SessionSummary> {
+  const ownerId = context?.auth?.['uid'] as string;
+  let cursor: string | undefined;
+  do {
+    const page = await store.listSessions({ ownerId, context, ...(cursor !== undefined && { cursor }) });
+    yield* page.items;
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
+}
+
+/** A conversation is in no store in its first turn, and may be deleted meanwhile. */
 function ignoreNotFound(error: { status?: string }): void {
   if (error.status !== 'NOT_FOUND') throw error;
 }

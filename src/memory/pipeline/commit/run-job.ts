@@ -4,7 +4,7 @@ import type { Memory, MemoryDraft, MemoryJob, MemoryOperation } from '../../../s
 import { mint } from '../../scopes.ts';
 import type { MemoryChangeCounts } from '../../types.ts';
 import { consolidate, type Consolidated } from '../consolidate/consolidate.ts';
-import { modelAsker } from '../extract/ask-model.ts';
+import { modelAsker, withinTime } from '../extract/ask-model.ts';
 import type { Candidate } from '../extract/candidate.ts';
 import { learn, type JobWork, type Learned } from '../extract/learn.ts';
 import { readGate, sourceNoteKey, type Gate, type SplitJob } from '../guard/learning-state.ts';
@@ -31,7 +31,7 @@ const NEAREST = 10;
 /** The most memories whose last use one commit writes. */
 const MOST_USES = 10;
 
-/** How a run ended. `lost`: another worker has the job. */
+/** How a run ended. `dropped`: nothing may be kept; `lost`: another worker has the job. */
 export type JobOutcome = 'committed' | 'known' | 'dropped' | 'lost';
 
 /** Carries out a job that this worker holds: from the guard to the commit that removes the job. */
@@ -116,7 +116,8 @@ class JobRun {
         now: this.#pipeline.now(),
       });
     } catch (error) {
-      if (isAborted(error)) return 'lost';
+      // Otherwise another worker has the job, or it was removed, and no worker can carry it out.
+      if (isAborted(error)) return reason === 'known' ? 'lost' : 'dropped';
       throw error;
     }
     if (reason === 'no-consent') this.#pipeline.report({ type: 'no-consent', scope, sourceId: job.sourceId });
@@ -126,33 +127,40 @@ class JobRun {
   /** Makes one commit. Returns whether it was the last one. */
   async #step(gate: Gate, input: JobInput): Promise<boolean> {
     const { split } = gate;
+    this.#organized = await this.#readOrganized();
     if (!split) {
-      this.#organized = await this.#readOrganized();
       this.#learned ??= await learn(this.#pipeline, this.#work, input, this.#organized.summary);
       if (this.#learned.candidates.length > MOST_CANDIDATES) {
         await this.#beginSplit(gate, this.#learned);
         return false;
       }
     }
-    const { candidates, summary, invalidated } = split ?? { ...this.#learned!, invalidated: 0 };
+    const {
+      candidates,
+      summary,
+      invalidated,
+      facts: earlier = [],
+    } = split ?? { ...this.#learned!, invalidated: 0, facts: [] };
     const now = candidates.slice(0, MOST_CANDIDATES);
     const later = candidates.slice(MOST_CANDIDATES);
     // The person who approved a fact has approved its replacements as well.
     const most = input.isApproved ? Infinity : this.#pipeline.limits.maxInvalidations;
     const result = await this.#consolidate(now, most - invalidated);
-    const rest =
-      later.length > 0
-        ? { candidates: later, invalidated: invalidated + result.working.counts.invalidated }
-        : undefined;
-    await this.#commit(gate, input, result, { ...(summary !== undefined && { summary }) }, rest, split !== undefined);
-    return rest === undefined;
+    const after: SplitJob = {
+      candidates: later,
+      facts: this.#pipeline.profile ? [...earlier, ...factsOf(result.working.changed)] : [],
+      invalidated: invalidated + result.working.counts.invalidated,
+      ...(summary !== undefined && { summary }),
+    };
+    await this.#commit(gate, input, result, after);
+    return later.length === 0;
   }
 
   /** Keeps the candidates in a note if they need several commits, so that the model is asked only once. */
   async #beginSplit({ revision }: Gate, { candidates, quarantined, summary }: Learned): Promise<void> {
     const { store, now } = this.#pipeline;
     const { id, options, job } = this.#work;
-    const value: SplitJob = { candidates, invalidated: 0, ...(summary !== undefined && { summary }) };
+    const value: SplitJob = { candidates, facts: [], invalidated: 0, ...(summary !== undefined && { summary }) };
     const operations = [splitNote(job.id, value)];
     if (quarantined.length > 0) operations.push(quarantineNote(job.id, quarantined));
     await store.commit(id, operations, { ...options, expectedRevision: revision, now: now() });
@@ -162,10 +170,10 @@ class JobRun {
 
   #consolidate(candidates: readonly Candidate[], maxInvalidations: number): Promise<Consolidated> {
     const { nearest, store } = this.#pipeline;
-    const { scope, id, options, ask } = this.#work;
+    const { scope, id, options, ask, signal } = this.#work;
     return consolidate({
       candidates,
-      nearest: ({ text, kind }) => nearest(scope, text, { k: NEAREST, kind }),
+      nearest: ({ text, kind }) => nearest(scope, text, { k: NEAREST, kind, abortSignal: signal }),
       get: (ids) => store.get(id, ids, options),
       ask,
       guard: guardOf(this.#work, this.#pipeline),
@@ -174,34 +182,32 @@ class JobRun {
   }
 
   async #commit(
-    { revision, note }: Gate,
+    { revision, note, split }: Gate,
     input: JobInput,
     { working, quarantined: kept }: Consolidated,
-    { summary }: { summary?: string },
-    rest: Omit<SplitJob, 'summary'> | undefined,
-    wasSplit: boolean,
+    after: SplitJob,
   ): Promise<void> {
+    const isLast = after.candidates.length === 0;
     const { store, now } = this.#pipeline;
     const { scope, id, options, job } = this.#work;
     const at = new Date(now()).toISOString();
     const quarantined = [
-      ...(wasSplit ? [] : this.#learned!.quarantined),
+      ...(split ? [] : this.#learned!.quarantined),
       ...kept.map(({ candidate, reason }) => ({ candidate, reason, at, source: input.source })),
     ];
     const { changed, counts } = working;
     const operations: MemoryOperation[] = await this.#puts(changed);
     if (quarantined.length > 0) {
-      operations.push(quarantineNote(wasSplit ? `${job.id}:${rest?.candidates.length ?? 0}` : job.id, quarantined));
+      operations.push(quarantineNote(split ? `${job.id}:${after.candidates.length}` : job.id, quarantined));
     }
-    if (rest) operations.push(splitNote(job.id, { ...rest, ...(summary !== undefined && { summary }) }));
-    else {
-      if (wasSplit) operations.push(splitNote(job.id, undefined));
-      operations.push(this.#readNote(note, input), ...(await this.#organize(changed, summary)));
-    }
+    if (isLast) {
+      if (split) operations.push(splitNote(job.id, undefined));
+      operations.push(this.#readNote(note, input), ...(await this.#organize(after)));
+    } else operations.push(splitNote(job.id, after));
     await store.commit(id, operations, {
       ...options,
       expectedRevision: revision,
-      ...(!rest && { job: { id: job.id, owner: this.#owner } }),
+      ...(isLast && { job: { id: job.id, owner: this.#owner } }),
       now: now(),
     });
     counts.quarantined += quarantined.length;
@@ -209,7 +215,7 @@ class JobRun {
     for (const operation of operations) if (operation.op === 'put') uses.delete(operation.memory.id);
     for (const [name, count] of Object.entries(counts)) this.#counts[name as keyof MemoryChangeCounts] += count;
     this.#pipeline.changed(scope);
-    if (!rest) {
+    if (isLast) {
       this.#pipeline.report({ type: 'committed', scope, sourceId: job.sourceId, jobId: job.id, changes: this.#counts });
     }
   }
@@ -221,6 +227,7 @@ class JobRun {
     const vectors = await vectorsOf(
       this.#pipeline,
       changed.map(({ text }) => text),
+      this.#work.signal,
     );
     const puts = changed.map((memory, i): MemoryOperation => ({
       op: 'put',
@@ -236,6 +243,7 @@ class JobRun {
       uses.map(([one]) => one),
       options,
     );
+    for (const [one] of uses) if (used.every((memory) => memory.id !== one)) this.#pipeline.usesOf(scope).delete(one);
     return [...puts, ...used.map((memory): MemoryOperation => ({ op: 'put', memory: usedAt(memory, new Map(uses)) }))];
   }
 
@@ -252,10 +260,7 @@ class JobRun {
     return { op: 'note', kind: NOTES.pipeline, key: sourceNoteKey(job.sourceId), value: sourceNoteValue(next) };
   }
 
-  async #organize(changed: readonly MemoryDraft[], summary: string | undefined): Promise<MemoryOperation[]> {
-    const facts = changed
-      .filter(({ validTo, kind }) => validTo === undefined && kind === 'declarative')
-      .map(({ text }) => text);
+  async #organize({ facts, summary }: SplitJob): Promise<MemoryOperation[]> {
     const { ask } = this.#work;
     const profile =
       ask && facts.length > 0
@@ -270,14 +275,34 @@ class JobRun {
   }
 }
 
-/** The vectors of texts, in their order; `undefined` without an embedder. */
+/**
+ * The vectors of texts, in their order; `undefined` without an embedder.
+ *
+ * @throws The embedder's error; `DEADLINE_EXCEEDED` at the timeout; the reason of `signal` when that aborts.
+ */
 export async function vectorsOf(
-  { ai, embedder }: Pick<Pipeline, 'ai' | 'embedder'>,
+  { ai, embedder, limits }: Pick<Pipeline, 'ai' | 'embedder' | 'limits'>,
   texts: readonly string[],
+  signal: AbortSignal,
 ): Promise<number[][] | undefined> {
   if (embedder === undefined || texts.length === 0) return undefined;
-  const answers = await ai.embedMany({ embedder: embedder as string, content: [...texts] });
+  const embed = () => ai.embedMany({ embedder: embedder as string, content: [...texts] });
+  const answers = await withinTime(limits.timeoutMs, signal, embed, embedderDeadlineExceeded);
   return answers.map(({ embedding }) => embedding);
+}
+
+function embedderDeadlineExceeded(timeoutMs: number): Error {
+  return new GenkitError({
+    status: 'DEADLINE_EXCEEDED',
+    message: `The embedder did not answer within ${timeoutMs} ms.`,
+  });
+}
+
+/** The texts of the facts that hold. */
+function factsOf(memories: readonly MemoryDraft[]): string[] {
+  return memories
+    .filter(({ validTo, kind }) => validTo === undefined && kind === 'declarative')
+    .map(({ text }) => text);
 }
 
 /** The memory with the time of its last use. */

@@ -52,11 +52,17 @@ export async function consolidate(request: {
   const working = new WorkingMemories(maxInvalidations);
   const open: { candidate: Candidate; near: readonly string[] }[] = [];
   const keyed = candidates.filter(({ key }) => key !== undefined);
-  if (keyed.length > 0) for (const memory of await get(keyed.flatMap(({ key }) => keyedIds(key!)))) working.add(memory);
+  await addWithSuccessors(
+    working,
+    get,
+    keyed.flatMap(({ key }) => keyedIds(key!)),
+  );
+  const quarantined: { candidate: Candidate; reason: string }[] = [];
   for (const candidate of candidates) {
     if (candidate.role !== undefined) working.create(candidate);
-    else if (candidate.key !== undefined) working.register(candidate);
-    else {
+    else if (candidate.key !== undefined) {
+      if (!working.register(candidate)) quarantined.push({ candidate, reason: tooMany(1) });
+    } else {
       const near = (await nearest(candidate)).filter(({ kind }) => kind === candidate.kind);
       for (const memory of near) working.add(memory);
       const same = working.sameAs(candidate);
@@ -65,7 +71,6 @@ export async function consolidate(request: {
       else open.push({ candidate, near: near.map(({ id }) => id) });
     }
   }
-  const quarantined: { candidate: Candidate; reason: string }[] = [];
   for (let i = 0; i < open.length; i += MOST_ASKED) {
     const asked = open.slice(i, i + MOST_ASKED);
     const known = [...new Set(asked.flatMap(({ near }) => near))].flatMap((id) => working.active(id) ?? []);
@@ -78,6 +83,21 @@ export async function consolidate(request: {
     }
   }
   return { working, quarantined };
+}
+
+/** Adds memories with these ids, those that replaced them, and so on. */
+async function addWithSuccessors(
+  working: WorkingMemories,
+  get: (ids: readonly string[]) => Promise<readonly Memory[]>,
+  ids: readonly string[],
+): Promise<void> {
+  const seen = new Set<string>();
+  for (let next = ids; next.length > 0;) {
+    for (const id of next) seen.add(id);
+    const memories = await get(next);
+    for (const memory of memories) working.add(memory);
+    next = [...new Set(memories.flatMap(({ supersededBy: id }) => (id === undefined || seen.has(id) ? [] : [id])))];
+  }
 }
 
 function askOperations(
@@ -130,7 +150,11 @@ async function apply(
     if ((await guard(operation!.text!, 'memory', candidate.source.type)) !== undefined) working.create(candidate);
     else working.update(first, candidate, operation!.text!);
   } else if (!working.supersede(meant, candidate)) {
-    return `It would replace more memories than one job may (${meant.length}).`;
+    return tooMany(meant.length);
   }
   return undefined;
+}
+
+function tooMany(count: number): string {
+  return `It would replace more memories than one job may (${count}).`;
 }

@@ -103,34 +103,62 @@ export class WorkingMemories {
     const id = this.create(candidate);
     const created = this.#memories.get(id)!;
     this.#put({ ...created, contradictions: 1, confidence: confidenceOf(created.sources, 1) });
-    for (const memory of memories) {
-      const { at } = candidate.source;
-      const validTo = at > memory.validFrom ? at : memory.validFrom;
-      this.#put({ ...memory, validTo, supersededBy: id, confidence: memory.confidence / 2 });
-      this.counts.invalidated++;
-    }
+    for (const memory of memories) this.#invalidate(memory, id, candidate.source.at);
     return true;
   }
 
-  /** Adds a fact with a key. Each key has one memory that holds; its text is that of its strongest source. */
-  register(candidate: Candidate): void {
+  /**
+   * Adds a fact with a key. Each key has one memory; its text is that of its strongest source. If another memory has replaced it, the
+   * stronger of the two holds. Returns false, and does nothing, if too many memories would be invalidated.
+   */
+  register(candidate: Candidate): boolean {
     const memory = keyedIds(candidate.key!)
       .map((id) => this.#memories.get(id))
       .find(Boolean);
     if (!memory) {
       this.create(candidate);
-      return;
+      return true;
     }
     const { source } = candidate;
     const others = memory.sources.filter(({ id }) => id !== source.id);
     const known = memory.sources.find(({ id }) => id === source.id);
     if (known && sameFactKey(known.statement) === sameFactKey(source.statement)) {
       this.counts.ignored++;
-      return;
+      return true;
     }
     const sources = [...(isFull(others) ? others.slice(1) : others), source];
-    this.#put({ ...memory, ...strongestStatement(sources), sources, topics: union(memory.topics, candidate.topics) });
+    const strongest = strongestStatement(sources);
+    const isStrongest = sameFactKey(strongest.text) === sameFactKey(source.statement);
+    const successor = isStrongest ? this.#successorOf(memory) : undefined;
+    const holds = isStrongest && !(successor && isStronger(successor, source));
+    if (holds && successor && this.counts.invalidated >= this.#maxInvalidations) return false;
+    if (holds && successor) this.#invalidate(successor, memory.id, source.at);
+    const { expiresAt, ...kept } = holds ? holding(memory) : memory;
+    const isSame = sameFactKey(memory.text) === sameFactKey(source.statement);
+    const stated = isSame ? laterExpiry(expiresAt, candidate.expiresAt) : candidate.expiresAt;
+    const expiry = isStrongest ? stated : expiresAt;
+    const topics = union(memory.topics, candidate.topics);
+    this.#put({
+      ...(kept as MemoryDraft),
+      ...strongest,
+      sources,
+      topics,
+      ...(expiry !== undefined && { expiresAt: expiry }),
+    });
     this.counts.updated++;
+    return true;
+  }
+
+  /** The memory at the end of the chain of memories that replaced this one, if it holds and was added. */
+  #successorOf({ supersededBy }: MemoryDraft): MemoryDraft | undefined {
+    const memory = supersededBy === undefined ? undefined : this.#memories.get(supersededBy);
+    return memory && (memory.validTo === undefined ? memory : this.#successorOf(memory));
+  }
+
+  #invalidate(memory: MemoryDraft, supersededBy: string, at: string): void {
+    const validTo = at > memory.validFrom ? at : memory.validFrom;
+    this.#put({ ...memory, validTo, supersededBy, confidence: memory.confidence / 2 });
+    this.counts.invalidated++;
   }
 
   ignore(): void {
@@ -149,11 +177,10 @@ export class WorkingMemories {
     const hasAll = isFull(memory.sources);
     const sources = hasAll ? memory.sources : [...memory.sources, source];
     const { expiresAt: before, ...kept } = memory;
-    const expires =
-      before !== undefined && expiresAt !== undefined ? { expiresAt: before > expiresAt ? before : expiresAt } : {};
+    const expiry = laterExpiry(before, expiresAt);
     this.#put({
       ...(kept as MemoryDraft),
-      ...expires,
+      ...(expiry !== undefined && { expiresAt: expiry }),
       sources,
       topics: hasAll ? memory.topics : union(memory.topics, topics),
       importance: Math.max(memory.importance, importance),
@@ -208,6 +235,12 @@ export function strongestStatement(
 
 function isFull(sources: readonly MemorySource[]): boolean {
   return sources.length >= MAX_SOURCES || jsonBytes(sources, MAX_SOURCE_BYTES) > MAX_SOURCE_BYTES;
+}
+
+/** When a memory expires that two statements support; `undefined`, never, if one of them does not expire. */
+function laterExpiry(a: string | undefined, b: string | undefined): string | undefined {
+  if (a === undefined || b === undefined) return undefined;
+  return a > b ? a : b;
 }
 
 function isStronger(memory: MemoryDraft, { trust, at }: MemorySource): boolean {

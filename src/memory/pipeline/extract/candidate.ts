@@ -1,4 +1,5 @@
 import type { MessageData } from 'genkit';
+import { invalidArgument } from '../../../errors.ts';
 import { beginning } from '../../../session/log/transcript.ts';
 import type { Memory, MemorySource } from '../../../store/memory/contract.ts';
 import type { MemoryFact, MemoryTrust } from '../../types.ts';
@@ -32,13 +33,18 @@ export interface Origin {
   readonly now: number;
 }
 
-/** The fact as a candidate. */
+/**
+ * The fact as a candidate.
+ *
+ * @throws `INVALID_ARGUMENT` for a fact without a text, which an extractor of the application may return.
+ */
 export function candidateOf(
   fact: MemoryFact,
   type: MemorySource['type'],
   said: { readonly from?: number; readonly to?: number },
   { source, sha256, trust, toolTtlMs, now }: Origin,
 ): Candidate {
+  if (typeof fact?.text !== 'string') throw invalidArgument('A fact to remember must be a text, or have a text.');
   const { messages: _, isExplicit: __, kind = 'declarative', topics = [], importance = 0.5, ...rest } = fact;
   const isVerbatim = (fact as { role?: unknown }).role !== undefined;
   const text = beginning(fact.text.trim(), isVerbatim ? MAX_VERBATIM : MAX_TEXT);

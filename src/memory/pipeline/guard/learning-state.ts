@@ -21,6 +21,8 @@ export interface Gate {
 /** The candidates of a job that takes several commits. */
 export interface SplitJob {
   readonly candidates: readonly Candidate[];
+  /** The texts of the earlier commits, for the profile. */
+  readonly facts: readonly string[];
   readonly summary?: string;
   readonly invalidated: number;
 }

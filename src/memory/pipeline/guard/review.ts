@@ -23,14 +23,18 @@ export async function waitingTexts(
 }
 
 /**
- * Enqueues a text. The guards do not check it again.
+ * Enqueues a text. The guards do not check it again. While consent is off the text waits on.
  *
  * @throws `NOT_FOUND` when the text does not wait for a decision.
  */
 export async function approveText(pipeline: Pipeline, work: ScopeWork, textId: string): Promise<Enqueued> {
   // Read before the text, so that the text does not come back if the scope is erased in between.
-  const { epoch } = await readGate(pipeline, work, textId);
+  const { consent, epoch } = await readGate(pipeline, work, textId);
   const item = await waitingText(pipeline, work, textId);
+  if (consent === 'off') {
+    pipeline.report({ type: 'no-consent', scope: work.scope, sourceId: item.source.id });
+    return { status: 'refused', jobIds: [], openIds: [] };
+  }
   // After a crash a repeated call makes the same job id.
   const result = await enqueue(pipeline, work, { inputs: [approvedInput(item)], epoch });
   if (result.status !== 'full') await removeText(pipeline, work, textId);

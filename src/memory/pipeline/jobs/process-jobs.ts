@@ -18,17 +18,26 @@ export type MemorySessions = Pick<BackfillOptions, 'store' | 'scopeOf'>;
 export interface ManagedJobs {
   /** The sessions of agents that learn. */
   readonly sessions: ReadonlySet<MemorySessions>;
+  /** Enqueues the jobs of sessions, and does not wake the worker. */
   readonly backfill: (options: BackfillOptions) => Promise<BackfillResult>;
   /** One attempt at one job of a tenant; `undefined` when none is due. */
   readonly attempt: MemoryWorker['attempt'];
+  /** Resolves when this process works on no job of a tenant. */
+  readonly settled: MemoryWorker['settled'];
 }
 
 type Managing = object & { [MANAGED]?: ManagedJobs[] };
 
 /** Attaches jobs to the Genkit instance or the manager, so that `processMemoryJobs` finds them. */
 export function noteJobs(holder: Managing, jobs: ManagedJobs): void {
-  if (holder[MANAGED]) holder[MANAGED].push(jobs);
-  else Object.defineProperty(holder, MANAGED, { value: [jobs], configurable: true });
+  const known = holder[MANAGED] ?? [];
+  Object.defineProperty(holder, MANAGED, { value: [...known, jobs], configurable: true });
+}
+
+/** Detaches the jobs of a closed manager. */
+export function removeJobs(holder: Managing, jobs: ManagedJobs): void {
+  const known = holder[MANAGED] ?? [];
+  Object.defineProperty(holder, MANAGED, { value: known.filter((one) => one !== jobs), configurable: true });
 }
 
 /** Options of {@link processMemoryJobs}. */
@@ -42,8 +51,9 @@ export interface ProcessMemoryJobsOptions {
 }
 
 /**
- * Works on the memory jobs of a tenant until none is due. Call it from a scheduler or a task queue if processes may end before their jobs.
- * First enqueues new messages in the sessions of agents that learn, if they were not enqueued before.
+ * Works on the memory jobs of a tenant until none is due, and resolves when this process works on none of them. Call it from a scheduler
+ * or a task queue if processes may end before their jobs. First enqueues new messages in the sessions of agents that learn, if they were
+ * not enqueued before.
  *
  * @param ai The `Genkit` instance with the memory managers, or one of them.
  * @throws The stores' errors from reading jobs. A job that fails is counted, and tried again later.
@@ -61,7 +71,7 @@ export async function processMemoryJobs(
   const at = context ? { context } : {};
   const holder: Managing = 'registry' in ai ? ai.registry : ai;
   const end = Date.now() + withinMs;
-  for (const { sessions, backfill, attempt } of holder[MANAGED] ?? []) {
+  for (const { sessions, backfill, attempt, settled } of holder[MANAGED] ?? []) {
     for (const one of sessions) {
       try {
         const { enqueued } = await backfill({ ...one, ...at, withinMs: sessionsWithinMs });
@@ -75,6 +85,8 @@ export async function processMemoryJobs(
       if (!made) break;
       result[made.attempt]++;
     }
+    // The worker of this process may have taken some of the jobs.
+    await settled(at);
   }
   return result;
 }

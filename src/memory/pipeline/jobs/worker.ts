@@ -5,6 +5,7 @@ import { describeThrown, isAborted } from '../../../errors.ts';
 import type { MemoryJob, MemoryScopeId } from '../../../store/memory/contract.ts';
 import { tenantScopeKey } from '../../../store/memory/scope.ts';
 import { KeyQueue } from '../../../store/parts/key-queue.ts';
+import { LruCache } from '../../../store/parts/lru-cache.ts';
 import { mint } from '../../scopes.ts';
 import { runJob } from '../commit/run-job.ts';
 import type { Pipeline, ScopeWork } from '../pipeline.ts';
@@ -14,6 +15,9 @@ type Options = ScopeWork['options'];
 /** The result of an attempt. */
 export type Attempt = 'done' | 'failed' | 'dead';
 
+/** How the work on jobs ended, for a caller that waits. `refused`: at least one was dropped without keeping anything. */
+export type WorkedOff = 'done' | 'failed' | 'refused';
+
 /** The most jobs of a tenant that a process works on at once; of a scope only one. */
 const MOST_AT_ONCE = 4;
 /** How often a lease is renewed within its time. */
@@ -21,6 +25,8 @@ const RENEWALS = 3;
 const MAX_ERROR = 300;
 /** Jobs that a worker reads to see whether all are dead. */
 const MOST_DEAD = 5;
+/** The most dropped jobs that a worker keeps for callers that wait. */
+const MOST_DROPPED = 1_000;
 /** How often a caller looks for a job of another process for which it waits, in ms. */
 const LOOK_AGAIN_MS = 50;
 
@@ -39,9 +45,12 @@ export class MemoryWorker {
   readonly #pipeline: Pipeline;
   readonly #owner = randomUUID();
   readonly #tenants = new Map<string, TenantWork>();
-  readonly #running = new Set<Promise<unknown>>();
+  /** The running work, with its tenant. */
+  readonly #running = new Map<Promise<unknown>, string>();
   /** Aborts the run of a job, by its id. */
   readonly #runs = new Map<string, AbortController>();
+  /** Jobs that were dropped. */
+  readonly #dropped = new LruCache<true>(MOST_DROPPED);
   readonly #callers = new KeyQueue();
   readonly #closing = new AbortController();
 
@@ -58,23 +67,29 @@ export class MemoryWorker {
     work.isWanted = true;
     if (work.loops >= MOST_AT_ONCE) return;
     work.loops++;
-    void this.#track(this.#loop(tenant, work));
+    void this.#track(tenant, this.#loop(tenant, work));
   }
 
   /** One attempt at one job; `undefined` when none is due. */
   async attempt(options: Options, scope?: MemoryScopeId): Promise<{ attempt: Attempt; job: MemoryJob } | undefined> {
     if (this.#closing.signal.aborted) return undefined;
+    return this.#track(this.#pipeline.store.tenant(options), this.#attempt(options, scope));
+  }
+
+  async #attempt(options: Options, scope?: MemoryScopeId): Promise<{ attempt: Attempt; job: MemoryJob } | undefined> {
     const { store, limits, now } = this.#pipeline;
     const claim = { ...options, owner: this.#owner, leaseMs: limits.leaseMs, now: now(), ...(scope && { scope }) };
     const job = await store.claimJob(claim);
-    return job && { attempt: await this.#track(this.#carryOut(job, options)), job };
+    return job && { attempt: await this.#carryOut(job, options), job };
   }
 
-  /** Works on a scope until these jobs are done. Returns false if one failed, or waits for its next attempt. */
-  workOff(scope: MemoryScopeId, jobIds: readonly string[], options: Options): Promise<boolean> {
+  /** Works on a scope until these jobs are done. Returns `failed` if one failed, or waits for its next attempt. */
+  async workOff(scope: MemoryScopeId, jobIds: readonly string[], options: Options): Promise<WorkedOff> {
     // The jobs of a scope run one after the other, so parallel callers would only add reads.
     const key = tenantScopeKey(this.#pipeline.store, scope, options);
-    return this.#callers.run(key, () => this.#workOff(scope, jobIds, options));
+    const isDone = await this.#callers.run(key, () => this.#workOff(scope, jobIds, options));
+    if (jobIds.some((id) => this.#dropped.get(id))) return 'refused';
+    return isDone ? 'done' : 'failed';
   }
 
   async #workOff(scope: MemoryScopeId, jobIds: readonly string[], options: Options): Promise<boolean> {
@@ -107,6 +122,7 @@ export class MemoryWorker {
   /** Removes a job, even while this process works on it. Returns false while a worker of another process holds it. */
   async remove(job: MemoryJob, options: Options): Promise<boolean> {
     const { store, now } = this.#pipeline;
+    this.#dropped.set(job.id, true, 1);
     const running = this.#runs.get(job.id);
     running?.abort(new GenkitError({ status: 'CANCELLED', message: 'What the memory job reads is forgotten.' }));
     try {
@@ -120,9 +136,14 @@ export class MemoryWorker {
     }
   }
 
-  /** Resolves when no work is running. */
-  async settled(): Promise<void> {
-    while (this.#running.size > 0) await Promise.allSettled(this.#running);
+  /** Resolves when no work is running: of the tenant of `options`, by default of all. */
+  async settled(options?: Options): Promise<void> {
+    const tenant = options && this.#pipeline.store.tenant(options);
+    for (;;) {
+      const running = [...this.#running].flatMap(([work, of]) => (tenant === undefined || of === tenant ? [work] : []));
+      if (running.length === 0) return;
+      await Promise.allSettled(running);
+    }
   }
 
   /** Interrupts the running jobs and gives them back. Their interrupted attempts do not count. */
@@ -132,8 +153,8 @@ export class MemoryWorker {
     await this.settled();
   }
 
-  #track<T>(work: Promise<T>): Promise<T> {
-    this.#running.add(work);
+  #track<T>(tenant: string, work: Promise<T>): Promise<T> {
+    this.#running.set(work, tenant);
     const end = () => this.#running.delete(work);
     work.then(end, end);
     return work;
@@ -171,6 +192,7 @@ export class MemoryWorker {
     if (job.attempts > limits.maxAttempts)
       return this.#fail(job, options, new Error('Its workers ended before it was done.'));
     const lost = new AbortController();
+    this.#dropped.delete(job.id);
     this.#runs.set(job.id, lost);
     const renewal = setInterval(() => {
       const change = { ...options, owner: this.#owner, to: 'renew' as const, leaseMs: limits.leaseMs, now: now() };
@@ -181,7 +203,8 @@ export class MemoryWorker {
     renewal.unref();
     const signal = AbortSignal.any([lost.signal, this.#closing.signal]);
     try {
-      await runJob(this.#pipeline, job, { owner: this.#owner, signal, options });
+      const outcome = await runJob(this.#pipeline, job, { owner: this.#owner, signal, options });
+      if (outcome === 'dropped') this.#dropped.set(job.id, true, 1);
       return 'done';
     } catch (error) {
       if (this.#closing.signal.aborted) return await this.#giveBack(job, options);

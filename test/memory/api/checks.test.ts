@@ -1,0 +1,204 @@
+/** The argument checks of the memory API: one sentence at the call, which names the argument and what is valid. */
+import type { MessageData, Part } from 'genkit';
+import { genkit, InMemorySessionStore } from 'genkitx-agents';
+import { InMemoryMemoryStore, memoryManager, type IngestOptions, type MemoryFact } from 'genkitx-agents/memory';
+import { describe, expect, test } from 'vitest';
+import { agentWithMemory } from '../attach/support.ts';
+import { ADA, setUp, textsOf, user } from '../pipeline/support.ts';
+
+const TEXT = 'The user likes tea.';
+const source = { id: 'import' };
+const escaped = (text: string) => text.replaceAll(/[[\](){}.*+?]/g, '\\$&');
+const refused = (...parts: string[]) =>
+  expect.objectContaining({
+    status: 'INVALID_ARGUMENT',
+    message: expect.stringMatching(new RegExp(parts.map(escaped).join('.*'))) as string,
+  }) as Error;
+
+describe('given facts are refused at the call', () => {
+  const wrong: [string, unknown, string[]][] = [
+    ['a kind', { kind: 'weird' }, ['memories[1]', 'kind', "'declarative' or 'procedural'"]],
+    ['an expiresAt', { expiresAt: 'soon' }, ['memories[1]', 'expiresAt', 'ISO 8601']],
+    ['topics', { topics: 'A' }, ['memories[1]', 'topics', 'a list of']],
+    ['an importance', { importance: 7 }, ['memories[1]', 'importance', '0 to 1']],
+    ['a key', { key: 5 }, ['memories[1]', 'key', 'a string']],
+    ['a schemaId', { schemaId: '' }, ['memories[1]', 'schemaId', 'a string']],
+    ['messages', { messages: ['x'] }, ['memories[1]', 'messages', 'a list of']],
+    ['isExplicit', { isExplicit: 'yes' }, ['memories[1]', 'isExplicit', 'true or false']],
+    ['data', { data: () => 1 }, ['memories[1]', 'data', 'plain JSON']],
+    ['large data', { data: 'x'.repeat(200_000) }, ['memories[1]', 'more than 114688 bytes']],
+    ['an unknown member', { topic: 'A' }, ['memories[1]', "'topic'", "'topics'"]],
+    ['a blank text', { text: ' ' }, ['memories[1]', 'text']],
+    ['no text', { text: undefined }, ['memories[1]', 'text']],
+  ];
+  test.each(wrong)('%s', async (_, members, parts) => {
+    const { memory, scope, store } = setUp();
+    const memories = [TEXT, { text: 'The user has a dog.', ...(members as object) } as MemoryFact];
+    await expect(memory.ingest({ scope, source, memories })).rejects.toThrow(refused(...parts));
+    await expect(memory.create({ scope, memory: memories[1]! })).rejects.toThrow(refused('memories[0]'));
+    await memory.settled();
+    expect(await textsOf(store)).toEqual([]);
+    expect(await memory.jobs.list()).toEqual([]);
+  });
+
+  test.each([[null], [5], [''], [[TEXT]]])('%j in place of a fact', async (one) => {
+    const { memory, scope } = setUp();
+    const memories = [TEXT, one as never];
+    await expect(memory.ingest({ scope, source, memories })).rejects.toThrow(refused('memories[1]', 'text'));
+  });
+
+  test.each(['a', { text: TEXT }, 5])('%j in place of a list', async (memories) => {
+    const { memory, scope } = setUp();
+    await expect(memory.ingest({ scope, source, memories: memories as never })).rejects.toThrow(
+      refused('ingest: memories must be a list'),
+    );
+  });
+
+  test('data of the allowed size is kept', async () => {
+    const { memory, scope, reports } = setUp();
+    const fact = { text: '\u0001'.repeat(9_000), data: 'x'.repeat(112 * 1024 - 200), key: 'k' };
+    expect([await memory.ingest({ scope, source, memories: [fact], wait: true }), reports[0]?.error]).toMatchObject([
+      { status: 'committed' },
+      undefined,
+    ]);
+  });
+
+  test('facts with all members are kept', async () => {
+    const { memory, scope, store } = setUp();
+    const fact: Required<MemoryFact> = {
+      text: TEXT,
+      data: { drink: 'tea', sure: null },
+      schemaId: 'drinks',
+      topics: ['own topic'],
+      importance: 1,
+      key: 'drink',
+      kind: 'procedural',
+      messages: [0],
+      isExplicit: true,
+      expiresAt: '2027-01-01T00:00:00Z',
+    };
+    expect(await memory.ingest({ scope, source, memories: [fact], wait: true })).toMatchObject({ status: 'committed' });
+    const { items } = await store.query({ scope: 'user', appName: 'default', userId: 'ada' });
+    expect(items[0]!.memory).toMatchObject({ text: TEXT, topics: ['own topic'], schemaId: 'drinks' });
+  });
+});
+
+test('an extractor that returns a malformed fact fails the job with a sentence', async () => {
+  for (const [fact, reason] of [
+    [{ topics: [] }, /fact.*text/],
+    [{ text: TEXT, kind: 'weird' }, /kind must be/],
+    [{ text: TEXT, expiresAt: 'soon' }, /expiresAt must be/],
+  ] as const) {
+    const { memory, scope, reports } = setUp({ model: undefined, extract: () => [fact as never] });
+    const result = await memory.ingest({ scope, source, messages: [user('x'), user('y')], wait: true });
+    expect(result).toMatchObject({ status: 'failed' });
+    expect(reports[0]).toMatchObject({ type: 'failed', error: expect.stringMatching(reason) as string });
+  }
+});
+
+describe('messages and sources of ingest', () => {
+  const form = "{ role: 'user', content: [{ text: '...' }] }";
+  test.each<[unknown, string[]]>([
+    ['hello', ['ingest: messages must be a list', form]],
+    [
+      [user('x'), { role: 'assistant', content: [{ text: 'y' }] }],
+      ['messages[1]', 'user, model, tool or system', form],
+    ],
+    [
+      [user('x'), { content: [{ text: 'y' }] }],
+      ['messages[1]', form],
+    ],
+    [[{ role: 'user', content: 'y' }], ['messages[0]', form]],
+    [[{ role: 'user', content: ['y'] }], ['messages[0]', form]],
+    [
+      [user('x'), null],
+      ['messages[1]', form],
+    ],
+  ])('%j', async (messages, parts) => {
+    const { memory, scope } = setUp();
+    await expect(memory.ingest({ scope, source, messages: messages as MessageData[] })).rejects.toThrow(
+      refused(...parts),
+    );
+  });
+
+  test.each<[unknown, string[]]>([
+    ['chat-1', ['ingest: source', '{ id, ... }']],
+    [{ id: 'a', session: 's' }, ['source', "'sessionId'"]],
+    [{ id: 'a', trust: '0.5' }, ['source: trust', '0 to 1']],
+    [{ id: 'a', type: 'chat' }, ['source: type', "'bootstrap'"]],
+    [{ id: 'a', at: 'soon' }, ['source: at', 'ISO 8601']],
+    [{ id: 'a', sessionId: 5 }, ['source: sessionId', 'a string']],
+  ])('source %j', async (wrong, parts) => {
+    const { memory, scope } = setUp();
+    const options = { scope, source: wrong, messages: [user('x')] } as IngestOptions;
+    await expect(memory.ingest(options)).rejects.toThrow(refused(...parts));
+  });
+});
+
+describe('options of memoryManager', () => {
+  const store = new InMemoryMemoryStore();
+  test.each<[string, unknown, string[]]>([
+    ['none', undefined, ['memoryManager needs', 'store']],
+    ['no store', {}, ['memoryManager needs', 'store']],
+    [
+      'a session store',
+      { store: new InMemorySessionStore() },
+      ['store must be a memory store', 'FileMemoryStore', 'not a session store'],
+    ],
+    ['a model', { store, model: 3 }, ['memoryManager: model must be']],
+    ['an embedder', { store, embedder: {} }, ['memoryManager: embedder must be']],
+    ['guards', { store, guards: ['x'] }, ['guards must be a list of functions']],
+    ['a topic', { store, topics: [null] }, ['topics must be a list of']],
+    ['a blank appName', { store, appName: '' }, ['appName must be a string that is not blank']],
+    ['an appName', { store, appName: 5 }, ['appName must be a string that is not blank']],
+  ])('%s', (_, options, parts) => {
+    expect(() => memoryManager(genkit(), options as never)).toThrow(refused(...parts));
+  });
+});
+
+describe('evaluate', () => {
+  test.each<[unknown, string[]]>([
+    [{}, ['evaluate needs cases', '{ messages, expected }']],
+    [undefined, ['evaluate needs cases']],
+    [{ cases: 'a' }, ['evaluate: cases must be a list']],
+    [{ cases: [{ messages: [user('x')] }] }, ['cases[0]', 'expected']],
+    [{ cases: [{ messages: 'x', expected: [] }] }, ['cases[0]', 'messages']],
+    [{ cases: [null] }, ['evaluate: cases must be a list of { messages, expected }']],
+    [{ cases: [], same: () => true }, ["'isSame'"]],
+  ])('%j', async (options, parts) => {
+    await expect(setUp().memory.evaluate(options as never)).rejects.toThrow(refused(...parts));
+  });
+
+  test('without a model', async () => {
+    const { memory } = setUp({ model: undefined });
+    const cases = [{ messages: [user('x')], expected: [] }];
+    await expect(memory.evaluate({ cases })).rejects.toThrow(/evaluate needs a model.*extract/);
+    const own = setUp({ model: undefined, extract: () => [] });
+    expect(await own.memory.evaluate({ cases })).toMatchObject({ f1: 1 });
+  });
+});
+
+describe('a model that calls a memory tool wrongly gets a sentence', () => {
+  const calls = (name: string, input: object): Part[] => [{ toolRequest: { name, ref: '1', input } }];
+  const answer = async (name: 'load_memory' | 'create_memory', input: object) => {
+    const { chat, said, memory, memories } = agentWithMemory({
+      attach: { tools: ['load_memory', 'create_memory'] },
+      replies: [calls(name, input), 'Well.'],
+    });
+    expect((await chat(ADA).send('Do it.')).text).toBe('Well.');
+    await memory.settled();
+    expect(await textsOf(memories)).toEqual([]);
+    return JSON.stringify(said.requests[1]!.messages.at(-1)!.content[0]!.toolResponse!.output);
+  };
+
+  test('an unknown topic', async () => {
+    const output = await answer('create_memory', { memory: TEXT, topic: 'NOPE' });
+    expect(output).toMatch(/It could not be kept: there is no topic .*NOPE.*USER_PREFERENCES/);
+    expect(await answer('load_memory', { query: 'tea', topic: 'NOPE' })).toMatch(/no topic .*NOPE.*USER_PREFERENCES/);
+  });
+
+  test('a text that is too long', async () => {
+    const output = await answer('create_memory', { memory: 'x'.repeat(700_000) });
+    expect(output).toMatch(/It could not be kept: .*2,000 characters/);
+  });
+});
