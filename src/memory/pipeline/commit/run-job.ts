@@ -139,7 +139,7 @@ class JobRun {
       candidates,
       summary,
       invalidated,
-      facts: earlier = [],
+      facts: earlier,
     } = split ?? { ...this.#learned!, invalidated: 0, facts: [] };
     const now = candidates.slice(0, MOST_CANDIDATES);
     const later = candidates.slice(MOST_CANDIDATES);
