@@ -17,6 +17,9 @@ export const isNumber: OptionCheck = (value) => (Number.isFinite(value) ? undefi
 export const isShare: OptionCheck = (value) =>
   typeof value === 'number' && value >= 0 && value <= 1 ? undefined : 'a number of 0 to 1';
 
+export const isTime: OptionCheck = (value) =>
+  typeof value === 'string' && !Number.isNaN(Date.parse(value)) ? undefined : 'a time in ISO 8601';
+
 export const isFunction: OptionCheck = (value) => (typeof value === 'function' ? undefined : 'a function');
 
 export const isObject: OptionCheck = (value) => (isPlain(value) ? undefined : 'an object');

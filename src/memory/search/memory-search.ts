@@ -5,6 +5,7 @@ import {
   isNumber,
   isObject,
   isString,
+  isTime,
   isWhole,
   type OptionCheck,
 } from '../../store/check-options.ts';
@@ -27,8 +28,6 @@ import type {
 const MIB = 1024 * 1024;
 const DEFAULT_WEIGHTS = { recency: 0.1, importance: 0.1, confidence: 0.5, halfLifeMs: 30 * 86_400_000 };
 
-const isTime: OptionCheck = (value) =>
-  typeof value === 'string' && !Number.isNaN(Date.parse(value)) ? undefined : 'an ISO 8601 time';
 const isTopics: OptionCheck = (value) =>
   Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string')
     ? undefined

@@ -10,6 +10,7 @@ import {
   isOneOf,
   isShare,
   isString,
+  isTime,
   type OptionCheck,
 } from '../../../store/check-options.ts';
 import { targetOf } from '../../scopes.ts';
@@ -19,9 +20,6 @@ import type { Pipeline } from '../pipeline.ts';
 /** A string that is not blank. */
 export const isText: OptionCheck = (value) =>
   typeof value === 'string' && value.trim() !== '' ? undefined : 'a string that is not blank';
-
-const isTime: OptionCheck = (value) =>
-  typeof value === 'string' && !Number.isNaN(Date.parse(value)) ? undefined : 'a time in ISO 8601';
 
 const isJson: OptionCheck = (value) => {
   try {
