@@ -104,12 +104,11 @@ async function inputsOf(
 ): Promise<JobInput[]> {
   if (memories) {
     const facts = memories.map((fact): MemoryFact => (typeof fact === 'string' ? { text: fact } : fact));
-    facts.forEach(assertFact);
     const kept = await Promise.all(facts.map((fact) => redactFact(fact, redact)));
     return factsInputs(source, kept, note);
   }
-  assertMessages(messages);
-  const inputs = learnInputs(extract ?? (procedure ? 'procedure' : 'learn'), source, messages, note);
+  assertJson(messages);
+  const inputs = learnInputs(extract ?? (procedure ? 'procedure' : 'learn'), source, messages!, note);
   return Promise.all(
     inputs.map(async (input) => ({
       ...input,
@@ -125,12 +124,6 @@ function sourceOf({ now }: Pipeline, { source, memories, messages }: IngestOptio
     throw invalidArgument("ingest needs one of 'messages', 'memories' and 'sessionId'.");
   }
   const { id, type, trust, sessionId, snapshotId, at = new Date(now()).toISOString() } = source;
-  if (trust !== undefined && !(trust >= 0 && trust <= 1))
-    throw invalidArgument('The trust of a source is a number of 0 to 1.');
-  if (Number.isNaN(Date.parse(at))) throw invalidArgument("'at' of a source is a time in ISO 8601.");
-  if (type !== undefined && !['bootstrap', 'explicit', 'implicit', 'tool'].includes(type)) {
-    throw invalidArgument("The type of a source is 'bootstrap', 'explicit', 'implicit' or 'tool'.");
-  }
   return {
     id,
     ...(type && { type }),
@@ -141,24 +134,12 @@ function sourceOf({ now }: Pipeline, { source, memories, messages }: IngestOptio
   };
 }
 
-function assertFact(fact: MemoryFact): void {
-  if (typeof fact?.text !== 'string' || fact.text.trim() === '') throw invalidArgument('A memory needs a text.');
-  assertJson(fact, 'A memory');
-}
-
-function assertMessages(messages: unknown): asserts messages is readonly MessageData[] {
-  const isMessage = (one: unknown) => Array.isArray((one as MessageData | null)?.content);
-  if (!Array.isArray(messages) || !messages.every(isMessage))
-    throw invalidArgument("'messages' must be a list of Genkit's messages.");
-  assertJson(messages, 'A message');
-}
-
-function assertJson(value: unknown, what: string): void {
+function assertJson(messages: unknown): void {
   try {
-    inspectNested(value, 0);
+    inspectNested(messages, 0);
   } catch (error) {
     if (!(error instanceof JsonValueError)) throw error;
-    throw invalidArgument(`${what} must be plain JSON: ${error.message}`);
+    throw invalidArgument(`A message must be plain JSON: ${error.message}`);
   }
 }
 
