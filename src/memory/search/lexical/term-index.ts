@@ -24,8 +24,8 @@ export interface TermMatches {
 }
 
 /**
- * An index of MiniSearch with a search that adds up the scores in arrays. MiniSearch's own search makes objects for each match, and takes ten
- * times as long.
+ * An index of MiniSearch with a search that adds up the scores in arrays. MiniSearch's own search makes objects for each match, which
+ * takes several times as long.
  */
 export class TermIndex extends MiniSearch<Memory> {
   // The figures of the running search, by number. A search never waits, so only one runs at a time.
