@@ -28,11 +28,12 @@ export type IdKind =
  * before they use it in a path.
  */
 export function assertId(id: unknown, kind: IdKind): asserts id is string {
+  const article = /^[aeio]/.test(kind) ? 'An' : 'A';
   if (typeof id !== 'string') {
-    throw invalidArgument(`A ${kind} must be a string, not ${id === null ? 'null' : typeof id}.`);
+    throw invalidArgument(`${article} ${kind} must be a string, not ${id === null ? 'null' : typeof id}.`);
   }
   if (id.trim() === '') {
-    throw invalidArgument(`A ${kind} must not be blank.`);
+    throw invalidArgument(`${article} ${kind} must not be blank.`);
   }
   if (id.length > MAX_ID_LENGTH) {
     throw invalidArgument(

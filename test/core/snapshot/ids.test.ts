@@ -15,6 +15,15 @@ describe('assertId', () => {
   });
 });
 
+it.each([
+  ['appName', 'An appName must not be blank.'],
+  ['expectedLeafId', 'An expectedLeafId must not be blank.'],
+  ['userId', 'A userId must not be blank.'],
+  ['sessionId', 'A sessionId must not be blank.'],
+] as const)('assertId names a blank %s with its article', (kind, message) => {
+  expect(() => assertId(' ', kind)).toThrow(message);
+});
+
 describe('reserveSnapshotId', () => {
   it('answers a new UUID each time', () => {
     const ids = Array.from({ length: 100 }, reserveSnapshotId);
