@@ -41,6 +41,15 @@ describe('a job that fails', () => {
     expect(await memory.jobs.list()).toEqual([]);
   });
 
+  test('keeps an error that is not cut inside of an emoji', async () => {
+    const fail = () => {
+      throw new Error(`${'x'.repeat(299)}😀 is down.`);
+    };
+    const { memory, scope } = setUp({ model: undefined, extract: fail });
+    await memory.ingest({ scope, source, messages, wait: true });
+    expect((await memory.jobs.list())[0]!.error).toBe('x'.repeat(299));
+  });
+
   test('a malformed answer is repaired once', async () => {
     const { memory, model, scope, store } = setUp({
       replies: ['Sorry!', extraction('The user prefers a window seat.')],

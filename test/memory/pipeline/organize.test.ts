@@ -34,6 +34,16 @@ test('the rolling summary takes the place of the earlier messages', async () => 
   expect(await memory.summary({ scope })).toBe('Ada plans a journey to Rome.');
 });
 
+test('a summary that is too long is not cut inside of an emoji', async () => {
+  const { memory, scope } = setUp({
+    summary: true,
+    limits: { summaryLength: 10 },
+    replies: [JSON.stringify({ memories: [], summary: 'Ada plans😀 a journey.' })],
+  });
+  await memory.ingest({ scope, source: { id: 'a' }, messages: [user('I plan.')], wait: true });
+  expect(await memory.summary({ scope })).toBe('Ada plans');
+});
+
 describe('a procedure', () => {
   test('is distilled from a session that was a success, merged step by step, found by its task, and counted', async () => {
     const { memory, scope, store } = setUp({

@@ -1,6 +1,6 @@
 import { z, type MessageData, type Part } from 'genkit';
 import type { Json } from '../../../json/value.ts';
-import { markedLines, messageText } from '../../../session/log/transcript.ts';
+import { beginning, markedLines, messageText } from '../../../session/log/transcript.ts';
 import type { MemoryFact, MemoryTopic } from '../../types.ts';
 import type { AskModel } from './ask-model.ts';
 import { dataFault, describeTopics, schemaIdOf } from './topics.ts';
@@ -81,7 +81,7 @@ export async function extractFacts(
       },
     ];
   });
-  const next = summaryLength > 0 ? answer.summary?.slice(0, summaryLength) : undefined;
+  const next = summaryLength > 0 && answer.summary !== undefined ? beginning(answer.summary, summaryLength) : undefined;
   return { facts, summary: next };
 }
 

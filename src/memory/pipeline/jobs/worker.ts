@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { GenkitError } from 'genkit';
 import { logger } from 'genkit/logging';
 import { describeThrown, isAborted } from '../../../errors.ts';
+import { beginning } from '../../../session/log/transcript.ts';
 import type { MemoryJob, MemoryScopeId } from '../../../store/memory/contract.ts';
 import { tenantScopeKey } from '../../../store/memory/scope.ts';
 import { KeyQueue } from '../../../store/parts/key-queue.ts';
@@ -223,7 +224,7 @@ export class MemoryWorker {
   async #fail(job: MemoryJob, options: Options, error: unknown): Promise<Attempt> {
     const { limits, now, random, report } = this.#pipeline;
     const isLast = job.attempts >= limits.maxAttempts;
-    const text = error instanceof Error ? error.message.slice(0, MAX_ERROR) : 'What was thrown is no error.';
+    const text = error instanceof Error ? beginning(error.message, MAX_ERROR) : 'What was thrown is no error.';
     const wait = Math.min(limits.backOffMs * 2 ** (job.attempts - 1), limits.maxBackOffMs) * (0.5 + random());
     const due = now() + wait;
     const dueAt = new Date(due).toISOString();
