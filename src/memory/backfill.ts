@@ -1,6 +1,6 @@
 import type { ActionContext } from 'genkit';
 import { logger } from 'genkit/logging';
-import { describeThrown, quote } from '../errors.ts';
+import { describeThrown, invalidArgument, quote } from '../errors.ts';
 import { checkOptions, isFunction, isObject, isWhole } from '../store/check-options.ts';
 import type { SessionSummary, SnapshotStore } from '../store/contract.ts';
 import type { IngestWhile } from './pipeline/ingest/ingest.ts';
@@ -49,6 +49,7 @@ export async function backfillSessions(ingest: IngestWhile, options: BackfillOpt
     cursor: (value) => (typeof value === 'string' ? undefined : 'a string'),
     onProgress: isFunction,
   });
+  if (!options?.store || !options.scopeOf) throw invalidArgument('backfill needs a store and scopeOf.');
   const { store, context, withinMs = Infinity, onProgress } = options;
   const result: BackfillResult = {
     sessions: 0,

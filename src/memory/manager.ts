@@ -11,6 +11,7 @@ import {
   unavailable,
 } from '../errors.ts';
 import type { Json } from '../json/value.ts';
+import { checkOptions, isAny, isBoolean, isFunction, isObject, isString } from '../store/check-options.ts';
 import type { SnapshotStore } from '../store/contract.ts';
 import { itemsOf } from '../store/list/items-of.ts';
 import type { Memory, MemoryErasure, MemoryJob, MemoryPageOptions, MemoryScopeId } from '../store/memory/contract.ts';
@@ -28,11 +29,11 @@ import { withOutcome } from './pipeline/consolidate/procedures.ts';
 import { modelAsker, withinTime, type AskModel, type Generates } from './pipeline/extract/ask-model.ts';
 import { readConsent, writeConsent } from './pipeline/guard/consent.ts';
 import { approveText, discardText, waitingTexts } from './pipeline/guard/review.ts';
-import { checkIngest } from './pipeline/ingest/check-ingest.ts';
+import { checkIngest, isListOf } from './pipeline/ingest/check-ingest.ts';
 import { addJobs, type Enqueued, type IngestWhile, type Redact } from './pipeline/ingest/ingest.ts';
 import { noteJobs, removeJobs, type ManagedJobs, type MemorySessions } from './pipeline/jobs/process-jobs.ts';
 import { MemoryWorker } from './pipeline/jobs/worker.ts';
-import { workOf, type Pipeline } from './pipeline/pipeline.ts';
+import { workOf, workOfCall, type Pipeline } from './pipeline/pipeline.ts';
 import { exportScope } from './rights/export.ts';
 import { forget, type ForgottenSource } from './rights/forget.ts';
 import { checkPolicy, pruneScope } from './rights/prune.ts';
@@ -96,6 +97,8 @@ export class MemoryManager {
 
   /** @internal */
   constructor(ai: Generates, options: MemoryManagerOptions) {
+    if (typeof (ai as Partial<Generates> | undefined)?.registry !== 'object')
+      throw invalidArgument('memoryManager needs the Genkit instance as its first argument.');
     const { appName, userIdOf, triggers, app, hasWorker, ...settled } = settleManager(options);
     this.#settings = { appName, userIdOf, triggers, app, hasWorker };
     this.store = settled.store;
@@ -105,7 +108,9 @@ export class MemoryManager {
       redact &&
       (async (text) => {
         const answer = await redact(text);
-        return typeof answer === 'string' ? answer : answer.value;
+        const redacted: unknown = typeof answer === 'string' ? answer : answer?.value;
+        if (typeof redacted === 'string') return redacted;
+        throw invalidArgument('redact must return the text, or an object with the text as value.');
       });
     this.#pipeline = {
       ...settled,
@@ -142,6 +147,8 @@ export class MemoryManager {
     kind: MemoryScopeId['scope'],
     options: { context: ActionContext | undefined; appName?: string; sessionId?: string },
   ): MemoryScope {
+    checkOptions('scopeFor', options, { context: isAny, appName: isAny, sessionId: isAny });
+    if (options === undefined) throw invalidArgument(`scopeFor needs the context: scopeFor('${kind}', { context }).`);
     const { context, appName = this.#settings.appName, sessionId } = options;
     const userId = kind === 'user' ? this.#settings.userIdOf(context ?? {}) : undefined;
     return scopeFor(kind, { context, appName, userId, ...(sessionId !== undefined && { sessionId }) });
@@ -155,7 +162,7 @@ export class MemoryManager {
    *   a session when no agent with a store has this memory; `NOT_FOUND` when the scope has no such session.
    */
   async ingest(options: IngestOptions): Promise<IngestResult> {
-    return options.sessionId === undefined ? this.#ingest(options) : this.#ingestSession(options, options.sessionId);
+    return options?.sessionId === undefined ? this.#ingest(options) : this.#ingestSession(options, options.sessionId);
   }
 
   async #ingestSession(options: IngestOptions, sessionId: string): Promise<IngestResult> {
@@ -201,6 +208,7 @@ export class MemoryManager {
   async create(
     options: ScopeOption & { memory: MemoryFact | string; source?: IngestOptions['source']; wait?: boolean },
   ): Promise<IngestResult> {
+    workOfCall('create', options, { memory: isAny, source: isAny, wait: isBoolean });
     const { scope, memory, source, wait = true } = options;
     const id = `created:${randomUUID()}`;
     return this.ingest({ scope, source: source ?? { id, type: 'explicit' }, memories: [memory], wait });
@@ -211,11 +219,8 @@ export class MemoryManager {
    *
    * @throws `INVALID_ARGUMENT` for an invalid request; the reason of `abortSignal` when that aborts.
    */
-  async search({
-    scope,
-    ...request
-  }: ScopeOption & Omit<MemorySearchRequest, 'scope' | 'context'>): Promise<MemorySearchResult> {
-    const { id, options } = workOf(scope);
+  async search(request: ScopeOption & Omit<MemorySearchRequest, 'scope' | 'context'>): Promise<MemorySearchResult> {
+    const { id, options } = workOf(request?.scope);
     return this.#search.search({ ...request, ...options, scope: id });
   }
 
@@ -227,18 +232,19 @@ export class MemoryManager {
   }
 
   /** The structured profile; `undefined` while there is none. One read. */
-  async profile({ scope }: ScopeOption): Promise<Json | undefined> {
-    return (await readOrganized(this.#pipeline, workOf(scope))).profile;
+  async profile(options: ScopeOption): Promise<Json | undefined> {
+    return (await readOrganized(this.#pipeline, workOfCall('profile', options))).profile;
   }
 
   /** The rolling summary; `undefined` while there is none. One read. */
-  async summary({ scope }: ScopeOption): Promise<string | undefined> {
-    return (await readOrganized(this.#pipeline, workOf(scope))).summary;
+  async summary(options: ScopeOption): Promise<string | undefined> {
+    return (await readOrganized(this.#pipeline, workOfCall('summary', options))).summary;
   }
 
   /** Counts a success or a failure of a procedure, and adapts its confidence. @throws `NOT_FOUND` when there is no such memory. */
-  async noteOutcome({ scope, id, isSuccess }: ScopeOption & { id: string; isSuccess: boolean }): Promise<void> {
-    await changeMemory(this.#pipeline, workOf(scope), id, (procedure) => withOutcome(procedure, isSuccess));
+  async noteOutcome(options: ScopeOption & { id: string; isSuccess: boolean }): Promise<void> {
+    const work = workOfCall('noteOutcome', options, { id: isAny, isSuccess: isBoolean });
+    await changeMemory(this.#pipeline, work, options.id, (procedure) => withOutcome(procedure, options.isSuccess));
   }
 
   /**
@@ -249,8 +255,8 @@ export class MemoryManager {
    *
    * @throws `NOT_FOUND` when there is no such memory; `FAILED_PRECONDITION` when it holds already.
    */
-  async restore({ scope, id }: ScopeOption & { id: string }): Promise<void> {
-    await restoreMemory(this.#pipeline, workOf(scope), id);
+  async restore(options: ScopeOption & { id: string }): Promise<void> {
+    await restoreMemory(this.#pipeline, workOfCall('restore', options, { id: isAny }), options.id);
   }
 
   /** Whether a scope may be learned about. Earlier memories stay; `erase` removes them. */
@@ -266,20 +272,22 @@ export class MemoryManager {
   /** Texts that wait for a decision: a guard stopped them, they would replace too much, or all users of an app would read them. */
   readonly quarantine = {
     /** The texts that wait for a decision. */
-    list: async ({ scope }: ScopeOption): Promise<QuarantinedText[]> => waitingTexts(this.#pipeline, workOf(scope)),
+    list: async (options: ScopeOption): Promise<QuarantinedText[]> =>
+      waitingTexts(this.#pipeline, workOfCall('quarantine.list', options)),
     /**
      * Accepts a text: keeps the memory, or learns from the message. The built-in rules and the guards do not check the text again.
      * While the scope's consent is off the answer is `refused`, and the text waits on.
      *
      * @throws `NOT_FOUND` when the text does not wait for a decision.
      */
-    approve: async ({ scope, id }: ScopeOption & { id: string }): Promise<IngestResult> => {
-      const result = await track(this.#enqueues, approveText(this.#pipeline, workOf(scope), id));
-      return this.#workOn(scope, result, true);
+    approve: async (options: ScopeOption & { id: string }): Promise<IngestResult> => {
+      const work = workOfCall('quarantine.approve', options, { id: isAny });
+      const result = await track(this.#enqueues, approveText(this.#pipeline, work, options.id));
+      return this.#workOn(work.scope, result, true);
     },
     /** Removes a text for good. */
-    discard: async ({ scope, id }: ScopeOption & { id: string }): Promise<void> =>
-      discardText(this.#pipeline, workOf(scope), id),
+    discard: async (options: ScopeOption & { id: string }): Promise<void> =>
+      discardText(this.#pipeline, workOfCall('quarantine.discard', options, { id: isAny }), options.id),
   };
 
   /** Makes a memory of an app visible to its users: the same as `quarantine.approve`. */
@@ -293,6 +301,7 @@ export class MemoryManager {
     list: async (
       options: { context?: ActionContext; state?: MemoryJob['state']; scope?: MemoryScope } = {},
     ): Promise<MemoryJob[]> => {
+      checkOptions('jobs.list', options, { context: isObject, state: isAny, scope: isAny });
       const { state, scope } = options;
       const target = scope && targetOf(scope);
       const { context } = target ? target.options : options;
@@ -327,12 +336,11 @@ export class MemoryManager {
    *
    * @throws `UNAVAILABLE` when a worker of another process still reads the source; call it again.
    */
-  async forgetSource({
-    scope,
-    source,
-    snapshotIds,
-  }: ScopeOption & { source: string; snapshotIds?: readonly string[] }): Promise<ForgottenSource> {
-    const work = workOf(scope);
+  async forgetSource(
+    options: ScopeOption & { source: string; snapshotIds?: readonly string[] },
+  ): Promise<ForgottenSource> {
+    const work = workOfCall('forgetSource', options, { source: isAny, snapshotIds: isListOf(isString, 'ids') });
+    const { source, snapshotIds } = options;
     if (typeof source !== 'string' || source === '') throw invalidArgument('forgetSource takes the id of a source.');
     const release = (job: MemoryJob) => this.#worker.remove(job, work.options);
     return forget(this.#pipeline, work, { sourceId: source, snapshotIds }, { ask: this.#asker(), release });
@@ -350,6 +358,7 @@ export class MemoryManager {
     options: { scope?: MemoryScope; context?: ActionContext; dryRun?: boolean } = {},
   ): Promise<PrunedMemories> {
     checkPolicy(policy);
+    checkOptions('prune', options, { scope: isAny, context: isObject, dryRun: isBoolean });
     const { scope, context, dryRun = false } = options;
     if (scope) return { memories: await pruneScope(this.#pipeline, workOf(scope), policy, dryRun) };
     const at = context ? { context } : {};
@@ -369,6 +378,8 @@ export class MemoryManager {
     filter: (scope: MemoryScopeId) => boolean;
     context?: ActionContext | undefined;
   }): Promise<MemoryScope[]> {
+    checkOptions('listScopes', options, { filter: isFunction, context: isObject });
+    if (options?.filter === undefined) throw invalidArgument('listScopes needs a filter: listScopes({ filter }).');
     const { filter, context } = options;
     const scopes: MemoryScope[] = [];
     for await (const id of this.#scopeIds(context)) if (filter(id)) scopes.push(mint(id, context));
@@ -376,15 +387,15 @@ export class MemoryManager {
   }
 
   /** All data of a scope, line by line. */
-  export({ scope }: ScopeOption): AsyncGenerator<MemoryExportLine> {
-    return exportScope(this.#pipeline, workOf(scope), () => this.quarantine.list({ scope }));
+  export(options: ScopeOption): AsyncGenerator<MemoryExportLine> {
+    return exportScope(this.#pipeline, workOfCall('export', options), () => this.quarantine.list(options));
   }
 
   /** Removes all data of a scope, the answer about consent included. Running jobs write nothing more. */
-  async erase({ scope }: ScopeOption): Promise<MemoryErasure> {
-    const { id, options } = workOf(scope);
+  async erase(options: ScopeOption): Promise<MemoryErasure> {
+    const { id, scope, options: tenant } = workOfCall('erase', options);
     this.#uses.delete(this.#keyOf(scope));
-    return this.store.erase(id, options);
+    return this.store.erase(id, tenant);
   }
 
   /**

@@ -15,7 +15,7 @@ import {
 } from '../store/check-options.ts';
 import { TRUST } from './pipeline/extract/candidate.ts';
 import { settleTopics } from './pipeline/extract/topics.ts';
-import { isListOf, isText } from './pipeline/ingest/check-ingest.ts';
+import { isListOf, isText, isTextOrObject } from './pipeline/ingest/check-ingest.ts';
 import type { Pipeline } from './pipeline/pipeline.ts';
 import type { MemoryLimits, MemoryManagerOptions, MemoryReport, MemoryTriggers } from './types.ts';
 
@@ -37,7 +37,6 @@ const isStore: OptionCheck = (value) => {
   if (typeof claimJob === 'function') return undefined;
   return `a memory store, such as FileMemoryStore${typeof getSnapshot === 'function' ? ', not a session store' : ''}`;
 };
-const isTopic: OptionCheck = (value) => (typeof value === 'string' ? undefined : isObject(value));
 const isGuard: OptionCheck = (value) =>
   [value, (value as { find?: unknown } | null)?.find].some((find) => typeof find === 'function')
     ? undefined
@@ -68,7 +67,7 @@ export function settleManager(
     store: isStore,
     model: isActionArgument,
     embedder: isActionArgument,
-    topics: isListOf(isTopic, 'names of topics, or of { label, description }'),
+    topics: isListOf(isTextOrObject, 'names of topics, or of { label, description }'),
     extract: (value) => (value === 'verbatim' || typeof value === 'function' ? undefined : "'verbatim' or a function"),
     generate: isObject,
     guards: isListOf(isGuard, 'functions, or of rules { name, find }'),

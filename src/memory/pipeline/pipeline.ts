@@ -1,4 +1,6 @@
 import type { ModelArgument, EmbedderArgument, z } from 'genkit';
+import { invalidArgument } from '../../errors.ts';
+import { checkOptions, isAny, type OptionCheck } from '../../store/check-options.ts';
 import type { Memory, MemoryStore } from '../../store/memory/contract.ts';
 import { targetOf, type MemoryScope, type ScopeTarget } from '../scopes.ts';
 import type { MemoryExtractor, MemoryGuard, MemoryLimits, MemoryReport, MemoryTopic, MemoryTrust } from '../types.ts';
@@ -45,6 +47,21 @@ export interface ScopeWork extends ScopeTarget {
 /** @throws `INVALID_ARGUMENT` for anything that is not a scope. */
 export function workOf(scope: MemoryScope): ScopeWork {
   return { scope, ...targetOf(scope) };
+}
+
+/**
+ * The scope of a method's options.
+ *
+ * @throws `INVALID_ARGUMENT` for options that are missing, unknown, invalid, or without a scope.
+ */
+export function workOfCall(
+  method: string,
+  options: { readonly scope: MemoryScope } | undefined,
+  checks: Readonly<Record<string, OptionCheck>> = {},
+): ScopeWork {
+  checkOptions(method, options, { scope: isAny, ...checks });
+  if (options?.scope === undefined) throw invalidArgument(`${method} needs a scope: ${method}({ scope, ... }).`);
+  return workOf(options.scope);
 }
 
 /** The most operations of a commit. */

@@ -1,3 +1,4 @@
+import { invalidArgument } from '../../errors.ts';
 import { checkOptions, isShare, isWhole } from '../../store/check-options.ts';
 import type { Memory, MemoryOperation } from '../../store/memory/contract.ts';
 import { retryAborted } from '../pipeline/commit/retry-aborted.ts';
@@ -20,6 +21,7 @@ const POLICY = {
 /** @throws `INVALID_ARGUMENT` */
 export function checkPolicy(policy: MemoryPrunePolicy): void {
   checkOptions('prune', policy, POLICY);
+  if (policy === undefined) throw invalidArgument('prune needs a policy, such as { maxAgeMs }.');
 }
 
 /** Removes the memories of a scope to which the policy applies. Returns how many. */

@@ -1,7 +1,14 @@
 /** The argument checks of the memory API: one sentence at the call, which names the argument and what is valid. */
 import type { MessageData, Part } from 'genkit';
 import { genkit, InMemorySessionStore } from 'genkitx-agents';
-import { InMemoryMemoryStore, memoryManager, type IngestOptions, type MemoryFact } from 'genkitx-agents/memory';
+import {
+  InMemoryMemoryStore,
+  memoryManager,
+  type IngestOptions,
+  type MemoryFact,
+  type MemoryManager,
+  type MemoryManagerOptions,
+} from 'genkitx-agents/memory';
 import { describe, expect, test } from 'vitest';
 import { agentWithMemory } from '../attach/support.ts';
 import { ADA, setUp, textsOf, user } from '../pipeline/support.ts';
@@ -96,6 +103,32 @@ test('an extractor that returns a malformed fact fails the job with a sentence',
   }
 });
 
+describe('a callback with a wrong answer fails the job with a sentence', () => {
+  const facts = 'extract must return a list of texts, or of facts such as { text }.';
+  test.each<[string, Partial<MemoryManagerOptions>, string]>([
+    ['extract: nothing', { extract: () => undefined as never }, facts],
+    ['extract: an object', { extract: () => ({ text: TEXT }) as never }, facts],
+    ['extract: a list with nothing in it', { extract: () => [null] as never }, facts],
+    [
+      'a rule',
+      { guards: [{ name: 'own', find: () => undefined as never }] },
+      'own: find must return a list of { kind }.',
+    ],
+  ])('%s', async (_, options, message) => {
+    const { memory, scope, reports } = setUp({ model: undefined, extract: 'verbatim', ...options });
+    await memory.ingest({ scope, source, messages: [user('x')], wait: true });
+    expect(reports).toMatchObject([{ type: 'failed', error: expect.stringContaining(message) as string }]);
+  });
+
+  test.each([undefined, {}, { value: 5 }])('redact: %j, and the unredacted text is not stored', async (answer) => {
+    const { memory, scope } = setUp({ redact: () => answer as never });
+    await expect(memory.ingest({ scope, source, messages: [user('x')] })).rejects.toThrow(
+      refused('redact must return the text, or an object with the text as value.'),
+    );
+    expect(await memory.jobs.list()).toEqual([]);
+  });
+});
+
 describe('messages and sources of ingest', () => {
   const form = "{ role: 'user', content: [{ text: '...' }] }";
   test.each<[unknown, string[]]>([
@@ -153,6 +186,57 @@ describe('options of memoryManager', () => {
     ['an appName', { store, appName: 5 }, ['appName must be a string that is not blank']],
   ])('%s', (_, options, parts) => {
     expect(() => memoryManager(genkit(), options as never)).toThrow(refused(...parts));
+  });
+});
+
+test('memoryManager without a Genkit instance', () => {
+  const store = new InMemoryMemoryStore();
+  const make = memoryManager as (...args: unknown[]) => unknown;
+  for (const args of [[undefined, { store }], [{}, { store }], [{ store }], []]) {
+    expect(() => make(...args)).toThrow(refused('memoryManager needs', 'Genkit instance'));
+  }
+});
+
+describe('methods without what they need', () => {
+  type Call = (memory: MemoryManager, options: never) => unknown;
+  const calls: Record<string, Call> = {
+    search: (memory, options) => memory.search(options),
+    ingest: (memory, options) => memory.ingest(options),
+    create: (memory, options) => memory.create(options),
+    profile: (memory, options) => memory.profile(options),
+    summary: (memory, options) => memory.summary(options),
+    noteOutcome: (memory, options) => memory.noteOutcome(options),
+    restore: (memory, options) => memory.restore(options),
+    'quarantine.list': (memory, options) => memory.quarantine.list(options),
+    'quarantine.approve': (memory, options) => memory.approve(options),
+    'quarantine.discard': (memory, options) => memory.quarantine.discard(options),
+    forgetSource: (memory, options) => memory.forgetSource(options),
+    export: (memory, options) => memory.export(options),
+    erase: (memory, options) => memory.erase(options),
+  };
+  test.each(Object.entries(calls))(
+    '%s names the scope that is missing, and refuses unknown options',
+    async (name, call) => {
+      const { memory, scope } = setUp();
+      const called = async (options: unknown) => call(memory, options as never);
+      for (const missing of [undefined, {}])
+        await expect(called(missing)).rejects.toThrow(refused(name === 'search' ? '' : name, 'scope'));
+      await expect(called(null)).rejects.toThrow(refused(''));
+      await expect(called({ scope, scopes: [] })).rejects.toThrow(refused(name, "no option 'scopes'", "'scope'"));
+    },
+  );
+
+  test('scopeFor, listScopes, backfill and prune', async () => {
+    const { memory } = setUp();
+    for (const kind of ['user', 'session', 'app']) {
+      expect(() => memory.scopeFor(kind as 'user', undefined as never)).toThrow(refused('scopeFor needs', 'context'));
+    }
+    expect(() => memory.scopeFor('user', { userId: 'ada' } as never)).toThrow(refused('scopeFor', "'userId'"));
+    await expect(memory.listScopes(undefined as never)).rejects.toThrow(refused('listScopes needs', 'filter'));
+    await expect(memory.backfill(undefined as never)).rejects.toThrow(refused('backfill needs', 'store', 'scopeOf'));
+    await expect(memory.prune(undefined as never)).rejects.toThrow(refused('prune needs', 'policy'));
+    await expect(memory.prune({}, { dryrun: true } as never)).rejects.toThrow(refused('prune', "'dryRun'"));
+    await expect(memory.jobs.list({ status: 'dead' } as never)).rejects.toThrow(refused('jobs.list', "'state'"));
   });
 });
 

@@ -6,10 +6,11 @@ import { isMemoryTool } from '../../memory-tool-names.ts';
 import { guardOf, type Guard } from '../guard/judge-text.ts';
 import type { Quarantined } from '../guard/quarantine-note.ts';
 import { procedureText } from '../consolidate/procedures.ts';
+import { isListOf, isTextOrObject } from '../ingest/check-ingest.ts';
 import { hashInRange } from '../ingest/ranges.ts';
 import type { FactsInput, JobInput, LearnInput } from '../jobs/job-input.ts';
 import type { Pipeline, ScopeWork } from '../pipeline.ts';
-import { failedPrecondition } from '../../../errors.ts';
+import { failedPrecondition, invalidArgument } from '../../../errors.ts';
 import { withinTime, type AskModel } from './ask-model.ts';
 import { candidateOf, typeOfFact, type Candidate, type Origin } from './candidate.ts';
 import { distillProcedure, extractFacts, withoutPersons } from './extract.ts';
@@ -27,6 +28,8 @@ export interface JobWork extends ScopeWork {
   readonly ask: AskModel | undefined;
   readonly signal: AbortSignal;
 }
+
+const isFacts = isListOf(isTextOrObject, 'texts, or of facts such as { text }');
 
 interface Said {
   readonly position: number;
@@ -120,6 +123,8 @@ async function ask(
     const found = await withinTime(limits.timeoutMs, signal, async (abortSignal) =>
       extract({ scope, messages, positions, summary, abortSignal }),
     );
+    const expected = isFacts(found);
+    if (expected !== undefined) throw invalidArgument(`extract must return ${expected}.`);
     return { facts: found.map((fact) => (typeof fact === 'string' ? { text: fact } : fact)) };
   }
   return extractFacts(mustAsk(model), {

@@ -1,4 +1,5 @@
 import type { MemorySource } from '../../../store/memory/contract.ts';
+import { invalidArgument } from '../../../errors.ts';
 import { withinTime } from '../extract/ask-model.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { MemoryScope } from '../../scopes.ts';
@@ -54,6 +55,8 @@ class GuardSilence extends Error {
 
 async function askGuard(guard: MemoryGuard, guarded: GuardedText): Promise<string | undefined> {
   if (typeof guard === 'function') return (await guard(guarded)) || undefined;
-  const [match] = await guard.find(guarded.text, {});
+  const matches = await guard.find(guarded.text, {});
+  if (!Array.isArray(matches)) throw invalidArgument(`${guard.name}: find must return a list of { kind }.`);
+  const [match] = matches;
   return match && `${guard.name} found ${match.kind}.`;
 }

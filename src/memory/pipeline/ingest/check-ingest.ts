@@ -13,9 +13,8 @@ import {
   isTime,
   type OptionCheck,
 } from '../../../store/check-options.ts';
-import { targetOf } from '../../scopes.ts';
 import type { IngestOptions, IngestSource, MemoryFact } from '../../types.ts';
-import type { Pipeline } from '../pipeline.ts';
+import { workOfCall, type Pipeline } from '../pipeline.ts';
 
 /** A string that is not blank. */
 export const isText: OptionCheck = (value) =>
@@ -31,6 +30,9 @@ const isJson: OptionCheck = (value) => {
   }
 };
 
+/** A text, or an object. */
+export const isTextOrObject: OptionCheck = (value) => (typeof value === 'string' ? undefined : isObject(value));
+
 /** A list whose items pass a check. */
 export function isListOf(item: OptionCheck, items: string): OptionCheck {
   return (value) =>
@@ -41,7 +43,6 @@ const isPosition: OptionCheck = (value) =>
   Number.isInteger(value) && (value as number) >= 0 ? undefined : 'a position';
 
 const INGEST = {
-  scope: isAny,
   source: (value: unknown) => (isObject(value) ? '{ id, ... }' : undefined),
   messages: isAny,
   memories: isAny,
@@ -87,9 +88,8 @@ export function checkIngest(
   options: IngestOptions,
   { model, extract, app, isSuccess }: Pick<Pipeline, 'model' | 'extract'> & { app: boolean; isSuccess: unknown },
 ): void {
-  checkOptions('ingest', options, INGEST);
+  workOfCall('ingest', options, INGEST);
   const { scope, source, messages, memories, procedure } = options;
-  targetOf(scope);
   checkOptions('ingest: source', source, SOURCE);
   if (memories !== undefined) checkFacts('ingest: memories', memories);
   if (messages !== undefined) checkMessages('ingest: messages', messages);
