@@ -2,6 +2,7 @@ import { Option, type Command } from 'commander';
 import type { Memory, MemoryErasure, MemoryJob, MemoryScope, MemoryScopeId } from 'genkitx-agents/memory';
 import { Problem, WrongUse } from '../failures.ts';
 import type { Io } from '../io.ts';
+import { outOption, writeLines, type OutFlags } from '../output/lines.ts';
 import { table } from '../output/table.ts';
 import { brief, count, safe, time } from '../output/text.ts';
 import { openMemories, type OpenMemories } from '../stores/open-memories.ts';
@@ -106,12 +107,22 @@ export function addMemories(program: Command, io: Io): void {
       }),
   );
 
-  scoped(storeCommand(memories, 'export', 'everything that is known of a scope, as JSON Lines')).action(
-    (flags: ScopeFlags) =>
+  scoped(storeCommand(memories, 'export', 'everything that is known of a scope, as JSON Lines'))
+    .addOption(outOption())
+    .action((flags: ScopeFlags & OutFlags) =>
       on(flags, async ({ manager, caller }) => {
-        for await (const line of manager.export({ scope: await mustScope(flags, caller) })) await printJson(io, line);
+        const lines = manager.export({ scope: await mustScope(flags, caller) });
+        let memoryCount = 0;
+        const shown = async function* (): AsyncGenerator<string> {
+          for await (const line of lines) {
+            if (line.kind === 'memory') memoryCount++;
+            yield `${JSON.stringify(line)}\n`;
+          }
+        };
+        await writeLines(io, flags, shown());
+        io.say(`Exported: ${countMemories(memoryCount)}`);
       }),
-  );
+    );
 
   scoped(removingCommand(memories, 'erase', 'removes everything that is known of a scope')).action(
     (flags: ScopeFlags & RemovingFlags) =>

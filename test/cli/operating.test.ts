@@ -1,5 +1,5 @@
 /** The commands of an operator: runs, doctor, memories. */
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { FileMemoryStore, type MemoryDraft } from 'genkitx-agents/memory';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { importPackage } from '../../cli/stores/open-store.ts';
@@ -178,7 +178,13 @@ describe('memories', () => {
     expect((await cli(['memories', 'jobs', ...store, '--state', 'dead'])).out).toContain('the model failed');
     expect(await cli(['memories', 'replay', 'j1', ...store])).toMatchObject({ code: 0 });
     expect((await cli(['memories', 'jobs', ...store, '--state', 'dead'])).out).toBe('No jobs.\n');
-    const lines = jsonLinesOf((await cli(['memories', 'export', ...store, ...scope])).out);
+    const exported = await cli(['memories', 'export', ...store, ...scope]);
+    expect(exported).toMatchObject({ code: 0, err: 'Exported: 2 memories\n' });
+    const toFile = ['memories', 'export', ...store, ...scope, '--out', 'ada.jsonl'];
+    expect(await cli(toFile)).toMatchObject({ code: 0, out: '' });
+    expect(readFileSync(`${folder}/ada.jsonl`, 'utf8')).toBe(exported.out);
+    expect((await cli(toFile)).err).toContain('is there already. Name a new file.');
+    const lines = jsonLinesOf(exported.out);
     expect(lines.filter(({ kind }) => kind === 'memory')).toHaveLength(2);
     expect(lines.at(-1)).toMatchObject({ kind: 'end' });
     const erase = ['memories', 'erase', ...store, ...scope];

@@ -1,16 +1,15 @@
 import { createReadStream } from 'node:fs';
-import { open as openFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
 import type { CopyResult } from 'genkitx-agents';
 import { Problem, WrongUse } from '../../failures.ts';
 import type { Io } from '../../io.ts';
+import { outOption, writeLines, type OutFlags } from '../../output/lines.ts';
 import { count } from '../../output/text.ts';
 import { importPackage, openStore } from '../../stores/open-store.ts';
 import { closing, printJson, storeCommand, withStore, type StoreFlags } from '../with-store.ts';
 
-interface ExportFlags extends StoreFlags {
-  readonly out?: string;
+interface ExportFlags extends StoreFlags, OutFlags {
   readonly session?: readonly string[];
 }
 
@@ -25,7 +24,7 @@ interface CopyFlags {
 /** `sessions export`, `import` and `copy` */
 export function addMove(parent: Command, io: Io): void {
   storeCommand(parent, 'export', 'sessions with their trees, ids and records as JSON Lines')
-    .option('-o, --out <file>', 'writes a new file. Default: the standard output')
+    .addOption(outOption())
     .option('--session <id...>', 'only these sessions. Default: all, and the records of users and apps')
     .action((flags: ExportFlags) =>
       withStore(io, flags, ['list'], async ({ store, caller }) => {
@@ -38,8 +37,7 @@ export function addMove(parent: Command, io: Io): void {
             yield line;
           }
         };
-        if (flags.out === undefined) for await (const line of shown()) await io.print(line);
-        else await writeNew(resolve(io.folder, flags.out), shown());
+        await writeLines(io, flags, shown());
         io.say(`Exported: ${count(sessions, 'session')}`);
       }),
     );
@@ -99,25 +97,6 @@ async function printMoved(io: Io, { json }: { readonly json?: boolean }, result:
     `${count(diverged.length, 'session')} went on in both, and nothing more of them was written: ${diverged.join(', ')}. ` +
       'Decide which to keep, delete the other, and run this again.',
   );
-}
-
-/** Writes a new file. After an interruption its last line is missing, which `import` reports. */
-async function writeNew(path: string, lines: AsyncIterable<string>): Promise<void> {
-  let file;
-  try {
-    file = await openFile(path, 'wx', 0o600);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST') throw new WrongUse(`${path} is there already. Name a new file.`);
-    if (code === 'ENOENT') throw new WrongUse(`The directory of ${path} is not there.`);
-    throw error;
-  }
-  try {
-    for await (const line of lines) await file.write(line);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
 }
 
 async function readable(path: string): Promise<AsyncIterable<Uint8Array>> {
