@@ -4,6 +4,7 @@ import { FileMemoryStore, InMemoryMemoryStore, userScope, type MemoryScope } fro
 import { piiRules, redactText } from 'genkitx-agents/privacy';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { DIVIDED_POISON, FOREIGN_POISON, POISON } from './poison-corpus.ts';
+import { BY_LANGUAGE } from './poison-languages.ts';
 import { extraction, operations, setUp, textsOf, until, user } from './support.ts';
 import { draft } from '../search/support.ts';
 import { Random } from '../../support/random.ts';
@@ -278,7 +279,7 @@ describe('poison', () => {
     for (const [i, parts] of DIVIDED_POISON.entries()) {
       await memory.ingest({ scope, source: { id: `attempt-${i}` }, messages: parts.map(user), wait: true });
     }
-    // The last one is in a language that the rules do not read.
+    // No rule knows the last one.
     const [unknown] = DIVIDED_POISON.slice(-1);
     const whole = new Set(DIVIDED_POISON.map((parts) => parts.join(' ')));
     expect((await textsOf(store)).filter((text) => whole.has(text))).toEqual([unknown!.join(' ')]);
@@ -310,9 +311,21 @@ describe('poison', () => {
   });
 });
 
+describe.each(Object.entries(BY_LANGUAGE))('poison in %s', (_, { attempts, everyday }) => {
+  test.each(attempts)('is recognized: %s', (text) => {
+    expect(poisonReason(text)).toMatch(/^It (?:instructs the model|is about other users)\.$/);
+  });
+
+  test.each(everyday)('is not seen in: %s', (text) => {
+    expect(poisonReason(text)).toBeUndefined();
+  });
+});
+
 describe('long texts', () => {
-  // Each of them took four to nine seconds of the processor.
-  test.each(['bcc:', 'copy.', 'leak-', 'print(', 'send@'])('keep no guard busy: %s', (token) => {
+  // Each of the first took four to nine seconds of the processor.
+  const tokens = ['bcc:', 'copy.', 'leak-', 'print(', 'send@'];
+  const otherTokens = ['ignoriere alle ', '. ignora tus ', '. ignore tes ', 'отныне ты должен ', '忽略所有'];
+  test.each([...tokens, ...otherTokens])('keep no guard busy: %s', (token) => {
     const text = token.repeat(40_000 / token.length);
     const start = process.cpuUsage().user;
     poisonReason(text);

@@ -2,25 +2,8 @@
  * Stops texts that try to instruct the model beyond a user's wishes for the answers, to claim rights, or to write memories about others.
  * The texts are normalized first: look-alike letters are replaced, invisible ones removed, spaced ones joined, encoded ones decoded.
  */
-
-/** Latin letters by letters of other alphabets that look like them. */
-const LOOK_ALIKE: Readonly<Record<string, string>> = Object.fromEntries(
-  [...'аaеeоoрpсcуyхxіiјjѕsԁdһhԛqԝwкkмmтtвbнnαaοoρpνvιiκkτtυuεeηnωw'.matchAll(/(.)(.)/gu)].map(([, from, to]) => [
-    from!,
-    to!,
-  ]),
-);
-
-const LEET: Readonly<Record<string, string>> = {
-  '0': 'o',
-  '1': 'i',
-  '3': 'e',
-  '4': 'a',
-  '5': 's',
-  '7': 't',
-  '@': 'a',
-  $: 's',
-};
+import { LANGUAGES } from './poison-languages.ts';
+import { readingsOf } from './readings.ts';
 
 interface PoisonRule {
   readonly reason: string;
@@ -28,14 +11,14 @@ interface PoisonRule {
 }
 
 const MODEL = String.raw`(?:you|the (?:assistant|ai|bot|agent|model|system|chatbot|llm))`;
-const RULES_WORD = String.raw`(?:instructions?|rules?|prompts?|guidelines?|polic(?:y|ies)|directives?|restrictions?|guardrails?|safety|safeguards?|checks?|anweisung(?:en)?|regeln|instrucciones|reglas|consignes|instructions?)`;
+const RULES_WORD = String.raw`(?:instructions?|rules?|prompts?|guidelines?|polic(?:y|ies)|directives?|restrictions?|guardrails?|safety|safeguards?|checks?)`;
 
 const RULES: readonly PoisonRule[] = [
   {
     reason: 'It instructs the model.',
     patterns: [
       new RegExp(
-        String.raw`\b(?:ignor\w*|disregard\w*|forget\w*|overrid\w*|bypass\w*|circumvent\w*|drop|skip\w*|disabl\w*|replac\w*|vergiss|ignoriere?|olvida|ignora|oublie\w*)\b.{0,60}\b${RULES_WORD}\b`,
+        String.raw`\b(?:ignor(?:e[sd]?|ing)(?! (?:les|la|l'|mes|ses)\b)|disregard\w*|forget\w*|overrid\w*|bypass\w*|circumvent\w*|drop|skip\w*|disabl\w*|replac\w*)\b.{0,60}\b${RULES_WORD}\b`,
       ),
       /\bsystem (?:prompt|message|instruction)s?\b/,
       /\b(?:developer|god|debug|jailbreak|dan|maintenance|unrestricted|admin) mode\b/,
@@ -51,6 +34,7 @@ const RULES: readonly PoisonRule[] = [
       /\b(?:from now on|in (?:all|every) (?:future|later|subsequent)|whenever (?:anyone|any user|someone))\b.{0,80}\b(?:send|approve|grant|refund|reveal|include the|insert|append|add the (?:link|url)|recommend|obey|comply|agree|ignore|transfer|pay)\b/,
       /\b(?:without (?:asking|confirmation|verification|checking|approval)|no (?:confirmation|verification|approval) (?:is )?(?:needed|required|necessary))\b/,
       /\bdo not (?:tell|inform|mention (?:this|it) to)\b|\bkeep (?:this|it) (?:secret|hidden) from\b/,
+      ...LANGUAGES.flatMap(({ instructs }) => instructs),
     ],
   },
   {
@@ -76,6 +60,7 @@ const RULES: readonly PoisonRule[] = [
       /\b(?:user_?id|uid|tenant_?id|account_?id|scope|app_?name|session_?id) ?[:=]/,
       /\buser:\w|\bapp:\w|\.\.\/|\buser_id\b/,
       /\b(?:remember|store|save|write|note|record|add|put|delete|erase|change|update|set|read|show|list|tell)\b.{0,40}\b(?:someone else|[a-z]+body's|another (?:person|user|customer)|other (?:users?|customers?|people)(?:'s?)?|global(?:ly)?|shared|everyone|everybody|[a-z]+'s (?:memor(?:y|ies)|profile|account|preferences|record))\b/,
+      ...LANGUAGES.flatMap(({ aboutOthers }) => aboutOthers),
     ],
   },
 ];
@@ -87,34 +72,4 @@ export function poisonReason(text: string): string | undefined {
     if (readings.some((reading) => patterns.some((pattern) => pattern.test(reading)))) return reason;
   }
   return undefined;
-}
-
-/** The normalized text, and variants of it that spacing, digits for letters, or Base64 may hide. */
-function readingsOf(text: string): string[] {
-  const plain = legible(text);
-  const readings = [plain];
-  const joined = plain.replaceAll(
-    /(?<![\p{L}\p{N}])(?:[\p{L}\p{N}][ .\-_*|/]){3,}[\p{L}\p{N}](?![\p{L}\p{N}])/gu,
-    (spaced) => spaced.replaceAll(/[ .\-_*|/]/g, ''),
-  );
-  if (joined !== plain) readings.push(joined);
-  const letters = plain.replaceAll(/(?<=\p{L})[013457@$]|[013457@$](?=\p{L})/gu, (sign) => LEET[sign]!);
-  if (letters !== plain) readings.push(letters);
-  for (const [encoded] of text.matchAll(/[A-Za-z0-9+/]{24,}={0,2}/g)) {
-    const decoded = Buffer.from(encoded, 'base64').toString('utf8');
-    if (/^[\t\n\r\u0020-\u007e]{12,}$/.test(decoded)) readings.push(legible(decoded));
-  }
-  return readings;
-}
-
-function legible(text: string): string {
-  return text
-    .normalize('NFKC')
-    .replaceAll(/[\p{Cf}\p{Mn}\u115f\u3164]/gu, '')
-    .toLowerCase()
-    .replaceAll(/\p{L}/gu, (letter) => LOOK_ALIKE[letter] ?? letter)
-    .replaceAll(/[\u2018\u2019]/g, "'")
-    .replaceAll(/[\t\r\f\v ]+/g, ' ')
-    .replaceAll(/ ?\n ?/g, '\n')
-    .replaceAll(/(?<!^|\n)\n(?!\n)/g, '\n');
 }
