@@ -13,7 +13,7 @@ import type { MemoryScopeId, MemoryStore, MemoryStoreOptions } from '../../store
 import { tenantScopeKey } from '../../store/memory/scope.ts';
 import { LruCache } from '../../store/parts/lru-cache.ts';
 import { Deadline, SYSTEM_CLOCK, type SearchClock } from './deadline.ts';
-import { DEFAULT_LANGUAGES, MEMORY_LANGUAGES, Stems } from './lexical/languages.ts';
+import { DEFAULT_LANGUAGES, MEMORY_LANGUAGES, Vocabulary } from './lexical/languages.ts';
 import { ScopeIndex } from './scope-index.ts';
 import { CANDIDATES } from './rank.ts';
 import { SearchRun } from './search-run.ts';
@@ -74,7 +74,7 @@ export class MemorySearch {
   readonly #options: MemorySearchOptions;
   readonly #weights: Required<SearchWeights>;
   readonly #clock: SearchClock;
-  readonly #stems: Stems;
+  readonly #vocabulary: Vocabulary;
   readonly #indexes: LruCache<ScopeIndex>;
   readonly #results: LruCache<FoundMemory[]>;
 
@@ -87,7 +87,7 @@ export class MemorySearch {
     this.#options = options;
     this.#weights = { ...DEFAULT_WEIGHTS, ...options.weights };
     this.#clock = clock;
-    this.#stems = new Stems(languages);
+    this.#vocabulary = new Vocabulary(languages);
     this.#indexes = new LruCache(maxIndexBytes);
     this.#results = new LruCache(cacheSize);
   }
@@ -108,7 +108,7 @@ export class MemorySearch {
         store: this.#store,
         options: this.#options,
         weights: this.#weights,
-        stems: this.#stems,
+        vocabulary: this.#vocabulary,
         results: this.#results,
         key,
         scopeIndex: this.#indexOf(key, request.scope),
@@ -148,7 +148,7 @@ export class MemorySearch {
   #indexOf(key: string, scope: MemoryScopeId): ScopeIndex {
     const known = this.#indexes.get(key);
     if (known) return known;
-    const index = new ScopeIndex(this.#store, scope, this.#stems, () => this.#clock.now());
+    const index = new ScopeIndex(this.#store, scope, this.#vocabulary, () => this.#clock.now());
     this.#indexes.set(key, index, 0);
     return index;
   }

@@ -8,7 +8,7 @@ import type {
 } from '../../store/memory/contract.ts';
 import { holdsAt } from '../../store/memory/version.ts';
 import { IndexShards, type IndexEntry } from './index-shards.ts';
-import type { Stems } from './lexical/languages.ts';
+import type { Vocabulary } from './lexical/languages.ts';
 import { LexicalIndex } from './lexical/lexical-index.ts';
 
 /** Memories that are indexed before other work of the process can run. */
@@ -26,7 +26,7 @@ const MAX_LOADING_MS = 30_000;
 export class ScopeIndex {
   readonly #store: MemoryStore;
   readonly #scope: MemoryScopeId;
-  readonly #stems: Stems;
+  readonly #vocabulary: Vocabulary;
   readonly #now: () => number;
   #index: LexicalIndex | undefined;
   #revision = 0;
@@ -41,10 +41,10 @@ export class ScopeIndex {
   #applied: Promise<unknown> = Promise.resolve();
   #saved: Promise<unknown> = Promise.resolve();
 
-  constructor(store: MemoryStore, scope: MemoryScopeId, stems: Stems, now: () => number) {
+  constructor(store: MemoryStore, scope: MemoryScopeId, vocabulary: Vocabulary, now: () => number) {
     this.#store = store;
     this.#scope = scope;
-    this.#stems = stems;
+    this.#vocabulary = vocabulary;
     this.#now = now;
   }
 
@@ -175,7 +175,7 @@ export class ScopeIndex {
   }
 
   async #fill(entries: readonly IndexEntry[], revision: number): Promise<void> {
-    const index = new LexicalIndex(this.#stems);
+    const index = new LexicalIndex(this.#vocabulary);
     this.#readAt.clear();
     this.#characters = 0;
     for (const [i, entry] of entries.entries()) {

@@ -5,9 +5,9 @@ import type { Memory, MemoryHit, MemoryStore } from '../../store/memory/contract
 import { holdsAt } from '../../store/memory/version.ts';
 import type { LruCache } from '../../store/parts/lru-cache.ts';
 import { LATE, type Deadline } from './deadline.ts';
-import type { Stems } from './lexical/languages.ts';
+import type { Vocabulary } from './lexical/languages.ts';
 import { LexicalIndex, type LexicalHits } from './lexical/lexical-index.ts';
-import { CANDIDATES, chooseBest, fuse, reorder, type Candidate } from './rank.ts';
+import { CANDIDATES, chooseBest, fuse, lastSaid, reorder, type Candidate } from './rank.ts';
 import type { ScopeIndex } from './scope-index.ts';
 import type {
   FoundMemory,
@@ -27,7 +27,7 @@ export interface SearchParts {
   readonly store: MemoryStore;
   readonly options: MemorySearchOptions;
   readonly weights: Required<SearchWeights>;
-  readonly stems: Stems;
+  readonly vocabulary: Vocabulary;
   readonly results: LruCache<readonly FoundMemory[]>;
   /** Names the tenant and the scope. */
   readonly key: string;
@@ -112,8 +112,9 @@ export class SearchRun {
     const { scopeIndex, keepIndex } = this.#parts;
     const { asOf, context } = this.#request;
     if (asOf !== undefined) return this.#step('lexical', () => this.#pastIndex(asOf));
+    const { revision } = scopeIndex;
     const updated = await this.#step('lexical', () => scopeIndex.update({ context }));
-    keepIndex(scopeIndex);
+    if (scopeIndex.revision !== revision) keepIndex(scopeIndex);
     const index = updated ?? scopeIndex.index;
     if (index) this.#revision = scopeIndex.revision;
     return index;
@@ -121,9 +122,9 @@ export class SearchRun {
 
   /** An index of the memories that held at `asOf`. */
   async #pastIndex(asOf: string): Promise<LexicalIndex> {
-    const { store, stems } = this.#parts;
+    const { store, vocabulary } = this.#parts;
     const { scope, context, topics, kind } = this.#request;
-    const index = new LexicalIndex(stems);
+    const index = new LexicalIndex(vocabulary);
     let cursor: string | undefined;
     do {
       const page = await store.query(scope, { context, asOf, cursor, k: PAGE, filter: { topics, kind } });
@@ -180,7 +181,7 @@ export class SearchRun {
     return this.#ranked(
       found.flatMap(({ memory: { id }, parts }) => {
         const memory = byId.get(id);
-        return memory && this.#fits(memory) ? { memory, parts } : [];
+        return memory && this.#fits(memory) ? { ...parts, memory, saidAt: lastSaid(memory) } : [];
       }),
     );
   }
@@ -204,7 +205,8 @@ export class SearchRun {
       isCached,
       errors: this.#errors,
     };
-    return { memories: memories.map((found) => ({ ...found, memory: freeze(found.memory) })), report };
+    for (const { memory } of memories) freeze(memory);
+    return { memories: [...memories], report };
   }
 }
 

@@ -67,10 +67,10 @@ export interface MemorySearchRequest {
 
 /** The parts of a memory's score. */
 export interface ScoreParts {
-  /** Its score by words, comparable within a search only. Omitted: it was not found by words. */
-  readonly lexical?: number;
-  /** The cosine of its embedding and that of the query, −1 to 1. Omitted: it was not found by meaning. */
-  readonly semantic?: number;
+  /** Its score by words, comparable within a search only. `undefined`: it was not found by words. */
+  readonly lexical: number | undefined;
+  /** The cosine of its embedding and that of the query, −1 to 1. `undefined`: it was not found by meaning. */
+  readonly semantic: number | undefined;
   /** 0 to 1. By words alone: 1 for the best memory, less if none has half of the query's terms. Else by similarity or rank. */
   readonly relevance: number;
   /** 0 to 1. */

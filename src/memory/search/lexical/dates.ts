@@ -1,4 +1,4 @@
-import type { MemoryLanguage } from './languages.ts';
+import type { KnownWord, MemoryLanguage } from './languages.ts';
 
 const LOCALES: Record<MemoryLanguage, string> = {
   danish: 'da',
@@ -26,32 +26,29 @@ export function dateTerms(at: string): string[] {
   return [`${date.getUTCFullYear()}`, `month${month}`, `day${month}-${date.getUTCDate()}`];
 }
 
-/** Finds the months and days that a query names. */
-export class DateWords {
-  readonly #months = new Map<string, number>();
-  readonly #isAlsoOther: (word: string) => boolean;
-
-  /** @param isAlsoOther Whether a month's name has another meaning ("may"); then a number or a word such as "in" must stand beside it. */
-  constructor(languages: readonly MemoryLanguage[], isAlsoOther: (word: string) => boolean) {
-    this.#isAlsoOther = isAlsoOther;
-    for (const language of languages) {
-      const format = new Intl.DateTimeFormat(LOCALES[language], { month: 'long', timeZone: 'UTC' });
-      for (let month = 0; month < 12; month++) {
-        this.#months.set(format.format(Date.UTC(2000, month, 1)).toLowerCase(), month + 1);
-      }
+/** The names of the months in these languages, each with its number. */
+export function monthNames(languages: readonly MemoryLanguage[]): Map<string, number> {
+  const months = new Map<string, number>();
+  for (const language of languages) {
+    const format = new Intl.DateTimeFormat(LOCALES[language], { month: 'long', timeZone: 'UTC' });
+    for (let month = 0; month < 12; month++) {
+      months.set(format.format(Date.UTC(2000, month, 1)).toLowerCase(), month + 1);
     }
   }
+  return months;
+}
 
-  /** The terms of the dates that these words name. */
-  termsOf(words: readonly string[]): string[] {
-    return words.flatMap((word, i) => {
-      const month = this.#months.get(word);
-      if (month === undefined) return [];
-      const [before = '', after = ''] = [words[i - 1], words[i + 1]];
-      const day = [before, after].find((text) => /^(?:[12]?\d|3[01])$/.test(text));
-      const isMeant = day !== undefined || /^\d{4}$/.test(after) || BEFORE_MONTH.has(before);
-      if (!isMeant && this.#isAlsoOther(word)) return [];
-      return day === undefined ? [`month${month}`] : [`month${month}`, `day${month}-${day}`];
-    });
-  }
+/**
+ * The terms of the dates that a query names. A month whose name has another meaning ("may") counts only beside a number or a word such as
+ * "in".
+ */
+export function namedDateTerms(words: readonly KnownWord[]): string[] {
+  return words.flatMap(({ month, stopWordOf }, i) => {
+    if (month === undefined) return [];
+    const [before = '', after = ''] = [words[i - 1]?.text, words[i + 1]?.text];
+    const day = [before, after].find((text) => /^(?:[12]?\d|3[01])$/.test(text));
+    const isMeant = day !== undefined || /^\d{4}$/.test(after) || BEFORE_MONTH.has(before);
+    if (!isMeant && stopWordOf !== 0) return [];
+    return day === undefined ? [`month${month}`] : [`month${month}`, `day${month}-${day}`];
+  });
 }

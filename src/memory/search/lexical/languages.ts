@@ -22,6 +22,8 @@ import { stopwords as portugueseStopWords } from '@orama/stopwords/portuguese';
 import { stopwords as russianStopWords } from '@orama/stopwords/russian';
 import { stopwords as spanishStopWords } from '@orama/stopwords/spanish';
 import { stopwords as swedishStopWords } from '@orama/stopwords/swedish';
+import { monthNames } from './dates.ts';
+import { wordsOf } from './words.ts';
 
 /** A language whose stems and stop words are known. */
 export type MemoryLanguage =
@@ -70,19 +72,32 @@ export const DEFAULT_LANGUAGES: readonly MemoryLanguage[] = [
 const MARGIN = 2;
 /** The most words by which the language of a text is found. */
 const SAMPLE_WORDS = 64;
-const MAX_KNOWN_STEMS = 100_000;
+/** The most words that are kept with their stems. */
+const MAX_WORDS = 100_000;
 
-/** Finds the language of a text, and makes index terms of its words. */
-export class Stems {
-  readonly languages: readonly MemoryLanguage[];
+/** A word with what the search knows of it: one lookup for each word of a query is enough. */
+export interface KnownWord {
+  readonly text: string;
+  /** The languages that have it as a stop word, as bits. */
+  readonly stopWordOf: number;
+  /** Of the month that it names: 1 to 12. */
+  readonly month: number | undefined;
+  /** By language, its stem, once it was asked for. */
+  readonly stems: (string | undefined)[];
+}
+
+/** The words of some languages. A language is an index into these. */
+export class Vocabulary {
+  readonly #languages: readonly MemoryLanguage[];
   /** For each stop word, the languages that have it, as bits. */
   readonly #stopWords = new Map<string, number>();
-  readonly #stems: Map<string, string>[];
+  readonly #months: ReadonlyMap<string, number>;
+  readonly #words = new Map<string, KnownWord>();
 
   /** @param languages The first is the language of a text that could be of several. */
   constructor(languages: readonly MemoryLanguage[]) {
-    this.languages = languages;
-    this.#stems = languages.map(() => new Map<string, string>());
+    this.#languages = languages;
+    this.#months = monthNames(languages);
     languages.forEach((language, bit) => {
       for (const word of STEMMERS[language].stopWords) {
         this.#stopWords.set(word, (this.#stopWords.get(word) ?? 0) | (1 << bit));
@@ -90,36 +105,37 @@ export class Stems {
     });
   }
 
-  /**
-   * The language of a text, the one with most of its stop words, as an index into `languages`; and its words without stop words. If it has
-   * only stop words, they are its content.
-   */
-  contentOf(words: readonly string[]): { language: number; content: string[] } {
-    const languagesOf = words.map((word) => this.#stopWords.get(word) ?? 0);
-    const counts = this.languages.map(() => 0);
-    for (const bits of languagesOf.slice(0, SAMPLE_WORDS)) {
-      for (let bit = 0; bits >> bit > 0; bit++) counts[bit]! += (bits >> bit) & 1;
+  /** The words of a text, in their order. */
+  read(text: string): KnownWord[] {
+    return wordsOf(text).map((word) => this.#words.get(word) ?? this.#learn(word));
+  }
+
+  /** The language of a text: the one with most of its stop words. And its words without stop words; all, if it has only stop words. */
+  contentOf(words: readonly KnownWord[]): { language: number; content: readonly KnownWord[] } {
+    const counts = this.#languages.map(() => 0);
+    for (const { stopWordOf } of words.slice(0, SAMPLE_WORDS)) {
+      for (let bit = 0; stopWordOf >> bit > 0; bit++) counts[bit]! += (stopWordOf >> bit) & 1;
     }
     const most = Math.max(...counts);
     const language = most >= counts[0]! + MARGIN ? counts.indexOf(most) : 0;
-    const content = words.filter((_, i) => (languagesOf[i]! & (1 << language)) === 0);
-    return { language, content: content.length > 0 ? content : [...words] };
-  }
-
-  isStopWordOfAny(word: string): boolean {
-    return this.#stopWords.has(word);
+    const content = words.filter(({ stopWordOf }) => (stopWordOf & (1 << language)) === 0);
+    return { language, content: content.length > 0 ? content : words };
   }
 
   /** The index term of a word: its stem, without accents and apostrophes. */
-  stem(word: string, language: number): string {
-    const known = this.#stems[language]!;
-    let stem = known.get(word);
-    if (stem === undefined) {
-      if (known.size >= MAX_KNOWN_STEMS) known.clear();
-      stem = STEMMERS[this.languages[language]!].stem(withoutAffix(word)).normalize('NFD').replace(/\p{M}/gu, '');
-      known.set(word, stem);
-    }
-    return stem;
+  stem({ text, stems }: KnownWord, language: number): string {
+    return (stems[language] ??= STEMMERS[this.#languages[language]!]
+      .stem(withoutAffix(text))
+      .normalize('NFD')
+      .replace(/\p{M}/gu, ''));
+  }
+
+  #learn(text: string): KnownWord {
+    if (this.#words.size >= MAX_WORDS) this.#words.clear();
+    const stems = this.#languages.map(() => undefined);
+    const word = { text, stopWordOf: this.#stopWords.get(text) ?? 0, month: this.#months.get(text), stems };
+    this.#words.set(text, word);
+    return word;
   }
 }
 

@@ -23,6 +23,12 @@ export interface TermMatches {
   readonly mostTerms: number;
 }
 
+/** The memories with a term, and the score that each gets for it. */
+interface Posting {
+  readonly numbers: readonly number[];
+  readonly scores: readonly number[];
+}
+
 /**
  * An index of MiniSearch with a search that adds up the scores in arrays. MiniSearch's own search makes objects for each match, which
  * takes several times as long.
@@ -31,12 +37,11 @@ export class TermIndex extends MiniSearch<Memory> {
   // The figures of the running search, by number. A search never waits, so only one runs at a time.
   readonly #foundBy: number[] = [];
   readonly #matchedTerms: number[] = [];
-  readonly #lastTerm: number[] = [];
   readonly #scores: number[] = [];
   /** By number, the memory as it was indexed. */
   readonly #indexed: (Memory | undefined)[] = [];
-  /** By field and number, how many terms the memory has there. */
-  readonly #lengths: number[][] = FIELDS.map(() => []);
+  /** The terms that were searched for since the last change of the index. */
+  readonly #postings = new Map<string, Posting>();
   #search = 0;
 
   /** @param termsOf The terms of a memory. They contain no space. */
@@ -51,17 +56,17 @@ export class TermIndex extends MiniSearch<Memory> {
 
   /** Adds a memory whose id is not in the index. Returns its number: 0 for the first, then one more for each. */
   put(memory: Memory): number {
+    this.#postings.clear();
     this.add(memory);
     const number = this._idToShortId.get(memory.id)!;
     this.#indexed[number] = memory;
-    const lengths = this._fieldLength.get(number)!;
-    this.#lengths.forEach((all, field) => (all[number] = lengths[field] ?? 0));
-    for (const figures of [this.#foundBy, this.#matchedTerms, this.#lastTerm, this.#scores]) figures[number] = 0;
+    for (const figures of [this.#foundBy, this.#matchedTerms, this.#scores]) figures[number] = 0;
     return number;
   }
 
   /** Removes every term at once. `discard` of MiniSearch leaves them to a vacuum, which fails when a memory is added while it runs. */
   drop(number: number): void {
+    this.#postings.clear();
     this.remove(this.#indexed[number]!);
     this.#indexed[number] = undefined;
   }
@@ -71,24 +76,31 @@ export class TermIndex extends MiniSearch<Memory> {
    * Common terms count only for memories that also have a rarer term: alone they match too much of a large scope.
    */
   match(terms: readonly string[]): TermMatches {
-    this.#search++;
+    const search = ++this.#search;
+    const [foundBy, scores, matched] = [this.#foundBy, this.#scores, this.#matchedTerms];
     const found: number[] = [];
-    const known = terms.flatMap((term) => {
-      const postings = this._index.get(term);
-      if (!postings) return [];
-      let count = 0;
-      for (const { size } of postings.values()) count += size;
-      return { postings, count };
-    });
-    known.sort((a, b) => a.count - b.count);
-    known.slice(0, MAX_TERMS).forEach(({ postings, count }, rank) => {
-      const mayAdd = rank === 0 || count <= COMMON;
-      FIELDS.forEach(([, weight], field) => {
-        const frequencies = postings.get(field);
-        if (frequencies) this.#score(frequencies, { field, weight, rank, found, mayAdd });
-      });
-    });
-    const [scores, matched] = [this.#scores, this.#matchedTerms];
+    const known: Posting[] = [];
+    for (const term of terms) {
+      const posting = this.#postingOf(term);
+      if (posting) known.push(posting);
+    }
+    known.sort((a, b) => a.numbers.length - b.numbers.length);
+    for (let rank = 0; rank < known.length && rank < MAX_TERMS; rank++) {
+      const { numbers, scores: ofTerm } = known[rank]!;
+      const mayAdd = rank === 0 || numbers.length <= COMMON;
+      for (let i = 0; i < numbers.length; i++) {
+        const number = numbers[i]!;
+        if (foundBy[number] !== search) {
+          if (!mayAdd) continue;
+          foundBy[number] = search;
+          scores[number] = 0;
+          matched[number] = 0;
+          found.push(number);
+        }
+        scores[number]! += ofTerm[i]!;
+        matched[number]!++;
+      }
+    }
     let mostTerms = 0;
     for (const number of found) {
       mostTerms = Math.max(mostTerms, matched[number]!);
@@ -97,31 +109,26 @@ export class TermIndex extends MiniSearch<Memory> {
     return { found, scores, mostTerms };
   }
 
-  /** Adds the score of a term in a field to the memories that have it: with `mayAdd` to all of them, else to those that were found before. */
-  #score(
-    frequencies: ReadonlyMap<number, number>,
-    term: { field: number; weight: number; rank: number; found: number[]; mayAdd: boolean },
-  ): void {
-    const { field, weight, rank, found, mayAdd } = term;
+  /** The posting of a term, made from the index when a search asks for it first. */
+  #postingOf(term: string): Posting | undefined {
+    const known = this.#postings.get(term);
+    if (known) return known;
+    const byField = this._index.get(term);
+    if (!byField) return undefined;
     const { k, b, d } = BM25;
-    const [search, foundBy, scores] = [this.#search, this.#foundBy, this.#scores];
-    const [matched, lastTerm, lengths] = [this.#matchedTerms, this.#lastTerm, this.#lengths[field]!];
-    const count = frequencies.size;
-    const rarity = weight * Math.log(1 + (this._documentCount - count + 0.5) / (count + 0.5));
-    const average = this._avgFieldLength[field]!;
-    frequencies.forEach((frequency, number) => {
-      if (foundBy[number] !== search) {
-        if (!mayAdd) return;
-        foundBy[number] = search;
-        scores[number] = 0;
-        matched[number] = 0;
-        lastTerm[number] = -1;
-        found.push(number);
+    const scores = new Map<number, number>();
+    for (const [field, frequencies] of byField) {
+      const count = frequencies.size;
+      const rarity = FIELDS[field]![1] * Math.log(1 + (this._documentCount - count + 0.5) / (count + 0.5));
+      const average = this._avgFieldLength[field]!;
+      for (const [number, frequency] of frequencies) {
+        const length = this._fieldLength.get(number)![field]!;
+        const share = (frequency * (k + 1)) / (frequency + k * (1 - b + (b * length) / average));
+        scores.set(number, (scores.get(number) ?? 0) + rarity * (d + share));
       }
-      scores[number]! +=
-        rarity * (d + (frequency * (k + 1)) / (frequency + k * (1 - b + (b * lengths[number]!) / average)));
-      if (lastTerm[number] !== rank) matched[number]!++;
-      lastTerm[number] = rank;
-    });
+    }
+    const posting = { numbers: [...scores.keys()], scores: [...scores.values()] };
+    this.#postings.set(term, posting);
+    return posting;
   }
 }

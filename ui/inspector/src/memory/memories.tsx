@@ -70,7 +70,7 @@ function MemoryRow({ line: { memory, found } }: { line: Line }) {
       <small>
         {found
           ? Object.entries({ score: found.score, ...found.parts })
-              .map(([name, value]) => `${name} ${value.toFixed(2)}`)
+              .flatMap(([name, value]) => (value === undefined ? [] : `${name} ${value.toFixed(2)}`))
               .join(' · ')
           : [...topics, time(updatedAt)].join(' · ')}
       </small>
