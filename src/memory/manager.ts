@@ -29,11 +29,11 @@ import { withOutcome } from './pipeline/consolidate/procedures.ts';
 import { modelAsker, withinTime, type AskModel, type Generates } from './pipeline/extract/ask-model.ts';
 import { readConsent, writeConsent } from './pipeline/guard/consent.ts';
 import { approveText, discardText, waitingTexts } from './pipeline/guard/review.ts';
-import { checkIngest, isListOf } from './pipeline/ingest/check-ingest.ts';
+import { checkIngest, isListOf, isText } from './pipeline/ingest/check-ingest.ts';
 import { addJobs, type Enqueued, type IngestWhile, type Redact } from './pipeline/ingest/ingest.ts';
 import { noteJobs, removeJobs, type ManagedJobs, type MemorySessions } from './pipeline/jobs/process-jobs.ts';
 import { MemoryWorker } from './pipeline/jobs/worker.ts';
-import { workOf, workOfCall, type Pipeline } from './pipeline/pipeline.ts';
+import { workOf, checkCall, type Pipeline } from './pipeline/pipeline.ts';
 import { exportScope } from './rights/export.ts';
 import { forget, type ForgottenSource } from './rights/forget.ts';
 import { checkPolicy, pruneScope } from './rights/prune.ts';
@@ -208,7 +208,7 @@ export class MemoryManager {
   async create(
     options: ScopeOption & { memory: MemoryFact | string; source?: IngestOptions['source']; wait?: boolean },
   ): Promise<IngestResult> {
-    workOfCall('create', options, { memory: isAny, source: isAny, wait: isBoolean });
+    checkCall('create', options, { memory: isAny, source: isAny, wait: isBoolean }, ['memory']);
     const { scope, memory, source, wait = true } = options;
     const id = `created:${randomUUID()}`;
     return this.ingest({ scope, source: source ?? { id, type: 'explicit' }, memories: [memory], wait });
@@ -233,18 +233,19 @@ export class MemoryManager {
 
   /** The structured profile; `undefined` while there is none. One read. */
   async profile(options: ScopeOption): Promise<Json | undefined> {
-    return (await readOrganized(this.#pipeline, workOfCall('profile', options))).profile;
+    return (await readOrganized(this.#pipeline, checkCall('profile', options))).profile;
   }
 
   /** The rolling summary; `undefined` while there is none. One read. */
   async summary(options: ScopeOption): Promise<string | undefined> {
-    return (await readOrganized(this.#pipeline, workOfCall('summary', options))).summary;
+    return (await readOrganized(this.#pipeline, checkCall('summary', options))).summary;
   }
 
   /** Counts a success or a failure of a procedure, and adapts its confidence. @throws `NOT_FOUND` when there is no such memory. */
   async noteOutcome(options: ScopeOption & { id: string; isSuccess: boolean }): Promise<void> {
-    const work = workOfCall('noteOutcome', options, { id: isAny, isSuccess: isBoolean });
-    await changeMemory(this.#pipeline, work, options.id, (procedure) => withOutcome(procedure, options.isSuccess));
+    const work = checkCall('noteOutcome', options, { id: isAny, isSuccess: isBoolean }, ['id', 'isSuccess']);
+    const { id, isSuccess } = options;
+    await changeMemory(this.#pipeline, work, id, (procedure) => withOutcome(procedure, isSuccess));
   }
 
   /**
@@ -256,7 +257,7 @@ export class MemoryManager {
    * @throws `NOT_FOUND` when there is no such memory; `FAILED_PRECONDITION` when it holds already.
    */
   async restore(options: ScopeOption & { id: string }): Promise<void> {
-    await restoreMemory(this.#pipeline, workOfCall('restore', options, { id: isAny }), options.id);
+    await restoreMemory(this.#pipeline, checkCall('restore', options, { id: isAny }, ['id']), options.id);
   }
 
   /** Whether a scope may be learned about. Earlier memories stay; `erase` removes them. */
@@ -273,7 +274,7 @@ export class MemoryManager {
   readonly quarantine = {
     /** The texts that wait for a decision. */
     list: async (options: ScopeOption): Promise<QuarantinedText[]> =>
-      waitingTexts(this.#pipeline, workOfCall('quarantine.list', options)),
+      waitingTexts(this.#pipeline, checkCall('quarantine.list', options)),
     /**
      * Accepts a text: keeps the memory, or learns from the message. The built-in rules and the guards do not check the text again.
      * While the scope's consent is off the answer is `refused`, and the text waits on.
@@ -281,13 +282,13 @@ export class MemoryManager {
      * @throws `NOT_FOUND` when the text does not wait for a decision.
      */
     approve: async (options: ScopeOption & { id: string }): Promise<IngestResult> => {
-      const work = workOfCall('quarantine.approve', options, { id: isAny });
+      const work = checkCall('quarantine.approve', options, { id: isAny }, ['id']);
       const result = await track(this.#enqueues, approveText(this.#pipeline, work, options.id));
       return this.#workOn(work.scope, result, true);
     },
     /** Removes a text for good. */
     discard: async (options: ScopeOption & { id: string }): Promise<void> =>
-      discardText(this.#pipeline, workOfCall('quarantine.discard', options, { id: isAny }), options.id),
+      discardText(this.#pipeline, checkCall('quarantine.discard', options, { id: isAny }, ['id']), options.id),
   };
 
   /** Makes a memory of an app visible to its users: the same as `quarantine.approve`. */
@@ -312,8 +313,8 @@ export class MemoryManager {
       return found;
     },
     /** Tries a dead job again, with the full number of attempts. */
-    replay: async (id: string, { context }: { context?: ActionContext } = {}): Promise<void> => {
-      const options = context ? { context } : {};
+    replay: async (id: string, options: { context?: ActionContext } = {}): Promise<void> => {
+      checkOptions('jobs.replay', options, { context: isObject });
       const now = this.#pipeline.now();
       await this.store.changeJob(id, {
         ...options,
@@ -339,9 +340,10 @@ export class MemoryManager {
   async forgetSource(
     options: ScopeOption & { source: string; snapshotIds?: readonly string[] },
   ): Promise<ForgottenSource> {
-    const work = workOfCall('forgetSource', options, { source: isAny, snapshotIds: isListOf(isString, 'ids') });
+    const work = checkCall('forgetSource', options, { source: isText, snapshotIds: isListOf(isString, 'ids') }, [
+      'source',
+    ]);
     const { source, snapshotIds } = options;
-    if (typeof source !== 'string' || source === '') throw invalidArgument('forgetSource takes the id of a source.');
     const release = (job: MemoryJob) => this.#worker.remove(job, work.options);
     return forget(this.#pipeline, work, { sourceId: source, snapshotIds }, { ask: this.#asker(), release });
   }
@@ -360,7 +362,7 @@ export class MemoryManager {
     checkPolicy(policy);
     checkOptions('prune', options, { scope: isAny, context: isObject, dryRun: isBoolean });
     const { scope, context, dryRun = false } = options;
-    if (scope) return { memories: await pruneScope(this.#pipeline, workOf(scope), policy, dryRun) };
+    if (scope !== undefined) return { memories: await pruneScope(this.#pipeline, workOf(scope), policy, dryRun) };
     const at = context ? { context } : {};
     let memories = 0;
     for await (const id of this.#scopeIds(context))
@@ -388,12 +390,13 @@ export class MemoryManager {
 
   /** All data of a scope, line by line. */
   export(options: ScopeOption): AsyncGenerator<MemoryExportLine> {
-    return exportScope(this.#pipeline, workOfCall('export', options), () => this.quarantine.list(options));
+    const work = checkCall('export', options);
+    return exportScope(this.#pipeline, work, () => waitingTexts(this.#pipeline, work));
   }
 
   /** Removes all data of a scope, the answer about consent included. Running jobs write nothing more. */
   async erase(options: ScopeOption): Promise<MemoryErasure> {
-    const { id, scope, options: tenant } = workOfCall('erase', options);
+    const { id, scope, options: tenant } = checkCall('erase', options);
     this.#uses.delete(this.#keyOf(scope));
     return this.store.erase(id, tenant);
   }

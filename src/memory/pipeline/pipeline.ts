@@ -50,18 +50,23 @@ export function workOf(scope: MemoryScope): ScopeWork {
 }
 
 /**
- * The scope of a method's options.
+ * Checks the options of a method, and returns their scope.
  *
- * @throws `INVALID_ARGUMENT` for options that are missing, unknown, invalid, or without a scope.
+ * @param needed The options without which the method can do nothing, besides the scope.
+ * @throws `INVALID_ARGUMENT` for options that are missing, unknown or invalid.
  */
-export function workOfCall(
+export function checkCall(
   method: string,
   options: { readonly scope: MemoryScope } | undefined,
   checks: Readonly<Record<string, OptionCheck>> = {},
+  needed: readonly string[] = [],
 ): ScopeWork {
   checkOptions(method, options, { scope: isAny, ...checks });
-  if (options?.scope === undefined) throw invalidArgument(`${method} needs a scope: ${method}({ scope, ... }).`);
-  return workOf(options.scope);
+  const given = (options ?? {}) as Readonly<Record<string, unknown>>;
+  const names = ['scope', ...needed];
+  const missing = names.find((name) => given[name] === undefined);
+  if (missing) throw invalidArgument(`${method} needs '${missing}': ${method}({ ${names.join(', ')} }).`);
+  return workOf(options!.scope);
 }
 
 /** The most operations of a commit. */

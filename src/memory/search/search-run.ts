@@ -112,9 +112,8 @@ export class SearchRun {
     const { scopeIndex, keepIndex } = this.#parts;
     const { asOf, context } = this.#request;
     if (asOf !== undefined) return this.#step('lexical', () => this.#pastIndex(asOf));
-    const { revision } = scopeIndex;
     const updated = await this.#step('lexical', () => scopeIndex.update({ context }));
-    if (scopeIndex.revision !== revision) keepIndex(scopeIndex);
+    keepIndex(scopeIndex);
     const index = updated ?? scopeIndex.index;
     if (index) this.#revision = scopeIndex.revision;
     return index;
@@ -205,8 +204,9 @@ export class SearchRun {
       isCached,
       errors: this.#errors,
     };
-    for (const { memory } of memories) freeze(memory);
-    return { memories: [...memories], report };
+    // New objects, because those of the cache must stay as they are. Written out: a spread takes ten times as long.
+    const found = memories.map(({ memory, score, parts }) => ({ memory: freeze(memory), score, parts }));
+    return { memories: found, report };
   }
 }
 

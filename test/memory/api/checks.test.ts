@@ -226,6 +226,19 @@ describe('methods without what they need', () => {
     },
   );
 
+  test.each<[string, Call, object, string]>([
+    ['create', calls['create']!, {}, "'memory': create({ scope, memory })"],
+    ['noteOutcome', calls['noteOutcome']!, { id: 'a' }, "'isSuccess': noteOutcome({ scope, id, isSuccess })"],
+    ['restore', calls['restore']!, {}, "'id'"],
+    ['quarantine.approve', calls['quarantine.approve']!, {}, "'id'"],
+    ['quarantine.discard', calls['quarantine.discard']!, {}, "'id'"],
+    ['forgetSource', calls['forgetSource']!, {}, "'source'"],
+  ])('%s names the option that is missing', async (name, call, options, missing) => {
+    const { memory, scope } = setUp();
+    const called = async () => call(memory, { scope, ...options } as never);
+    await expect(called()).rejects.toThrow(refused(`${name} needs`, missing));
+  });
+
   test('scopeFor, listScopes, backfill and prune', async () => {
     const { memory } = setUp();
     for (const kind of ['user', 'session', 'app']) {
@@ -236,6 +249,10 @@ describe('methods without what they need', () => {
     await expect(memory.backfill(undefined as never)).rejects.toThrow(refused('backfill needs', 'store', 'scopeOf'));
     await expect(memory.prune(undefined as never)).rejects.toThrow(refused('prune needs', 'policy'));
     await expect(memory.prune({}, { dryrun: true } as never)).rejects.toThrow(refused('prune', "'dryRun'"));
+    await expect(memory.prune({}, { scope: null } as never)).rejects.toThrow(refused('A scope is'));
+    await expect(memory.jobs.replay('a', { scope: 1 } as never)).rejects.toThrow(
+      refused('jobs.replay', "no option 'scope'"),
+    );
     await expect(memory.jobs.list({ status: 'dead' } as never)).rejects.toThrow(refused('jobs.list', "'state'"));
   });
 });

@@ -73,6 +73,21 @@ describe('a deadline', () => {
     expect((await finding).ids).toEqual([]);
   });
 
+  it('leaves an index that counts for maxIndexBytes, when it is complete', async () => {
+    await put(inner, ADA, ...Array.from({ length: 1_000 }, (_, i) => draft(`m${i}`, `drinks cocoa in place${i}`)));
+    const { find, calls } = opened({ maxIndexBytes: 1 });
+    const late = find();
+    await vi.waitFor(() => expect(calls.at(-1)!.read).toBeGreaterThan(0), { interval: 0 });
+    clock.pass(200);
+    expect((await late).report.lexical).toBe('late');
+    // This one may still use the index of the first.
+    await find('tea', { deadlineMs: 60_000 });
+    const reads = () => calls.filter(({ method }) => method === 'notes').length;
+    const before = reads();
+    expect((await find('tea', { deadlineMs: 60_000 })).ids).toEqual(['b']);
+    expect(reads()).toBe(before + 1);
+  });
+
   it('ends an embedder, a reranker and a rewriter that hang, and answers without them', async () => {
     const aborted: string[] = [];
     const hanging = (name: string) => (_: unknown, second: unknown, third?: unknown) => {
@@ -229,6 +244,8 @@ describe('options', () => {
     expect((await find()).report.isCached).toBe(false);
     const again = await find();
     expect([again.ids, again.report.isCached, embedded]).toEqual([['a'], true, 1]);
+    Object.assign(again.memories[0]!, { memory: undefined, score: 0 });
+    expect((await find()).ids).toEqual(['a']);
     expect((await find('tea')).report.isCached).toBe(false);
     await put(inner, ADA, draft('c', 'hates espresso'));
     const later = await find();

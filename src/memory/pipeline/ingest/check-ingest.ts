@@ -14,7 +14,7 @@ import {
   type OptionCheck,
 } from '../../../store/check-options.ts';
 import type { IngestOptions, IngestSource, MemoryFact } from '../../types.ts';
-import { workOfCall, type Pipeline } from '../pipeline.ts';
+import { checkCall, type Pipeline } from '../pipeline.ts';
 
 /** A string that is not blank. */
 export const isText: OptionCheck = (value) =>
@@ -88,7 +88,7 @@ export function checkIngest(
   options: IngestOptions,
   { model, extract, app, isSuccess }: Pick<Pipeline, 'model' | 'extract'> & { app: boolean; isSuccess: unknown },
 ): void {
-  workOfCall('ingest', options, INGEST);
+  checkCall('ingest', options, INGEST);
   const { scope, source, messages, memories, procedure } = options;
   checkOptions('ingest: source', source, SOURCE);
   if (memories !== undefined) checkFacts('ingest: memories', memories);

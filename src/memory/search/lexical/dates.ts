@@ -27,7 +27,7 @@ export function dateTerms(at: string): string[] {
 }
 
 /** The names of the months in these languages, each with its number. */
-export function monthNames(languages: readonly MemoryLanguage[]): Map<string, number> {
+export function nameMonths(languages: readonly MemoryLanguage[]): Map<string, number> {
   const months = new Map<string, number>();
   for (const language of languages) {
     const format = new Intl.DateTimeFormat(LOCALES[language], { month: 'long', timeZone: 'UTC' });
@@ -42,7 +42,7 @@ export function monthNames(languages: readonly MemoryLanguage[]): Map<string, nu
  * The terms of the dates that a query names. A month whose name has another meaning ("may") counts only beside a number or a word such as
  * "in".
  */
-export function namedDateTerms(words: readonly KnownWord[]): string[] {
+export function findDateTerms(words: readonly KnownWord[]): string[] {
   return words.flatMap(({ month, stopWordOf }, i) => {
     if (month === undefined) return [];
     const [before = '', after = ''] = [words[i - 1]?.text, words[i + 1]?.text];

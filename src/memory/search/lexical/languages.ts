@@ -22,7 +22,7 @@ import { stopwords as portugueseStopWords } from '@orama/stopwords/portuguese';
 import { stopwords as russianStopWords } from '@orama/stopwords/russian';
 import { stopwords as spanishStopWords } from '@orama/stopwords/spanish';
 import { stopwords as swedishStopWords } from '@orama/stopwords/swedish';
-import { monthNames } from './dates.ts';
+import { nameMonths } from './dates.ts';
 import { wordsOf } from './words.ts';
 
 /** A language whose stems and stop words are known. */
@@ -80,9 +80,9 @@ export interface KnownWord {
   readonly text: string;
   /** The languages that have it as a stop word, as bits. */
   readonly stopWordOf: number;
-  /** Of the month that it names: 1 to 12. */
+  /** The number of the month that it names, 1 to 12. */
   readonly month: number | undefined;
-  /** By language, its stem, once it was asked for. */
+  /** By language, its stem. Computed on first use. */
   readonly stems: (string | undefined)[];
 }
 
@@ -97,7 +97,7 @@ export class Vocabulary {
   /** @param languages The first is the language of a text that could be of several. */
   constructor(languages: readonly MemoryLanguage[]) {
     this.#languages = languages;
-    this.#months = monthNames(languages);
+    this.#months = nameMonths(languages);
     languages.forEach((language, bit) => {
       for (const word of STEMMERS[language].stopWords) {
         this.#stopWords.set(word, (this.#stopWords.get(word) ?? 0) | (1 << bit));
@@ -130,8 +130,10 @@ export class Vocabulary {
       .replace(/\p{M}/gu, ''));
   }
 
-  #learn(text: string): KnownWord {
+  #learn(part: string): KnownWord {
     if (this.#words.size >= MAX_WORDS) this.#words.clear();
+    // A copy: a part of a text keeps the whole text in memory.
+    const text = Buffer.from(part).toString();
     const stems = this.#languages.map(() => undefined);
     const word = { text, stopWordOf: this.#stopWords.get(text) ?? 0, month: this.#months.get(text), stems };
     this.#words.set(text, word);

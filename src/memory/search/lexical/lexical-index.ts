@@ -2,7 +2,7 @@ import { jsonEqual } from '../../../json/value.ts';
 import type { Memory } from '../../../store/memory/contract.ts';
 import { insertBest } from '../../../store/parts/insert-best.ts';
 import { lastSaid } from '../rank.ts';
-import { dateTerms, namedDateTerms } from './dates.ts';
+import { dateTerms, findDateTerms } from './dates.ts';
 import { DialogueMap, isMessage } from './dialogue.ts';
 import type { Vocabulary } from './languages.ts';
 import { MAX_TERMS, TermIndex } from './term-index.ts';
@@ -115,7 +115,7 @@ export class LexicalIndex {
     const words = vocabulary.read(query);
     const { content } = vocabulary.contentOf(words);
     const languages = this.#languages.size > 0 ? [...this.#languages] : [0];
-    const dates = namedDateTerms(words);
+    const dates = findDateTerms(words);
     const termsIn = (some: readonly number[]) =>
       new Set([...content.flatMap((word) => some.map((language) => vocabulary.stem(word, language))), ...dates]);
     const terms = termsIn(languages);

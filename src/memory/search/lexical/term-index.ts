@@ -9,6 +9,8 @@ const WEIGHTS = { text: 1, date: 0.5 } as const;
 export const MAX_TERMS = 8;
 /** A term in more memories than this is common. */
 const COMMON = 1_000;
+/** The most scores that are kept between searches. They take about 4 MB. */
+const MAX_KEPT_SCORES = 200_000;
 
 type Field = keyof typeof WEIGHTS;
 const FIELDS = Object.entries(WEIGHTS) as [Field, number][];
@@ -40,8 +42,10 @@ export class TermIndex extends MiniSearch<Memory> {
   readonly #scores: number[] = [];
   /** By number, the memory as it was indexed. */
   readonly #indexed: (Memory | undefined)[] = [];
-  /** The terms that were searched for since the last change of the index. */
+  /** Terms that were searched for since the last change of the index. */
   readonly #postings = new Map<string, Posting>();
+  /** The number of scores in `#postings`. */
+  #keptScores = 0;
   #search = 0;
 
   /** @param termsOf The terms of a memory. They contain no space. */
@@ -56,7 +60,7 @@ export class TermIndex extends MiniSearch<Memory> {
 
   /** Adds a memory whose id is not in the index. Returns its number: 0 for the first, then one more for each. */
   put(memory: Memory): number {
-    this.#postings.clear();
+    this.#dropPostings();
     this.add(memory);
     const number = this._idToShortId.get(memory.id)!;
     this.#indexed[number] = memory;
@@ -66,7 +70,7 @@ export class TermIndex extends MiniSearch<Memory> {
 
   /** Removes every term at once. `discard` of MiniSearch leaves them to a vacuum, which fails when a memory is added while it runs. */
   drop(number: number): void {
-    this.#postings.clear();
+    this.#dropPostings();
     this.remove(this.#indexed[number]!);
     this.#indexed[number] = undefined;
   }
@@ -128,7 +132,14 @@ export class TermIndex extends MiniSearch<Memory> {
       }
     }
     const posting = { numbers: [...scores.keys()], scores: [...scores.values()] };
+    if (this.#keptScores + scores.size > MAX_KEPT_SCORES) this.#dropPostings();
+    this.#keptScores += scores.size;
     this.#postings.set(term, posting);
     return posting;
+  }
+
+  #dropPostings(): void {
+    this.#postings.clear();
+    this.#keptScores = 0;
   }
 }
