@@ -18,7 +18,7 @@ const RULES: readonly PoisonRule[] = [
     reason: 'It instructs the model.',
     patterns: [
       new RegExp(
-        String.raw`\b(?:ignor(?:e[sd]?|ing)(?! (?:les|la|l'|mes|ses)\b)|disregard\w*|forget\w*|overrid\w*|bypass\w*|circumvent\w*|drop|skip\w*|disabl\w*|replac\w*)\b.{0,60}\b${RULES_WORD}\b`,
+        String.raw`\b(?:ignor(?:e[sd]?|ing)?(?!é| (?:tou(?:te)?s )?(?:les|la|l'|mes|ses)\b)|disregard\w*|forget\w*|overrid\w*|bypass\w*|circumvent\w*|drop|skip\w*|disabl\w*|replac\w*)\b.{0,60}\b${RULES_WORD}\b`,
       ),
       /\bsystem (?:prompt|message|instruction)s?\b/,
       /\b(?:developer|god|debug|jailbreak|dan|maintenance|unrestricted|admin) mode\b/,

@@ -1,4 +1,4 @@
-/** Readings of a text: normalized, and with what spacing, digits for letters, or Base64 may hide. */
+/** Readings of a text: normalized, and with what line breaks, quotation marks, spacing, digits for letters, or Base64 may hide. */
 
 /** Latin letters by letters of other alphabets that look like them. */
 const LOOK_ALIKE: Readonly<Record<string, string>> = Object.fromEntries(
@@ -19,10 +19,12 @@ const LEET: Readonly<Record<string, string>> = {
   $: 's',
 };
 
-/** The normalized text, and variants of it that spacing, digits for letters, or Base64 may hide. */
+/** Returns the normalized text, and its variants that line breaks, quotation marks, spacing, digits for letters, or Base64 may hide. */
 export function readingsOf(text: string): string[] {
   const plain = legible(text);
   const readings = [plain];
+  const unbroken = plain.replaceAll(/ ?["\u201c-\u201e«»]+ ?|(?<!\n)\n(?!\n)/g, ' ');
+  if (unbroken !== plain) readings.push(unbroken);
   const joined = plain.replaceAll(
     /(?<![\p{L}\p{N}])(?:[\p{L}\p{N}][ .\-_*|/]){3,}[\p{L}\p{N}](?![\p{L}\p{N}])/gu,
     (spaced) => spaced.replaceAll(/[ .\-_*|/]/g, ''),
@@ -42,14 +44,13 @@ function legible(text: string): string {
     .normalize('NFKC')
     .replaceAll(/[\p{Cf}\p{Mn}\u115f\u3164]/gu, '')
     .toLowerCase()
-    .replaceAll(/\p{L}/gu, latin)
+    .replaceAll(/\p{L}/gu, toLatin)
     .replaceAll(/[\u2018\u2019]/g, "'")
     .replaceAll(/[\t\r\f\v ]+/g, ' ')
-    .replaceAll(/ ?\n ?/g, '\n')
-    .replaceAll(/(?<!^|\n)\n(?!\n)/g, '\n');
+    .replaceAll(/ ?\n ?/g, '\n');
 }
 
-/** The Latin letter that looks like the letter. */
-export function latin(letter: string): string {
+/** Replaces a letter by the Latin one that looks like it. */
+export function toLatin(letter: string): string {
   return LOOK_ALIKE[letter] ?? letter;
 }
