@@ -67,22 +67,23 @@ export class Retrieval {
     const profiles = findings.flatMap((finding) => finding.profile?.item ?? []);
     if (profile !== 'none' && profiles.length > 0) blocks.push(this.#block('profile', profile, profiles, []));
     if (memories !== 'tool') {
-      const best = findings.flatMap(({ scope, found }) => found.map((one) => ({ scope, ...one })));
-      best.sort((a, b) => b.score - a.score);
-      const chosen = best.slice(0, this.#settings.k);
-      const block = this.#block(
-        'memory',
-        memories,
-        chosen.map(({ memory }) => itemOf(memory)),
-        reasons,
-      );
+      const best = this.#best(findings);
+      const block = this.#block('memory', memories, best.map(itemOf), reasons);
       if (block.items.length > 0 || reasons.length > 0) blocks.push(block);
-      for (const scope of scopes) {
-        const ids = chosen.slice(0, block.items.length).flatMap((one) => (one.scope === scope ? [one.memory.id] : []));
+      const placed = new Set(best.slice(0, block.items.length));
+      for (const { scope, found } of findings) {
+        const ids = found.filter(({ memory }) => placed.has(memory)).map(({ memory }) => memory.id);
         if (ids.length > 0) this.#manager.noteUse(scope, ids);
       }
     }
     return blocks;
+  }
+
+  /** The `k` best memories of all scopes, best first. */
+  #best(findings: readonly ScopeFinding[]): Memory[] {
+    const found = findings.flatMap((finding) => finding.found);
+    if (findings.length > 1) found.sort((a, b) => b.score - a.score);
+    return found.slice(0, this.#settings.k).map(({ memory }) => memory);
   }
 
   async #findIn(scope: MemoryScope, text: string, abortSignal: AbortSignal | undefined): Promise<ScopeFinding> {

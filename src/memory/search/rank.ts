@@ -1,4 +1,5 @@
 import type { Memory, MemoryHit } from '../../store/memory/contract.ts';
+import { insertBest } from '../../store/parts/insert-best.ts';
 import type { LexicalHits } from './lexical/lexical-index.ts';
 import type { FoundMemory, ScoreParts, SearchWeights } from './types.ts';
 
@@ -45,14 +46,15 @@ export function chooseBest(
   candidates: readonly Candidate[],
   { k, time, weights }: { k: number; time: number; weights: Required<SearchWeights> },
 ): FoundMemory[] {
-  const scored = candidates.map((candidate) => {
+  const best: { candidate: Candidate; recency: number; score: number }[] = [];
+  for (const candidate of candidates) {
     const { memory, saidAt, relevance } = candidate;
     const recency = 0.5 ** (Math.max(0, time - saidAt) / weights.halfLifeMs);
     const sum = relevance + weights.recency * recency + weights.importance * memory.importance;
-    return { candidate, recency, score: sum * (1 - weights.confidence + weights.confidence * memory.confidence) };
-  });
-  scored.sort((a, b) => b.score - a.score);
-  return scored.slice(0, k).map(({ candidate: { memory, lexical, semantic, relevance }, recency, score }) => {
+    const score = sum * (1 - weights.confidence + weights.confidence * memory.confidence);
+    insertBest(best, { candidate, recency, score }, k, (one) => one.score);
+  }
+  return best.map(({ candidate: { memory, lexical, semantic, relevance }, recency, score }) => {
     const { importance, confidence } = memory;
     // Written out: with spreads this function took several times as long.
     return { memory, score, parts: { lexical, semantic, relevance, recency, importance, confidence } };

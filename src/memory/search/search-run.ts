@@ -6,7 +6,7 @@ import { holdsAt } from '../../store/memory/version.ts';
 import type { LruCache } from '../../store/parts/lru-cache.ts';
 import { LATE, type Deadline } from './deadline.ts';
 import type { Vocabulary } from './lexical/languages.ts';
-import { LexicalIndex, type LexicalHits } from './lexical/lexical-index.ts';
+import { LexicalIndex, type LexicalFilter, type LexicalHits } from './lexical/lexical-index.ts';
 import { CANDIDATES, chooseBest, fuse, lastSaid, reorder, type Candidate } from './rank.ts';
 import type { ScopeIndex } from './scope-index.ts';
 import type {
@@ -73,8 +73,7 @@ export class SearchRun {
     }
     const nearing = options.embed && this.#nearest(query, options.embed);
     const [index, nearest = []] = nearing ? await Promise.all([indexing, nearing]) : [await indexing];
-    const now = this.#parts.now();
-    const lexical = index?.search(query, (memory) => this.#fits(memory, now), CANDIDATES) ?? NOTHING;
+    const lexical = index?.search(query, this.#filter(), CANDIDATES) ?? NOTHING;
     const fused = fuse(lexical, nearest);
     const candidates = options.rerank ? await this.#reranked(query, fused, options.rerank) : fused;
     const found = this.#ranked(candidates);
@@ -185,11 +184,22 @@ export class SearchRun {
     );
   }
 
-  #fits(memory: Memory, now = this.#parts.now()): boolean {
+  #filter(): LexicalFilter {
     const { topics, kind, asOf } = this.#request;
+    return {
+      holdsAt: asOf === undefined ? this.#parts.now() : undefined,
+      isWanted: topics || kind ? (memory) => this.#isWanted(memory) : undefined,
+    };
+  }
+
+  #fits(memory: Memory): boolean {
+    return this.#isWanted(memory) && (this.#request.asOf !== undefined || holdsAt(memory, this.#parts.now()));
+  }
+
+  #isWanted(memory: Memory): boolean {
+    const { topics, kind } = this.#request;
     if (kind !== undefined && memory.kind !== kind) return false;
-    if (topics !== undefined && !topics.some((topic) => memory.topics.includes(topic))) return false;
-    return asOf !== undefined || holdsAt(memory, now);
+    return topics === undefined || topics.some((topic) => memory.topics.includes(topic));
   }
 
   #isWhole(): boolean {

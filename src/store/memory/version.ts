@@ -56,17 +56,22 @@ export function fits({ memory }: MemoryVersion, { filter, asOf = Date.now() }: Q
 }
 
 /** Whether a memory holds and is not to be removed. */
-export function holdsAt({ validTo, expiresAt }: Memory, time: number): boolean {
-  return isAfter(validTo, time) && isAfter(expiresAt, time);
+export function holdsAt(memory: Memory, time: number): boolean {
+  return endOf(memory) > time;
 }
 
-function isAfter(end: string | undefined, time: number): boolean {
-  return end === undefined || Date.parse(end) > time;
+/** When a memory ceases to hold or is to be removed, in ms since 1970: `Infinity` if never. */
+export function endOf({ validTo, expiresAt }: Memory): number {
+  return Math.min(timeOf(validTo), timeOf(expiresAt));
+}
+
+function timeOf(end: string | undefined): number {
+  return end === undefined ? Infinity : Date.parse(end);
 }
 
 /** Whether its `expiresAt` has passed. */
 export function isExpired({ expiresAt }: Memory, now: number): boolean {
-  return !isAfter(expiresAt, now);
+  return !(timeOf(expiresAt) > now);
 }
 
 /** The last version at a time. `versions` are in order, oldest first. */

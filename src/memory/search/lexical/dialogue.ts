@@ -1,8 +1,10 @@
 import type { Memory } from '../../../store/memory/contract.ts';
 
-/** The distances of neighbours from a hit, and the shares of its score that they get. */
-const DISTANCES = [-1, 1, -2, 2];
-const SHARES = [0.5, 0.5, 0.25, 0.25];
+/** The distances of neighbours from a hit, each with the share of its score that they get. */
+const SHARES = [
+  [[-1, 1], 0.5],
+  [[-2, 2], 0.25],
+] as const;
 /** The share of the best score of a session that its found messages get. */
 const SESSION_SHARE = 0.2;
 
@@ -11,14 +13,6 @@ interface DialogueSession {
   readonly number: number;
   /** By index, the numbers of the memories. */
   readonly messages: Map<number, Set<number>>;
-}
-
-/** What stands around a memory, as numbers: looking at the sessions takes as long as the rest of a search. */
-interface Surroundings {
-  readonly sessions: readonly number[];
-  readonly neighbours: readonly number[];
-  /** The share of each neighbour. */
-  readonly shares: readonly number[];
 }
 
 /** Whether a memory is a single message of a dialogue, as it was said. */
@@ -35,8 +29,13 @@ export class DialogueMap {
   readonly #sessions = new Map<string, DialogueSession>();
   /** By number, where a memory stands. */
   readonly #positions: { readonly session: DialogueSession; readonly index: number }[][] = [];
-  /** By number. Emptied by each change. */
-  #surroundings: (Surroundings | undefined)[] = [];
+  /**
+   * What stands around memories: the number of its sessions and these, then the number of its neighbours at each distance and these. One list
+   * for all, because a search reads a few hundred of them, and lists of their own would be scattered over the memory of the process.
+   */
+  readonly #around: number[] = [];
+  /** By number, the place of a memory in `#around`. Emptied by each change. */
+  #places: (number | undefined)[] = [];
   // The figures of the running search: scores by memory with the shares of other hits, and the best score of each session.
   readonly #scores: number[] = [];
   readonly #isFound: boolean[] = [];
@@ -45,7 +44,7 @@ export class DialogueMap {
   add(number: number, { sources }: Memory): void {
     this.#scores[number] = 0;
     this.#isFound[number] = false;
-    this.#surroundings = [];
+    this.#forgetPlaces();
     this.#positions[number] = sources.filter(isPlace).map(({ sessionId, from }) => {
       const session = this.#sessionOf(sessionId!);
       const there = session.messages.get(from!) ?? new Set();
@@ -55,7 +54,7 @@ export class DialogueMap {
   }
 
   remove(number: number): void {
-    this.#surroundings = [];
+    this.#forgetPlaces();
     for (const { session, index } of this.#positions[number]!) session.messages.get(index)!.delete(number);
     this.#positions[number] = [];
   }
@@ -73,23 +72,31 @@ export class DialogueMap {
       isFound[hit] = true;
       scores[hit] = ownScores[hit]!;
     }
+    const around = this.#around;
     for (const hit of hits) {
       const own = ownScores[hit]!;
-      const { sessions, neighbours, shares } = this.#around(hit);
-      for (const session of sessions) best[session] = Math.max(best[session]!, own);
-      for (let i = 0; i < neighbours.length; i++) {
-        const neighbour = neighbours[i]!;
-        if (!isFound[neighbour]) {
-          isFound[neighbour] = true;
-          scores[neighbour] = 0;
-          found.push(neighbour);
+      let at = this.#placeOf(hit);
+      for (let left = around[at++]!; left > 0; left--) {
+        const session = around[at++]!;
+        if (own > best[session]!) best[session] = own;
+      }
+      for (let distance = 0; distance < SHARES.length; distance++) {
+        const share = SHARES[distance]![1] * own;
+        for (let left = around[at++]!; left > 0; left--) {
+          const neighbour = around[at++]!;
+          if (!isFound[neighbour]) {
+            isFound[neighbour] = true;
+            scores[neighbour] = 0;
+            found.push(neighbour);
+          }
+          scores[neighbour]! += share;
         }
-        scores[neighbour]! += shares[i]! * own;
       }
     }
     for (const one of found) {
       let most = 0;
-      for (const session of this.#around(one).sessions) most = Math.max(most, best[session]!);
+      let at = this.#placeOf(one);
+      for (let left = around[at++]!; left > 0; left--) most = Math.max(most, best[around[at++]!]!);
       scores[one]! += SESSION_SHARE * most;
       isFound[one] = false;
     }
@@ -97,22 +104,27 @@ export class DialogueMap {
     return { found, scores };
   }
 
-  #around(number: number): Surroundings {
-    const known = this.#surroundings[number];
-    if (known) return known;
-    const neighbours: number[] = [];
-    const shares: number[] = [];
-    for (const { session, index } of this.#positions[number]!) {
-      DISTANCES.forEach((distance, i) => {
-        for (const neighbour of session.messages.get(index + distance) ?? []) {
-          if (neighbour === number) continue;
-          neighbours.push(neighbour);
-          shares.push(SHARES[i]!);
-        }
-      });
+  /** Where `#around` tells of a memory. */
+  #placeOf(number: number): number {
+    const known = this.#places[number];
+    if (known !== undefined) return known;
+    const positions = this.#positions[number]!;
+    const place = this.#around.push(positions.length) - 1;
+    for (const { session } of positions) this.#around.push(session.number);
+    for (const [distances] of SHARES) {
+      const count = this.#around.push(0) - 1;
+      for (const { session, index } of positions)
+        for (const distance of distances)
+          for (const neighbour of session.messages.get(index + distance) ?? [])
+            if (neighbour !== number) this.#around.push(neighbour);
+      this.#around[count] = this.#around.length - 1 - count;
     }
-    const sessions = this.#positions[number]!.map(({ session }) => session.number);
-    return (this.#surroundings[number] = { sessions, neighbours, shares });
+    return (this.#places[number] = place);
+  }
+
+  #forgetPlaces(): void {
+    this.#around.length = 0;
+    this.#places = [];
   }
 
   #sessionOf(id: string): DialogueSession {

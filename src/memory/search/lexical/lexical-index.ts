@@ -1,5 +1,6 @@
 import { jsonEqual } from '../../../json/value.ts';
 import type { Memory } from '../../../store/memory/contract.ts';
+import { endOf } from '../../../store/memory/version.ts';
 import { insertBest } from '../../../store/parts/insert-best.ts';
 import { lastSaid } from '../rank.ts';
 import { dateTerms, findDateTerms } from './dates.ts';
@@ -19,6 +20,14 @@ export interface LexicalHit {
   readonly saidAt: number;
 }
 
+/** The memories that a search is for. */
+export interface LexicalFilter {
+  /** Those that hold at this time, in ms since 1970. Default: no matter when they hold. */
+  readonly holdsAt?: number | undefined;
+  /** Default: all. */
+  readonly isWanted?: ((memory: Memory) => boolean) | undefined;
+}
+
 /** The result of a search by words. */
 export interface LexicalHits {
   /** Best first. */
@@ -34,8 +43,10 @@ export class LexicalIndex {
   readonly #numbers = new Map<string, number>();
   /** By number. Removed and replaced memories keep a place. */
   readonly #memories: (Memory | undefined)[] = [];
-  /** By number, the time of each memory's last source: parsing these times in each search takes a sixth of it. */
+  /** By number, the time of each memory's last source. */
   readonly #saidAt: number[] = [];
+  /** By number, when each memory ceases to hold. */
+  readonly #ends: number[] = [];
   readonly #dialogue = new DialogueMap();
   /** The languages of the memories, as numbers of the vocabulary. */
   readonly #languages = new Set<number>();
@@ -59,8 +70,7 @@ export class LexicalIndex {
     this.remove(memory.id);
     const number = this.#terms.put(memory);
     this.#numbers.set(memory.id, number);
-    this.#memories[number] = memory;
-    this.#saidAt[number] = lastSaid(memory);
+    this.#keep(number, memory);
     this.#dialogue.add(number, memory);
   }
 
@@ -70,8 +80,7 @@ export class LexicalIndex {
     if (number === undefined) return;
     // Its sources are its places in dialogues.
     if (!jsonEqual(memory.sources, this.#memories[number]!.sources)) return this.put(memory);
-    this.#memories[number] = memory;
-    this.#saidAt[number] = lastSaid(memory);
+    this.#keep(number, memory);
   }
 
   remove(id: string): void {
@@ -88,18 +97,24 @@ export class LexicalIndex {
     return number === undefined ? undefined : this.#memories[number];
   }
 
-  /** The best memories for which `fits` is true, at most `limit`. */
-  search(query: string, fits: (memory: Memory) => boolean, limit: number): LexicalHits {
+  /** The best memories, at most `limit`. */
+  search(query: string, { holdsAt, isWanted }: LexicalFilter, limit: number): LexicalHits {
     if (this.size === 0) return { hits: [], coverage: 0 };
+    const fits = (number: number): boolean =>
+      (holdsAt === undefined || this.#ends[number]! > holdsAt) &&
+      (isWanted === undefined || isWanted(this.#memories[number]!));
     const { terms, wordCount } = this.#queryTerms(query);
     const { found: matching, scores: ownScores, mostTerms } = this.#terms.match(terms);
-    const matches = matching.filter((number) => fits(this.#memories[number]!));
-    if (matches.length > MAX_SPREADING) matches.sort((a, b) => ownScores[b]! - ownScores[a]!);
-    const { found, scores } = this.#dialogue.spread(matches.slice(0, MAX_SPREADING), ownScores);
+    let matches = matching.filter(fits);
+    if (matches.length > MAX_SPREADING) {
+      matches.sort((a, b) => ownScores[b]! - ownScores[a]!);
+      matches = matches.slice(0, MAX_SPREADING);
+    }
+    const { found, scores } = this.#dialogue.spread(matches, ownScores);
     const best: number[] = [];
     for (const number of found) {
       const isBetter = best.length < limit || scores[number]! > scores[best[limit - 1]!]!;
-      if (isBetter && fits(this.#memories[number]!)) insertBest(best, number, limit, (one) => scores[one]!);
+      if (isBetter && fits(number)) insertBest(best, number, limit, (one) => scores[one]!);
     }
     const hits = best.map((number) => ({
       memory: this.#memories[number]!,
@@ -110,17 +125,23 @@ export class LexicalIndex {
   }
 
   /** The terms of a query, for which each word is stemmed in each language of the scope; and how many they are in one language. */
-  #queryTerms(query: string): { terms: string[]; wordCount: number } {
-    const vocabulary = this.#vocabulary;
-    const words = vocabulary.read(query);
-    const { content } = vocabulary.contentOf(words);
-    const languages = this.#languages.size > 0 ? [...this.#languages] : [0];
-    const dates = findDateTerms(words);
-    const termsIn = (some: readonly number[]) =>
-      new Set([...content.flatMap((word) => some.map((language) => vocabulary.stem(word, language))), ...dates]);
-    const terms = termsIn(languages);
-    const wordCount = languages.length === 1 ? terms.size : termsIn(languages.slice(0, 1)).size;
-    return { terms: [...terms].filter((term) => term !== ''), wordCount };
+  #queryTerms(query: string): { terms: ReadonlySet<string>; wordCount: number } {
+    const words = this.#vocabulary.read(query);
+    const { content } = this.#vocabulary.contentOf(words);
+    const [first = 0, ...others] = this.#languages;
+    const terms = new Set<string>();
+    for (const word of content) terms.add(this.#vocabulary.stem(word, first));
+    for (const term of findDateTerms(words)) terms.add(term);
+    const wordCount = terms.size;
+    for (const language of others) for (const word of content) terms.add(this.#vocabulary.stem(word, language));
+    return { terms, wordCount };
+  }
+
+  /** Keeps a memory with what a search asks of it: in lists, because looking at the memories themselves takes several times as long. */
+  #keep(number: number, memory: Memory): void {
+    this.#memories[number] = memory;
+    this.#saidAt[number] = lastSaid(memory);
+    this.#ends[number] = endOf(memory);
   }
 
   #termsOf(memory: Memory): string[] {
