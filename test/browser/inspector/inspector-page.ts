@@ -1,7 +1,6 @@
 /** The inspector's page as a person sees it. */
 import { join } from 'node:path';
 import type { Browser, Locator, Page } from 'playwright-core';
-import { vi } from 'vitest';
 import { PAGE_TIMEOUT_MS, type Look } from '../support/chat-page.ts';
 
 export class InspectorPage {
@@ -66,17 +65,9 @@ export class InspectorPage {
 
   async goToTurn(number: number): Promise<void> {
     this.clicks++;
-    const input = this.page.getByLabel('Go to turn');
-    const heading = this.page.getByRole('heading', { name: `Turn ${number}`, exact: true });
-    // As a person does it again if nothing comes. On a busy machine the page sometimes took no notice of the first time.
-    await vi.waitFor(
-      async () => {
-        await input.fill(String(number));
-        await input.press('Enter');
-        await heading.waitFor({ timeout: 3_000 });
-      },
-      { timeout: PAGE_TIMEOUT_MS, interval: 0 },
-    );
+    await this.page.getByLabel('Go to turn').fill(String(number));
+    await this.page.keyboard.press('Enter');
+    await this.page.getByRole('heading', { name: `Turn ${number}`, exact: true }).waitFor();
   }
 
   button(name: string | RegExp): Locator {

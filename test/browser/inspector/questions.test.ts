@@ -247,4 +247,37 @@ describeInspector('questions', (setting) => {
     await way(inspector);
     expect(inspector.clicks).toBeLessThanOrEqual(MOST_CLICKS);
   });
+
+  it('a turn that is asked for while the tree is read is shown when the tree is there', async () => {
+    await inspector.restart();
+    const { page } = inspector;
+    let answer!: () => void;
+    const mayAnswer = new Promise<void>((resolve) => (answer = resolve));
+    await page.route('**/api/tree?*', async (route) => {
+      await mayAnswer;
+      await route.continue();
+    });
+    await inspector.session('Orders of Ana').click();
+    const goTo = page.getByLabel('Go to turn');
+    await goTo.fill('7');
+    await goTo.press('Enter');
+    await page.locator('.go-to').getByText('Loading…').waitFor();
+    answer();
+    await page.getByRole('heading', { name: 'Turn 7', exact: true }).waitFor();
+    await expect.poll(() => goTo.inputValue()).toBe('');
+    await page.unrouteAll();
+  });
+
+  it('a turn that is not there is named', async () => {
+    await inspector.restart();
+    await inspector.session('Orders of Ana').click();
+    const goTo = inspector.page.getByLabel('Go to turn');
+    await goTo.fill('99');
+    await goTo.press('Enter');
+    const status = inspector.page.getByRole('status');
+    await status.getByText('No turn 99 on this branch').waitFor();
+    await inspector.takePicture('no-such-turn');
+    await goTo.fill('7');
+    expect(await status.textContent()).toBe('');
+  });
 });

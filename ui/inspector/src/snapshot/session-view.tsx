@@ -70,6 +70,7 @@ export function SessionView({ sessionId }: { sessionId: string }) {
       </div>
       <TreePane
         layout={layout}
+        isLoading={isLoading}
         selected={selected}
         compared={compared}
         onSelect={({ node: { snapshotId } }) => set({ snapshot: snapshotId })}

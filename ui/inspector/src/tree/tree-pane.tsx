@@ -1,5 +1,5 @@
 import { ReactFlowProvider, useReactFlow } from '@xyflow/react';
-import { useMemo, useState, type FormEvent, type KeyboardEvent } from 'react';
+import { useEffect, useMemo, useState, type FormEvent, type KeyboardEvent } from 'react';
 import { MARK_NAMES, MARKS, markOf, type Mark } from '../logic/status.ts';
 import { step, type Direction, type PlacedNode, type TreeLayout } from '../logic/tree-layout.ts';
 import { count, counted } from '../logic/words.ts';
@@ -7,6 +7,7 @@ import { TreePicture } from './tree-picture.tsx';
 
 interface Props {
   layout: TreeLayout;
+  isLoading: boolean;
   selected: PlacedNode | undefined;
   /** What others are compared with. */
   compared: PlacedNode | undefined;
@@ -34,7 +35,7 @@ export function TreePane(props: Props) {
   );
 }
 
-function Pane({ layout, selected, compared, onSelect, onOpen }: Props) {
+function Pane({ layout, isLoading, selected, compared, onSelect, onOpen }: Props) {
   const { zoomIn, zoomOut } = useReactFlow();
   const [towards, setTowards] = useState<PlacedNode>();
   const onKeyDown = (event: KeyboardEvent) => {
@@ -53,7 +54,7 @@ function Pane({ layout, selected, compared, onSelect, onOpen }: Props) {
   };
   return (
     <section className="tree-pane" aria-label="Tree">
-      <Legend layout={layout} selected={selected} onSelect={onSelect} />
+      <Legend layout={layout} isLoading={isLoading} selected={selected} onSelect={onSelect} />
       <div
         className="tree"
         role="tree"
@@ -69,7 +70,7 @@ function Pane({ layout, selected, compared, onSelect, onOpen }: Props) {
 }
 
 /** What there is, by status: a click leads to the next one of it. */
-function Legend({ layout, selected, onSelect }: Pick<Props, 'layout' | 'selected' | 'onSelect'>) {
+function Legend({ layout, isLoading, selected, onSelect }: Omit<Props, 'compared' | 'onOpen'>) {
   const byMark = useMemo(() => {
     const found = new Map<Mark, PlacedNode[]>();
     for (const placed of layout.byId.values()) {
@@ -105,31 +106,40 @@ function Legend({ layout, selected, onSelect }: Pick<Props, 'layout' | 'selected
           </button>,
         ];
       })}
-      <GoTo layout={layout} selected={selected} onSelect={onSelect} />
+      <GoTo layout={layout} isLoading={isLoading} selected={selected} onSelect={onSelect} />
     </div>
   );
 }
 
-/** A turn by its number, on the branch that is selected, or a snapshot by its id. */
-function GoTo({ layout, selected, onSelect }: Pick<Props, 'layout' | 'selected' | 'onSelect'>) {
+/** A turn by its number, on the branch that is selected, or a snapshot by its id. What is asked for while the tree is read waits for it. */
+function GoTo({ layout, isLoading, selected, onSelect }: Omit<Props, 'compared' | 'onOpen'>) {
   const [draft, setDraft] = useState('');
+  const [wanted, setWanted] = useState('');
+  const turn = Number(wanted);
+  const way = wanted === '' || Number.isNaN(turn) ? [] : branchOf(selected ?? layout.leaf);
+  const found = layout.byId.get(wanted) ?? way.find((placed) => placed.turn === turn);
+  const absence = Number.isNaN(turn) ? 'No such snapshot in this session' : `No turn ${turn} on this branch`;
   const go = (event: FormEvent) => {
     event.preventDefault();
-    const wanted = draft.trim();
-    const turn = Number(wanted);
-    const way = wanted === '' || Number.isNaN(turn) ? [] : branchOf(selected ?? layout.leaf);
-    const found = layout.byId.get(wanted) ?? way.find((placed) => placed.turn === turn);
+    setWanted(draft.trim());
+  };
+  useEffect(() => {
     if (!found) return;
     onSelect(found);
     setDraft('');
-  };
+    setWanted('');
+  }, [found]);
   return (
     <form className="go-to" onSubmit={go}>
+      <span role="status">{wanted && !found && (isLoading ? 'Loading…' : absence)}</span>
       <input
         aria-label="Go to turn"
         placeholder="Go to turn"
         value={draft}
-        onChange={(event) => setDraft(event.target.value)}
+        onChange={(event) => {
+          setDraft(event.target.value);
+          setWanted('');
+        }}
       />
     </form>
   );
