@@ -82,7 +82,7 @@ export class Retrieval {
   /** The `k` best memories of all scopes, best first. */
   #best(findings: readonly ScopeFinding[]): Memory[] {
     const found = findings.flatMap((finding) => finding.found);
-    if (findings.length > 1) found.sort((a, b) => b.score - a.score);
+    found.sort((a, b) => b.score - a.score);
     return found.slice(0, this.#settings.k).map(({ memory }) => memory);
   }
 

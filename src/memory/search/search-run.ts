@@ -185,15 +185,20 @@ export class SearchRun {
   }
 
   #filter(): LexicalFilter {
-    const { topics, kind, asOf } = this.#request;
-    return {
-      holdsAt: asOf === undefined ? this.#parts.now() : undefined,
-      isWanted: topics || kind ? (memory) => this.#isWanted(memory) : undefined,
-    };
+    const { topics, kind } = this.#request;
+    // Without a function, the index need not read each match.
+    const isWanted = topics === undefined && kind === undefined ? undefined : (one: Memory) => this.#isWanted(one);
+    return { time: this.#time(), isWanted };
   }
 
   #fits(memory: Memory): boolean {
-    return this.#isWanted(memory) && (this.#request.asOf !== undefined || holdsAt(memory, this.#parts.now()));
+    const time = this.#time();
+    return this.#isWanted(memory) && (time === undefined || holdsAt(memory, time));
+  }
+
+  /** The time at which a memory must hold. With `asOf`, the store has chosen those that held. */
+  #time(): number | undefined {
+    return this.#request.asOf === undefined ? this.#parts.now() : undefined;
   }
 
   #isWanted(memory: Memory): boolean {

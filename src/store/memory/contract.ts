@@ -251,8 +251,8 @@ export interface MemoryChanges {
   /** The scope's revision when it was read; pass it as `since` next time. */
   readonly revision: number;
   /**
-   * Memories whose content (text, data, schemaId, topics, kind, validFrom, validTo, supersededBy) or vector changed after `since`, in the
-   * order of their changes. Includes memories that are no longer valid.
+   * Memories whose content (text, data, schemaId, topics, kind, validFrom, validTo, supersededBy, expiresAt) or vector changed after
+   * `since`, in the order of their changes. Includes memories that are no longer valid.
    */
   readonly changed: readonly Memory[];
   /** `true`: memories were removed since then, so rebuild everything derived from the scope; `changed` then holds all memories. */

@@ -24,7 +24,17 @@ export function sequenceOf(revision: number): number {
 }
 
 /** Members of a memory from which other data is derived: when one changes, the derived data is outdated. */
-const CONTENT = ['text', 'data', 'schemaId', 'topics', 'kind', 'validFrom', 'validTo', 'supersededBy'] as const;
+const CONTENT = [
+  'text',
+  'data',
+  'schemaId',
+  'topics',
+  'kind',
+  'validFrom',
+  'validTo',
+  'supersededBy',
+  'expiresAt',
+] as const;
 
 /** The version that a put makes. */
 export function nextVersion(
@@ -71,7 +81,7 @@ function timeOf(end: string | undefined): number {
 
 /** Whether its `expiresAt` has passed. */
 export function isExpired({ expiresAt }: Memory, now: number): boolean {
-  return !(timeOf(expiresAt) > now);
+  return timeOf(expiresAt) <= now;
 }
 
 /** The last version at a time. `versions` are in order, oldest first. */

@@ -115,10 +115,12 @@ function changes(kit: MemoryKit): void {
       ),
       'the memories as they are',
     );
+    await next().commit(ADA, [put('a', { confidence: 1, expiresAt: isoOf(START + 2e12) })]);
+    equal(await since(6), { revision: 7, isReset: false, changed: ['a'] }, 'a later end');
     await next().commit(ADA, [{ op: 'remove', id: 'c' }]);
-    equal(await since(6), { revision: 7, isReset: true, changed: ['a', 'b', 'd'] }, 'after a removal');
-    equal(await since(7), { revision: 7, isReset: false, changed: [] }, 'after that');
-    equal(await since(99), { revision: 7, isReset: true, changed: ['a', 'b', 'd'] }, 'since a revision that never was');
+    equal(await since(7), { revision: 8, isReset: true, changed: ['b', 'd', 'a'] }, 'after a removal');
+    equal(await since(8), { revision: 8, isReset: false, changed: [] }, 'after that');
+    equal(await since(99), { revision: 8, isReset: true, changed: ['b', 'd', 'a'] }, 'since a revision that never was');
   });
 }
 

@@ -208,6 +208,16 @@ describe('languages', () => {
     );
   });
 
+  it('counts the terms of a long query word by word, whatever languages its words are of', async () => {
+    const names = ['Anton', 'Berta', 'Carlo', 'Dora', 'Emil', 'Fritz', 'Gustav', 'Heinz'];
+    const friends = names.map((name) => draft(name, `Friend ${name}.`));
+    const german = draft('german', 'Die Katzen sind nicht mit der Schwester.');
+    await put(store, ADA, draft('english', 'The user has a cat.'), german, ...friends);
+    // Nine terms, of which eight count.
+    const found = await find(`Katzen ${names.join(' ')}`, { k: 20 });
+    expect(found.toSorted()).toEqual([...names.slice(0, 7), 'german']);
+  });
+
   it('finds words of scripts without spaces', async () => {
     await put(store, ADA, draft('tea', '彼女は緑茶が好きです'), draft('car', '新しい車を買った'));
     expect(await find('緑茶は好き？')).toEqual(['tea']);
@@ -310,6 +320,23 @@ describe('the index of a scope', () => {
     expect((await find('espresso')).toSorted()).toEqual(['kept', 'stays', 'valid']);
     clock.pass(1_000_000);
     expect(await find('espresso')).toEqual(['stays']);
+  });
+
+  it('finds a memory whose end has moved, whether it was known before it expired or not', async () => {
+    const start = clock.now();
+    const at = (ms: number) => new Date(start + ms).toISOString();
+    const voucher = (expiresAt: string) => draft('voucher', 'The user has a coffee voucher.', { expiresAt });
+    await put(store, ADA, voucher(at(1_000)));
+    await search.saveIndex(ADA);
+    await put(store, ADA, voucher(at(9_000)));
+    clock.pass(2_000);
+    expect(await find('coffee')).toEqual(['voucher']);
+    const cold = new MemorySearch(store, { clock });
+    expect(ids(await cold.search({ scope: ADA, query: 'coffee' }))).toEqual(['voucher']);
+    clock.pass(8_000);
+    expect(await find('coffee')).toEqual([]);
+    await put(store, ADA, voucher(at(99_000)));
+    expect(await find('coffee')).toEqual(['voucher']);
   });
 
   it('keeps within its bytes by dropping scopes, and reads them again', async () => {

@@ -1,10 +1,8 @@
 import type { Memory } from '../../../store/memory/contract.ts';
 
-/** The distances of neighbours from a hit, each with the share of its score that they get. */
-const SHARES = [
-  [[-1, 1], 0.5],
-  [[-2, 2], 0.25],
-] as const;
+/** The distances of neighbours from a hit, and the shares of its score that they get. */
+const DISTANCES = [-1, 1, -2, 2];
+const SHARES = [0.5, 0.5, 0.25, 0.25];
 /** The share of the best score of a session that its found messages get. */
 const SESSION_SHARE = 0.2;
 
@@ -30,12 +28,12 @@ export class DialogueMap {
   /** By number, where a memory stands. */
   readonly #positions: { readonly session: DialogueSession; readonly index: number }[][] = [];
   /**
-   * What stands around memories: the number of its sessions and these, then the number of its neighbours at each distance and these. One list
-   * for all, because a search reads a few hundred of them, and lists of their own would be scattered over the memory of the process.
+   * What stands around each memory: `[sessions, ...session, neighbours, ...(neighbour, index into SHARES)]`, with the lengths first. One list
+   * for all memories: a search reads many of them, and lists of their own are scattered over the memory of the process.
    */
   readonly #around: number[] = [];
-  /** By number, the place of a memory in `#around`. Emptied by each change. */
-  #places: (number | undefined)[] = [];
+  /** By number, where a memory's part of `#around` begins. Emptied by each change. */
+  #starts: (number | undefined)[] = [];
   // The figures of the running search: scores by memory with the shares of other hits, and the best score of each session.
   readonly #scores: number[] = [];
   readonly #isFound: boolean[] = [];
@@ -44,7 +42,7 @@ export class DialogueMap {
   add(number: number, { sources }: Memory): void {
     this.#scores[number] = 0;
     this.#isFound[number] = false;
-    this.#forgetPlaces();
+    this.#forgetSurroundings();
     this.#positions[number] = sources.filter(isPlace).map(({ sessionId, from }) => {
       const session = this.#sessionOf(sessionId!);
       const there = session.messages.get(from!) ?? new Set();
@@ -54,7 +52,7 @@ export class DialogueMap {
   }
 
   remove(number: number): void {
-    this.#forgetPlaces();
+    this.#forgetSurroundings();
     for (const { session, index } of this.#positions[number]!) session.messages.get(index)!.delete(number);
     this.#positions[number] = [];
   }
@@ -75,27 +73,24 @@ export class DialogueMap {
     const around = this.#around;
     for (const hit of hits) {
       const own = ownScores[hit]!;
-      let at = this.#placeOf(hit);
+      let at = this.#startOf(hit);
       for (let left = around[at++]!; left > 0; left--) {
         const session = around[at++]!;
-        if (own > best[session]!) best[session] = own;
+        best[session] = Math.max(best[session]!, own);
       }
-      for (let distance = 0; distance < SHARES.length; distance++) {
-        const share = SHARES[distance]![1] * own;
-        for (let left = around[at++]!; left > 0; left--) {
-          const neighbour = around[at++]!;
-          if (!isFound[neighbour]) {
-            isFound[neighbour] = true;
-            scores[neighbour] = 0;
-            found.push(neighbour);
-          }
-          scores[neighbour]! += share;
+      for (let left = around[at++]!; left > 0; left--) {
+        const neighbour = around[at++]!;
+        if (!isFound[neighbour]) {
+          isFound[neighbour] = true;
+          scores[neighbour] = 0;
+          found.push(neighbour);
         }
+        scores[neighbour]! += SHARES[around[at++]!]! * own;
       }
     }
     for (const one of found) {
       let most = 0;
-      let at = this.#placeOf(one);
+      let at = this.#startOf(one);
       for (let left = around[at++]!; left > 0; left--) most = Math.max(most, best[around[at++]!]!);
       scores[one]! += SESSION_SHARE * most;
       isFound[one] = false;
@@ -104,27 +99,27 @@ export class DialogueMap {
     return { found, scores };
   }
 
-  /** Where `#around` tells of a memory. */
-  #placeOf(number: number): number {
-    const known = this.#places[number];
+  #startOf(number: number): number {
+    const known = this.#starts[number];
     if (known !== undefined) return known;
     const positions = this.#positions[number]!;
-    const place = this.#around.push(positions.length) - 1;
+    const neighbours = positions.flatMap(({ session, index }) =>
+      DISTANCES.flatMap((distance, share) =>
+        [...(session.messages.get(index + distance) ?? [])]
+          .filter((neighbour) => neighbour !== number)
+          .map((neighbour) => [neighbour, share]),
+      ),
+    );
+    const start = this.#around.push(positions.length) - 1;
     for (const { session } of positions) this.#around.push(session.number);
-    for (const [distances] of SHARES) {
-      const count = this.#around.push(0) - 1;
-      for (const { session, index } of positions)
-        for (const distance of distances)
-          for (const neighbour of session.messages.get(index + distance) ?? [])
-            if (neighbour !== number) this.#around.push(neighbour);
-      this.#around[count] = this.#around.length - 1 - count;
-    }
-    return (this.#places[number] = place);
+    this.#around.push(neighbours.length);
+    for (const pair of neighbours) this.#around.push(...pair);
+    return (this.#starts[number] = start);
   }
 
-  #forgetPlaces(): void {
+  #forgetSurroundings(): void {
     this.#around.length = 0;
-    this.#places = [];
+    this.#starts = [];
   }
 
   #sessionOf(id: string): DialogueSession {

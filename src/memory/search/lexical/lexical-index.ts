@@ -23,7 +23,7 @@ export interface LexicalHit {
 /** The memories that a search is for. */
 export interface LexicalFilter {
   /** Those that hold at this time, in ms since 1970. Default: no matter when they hold. */
-  readonly holdsAt?: number | undefined;
+  readonly time?: number | undefined;
   /** Default: all. */
   readonly isWanted?: ((memory: Memory) => boolean) | undefined;
 }
@@ -45,7 +45,7 @@ export class LexicalIndex {
   readonly #memories: (Memory | undefined)[] = [];
   /** By number, the time of each memory's last source. */
   readonly #saidAt: number[] = [];
-  /** By number, when each memory ceases to hold. */
+  /** By number, the {@link endOf} each memory. */
   readonly #ends: number[] = [];
   readonly #dialogue = new DialogueMap();
   /** The languages of the memories, as numbers of the vocabulary. */
@@ -98,10 +98,10 @@ export class LexicalIndex {
   }
 
   /** The best memories, at most `limit`. */
-  search(query: string, { holdsAt, isWanted }: LexicalFilter, limit: number): LexicalHits {
+  search(query: string, { time, isWanted }: LexicalFilter, limit: number): LexicalHits {
     if (this.size === 0) return { hits: [], coverage: 0 };
     const fits = (number: number): boolean =>
-      (holdsAt === undefined || this.#ends[number]! > holdsAt) &&
+      (time === undefined || this.#ends[number]! > time) &&
       (isWanted === undefined || isWanted(this.#memories[number]!));
     const { terms, wordCount } = this.#queryTerms(query);
     const { found: matching, scores: ownScores, mostTerms } = this.#terms.match(terms);
@@ -128,16 +128,20 @@ export class LexicalIndex {
   #queryTerms(query: string): { terms: ReadonlySet<string>; wordCount: number } {
     const words = this.#vocabulary.read(query);
     const { content } = this.#vocabulary.contentOf(words);
-    const [first = 0, ...others] = this.#languages;
-    const terms = new Set<string>();
-    for (const word of content) terms.add(this.#vocabulary.stem(word, first));
-    for (const term of findDateTerms(words)) terms.add(term);
-    const wordCount = terms.size;
-    for (const language of others) for (const word of content) terms.add(this.#vocabulary.stem(word, language));
-    return { terms, wordCount };
+    const dates = findDateTerms(words);
+    const languages = this.#languages.size > 0 ? [...this.#languages] : [0];
+    const termsIn = (some: readonly number[]): Set<string> => {
+      const terms = new Set<string>();
+      // Word by word: of equally rare terms the first ones count.
+      for (const word of content) for (const language of some) terms.add(this.#vocabulary.stem(word, language));
+      for (const date of dates) terms.add(date);
+      return terms;
+    };
+    const terms = termsIn(languages);
+    return { terms, wordCount: languages.length === 1 ? terms.size : termsIn(languages.slice(0, 1)).size };
   }
 
-  /** Keeps a memory with what a search asks of it: in lists, because looking at the memories themselves takes several times as long. */
+  /** Keeps a memory, and in lists what a search reads of each match: reading the memories themselves takes longer. */
   #keep(number: number, memory: Memory): void {
     this.#memories[number] = memory;
     this.#saidAt[number] = lastSaid(memory);

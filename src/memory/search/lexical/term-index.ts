@@ -76,10 +76,10 @@ export class TermIndex extends MiniSearch<Memory> {
   }
 
   /**
-   * The memories with any of these distinct terms. A score is MiniSearch's sum for the terms, times the root of the number of matched terms.
+   * The memories with any of these terms. A score is MiniSearch's sum for the terms, times the root of the number of matched terms.
    * Common terms count only for memories that also have a rarer term: alone they match too much of a large scope.
    */
-  match(terms: Iterable<string>): TermMatches {
+  match(terms: ReadonlySet<string>): TermMatches {
     const search = ++this.#search;
     const [foundBy, scores, matched] = [this.#foundBy, this.#scores, this.#matchedTerms];
     const found: number[] = [];

@@ -15,7 +15,7 @@ interface Scope {
   readonly notes: Map<string, unknown>;
 }
 
-const CONTENT = ['text', 'data', 'schemaId', 'topics', 'kind', 'validFrom', 'validTo', 'supersededBy'];
+const CONTENT = ['text', 'data', 'schemaId', 'topics', 'kind', 'validFrom', 'validTo', 'supersededBy', 'expiresAt'];
 
 /** The contract of memories and notes in its simplest form: no expectations, no vectors, no jobs. */
 export class ReferenceStore {
