@@ -31,6 +31,7 @@ import { readConsent, writeConsent } from './pipeline/guard/consent.ts';
 import { approveText, discardText, waitingTexts } from './pipeline/guard/review.ts';
 import { checkIngest, isListOf, isText } from './pipeline/ingest/check-ingest.ts';
 import { addJobs, type Enqueued, type IngestWhile, type Redact } from './pipeline/ingest/ingest.ts';
+import { skipSessions } from './pipeline/ingest/skip-sessions.ts';
 import { noteJobs, removeJobs, type ManagedJobs, type MemorySessions } from './pipeline/jobs/process-jobs.ts';
 import { MemoryWorker } from './pipeline/jobs/worker.ts';
 import { workOf, checkCall, type Pipeline } from './pipeline/pipeline.ts';
@@ -262,9 +263,16 @@ export class MemoryManager {
 
   /** Whether a scope may be learned about. Earlier memories stay; `erase` removes them. */
   readonly consent = {
-    /** Stores the answer, until `erase`. `off` also stops jobs that wait in the queue. */
-    set: async (scope: MemoryScope, consent: 'on' | 'off'): Promise<void> =>
-      writeConsent(this.#pipeline, workOf(scope), consent),
+    /**
+     * Stores the answer, until `erase`. `off` also stops jobs that wait in the queue. `on` after `off` marks what the sessions of agents with
+     * this memory hold as read: what was said in between is not learned later. It needs a process that has these agents.
+     */
+    set: async (scope: MemoryScope, consent: 'on' | 'off'): Promise<void> => {
+      const work = workOf(scope);
+      const isBack = consent === 'on' && (await readConsent(this.#pipeline, work)) === 'off';
+      if (isBack) await skipSessions(this.#pipeline, work, this.#sessions);
+      await writeConsent(this.#pipeline, work, consent);
+    },
     /** The scope's own answer, else the manager's option `consent`. */
     get: async (scope: MemoryScope): Promise<'on' | 'off'> =>
       (await readConsent(this.#pipeline, workOf(scope))) ?? this.#pipeline.consent,
