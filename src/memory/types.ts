@@ -190,7 +190,10 @@ export interface RedactedText {
 
 /** Options of `memoryManager`. */
 export interface MemoryManagerOptions {
-  /** Where the memories are kept. */
+  /**
+   * Where the memories and the jobs are kept. Managers with the same store and tenant share the jobs: any of them carries out any job, with its
+   * own options. So give them the same options, and a manager with other options a store of its own.
+   */
   store: MemoryStore;
   /** Extracts facts and compares them with memories. Default: none; then `extract` is needed to learn from messages. */
   model?: ModelArgument;
