@@ -146,7 +146,7 @@ export function addMemories(program: Command, io: Io): void {
 }
 
 async function withMemories<T>(io: Io, flags: StoreFlags, work: (open: OpenMemories) => Promise<T>): Promise<T> {
-  const open = await openMemories(flags, io.folder);
+  const open = await openMemories(flags, io);
   return closing(io, [open], () => work(open));
 }
 

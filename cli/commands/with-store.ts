@@ -47,7 +47,7 @@ export async function withStore<T>(
   needs: readonly (keyof StoreCapabilities)[],
   work: (open: OpenStore) => Promise<T>,
 ): Promise<T> {
-  const open = await openStore(flags, { folder: io.folder, needs });
+  const open = await openStore(flags, io, { needs });
   return closing(io, [open], () => work(open));
 }
 

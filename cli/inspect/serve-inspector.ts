@@ -17,7 +17,7 @@ export async function serveInspector(
 ): Promise<void> {
   const { inspector, nodeListener } = await importPackage(() => import('genkitx-agents/inspector'));
   const agents = await loadNamed(flags.agents, io.folder);
-  const memories = await openNamedMemories(flags, io.folder);
+  const memories = await openNamedMemories(flags, io);
   const inspect = inspector({
     store,
     storeName: flags.store,
@@ -47,10 +47,10 @@ export async function serveInspector(
 }
 
 /** Memories of a module get the tenant by the context of all calls, not by `--tenant`. */
-async function openNamedMemories({ memory, tenant }: InspectFlags, folder: string): Promise<OpenMemories | undefined> {
+async function openNamedMemories({ memory, tenant }: InspectFlags, io: Io): Promise<OpenMemories | undefined> {
   if (memory === undefined) return undefined;
-  const isModule = parseStoreUrl(memory, folder).kind === 'module';
-  return openMemories({ store: memory, ...(!isModule && tenant !== undefined && { tenant }) }, folder);
+  const isModule = parseStoreUrl(memory, io.folder).kind === 'module';
+  return openMemories({ store: memory, ...(!isModule && tenant !== undefined && { tenant }) }, io);
 }
 
 /** An export of the user's own module. */

@@ -1,8 +1,10 @@
 import type { ActionContext } from 'genkit';
 import type { MemoryManager, MemoryStore } from 'genkitx-agents/memory';
 import { WrongUse } from '../failures.ts';
+import type { Io } from '../io.ts';
+import { checkFileStore } from './check-file-store.ts';
 import { importOptional, loadExport } from './load-module.ts';
-import { assertDirectory, importMemory, importPackage, parseStoreUrl, type StoreOptions } from './open-store.ts';
+import { importMemory, importPackage, parseStoreUrl, type StoreOptions } from './open-store.ts';
 
 /** Open memories. For a store, the manager runs no jobs. */
 export interface OpenMemories {
@@ -18,13 +20,13 @@ export interface OpenMemories {
  */
 export async function openMemories(
   { store: url, tenant, context }: StoreOptions,
-  folder: string,
+  io: Pick<Io, 'folder' | 'say'>,
 ): Promise<OpenMemories> {
-  const place = parseStoreUrl(url, folder);
+  const place = parseStoreUrl(url, io.folder);
   if (place.kind === 'module') {
     if (tenant !== undefined)
       throw new WrongUse('Memories of a module name their tenants by the context: use --context.');
-    const found = await loadExport(place, folder);
+    const found = await loadExport(place, io.folder);
     const { search, store } = found as Partial<MemoryManager>;
     const { commit, query, close } = found as Partial<MemoryStore>;
     const caller = context ? { context } : {};
@@ -39,7 +41,7 @@ export async function openMemories(
   if (context) throw new WrongUse('--context is for memories of modules: use --tenant.');
   const prefix = tenant === undefined ? {} : { pathPrefix: () => tenant };
   if (place.kind === 'file') {
-    assertDirectory(place.directory, url);
+    checkFileStore('memory', { directory: place.directory, url, tenant }, io);
     const { FileMemoryStore } = await importMemory();
     const store = new FileMemoryStore(place.directory, prefix);
     return { manager: await managerOf(store), caller: {}, close: () => store.close() };

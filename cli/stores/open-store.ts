@@ -1,9 +1,10 @@
-import { existsSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import type { ActionContext } from 'genkit';
 import type { SessionStore, SnapshotStore, StoreCapabilities } from 'genkitx-agents';
 import { WrongUse } from '../failures.ts';
+import type { Io } from '../io.ts';
+import { checkFileStore } from './check-file-store.ts';
 import { importOptional, loadExport } from './load-module.ts';
 
 /** The options of a command that name a store. */
@@ -56,15 +57,16 @@ export function parseStoreUrl(url: string, folder: string): StoreUrl {
  */
 export async function openStore(
   options: StoreOptions,
-  { folder, needs, isNew = false }: { folder: string; needs: readonly (keyof StoreCapabilities)[]; isNew?: boolean },
+  io: Pick<Io, 'folder' | 'say'>,
+  { needs, isNew = false }: { needs: readonly (keyof StoreCapabilities)[]; isNew?: boolean },
 ): Promise<OpenStore> {
   const { store: url, tenant, context } = options;
-  const place = parseStoreUrl(url, folder);
+  const place = parseStoreUrl(url, io.folder);
   if (place.kind === 'module') {
     if (tenant !== undefined) {
       throw new WrongUse(`A store of a module names its tenants by the context: use --context in place of --tenant.`);
     }
-    const store = await loadExport(place, folder);
+    const store = await loadExport(place, io.folder);
     assertStore(store, url, needs);
     return {
       store,
@@ -75,7 +77,7 @@ export async function openStore(
   if (context) throw new WrongUse('--context is for stores of modules: use --tenant.');
   const prefix = tenant === undefined ? {} : { snapshotPathPrefix: () => tenant };
   if (place.kind === 'file') {
-    if (!isNew) assertDirectory(place.directory, url);
+    if (!isNew) checkFileStore('session', { directory: place.directory, url, tenant }, io);
     const { FileSessionStore } = await importPackage(() => import('genkitx-agents'));
     const store = new FileSessionStore(place.directory, prefix);
     return { store, caller: {}, close: () => store.close() };
@@ -89,11 +91,6 @@ export async function openStore(
     await db.terminate();
   };
   return { store, caller: {}, close };
-}
-
-export function assertDirectory(directory: string, url: string): void {
-  if (existsSync(directory) && statSync(directory).isDirectory()) return;
-  throw new WrongUse(`There is no directory ${directory} (--store ${url}). Check the path.`);
 }
 
 function assertStore(
@@ -126,7 +123,7 @@ export async function importPackage<T>(load: () => Promise<T>, together: readonl
     const others = together.includes(missing) ? together.filter((name) => name !== missing && !isInstalled(name)) : [];
     const names = [missing, ...others];
     const what = names.length === 1 ? `The package ${missing} is` : `The packages ${names.join(', ')} are`;
-    throw new WrongUse(`${what} not installed. Run: npm install ${names.join(' ')}`);
+    throw new WrongUse(`${what} not installed. Run: npm install genkitx-agents ${names.join(' ')}`);
   }
 }
 

@@ -216,10 +216,10 @@ describe('memories', () => {
     const load = () => Promise.reject(new Error("Cannot find package 'no-such-a' imported from /app/x.mjs"));
     const installed = ['minisearch', '@orama/stemmers', '@orama/stopwords'];
     await expect(importPackage(load, ['no-such-a', ...installed, '@no-such/b'])).rejects.toThrow(
-      /^The packages no-such-a, @no-such\/b are not installed\. Run: npm install no-such-a @no-such\/b$/,
+      /^The packages no-such-a, @no-such\/b are not installed\. Run: npm install genkitx-agents no-such-a @no-such\/b$/,
     );
     await expect(importPackage(load)).rejects.toThrow(
-      'The package no-such-a is not installed. Run: npm install no-such-a',
+      'The package no-such-a is not installed. Run: npm install genkitx-agents no-such-a',
     );
   });
 });

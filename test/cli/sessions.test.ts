@@ -1,5 +1,6 @@
 /** The commands that look at sessions, on a file store, by the command line as a user writes it. */
-import { readdirSync, readFileSync, truncateSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, truncateSync } from 'node:fs';
 import type { MessageData } from 'genkitx-agents';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../stores/file/support/folders.ts';
@@ -295,6 +296,32 @@ describe('what a command can not take', () => {
     const ran = await runCli(argv, { folder });
     expect(ran).toMatchObject({ code: 2, out: '' });
     expect(ran.err).toMatch(message);
+  });
+
+  it('a tenant of which the store has nothing: a warning names the tenants that there are', async () => {
+    await save([{ snapshotId: 'a1', sessionId: 'a' }], 'Ada');
+    await save([{ snapshotId: randomUUID() }], 'bob@x');
+    for (const argv of [['sessions', 'list'], ['sessions', 'export'], ['doctor'], ['doctor', '--tenant', 'bab']]) {
+      const { err } = await cli(...argv);
+      expect(err).toMatch(/has nothing of the tenant '(global|bab)'\. Choose one with --tenant: Ada, bob@x\./);
+    }
+    expect((await cli('doctor', '--tenant', 'Ada')).err).not.toContain('Warning');
+  });
+
+  it('a directory of something else: exit code 2', async () => {
+    mkdirSync(`${folder}/data/notes`, { recursive: true });
+    for (const argv of [['doctor'], ['memories', 'list']]) {
+      expect(await cli(...argv)).toMatchObject({
+        code: 2,
+        err: expect.stringMatching(/is no (session|memory) store\. Check the path/) as string,
+      });
+    }
+  });
+
+  it('an empty directory is a new store', async () => {
+    mkdirSync(`${folder}/data`);
+    expect(await cli('sessions', 'list')).toMatchObject({ code: 0, out: 'No sessions.\n' });
+    expect((await cli('doctor')).err).toContain('All is well.');
   });
 
   it.each([

@@ -43,7 +43,7 @@ export function addMove(parent: Command, io: Io): void {
     );
   storeCommand(parent, 'import [file]', "what export wrote, from a file or the standard input ('-')").action(
     async (file: string | undefined, flags: StoreFlags) => {
-      const open = await openStore(flags, { folder: io.folder, needs: ['list'], isNew: true });
+      const open = await openStore(flags, io, { needs: ['list'], isNew: true });
       await closing(io, [open], async () => {
         const { importSessions } = await importPackage(() => import('genkitx-agents'));
         const input = file === undefined || file === '-' ? io.input : await readable(resolve(io.folder, file));
@@ -62,15 +62,11 @@ export function addMove(parent: Command, io: Io): void {
     .option('--json', 'for programs: JSON')
     .action(async (flags: CopyFlags) => {
       const { from, to, tenant, toTenant = tenant } = flags;
-      const { folder } = io;
-      const source = await openStore(
-        { store: from, ...(tenant !== undefined && { tenant }) },
-        { folder, needs: ['list'] },
-      );
+      const source = await openStore({ store: from, ...(tenant !== undefined && { tenant }) }, io, { needs: ['list'] });
       const stores = [source];
       await closing(io, stores, async () => {
         const place = { store: to, ...(toTenant !== undefined && { tenant: toTenant }) };
-        const target = await openStore(place, { folder, needs: ['list', 'delete'], isNew: true });
+        const target = await openStore(place, io, { needs: ['list', 'delete'], isNew: true });
         stores.push(target);
         const { copySessions } = await importPackage(() => import('genkitx-agents'));
         const onProgress = (progress: CopyResult): void => showProgress(io, progress);

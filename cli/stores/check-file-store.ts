@@ -1,0 +1,51 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileNameOf, idOfFileName } from '../../stores/file/format/names.ts';
+import { WrongUse } from '../failures.ts';
+import type { Io } from '../io.ts';
+
+/** What a folder of a tenant has, by the kind of its store. */
+const CONTENT = {
+  session: /^\.(?:sessions|scopes|records)$|^[\da-f-]{36}\.json$/,
+  memory: /^\.(?:memories|memory-jobs)$/,
+};
+/** As the store names it. Not imported: that would load Genkit for every command. */
+const DEFAULT_TENANT = 'global';
+const MOST_NAMED = 10;
+
+/**
+ * Warns when a store has nothing of the tenant, but something of others: a command that reads nothing should not look like one that found all
+ * well. An empty directory is a new store.
+ *
+ * @throws WrongUse for a directory of something else.
+ */
+export function checkFileStore(
+  kind: keyof typeof CONTENT,
+  { directory, url, tenant = DEFAULT_TENANT }: { directory: string; url: string; tenant?: string | undefined },
+  io: Pick<Io, 'say'>,
+): void {
+  const has = (folder: string, content: RegExp) =>
+    readdirSync(join(directory, folder)).some((name) => content.test(name));
+  const other = kind === 'session' ? 'memory' : 'session';
+  const folders = foldersIn(directory, url);
+  const own = fileNameOf(tenant);
+  if (folders.length === 0) return;
+  if (folders.includes(own) && (has(own, CONTENT[kind]) || !has(own, CONTENT[other]))) return;
+  const tenants = folders.filter((folder) => has(folder, CONTENT[kind])).map(idOfFileName);
+  if (tenants.length === 0) throw new WrongUse(`${directory} (--store ${url}) is no ${kind} store. Check the path.`);
+  const more = tenants.length > MOST_NAMED ? `, and ${tenants.length - MOST_NAMED} more` : '';
+  const named = tenants.slice(0, MOST_NAMED).join(', ') + more;
+  io.say(`Warning: ${directory} has nothing of the tenant '${tenant}'. Choose one with --tenant: ${named}.`);
+}
+
+function foldersIn(directory: string, url: string): string[] {
+  try {
+    const entries = readdirSync(directory, { withFileTypes: true });
+    return entries.flatMap((entry) => (entry.isDirectory() && !entry.name.startsWith('.') ? [entry.name] : []));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const isThere = code !== 'ENOENT' && code !== 'ENOTDIR';
+    const problem = isThere ? `${directory} can't be read (${code})` : `There is no directory ${directory}`;
+    throw new WrongUse(`${problem} (--store ${url}). ${isThere ? 'Check its access rights.' : 'Check the path.'}`);
+  }
+}
