@@ -112,15 +112,16 @@ export function addMemories(program: Command, io: Io): void {
     .action((flags: ScopeFlags & OutFlags) =>
       on(flags, async ({ manager, caller }) => {
         const lines = manager.export({ scope: await mustScope(flags, caller) });
-        let memoryCount = 0;
+        // A memory that changes meanwhile has several lines.
+        const ids = new Set<string>();
         const shown = async function* (): AsyncGenerator<string> {
           for await (const line of lines) {
-            if (line.kind === 'memory') memoryCount++;
+            if (line.memory) ids.add(line.memory.id);
             yield `${JSON.stringify(line)}\n`;
           }
         };
         await writeLines(io, flags, shown());
-        io.say(`Exported: ${countMemories(memoryCount)}`);
+        io.say(`Exported: ${countMemories(ids.size)}`);
       }),
     );
 

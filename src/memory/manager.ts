@@ -396,7 +396,10 @@ export class MemoryManager {
     return scopes;
   }
 
-  /** All data of a scope, line by line. */
+  /**
+   * All data of a scope, line by line. A memory that changes while the export runs comes again: a later line of an id replaces the earlier
+   * one.
+   */
   export(options: ScopeOption): AsyncGenerator<MemoryExportLine> {
     const work = checkCall('export', options);
     return exportScope(this.#pipeline, work, () => waitingTexts(this.#pipeline, work));

@@ -346,7 +346,7 @@ export interface ProcessMemoryJobsResult {
   found: number;
 }
 
-/** A line of `export`. */
+/** A line of `export`. A memory that changes while the export runs comes again: its later line replaces the earlier one. */
 export interface MemoryExportLine {
   /** The kind of the line. The last one is `end`: an export without it was cut off. */
   readonly kind: 'memory' | 'profile' | 'summary' | 'quarantine' | 'job' | 'consent' | 'end';

@@ -1,3 +1,4 @@
+import type { Memory } from '../../store/memory/contract.ts';
 import { readOrganized } from '../pipeline/commit/organize.ts';
 import { readConsent } from '../pipeline/guard/consent.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
@@ -5,7 +6,10 @@ import type { ScopeTarget } from '../scopes.ts';
 import type { MemoryExportLine, QuarantinedText } from '../types.ts';
 import { jobsOf, memoriesOf } from './contents.ts';
 
-/** All data of a scope, apart from internal notes. */
+/**
+ * All data of a scope, apart from internal notes. Meanwhile a worker can turn a job into a quarantined text or a memory: these are read in
+ * this order, so that the text is not missed.
+ */
 export async function* exportScope(
   pipeline: Pipeline,
   work: ScopeTarget,
@@ -13,17 +17,35 @@ export async function* exportScope(
 ): AsyncGenerator<MemoryExportLine> {
   const { store } = pipeline;
   const { id, options } = work;
+  for await (const job of jobsOf(pipeline, work)) yield { kind: 'job', job };
+  for (const text of await quarantined()) yield { kind: 'quarantine', quarantine: text };
   let memories = 0;
-  for await (const memory of memoriesOf(pipeline, work)) {
+  for await (const memory of currentMemories(pipeline, work)) {
     yield { kind: 'memory', memory, revisions: await store.revisions(id, memory.id, options) };
     memories++;
   }
   const { profile, summary } = await readOrganized(pipeline, work);
   if (profile !== undefined) yield { kind: 'profile', profile };
   if (summary !== undefined) yield { kind: 'summary', summary };
-  for (const text of await quarantined()) yield { kind: 'quarantine', quarantine: text };
-  for await (const job of jobsOf(pipeline, work)) yield { kind: 'job', job };
   const consent = await readConsent(pipeline, work);
   if (consent !== undefined) yield { kind: 'consent', consent };
   yield { kind: 'end', memories };
+}
+
+/** All memories of a scope, and each that changes meanwhile again: it moves to the first page, which was read before. */
+async function* currentMemories(pipeline: Pipeline, work: ScopeTarget): AsyncGenerator<Memory> {
+  const exported = new Map<string, string>();
+  for (let before: number | undefined; ;) {
+    const revision = await pipeline.store.revision(work.id, work.options);
+    if (revision === before) return;
+    before = revision;
+    for await (const memory of memoriesOf(pipeline, work)) {
+      // The revision alone is not enough: it begins anew if the memory was removed and made again.
+      const version = `${memory.revision} ${memory.updatedAt}`;
+      // Those that were changed last come first, so all that follow were exported as well.
+      if (exported.get(memory.id) === version) break;
+      exported.set(memory.id, version);
+      yield memory;
+    }
+  }
 }

@@ -13,6 +13,7 @@ import {
 } from 'genkitx-agents/memory';
 import { logger } from 'genkit/logging';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { draft } from '../attach/support.ts';
 import { ADA, extraction, model as said, operations, setUp, textsOf, user } from './support.ts';
 import { temporaryFolder } from '../../stores/file/support/folders.ts';
 
@@ -26,6 +27,14 @@ async function everything(store: MemoryStore): Promise<string> {
   const kinds = ['pipeline', 'quarantine', 'index:organized', 'index', 'index:lexical', 'index-shard'];
   const notes = await Promise.all(kinds.map((kind) => store.notes(ID, kind)));
   return JSON.stringify([items, revisions, notes, (await store.listJobs({ limit: 1000 })).items]);
+}
+
+function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, i) => from + i);
+}
+
+function putOf(i: number) {
+  return { op: 'put', memory: draft(`w${i}`, `Thing ${i} is blue.`) } as const;
 }
 
 /** The homes of a user: each is a memory, which the next one replaced. */
@@ -288,11 +297,51 @@ test('export has everything of the scope, and erase leaves nothing', async () =>
   await waiting.memory.ingest({ scope, source: { id: 'c' }, memories: ['The user waits.'] });
   const lines: MemoryExportLine[] = [];
   for await (const line of memory.export({ scope })) lines.push(line);
-  expect(lines.map(({ kind }) => kind)).toEqual(['memory', 'quarantine', 'job', 'consent', 'end']);
-  expect(lines[0]!.revisions!.map(({ sources }: Memory) => sources.length)).toEqual([1, 2]);
+  expect(lines.map(({ kind }) => kind)).toEqual(['job', 'quarantine', 'memory', 'consent', 'end']);
+  expect(lines[2]!.revisions!.map(({ sources }: Memory) => sources.length)).toEqual([1, 2]);
   expect(await memory.erase({ scope })).toMatchObject({ memories: 1, jobs: 1 });
   expect(await everything(store)).not.toMatch(/Paris|administrator|waits/);
   expect((await memory.search({ scope, query: 'Paris' })).memories).toEqual([]);
+});
+
+test('export has the memories that change while it runs, also over several pages', async () => {
+  const { memory, scope, store } = setUp({ model: undefined });
+  for (let i = 0; i < 1100; i += 100) await store.commit(ID, range(i, i + 100).map(putOf));
+  const lines: MemoryExportLine[] = [];
+  for await (const line of memory.export({ scope })) {
+    lines.push(line);
+    if (lines.length !== 100) continue;
+    // The last one to come, one that has come, and one that is new.
+    for (const i of [0, 1099, 5000]) {
+      await store.commit(ID, [putOf(i)]);
+      await store.commit(ID, [{ op: 'put', memory: { ...putOf(i).memory, confidence: 0.5 } }]);
+    }
+    // It was exported before, and its revision is 1 again.
+    await store.commit(ID, [{ op: 'remove', id: 'w1098' }]);
+    await store.commit(ID, [putOf(1098)], { now: Date.now() + 1000 });
+  }
+  const last = new Map(lines.flatMap((line) => (line.memory ? [[line.memory.id, line.memory]] : [])));
+  expect(last.size).toBe(1101);
+  for (const i of [0, 1099, 5000]) expect(last.get(`w${i}`)).toMatchObject({ confidence: 0.5 });
+  expect(lines.at(-1)).toEqual({ kind: 'end', memories: lines.length - 1 });
+  expect(lines).toHaveLength(1101 + 2 + 1);
+});
+
+test('export has a text that becomes a memory while it runs', async () => {
+  const { memory, scope, store } = setUp({ model: undefined });
+  const waiting = setUp({ store, worker: false, model: undefined });
+  await waiting.memory.ingest({ scope, source: { id: 'a' }, memories: ['The user waits.'] });
+  const query = store.query.bind(store);
+  // As soon as the memories were read.
+  store.query = async (...args) => {
+    const page = await query(...args);
+    store.query = query;
+    await processMemoryJobs(waiting.memory);
+    return page;
+  };
+  const lines: MemoryExportLine[] = [];
+  for await (const line of memory.export({ scope })) lines.push(line);
+  expect(JSON.stringify(lines)).toContain('The user waits.');
 });
 
 test('an export that has begun keeps its scope', async () => {
